@@ -1,0 +1,176 @@
+/**
+ * `npm run bench`: serves the benchmark page, opens it in Chromium with a persistent profile, prints what it reports.
+ *
+ * Invariant: the profile is a folder made for this run and removed after it. It must be persistent: in an off-the-record
+ * context every file call goes through the browser's process and costs a hundred times as much.
+ *
+ * The exit code is 0 when everything ran and was verified; a target that was missed is no failure.
+ */
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { chromium, type Page } from 'playwright-core';
+import { browserFlags, findBrowser } from '../scripts/browser.mjs';
+import { ISOLATED, serve } from '../scripts/server.mjs';
+import { root } from '../scripts/tools.mjs';
+import { bytes, rate } from './figures.ts';
+import type { PageEvent } from './page.ts';
+import type { Result } from './report.ts';
+import { SUITES } from './workloads.ts';
+
+const HELP = `npm run bench -- [options]
+
+  --quick            the quick suites with fewer calls, a minute or two (default: everything, some twenty minutes)
+  --suite NAME       only this suite; may be given several times
+                     (${SUITES.map(({ name }) => name).join(' ')})
+  --access LIST      only these ways in: worker, page, inflight
+  --peers LIST       only these peers and floors beside Varve; "none" for Varve alone
+  --count N          calls of a round instead of the suite's own count
+  --json FILE        writes the result as JSON
+  --markdown FILE    writes the tables that are printed
+  --headed           shows the browser`;
+
+const site = join(root, 'build', 'site', 'bench');
+/** Nothing is heard of the page for so long: it hangs. */
+const SILENCE_MS = 300_000;
+const VARVE = ['varve-sync', 'varve-sync-each', 'varve'];
+
+/** Sizes after gzip, in bytes, of what a page loads. */
+function packageSizes(): { wasm: number; client: number; sync: number } {
+  const size = (file: string): number => gzipSync(readFileSync(join(site, 'varve', file)), { level: 9 }).length;
+  return { wasm: size('varve.wasm'), client: size('index.js'), sync: size('sync.js') };
+}
+
+interface Choice {
+  quick: boolean;
+  suite: string[] | undefined;
+  access: string | undefined;
+  peers: string | undefined;
+  count: string | undefined;
+}
+
+/** The address of the page with the choice in it. */
+function addressOf(origin: string, choice: Choice): string {
+  const params = new URLSearchParams({ auto: '' });
+  params.set(choice.quick ? 'quick' : 'full', '');
+  if (choice.suite !== undefined) params.set('suites', choice.suite.join(','));
+  if (choice.access !== undefined) params.set('access', choice.access);
+  if (choice.peers !== undefined) params.set('engines', [...VARVE, ...choice.peers.split(',')].join(','));
+  if (choice.count !== undefined) params.set('count', choice.count);
+  return `${origin}/bench/?${params}`;
+}
+
+/** Lets the page run, and answers with its result. */
+async function drive(page: Page, address: string): Promise<{ result: Result; markdown: string }> {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      const wait = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(() => reject(new Error('Nothing was heard of the page for five minutes.')), SILENCE_MS);
+      };
+      const hear = (event: PageEvent): void => {
+        wait();
+        if (event.type === 'row') {
+          const { row } = event;
+          const share = row.verified ? '' : '  NOT VERIFIED';
+          const name = `${row.suite} (${row.access}) ${row.engine}`;
+          console.log(`  ${name.padEnd(46)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${share}`);
+        }
+        if (event.type === 'problem') console.log(`  ! ${event.text}`);
+        if (event.type === 'progress' && process.stdout.isTTY) {
+          process.stdout.write(`\r\u001b[K${event.done}/${event.total} ${event.text}\r`);
+        }
+        if (event.type === 'ended') resolve(event);
+      };
+      page.on('pageerror', (error) => reject(error));
+      page.on('crash', () => reject(new Error('The page crashed.')));
+      page.on('close', () => reject(new Error('The page was closed.')));
+      page.on('console', (message) => {
+        if (message.type() === 'error') console.log(`  ! browser: ${message.text()}`);
+      });
+      page
+        .exposeFunction('varveBenchListener', hear)
+        .then(() => page.goto(address))
+        .then((response) => {
+          if (!response?.ok()) throw new Error(`The page ${address} is not there: build it first (npm run build).`);
+        })
+        .catch(reject);
+      wait();
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      suite: { type: 'string', multiple: true },
+      access: { type: 'string' },
+      peers: { type: 'string' },
+      count: { type: 'string' },
+      json: { type: 'string' },
+      markdown: { type: 'string' },
+      headed: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const unknown = values.suite?.find((name) => SUITES.every((suite) => suite.name !== name));
+  if (unknown !== undefined) throw new Error(`There is no suite ${unknown}.\n\n${HELP}`);
+  const executablePath = await findBrowser();
+  if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
+  const server = await serve({ mounts: [{ path: '/bench/', folder: site, headers: ISOLATED }] });
+  const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    headless: !values.headed,
+    args: browserFlags(),
+  });
+  try {
+    const page = context.pages()[0] ?? (await context.newPage());
+    const { result, markdown } = await drive(
+      page,
+      addressOf(server.origin, {
+        ...values,
+        suite: values.suite,
+        access: values.access,
+        peers: values.peers,
+        count: values.count,
+      }),
+    );
+    const sizes = packageSizes();
+    const text = `${markdown}\n## Size after gzip\n\n- varve.wasm: ${bytes(sizes.wasm)}\n- varve: ${bytes(sizes.client)}\n- varve/sync: ${bytes(sizes.sync)}\n`;
+    console.log(`\n${text}`);
+    if (values.json !== undefined)
+      writeFileSync(values.json, `${JSON.stringify({ ...result, sizes }, undefined, 2)}\n`);
+    if (values.markdown !== undefined) writeFileSync(values.markdown, text);
+    return verdict(result);
+  } finally {
+    await context.close().catch(() => undefined);
+    await server.close();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+function verdict({ rows, problems }: Result): number {
+  const unverified = rows.filter(({ verified }) => !verified);
+  if (rows.length > 0 && unverified.length === 0 && problems.length === 0) return 0;
+  console.error(`${rows.length} rows, ${unverified.length} not verified, ${problems.length} problems.`);
+  return 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,120 @@
+/**
+ * What the bench asks of anything it measures: Varve, a peer or a floor.
+ *
+ * Invariant: a session is of one kind. `sync` calls return with their result, `async` calls with a promise, and each is
+ * driven by a loop of its own, so that no synchronous engine pays for an `await` it does not need. Values are delivered
+ * to JavaScript as bytes in every engine; none may hand out less than the caller could keep.
+ */
+
+import type { Key } from './generator.ts';
+
+/** How a store is reached: inside the worker, awaited from the page, or from the page with 100 calls in flight. */
+export type Access = 'worker' | 'page' | 'inflight';
+
+/** Calls that are under way together under `inflight`. */
+export const IN_FLIGHT = 100;
+
+/** The level that the writes of a row reach. `memory` survives nothing. */
+export type Durability = 'memory' | 'relaxed' | 'strict';
+
+/**
+ * What an engine can do; a suite runs on those that can do all it needs. `miss`: says itself that a key is absent;
+ * `mixed`: reads what it was just given; `tuple`: takes tuples as keys.
+ */
+export type Ability = 'set' | 'get' | 'miss' | 'mixed' | 'delete' | 'batch' | 'range' | 'open' | 'tuple';
+
+/** What an engine stands for in the report. */
+export type Role = 'varve' | 'peer' | 'floor';
+
+/** Receives the entries of a range, one by one, key and value. */
+export interface Sink {
+  take(key: Key, value: Uint8Array): void;
+}
+
+/** One batch: as many values as keys, applied together. */
+export interface BatchEntries {
+  readonly keys: readonly Key[];
+  readonly values: readonly Uint8Array[];
+}
+
+/** One call of a wave: a value makes it a set, `undefined` a get, `null` a delete. */
+export interface PointCall {
+  readonly key: Key;
+  readonly value: Uint8Array | undefined | null;
+}
+
+/** What both kinds of session can do between measurements. */
+export interface SessionBase {
+  /** Resolves when nothing goes on behind: what was written is where the fixture wants it. */
+  settle(where: 'memory' | 'tables'): Promise<void>;
+  /** Numbers about the store, for the storage report. */
+  report?(): Promise<Readonly<Record<string, unknown>>>;
+  /** Lets go of the files; the data stays. */
+  close(): Promise<void>;
+}
+
+/** A store whose calls return at once. */
+export interface SyncSession extends SessionBase {
+  readonly kind: 'sync';
+  set(key: Key, value: Uint8Array): void;
+  get(key: Key): Uint8Array | undefined;
+  delete(key: Key): void;
+  batch(entries: BatchEntries): void;
+  /** Delivers `limit` entries (fewer at the end) from `from` on; from the first key when it is undefined. */
+  range(from: Key | undefined, limit: number, sink: Sink): void;
+  /** Returns when all that was written has reached the level of the row. */
+  commit(): void;
+  /** After a call that threw because the store is busy: resolves when to go on. Undefined: another error. */
+  room(error: unknown): Promise<void> | undefined;
+}
+
+/** A store whose calls resolve when the level of the row is reached. */
+export interface AsyncSession extends SessionBase {
+  readonly kind: 'async';
+  set(key: Key, value: Uint8Array): Promise<unknown>;
+  get(key: Key): Promise<Uint8Array | undefined>;
+  delete(key: Key): Promise<unknown>;
+  batch(entries: BatchEntries): Promise<unknown>;
+  range(from: Key | undefined, limit: number, sink: Sink): Promise<void>;
+  /** Many point calls at once, the best way the engine has. Resolves with their values (undefined for writes). */
+  wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]>;
+}
+
+export type Session = SyncSession | AsyncSession;
+
+/** Options of a session. */
+export interface SessionOptions {
+  readonly durability: Durability;
+  /** Bytes of a value, for engines that lay out records themselves. */
+  readonly valueBytes: number;
+}
+
+/** An engine of the bench. */
+export interface Engine {
+  readonly name: string;
+  /** One sentence for the report: what a call of it does. */
+  readonly about: string;
+  readonly role: Role;
+  /** Where it can run. */
+  readonly accesses: readonly Access[];
+  readonly abilities: readonly Ability[];
+  /** The levels it can reach. */
+  readonly durabilities: readonly Durability[];
+  /** Point calls that it joins into one group itself, in access `worker`; 1 when absent. */
+  readonly grouped?: number;
+  /** Differs from its twin in these calls alone, and runs only where there are any. */
+  readonly only?: 'writes' | 'point writes';
+  /** Not a store: what a get delivers is checked for its length only. */
+  readonly echo?: boolean;
+  /** Opens the store `name`, new or as `close` left it. */
+  open(name: string, options: SessionOptions): Promise<Session>;
+  /** Bytes of the files of a closed store, as the file system counts them. */
+  filesOf?(name: string): Promise<number>;
+  /** Removes the store `name`, if it is there. */
+  remove(name: string): Promise<void>;
+}
+
+/** Calls made one after another, for an ability that an engine does not have: names the engine and the call. */
+export function cannot(engine: string, ability: Ability): never {
+  throw new Error(`The engine ${engine} has no ${ability}: the runner must not ask it for one.`);
+}

@@ -1,0 +1,80 @@
+/**
+ * Varve as a page uses it (`varve`): promises, the engine in a worker of its own. Calls of one turn travel in one frame.
+ */
+
+import { deleteStore, open, type Store } from 'varve';
+import type { AsyncSession, BatchEntries, Engine, PointCall, Sink } from '../engine.ts';
+import type { Key } from '../generator.ts';
+import { storeFileBytes } from './varve-files.ts';
+
+class VarveSession implements AsyncSession {
+  readonly kind = 'async';
+  readonly #store: Store<Key, Uint8Array>;
+
+  constructor(store: Store<Key, Uint8Array>) {
+    this.#store = store;
+  }
+
+  set(key: Key, value: Uint8Array): Promise<unknown> {
+    return this.#store.set(key, value);
+  }
+
+  get(key: Key): Promise<Uint8Array | undefined> {
+    return this.#store.get(key);
+  }
+
+  delete(key: Key): Promise<unknown> {
+    return this.#store.delete(key);
+  }
+
+  batch({ keys, values }: BatchEntries): Promise<unknown> {
+    const batch = this.#store.batch();
+    for (let i = 0; i < keys.length; i++) batch.set(keys[i] as Key, values[i] as Uint8Array);
+    return batch.commit();
+  }
+
+  async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
+    for await (const [key, value] of this.#store.entries({ gte: from, limit })) sink.take(key, value);
+  }
+
+  wave(calls: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> {
+    const store = this.#store;
+    return Promise.all(
+      calls.map(({ key, value }) => {
+        if (value === undefined) return store.get(key);
+        return (value === null ? store.delete(key) : store.set(key, value)).then(nothing);
+      }),
+    );
+  }
+
+  async settle(where: 'memory' | 'tables'): Promise<void> {
+    if (where === 'tables') await this.#store.compact();
+  }
+
+  async report(): Promise<Readonly<Record<string, unknown>>> {
+    return { ...(await this.#store.stats()) };
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+}
+
+/** What a write of a wave delivers. */
+function nothing(): undefined {
+  return undefined;
+}
+
+export const varvePage: Engine = {
+  name: 'varve',
+  about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
+  role: 'varve',
+  accesses: ['page', 'inflight'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
+  durabilities: ['relaxed', 'strict'],
+  open: async (name, { durability }) => new VarveSession(await open<Key, Uint8Array>(name, { durability })),
+  filesOf: storeFileBytes,
+  async remove(name) {
+    await deleteStore(name);
+  },
+};

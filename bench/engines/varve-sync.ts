@@ -1,0 +1,104 @@
+/**
+ * Varve inside the worker (`varve/sync`): every call returns at once.
+ *
+ * `varve-sync` groups: a set is staged, readable at once, and logged with the others at 64 KiB, at the end of the turn
+ * or at the `commit()` that ends a round. `varve-sync-each` calls `commit()` after each write: one append per write.
+ */
+
+import { deleteStore, open, type SyncStore, VarveError } from 'varve/sync';
+import type { BatchEntries, Engine, SessionOptions, Sink, SyncSession } from '../engine.ts';
+import type { Key } from '../generator.ts';
+import { storeFileBytes } from './varve-files.ts';
+
+class VarveSyncSession implements SyncSession {
+  readonly kind = 'sync';
+  readonly #store: SyncStore<Key, Uint8Array>;
+
+  constructor(store: SyncStore<Key, Uint8Array>) {
+    this.#store = store;
+  }
+
+  set(key: Key, value: Uint8Array): void {
+    this.#store.set(key, value);
+  }
+
+  get(key: Key): Uint8Array | undefined {
+    return this.#store.get(key);
+  }
+
+  delete(key: Key): void {
+    this.#store.delete(key);
+  }
+
+  batch({ keys, values }: BatchEntries): void {
+    const batch = this.#store.batch();
+    for (let i = 0; i < keys.length; i++) batch.set(keys[i] as Key, values[i] as Uint8Array);
+    batch.commit();
+  }
+
+  range(from: Key | undefined, limit: number, sink: Sink): void {
+    for (const [key, value] of this.#store.entries({ gte: from, limit })) sink.take(key, value);
+  }
+
+  commit(): void {
+    this.#store.commit();
+  }
+
+  room(error: unknown): Promise<void> | undefined {
+    return error instanceof VarveError && error.code === 'VARVE_BUSY' ? this.#store.room() : undefined;
+  }
+
+  async settle(where: 'memory' | 'tables'): Promise<void> {
+    this.#store.commit();
+    if (where === 'tables') this.#store.compact();
+    await this.#store.room();
+  }
+
+  async report(): Promise<Readonly<Record<string, unknown>>> {
+    return { ...this.#store.stats() };
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close();
+  }
+}
+
+/** The same with one append for each write. */
+class VarveSyncEachSession extends VarveSyncSession {
+  override set(key: Key, value: Uint8Array): void {
+    super.set(key, value);
+    this.commit();
+  }
+
+  override delete(key: Key): void {
+    super.delete(key);
+    this.commit();
+  }
+}
+
+async function openStore(name: string, { durability }: SessionOptions): Promise<SyncStore<Key, Uint8Array>> {
+  return open<Key, Uint8Array>(name, { durability });
+}
+
+export const varveSync: Engine = {
+  name: 'varve-sync',
+  about: 'varve/sync: sets are grouped into one append every 64 KiB, at the end of a turn and at commit().',
+  role: 'varve',
+  accesses: ['worker'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
+  durabilities: ['relaxed', 'strict'],
+  open: async (name, options) => new VarveSyncSession(await openStore(name, options)),
+  filesOf: storeFileBytes,
+  async remove(name) {
+    await deleteStore(name);
+  },
+};
+
+export const varveSyncEach: Engine = {
+  ...varveSync,
+  name: 'varve-sync-each',
+  about: 'varve/sync with commit() after each write: one append per write.',
+  durabilities: ['relaxed'],
+  only: 'point writes',
+  open: async (name, options) => new VarveSyncEachSession(await openStore(name, options)),
+};

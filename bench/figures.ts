@@ -1,0 +1,43 @@
+/** How figures are written for people. */
+
+/** A rate or count with three digits that count: 1.52M, 48.3k, 917. */
+export function rate(figure: number): string {
+  if (!Number.isFinite(figure)) return '-';
+  if (figure >= 1e6) return `${three(figure / 1e6)}M`;
+  if (figure >= 1e3) return `${three(figure / 1e3)}k`;
+  return three(figure);
+}
+
+/** Microseconds as they are read most easily: 0.65 us, 42.0 us, 1.31 ms, 2.1 s. */
+export function duration(microseconds: number): string {
+  if (!Number.isFinite(microseconds)) return '-';
+  if (microseconds >= 1e6) return `${three(microseconds / 1e6)} s`;
+  if (microseconds >= 1e3) return `${three(microseconds / 1e3)} ms`;
+  return `${three(microseconds)} us`;
+}
+
+/** Bytes in binary units. */
+export function bytes(count: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB'];
+  let size = count;
+  let unit = 0;
+  while (size >= 1024 && unit < units.length - 1) {
+    size /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? size : three(size)} ${units[unit]}`;
+}
+
+/** A ratio: 0.83x, 7.7x, 120x. */
+export function times(ratio: number): string {
+  return `${ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2)}x`;
+}
+
+/** A share as a percentage. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(share >= 0.9995 || share === 0 ? 0 : 1)}%`;
+}
+
+function three(figure: number): string {
+  return figure >= 100 ? figure.toFixed(0) : figure >= 10 ? figure.toFixed(1) : figure.toFixed(2);
+}

@@ -1,0 +1,138 @@
+/**
+ * What is written: seeded keys and values, the same in every run, engine and browser.
+ *
+ * Invariant: the value of an entry is one of a fixed pool, chosen by a number that the bench remembers per key. So
+ * nothing is generated while a clock runs, and what a read delivers can be checked to the byte afterwards. Every value
+ * of the pool has a buffer of its own, because IndexedDB clones the whole buffer that a view lies in.
+ */
+
+/** A key of the bench: 16 ASCII characters, or a tuple of a string and a number. */
+export type Key = string | readonly [string, number];
+
+/** How the keys of a dataset look and in which order they are numbered. */
+export type KeyKind = 'sequential' | 'random' | 'tuple';
+
+/** Characters of a string key. */
+export const KEY_CHARS = 16;
+/** Values of a pool hold this many bytes together at most, so that large values do not fill the memory. */
+const POOL_BYTES_MAX = 4 << 20;
+const POOL_VALUES_MAX = 4096;
+const SEED = 0x5eed_7a12;
+
+/** A small seeded generator of 32-bit numbers (splitmix32): fast, and the same everywhere. */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** The next number, 0 to 2^32 - 1. */
+  next(): number {
+    this.#state = (this.#state + 0x9e37_79b9) >>> 0;
+    return mix(this.#state);
+  }
+
+  /** A number from 0 to `bound` - 1. */
+  below(bound: number): number {
+    return Math.floor((this.next() / 0x1_0000_0000) * bound);
+  }
+}
+
+/** A bijection over 32-bit numbers: different numbers stay different, neighbours end up far apart. */
+function mix(number: number): number {
+  let x = number >>> 0;
+  x = Math.imul(x ^ (x >>> 16), 0x21f0_aaad);
+  x = Math.imul(x ^ (x >>> 15), 0x735a_2d97);
+  return (x ^ (x >>> 15)) >>> 0;
+}
+
+/** The keys of a suite, in the order of their numbers, and the pool that its values come from. */
+export interface Dataset {
+  readonly kind: KeyKind;
+  /** Keys that are written. */
+  readonly keys: readonly Key[];
+  /** As many keys that never are, spread among the others. */
+  readonly absent: readonly Key[];
+  /** The numbers of `keys` in key order. */
+  readonly sorted: Uint32Array;
+  readonly pool: readonly Uint8Array[];
+  /** Bytes of one key as the user counts them, and of one value. */
+  readonly keyBytes: number;
+  readonly valueBytes: number;
+}
+
+/** Makes the dataset of `entries` keys of this kind with values of `valueBytes`. */
+export function makeDataset(kind: KeyKind, entries: number, valueBytes: number): Dataset {
+  const keys: Key[] = [];
+  const absent: Key[] = [];
+  for (let i = 0; i < entries; i++) {
+    keys.push(makeKey(kind, i));
+    absent.push(makeAbsentKey(kind, i, entries));
+  }
+  return {
+    kind,
+    keys,
+    absent,
+    sorted: sortedNumbers(kind, keys),
+    pool: makePool(valueBytes),
+    keyBytes: KEY_CHARS,
+    valueBytes,
+  };
+}
+
+function makeKey(kind: KeyKind, number: number): Key {
+  if (kind === 'tuple') return [flat(`note-${(number % 8).toString().padStart(3, '0')}`), number];
+  return kind === 'random' ? randomKey(number) : flat(`key-${number.toString().padStart(12, '0')}`);
+}
+
+function makeAbsentKey(kind: KeyKind, number: number, entries: number): Key {
+  if (kind === 'tuple') return [flat(`note-${(number % 8).toString().padStart(3, '0')}`), number + 0.5];
+  return kind === 'random' ? randomKey(entries + number) : flat(`key-${number.toString().padStart(11, '0')}+`);
+}
+
+function randomKey(number: number): string {
+  const high = mix(number ^ SEED);
+  const low = mix(high ^ 0x9e37_79b9);
+  return flat(high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0'));
+}
+
+/** One run of characters: a string made by joining would be flattened by its first reader, inside a measurement. */
+function flat(text: string): string {
+  return new TextDecoder().decode(new TextEncoder().encode(text));
+}
+
+function sortedNumbers(kind: KeyKind, keys: readonly Key[]): Uint32Array {
+  const numbers = Uint32Array.from(keys, (_, i) => i);
+  return kind === 'sequential' ? numbers : numbers.sort((a, b) => compareKeys(at(keys, a), at(keys, b)));
+}
+
+/** The order of keys: of the strings (ASCII here), then of the numbers. */
+export function compareKeys(a: Key, b: Key): number {
+  const [textA, numberA] = typeof a === 'string' ? [a, 0] : a;
+  const [textB, numberB] = typeof b === 'string' ? [b, 0] : b;
+  if (textA !== textB) return textA < textB ? -1 : 1;
+  return numberA - numberB;
+}
+
+function makePool(valueBytes: number): Uint8Array[] {
+  const random = new Random(SEED ^ valueBytes);
+  const count = Math.max(64, Math.min(POOL_VALUES_MAX, Math.floor(POOL_BYTES_MAX / valueBytes)));
+  return Array.from({ length: count }, () => {
+    const value = new Uint8Array(valueBytes);
+    for (let i = 0; i < valueBytes; i++) value[i] = random.next();
+    return value;
+  });
+}
+
+/** The element at `index`, which the caller knows to be there. */
+export function at<T>(list: ArrayLike<T>, index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`No element ${index} in a list of ${list.length}.`);
+  return item;
+}
+
+/** Whether two values hold the same bytes. */
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}

@@ -1,0 +1,72 @@
+/**
+ * The stopwatch: makes the calls of a task in groups, and times the groups.
+ *
+ * Invariant: the time of a round is the sum of its groups, of the turns it let go of and of the final commit: whatever
+ * a user would wait for, and not the checks between the groups. Waiting for a busy store counts as well.
+ */
+
+import { now, turn } from './clock.ts';
+import { Latencies } from './latency.ts';
+import type { Tally, Task } from './tasks/task.ts';
+
+/** A loop lets go of the turn this often, as a worker that also answers messages would. */
+const TURN_MS = 16;
+/** A store that stays busy for so many turns on end is stuck. */
+const BUSY_MAX = 10_000;
+
+export interface Limits {
+  /** Calls that are timed as one. */
+  readonly group: number;
+  /** The round ends after this, whatever is left to do. */
+  readonly budget_ms: number;
+  readonly calls_max: number;
+  /** The calls of a group are under way together: its time is the latency of each, not their mean. */
+  readonly together: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What one round came to. */
+export interface Round {
+  readonly tally: Tally;
+  readonly elapsed_ms: number;
+  readonly latencies: Latencies;
+  /** How often the store said VARVE_BUSY. */
+  readonly busy: number;
+}
+
+/** Runs a task to its end, or to the end of its budget. */
+export async function measure(task: Task, limits: Limits): Promise<Round> {
+  const calls = Math.min(task.calls, limits.calls_max);
+  const latencies = new Latencies(Math.ceil(calls / limits.group) + 1);
+  let elapsed = 0;
+  let busy = 0;
+  let lastTurn = now();
+  for (let from = 0; from < calls && elapsed < limits.budget_ms; ) {
+    limits.signal.throwIfAborted();
+    const to = Math.min(from + limits.group, calls);
+    const start = now();
+    let reached = from;
+    while (reached < to) {
+      const answer = task.run(reached, to);
+      reached = typeof answer === 'number' ? answer : await answer;
+      if (reached === to) break;
+      if (++busy > BUSY_MAX) throw new Error('The store stayed busy: it never made room.');
+      await task.room();
+    }
+    const end = now();
+    elapsed += end - start;
+    latencies.add(((end - start) * 1000) / (limits.together ? 1 : to - from));
+    await task.check(from, to);
+    from = to;
+    if (end - lastTurn > TURN_MS) {
+      const before = now();
+      await turn();
+      lastTurn = now();
+      elapsed += lastTurn - before;
+    }
+  }
+  const start = now();
+  await task.finish();
+  elapsed += now() - start;
+  return { tally: task.tally, elapsed_ms: elapsed, latencies, busy };
+}

@@ -1,0 +1,109 @@
+/**
+ * A stage: one engine's store, opened and loaded with what a suite begins from.
+ *
+ * Invariant: the state tells at any time what the store holds. A stage is closed once, which removes the store.
+ */
+
+import type { BatchEntries, Durability, Engine, Session, SessionOptions } from './engine.ts';
+import type { Dataset } from './generator.ts';
+import { entriesOf } from './tasks/task.ts';
+import { batchTraces, emptyState, type State } from './trace.ts';
+import { verifyStore } from './verify.ts';
+import type { Suite } from './workloads.ts';
+
+/** Entries of a batch while loading. */
+const LOAD_BATCH = 1000;
+
+export interface StageOptions {
+  readonly engine: Engine;
+  readonly name: string;
+  readonly dataset: Dataset;
+  readonly durability: Durability;
+  readonly load: Suite['load'];
+}
+
+export class Stage {
+  readonly engine: Engine;
+  readonly name: string;
+  readonly dataset: Dataset;
+  readonly state: State;
+  readonly options: SessionOptions;
+  session: Session;
+  /** The last pass over the store found nothing wrong, and nothing was written since. */
+  #verified = false;
+
+  private constructor(options: StageOptions, session: Session, sessionOptions: SessionOptions) {
+    this.engine = options.engine;
+    this.name = options.name;
+    this.dataset = options.dataset;
+    this.state = emptyState(options.dataset);
+    this.options = sessionOptions;
+    this.session = session;
+  }
+
+  /** Opens a new store and loads it. */
+  static async open(options: StageOptions): Promise<Stage> {
+    const { engine, name, dataset, durability, load } = options;
+    await engine.remove(name);
+    const sessionOptions = { durability, valueBytes: dataset.valueBytes };
+    const stage = new Stage(options, await engine.open(name, sessionOptions), sessionOptions);
+    if (load !== 'nothing') await stage.#load(load);
+    return stage;
+  }
+
+  /** Closes the store without removing it, and opens it again. */
+  async reopen(between: () => Promise<void>): Promise<void> {
+    await this.session.close();
+    await between();
+    this.session = await this.engine.open(this.name, this.options);
+  }
+
+  /** Passes over the store, unless nothing was written since the last time; tells what is wrong, or undefined. */
+  async verify(wrote: boolean): Promise<string | undefined> {
+    if (this.#verified && !wrote) return undefined;
+    const wrong = await verifyStore(this.engine, this.session, this.dataset, this.state);
+    this.#verified = wrong === undefined;
+    return wrong;
+  }
+
+  /** Closes the store and removes it; `between` sees it closed and still there. */
+  async close(between?: () => Promise<void>): Promise<void> {
+    await this.session.close();
+    await between?.();
+    await this.engine.remove(this.name);
+  }
+
+  async #load(where: 'memory' | 'tables'): Promise<void> {
+    const entries = this.dataset.keys.length;
+    const full = Math.floor(entries / LOAD_BATCH);
+    const traces = batchTraces(this.dataset, LOAD_BATCH, full, 0);
+    // What is left over: the next batch would begin again with the first key, which does no harm.
+    if (entries % LOAD_BATCH > 0) traces.push(...batchTraces(this.dataset, LOAD_BATCH, full + 1, 0).slice(full));
+    for (const trace of traces) {
+      await writeBatch(this.session, entriesOf(this.dataset, trace));
+      trace.numbers.forEach((number, i) => {
+        this.state[number] = trace.values[i] as number;
+      });
+    }
+    await this.session.settle(where);
+  }
+}
+
+/** Writes a batch, waiting for room as often as the store asks for it. */
+async function writeBatch(session: Session, entries: BatchEntries): Promise<void> {
+  if (session.kind === 'async') {
+    await session.batch(entries);
+    return;
+  }
+  for (;;) {
+    try {
+      session.batch(entries);
+      session.commit();
+      return;
+    } catch (error) {
+      const room = session.room(error);
+      if (room === undefined) throw error;
+      await room;
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * The figures to reach, and what a run says about them.
+ *
+ * Invariant: a target that names a ratio is judged by that ratio to a floor or peer of the same run. One that was set
+ * in operations a second is turned into a ratio where the floor beside it was measured when it was set: the same
+ * machine, loaded otherwise, then asks for the same ratio.
+ */
+
+import type { Access } from './engine.ts';
+import type { Row } from './rows.ts';
+
+/** One line of the table of targets. */
+export interface Target {
+  readonly title: string;
+  readonly suite: string;
+  readonly access: Access;
+  /** Varve's engine. */
+  readonly engine: string;
+  /** What it is compared with in the same run. */
+  readonly against: string | undefined;
+  /** The ratio to reach. */
+  readonly ratio: number | undefined;
+  /** The figure to reach, in the row's unit a second, on the machine where the floors were measured. */
+  readonly figure: number | undefined;
+}
+
+/** A ratio that was set as two figures: the target and the floor measured with it. */
+function figures(target: number, floor: number): Pick<Target, 'ratio' | 'figure'> {
+  return { ratio: target / floor, figure: target };
+}
+
+function worker(
+  title: string,
+  suite: string,
+  engine: string,
+  against: string | undefined,
+  aim: Partial<Pick<Target, 'ratio' | 'figure'>>,
+): Target {
+  return { title, suite, access: 'worker', engine, against, ratio: aim.ratio, figure: aim.figure };
+}
+
+function page(title: string, suite: string, access: Access, against: string): Target {
+  return { title, suite, access, engine: 'varve', against, ratio: 0.8, figure: undefined };
+}
+
+const SYNC = 'varve-sync';
+const EACH = 'varve-sync-each';
+const APPEND = 'opfs-append';
+
+export const TARGETS: readonly Target[] = [
+  worker('get, memtable', 'read-rand-mem', SYNC, 'map', figures(1_500_000, 3_300_000)),
+  worker('get, cached tables', 'read-rand-disk', SYNC, 'map', figures(1_000_000, 3_300_000)),
+  worker('get, miss', 'read-miss', SYNC, undefined, { figure: 3_000_000 }),
+  worker('set, grouped', 'write-rand', SYNC, APPEND, figures(500_000, 65_000)),
+  worker('set, one append each', 'write-rand', EACH, APPEND, { ratio: 0.8 }),
+  worker('batch of 100, entries', 'write-batch', SYNC, APPEND, { ratio: 0.6 }),
+  worker('range of 100', 'range-100', SYNC, 'map', figures(40_000, 64_000)),
+  worker('range of 500', 'range-500', SYNC, 'map', figures(10_000, 48_000)),
+  worker('mixed 70/30, grouped', 'mixed-70', SYNC, undefined, { figure: 600_000 }),
+  worker('mixed 90/10, grouped', 'mixed-90', SYNC, undefined, { figure: 900_000 }),
+  worker('delete, grouped', 'delete', SYNC, APPEND, figures(500_000, 93_000)),
+  worker('4 KiB values: set', 'set-4k', SYNC, APPEND, { ratio: 0.8 }),
+  worker('4 KiB values: get', 'get-4k', SYNC, APPEND, figures(300_000, 150_000)),
+  worker('bulk load by 1000, entries', 'load', SYNC, APPEND, { ratio: 0.6 }),
+  worker('full scan, entries', 'scan', SYNC, undefined, { figure: 4_000_000 }),
+  worker('strict set', 'strict-set', SYNC, APPEND, { ratio: 0.9 }),
+  worker('open + first get', 'open', SYNC, undefined, { figure: 1000 / 14 }),
+  page('page, awaited: set', 'write-rand', 'page', 'message'),
+  page('page, awaited: get', 'read-rand-mem', 'page', 'message'),
+  page('page, 100 in flight: set', 'write-rand', 'inflight', 'message-append'),
+  page('page, 100 in flight: get', 'read-rand-mem', 'inflight', 'message'),
+];
+
+/** A target beside what was measured. */
+export interface Judged {
+  readonly target: Target;
+  readonly varve: Row;
+  readonly other: Row | undefined;
+  readonly ratio: number | undefined;
+  /** Reached by the ratio where there is one, else by the figure. */
+  readonly reached: boolean;
+}
+
+/** Judges every target whose rows were run. */
+export function judge(rows: readonly Row[]): Judged[] {
+  return TARGETS.flatMap((target) => {
+    const find = (engine: string | undefined): Row | undefined =>
+      rows.find((row) => row.suite === target.suite && row.access === target.access && row.engine === engine);
+    const varve = find(target.engine);
+    const other = find(target.against);
+    if (varve === undefined) return [];
+    const ratio = other && varve.opsPerSecond / other.opsPerSecond;
+    if (target.ratio !== undefined && ratio !== undefined) {
+      return [{ target, varve, other, ratio, reached: ratio >= target.ratio }];
+    }
+    if (target.figure === undefined) return [];
+    return [{ target, varve, other, ratio, reached: varve.opsPerSecond >= target.figure }];
+  });
+}

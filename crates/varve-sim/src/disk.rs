@@ -1,0 +1,427 @@
+//! The simulated disk: slot files behind [`Slots`], with faults that a seed can arm and a power switch.
+//!
+//! A [`Disk`] is the machine; [`SimSlots`] is what one process holds of it. Several handles share a disk, and
+//! every handle belongs to one power-on: after a crash the old handles answer [`SlotError::Closed`] to
+//! everything, so a dropped store cannot touch what its successor recovers.
+//!
+//! Faults: a quota (refused at once, or told by a short count, as the two browsers do), a write that is short
+//! where it should not be, a flush that fails, and a fuse: after so many writes and flushes the machine dies in
+//! the middle of the next one. Invariant: nothing here is random except through the [`Rng`] of the disk.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use varve::storage::{SlotError, Slots};
+
+use crate::rng::Rng;
+use crate::slot::{PowerLoss, Slot};
+
+/// How the medium says that a write does not fit the quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FullStyle {
+    /// An error and nothing written (Chromium).
+    Refuses,
+    /// What fits is written, and some count below what was asked for is told (Firefox).
+    Shortens,
+}
+
+/// What has been asked of the disk so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Reads.
+    pub reads: u64,
+    /// Writes and changes of size.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+}
+
+#[derive(Debug)]
+struct Machine {
+    slots: Vec<Slot>,
+    open: Vec<bool>,
+    rng: Rng,
+    counts: Counts,
+    power_on: u64,
+    dead: bool,
+    fuse: Option<u64>,
+    quota_bytes: Option<u64>,
+    full_style: FullStyle,
+    short_write_in: Option<u64>,
+    flush_failure_in: Option<u64>,
+}
+
+/// The machine whose files these are.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    machine: Rc<RefCell<Machine>>,
+}
+
+impl Disk {
+    /// A disk with empty slot files.
+    #[must_use]
+    pub fn new(slots: u32, full_style: FullStyle, seed: u64) -> Self {
+        let machine = Machine {
+            slots: vec![Slot::default(); slots as usize],
+            open: vec![true; slots as usize],
+            rng: Rng::new(seed),
+            counts: Counts::default(),
+            power_on: 0,
+            dead: false,
+            fuse: None,
+            quota_bytes: None,
+            full_style,
+            short_write_in: None,
+            flush_failure_in: None,
+        };
+        Self { machine: Rc::new(RefCell::new(machine)) }
+    }
+
+    /// The slot files as the present process sees them.
+    #[must_use]
+    pub fn slots(&self) -> SimSlots {
+        SimSlots { machine: Rc::clone(&self.machine), power_on: self.machine.borrow().power_on }
+    }
+
+    /// The process dies: its handles are gone and faults with them, its writes and the quota are not.
+    pub fn kill_process(&self) {
+        let mut machine = self.machine.borrow_mut();
+        machine.restart();
+    }
+
+    /// The power goes, and what was not flushed is lost as `loss` says.
+    pub fn lose_power(&self, loss: PowerLoss) {
+        let machine = &mut *self.machine.borrow_mut();
+        for slot in &mut machine.slots {
+            slot.lose_power(loss, &mut machine.rng);
+        }
+        machine.restart();
+    }
+
+    /// Whether the fuse burned: every handle is dead until the next crash call.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.machine.borrow().dead
+    }
+
+    /// The machine dies in the middle of a write or flush, after `calls` more of them.
+    pub fn arm_fuse(&self, calls: u64) {
+        self.machine.borrow_mut().fuse = Some(calls);
+    }
+
+    /// Limits the sum of the file sizes to what it is now and `spare_bytes` more; `None` lifts the limit.
+    pub fn limit(&self, spare_bytes: Option<u64>) {
+        let mut machine = self.machine.borrow_mut();
+        let used = machine.bytes();
+        machine.quota_bytes = spare_bytes.map(|spare| used + spare);
+    }
+
+    /// After `writes` more writes, one returns a short count though there is room.
+    pub fn arm_short_write(&self, writes: u64) {
+        self.machine.borrow_mut().short_write_in = Some(writes);
+    }
+
+    /// After `flushes` more flushes, one fails; some of what it should have made durable may be.
+    pub fn arm_flush_failure(&self, flushes: u64) {
+        self.machine.borrow_mut().flush_failure_in = Some(flushes);
+    }
+
+    /// Takes the fuse out.
+    pub fn disarm_fuse(&self) {
+        self.machine.borrow_mut().fuse = None;
+    }
+
+    /// Whether a write may be refused for want of room.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.machine.borrow().quota_bytes.is_some()
+    }
+
+    /// Creates more slot files, as a host does ahead of need.
+    pub fn add_slots(&self, count: u32) {
+        let mut machine = self.machine.borrow_mut();
+        let total = machine.slots.len() + count as usize;
+        machine.slots.resize(total, Slot::default());
+        machine.open.resize(total, true);
+    }
+
+    /// The engine's handle of a slot is closed (`false`) or open, as while it is lent to the compactor.
+    pub fn set_open(&self, slot: u32, open: bool) {
+        if let Some(state) = self.machine.borrow_mut().open.get_mut(slot as usize) {
+            *state = open;
+        }
+    }
+
+    /// Flips bits of one byte of one slot, on the medium.
+    pub fn flip(&self, slot: u32, offset: usize, mask: u8) {
+        if let Some(slot) = self.machine.borrow_mut().slots.get_mut(slot as usize) {
+            slot.flip(offset, mask);
+        }
+    }
+
+    /// What has been asked of the disk.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.machine.borrow().counts
+    }
+}
+
+impl Machine {
+    fn restart(&mut self) {
+        self.power_on += 1;
+        self.dead = false;
+        self.open.fill(true);
+        self.fuse = None;
+        self.short_write_in = None;
+        self.flush_failure_in = None;
+    }
+
+    fn bytes(&self) -> u64 {
+        self.slots.iter().map(|slot| slot.size() as u64).sum()
+    }
+
+    /// Counts a fuse down; true when it burns now.
+    fn burns(&mut self) -> bool {
+        let burns = due(&mut self.fuse);
+        self.dead |= burns;
+        burns
+    }
+
+    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        self.counts.writes += 1;
+        let at = usize::try_from(offset).map_err(|_| SlotError::Full)?;
+        let mut count = bytes.len();
+        let burned = self.burns();
+        if burned || due(&mut self.short_write_in) {
+            count = self.rng.index(count + 1);
+        }
+        let used = self.bytes();
+        let file = self.slots.get_mut(slot as usize).ok_or(SlotError::Closed)?;
+        let room = self.quota_bytes.map_or(u64::MAX, |quota| quota.saturating_sub(used));
+        let fits = usize::try_from((file.size() as u64).saturating_add(room).saturating_sub(offset)).unwrap_or(usize::MAX);
+        if count > fits {
+            if self.full_style == FullStyle::Refuses {
+                return Err(SlotError::Full);
+            }
+            count = fits;
+        }
+        file.write(at, &bytes[..count]);
+        self.counts.bytes_written += count as u64;
+        if burned {
+            return Err(SlotError::Io);
+        }
+        // Firefox: that a count is short is true, the count itself need not be.
+        let told = if count < bytes.len() { self.rng.index(bytes.len()) } else { count };
+        Ok(told)
+    }
+
+    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
+        self.counts.flushes += 1;
+        let burned = self.burns();
+        let failed = due(&mut self.flush_failure_in);
+        let reaches_medium = !(burned || failed) || self.rng.chance(1, 2);
+        let file = self.slots.get_mut(slot as usize).ok_or(SlotError::Closed)?;
+        if reaches_medium {
+            file.flush();
+        }
+        if burned || failed { Err(SlotError::Io) } else { Ok(()) }
+    }
+
+    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
+        self.counts.writes += 1;
+        if self.burns() {
+            return Err(SlotError::Io);
+        }
+        let used = self.bytes();
+        let file = self.slots.get_mut(slot as usize).ok_or(SlotError::Closed)?;
+        let grown = bytes.saturating_sub(file.size() as u64);
+        if grown > 0 && self.quota_bytes.is_some_and(|quota| used + grown > quota) {
+            return Err(SlotError::Full);
+        }
+        file.resize(usize::try_from(bytes).map_err(|_| SlotError::Full)?);
+        Ok(())
+    }
+}
+
+/// Counts down; true once, when it was at zero.
+fn due(countdown: &mut Option<u64>) -> bool {
+    match countdown {
+        Some(0) => {
+            *countdown = None;
+            true
+        }
+        Some(left) => {
+            *left -= 1;
+            false
+        }
+        None => false,
+    }
+}
+
+/// The slot files in the hands of one process.
+#[derive(Debug, Clone)]
+pub struct SimSlots {
+    machine: Rc<RefCell<Machine>>,
+    power_on: u64,
+}
+
+impl SimSlots {
+    fn alive(&self) -> Result<(), SlotError> {
+        let machine = self.machine.borrow();
+        if machine.dead || machine.power_on != self.power_on { Err(SlotError::Closed) } else { Ok(()) }
+    }
+
+    fn opened(&self, slot: u32) -> Result<(), SlotError> {
+        self.alive()?;
+        if self.machine.borrow().open.get(slot as usize) == Some(&true) { Ok(()) } else { Err(SlotError::Closed) }
+    }
+
+    /// Writes to a slot that was lent to the compactor, whose handle is its own.
+    ///
+    /// # Errors
+    /// As [`Slots::write`].
+    pub fn write_lent(&self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        self.alive()?;
+        self.machine.borrow_mut().write(slot, offset, bytes)
+    }
+
+    /// Flushes a lent slot.
+    ///
+    /// # Errors
+    /// As [`Slots::flush`].
+    pub fn flush_lent(&self, slot: u32) -> Result<(), SlotError> {
+        self.alive()?;
+        self.machine.borrow_mut().flush(slot)
+    }
+}
+
+impl Slots for SimSlots {
+    fn count(&self) -> u32 {
+        self.machine.borrow().slots.len() as u32
+    }
+
+    fn is_open(&self, slot: u32) -> bool {
+        self.opened(slot).is_ok()
+    }
+
+    fn size(&self, slot: u32) -> u64 {
+        self.machine.borrow().slots.get(slot as usize).map_or(0, |slot| slot.size() as u64)
+    }
+
+    fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
+        self.opened(slot)?;
+        let machine = &mut *self.machine.borrow_mut();
+        machine.counts.reads += 1;
+        let Ok(offset) = usize::try_from(offset) else { return Ok(0) };
+        Ok(machine.slots.get(slot as usize).ok_or(SlotError::Closed)?.read(offset, into))
+    }
+
+    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        self.opened(slot)?;
+        self.machine.borrow_mut().write(slot, offset, bytes)
+    }
+
+    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
+        self.opened(slot)?;
+        self.machine.borrow_mut().flush(slot)
+    }
+
+    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
+        self.opened(slot)?;
+        self.machine.borrow_mut().truncate(slot, bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::Keep;
+
+    const LOSES_ALL: PowerLoss = PowerLoss { keep: Keep::None, torn_sectors: false, garbage: false };
+
+    fn disk(style: FullStyle) -> (Disk, SimSlots) {
+        let disk = Disk::new(2, style, 3);
+        let slots = disk.slots();
+        (disk, slots)
+    }
+
+    #[test]
+    fn a_killed_process_loses_its_handles_and_not_its_writes() {
+        let (disk, mut slots) = disk(FullStyle::Refuses);
+        slots.write(0, 0, b"kept").expect("room");
+        disk.kill_process();
+        assert_eq!(slots.write(0, 4, b"late"), Err(SlotError::Closed));
+        let mut found = [0; 8];
+        assert_eq!(disk.slots().read(0, 0, &mut found), Ok(4));
+        assert_eq!(&found[..4], b"kept");
+    }
+
+    #[test]
+    fn a_power_loss_takes_what_was_not_flushed() {
+        let (disk, mut slots) = disk(FullStyle::Refuses);
+        slots.write(0, 0, b"kept").expect("room");
+        slots.flush(0).expect("a flush");
+        slots.write(0, 4, b"lost").expect("room");
+        disk.lose_power(LOSES_ALL);
+        assert_eq!(disk.slots().size(0), 4);
+    }
+
+    #[test]
+    fn a_quota_refuses_growth_and_allows_overwriting() {
+        let (disk, mut slots) = disk(FullStyle::Refuses);
+        slots.write(0, 0, &[1; 100]).expect("room");
+        disk.limit(Some(10));
+        assert_eq!(slots.write(0, 100, &[2; 11]), Err(SlotError::Full));
+        assert_eq!(slots.write(0, 0, &[2; 110]), Ok(110));
+        assert_eq!(slots.truncate(1, 1), Err(SlotError::Full));
+        disk.limit(None);
+        assert_eq!(slots.write(1, 0, &[2; 11]), Ok(11));
+    }
+
+    #[test]
+    fn a_quota_may_be_told_by_a_short_count() {
+        let (disk, mut slots) = disk(FullStyle::Shortens);
+        disk.limit(Some(10));
+        assert!(slots.write(0, 0, &[1; 15]).expect("a count") < 15);
+        assert!(slots.write(0, 10, &[1; 15]).expect("a count") < 15);
+        assert_eq!(slots.size(0), 10);
+    }
+
+    #[test]
+    fn a_burned_fuse_kills_every_later_call() {
+        let (disk, mut slots) = disk(FullStyle::Refuses);
+        disk.arm_fuse(1);
+        assert_eq!(slots.write(0, 0, b"first"), Ok(5));
+        assert_eq!(slots.write(0, 5, b"second"), Err(SlotError::Io));
+        assert!(disk.is_dead());
+        assert_eq!(slots.flush(0), Err(SlotError::Closed));
+        assert_eq!(slots.read(0, 0, &mut [0; 4]), Err(SlotError::Closed));
+        disk.kill_process();
+        assert!(disk.slots().size(0) >= 5);
+    }
+
+    #[test]
+    fn a_failed_flush_leaves_the_bytes_readable_and_unsure() {
+        let (disk, mut slots) = disk(FullStyle::Refuses);
+        slots.write(0, 0, b"unsure").expect("room");
+        disk.arm_flush_failure(0);
+        assert_eq!(slots.flush(0), Err(SlotError::Io));
+        assert_eq!(slots.read(0, 0, &mut [0; 6]), Ok(6));
+        assert_eq!(slots.flush(0), Ok(()));
+        disk.lose_power(LOSES_ALL);
+        assert_eq!(disk.slots().size(0), 6);
+    }
+
+    #[test]
+    fn a_lent_slot_is_closed_to_the_engine_and_open_to_the_compactor() {
+        let (disk, mut slots) = disk(FullStyle::Refuses);
+        disk.set_open(1, false);
+        assert!(!slots.is_open(1));
+        assert_eq!(slots.write(1, 0, b"no"), Err(SlotError::Closed));
+        assert_eq!(slots.write_lent(1, 0, b"yes"), Ok(3));
+        disk.set_open(1, true);
+        assert_eq!(slots.read(1, 0, &mut [0; 3]), Ok(3));
+    }
+}

@@ -1,0 +1,33 @@
+//! Simulator for varve: seeded runs of the whole engine against a disk that crashes, tears and fills up.
+//!
+//! ```text
+//! seed -> workload -> trace -> run ( session: store + disk + model ) -> outcome: hash, failure, totals
+//!                       ^                                                          |
+//!                       +--------------------- shrink <----------------------------+
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`rng`] | the only source of chance |
+//! | [`slot`] | one file: durable bytes, unsynced changes, what a power loss leaves |
+//! | [`disk`] | all files, faults, the power switch |
+//! | [`model`] | the oracle: history, floors, which pasts may come true |
+//! | [`trace`] | operations, spelled out |
+//! | [`workload`] | makes a trace from a seed |
+//! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
+//! | [`session`], [`run`] | carries a trace out and compares every answer |
+//! | [`shrink`] | makes a failing trace short |
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod compactor;
+pub mod disk;
+pub mod model;
+pub mod rng;
+pub mod run;
+pub mod scan;
+pub mod session;
+pub mod shrink;
+pub mod slot;
+pub mod trace;
+pub mod workload;

@@ -1,0 +1,327 @@
+//! The oracle: what the store must answer, and which states a crash may leave behind.
+//!
+//! The history is a list of groups, each atomic, in the order they were staged:
+//!
+//! ```text
+//! base | group group group | group group | group group
+//!                          ^ power floor  ^ kill floor  ^ now
+//! ```
+//! Invariants: after a power loss the store equals the state after some prefix of the history that ends at or
+//! after the power floor (the last group acknowledged as strict, or covered by a sync); after the death of
+//! the process, at or after the kill floor (the last group acknowledged as relaxed). A refused group is not in
+//! the history at all, so it can never be taken for a survivor.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a key holds: its value and the sequence of the write that set it.
+pub type State = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
+
+/// One change of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The key gets the value.
+    Set(Vec<u8>, Vec<u8>),
+    /// The key is gone.
+    Delete(Vec<u8>),
+    /// The keys from the first on are gone, up to the second (exclusive) if there is one.
+    DeleteRange(Vec<u8>, Option<Vec<u8>>),
+}
+
+/// Changes that are applied all or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The changes in order; change `i` has sequence `first_sequence + i`.
+    pub changes: Vec<Change>,
+    /// The sequence of the first change.
+    pub first_sequence: u64,
+}
+
+impl Group {
+    fn apply(&self, state: &mut State) {
+        for (sequence, change) in (self.first_sequence..).zip(&self.changes) {
+            match change {
+                Change::Set(key, value) => {
+                    state.insert(key.clone(), (value.clone(), sequence));
+                }
+                Change::Delete(key) => {
+                    state.remove(key);
+                }
+                Change::DeleteRange(start, end) => {
+                    state.retain(|key, _| key < start || end.as_ref().is_some_and(|end| key >= end));
+                }
+            }
+        }
+    }
+
+    fn last_sequence(&self) -> u64 {
+        self.first_sequence + self.changes.len() as u64 - 1
+    }
+}
+
+/// What happened to the machine before a recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// The power went: only what was flushed is sure.
+    Power,
+    /// The process died: what the operating system was handed is sure.
+    Process,
+    /// Nothing: the store was closed in order, so everything is there.
+    Nothing,
+}
+
+/// The recovered store equals no state that the history allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch(pub String);
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The oracle.
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    base: State,
+    base_sequence: u64,
+    groups: Vec<Group>,
+    power_floor: usize,
+    kill_floor: usize,
+    now: State,
+}
+
+impl Model {
+    /// What the store answers now, the staged groups included.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.now
+    }
+
+    /// The sequence of the last change in the history.
+    #[must_use]
+    pub fn last_sequence(&self) -> u64 {
+        self.sequence_after(self.groups.len())
+    }
+
+    /// The number of groups in the history since its base: a place to refuse back to.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// How many groups end at or before a sequence.
+    #[must_use]
+    pub fn position_of(&self, sequence: u64) -> usize {
+        self.groups.partition_point(|group| group.last_sequence() <= sequence)
+    }
+
+    /// Adds a group to the end of the history.
+    pub fn stage(&mut self, group: Group) {
+        group.apply(&mut self.now);
+        self.groups.push(group);
+    }
+
+    /// The store refused what was staged since `position`: it never happened.
+    pub fn refuse(&mut self, position: usize) {
+        if position < self.groups.len() {
+            self.groups.truncate(position);
+            self.now = self.state_after(position);
+        }
+    }
+
+    /// Everything staged up to here was handed to the operating system.
+    pub fn acknowledge_relaxed(&mut self) {
+        self.kill_floor = self.groups.len();
+    }
+
+    /// What the operating system was handed was flushed.
+    pub fn acknowledge_sync(&mut self) {
+        self.power_floor = self.power_floor.max(self.kill_floor);
+    }
+
+    /// Everything staged up to here was flushed.
+    pub fn acknowledge_strict(&mut self) {
+        self.kill_floor = self.groups.len();
+        self.power_floor = self.groups.len();
+        if self.groups.len() > 64 {
+            self.base_sequence = self.last_sequence();
+            self.base.clone_from(&self.now);
+            self.groups.clear();
+            self.power_floor = 0;
+            self.kill_floor = 0;
+        }
+    }
+
+    /// Finds the recovered state in the history and makes it the present. Returns how many groups were lost.
+    /// Of prefixes with the same state (a delete of nothing changes none) it takes the one that ends at
+    /// `sequence`, else the longest.
+    ///
+    /// # Errors
+    /// The state is none that the loss allows.
+    pub fn recover(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
+        let floor = match loss {
+            Loss::Power => self.power_floor,
+            Loss::Process => self.kill_floor,
+            Loss::Nothing => self.groups.len(),
+        };
+        let mut state = self.state_after(floor);
+        let mut survivors = Vec::new();
+        for position in floor..=self.groups.len() {
+            if state == *found {
+                survivors.push(position);
+            }
+            if let Some(group) = self.groups.get(position) {
+                group.apply(&mut state);
+            }
+        }
+        let named = survivors.iter().find(|&&position| self.sequence_after(position) == sequence);
+        let Some(&survivor) = named.or(survivors.last()) else {
+            return Err(self.mismatch(found, floor, loss));
+        };
+        let lost = self.groups.len() - survivor;
+        self.groups.truncate(survivor);
+        self.now.clone_from(found);
+        self.kill_floor = survivor;
+        if loss == Loss::Power {
+            // What survived a power loss was on the medium.
+            self.power_floor = survivor;
+        }
+        Ok(lost)
+    }
+
+    fn sequence_after(&self, position: usize) -> u64 {
+        position.checked_sub(1).and_then(|last| self.groups.get(last)).map_or(self.base_sequence, Group::last_sequence)
+    }
+
+    fn state_after(&self, position: usize) -> State {
+        let mut state = self.base.clone();
+        self.groups[..position].iter().for_each(|group| group.apply(&mut state));
+        state
+    }
+
+    fn mismatch(&self, found: &State, floor: usize, loss: Loss) -> Mismatch {
+        let mut state = self.base.clone();
+        let (mut closest, mut distance) = (0, distance_between(&state, found));
+        for (position, group) in self.groups.iter().enumerate() {
+            group.apply(&mut state);
+            let here = distance_between(&state, found);
+            if here <= distance {
+                (closest, distance) = (position + 1, here);
+            }
+        }
+        let detail = match difference(&self.state_after(closest), found).first() {
+            None => format!("it is prefix {closest}, which is below the floor: acknowledged groups are gone"),
+            Some(first) => format!("closest is prefix {closest} with {distance} differences, first: {first}"),
+        };
+        Mismatch(format!(
+            "after {loss:?} loss: {} keys recovered match no prefix in {floor}..={} (sequence {}): {detail}",
+            found.len(),
+            self.groups.len(),
+            self.last_sequence(),
+        ))
+    }
+}
+
+/// How many keys differ between two states.
+fn distance_between(expected: &State, found: &State) -> usize {
+    let missing = expected.iter().filter(|(key, entry)| found.get(*key) != Some(entry)).count();
+    missing + found.keys().filter(|key| !expected.contains_key(*key)).count()
+}
+
+/// The differences between two states, each a sentence.
+#[must_use]
+pub fn difference(expected: &State, found: &State) -> Vec<String> {
+    let mut differences = Vec::new();
+    for (key, (value, sequence)) in expected {
+        match found.get(key) {
+            None => differences.push(format!("{} missing (sequence {sequence})", show(key))),
+            Some((other, other_sequence)) if (other, other_sequence) != (value, sequence) => differences.push(format!(
+                "{} holds {} bytes of sequence {other_sequence}, not {} bytes of sequence {sequence}",
+                show(key),
+                other.len(),
+                value.len()
+            )),
+            Some(_) => {}
+        }
+    }
+    for (key, (_, sequence)) in found {
+        if !expected.contains_key(key) {
+            differences.push(format!("{} should be gone (sequence {sequence})", show(key)));
+        }
+    }
+    differences
+}
+
+/// A key as text, short.
+#[must_use]
+pub fn show(key: &[u8]) -> String {
+    let tail = &key[key.len().saturating_sub(12)..];
+    format!("key ..{} ({} bytes)", tail.escape_ascii(), key.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(sequence: u64, key: u8) -> Group {
+        Group { changes: vec![Change::Set(vec![key], vec![sequence as u8])], first_sequence: sequence }
+    }
+
+    fn three_groups() -> (Model, Vec<State>) {
+        let mut model = Model::default();
+        let mut states = vec![State::new()];
+        for sequence in 1..=3 {
+            model.stage(set(sequence, sequence as u8 % 2));
+            states.push(model.state().clone());
+        }
+        (model, states)
+    }
+
+    #[test]
+    fn any_prefix_may_survive_when_nothing_was_acknowledged() {
+        let (model, states) = three_groups();
+        for (position, state) in states.iter().enumerate() {
+            assert_eq!(model.clone().recover(state, position as u64, Loss::Power), Ok(3 - position));
+        }
+    }
+
+    #[test]
+    fn what_is_no_prefix_is_found() {
+        let (mut model, _) = three_groups();
+        let mut hole = State::new();
+        set(2, 0).apply(&mut hole);
+        assert!(model.recover(&hole, 2, Loss::Power).is_err());
+    }
+
+    #[test]
+    fn a_relaxed_group_outlives_the_process_and_not_the_power() {
+        let (mut model, states) = three_groups();
+        model.acknowledge_relaxed();
+        assert!(model.clone().recover(&states[2], 2, Loss::Process).is_err());
+        assert_eq!(model.recover(&states[2], 2, Loss::Power), Ok(1));
+    }
+
+    #[test]
+    fn a_strict_group_outlives_the_power() {
+        let (mut model, states) = three_groups();
+        model.acknowledge_strict();
+        assert!(model.clone().recover(&states[2], 2, Loss::Power).is_err());
+        assert_eq!(model.recover(&states[3], 3, Loss::Power), Ok(0));
+    }
+
+    #[test]
+    fn a_refused_group_may_not_come_back() {
+        let (mut model, states) = three_groups();
+        model.refuse(2);
+        assert_eq!(*model.state(), states[2]);
+        assert!(model.recover(&states[3], 3, Loss::Power).is_err());
+    }
+
+    #[test]
+    fn what_a_power_loss_left_is_durable_for_the_next() {
+        let (mut model, states) = three_groups();
+        model.recover(&states[2], 2, Loss::Power).expect("a prefix");
+        assert!(model.recover(&states[1], 1, Loss::Power).is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! One run of a trace: the store and the oracle do the same, and every answer is compared.
+//!
+//! Invariant: what a run observes (answers, errors, calls to the disk) depends on the trace alone; all of it goes
+//! into the hash of the outcome.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use varve::codec::hash::Xxh3;
+
+use crate::session::Session;
+use crate::trace::Trace;
+
+/// Why a run failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Position of the operation that showed it.
+    pub op: usize,
+    /// What was wrong.
+    pub what: String,
+}
+
+/// What a run came upon, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Operations carried out.
+    pub ops: u64,
+    /// Commits acknowledged.
+    pub commits: u64,
+    /// Writes or commits refused for want of room.
+    pub refused: u64,
+    /// Crashes, those during recovery included.
+    pub crashes: u64,
+    /// Crashes in the middle of opening a store.
+    pub recovery_crashes: u64,
+    /// Groups that crashes took away.
+    pub groups_lost: u64,
+    /// Torn tails that recovery cut.
+    pub torn: u64,
+    /// Stores poisoned by a fault.
+    pub poisoned: u64,
+    /// Jobs that a compactor finished.
+    pub jobs: u64,
+}
+
+impl Totals {
+    /// Adds the numbers of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.ops += other.ops;
+        self.commits += other.commits;
+        self.refused += other.refused;
+        self.crashes += other.crashes;
+        self.recovery_crashes += other.recovery_crashes;
+        self.groups_lost += other.groups_lost;
+        self.torn += other.torn;
+        self.poisoned += other.poisoned;
+        self.jobs += other.jobs;
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} operations, {} commits, {} refused, {} crashes ({} during recovery), {} groups lost, \
+             {} torn tails, {} poisoned, {} jobs",
+            self.ops,
+            self.commits,
+            self.refused,
+            self.crashes,
+            self.recovery_crashes,
+            self.groups_lost,
+            self.torn,
+            self.poisoned,
+            self.jobs
+        )
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Over everything that was observed.
+    pub hash: u64,
+    /// The first thing that was wrong.
+    pub failure: Option<Failure>,
+    /// The run in numbers.
+    pub totals: Totals,
+}
+
+/// Runs a trace to its end or to the first failure. A panic of the engine is a failure.
+#[must_use]
+pub fn run(trace: &Trace) -> Outcome {
+    let mut observed = Observed::new();
+    let mut at = 0;
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut session = Session::start(trace, &mut observed)?;
+        for (position, op) in trace.ops.iter().enumerate() {
+            at = position;
+            session.perform(op)?;
+        }
+        at = trace.ops.len();
+        session.finish()
+    }));
+    let failure = match result {
+        Ok(Ok(())) => None,
+        Ok(Err(what)) => Some(what),
+        Err(panic) => Some(format!("panic: {}", panic_text(panic.as_ref()))),
+    };
+    let failure = failure.map(|what| Failure { op: at, what });
+    Outcome { hash: observed.hash.digest(), failure, totals: observed.totals }
+}
+
+/// What a run has seen so far.
+pub struct Observed {
+    hash: Xxh3,
+    /// The run in numbers.
+    pub totals: Totals,
+}
+
+impl Observed {
+    fn new() -> Self {
+        Self { hash: Xxh3::new(0), totals: Totals::default() }
+    }
+
+    /// Adds bytes to the hash.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.hash.update(bytes);
+    }
+
+    /// Adds a number to the hash.
+    pub fn number(&mut self, number: u64) {
+        self.hash.update(&number.to_le_bytes());
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".to_owned())
+}

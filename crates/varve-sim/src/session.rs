@@ -1,0 +1,533 @@
+//! A store, its disk and its oracle, and what each operation does to all three.
+//!
+//! Invariant: between operations the store is open, and answers what the model's state says. An operation whose
+//! outcome is unknown (the machine died in it, or the store was poisoned by it) is settled before the next one,
+//! by recovering and asking the oracle which of the possible pasts came true.
+
+use std::collections::VecDeque;
+
+use varve::options::{Durability, Host};
+use varve::storage::SlotPool;
+use varve::{Error, Op as StoreOp, Store};
+
+use crate::compactor::{Compactor, SimStore};
+use crate::disk::Disk;
+use crate::model::{Change, Group, Loss, Model, show};
+use crate::run::Observed;
+use crate::scan::{Expectation, ScanError, contents};
+use crate::trace::{Crash, Op, Trace};
+
+/// Cursors held at once; the oldest goes.
+const CURSORS_MAX: usize = 8;
+/// Attempts to open a store, the crashes of a trace aside.
+const OPENINGS_MAX: u32 = 10;
+
+/// A failure in words.
+pub type Outcome<T = ()> = Result<T, String>;
+
+/// One run in progress.
+pub struct Session<'a> {
+    trace: &'a Trace,
+    observed: &'a mut Observed,
+    disk: Disk,
+    model: Model,
+    store: Option<SimStore>,
+    cursors: VecDeque<Expectation>,
+    compactor: Option<Compactor>,
+    /// What happens when the fuse burns.
+    fuse: Crash,
+    /// Groups up to here were committed at some level: no refusal may take them back.
+    committed: usize,
+    openings: u64,
+    now_ms: u64,
+    /// Faults that make `Io` and `StorageFull` excusable since the store was opened.
+    faults: bool,
+}
+
+impl<'a> Session<'a> {
+    /// Makes the disk, and the store on it.
+    ///
+    /// # Errors
+    /// What was wrong.
+    pub fn start(trace: &'a Trace, observed: &'a mut Observed) -> Outcome<Self> {
+        let disk = Disk::new(trace.slots, trace.full_style, trace.seed ^ 0x5eed);
+        let mut session = Self {
+            trace,
+            observed,
+            disk,
+            model: Model::default(),
+            store: None,
+            cursors: VecDeque::new(),
+            compactor: None,
+            fuse: Crash::Process,
+            committed: 0,
+            openings: 0,
+            now_ms: 1_000_000,
+            faults: false,
+        };
+        session.recover(Loss::Process, &trace.births)?;
+        Ok(session)
+    }
+
+    /// Reads everything once more, and once more after a close.
+    ///
+    /// # Errors
+    /// What was wrong.
+    pub fn finish(&mut self) -> Outcome {
+        self.disk.disarm_fuse();
+        self.disk.limit(None);
+        self.perform(&Op::Reopen)?;
+        self.perform(&Op::Compact)?;
+        self.compare_all()?;
+        let counts = self.disk.counts();
+        for number in [counts.reads, counts.writes, counts.flushes, counts.bytes_written] {
+            self.observed.number(number);
+        }
+        Ok(())
+    }
+
+    /// Carries out one operation and compares.
+    ///
+    /// # Errors
+    /// What was wrong.
+    pub fn perform(&mut self, op: &Op) -> Outcome {
+        self.observed.totals.ops += 1;
+        match op {
+            Op::Write { changes, batch, commit } => self.write(changes, *batch, *commit)?,
+            Op::Commit(level) => self.commit(*level)?,
+            Op::Get(key) => self.get(key)?,
+            Op::Scan(range, batch_bytes) => {
+                let store = self.store.as_ref().ok_or("no store")?;
+                let opened = Expectation::open(store, self.model.state(), range, *batch_bytes);
+                let entries = opened.map_err(ScanError::Store).and_then(|scan| scan.finish(store));
+                self.scanned(entries)?;
+            }
+            Op::OpenCursor(range, batch_bytes) => {
+                let store = self.store.as_ref().ok_or("no store")?;
+                let opened = Expectation::open(store, self.model.state(), range, *batch_bytes);
+                self.cursors.push_back(opened.map_err(|error| format!("open cursor: {error}"))?);
+                if self.cursors.len() > CURSORS_MAX {
+                    self.cursors.pop_front();
+                }
+            }
+            Op::StepCursor(which) => self.step_cursor(*which)?,
+            Op::DropCursor(which) => {
+                self.cursors.remove(*which);
+            }
+            Op::Sync => {
+                if self.attempt(op, SimStore::sync)?.is_some() {
+                    self.model.acknowledge_sync();
+                }
+            }
+            Op::Seal => {
+                if self.attempt(op, SimStore::seal)?.is_some() {
+                    self.acknowledge(Durability::Strict);
+                }
+            }
+            Op::Flush => self.attempt(op, SimStore::flush).map(|_| ())?,
+            Op::Compact => self.attempt(op, SimStore::compact).map(|_| ())?,
+            Op::Freeze => self.attempt(op, SimStore::freeze_active).map(|_| ())?,
+            Op::Slice(budget) => self.attempt(op, |store| store.run_slice(*budget)).map(|_| ())?,
+            Op::Release => self.attempt(op, SimStore::release).map(|_| ())?,
+            Op::TakeJob => self.take_job()?,
+            Op::StepJob(steps, budget) => self.step_job(op, *steps, *budget)?,
+            Op::AbandonJob => self.abandon_job()?,
+            Op::Reopen => self.reopen(op)?,
+            Op::Crash(crash, recoveries) => return self.crash(*crash, recoveries),
+            Op::Fuse(calls, crash) => {
+                self.disk.arm_fuse(*calls);
+                self.fuse = *crash;
+            }
+            Op::Quota(spare_bytes) => {
+                self.disk.limit(Some(*spare_bytes));
+                self.faults = true;
+            }
+            Op::Unlimit => self.disk.limit(None),
+            Op::ShortWrite(writes) => {
+                self.disk.arm_short_write(*writes);
+                self.faults = true;
+            }
+            Op::FlushFailure(flushes) => {
+                self.disk.arm_flush_failure(*flushes);
+                self.faults = true;
+            }
+            Op::CommitDeletes(keys, level) => self.commit_deletes(op, keys, *level)?,
+            Op::AddSlots(count) => self.add_slots(op, *count)?,
+            Op::Wait(ms) => {
+                self.now_ms += ms;
+                let now_ms = self.now_ms;
+                self.store()?.set_now(now_ms);
+            }
+        }
+        self.settle()
+    }
+
+    fn store(&mut self) -> Outcome<&mut SimStore> {
+        self.store.as_mut().ok_or_else(|| "no store".to_owned())
+    }
+
+    /// Whether only a recovery can tell what became of the last operation.
+    fn is_in_doubt(&mut self) -> Outcome<bool> {
+        Ok(self.disk.is_dead() || self.store()?.is_poisoned())
+    }
+
+    /// Runs something that may fail for an excusable reason: `Ok(None)`.
+    fn attempt<T>(
+        &mut self,
+        op: &Op,
+        act: impl FnOnce(&mut SimStore) -> varve::Result<T>,
+    ) -> Outcome<Option<T>> {
+        match act(self.store()?) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => self.excuse(op, error).map(|()| None),
+        }
+    }
+
+    /// Accepts an error that a fault explains, and takes back what the store took back.
+    fn excuse(&mut self, op: &Op, error: Error) -> Outcome {
+        self.observed.number(u64::from(error.code() as u8));
+        let excusable = match error {
+            Error::Busy => {
+                self.add_wanted_slots()?;
+                true
+            }
+            Error::StorageFull => self.faults,
+            Error::Io(_) | Error::Poisoned => self.faults || self.disk.is_dead(),
+            _ => false,
+        };
+        if !excusable {
+            return Err(format!("{op}: {error} ({error:?})"));
+        }
+        self.observed.totals.refused += 1;
+        if self.is_in_doubt()? {
+            return Ok(());
+        }
+        let kept = self.store()?.last_sequence();
+        let position = self.model.position_of(kept);
+        if position < self.committed {
+            return Err(format!("{op}: {error}, and acknowledged groups were rolled back to sequence {kept}"));
+        }
+        self.model.refuse(position);
+        self.cursors.retain(|cursor| cursor.snapshot() <= kept);
+        Ok(())
+    }
+
+    fn acknowledge(&mut self, level: Durability) {
+        self.observed.totals.commits += 1;
+        match level {
+            Durability::Memory => {}
+            Durability::Relaxed => self.model.acknowledge_relaxed(),
+            Durability::Strict => self.model.acknowledge_strict(),
+        }
+        self.committed = self.model.position();
+    }
+
+    fn write(&mut self, changes: &[Change], batch: bool, commit: Option<Durability>) -> Outcome {
+        if batch {
+            self.stage(changes, true)?;
+        } else {
+            for change in changes {
+                self.stage(std::slice::from_ref(change), false)?;
+                if self.is_in_doubt()? {
+                    return Ok(());
+                }
+            }
+        }
+        match commit {
+            Some(level) if !self.is_in_doubt()? => self.commit(level),
+            _ => Ok(()),
+        }
+    }
+
+    fn stage(&mut self, changes: &[Change], batch: bool) -> Outcome {
+        let store = self.store()?;
+        let before = store.last_sequence();
+        let staged = match changes {
+            [Change::Set(key, value)] if !batch => store.set(key, value),
+            [Change::Delete(key)] if !batch => store.delete(key),
+            [Change::DeleteRange(start, end)] if !batch => store.delete_range(start, range_end(end)),
+            _ => store.stage(&changes.iter().map(store_op).collect::<Vec<_>>()),
+        };
+        match staged {
+            Ok(last) if last == before + changes.len() as u64 => {
+                self.observed.number(last);
+                self.model.stage(Group { changes: changes.to_vec(), first_sequence: before + 1 });
+                Ok(())
+            }
+            Ok(last) => Err(format!("{} changes after sequence {before} got sequence {last}", changes.len())),
+            Err(error) => self.excuse(&Op::Write { changes: changes.to_vec(), batch, commit: None }, error),
+        }
+    }
+
+    fn commit(&mut self, level: Durability) -> Outcome {
+        let Some(receipt) = self.attempt(&Op::Commit(level), |store| store.commit(level))? else { return Ok(()) };
+        if receipt.sequence != self.model.last_sequence() || receipt.durability != level {
+            let wanted = self.model.last_sequence();
+            return Err(format!("commit {level:?} of sequence {wanted} was answered with {receipt:?}"));
+        }
+        self.observed.number(receipt.sequence);
+        self.acknowledge(level);
+        Ok(())
+    }
+
+    /// Deletes that may go through the reserve. What is staged before them is settled first, for they may refuse it.
+    fn commit_deletes(&mut self, op: &Op, keys: &[Vec<u8>], level: Durability) -> Outcome {
+        if self.model.position() > self.committed {
+            self.commit(Durability::Relaxed)?;
+            if self.is_in_doubt()? {
+                return Ok(());
+            }
+        }
+        let first_sequence = self.store()?.last_sequence() + 1;
+        let changes = keys.iter().cloned().map(Change::Delete).collect();
+        self.model.stage(Group { changes, first_sequence });
+        let ops: Vec<_> = keys.iter().map(|key| StoreOp::Delete { key }).collect();
+        let Some(receipt) = self.attempt(op, |store| store.commit_deletes(&ops, level))? else { return Ok(()) };
+        if receipt.sequence != self.model.last_sequence() {
+            return Err(format!("{op}: answered with {receipt:?}, not sequence {}", self.model.last_sequence()));
+        }
+        self.acknowledge(level);
+        Ok(())
+    }
+
+    fn get(&mut self, key: &[u8]) -> Outcome {
+        let store = self.store.as_ref().ok_or("no store")?;
+        let found = store.find(key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
+        let found = match found {
+            Ok(found) => found,
+            Err(_) if self.disk.is_dead() => return Ok(()),
+            Err(error) => return Err(format!("get {}: {error:?}", show(key))),
+        };
+        if found.as_ref() != self.model.state().get(key) {
+            let short = |value: Option<(Vec<u8>, u64)>| value.map(|(value, sequence)| (value.len(), sequence));
+            let (found, wanted) = (short(found), short(self.model.state().get(key).cloned()));
+            return Err(format!("get {}: {found:?}, not {wanted:?} (bytes, sequence)", show(key)));
+        }
+        let (value, sequence) = found.unwrap_or_default();
+        self.observed.bytes(&value);
+        self.observed.number(sequence);
+        Ok(())
+    }
+
+    fn scanned(&mut self, entries: Result<crate::scan::Entries, ScanError>) -> Outcome {
+        match entries {
+            Ok(entries) => {
+                for (key, value) in entries {
+                    self.observed.bytes(&key);
+                    self.observed.bytes(&value);
+                }
+                Ok(())
+            }
+            Err(ScanError::Store(_)) if self.disk.is_dead() => Ok(()),
+            Err(ScanError::Store(error)) => Err(format!("scan: {error}")),
+            Err(ScanError::Wrong(what)) => Err(what),
+        }
+    }
+
+    fn step_cursor(&mut self, which: usize) -> Outcome {
+        let store = self.store.as_ref().ok_or("no store")?;
+        let Some(cursor) = self.cursors.get_mut(which) else { return Ok(()) };
+        let stepped = cursor.step(store);
+        if matches!(stepped, Ok((_, false))) {
+            self.cursors.remove(which);
+        }
+        self.scanned(stepped.map(|(entries, _)| entries)).map_err(|what| format!("held cursor: {what}"))
+    }
+
+    fn take_job(&mut self) -> Outcome {
+        if self.compactor.is_none()
+            && let Some(ticket) = self.store()?.take_job()
+        {
+            self.observed.number(ticket.first_output);
+            let started = Compactor::start(ticket, &self.disk);
+            self.compactor = Some(started.map_err(|error| format!("a job does not start: {error}"))?);
+        }
+        Ok(())
+    }
+
+    fn step_job(&mut self, op: &Op, steps: u32, budget: usize) -> Outcome {
+        let Some(mut compactor) = self.compactor.take() else { return Ok(()) };
+        for _ in 0..steps {
+            let disk = self.disk.clone();
+            match compactor.step(self.store()?, &disk, budget) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.observed.totals.jobs += 1;
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.compactor = Some(compactor);
+                    self.excuse(op, error)?;
+                    return self.abandon_job();
+                }
+            }
+        }
+        self.compactor = Some(compactor);
+        Ok(())
+    }
+
+    fn abandon_job(&mut self) -> Outcome {
+        let Some(compactor) = self.compactor.take() else { return Ok(()) };
+        let disk = self.disk.clone();
+        compactor.abandon(self.store()?, &disk).map_err(|error| format!("abandon job: {error}"))
+    }
+
+    fn add_slots(&mut self, op: &Op, count: u32) -> Outcome {
+        self.disk.add_slots(count);
+        self.attempt(op, |store| store.storage_mut().added()).map(|_| ())
+    }
+
+    /// What a host does once the turn is over: it replenishes the spare slots.
+    fn add_wanted_slots(&mut self) -> Outcome {
+        let pool = self.store()?.storage_mut();
+        let wanted = pool.wanted_slots().max(1);
+        self.disk.add_slots(wanted);
+        let store = self.store()?;
+        store.storage_mut().added().map_err(|error| format!("slots were added: {error}"))?;
+        Ok(())
+    }
+
+    fn reopen(&mut self, op: &Op) -> Outcome {
+        self.abandon_job()?;
+        self.cursors.clear();
+        let closed = self.attempt(op, SimStore::close)?;
+        if self.disk.is_dead() {
+            return Ok(());
+        }
+        self.disk.kill_process();
+        if closed.is_some() {
+            self.acknowledge(Durability::Strict);
+            return self.recover(Loss::Nothing, &[]);
+        }
+        self.recover(Loss::Process, &[])
+    }
+
+    /// After an operation: deals with a burned fuse or a poisoned store.
+    fn settle(&mut self) -> Outcome {
+        if self.disk.is_dead() {
+            let crash = self.fuse;
+            return self.crash(crash, &[]);
+        }
+        if self.store()?.is_poisoned() {
+            self.observed.totals.poisoned += 1;
+            match self.store()?.set(b"k", b"after the poison") {
+                Err(Error::Poisoned) => {}
+                other => return Err(format!("a poisoned store answered a write with {other:?}")),
+            }
+            self.disk.kill_process();
+            return self.recover(Loss::Process, &[]);
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self, crash: Crash, recoveries: &[(u64, Crash)]) -> Outcome {
+        let loss = self.go_down(crash);
+        self.recover(loss, recoveries)
+    }
+
+    fn go_down(&mut self, crash: Crash) -> Loss {
+        self.observed.totals.crashes += 1;
+        match crash {
+            Crash::Process => {
+                self.disk.kill_process();
+                Loss::Process
+            }
+            Crash::Power(loss) => {
+                self.disk.lose_power(loss);
+                Loss::Power
+            }
+        }
+    }
+
+    /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
+    fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
+        self.cursors.clear();
+        self.compactor = None;
+        self.store = None;
+        let mut recoveries = recoveries.iter();
+        let mut attempts = 0;
+        loop {
+            let death = recoveries.next().copied();
+            if let Some((calls, _)) = death {
+                self.disk.arm_fuse(calls);
+            }
+            let opened = self.open();
+            if self.disk.is_dead() {
+                let crash = death.map_or(Crash::Process, |(_, crash)| crash);
+                self.observed.totals.recovery_crashes += 1;
+                if self.go_down(crash) == Loss::Power {
+                    loss = Loss::Power;
+                }
+                continue;
+            }
+            self.disk.disarm_fuse();
+            match opened {
+                Ok(store) => {
+                    self.store = Some(store);
+                    break;
+                }
+                Err(Error::StorageFull) if self.disk.is_limited() => self.disk.limit(None),
+                Err(Error::Busy) => self.disk.add_slots(4),
+                Err(error) => return Err(format!("open after {loss:?} loss: {error} ({error:?})")),
+            }
+            attempts += 1;
+            if attempts > OPENINGS_MAX {
+                return Err("the store does not open however often it is tried".to_owned());
+            }
+            self.disk.kill_process();
+        }
+        self.faults = self.disk.is_limited();
+        self.judge(loss)
+    }
+
+    fn open(&mut self) -> varve::Result<SimStore> {
+        self.openings += 1;
+        let host = Host {
+            now_ms: self.now_ms,
+            entropy: self.trace.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.openings,
+            store_id: [self.openings as u8; 16],
+        };
+        let pool = SlotPool::open(self.disk.slots())?;
+        let (store, report) = Store::open(pool, self.trace.options.clone(), host)?;
+        self.observed.totals.torn += u64::from(report.torn);
+        for number in [report.records, report.entries, report.tables, report.orphans, report.sequence] {
+            self.observed.number(number);
+        }
+        Ok(store)
+    }
+
+    fn judge(&mut self, loss: Loss) -> Outcome {
+        let store = self.store.as_ref().ok_or("no store")?;
+        let found = match contents(store) {
+            Ok(found) => found,
+            Err(ScanError::Store(error)) => return Err(format!("reading all after {loss:?} loss: {error}")),
+            Err(ScanError::Wrong(what)) => return Err(format!("after {loss:?} loss: {what}")),
+        };
+        let lost = self.model.recover(&found, store.last_sequence(), loss);
+        self.observed.totals.groups_lost += lost.map_err(|mismatch| mismatch.to_string())? as u64;
+        self.committed = self.model.position();
+        Ok(())
+    }
+
+    fn compare_all(&mut self) -> Outcome {
+        let store = self.store.as_ref().ok_or("no store")?;
+        let found = contents(store).map_err(|error| format!("reading all: {error:?}"))?;
+        let differences = crate::model::difference(self.model.state(), &found);
+        differences.into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+fn store_op(change: &Change) -> StoreOp<'_> {
+    match change {
+        Change::Set(key, value) => StoreOp::Set { key, value, expires: None },
+        Change::Delete(key) => StoreOp::Delete { key },
+        Change::DeleteRange(start, end) => {
+            StoreOp::DeleteRange { start, end: range_end(end) }
+        }
+    }
+}
+
+/// No key of a workload begins with the highest byte.
+fn range_end(end: &Option<Vec<u8>>) -> &[u8] {
+    end.as_deref().unwrap_or(&[0xff])
+}

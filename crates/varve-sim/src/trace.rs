@@ -1,0 +1,193 @@
+//! A trace: a configuration and a list of operations, enough to repeat a run without the generator.
+//!
+//! Invariant: every operation is complete in itself (its keys, values and the manner of a crash are spelled
+//! out), so that the shrinker can drop any of them without changing what the others do. What an operation
+//! refers to (a snapshot, a cursor, a job) may be missing; then it does nothing.
+
+use std::fmt;
+
+use varve::options::{Durability, Options};
+
+use crate::disk::FullStyle;
+use crate::model::{Change, show};
+use crate::slot::PowerLoss;
+
+/// A range to scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// The first key.
+    pub lower: Vec<u8>,
+    /// The first key after the range; `None` for no end.
+    pub upper: Option<Vec<u8>>,
+    /// From the highest key down.
+    pub reverse: bool,
+    /// The most entries to deliver.
+    pub limit: Option<u64>,
+}
+
+/// What ends a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crash {
+    /// The process dies, the machine goes on.
+    Process,
+    /// The power goes.
+    Power(PowerLoss),
+}
+
+/// One operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Stage changes, as a batch or one by one; then commit, if a level is given.
+    Write {
+        /// The changes.
+        changes: Vec<Change>,
+        /// All of them as one atomic batch.
+        batch: bool,
+        /// The level of the commit that follows at once.
+        commit: Option<Durability>,
+    },
+    /// Commit what is staged.
+    Commit(Durability),
+    /// Read one key.
+    Get(Vec<u8>),
+    /// Scan a range, this many bytes to a batch.
+    Scan(Range, usize),
+    /// Open a cursor, this many bytes to a batch.
+    OpenCursor(Range, usize),
+    /// Read one batch from one of the cursors.
+    StepCursor(usize),
+    /// Let one of the cursors go.
+    DropCursor(usize),
+    /// Flush the WAL.
+    Sync,
+    /// Seal the WAL, as an idle store does.
+    Seal,
+    /// Move the memtable to a table, inline.
+    Flush,
+    /// Merge everything, inline.
+    Compact,
+    /// Freeze the memtable, so that a job can flush it.
+    Freeze,
+    /// Work on a due job in the engine itself, for so many entries.
+    Slice(usize),
+    /// Let go of files that only wait for an edit.
+    Release,
+    /// Hand a job to the compactor.
+    TakeJob,
+    /// The compactor makes this many steps of so many entries.
+    StepJob(u32, usize),
+    /// The compactor forgets its job.
+    AbandonJob,
+    /// Close in order and open again.
+    Reopen,
+    /// Die now; then recover, dying in the middle of each attempt after so many writes and flushes.
+    Crash(Crash, Vec<(u64, Crash)>),
+    /// Die in the middle of a write or flush, this many from now.
+    Fuse(u64, Crash),
+    /// Limit the disk to what it holds and this much more.
+    Quota(u64),
+    /// Lift the limit.
+    Unlimit,
+    /// Let a write be short, this many from now.
+    ShortWrite(u64),
+    /// Let a flush fail, this many from now.
+    FlushFailure(u64),
+    /// Delete keys in one batch and commit it, in the reserve when the disk is full.
+    CommitDeletes(Vec<Vec<u8>>, Durability),
+    /// The host creates more slot files.
+    AddSlots(u32),
+    /// Time passes, in milliseconds.
+    Wait(u64),
+}
+
+/// A run, spelled out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// The seed it was generated from; also seeds what the disk decides.
+    pub seed: u64,
+    /// Options of the store.
+    pub options: Options,
+    /// Slot files at the start.
+    pub slots: u32,
+    /// How the disk tells that it is full.
+    pub full_style: FullStyle,
+    /// Deaths while the store is made, each after so many writes and flushes.
+    pub births: Vec<(u64, Crash)>,
+    /// What is done.
+    pub ops: Vec<Op>,
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let upper = self.upper.as_deref().map_or_else(|| "the end".to_owned(), show);
+        let direction = if self.reverse { ", reverse" } else { "" };
+        write!(f, "{} to {upper}{direction}", show(&self.lower))?;
+        self.limit.map_or(Ok(()), |limit| write!(f, ", limit {limit}"))
+    }
+}
+
+impl fmt::Display for Crash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process => f.write_str("process dies"),
+            Self::Power(loss) => write!(
+                f,
+                "power goes, keeping {:?}{}{}",
+                loss.keep,
+                if loss.torn_sectors { ", torn sectors" } else { "" },
+                if loss.garbage { ", garbage" } else { "" }
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write { changes, batch, commit } => {
+                f.write_str(if *batch { "batch" } else { "stage" })?;
+                for change in changes {
+                    match change {
+                        Change::Set(key, value) => write!(f, " [set {} {} bytes]", show(key), value.len())?,
+                        Change::Delete(key) => write!(f, " [delete {}]", show(key))?,
+                        Change::DeleteRange(start, end) => {
+                            let end = end.as_deref().map_or_else(|| "the end".to_owned(), show);
+                            write!(f, " [delete {} to {end}]", show(start))?;
+                        }
+                    }
+                }
+                commit.map_or(Ok(()), |level| write!(f, ", commit {level:?}"))
+            }
+            Self::Get(key) => write!(f, "get {}", show(key)),
+            Self::CommitDeletes(keys, level) => {
+                f.write_str("delete with reserve")?;
+                keys.iter().try_for_each(|key| write!(f, " [{}]", show(key)))?;
+                write!(f, ", commit {level:?}")
+            }
+            Self::Scan(range, bytes) => write!(f, "scan {range}, batches of {bytes} bytes"),
+            Self::OpenCursor(range, bytes) => write!(f, "open cursor {range}, batches of {bytes} bytes"),
+            Self::Crash(crash, recoveries) => {
+                write!(f, "{crash}")?;
+                recoveries.iter().try_for_each(|(calls, crash)| {
+                    write!(f, "; during recovery, after {calls} calls: {crash}")
+                })
+            }
+            Self::Fuse(calls, crash) => write!(f, "in {calls} calls: {crash}"),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}, {} slots, full disk {:?}", self.seed, self.slots, self.full_style)?;
+        writeln!(f, "{:?}", self.options)?;
+        for (calls, crash) in &self.births {
+            writeln!(f, "while the store is made, after {calls} calls: {crash}")?;
+        }
+        for (position, op) in self.ops.iter().enumerate() {
+            writeln!(f, "{position:4}  {op}")?;
+        }
+        Ok(())
+    }
+}

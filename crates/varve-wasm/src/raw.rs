@@ -1,0 +1,183 @@
+//! The raw exports: points, writes, commits, frames.
+//!
+//! Keys and values come through the scratch, answers go through the out cells. Which cell holds what is in
+//! `js/src/wasm/exports.ts`, the other side of this file.
+//!
+//! Invariant: a pointer that an export answers with is good until the next call on the same store.
+
+use std::rc::Rc;
+
+use varve::error::Error;
+use varve::frame;
+use varve::options::Durability;
+use varve::store::Entry;
+
+use crate::registry::{Open, raw};
+use crate::scratch;
+
+/// Makes the scratch hold `bytes`; answers where it begins. It moves only when it has to grow.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_scratch(bytes: usize) -> *const u8 {
+    scratch::reserve(bytes)
+}
+
+/// Where the 16 out cells are.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_out() -> *const u32 {
+    scratch::out()
+}
+
+/// Tells a store the time: milliseconds since 1970.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_now(h: u32, ms: f64) -> i32 {
+    raw(h, |open| {
+        open.store.set_now(ms as u64);
+        Ok(0)
+    })
+}
+
+/// Stages a set; answers how many bytes are staged.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_set(h: u32, key: usize, value: usize) -> i32 {
+    let (key, value) = scratch::pair(key, value);
+    raw(h, |open| {
+        let sequence = open.store.set(key, value)?;
+        open.deletes.mix();
+        Ok(staged(open, sequence))
+    })
+}
+
+/// Stages a delete; answers how many bytes are staged.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_delete(h: u32, key: usize) -> i32 {
+    let key = scratch::bytes(key);
+    raw(h, |open| {
+        let sequence = open.store.delete(key)?;
+        open.deletes.push(key, &[]);
+        Ok(staged(open, sequence))
+    })
+}
+
+/// Stages the removal of a range; an empty end is the end of the store.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
+    let (start, end) = scratch::pair(start, end);
+    // Encoded keys never begin with 0xff.
+    let end = if end.is_empty() { &[0xff] } else { end };
+    raw(h, |open| {
+        let sequence = open.store.delete_range(start, end)?;
+        open.deletes.push(start, end);
+        Ok(staged(open, sequence))
+    })
+}
+
+/// Stages the items of a batch: all of them or, on an error, none.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_batch(h: u32, length: usize) -> i32 {
+    raw(h, |open| {
+        let ops = frame::parse_batch(scratch::bytes(length))?;
+        let sequence = open.store.stage(&ops)?;
+        open.deletes.mix();
+        Ok(staged(open, sequence))
+    })
+}
+
+#[inline]
+fn staged(open: &Open, sequence: u64) -> u32 {
+    scratch::set_out_u64(0, sequence);
+    open.store.pending_bytes() as u32
+}
+
+/// Finds a value: 1 with pointer and length, or 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_get(h: u32, key: usize) -> i32 {
+    raw(h, |open| found(open, scratch::bytes(key), |_| {}))
+}
+
+/// Whether a key is there.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_has(h: u32, key: usize) -> i32 {
+    raw(h, |open| Ok(open.store.find(scratch::bytes(key), |entry| u32::from(entry.is_some()))?))
+}
+
+/// Finds a value, its sequence (cells 2 and 3) and its expiry (cells 4 and 5, an f64; 0 for none).
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_get_entry(h: u32, key: usize) -> i32 {
+    raw(h, |open| {
+        found(open, scratch::bytes(key), |entry| {
+            scratch::set_out_u64(2, entry.sequence);
+            scratch::set_out_u64(4, (entry.expires.unwrap_or(0) as f64).to_bits());
+        })
+    })
+}
+
+/// Finds a value and names its bytes where they lie: in a memtable, or in a block that is kept for it.
+#[inline]
+fn found(open: &mut Open, key: &[u8], more: impl FnOnce(&Entry<'_>)) -> Result<u32, Error> {
+    let Open { store, block, .. } = open;
+    Ok(store.find(key, |entry| match entry {
+        Some(entry) => {
+            scratch::set_out_bytes(entry.value);
+            more(&entry);
+            if let Some(holder) = entry.block {
+                *block = Some(Rc::clone(holder));
+            }
+            1
+        }
+        None => 0,
+    })?)
+}
+
+/// Makes all that is staged as durable as asked (1 memory, 2 relaxed, 3 strict); answers the level reached.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_commit(h: u32, durability: u32) -> i32 {
+    raw(h, |open| {
+        let asked = u8::try_from(durability).ok().and_then(Durability::from_byte);
+        let asked = asked.ok_or(Error::InvalidArgument("There is no such durability."))?;
+        let Open { store, deletes, .. } = open;
+        let receipt = match store.commit(asked) {
+            Err(Error::StorageFull) => deletes.retry(store, asked),
+            other => other,
+        };
+        deletes.clear();
+        let receipt = receipt?;
+        scratch::set_out_u64(0, receipt.sequence);
+        Ok(receipt.durability as u32)
+    })
+}
+
+/// Bytes staged but not logged.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_pending(h: u32) -> i32 {
+    raw(h, |open| Ok(open.store.pending_bytes() as u32))
+}
+
+/// 1 while something is logged and not flushed.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_unsynced(h: u32) -> i32 {
+    raw(h, |open| Ok(u32::from(open.store.is_unsynced())))
+}
+
+/// Writes since the log was sealed.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_unsealed(h: u32) -> i32 {
+    raw(h, |open| Ok(open.store.last_sequence().saturating_sub(open.sealed).min(i32::MAX as u64) as u32))
+}
+
+/// 1 while a writer should wait for a flush or a compaction.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_stalled(h: u32) -> i32 {
+    raw(h, |open| Ok(u32::from(open.store.is_stalled())))
+}
+
+/// Answers a request frame with a response frame.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_frame(h: u32, length: usize) -> i32 {
+    raw(h, |open| {
+        let Open { store, answer, .. } = open;
+        answer.clear();
+        frame::run(store, scratch::bytes(length), answer)?;
+        scratch::set_out_bytes(answer);
+        Ok(0)
+    })
+}

@@ -1,0 +1,295 @@
+//! The block cache: S3-FIFO, weighed in bytes.
+//!
+//! ```text
+//!  insert -> small (10%) --read twice--> main (90%) --not read since--> out
+//!                 |                        ^
+//!                 +--> out, its name kept -+- inserted again while its name is kept
+//!                      in ghost
+//! ```
+//!
+//! Most blocks are read once, by a scan: they pass through `small` and push nothing out of `main`. A hit moves
+//! nothing, it only counts. From "FIFO queues are all you need for cache eviction" (Yang et al., SOSP 2023).
+//!
+//! Invariant: the weight of the blocks held never exceeds the capacity, not even while inserting; blocks that
+//! readers still hold beyond that are theirs.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+
+use crate::table::Block;
+use crate::types::FileName;
+
+/// The name of a cached block: its file and its offset there.
+pub type CacheKey = (FileName, u64);
+
+const READS_MAX: u8 = 3;
+/// Reads in `small` that move a block to `main`.
+const READS_TO_STAY: u8 = 2;
+/// `small` may hold this part of the capacity before it is evicted from first.
+const SMALL_DIVISOR: usize = 10;
+/// What an entry takes beside its block: slot, queue and map.
+const ENTRY_BYTES: usize = 96;
+
+type Map<V> = HashMap<CacheKey, V, BuildHasherDefault<PlaceHasher>>;
+
+#[derive(Debug)]
+struct Slot {
+    key: CacheKey,
+    block: Rc<Block>,
+    bytes: usize,
+    reads: u8,
+    in_main: bool,
+}
+
+/// Blocks of tables, kept while they are worth their weight.
+#[derive(Debug, Default)]
+pub struct Cache {
+    capacity_bytes: usize,
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    places: Map<u32>,
+    small: VecDeque<u32>,
+    main: VecDeque<u32>,
+    small_bytes: usize,
+    main_bytes: usize,
+    ghost: Ghost,
+    hits: u64,
+    misses: u64,
+}
+
+impl Cache {
+    /// An empty cache that may hold `capacity_bytes`.
+    #[must_use]
+    pub fn new(capacity_bytes: usize) -> Self {
+        Self { capacity_bytes, ..Self::default() }
+    }
+
+    /// The block, if it is held.
+    #[inline]
+    pub fn get(&mut self, key: CacheKey) -> Option<Rc<Block>> {
+        let slot = self.places.get(&key).and_then(|&place| self.slots[place as usize].as_mut());
+        let Some(slot) = slot else {
+            self.misses += 1;
+            return None;
+        };
+        self.hits += 1;
+        slot.reads = (slot.reads + 1).min(READS_MAX);
+        Some(Rc::clone(&slot.block))
+    }
+
+    /// Holds the block, evicting others for it. One that is held already stays (blocks never change); one
+    /// larger than the whole cache is not held.
+    pub fn insert(&mut self, key: CacheKey, block: Rc<Block>) {
+        let bytes = block.weight() + ENTRY_BYTES;
+        if bytes > self.capacity_bytes || self.places.contains_key(&key) {
+            return;
+        }
+        let in_main = self.ghost.take(key);
+        self.evict_to(self.capacity_bytes - bytes);
+        let slot = Some(Slot { key, block, bytes, reads: 0, in_main });
+        let place = if let Some(place) = self.free.pop() {
+            self.slots[place as usize] = slot;
+            place
+        } else {
+            self.slots.push(slot);
+            (self.slots.len() - 1) as u32
+        };
+        self.places.insert(key, place);
+        if in_main {
+            self.main.push_back(place);
+            self.main_bytes += bytes;
+        } else {
+            self.small.push_back(place);
+            self.small_bytes += bytes;
+        }
+    }
+
+    /// Forgets all blocks of a file.
+    pub fn remove_file(&mut self, file: FileName) {
+        for place in 0..self.slots.len() {
+            if self.slots[place].as_ref().is_some_and(|slot| slot.key.0 == file) {
+                self.drop_slot(place as u32);
+            }
+        }
+        let slots = &self.slots;
+        self.small.retain(|&place| slots[place as usize].is_some());
+        self.main.retain(|&place| slots[place as usize].is_some());
+        self.ghost.remove_file(file);
+    }
+
+    /// Changes how much the cache may hold, evicting at once if that is less.
+    pub fn set_capacity(&mut self, capacity_bytes: usize) {
+        self.capacity_bytes = capacity_bytes;
+        self.evict_to(capacity_bytes);
+    }
+
+    /// How much the cache may hold, in bytes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity_bytes
+    }
+
+    /// Bytes that the cache holds: its blocks and what it takes to keep them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.small_bytes + self.main_bytes
+    }
+
+    /// How many blocks are held.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether nothing is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Gets that found their block.
+    #[must_use]
+    pub fn hits(&self) -> u64 {
+        self.hits
+    }
+
+    /// Gets that did not.
+    #[must_use]
+    pub fn misses(&self) -> u64 {
+        self.misses
+    }
+
+    fn evict_to(&mut self, target_bytes: usize) {
+        while self.bytes() > target_bytes {
+            if self.small_bytes > self.capacity_bytes / SMALL_DIVISOR || self.main.is_empty() {
+                self.evict_small();
+            } else {
+                self.evict_main();
+            }
+        }
+    }
+
+    /// Takes the oldest of `small`: to `main` if it was read, else out.
+    fn evict_small(&mut self) {
+        let Some(place) = self.small.pop_front() else {
+            return;
+        };
+        let Some(slot) = self.slots[place as usize].as_mut() else {
+            return;
+        };
+        if slot.reads >= READS_TO_STAY {
+            (slot.reads, slot.in_main) = (0, true);
+            self.small_bytes -= slot.bytes;
+            self.main_bytes += slot.bytes;
+            self.main.push_back(place);
+            return;
+        }
+        let key = slot.key;
+        self.drop_slot(place);
+        self.ghost.put(key, self.places.len());
+    }
+
+    /// Takes the oldest of `main`: to its end if it was read since, else out.
+    fn evict_main(&mut self) {
+        let Some(place) = self.main.pop_front() else {
+            return;
+        };
+        let Some(slot) = self.slots[place as usize].as_mut() else {
+            return;
+        };
+        if slot.reads > 0 {
+            slot.reads -= 1;
+            self.main.push_back(place);
+        } else {
+            self.drop_slot(place);
+        }
+    }
+
+    /// Empties a slot. The callers take its place out of its queue.
+    fn drop_slot(&mut self, place: u32) {
+        let Some(slot) = self.slots[place as usize].take() else {
+            return;
+        };
+        self.places.remove(&slot.key);
+        if slot.in_main {
+            self.main_bytes -= slot.bytes;
+        } else {
+            self.small_bytes -= slot.bytes;
+        }
+        self.free.push(place);
+    }
+}
+
+/// Names of blocks that left `small` unread, oldest first; as many as the cache holds blocks.
+#[derive(Debug, Default)]
+struct Ghost {
+    /// When each name was put in.
+    times: Map<u64>,
+    /// In order of time; one whose time is not that of `times` is out already.
+    queue: VecDeque<(CacheKey, u64)>,
+    time: u64,
+}
+
+impl Ghost {
+    fn put(&mut self, key: CacheKey, held: usize) {
+        self.time += 1;
+        self.times.insert(key, self.time);
+        self.queue.push_back((key, self.time));
+        while self.queue.len() > held.max(1) {
+            let Some((oldest, time)) = self.queue.pop_front() else {
+                return;
+            };
+            if self.times.get(&oldest) == Some(&time) {
+                self.times.remove(&oldest);
+            }
+        }
+    }
+
+    /// Whether the name was kept; it is not any more.
+    fn take(&mut self, key: CacheKey) -> bool {
+        self.times.remove(&key).is_some()
+    }
+
+    fn remove_file(&mut self, file: FileName) {
+        self.times.retain(|key, _| key.0 != file);
+        self.queue.retain(|(key, _)| key.0 != file);
+    }
+}
+
+/// Hashes a file's name and an offset. Both are numbers that Varve gave out itself, so no defence against
+/// chosen keys is needed, and none of its randomness wanted.
+#[derive(Debug, Default)]
+struct PlaceHasher(u64);
+
+impl PlaceHasher {
+    #[inline]
+    fn mix(&mut self, number: u64) {
+        let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}
+
+impl Hasher for PlaceHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.mix(u64::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.mix(number);
+    }
+
+    #[inline]
+    fn write_isize(&mut self, number: isize) {
+        self.mix(number as u64);
+    }
+}

@@ -1,0 +1,320 @@
+//! The frame around every record of a WAL segment and of a manifest.
+//!
+//! ```text
+//! u64 tag = salt ^ offset | u32 payload len | u32 synced_upto | u64 xxh3 | payload | zeros to a multiple of 8
+//! 0                         8                 12                16         24
+//! ```
+//!
+//! xxh3 is over the first 16 bytes and the payload, seeded with the salt. The salt is fresh for every file and
+//! the offset is the record's own, so that bytes left from an earlier use of the file, or written to the wrong
+//! place, are never taken for a record. `synced_upto` promises that every byte before it was durable when the
+//! record was written.
+//!
+//! Invariant: records lie end to end from the file's header on, at multiples of 8. [`scan`] walks them up to the
+//! first bad one, and then looks for valid records behind it. One that promises more than the walk reached
+//! proves that acknowledged bytes were lost; without such a proof the bad record is a write that a crash cut.
+
+use super::hash::{Xxh3, xxh3};
+use super::reader::{Reader, Truncated};
+
+/// Length of a record's header in bytes.
+pub const RECORD_HEADER_BYTES: usize = 24;
+
+/// How many bytes of the header come before its hash.
+const HASHED_BYTES: usize = 16;
+
+/// Payloads up to this long are hashed through a copy, which costs less than a streaming state.
+const COPIED_BYTES_MAX: usize = 240;
+
+/// How many times the length of a file [`scan`] hashes in vain behind a bad record.
+const FUTILE_FACTOR_MAX: u64 = 16;
+
+/// A record found in a file's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Where it starts.
+    pub offset: usize,
+    /// Where the next one would start.
+    pub end: usize,
+    /// Every byte before this offset was durable when the record was written.
+    pub synced_upto: u32,
+    /// What it carries.
+    pub payload: &'a [u8],
+}
+
+/// What [`scan`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameScan {
+    /// End of the last good record.
+    pub end: usize,
+    /// How many good records there are before `end`.
+    pub records: u32,
+    /// How many valid records lie behind `end`, none of them proving a loss.
+    pub valid_after: u32,
+    /// What lies at `end` began as a record of this file (or valid records follow): something was cut off.
+    pub torn: bool,
+}
+
+/// A record is bad although a later one promises that it was durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// Where the bad record starts.
+    pub offset: usize,
+}
+
+/// Rounds up to the alignment of records.
+#[inline]
+#[must_use]
+pub fn aligned(len: usize) -> usize {
+    len.next_multiple_of(8)
+}
+
+/// Appends the header of a record whose payload is pushed next; answers where the record starts, for
+/// [`end_record`]. The image is the file's bytes from offset 0 on.
+#[inline]
+pub fn begin_record(image: &mut Vec<u8>) -> usize {
+    let start = image.len();
+    debug_assert!(start.is_multiple_of(8), "records are 8-aligned");
+    image.extend_from_slice(&[0; RECORD_HEADER_BYTES]);
+    start
+}
+
+/// Closes the record that starts at `start` and ends with the image: fills its header in and pads.
+#[inline]
+pub fn end_record(image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
+    close(&mut image[start..], start as u64, salt, synced_upto);
+    image.resize(aligned(image.len()), 0);
+}
+
+/// Appends a whole record.
+pub fn encode_record(image: &mut Vec<u8>, salt: u64, synced_upto: u32, payload: &[u8]) {
+    let start = begin_record(image);
+    image.extend_from_slice(payload);
+    end_record(image, start, salt, synced_upto);
+}
+
+/// A whole record by itself, to be written at `offset` of its file.
+#[must_use]
+pub fn record_for(offset: u64, salt: u64, synced_upto: u32, payload: &[u8]) -> Vec<u8> {
+    let mut record = Vec::with_capacity(RECORD_HEADER_BYTES + aligned(payload.len()));
+    record.extend_from_slice(&[0; RECORD_HEADER_BYTES]);
+    record.extend_from_slice(payload);
+    close(&mut record, offset, salt, synced_upto);
+    record.resize(aligned(record.len()), 0);
+    record
+}
+
+/// Fills the header of `record`, header and payload, which lies at `offset` of its file.
+#[inline]
+fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32) {
+    let len = record.len() - RECORD_HEADER_BYTES;
+    debug_assert!(len <= u32::MAX as usize, "a payload is at most 4 GiB");
+    let mut head = [0; HASHED_BYTES];
+    head[..8].copy_from_slice(&(salt ^ offset).to_le_bytes());
+    head[8..12].copy_from_slice(&(len as u32).to_le_bytes());
+    head[12..].copy_from_slice(&synced_upto.to_le_bytes());
+    // The hashed 16 bytes are put right before the payload for a moment, so that one call hashes both.
+    record[8..RECORD_HEADER_BYTES].copy_from_slice(&head);
+    let hash = xxh3(&record[8..], salt);
+    record[..HASHED_BYTES].copy_from_slice(&head);
+    record[HASHED_BYTES..RECORD_HEADER_BYTES].copy_from_slice(&hash.to_le_bytes());
+}
+
+/// The record at `offset`, if there is a valid one.
+#[must_use]
+#[inline]
+pub fn record_at(bytes: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
+    let tag = (salt ^ offset as u64).to_le_bytes();
+    let rest = bytes.get(offset..)?;
+    if !rest.starts_with(&tag) {
+        return None;
+    }
+    decode(rest, offset, tag, salt).ok().flatten()
+}
+
+/// The record that starts `rest`, as if its tag were `tag`.
+fn decode(rest: &[u8], offset: usize, tag: [u8; 8], salt: u64) -> Result<Option<Frame<'_>>, Truncated> {
+    let mut reader = Reader::new(rest);
+    let mut head: [u8; HASHED_BYTES] = reader.array()?;
+    head[..8].copy_from_slice(&tag);
+    let mut fields = Reader::new(&head[8..]);
+    let len = fields.u32()? as usize;
+    let synced_upto = fields.u32()?;
+    let hash = reader.u64()?;
+    let payload = reader.bytes(len)?;
+    let padding = reader.bytes(aligned(len) - len)?;
+    if padding.iter().any(|&byte| byte != 0) || frame_hash(&head, payload, salt) != hash {
+        return Ok(None);
+    }
+    let end = offset + reader.position();
+    Ok(Some(Frame { offset, end, synced_upto, payload }))
+}
+
+fn frame_hash(head: &[u8; HASHED_BYTES], payload: &[u8], salt: u64) -> u64 {
+    if payload.len() <= COPIED_BYTES_MAX {
+        let mut copy = [0; HASHED_BYTES + COPIED_BYTES_MAX];
+        let len = HASHED_BYTES + payload.len();
+        copy[..HASHED_BYTES].copy_from_slice(head);
+        copy[HASHED_BYTES..len].copy_from_slice(payload);
+        return xxh3(&copy[..len], salt);
+    }
+    let mut state = Xxh3::new(salt);
+    state.update(head);
+    state.update(payload);
+    state.digest()
+}
+
+/// Walks the records of `bytes` from `start` on, handing each good one to `visit`, which may end the walk by
+/// an error of its own.
+///
+/// # Errors
+/// [`Lost`], as `E`, when a valid record behind a bad one promises that the bad one was durable.
+pub fn scan<'a, E: From<Lost>>(
+    bytes: &'a [u8],
+    start: usize,
+    salt: u64,
+    mut visit: impl FnMut(Frame<'a>) -> Result<(), E>,
+) -> Result<FrameScan, E> {
+    let mut found = FrameScan { end: start, records: 0, valid_after: 0, torn: false };
+    while let Some(frame) = record_at(bytes, found.end, salt) {
+        found.end = frame.end;
+        found.records += 1;
+        visit(frame)?;
+    }
+    let mut budget = FUTILE_FACTOR_MAX * bytes.len() as u64;
+    let mut at = found.end + 8;
+    while let Some(tag) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        if u64::from_le_bytes(*tag) != salt ^ at as u64 {
+            at += 8;
+            continue;
+        }
+        let Some(frame) = record_at(bytes, at, salt) else {
+            // No crash leaves this many half records: someone made them, and nothing here is to be believed.
+            let futile = (bytes.len() - at) as u64;
+            budget = budget.checked_sub(futile).ok_or(Lost { offset: found.end })?;
+            at += 8;
+            continue;
+        };
+        if frame.synced_upto as usize > found.end {
+            return Err(Lost { offset: found.end }.into());
+        }
+        found.valid_after += 1;
+        at = frame.end;
+    }
+    found.torn = found.valid_after > 0 || began_as_record(bytes, found.end, salt);
+    Ok(found)
+}
+
+/// Whether the bytes at `offset`, which are no valid record, were one or the start of one: the tag is right as far as
+/// it goes, or the tag is all that is wrong.
+fn began_as_record(bytes: &[u8], offset: usize, salt: u64) -> bool {
+    let rest = bytes.get(offset..).unwrap_or_default();
+    let tag = (salt ^ offset as u64).to_le_bytes();
+    let shown = rest.len().min(tag.len());
+    if shown > 0 && rest[..shown] == tag[..shown] {
+        return true;
+    }
+    matches!(decode(rest, offset, tag, salt), Ok(Some(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SALT: u64 = 0x0123_4567_89ab_cdef;
+    const START: usize = 16;
+
+    /// Three records; the second and third promise all before them when `synced`.
+    fn image(synced: bool) -> Vec<u8> {
+        let mut image = vec![0xee; START];
+        for len in [5, 0, 300] {
+            let upto = if synced { image.len() as u32 } else { 0 };
+            encode_record(&mut image, SALT, upto, &vec![len as u8; len]);
+        }
+        image
+    }
+
+    fn lengths(bytes: &[u8]) -> Result<(Vec<usize>, FrameScan), Lost> {
+        let mut lengths = Vec::new();
+        let found = scan(bytes, START, SALT, |frame| {
+            lengths.push(frame.payload.len());
+            Ok::<(), Lost>(())
+        })?;
+        Ok((lengths, found))
+    }
+
+    #[test]
+    fn records_come_back_and_stale_bytes_end_the_walk() {
+        let mut bytes = image(true);
+        let end = bytes.len();
+        let expected = Ok((vec![5, 0, 300], FrameScan { end, records: 3, valid_after: 0, torn: false }));
+        assert_eq!(lengths(&bytes), expected);
+        // A record of an earlier use of the file, under another salt, and one from another place.
+        encode_record(&mut bytes, SALT ^ 1, u32::MAX, b"stale");
+        let elsewhere = bytes[START..START + 32].to_vec();
+        bytes.extend_from_slice(&elsewhere);
+        assert_eq!(lengths(&bytes), expected);
+    }
+
+    #[test]
+    fn every_flipped_byte_ends_the_walk_there_or_proves_a_loss() {
+        let clean = image(true);
+        let starts = [START, START + 32, START + 56];
+        for byte in START..clean.len() {
+            let mut bytes = clean.clone();
+            bytes[byte] ^= 0x40;
+            let hit = starts.iter().rposition(|&start| start <= byte).unwrap();
+            match lengths(&bytes) {
+                Err(lost) => assert!(hit < 2 && lost.offset == starts[hit], "byte {byte}"),
+                Ok((_, found)) => assert!(hit == 2 && found.end == starts[2] && found.torn, "byte {byte}"),
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_promise_a_bad_record_is_a_cut_and_what_follows_is_counted() {
+        let mut bytes = image(false);
+        bytes[START + RECORD_HEADER_BYTES] ^= 1;
+        assert_eq!(
+            lengths(&bytes),
+            Ok((vec![], FrameScan { end: START, records: 0, valid_after: 2, torn: true }))
+        );
+    }
+
+    #[test]
+    fn every_cut_is_clean_to_the_last_whole_record() {
+        let bytes = image(true);
+        for len in 0..bytes.len() {
+            let records = [START + 32, START + 56].iter().filter(|&&end| end <= len).count();
+            assert_eq!(lengths(&bytes[..len]).unwrap().1.records as usize, records, "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_file_of_half_records_ends_the_search_early() {
+        let mut bytes = vec![0; 1 << 20];
+        for at in (START..bytes.len() - 8).step_by(8) {
+            bytes[at..at + 8].copy_from_slice(&(SALT ^ at as u64).to_le_bytes());
+        }
+        assert_eq!(lengths(&bytes), Err(Lost { offset: START }));
+    }
+
+    #[test]
+    fn a_record_by_itself_is_the_one_of_the_image() {
+        let image = image(true);
+        let first = record_for(START as u64, SALT, START as u32, &[5; 5]);
+        assert_eq!(first, image[START..START + 32]);
+    }
+
+    #[test]
+    fn golden_record() {
+        let mut bytes = Vec::new();
+        encode_record(&mut bytes, 0x1122_3344_5566_7788, 7, b"varve");
+        let head: Vec<u8> = vec![0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 5, 0, 0, 0, 7, 0, 0, 0];
+        assert_eq!(bytes[..16], head);
+        let mut hashed = head;
+        hashed.extend_from_slice(b"varve");
+        assert_eq!(bytes[16..24], xxh3(&hashed, 0x1122_3344_5566_7788).to_le_bytes());
+        assert_eq!(bytes[24..], *b"varve\0\0\0");
+    }
+}

@@ -1,0 +1,243 @@
+//! A job in progress: blocks in, blocks out.
+//!
+//! Invariant: `step` never loses its place. `Need` leaves everything as it was; call `feed` with the
+//! bytes, then `step` again. `Write` bytes are taken with `take_output`, in file order.
+
+use std::rc::Rc;
+
+use super::inputs::ChunkBlocks;
+use super::keep::Keep;
+use super::output::{Out, Outputs};
+use super::spec::{JobInput, JobResult, JobSpec};
+use crate::error::{Error, Result};
+use crate::memtable::Memtable;
+use crate::scan::{LevelCursor, Merge, Source, Start};
+use crate::store::view::TableHandle;
+use crate::table::{Need, ReadError};
+use crate::types::{RangeTombstone, Sequence};
+
+/// What a step came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The budget is spent; call again.
+    Working,
+    /// Read this range of an input table and `feed` it.
+    Need(Need),
+    /// Write `take_output()` at this offset of an output table.
+    Write {
+        /// Number of the output table.
+        table: u64,
+        /// Offset in bytes.
+        offset: u64,
+    },
+    /// An output table is complete: flush it.
+    Finished {
+        /// Number of the output table.
+        table: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// The job is complete: send `result`.
+    Done,
+}
+
+enum State {
+    /// Walks a frozen memtable: entries already handled.
+    Memtable { image: Vec<u8>, order: Vec<u8>, at: usize },
+    /// Inputs not open yet.
+    Opening { runs: Vec<Rc<[Rc<TableHandle>]>>, blocks: ChunkBlocks },
+    /// Merging; `consumed` says that the current entry was handled and the merge has to advance.
+    Merging { merge: Merge<'static>, blocks: ChunkBlocks, consumed: bool },
+    Done,
+}
+
+/// A flush or compaction that can be advanced step by step.
+pub struct Job {
+    spec: JobSpec,
+    state: State,
+    keep: Keep,
+    kept_ranges: Vec<RangeTombstone>,
+    outputs: Outputs,
+    output: Vec<u8>,
+    need: Option<Need>,
+    result: JobResult,
+}
+
+impl Job {
+    /// Starts the job that `spec` (the bytes of a [`JobSpec`]) describes.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` when the bytes are no specification.
+    pub fn decode(spec: &[u8]) -> Result<Self> {
+        Self::new(JobSpec::decode(spec)?)
+    }
+
+    /// Starts a job.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` when the memtable of a flush is not one.
+    pub fn new(mut spec: JobSpec) -> Result<Self> {
+        let outputs = Outputs::new(&spec);
+        let snapshots = spec.snapshots.clone();
+        let input = std::mem::replace(&mut spec.input, JobInput::Runs(Vec::new()));
+        let mut result = JobResult::default();
+        let (state, keep) = match input {
+            JobInput::Memtable { image, order } => {
+                result.bytes_read = image.len() as u64;
+                let ranges = Memtable::frozen(&image, &order)?.range_tombstones();
+                let keep = Keep::new(snapshots, spec.bottom, ranges);
+                (State::Memtable { image, order, at: 0 }, keep)
+            }
+            JobInput::Runs(runs) => {
+                let sizes = runs.iter().flatten().map(|table| (table.id, table.size)).collect();
+                let blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
+                result.bytes_read = runs.iter().flatten().map(|table| table.size).sum();
+                let handle = |table| Rc::new(TableHandle::new(Rc::new(table)));
+                let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
+                (State::Opening { runs, blocks }, Keep::new(Vec::new(), spec.bottom, Vec::new()))
+            }
+        };
+        let kept_ranges = keep.ranges().cloned().collect();
+        Ok(Self { spec, state, keep, kept_ranges, outputs, output: Vec::new(), need: None, result })
+    }
+
+    /// Works until something is to be done for it, or `budget` entries were handled.
+    ///
+    /// # Errors
+    /// `Error::Corrupt` when an input is damaged; the job is then over.
+    pub fn step(&mut self, budget: usize) -> Result<Step> {
+        if let Some(step) = self.pop() {
+            return Ok(step);
+        }
+        match self.work(budget) {
+            Ok(()) => {}
+            Err(ReadError::Need(need)) => {
+                self.need = Some(need);
+                return Ok(Step::Need(need));
+            }
+            Err(ReadError::Error(error)) => return Err(error),
+        }
+        match self.pop() {
+            Some(step) => Ok(step),
+            None if matches!(self.state, State::Done) => Ok(Step::Done),
+            None => Ok(Step::Working),
+        }
+    }
+
+    /// Answers the last `Step::Need`.
+    pub fn feed(&mut self, bytes: Vec<u8>) {
+        let Some(need) = self.need.take() else { return };
+        if let State::Opening { blocks, .. } | State::Merging { blocks, .. } = &self.state {
+            blocks.feed(&need, bytes);
+        }
+    }
+
+    /// The bytes of the last `Step::Write`.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// The encoded [`JobResult`], once `Step::Done` was answered.
+    #[must_use]
+    pub fn result(&self) -> Vec<u8> {
+        let mut result = self.result.clone();
+        result.tables.clone_from(&self.outputs.tables);
+        result.encode()
+    }
+
+    fn pop(&mut self) -> Option<Step> {
+        match self.outputs.queue.pop_front()? {
+            Out::Write { table, offset, bytes } => {
+                self.result.bytes_written += bytes.len() as u64;
+                self.output = bytes;
+                Some(Step::Write { table, offset })
+            }
+            Out::Finished { table, size } => Some(Step::Finished { table, size }),
+        }
+    }
+
+    fn work(&mut self, budget: usize) -> Result<(), ReadError> {
+        match &mut self.state {
+            State::Memtable { image, order, at } => {
+                let iterator = Memtable::frozen(image, order)?;
+                let from = *at;
+                let mut handled = 0;
+                for entry in iterator.skip(from).take(budget) {
+                    let entry = entry?;
+                    handled += 1;
+                    if self.keep.entry(entry.key, entry.sequence, entry.kind) {
+                        self.outputs.add(entry.key, entry.sequence, entry.kind, entry.expires, entry.value);
+                    } else {
+                        self.result.entries_dropped += 1;
+                    }
+                }
+                *at = from + handled;
+                if handled < budget {
+                    self.outputs.cut(&self.kept_ranges, None);
+                    self.state = State::Done;
+                }
+                Ok(())
+            }
+            State::Opening { .. } => self.open(),
+            State::Merging { .. } => self.merge(budget),
+            State::Done => Ok(()),
+        }
+    }
+
+    /// Opens every input table that has range tombstones (they decide about all others), then the merge.
+    fn open(&mut self) -> Result<(), ReadError> {
+        let State::Opening { runs, blocks } = &self.state else { return Ok(()) };
+        let mut ranges = Vec::new();
+        for handle in runs.iter().flat_map(|run| run.iter()).filter(|handle| handle.meta.range_tombstones > 0) {
+            ranges.extend(handle.open(&self.spec.store, blocks)?.range_tombstones().iter().cloned());
+        }
+        let sources =
+            runs.iter().map(|run| Source::Level(LevelCursor::new(self.spec.store, run.clone()))).collect();
+        let merge = Merge::start(sources, Start::Forward(None), blocks)?;
+        self.keep = Keep::new(self.spec.snapshots.clone(), self.spec.bottom, ranges);
+        self.kept_ranges = self.keep.ranges().cloned().collect();
+        if let State::Opening { blocks, .. } = std::mem::replace(&mut self.state, State::Done) {
+            self.state = State::Merging { merge, blocks, consumed: false };
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, budget: usize) -> Result<(), ReadError> {
+        let Self { state, keep, kept_ranges, outputs, result, .. } = self;
+        let State::Merging { merge, blocks, consumed } = state else { return Ok(()) };
+        for _ in 0..budget {
+            if *consumed {
+                merge.advance(blocks)?;
+                *consumed = false;
+            }
+            let Some(source) = merge.current() else {
+                outputs.cut(kept_ranges, None);
+                *state = State::Done;
+                return Ok(());
+            };
+            let (key, sequence, kind): (&[u8], Sequence, _) = (source.key(), source.sequence(), source.kind());
+            if outputs.is_full() && !keep.is_current(key) {
+                outputs.cut(kept_ranges, Some(key));
+            }
+            if keep.entry(key, sequence, kind) {
+                outputs.add(key, sequence, kind, source.expires(), source.value());
+            } else {
+                result.entries_dropped += 1;
+            }
+            *consumed = true;
+            if !outputs.queue.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Error(error) => error,
+            ReadError::Need(_) => Self::Io("a block was not there although the storage reads at once"),
+        }
+    }
+}

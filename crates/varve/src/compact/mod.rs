@@ -1,0 +1,20 @@
+//! Flush and compaction: jobs that turn a memtable or some tables into new tables.
+//!
+//! A job does no I/O: it asks for ranges of its input files (`Step::Need`), hands out bytes to be
+//! written (`Step::Write`) and names each finished table. It can run in another worker, because all it
+//! needs travels in its [`JobSpec`], and it can be killed at any step: its outputs are then orphans.
+//!
+//! ```text
+//! JobSpec --decode--> Job --step(budget)--> Need / Write / Finished / Done --result--> JobResult
+//! ```
+
+mod inputs;
+mod job;
+mod keep;
+mod output;
+mod pick;
+mod spec;
+
+pub use job::{Job, Step};
+pub(crate) use pick::{Pick, pick};
+pub use spec::{JobInput, JobKind, JobResult, JobSpec};

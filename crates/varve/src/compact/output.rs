@@ -1,0 +1,110 @@
+//! The output side of a job: one table after the other, cut by size.
+//!
+//! Invariant: tables of a job are disjoint in user keys; a range tombstone that reaches over a cut is
+//! split at it. Bytes come out in file order.
+
+use super::spec::JobSpec;
+use crate::table::{TableBuilder, TableMeta, TableOptions};
+use crate::types::{Kind, RangeTombstone, Sequence};
+
+/// Bytes collected before they are handed out to be written.
+const WRITE_BYTES: u64 = 256 << 10;
+
+/// Something for the host to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Out {
+    Write { table: u64, offset: u64, bytes: Vec<u8> },
+    Finished { table: u64, size: u64 },
+}
+
+pub(crate) struct Outputs {
+    spec: OutputSpec,
+    builder: Option<TableBuilder>,
+    taken: u64,
+    next: u64,
+    last: u64,
+    /// Lower bound of the open table for range tombstones; empty for the first.
+    start: Vec<u8>,
+    pub(crate) tables: Vec<TableMeta>,
+    pub(crate) queue: std::collections::VecDeque<Out>,
+}
+
+struct OutputSpec {
+    store: crate::types::StoreId,
+    options: TableOptions,
+    table_bytes: u64,
+}
+
+impl Outputs {
+    pub(crate) fn new(spec: &JobSpec) -> Self {
+        let options = TableOptions {
+            block_bytes: spec.block_bytes as usize,
+            restart_interval: spec.restart_interval as usize,
+            bits_per_key: spec.bits_per_key,
+            compress: spec.compress,
+        };
+        Self {
+            spec: OutputSpec { store: spec.store, options, table_bytes: spec.table_bytes },
+            builder: None,
+            taken: 0,
+            next: spec.first_output,
+            last: spec.first_output + spec.outputs_max.saturating_sub(1),
+            start: Vec::new(),
+            tables: Vec::new(),
+            queue: std::collections::VecDeque::new(),
+        }
+    }
+
+    fn builder(&mut self) -> &mut TableBuilder {
+        let Self { spec, builder, next, .. } = self;
+        builder.get_or_insert_with(|| TableBuilder::new(spec.store, *next, spec.options.clone()))
+    }
+
+    /// Whether the open table has reached its size; the last number that was set aside takes all that is left.
+    pub(crate) fn is_full(&self) -> bool {
+        self.next < self.last && self.builder.as_ref().is_some_and(|builder| builder.bytes() >= self.spec.table_bytes)
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
+        let builder = self.builder();
+        builder.add(key, sequence, kind, expires, value);
+        if builder.bytes() - self.taken >= WRITE_BYTES {
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        let Some(builder) = &mut self.builder else { return };
+        let bytes = builder.take();
+        if !bytes.is_empty() {
+            let offset = self.taken;
+            self.taken += bytes.len() as u64;
+            self.queue.push_back(Out::Write { table: self.next, offset, bytes });
+        }
+    }
+
+    /// Ends the open table; `until` is the first key of the next one, `None` after the last.
+    pub(crate) fn cut(&mut self, ranges: &[RangeTombstone], until: Option<&[u8]>) {
+        let start = std::mem::take(&mut self.start);
+        for range in ranges {
+            let end = until.filter(|until| *until < range.end.as_slice()).unwrap_or(&range.end);
+            let start = if range.start < start { &start } else { &range.start };
+            if start.as_slice() < end {
+                let sequence = range.sequence;
+                let part = RangeTombstone { start: start.clone(), end: end.to_vec(), sequence };
+                self.builder().add_range_tombstone(&part);
+            }
+        }
+        if let Some(until) = until {
+            self.start = until.to_vec();
+        }
+        let Some(builder) = &mut self.builder else { return };
+        let meta = builder.finish();
+        self.drain();
+        self.builder = None;
+        self.queue.push_back(Out::Finished { table: self.next, size: meta.size });
+        self.tables.push(meta);
+        self.next += 1;
+        self.taken = 0;
+    }
+}

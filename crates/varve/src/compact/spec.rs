@@ -1,0 +1,218 @@
+//! What a job is told, and what it answers, as bytes that travel between workers.
+//!
+//! Both live for one session and are never stored, so they carry no version and no checksum; decoding
+//! is bounded all the same.
+
+use crate::codec::reader::{Reader, Truncated};
+use crate::codec::varint::put_u64;
+use crate::error::{Error, Result};
+use crate::table::TableMeta;
+use crate::types::{Sequence, StoreId};
+
+/// Which work a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobKind {
+    /// A memtable becomes a table of level 0.
+    Flush,
+    /// Tables are merged into the next level.
+    Compaction,
+}
+
+/// The input of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobInput {
+    /// A frozen memtable: its image, and the order of its entries.
+    Memtable {
+        /// The bytes of its WAL segment.
+        image: Vec<u8>,
+        /// `Memtable::freeze_order` of it.
+        order: Vec<u8>,
+    },
+    /// Runs of tables: each run is sorted and disjoint, newer runs come first.
+    Runs(Vec<Vec<TableMeta>>),
+}
+
+/// Everything a job needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSpec {
+    /// Which store: seeds checksums.
+    pub store: StoreId,
+    /// Level of the outputs.
+    pub level: u8,
+    /// Nothing older lies below the outputs: tombstones may go.
+    pub bottom: bool,
+    /// Compress output blocks where it pays.
+    pub compress: bool,
+    /// Data block size in bytes.
+    pub block_bytes: u32,
+    /// Entries between restart points.
+    pub restart_interval: u32,
+    /// Filter bits per key.
+    pub bits_per_key: u32,
+    /// Outputs are cut at this size in bytes.
+    pub table_bytes: u64,
+    /// Number of the first output table; the others follow.
+    pub first_output: u64,
+    /// How many table numbers are set aside.
+    pub outputs_max: u64,
+    /// Sequences that open snapshots read at, ascending.
+    pub snapshots: Vec<Sequence>,
+    /// The input.
+    pub input: JobInput,
+}
+
+/// What came out of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobResult {
+    /// The finished tables, in key order.
+    pub tables: Vec<TableMeta>,
+    /// Bytes read from input files or the memtable.
+    pub bytes_read: u64,
+    /// Bytes written to output files.
+    pub bytes_written: u64,
+    /// Entries that were not kept.
+    pub entries_dropped: u64,
+}
+
+impl JobSpec {
+    /// Flush or compaction.
+    #[must_use]
+    pub fn kind(&self) -> JobKind {
+        match self.input {
+            JobInput::Memtable { .. } => JobKind::Flush,
+            JobInput::Runs(_) => JobKind::Compaction,
+        }
+    }
+
+    /// The bytes of this specification.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&self.store);
+        out.extend_from_slice(&[self.level, u8::from(self.bottom), u8::from(self.compress)]);
+        for number in [
+            u64::from(self.block_bytes),
+            u64::from(self.restart_interval),
+            u64::from(self.bits_per_key),
+            self.table_bytes,
+            self.first_output,
+            self.outputs_max,
+            self.snapshots.len() as u64,
+        ] {
+            put_u64(&mut out, number);
+        }
+        for snapshot in &self.snapshots {
+            put_u64(&mut out, *snapshot);
+        }
+        match &self.input {
+            JobInput::Memtable { image, order } => {
+                out.push(0);
+                put_u64(&mut out, image.len() as u64);
+                put_u64(&mut out, order.len() as u64);
+                out.extend_from_slice(image);
+                out.extend_from_slice(order);
+            }
+            JobInput::Runs(runs) => {
+                out.push(1);
+                put_u64(&mut out, runs.len() as u64);
+                for run in runs {
+                    encode_tables(run, &mut out);
+                }
+            }
+        }
+        out
+    }
+
+    /// Reads a specification.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` when the bytes are not one.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        Self::parse(&mut Reader::new(bytes))
+            .map_err(|Truncated| Error::InvalidArgument("These bytes do not describe a job."))
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        let store = reader.bytes(16)?.try_into().map_err(|_| Truncated)?;
+        let (level, bottom, compress) = (reader.u8()?, reader.u8()? != 0, reader.u8()? != 0);
+        let mut small = || -> Result<u32, Truncated> { u32::try_from(reader.varint()?).map_err(|_| Truncated) };
+        let (block_bytes, restart_interval, bits_per_key) = (small()?, small()?, small()?);
+        let (table_bytes, first_output, outputs_max) = (reader.varint()?, reader.varint()?, reader.varint()?);
+        let mut snapshots = Vec::new();
+        for _ in 0..reader.varint()? {
+            snapshots.push(reader.varint()?);
+        }
+        let input = if reader.u8()? == 0 {
+            let (image, order) = (reader.varint()?, reader.varint()?);
+            let mut take = |length: u64| -> Result<Vec<u8>, Truncated> {
+                Ok(reader.bytes(usize::try_from(length).map_err(|_| Truncated)?)?.to_vec())
+            };
+            JobInput::Memtable { image: take(image)?, order: take(order)? }
+        } else {
+            let mut runs = Vec::new();
+            for _ in 0..reader.varint()? {
+                runs.push(decode_tables(reader)?);
+            }
+            JobInput::Runs(runs)
+        };
+        Ok(Self {
+            store,
+            level,
+            bottom,
+            compress,
+            block_bytes,
+            restart_interval,
+            bits_per_key,
+            table_bytes,
+            first_output,
+            outputs_max,
+            snapshots,
+            input,
+        })
+    }
+}
+
+impl JobResult {
+    /// The bytes of this result.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for number in [self.bytes_read, self.bytes_written, self.entries_dropped] {
+            put_u64(&mut out, number);
+        }
+        encode_tables(&self.tables, &mut out);
+        out
+    }
+
+    /// Reads a result.
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` when the bytes are not one.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let mut parse = || -> Result<Self, Truncated> {
+            Ok(Self {
+                bytes_read: reader.varint()?,
+                bytes_written: reader.varint()?,
+                entries_dropped: reader.varint()?,
+                tables: decode_tables(&mut reader)?,
+            })
+        };
+        parse().map_err(|Truncated| Error::InvalidArgument("These bytes are not the result of a job."))
+    }
+}
+
+fn encode_tables(tables: &[TableMeta], out: &mut Vec<u8>) {
+    put_u64(out, tables.len() as u64);
+    for table in tables {
+        table.encode(out);
+    }
+}
+
+fn decode_tables(reader: &mut Reader<'_>) -> Result<Vec<TableMeta>, Truncated> {
+    let mut tables = Vec::new();
+    for _ in 0..reader.varint()? {
+        tables.push(TableMeta::decode(reader)?);
+    }
+    Ok(tables)
+}

@@ -1,0 +1,140 @@
+//! What can go wrong, as one enum.
+//!
+//! Invariant: every error has a stable [`Code`] that the TypeScript side shares (`VARVE_CORRUPT` for
+//! [`Code::Corrupt`] and so on), and a sentence that says what to do.
+
+use core::fmt;
+
+use crate::types::FileName;
+
+/// A result whose error is [`Error`] unless said otherwise.
+pub type Result<T, E = Error> = core::result::Result<T, E>;
+
+/// An error of the engine or of its storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// Bytes that should be there are missing or fail their checksum.
+    Corrupt {
+        /// The file, when it is known.
+        file: Option<FileName>,
+        /// Offset in bytes from the start of the file.
+        offset: u64,
+        /// What was wrong, in a few words.
+        what: &'static str,
+    },
+    /// The storage has no room (quota or disk); nothing of the failed write was kept.
+    StorageFull,
+    /// Another context holds the store.
+    Locked,
+    /// The store was closed.
+    Closed,
+    /// A condition of the write did not hold.
+    Conflict,
+    /// No spare file is open inside this synchronous turn.
+    Busy,
+    /// The key is not acceptable.
+    InvalidKey(&'static str),
+    /// The value is not acceptable.
+    InvalidValue(&'static str),
+    /// An earlier write to the storage failed: the store only reads until it is reopened.
+    Poisoned,
+    /// The files were written in a format this code does not know.
+    Version {
+        /// The format version found.
+        found: u16,
+        /// The format version this code writes.
+        supported: u16,
+    },
+    /// An argument is out of range.
+    InvalidArgument(&'static str),
+    /// The storage failed in a way that says nothing of what was written.
+    Io(&'static str),
+}
+
+/// The stable number of an error, shared with TypeScript (`js/src/errors.ts`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// `VARVE_CORRUPT`
+    Corrupt = 1,
+    /// `VARVE_STORAGE_FULL`
+    StorageFull = 2,
+    /// `VARVE_LOCKED`
+    Locked = 3,
+    /// `VARVE_CLOSED`
+    Closed = 4,
+    /// `VARVE_CONFLICT`
+    Conflict = 5,
+    /// `VARVE_BUSY`
+    Busy = 6,
+    /// `VARVE_INVALID_KEY`
+    InvalidKey = 7,
+    /// `VARVE_INVALID_VALUE`
+    InvalidValue = 8,
+    /// `VARVE_POISONED`
+    Poisoned = 9,
+    /// `VARVE_VERSION`
+    Version = 10,
+    /// `VARVE_INVALID_ARGUMENT`
+    InvalidArgument = 11,
+    /// `VARVE_IO`
+    Io = 12,
+}
+
+impl Error {
+    /// A [`Error::Corrupt`] at a place in a file.
+    #[must_use]
+    pub fn corrupt(file: FileName, offset: u64, what: &'static str) -> Self {
+        Self::Corrupt { file: Some(file), offset, what }
+    }
+
+    /// The stable number of this error.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Corrupt { .. } => Code::Corrupt,
+            Self::StorageFull => Code::StorageFull,
+            Self::Locked => Code::Locked,
+            Self::Closed => Code::Closed,
+            Self::Conflict => Code::Conflict,
+            Self::Busy => Code::Busy,
+            Self::InvalidKey(_) => Code::InvalidKey,
+            Self::InvalidValue(_) => Code::InvalidValue,
+            Self::Poisoned => Code::Poisoned,
+            Self::Version { .. } => Code::Version,
+            Self::InvalidArgument(_) => Code::InvalidArgument,
+            Self::Io(_) => Code::Io,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Corrupt { file: Some(file), offset, what } => {
+                write!(f, "The store is damaged: {what} in {file} at byte {offset}.")
+            }
+            Self::Corrupt { file: None, what, .. } => write!(f, "The store is damaged: {what}."),
+            Self::StorageFull => f.write_str(
+                "The storage is full: nothing of this write was kept. Delete data or ask for more room, then try again.",
+            ),
+            Self::Locked => f.write_str("Another tab or worker has this store open. Close it there, or wait longer."),
+            Self::Closed => f.write_str("The store is closed. Open it again."),
+            Self::Conflict => f.write_str("A condition of this write did not hold. Read again and retry."),
+            Self::Busy => f.write_str(
+                "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
+            ),
+            Self::InvalidKey(what) | Self::InvalidValue(what) | Self::InvalidArgument(what) => f.write_str(what),
+            Self::Poisoned => f.write_str(
+                "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",
+            ),
+            Self::Version { found, supported } => write!(
+                f,
+                "The store has format version {found}, this code knows {supported}. Reload to get the newer code."
+            ),
+            Self::Io(what) => write!(f, "The storage failed: {what}."),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

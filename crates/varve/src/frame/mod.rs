@@ -1,0 +1,17 @@
+//! Frames: every operation that a page called in one turn, in one binary message, and their answers in another.
+//!
+//! ```text
+//! request:  u32 "VRF1" | u32 count | { u32 request | u8 op | u8 durability | u16 0 | u32 key len | u32 value len | key | value | pad 4 }*
+//! response: u32 "VRF1" | u32 count | { u32 request | u8 status | u8 0 * 3 | u32 payload len | u32 0 | payload | pad 4 }*
+//! ```
+//!
+//! Invariant: operations run in order and see what the frame wrote before them; all writes of a frame
+//! are one group commit. Decoding takes arbitrary bytes: a malformed frame is refused whole, before
+//! anything of it ran.
+
+mod request;
+mod response;
+mod run;
+
+pub use request::{FRAME_MAGIC, Operation, Request, ScanRequest, parse, parse_batch, parse_scan};
+pub use run::run;

@@ -1,0 +1,204 @@
+//! Decoding of request frames.
+
+use crate::codec::reader::{Reader, Truncated};
+use crate::error::{Error, Result};
+use crate::options::Durability;
+use crate::scan::ScanOptions;
+use crate::store::Op;
+
+/// First word of every frame: "VRF1".
+pub const FRAME_MAGIC: u32 = 0x3146_5256;
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Operation {
+    /// Value of a key.
+    Get = 1,
+    /// Presence of a key.
+    Has = 2,
+    /// Value, sequence and expiry of a key.
+    GetEntry = 3,
+    /// Gives a key a value.
+    Set = 4,
+    /// Removes a key.
+    Delete = 5,
+    /// Several writes that happen together.
+    Batch = 6,
+    /// Starts a scan and answers its first batch.
+    ScanOpen = 7,
+    /// The next batch of a scan.
+    ScanNext = 8,
+    /// Ends a scan.
+    ScanClose = 9,
+    /// Values of several keys.
+    GetMany = 10,
+    /// Removes the keys of a range.
+    DeleteRange = 11,
+    /// Flushes the WAL.
+    Sync = 12,
+}
+
+impl Operation {
+    fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Get,
+            2 => Self::Has,
+            3 => Self::GetEntry,
+            4 => Self::Set,
+            5 => Self::Delete,
+            6 => Self::Batch,
+            7 => Self::ScanOpen,
+            8 => Self::ScanNext,
+            9 => Self::ScanClose,
+            10 => Self::GetMany,
+            11 => Self::DeleteRange,
+            12 => Self::Sync,
+            _ => return None,
+        })
+    }
+}
+
+/// One operation of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The caller's number for it.
+    pub request: u32,
+    /// What to do.
+    pub operation: Operation,
+    /// How durable, for writes.
+    pub durability: Option<Durability>,
+    /// The key, or whatever the operation keeps there.
+    pub key: &'a [u8],
+    /// The value, or whatever the operation keeps there.
+    pub value: &'a [u8],
+}
+
+const MALFORMED: Error = Error::InvalidArgument("A frame is malformed. Page and worker may be of different versions.");
+
+/// Decodes a frame.
+///
+/// # Errors
+/// `InvalidArgument` when the bytes are not a frame.
+pub fn parse(frame: &[u8]) -> Result<Vec<Request<'_>>> {
+    let mut reader = Reader::new(frame);
+    parse_requests(&mut reader).map_err(|Truncated| MALFORMED)
+}
+
+fn parse_requests<'a>(reader: &mut Reader<'a>) -> Result<Vec<Request<'a>>, Truncated> {
+    if reader.u32()? != FRAME_MAGIC {
+        return Err(Truncated);
+    }
+    let count = reader.u32()? as usize;
+    // An operation takes 16 bytes at least: an absurd count cannot make this allocate.
+    let mut requests = Vec::with_capacity(count.min(reader.remaining() / 16));
+    for _ in 0..count {
+        let request = reader.u32()?;
+        let operation = Operation::from_byte(reader.u8()?).ok_or(Truncated)?;
+        let durability = Durability::from_byte(reader.u8()?);
+        reader.u16()?;
+        let (key_len, value_len) = (reader.u32()? as usize, reader.u32()? as usize);
+        let (key, value) = (reader.bytes(key_len)?, reader.bytes(value_len)?);
+        pad(reader)?;
+        requests.push(Request { request, operation, durability, key, value });
+    }
+    if reader.is_empty() { Ok(requests) } else { Err(Truncated) }
+}
+
+/// Skips to the next multiple of four.
+fn pad(reader: &mut Reader<'_>) -> Result<(), Truncated> {
+    let at = reader.position();
+    reader.bytes(at.next_multiple_of(4) - at).map(|_| ())
+}
+
+/// Decodes the operations of a batch.
+///
+/// # Errors
+/// `InvalidArgument` when the bytes are not a batch.
+pub fn parse_batch(bytes: &[u8]) -> Result<Vec<Op<'_>>> {
+    let mut reader = Reader::new(bytes);
+    parse_ops(&mut reader).map_err(|Truncated| MALFORMED)
+}
+
+fn parse_ops<'a>(reader: &mut Reader<'a>) -> Result<Vec<Op<'a>>, Truncated> {
+    let count = reader.u32()? as usize;
+    let mut ops = Vec::with_capacity(count.min(reader.remaining() / 12));
+    for _ in 0..count {
+        let kind = reader.u8()?;
+        reader.bytes(3)?;
+        let (key_len, value_len) = (reader.u32()? as usize, reader.u32()? as usize);
+        let (key, value) = (reader.bytes(key_len)?, reader.bytes(value_len)?);
+        pad(reader)?;
+        ops.push(match kind {
+            0 => Op::Delete { key },
+            1 => Op::Set { key, value, expires: None },
+            2 => Op::DeleteRange { start: key, end: end_of_range(value) },
+            _ => return Err(Truncated),
+        });
+    }
+    if reader.is_empty() { Ok(ops) } else { Err(Truncated) }
+}
+
+/// The keys of a `GetMany`.
+pub(super) fn parse_keys(bytes: &[u8]) -> Result<Vec<&[u8]>> {
+    let mut reader = Reader::new(bytes);
+    let mut parse = || -> Result<Vec<&[u8]>, Truncated> {
+        let count = reader.u32()? as usize;
+        let mut keys = Vec::with_capacity(count.min(reader.remaining() / 4));
+        for _ in 0..count {
+            let len = reader.u32()? as usize;
+            keys.push(reader.bytes(len)?);
+            pad(&mut reader)?;
+        }
+        Ok(keys)
+    };
+    parse().map_err(|Truncated| MALFORMED)
+}
+
+/// The end of a range as a frame gives it: empty for "to the last key". Encoded keys never begin with 0xff.
+pub(super) fn end_of_range(end: &[u8]) -> &[u8] {
+    if end.is_empty() { &[0xff] } else { end }
+}
+
+/// What a scan was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// The range, direction and limit.
+    pub options: ScanOptions,
+    /// Deliver keys.
+    pub want_keys: bool,
+    /// Deliver values.
+    pub want_values: bool,
+    /// Bytes to aim at in the first batch.
+    pub batch_bytes: usize,
+}
+
+/// Decodes the description of a scan.
+///
+/// # Errors
+/// `InvalidArgument` when the bytes do not describe one.
+pub fn parse_scan(bytes: &[u8]) -> Result<ScanRequest> {
+    let mut reader = Reader::new(bytes);
+    let mut parse = || -> Result<ScanRequest, Truncated> {
+        let flags = reader.u8()?;
+        reader.bytes(3)?;
+        let limit = reader.u32()?;
+        let batch_bytes = reader.u32()? as usize;
+        let (lower_len, upper_len) = (reader.u32()? as usize, reader.u32()? as usize);
+        let (lower, upper) = (reader.bytes(lower_len)?, reader.bytes(upper_len)?);
+        // Bounds become `lower <= key < upper`: the key right after `k` in byte order is `k` with a zero byte.
+        let after = |key: &[u8], yes: bool| if yes { [key, &[0]].concat() } else { key.to_vec() };
+        Ok(ScanRequest {
+            options: ScanOptions {
+                lower: if flags & 8 != 0 { after(lower, flags & 16 != 0) } else { Vec::new() },
+                upper: (flags & 32 != 0).then(|| after(upper, flags & 64 == 0)),
+                reverse: flags & 1 != 0,
+                limit: (limit != u32::MAX).then_some(u64::from(limit)),
+            },
+            want_keys: flags & 2 != 0,
+            want_values: flags & 4 != 0,
+            batch_bytes,
+        })
+    };
+    parse().map_err(|Truncated| MALFORMED)
+}

@@ -1,0 +1,62 @@
+//! Encoding of response frames.
+
+use super::request::FRAME_MAGIC;
+use crate::error::Error;
+use crate::options::Receipt;
+
+const OK: u8 = 0;
+const MISSING: u8 = 1;
+const ERROR: u8 = 2;
+
+/// Builds a response frame; answers are appended in the order of their requests.
+pub(super) struct Responses<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Responses<'a> {
+    pub(super) fn new(out: &'a mut Vec<u8>, count: usize) -> Self {
+        out.clear();
+        out.extend_from_slice(&FRAME_MAGIC.to_le_bytes());
+        out.extend_from_slice(&(count as u32).to_le_bytes());
+        Self { out }
+    }
+
+    /// An answer whose payload `write` appends.
+    pub(super) fn ok(&mut self, request: u32, write: impl FnOnce(&mut Vec<u8>)) {
+        self.answer(request, OK, write);
+    }
+
+    pub(super) fn missing(&mut self, request: u32) {
+        self.answer(request, MISSING, |_| {});
+    }
+
+    pub(super) fn error(&mut self, request: u32, error: &Error) {
+        self.answer(request, ERROR, |out| {
+            out.extend_from_slice(&u32::from(error.code() as u8).to_le_bytes());
+            out.extend_from_slice(error.to_string().as_bytes());
+        });
+    }
+
+    pub(super) fn receipt(&mut self, request: u32, receipt: Receipt) {
+        self.ok(request, |out| {
+            out.extend_from_slice(&receipt.sequence.to_le_bytes());
+            out.extend_from_slice(&u32::from(receipt.durability as u8).to_le_bytes());
+        });
+    }
+
+    fn answer(&mut self, request: u32, status: u8, write: impl FnOnce(&mut Vec<u8>)) {
+        self.out.extend_from_slice(&request.to_le_bytes());
+        self.out.extend_from_slice(&[status, 0, 0, 0]);
+        let length_at = self.out.len();
+        self.out.extend_from_slice(&[0; 8]);
+        let start = self.out.len();
+        write(self.out);
+        let length = (self.out.len() - start) as u32;
+        self.out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
+        pad_to_4(self.out);
+    }
+}
+
+pub(super) fn pad_to_4(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+}

@@ -1,0 +1,241 @@
+//! Running a frame against a store.
+//!
+//! A frame runs once in the usual case: writes are staged, reads see them, one commit makes all of them as
+//! durable as the strictest asked. When the commit is refused, what was staged is gone from the store, and
+//! the frame runs a second time with the fate of each write known: reads then answer without the refused
+//! writes, and deletes get a second chance in the reserve of a full storage.
+
+use super::request::{Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan};
+use super::response::{Responses, pad_to_4};
+use crate::error::{Error, Result};
+use crate::options::{Durability, Receipt};
+use crate::scan::Progress;
+use crate::storage::Storage;
+use crate::store::{Entry, Op, Store};
+
+/// Runs a frame and writes the response frame into `out`.
+///
+/// # Errors
+/// `InvalidArgument` for a malformed frame (nothing ran). Everything else is an answer inside the response.
+pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let requests = parse(frame)?;
+    let mut runner = Runner { store, fates: vec![Fate::Open; requests.len()], opened: Vec::new() };
+    runner.pass(&requests, out);
+    if let Err(error) = runner.commit(&requests) {
+        runner.settle_refused(&requests, &error);
+        runner.pass(&requests, out);
+    }
+    Ok(())
+}
+
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate {
+    /// Not tried yet, or not a write.
+    Open,
+    /// Staged: its last sequence.
+    Staged(u64),
+    /// Refused.
+    Failed(Error),
+}
+
+struct Runner<'a, S: Storage> {
+    store: &'a mut Store<S>,
+    fates: Vec<Fate>,
+    /// Cursors that this frame opened: a second pass opens them again.
+    opened: Vec<u32>,
+}
+
+impl<S: Storage> Runner<'_, S> {
+    fn pass(&mut self, requests: &[Request<'_>], out: &mut Vec<u8>) {
+        for cursor in self.opened.drain(..) {
+            self.store.close_cursor(cursor);
+        }
+        let strict = requests.iter().any(|request| asked(request) == Durability::Strict);
+        let mut responses = Responses::new(out, requests.len());
+        for (at, request) in requests.iter().enumerate() {
+            let answered = match request.operation {
+                Operation::Set | Operation::Delete | Operation::DeleteRange | Operation::Batch | Operation::Sync => {
+                    self.write(at, request, strict).map(|receipt| responses.receipt(request.request, receipt))
+                }
+                _ => self.read(request, &mut responses),
+            };
+            if let Err(error) = answered {
+                responses.error(request.request, &error);
+            }
+        }
+    }
+
+    /// Stages a write unless its fate is known, and answers what its receipt will be.
+    fn write(&mut self, at: usize, request: &Request<'_>, strict: bool) -> Result<Receipt> {
+        if self.fates[at] == Fate::Open {
+            let acknowledged = self.store.acknowledged();
+            let staged = ops_of(request).and_then(|ops| self.store.stage(&ops));
+            self.fates[at] = match staged {
+                Ok(sequence) => Fate::Staged(sequence),
+                Err(error) => {
+                    // Making room may have failed and rolled back what this frame staged before.
+                    self.fail_staged_after(acknowledged, &error);
+                    Fate::Failed(error)
+                }
+            };
+        }
+        match &self.fates[at] {
+            Fate::Staged(sequence) => {
+                let durability = match (self.store.is_logged(), strict) {
+                    (false, _) => Durability::Memory,
+                    (true, true) => Durability::Strict,
+                    (true, false) => asked(request),
+                };
+                Ok(Receipt { sequence: *sequence, durability })
+            }
+            Fate::Failed(error) => Err(error.clone()),
+            Fate::Open => Err(Error::Closed),
+        }
+    }
+
+    /// Writes staged after `acknowledged` are gone if the store rolled back; marks them so.
+    fn fail_staged_after(&mut self, acknowledged: u64, error: &Error) {
+        let kept = self.store.last_sequence().max(acknowledged);
+        self.fail_where(error, |_, sequence| sequence > kept);
+    }
+
+    fn commit(&mut self, requests: &[Request<'_>]) -> Result<()> {
+        if !self.fates.iter().any(|fate| matches!(fate, Fate::Staged(_))) {
+            return Ok(());
+        }
+        let writes = requests.iter().zip(&self.fates).filter(|(_, fate)| matches!(fate, Fate::Staged(_)));
+        let durability = writes.map(|(request, _)| asked(request)).max().unwrap_or(Durability::Relaxed);
+        self.store.commit(durability).map(|_| ())
+    }
+
+    /// After a refused commit: what an earlier append of this frame had already logged stands, the rest failed.
+    fn settle_refused(&mut self, requests: &[Request<'_>], error: &Error) {
+        let kept = self.store.acknowledged();
+        self.fail_where(error, |_, sequence| sequence > kept);
+        if *error == Error::StorageFull {
+            self.retry_deletes(requests);
+        }
+        let is_strict = |at: usize| asked(&requests[at]) == Durability::Strict;
+        if (0..requests.len()).any(|at| is_strict(at) && matches!(self.fates[at], Fate::Staged(_)))
+            && let Err(error) = self.store.sync()
+        {
+            self.fail_where(&error, |at, _| is_strict(at));
+        }
+    }
+
+    fn fail_where(&mut self, error: &Error, is_lost: impl Fn(usize, u64) -> bool) {
+        for (at, fate) in self.fates.iter_mut().enumerate() {
+            if matches!(fate, Fate::Staged(sequence) if is_lost(at, *sequence)) {
+                *fate = Fate::Failed(error.clone());
+            }
+        }
+    }
+
+    fn retry_deletes(&mut self, requests: &[Request<'_>]) {
+        for (at, request) in requests.iter().enumerate() {
+            let Ok(ops) = ops_of(request) else { continue };
+            let is_delete = !ops.is_empty() && ops.iter().all(Op::is_delete);
+            if self.fates[at] == Fate::Failed(Error::StorageFull) && is_delete {
+                if let Ok(receipt) = self.store.commit_deletes(&ops, asked(request)) {
+                    self.fates[at] = Fate::Staged(receipt.sequence);
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
+        let number = request.request;
+        match request.operation {
+            Operation::Get => self.find(request, responses, |entry, out| out.extend_from_slice(entry.value)),
+            Operation::Has => self.find(request, responses, |_, _| {}),
+            Operation::GetEntry => self.find(request, responses, |entry, out| {
+                out.extend_from_slice(&entry.sequence.to_le_bytes());
+                out.extend_from_slice(&(entry.expires.unwrap_or(0) as f64).to_le_bytes());
+                out.extend_from_slice(entry.value);
+            }),
+            Operation::GetMany => self.get_many(request, responses),
+            Operation::ScanOpen => {
+                let scan = parse_scan(request.value)?;
+                let cursor = self.store.open_cursor(scan.options, scan.want_keys, scan.want_values)?;
+                self.opened.push(cursor);
+                self.advance(number, cursor, scan.batch_bytes, responses)
+            }
+            Operation::ScanNext => {
+                let (cursor, bytes) = (word(request.key)?, word(request.value)?);
+                self.advance(number, cursor, bytes as usize, responses)
+            }
+            Operation::ScanClose => {
+                self.store.close_cursor(word(request.key)?);
+                responses.ok(number, |_| {});
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn find(
+        &self,
+        request: &Request<'_>,
+        responses: &mut Responses<'_>,
+        write: impl FnOnce(&Entry<'_>, &mut Vec<u8>),
+    ) -> Result<()> {
+        let answered = self.store.find(request.key, |entry| match entry {
+            Some(entry) => responses.ok(request.request, |out| write(&entry, out)),
+            None => responses.missing(request.request),
+        });
+        Ok(answered?)
+    }
+
+    fn get_many(&self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
+        let keys = parse_keys(request.value)?;
+        let mut payload = (keys.len() as u32).to_le_bytes().to_vec();
+        for key in keys {
+            self.store.find(key, |entry| match entry {
+                Some(entry) => {
+                    payload.extend_from_slice(&(entry.value.len() as u32).to_le_bytes());
+                    payload.extend_from_slice(entry.value);
+                    pad_to_4(&mut payload);
+                }
+                None => payload.extend_from_slice(&u32::MAX.to_le_bytes()),
+            })?;
+        }
+        responses.ok(request.request, |out| out.extend_from_slice(&payload));
+        Ok(())
+    }
+
+    fn advance(&mut self, request: u32, cursor: u32, bytes: usize, responses: &mut Responses<'_>) -> Result<()> {
+        let (progress, batch) = self.store.next_of_cursor(cursor, bytes)?;
+        let more = if progress == Progress::More { cursor } else { 0 };
+        responses.ok(request, |out| batch.encode(more, out));
+        Ok(())
+    }
+}
+
+/// The operations of a write.
+fn ops_of<'a>(request: &Request<'a>) -> Result<Vec<Op<'a>>> {
+    Ok(match request.operation {
+        Operation::Set => vec![Op::Set { key: request.key, value: request.value, expires: None }],
+        Operation::Delete => vec![Op::Delete { key: request.key }],
+        Operation::DeleteRange => {
+            vec![Op::DeleteRange { start: request.key, end: end_of_range(request.value) }]
+        }
+        Operation::Batch => parse_batch(request.value)?,
+        _ => Vec::new(),
+    })
+}
+
+/// The durability that a write asks for; relaxed is the default, and a sync is strict by nature.
+fn asked(request: &Request<'_>) -> Durability {
+    match request.operation {
+        Operation::Sync => Durability::Strict,
+        _ => request.durability.unwrap_or(Durability::Relaxed),
+    }
+}
+
+fn word(bytes: &[u8]) -> Result<u32> {
+    match bytes.try_into() {
+        Ok(bytes) => Ok(u32::from_le_bytes(bytes)),
+        Err(_) => Err(Error::InvalidArgument("A frame is malformed: a number has the wrong size.")),
+    }
+}

@@ -1,0 +1,40 @@
+//! Varve: an embedded, durable, ordered key-value store.
+//!
+//! This crate is the engine: a log-structured merge tree with no I/O, no clock and no randomness of its
+//! own. Everything comes in as an argument or through the small [`storage::Storage`] contract, so the same
+//! code runs over OPFS slot files in a browser, over RAM in a test, and over a simulated disk that crashes.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`store`] | the engine: staging, commit, reads, recovery, jobs |
+//! | [`memtable`] | the image of a WAL segment with a B+tree over it |
+//! | [`wal`] | segments and records; torn tail against corruption |
+//! | [`table`] | SSTables: blocks, filter, index, footer |
+//! | [`cache`] | S3-FIFO block cache |
+//! | [`manifest`] | which tables make up the store; two slots |
+//! | [`scan`] | ordered reads: a merge of all sources |
+//! | [`compact`] | flush and compaction as blocks-in, blocks-out jobs |
+//! | [`storage`] | the storage contract, and the pool of slot files |
+//! | [`frame`] | the binary protocol between a page and the engine |
+//! | [`codec`] | varints, bounded reading, checksums, comparing |
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod cache;
+pub mod codec;
+pub mod compact;
+pub mod error;
+pub mod frame;
+pub mod manifest;
+pub mod memtable;
+pub mod options;
+pub mod scan;
+pub mod storage;
+pub mod store;
+pub mod table;
+pub mod types;
+pub mod wal;
+
+pub use error::{Code, Error, Result};
+pub use options::{Durability, Host, Options, Receipt};
+pub use store::{Op, RecoveryReport, Store};

@@ -1,0 +1,117 @@
+//! The first 64 bytes of a manifest file.
+//!
+//! ```text
+//! "VRVM" | u16 version | u16 0 | u64 rotation | u64 epoch | store id 16 B | u64 salt | 8 B 0 | u64 xxh3
+//! 0        4             6       8              16          24              40         48      56   .. 64
+//! ```
+//!
+//! xxh3 is over the 56 bytes before it, seed 0. Invariant: the salt is never the one of an earlier rotation, so
+//! that what is left of that rotation in the file is not taken for records of this one.
+
+use crate::codec::hash::xxh3;
+use crate::codec::reader::{Reader, Truncated};
+use crate::types::StoreId;
+
+/// Length of the header in bytes; the first record starts here.
+pub const MANIFEST_HEADER_BYTES: usize = 64;
+
+/// The format version this code reads and writes.
+pub(super) const VERSION: u16 = 0;
+
+const MAGIC: &[u8; 4] = b"VRVM";
+
+/// What a manifest file says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManifestHeader {
+    /// Counts the rotations of the store, from 1.
+    pub rotation: u64,
+    /// Counts the leaders of the store, from 1: each opening is one.
+    pub epoch: u64,
+    /// The store.
+    pub store: StoreId,
+    /// Seeds the records that follow.
+    pub salt: u64,
+}
+
+/// Why a header does not decode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeaderError {
+    /// Never written, torn or damaged.
+    Damaged,
+    /// Intact, but of this other format version.
+    Version(u16),
+}
+
+impl From<Truncated> for HeaderError {
+    fn from(Truncated: Truncated) -> Self {
+        Self::Damaged
+    }
+}
+
+impl ManifestHeader {
+    /// The header's bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(MANIFEST_HEADER_BYTES);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&[0; 2]);
+        bytes.extend_from_slice(&self.rotation.to_le_bytes());
+        bytes.extend_from_slice(&self.epoch.to_le_bytes());
+        bytes.extend_from_slice(&self.store);
+        bytes.extend_from_slice(&self.salt.to_le_bytes());
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&xxh3(&bytes, 0).to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, HeaderError> {
+        let mut reader = Reader::new(bytes);
+        let hashed = reader.bytes(MANIFEST_HEADER_BYTES - 8)?;
+        if xxh3(hashed, 0) != reader.u64()? || !hashed.starts_with(MAGIC) {
+            return Err(HeaderError::Damaged);
+        }
+        let mut reader = Reader::new(&hashed[MAGIC.len()..]);
+        let version = reader.u16()?;
+        if version != VERSION {
+            return Err(HeaderError::Version(version));
+        }
+        reader.u16()?;
+        Ok(Self {
+            rotation: reader.u64()?,
+            epoch: reader.u64()?,
+            store: reader.array()?,
+            salt: reader.u64()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: ManifestHeader = ManifestHeader { rotation: 7, epoch: 3, store: [9; 16], salt: 0xfeed };
+
+    #[test]
+    fn any_flipped_bit_or_cut_is_found() {
+        let bytes = HEADER.encode();
+        assert_eq!(ManifestHeader::decode(&bytes), Ok(HEADER));
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(ManifestHeader::decode(&flipped), Err(HeaderError::Damaged), "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert_eq!(ManifestHeader::decode(&bytes[..len]), Err(HeaderError::Damaged), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn another_format_version_is_told() {
+        let mut bytes = HEADER.encode();
+        bytes[4] = 9;
+        let hash = xxh3(&bytes[..56], 0);
+        bytes[56..].copy_from_slice(&hash.to_le_bytes());
+        assert_eq!(ManifestHeader::decode(&bytes), Err(HeaderError::Version(9)));
+    }
+}

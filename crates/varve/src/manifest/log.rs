@@ -1,0 +1,226 @@
+//! Committing to the manifest: append an edit and sync, or rotate into the other file.
+//!
+//! ```text
+//! file      header 64 B | record: snapshot | record: edit * | record: superseded ?
+//! payload   u8 1, version | u8 2, edit | u8 3, u64 rotation          (framing: see `codec::frame`)
+//! ```
+//!
+//! Invariant: every edit is synced before the next one is written, and promises so (`synced_upto` is its own
+//! offset); so of a file's edits only the last can be torn. After a write or sync that failed, nothing more is
+//! committed: what the file holds is unknown until it is opened again.
+
+use super::edit::Edit;
+use super::header::{MANIFEST_HEADER_BYTES, ManifestHeader};
+use super::record;
+use super::version::Version;
+use crate::codec::frame::{begin_record, end_record, record_for};
+use crate::codec::hash::xxh3;
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+use crate::types::{FileName, StoreId};
+
+/// Edits may grow to this many bytes, or to the length of the snapshot if that is more, before a rotation.
+const EDITS_BYTES_MAX: u64 = 64 << 10;
+
+/// How long a manifest file is expected to become, in bytes.
+const MANIFEST_BYTES_HINT: u64 = 60 << 10;
+
+/// The manifest of an open store.
+#[derive(Debug)]
+pub struct Manifest {
+    header: ManifestHeader,
+    /// Which of the two files is appended to.
+    slot: u64,
+    /// Where the snapshot ends.
+    snapshot_end: u64,
+    /// Where the next record goes.
+    end: u64,
+    salt_seed: u64,
+    /// A write or sync has failed.
+    poisoned: bool,
+}
+
+impl Manifest {
+    /// Starts the manifest of a new store. `salt_seed` is fresh from the host.
+    ///
+    /// # Errors
+    /// Whatever the storage answers; the files are then as good as absent.
+    pub fn create<S: Storage>(storage: &mut S, store: StoreId, salt_seed: u64) -> Result<(Self, Version)> {
+        storage.adopt(store);
+        for file in [0, 1].map(FileName::manifest) {
+            // Left over from a creation that crashed.
+            if storage.list().iter().any(|(known, _)| *known == file) {
+                storage.delete(file)?;
+            }
+        }
+        for file in [0, 1].map(FileName::manifest) {
+            create_blank(storage, file)?;
+        }
+        let version = Version::default();
+        // Before the first rotation there is no file to leave.
+        let header = ManifestHeader { rotation: 0, epoch: 1, store, salt: 0 };
+        let mut manifest = Self { header, slot: 1, snapshot_end: 0, end: 0, salt_seed, poisoned: false };
+        let (next, end) = manifest.write_snapshot(storage, &version)?;
+        manifest.switch(next, end);
+        Ok((manifest, version))
+    }
+
+    /// Goes on from a file that was read, as the next leader, in a fresh file.
+    pub(super) fn resume<S: Storage>(
+        storage: &mut S,
+        slot: u64,
+        header: ManifestHeader,
+        end: u64,
+        version: &Version,
+        salt_seed: u64,
+    ) -> Result<Self> {
+        let header = ManifestHeader { epoch: header.epoch + 1, ..header };
+        let mut manifest = Self { header, slot, snapshot_end: 0, end, salt_seed, poisoned: false };
+        // What was read may only be in the operating system's memory. The other file, the only other witness,
+        // is overwritten next.
+        storage.sync(FileName::manifest(slot))?;
+        let other = FileName::manifest(1 - slot);
+        if !storage.list().iter().any(|(known, _)| *known == other) {
+            create_blank(storage, other)?;
+        }
+        manifest.rotate(storage, version)?;
+        Ok(manifest)
+    }
+
+    /// Makes `edit` durable; `version` is the one after it. When this returns, the edit is what an opening finds.
+    ///
+    /// # Errors
+    /// [`Error::StorageFull`]: nothing has changed, the commit may be tried again. Any other error:
+    /// it is unknown whether the edit is durable, and every later commit answers [`Error::Poisoned`].
+    pub fn commit<S: Storage>(&mut self, storage: &mut S, version: &Version, edit: &Edit) -> Result<()> {
+        if self.poisoned {
+            return Err(Error::Poisoned);
+        }
+        let mut record = Vec::new();
+        edit.encode(&mut record);
+        let record = self.framed(record::EDIT, &record);
+        let edits = self.end - self.snapshot_end + record.len() as u64;
+        let snapshot = self.snapshot_end - MANIFEST_HEADER_BYTES as u64;
+        if edits > EDITS_BYTES_MAX.max(snapshot) {
+            match self.rotate(storage, version) {
+                // No room for a snapshot: the edit may still fit here.
+                Err(Error::StorageFull) => {}
+                done => return done,
+            }
+        }
+        let file = self.file();
+        match self.put(storage, file, self.end, &record) {
+            Ok(()) => {}
+            // No room for an edit: the snapshot may still fit into what the other file has written before.
+            Err(Error::StorageFull) => return self.rotate(storage, version),
+            Err(error) => return Err(error),
+        }
+        self.sync(storage, file)?;
+        self.end += record.len() as u64;
+        Ok(())
+    }
+
+    /// The leader epoch: rises with each opening.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.header.epoch
+    }
+
+    /// How many snapshots the store has written.
+    #[must_use]
+    pub fn rotation(&self) -> u64 {
+        self.header.rotation
+    }
+
+    /// Bytes used in the file that is appended to.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> StoreId {
+        self.header.store
+    }
+
+    fn file(&self) -> FileName {
+        FileName::manifest(self.slot)
+    }
+
+    /// Moves to the other file: a synced snapshot there, then a synced farewell here.
+    fn rotate<S: Storage>(&mut self, storage: &mut S, version: &Version) -> Result<()> {
+        let (next, end) = self.write_snapshot(storage, version)?;
+        let file = self.file();
+        let farewell = self.framed(record::SUPERSEDED, &next.rotation.to_le_bytes());
+        match self.put(storage, file, self.end, &farewell) {
+            // Overwriting needs no room: without a header this file cannot be taken for the truth either.
+            Err(Error::StorageFull) => {
+                if self.put(storage, file, 0, &[0; MANIFEST_HEADER_BYTES]).is_err() {
+                    self.poisoned = true;
+                    return Err(Error::Io("a manifest file can no longer be written"));
+                }
+            }
+            done => done?,
+        }
+        self.sync(storage, file)?;
+        self.switch(next, end);
+        Ok(())
+    }
+
+    /// Writes `version` as the next rotation into the other file and syncs it; answers its header and end.
+    fn write_snapshot<S: Storage>(
+        &mut self,
+        storage: &mut S,
+        version: &Version,
+    ) -> Result<(ManifestHeader, u64)> {
+        let rotation = self.header.rotation + 1;
+        let mut mixed = rotation.to_le_bytes().to_vec();
+        mixed.extend_from_slice(&self.header.epoch.to_le_bytes());
+        let next = ManifestHeader { rotation, salt: xxh3(&mixed, self.salt_seed), ..self.header };
+        let mut image = next.encode();
+        let start = begin_record(&mut image);
+        image.push(record::SNAPSHOT);
+        version.encode(&mut image);
+        end_record(&mut image, start, next.salt, 0);
+        let other = FileName::manifest(1 - self.slot);
+        self.put(storage, other, 0, &image)?;
+        self.sync(storage, other)?;
+        Ok((next, image.len() as u64))
+    }
+
+    /// From now on the other file is appended to.
+    fn switch(&mut self, next: ManifestHeader, end: u64) {
+        self.header = next;
+        self.slot = 1 - self.slot;
+        self.snapshot_end = end;
+        self.end = end;
+    }
+
+    /// A record for the end of the current file.
+    fn framed(&self, kind: u8, body: &[u8]) -> Vec<u8> {
+        let mut payload = Vec::with_capacity(1 + body.len());
+        payload.push(kind);
+        payload.extend_from_slice(body);
+        record_for(self.end, self.header.salt, self.end as u32, &payload)
+    }
+
+    fn put<S: Storage>(&mut self, storage: &mut S, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
+        let done = storage.write(file, offset, bytes);
+        self.poisoned |= !matches!(done, Ok(()) | Err(Error::StorageFull));
+        done
+    }
+
+    fn sync<S: Storage>(&mut self, storage: &mut S, file: FileName) -> Result<()> {
+        let done = storage.sync(file);
+        self.poisoned |= done.is_err();
+        done
+    }
+}
+
+/// Creates a manifest file that does not open, whatever its slot held before.
+fn create_blank<S: Storage>(storage: &mut S, file: FileName) -> Result<()> {
+    storage.create(file, MANIFEST_BYTES_HINT)?;
+    storage.write(file, 0, &[0; MANIFEST_HEADER_BYTES])?;
+    storage.sync(file)
+}

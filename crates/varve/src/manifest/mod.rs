@@ -1,0 +1,39 @@
+//! The manifest: which tables and WAL segments make up the store, switched atomically.
+//!
+//! ```text
+//! slot 0   header, rotation 4 | snapshot | edit | edit | superseded by 5
+//! slot 1   header, rotation 5 | snapshot | edit              <- appended to
+//! ```
+//!
+//! Two files take turns. A commit appends one [`Edit`] and syncs. When the edits outgrow the snapshot, the whole
+//! [`Version`] goes into the other file under the next rotation, is synced, and a `superseded` record that
+//! names it is appended here and synced; then the other file is appended to. No rename, no third file.
+//!
+//! Invariants:
+//! - The highest rotation that opens is the truth. A file that names a successor which does not open proves a
+//!   loss: that is told, an older version is never served.
+//! - Nothing else of a commit is needed to undo it: a torn edit was never acknowledged, and opening writes a
+//!   fresh snapshot, so nothing is ever appended behind a torn tail.
+//! - Tables and WAL segments are durable before the edit that names them, and are released only after the edit
+//!   that follows the one that dropped them. So the version before the last edit stays readable.
+
+mod edit;
+mod header;
+mod log;
+mod open;
+mod version;
+
+pub use edit::{ClientState, Edit, Floors};
+pub use header::{MANIFEST_HEADER_BYTES, ManifestHeader};
+pub use log::Manifest;
+pub use version::{LEVELS_MAX, Version};
+
+/// The first byte of a record's payload.
+mod record {
+    /// A whole version; the first record of a file, and no other.
+    pub(super) const SNAPSHOT: u8 = 1;
+    /// One edit.
+    pub(super) const EDIT: u8 = 2;
+    /// A `u64` rotation follows: the other file is the truth from then on.
+    pub(super) const SUPERSEDED: u8 = 3;
+}

@@ -1,0 +1,71 @@
+//! What is known of an image besides its bytes: the tree of point entries, and the list of range tombstones.
+//!
+//! Invariant: everything here follows from the image alone, so it can be built again at any time.
+
+use super::node::Item;
+use super::tree::Tree;
+use crate::types::{Kind, RangeTombstone, Sequence};
+
+/// Bytes that a range tombstone costs besides its two keys.
+const RANGE_TOMBSTONE_BYTES: usize = size_of::<RangeTombstone>() + size_of::<Item>();
+
+pub(super) struct Index {
+    pub(super) tree: Tree,
+    /// Sequence of the first entry; items count from it. 0 while there is none.
+    pub(super) base: Sequence,
+    /// Sequence of the last entry.
+    pub(super) last: Sequence,
+    /// Entries in the tree.
+    pub(super) points: usize,
+    /// As written, oldest first.
+    pub(super) range_tombstones: Vec<RangeTombstone>,
+    /// Where they lie in the image.
+    pub(super) range_items: Vec<Item>,
+    range_bytes: usize,
+}
+
+impl Index {
+    pub(super) fn new() -> Self {
+        Self {
+            tree: Tree::new(),
+            base: 0,
+            last: 0,
+            points: 0,
+            range_tombstones: Vec::new(),
+            range_items: Vec::new(),
+            range_bytes: 0,
+        }
+    }
+
+    /// Bytes of the index.
+    pub(super) fn bytes(&self) -> usize {
+        self.tree.bytes() + self.range_bytes
+    }
+
+    /// Adds the entry at `offset` of `image`, which is newer than all others.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        image: &[u8],
+        offset: u32,
+        sequence: Sequence,
+        kind: Kind,
+        key: &[u8],
+        value: &[u8],
+    ) {
+        if self.base == 0 {
+            self.base = sequence;
+        }
+        self.last = sequence;
+        let item = Item { offset, delta: (sequence - self.base) as u32 };
+        if kind == Kind::RangeDelete {
+            let (start, end) = (key.to_vec(), value.to_vec());
+            self.range_bytes += start.len() + end.len() + RANGE_TOMBSTONE_BYTES;
+            self.range_tombstones.push(RangeTombstone { start, end, sequence });
+            self.range_items.push(item);
+        } else {
+            self.points += 1;
+            self.tree.insert(image, key, item);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The memtable: a WAL segment in memory with a B+tree over its entries.
+//!
+//! ```text
+//! image   segment header | record { entry entry } | record { entry } | ...    byte for byte the file
+//!                                    ^      ^                  ^
+//! tree    leaves of { 8 bytes of key, offset, sequence }  in the order (key ascending, sequence descending)
+//! ```
+//!
+//! Writing a batch is writing its record; the tree is put on the bytes where they are, and what is appended to the
+//! file is a slice of the image. So nothing is encoded twice, a frozen memtable is one buffer and an order (see
+//! [`frozen`](Memtable::frozen)), and recovery indexes a file's bytes as they come.
+//!
+//! 1. A key is found by 8 bytes next to each other in a node, not by following a pointer per comparison.
+//! 2. Those 8 bytes start behind what the node's keys have in common (see `node`).
+//! 3. An entry costs about 24 bytes of index, and no allocation of its own.
+//!
+//! Invariant: the image is always a segment header and whole records, but between [`Memtable::begin`] and
+//! [`Memtable::end`]. An entry is in the tree, or a range tombstone in the list, as soon as it is pushed; whoever reads
+//! at an older sequence does not see it.
+
+mod cursor;
+mod frozen;
+mod index;
+mod node;
+mod replay;
+mod tree;
+
+use core::fmt;
+
+use crate::codec::frame::{begin_record, end_record};
+use crate::codec::varint;
+use crate::error::Result;
+use crate::types::{Kind, RangeTombstone, Sequence};
+use crate::wal::{Entry, SegmentHeader, put_entry};
+pub use cursor::MemtableCursor;
+pub use frozen::{FrozenEntry, FrozenIter};
+use index::Index;
+
+/// Longest image in bytes: offsets into it are 32 bits.
+pub const IMAGE_BYTES_MAX: usize = u32::MAX as usize;
+
+/// The newest entries of a store, and the WAL segment that holds them.
+pub struct Memtable {
+    image: Vec<u8>,
+    header: SegmentHeader,
+    index: Index,
+    open: Option<OpenRecord>,
+}
+
+/// The record between `begin` and `end`.
+struct OpenRecord {
+    start: usize,
+    next_sequence: Sequence,
+    left: u32,
+}
+
+/// What [`Memtable::get`] found: the newest version of a key, which may be a tombstone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// When it was written.
+    pub sequence: Sequence,
+    /// A value or a tombstone.
+    pub kind: Kind,
+    /// When it expires, in milliseconds since 1970.
+    pub expires: Option<u64>,
+    /// The value, empty for a tombstone.
+    pub value: &'a [u8],
+}
+
+impl Memtable {
+    /// An empty memtable for a new segment.
+    #[must_use]
+    pub fn new(header: SegmentHeader) -> Self {
+        Self { image: header.encode().to_vec(), header, index: Index::new(), open: None }
+    }
+
+    /// The segment's bytes, header first.
+    #[must_use]
+    pub fn image(&self) -> &[u8] {
+        &self.image
+    }
+
+    /// The segment's header.
+    #[must_use]
+    pub fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+
+    /// Opens a record for `count` entries, the first of which gets `first_sequence`. It is closed by
+    /// [`end`](Self::end); until then the image ends in the middle of it.
+    ///
+    /// # Panics
+    /// When a record is open, when sequences do not ascend or reach 2^32 past the first one here: each would make a segment
+    /// that recovery refuses.
+    pub fn begin(&mut self, client: u64, request: u64, first_sequence: Sequence, count: u32) {
+        assert!(self.open.is_none(), "a record is open");
+        assert!(self.index.admits(first_sequence, u64::from(count)), "sequences ascend, over less than 2^32");
+        let start = begin_record(&mut self.image);
+        for field in [client, request, first_sequence, u64::from(count)] {
+            varint::put_u64(&mut self.image, field);
+        }
+        self.open = Some(OpenRecord { start, next_sequence: first_sequence, left: count });
+    }
+
+    /// Adds the next entry of the open record. It is found by [`get`](Self::get) at once.
+    ///
+    /// For a range tombstone, `key` is the first key of the range and `value` the first behind it.
+    ///
+    /// # Panics
+    /// When no record is open, it has its `count` entries, or the image would pass [`IMAGE_BYTES_MAX`].
+    pub fn push(&mut self, kind: Kind, expires: Option<u64>, key: &[u8], value: &[u8]) {
+        let open = self.open.as_mut().filter(|open| open.left > 0).expect("a record is open");
+        let sequence = open.next_sequence;
+        open.next_sequence += 1;
+        open.left -= 1;
+        let offset = self.image.len();
+        put_entry(&mut self.image, kind, expires, key, value);
+        assert!(self.image.len() <= IMAGE_BYTES_MAX, "a segment is at most 4 GiB");
+        self.index.add(&self.image, offset as u32, sequence, kind, key, value);
+    }
+
+    /// Closes the open record: its length, its promise that all bytes before `synced_upto` are durable, its checksum.
+    ///
+    /// # Panics
+    /// When no record is open, or entries are missing from it.
+    pub fn end(&mut self, synced_upto: u32) {
+        let open = self.open.take().expect("a record is open");
+        assert!(open.left == 0, "a record has as many entries as it says");
+        end_record(&mut self.image, open.start, self.header.salt, synced_upto);
+    }
+
+    /// Appends a seal: a record without entries which promises that everything before it is durable. To be called when
+    /// that is so.
+    ///
+    /// # Panics
+    /// When a record is open.
+    pub fn seal(&mut self) {
+        assert!(self.open.is_none(), "a record is open");
+        let start = begin_record(&mut self.image);
+        end_record(&mut self.image, start, self.header.salt, start as u32);
+    }
+
+    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are not looked at:
+    /// see [`tombstone_over`](Self::tombstone_over).
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &[u8], snapshot: Sequence) -> Option<Found<'_>> {
+        let delta = u32::try_from(snapshot.checked_sub(self.index.base)?).unwrap_or(u32::MAX);
+        let item = self.index.tree.get(&self.image, key, delta)?;
+        let (entry, _) = Entry::decode(&self.image, item.offset as usize)?;
+        let sequence = self.index.base + Sequence::from(item.delta);
+        Some(Found { sequence, kind: entry.kind, expires: entry.expires, value: entry.value })
+    }
+
+    /// The highest sequence, at most `snapshot`, of a range tombstone that covers `key`; 0 when there is none.
+    #[inline]
+    #[must_use]
+    pub fn tombstone_over(&self, key: &[u8], snapshot: Sequence) -> Sequence {
+        let newest_first = self.index.range_tombstones.iter().rev();
+        let mut covering = newest_first.filter(|range| range.sequence <= snapshot && range.covers(key));
+        covering.next().map_or(0, |range| range.sequence)
+    }
+
+    /// All range tombstones, oldest first.
+    #[must_use]
+    pub fn range_tombstones(&self) -> &[RangeTombstone] {
+        &self.index.range_tombstones
+    }
+
+    /// A cursor, not yet positioned.
+    #[must_use]
+    pub fn cursor(&self) -> MemtableCursor<'_> {
+        MemtableCursor::new(self)
+    }
+
+    /// How many entries, range tombstones included.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.index.points + self.index.range_tombstones.len()
+    }
+
+    /// Whether there are no entries; the image may still hold seals.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries() == 0
+    }
+
+    /// Bytes of the image and its index.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.image.len() + self.index.bytes()
+    }
+
+    /// Sequence of the newest entry, 0 when empty.
+    #[must_use]
+    pub fn max_sequence(&self) -> Sequence {
+        self.index.last
+    }
+
+    /// Sequence of the oldest entry, 0 when empty.
+    #[must_use]
+    pub fn min_sequence(&self) -> Sequence {
+        self.index.base
+    }
+
+    /// The order of the entries, for [`frozen`](Self::frozen): 8 bytes each.
+    #[must_use]
+    pub fn freeze_order(&self) -> Vec<u8> {
+        frozen::encode_order(self.index.base, self.index.points, self.index.tree.items(), &self.index.range_items)
+    }
+
+    /// The entries of a memtable, from its image and its [`freeze_order`](Self::freeze_order).
+    ///
+    /// # Errors
+    /// `Error::InvalidArgument` when the bytes are not those.
+    pub fn frozen<'a>(image: &'a [u8], order: &'a [u8]) -> Result<FrozenIter<'a>> {
+        FrozenIter::new(image, order)
+    }
+}
+
+impl fmt::Debug for Memtable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memtable")
+            .field("segment", &self.header.segment)
+            .field("image_bytes", &self.image.len())
+            .field("entries", &self.entries())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,228 @@
+//! One node of the tree: up to 32 items in order, with eight bytes of each key at hand.
+//!
+//! ```text
+//! skip: bytes that all keys of the node share, rounded down to a multiple of 4
+//! heads  [u64; 32]     the 8 bytes behind `skip`, big-endian; unused ones are all ones
+//! items  [Item; 32]    where the entry lies in the image, and its sequence
+//! ```
+//!
+//! A search looks at heads alone until two are equal. Keys often start alike (a tuple's first elements), so heads are
+//! taken behind what the node's keys share; without that, all heads are equal and every comparison reads two keys.
+//! The prefix is rounded down so that a key at the edge of a node, which shares a little less, seldom forces new
+//! heads, and so that a child seldom shares more than its parent, whose prefix was already compared.
+//!
+//! Invariant: items are in the order (key ascending, sequence descending), without equals; every key has the
+//! node's first `skip` bytes.
+
+use core::cmp::Ordering;
+
+use crate::codec::bytes::{common_prefix, compare, head};
+use crate::wal::key_at;
+
+/// Items in a full node.
+pub(super) const WIDTH: usize = 32;
+
+/// An entry of the memtable.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Item {
+    /// Where the entry lies in the image.
+    pub(super) offset: u32,
+    /// Its sequence, from the memtable's first one.
+    pub(super) delta: u32,
+}
+
+/// A place in the order: the first item with a greater key, or with this key and no higher sequence.
+#[derive(Clone, Copy)]
+pub(super) struct Probe<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) delta: u32,
+}
+
+/// Where a probe belongs in a node.
+pub(super) struct Found {
+    /// How many items come before the probe.
+    pub(super) at: usize,
+    /// Whether the probe's key has the node's prefix.
+    pub(super) fits: bool,
+}
+
+pub(super) struct Node {
+    heads: [u64; WIDTH],
+    items: [Item; WIDTH],
+    len: u32,
+    skip: u32,
+}
+
+impl Node {
+    pub(super) fn new() -> Self {
+        Self { heads: [u64::MAX; WIDTH], items: [Item::default(); WIDTH], len: 0, skip: 0 }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    #[inline]
+    pub(super) fn item(&self, at: usize) -> Item {
+        self.items[at]
+    }
+
+    #[inline]
+    pub(super) fn items(&self) -> &[Item] {
+        &self.items[..self.len()]
+    }
+
+    /// Finds the place of `probe`. `known` is how many bytes of the probe's key are known to be those of the node's
+    /// first key; it is brought up to date for the child behind the last item before the probe.
+    #[inline]
+    pub(super) fn search(&self, image: &[u8], probe: Probe<'_>, known: &mut usize) -> Found {
+        let skip = self.skip as usize;
+        if skip > *known
+            && let Some(found) = self.outside(image, probe, *known)
+        {
+            return found;
+        }
+        *known = skip;
+        let wanted = head(probe.key, skip);
+        let mut at = 0;
+        at += 16 * usize::from(self.heads[15] < wanted);
+        at += 8 * usize::from(self.heads[at + 7] < wanted);
+        at += 4 * usize::from(self.heads[(at + 3) % WIDTH] < wanted);
+        at += 2 * usize::from(self.heads[(at + 1) % WIDTH] < wanted);
+        at += usize::from(self.heads[at % WIDTH] < wanted);
+        at += usize::from(self.heads[at % WIDTH] < wanted);
+        if at < self.len() && self.heads[at % WIDTH] == wanted {
+            at = self.search_equal(image, probe, at, wanted);
+        }
+        Found { at, fits: true }
+    }
+
+    /// The place of a probe whose key does not have the node's prefix.
+    #[inline]
+    fn outside(&self, image: &[u8], probe: Probe<'_>, known: usize) -> Option<Found> {
+        let skip = self.skip as usize;
+        let prefix = key_at(image, self.items[0].offset).get(known..skip).unwrap_or_default();
+        let shown = probe.key.get(known..probe.key.len().min(skip)).unwrap_or_default();
+        match compare(shown, prefix) {
+            Ordering::Equal => None,
+            Ordering::Less => Some(Found { at: 0, fits: false }),
+            Ordering::Greater => Some(Found { at: self.len(), fits: false }),
+        }
+    }
+
+    /// Narrows down among the items whose head is `wanted`; `from` is the first of them.
+    fn search_equal(&self, image: &[u8], probe: Probe<'_>, from: usize, wanted: u64) -> usize {
+        let heads = &self.heads[..self.len()];
+        let equal = heads[from..].iter().take_while(|&&head| head == wanted).count();
+        let (mut low, mut high) = (from, from + equal);
+        // The newest version of a key comes first, and it is what most probes are after.
+        let mut middle = low;
+        while low < high {
+            if self.precedes(image, middle, probe) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+            middle = low.midpoint(high);
+        }
+        low
+    }
+
+    /// Whether the item at `at`, whose head is the probe's, comes before the probe.
+    fn precedes(&self, image: &[u8], at: usize, probe: Probe<'_>) -> bool {
+        let item = self.items[at];
+        let key = key_at(image, item.offset);
+        let skip = self.skip as usize + 8;
+        let rest = |key: &'_ [u8]| key.len().min(skip);
+        let order = compare(&key[rest(key)..], &probe.key[rest(probe.key)..])
+            .then(key.len().cmp(&probe.key.len()))
+            .then(probe.delta.cmp(&item.delta));
+        order == Ordering::Less
+    }
+
+    /// Puts an item at its place; the node is not full. `fits` as [`search`](Self::search) found it.
+    #[inline]
+    pub(super) fn insert(&mut self, image: &[u8], place: Found, key: &[u8], item: Item) {
+        let len = self.len();
+        if !place.fits {
+            self.loosen(image, key);
+        }
+        self.heads.copy_within(place.at..len, place.at + 1);
+        self.items.copy_within(place.at..len, place.at + 1);
+        self.heads[place.at] = head(key, self.skip as usize);
+        self.items[place.at] = item;
+        self.len += 1;
+    }
+
+    /// Replaces the first item by a lower one.
+    pub(super) fn lower_first(&mut self, image: &[u8], fits: bool, key: &[u8], item: Item) {
+        if !fits {
+            self.loosen(image, key);
+        }
+        self.heads[0] = head(key, self.skip as usize);
+        self.items[0] = item;
+    }
+
+    /// Whether `key` has the node's prefix.
+    pub(super) fn fits(&self, image: &[u8], key: &[u8]) -> bool {
+        self.skip == 0 || common_prefix(key, key_at(image, self.items[0].offset)) >= self.skip as usize
+    }
+
+    /// Moves the items from `at` on to a new node.
+    pub(super) fn split_off(&mut self, at: usize) -> Self {
+        let len = self.len();
+        let mut right = Self::new();
+        let moved = len - at;
+        right.heads[..moved].copy_from_slice(&self.heads[at..len]);
+        right.items[..moved].copy_from_slice(&self.items[at..len]);
+        self.heads[at..].fill(u64::MAX);
+        right.len = moved as u32;
+        self.len = at as u32;
+        right.skip = self.skip;
+        right
+    }
+
+    /// A node behind this one with a single item, the last of all. What its key shares with the last one here is the
+    /// best guess at what it will share with those that follow.
+    pub(super) fn append_right(&self, image: &[u8], key: &[u8], item: Item) -> Self {
+        let last = key_at(image, self.items[self.len() - 1].offset);
+        let mut right = Self::new();
+        right.skip = rounded(common_prefix(last, key));
+        right.heads[0] = head(key, right.skip as usize);
+        right.items[0] = item;
+        right.len = 1;
+        right
+    }
+
+    /// Takes heads behind a longer prefix when the keys have one by now.
+    pub(super) fn tighten(&mut self, image: &[u8]) {
+        if self.len < 2 {
+            return;
+        }
+        let first = key_at(image, self.items[0].offset);
+        let last = key_at(image, self.items[self.len() - 1].offset);
+        let skip = rounded(common_prefix(first, last));
+        if skip > self.skip {
+            self.rehead(image, skip);
+        }
+    }
+
+    /// Shortens the prefix so that `key` has it.
+    #[inline(never)]
+    fn loosen(&mut self, image: &[u8], key: &[u8]) {
+        let skip = rounded(common_prefix(key, key_at(image, self.items[0].offset)));
+        self.rehead(image, skip.min(self.skip));
+    }
+
+    fn rehead(&mut self, image: &[u8], skip: u32) {
+        self.skip = skip;
+        for (slot, item) in self.heads.iter_mut().zip(&self.items[..self.len as usize]) {
+            *slot = head(key_at(image, item.offset), skip as usize);
+        }
+    }
+}
+
+fn rounded(prefix: usize) -> u32 {
+    prefix as u32 & !3
+}

@@ -1,0 +1,71 @@
+//! Building a memtable from bytes that are already there: at recovery, and when staged records are taken back.
+//!
+//! Invariant: what is indexed is what [`Records`] finds in the image; nothing else is carried over.
+
+use super::index::Index;
+use super::{IMAGE_BYTES_MAX, Memtable};
+use crate::error::{Error, Result};
+use crate::types::{FileName, Sequence};
+use crate::wal::{Records, SEGMENT_HEADER_BYTES, SegmentHeader};
+
+impl Memtable {
+    /// The memtable of a segment that [`scan_segment`](crate::wal::scan_segment) found good up to `end`.
+    ///
+    /// # Errors
+    /// `Error::Corrupt` when the bytes up to `end` are not whole records, or a record's contents make no sense.
+    pub fn from_segment(
+        mut bytes: Vec<u8>,
+        header: SegmentHeader,
+        end: usize,
+        file: FileName,
+    ) -> Result<Self> {
+        if end < SEGMENT_HEADER_BYTES || end > bytes.len().min(IMAGE_BYTES_MAX) {
+            return Err(Error::corrupt(file, end as u64, "a WAL segment has an impossible length"));
+        }
+        bytes.truncate(end);
+        let index = replay(&bytes, header.salt)
+            .map_err(|offset| Error::corrupt(file, offset as u64, "a WAL record makes no sense"))?;
+        Ok(Self { image: bytes, header, index, open: None })
+    }
+
+    /// Takes back every record from `end` on, a record's start; an open record as well. Indexes what is left anew, so
+    /// this costs as much as writing it did.
+    ///
+    /// # Panics
+    /// When `end` is not where a record starts or ends.
+    pub fn rollback(&mut self, end: usize) {
+        assert!((SEGMENT_HEADER_BYTES..=self.image.len()).contains(&end), "a rollback shortens the image");
+        self.image.truncate(end);
+        self.open = None;
+        self.index = replay(&self.image, self.header.salt).expect("a rollback ends at a record boundary");
+    }
+}
+
+/// Indexes all records of an image; `Err` is the offset of one that makes no sense.
+fn replay(image: &[u8], salt: u64) -> Result<Index, usize> {
+    let mut index = Index::new();
+    let mut records = Records::new(image, salt);
+    let mut at = records.position();
+    while let Some(record) = records.next() {
+        let record = record.map_err(|_| at)?;
+        let mut sequence = record.first_sequence;
+        if !index.admits(sequence, record.count) {
+            return Err(at);
+        }
+        for entry in record.entries {
+            let entry = entry.map_err(|_| at)?;
+            index.add(image, entry.offset, sequence, entry.kind, entry.key, entry.value);
+            sequence += 1;
+        }
+        at = records.position();
+    }
+    if records.position() == image.len() { Ok(index) } else { Err(records.position()) }
+}
+
+impl Index {
+    /// Whether `count` entries from `first` on can follow what is indexed.
+    pub(super) fn admits(&self, first: Sequence, count: u64) -> bool {
+        let base = if self.base == 0 { first } else { self.base };
+        first > self.last && first - base + count <= u64::from(u32::MAX)
+    }
+}

@@ -1,0 +1,107 @@
+//! What can be set about a store, with its defaults and limits.
+//!
+//! Invariant: options change speed and memory, never what is stored or how it is read back.
+
+use crate::types::StoreId;
+
+/// How sure a write is when it resolves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Durability {
+    /// In memory: its record rides ahead of the next logged write.
+    Memory = 1,
+    /// Handed to the operating system: survives the death of the process.
+    Relaxed = 2,
+    /// Flushed to the disk: survives the loss of power.
+    Strict = 3,
+}
+
+impl Durability {
+    /// The level of a byte, as frames carry it.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Memory),
+            2 => Some(Self::Relaxed),
+            3 => Some(Self::Strict),
+            _ => None,
+        }
+    }
+}
+
+/// What a commit reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    /// The sequence of the last write of the commit.
+    pub sequence: u64,
+    /// The level it reached.
+    pub durability: Durability,
+}
+
+/// Sizes and limits of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Bound over memtables and block cache, in bytes.
+    pub memory_bytes: usize,
+    /// Size of the first memtable, in bytes; each next one is twice as large.
+    pub memtable_bytes_min: usize,
+    /// Largest memtable, in bytes. A batch larger than this becomes a memtable of its own.
+    pub memtable_bytes_max: usize,
+    /// Memtables that may wait for their flush before a writer has to wait (or flush inline).
+    pub frozen_max: usize,
+    /// Size of a data block before compression, in bytes.
+    pub block_bytes: usize,
+    /// Entries between two restart points of a block.
+    pub restart_interval: usize,
+    /// Smallest target size of a compacted table, in bytes; grows with the store so that files stay few.
+    pub table_bytes: u64,
+    /// Files the storage can keep open; half of them may be tables.
+    pub files_max: u64,
+    /// Tables in level 0 that start a compaction.
+    pub l0_trigger: usize,
+    /// Tables in level 0 at which a writer has to wait (or compact inline).
+    pub l0_stall: usize,
+    /// Compress blocks below level 0 with LZ4 where it pays.
+    pub compress: bool,
+    /// Whether there is a WAL. Without one, only what was flushed survives.
+    pub log: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 32 << 20,
+            memtable_bytes_min: 256 << 10,
+            memtable_bytes_max: 4 << 20,
+            frozen_max: 2,
+            block_bytes: 4096,
+            restart_interval: 16,
+            table_bytes: 2 << 20,
+            files_max: 128,
+            l0_trigger: 8,
+            l0_stall: 20,
+            compress: true,
+            log: true,
+        }
+    }
+}
+
+impl Options {
+    /// Bytes left for the block cache once memtables have their share.
+    #[must_use]
+    pub fn cache_bytes(&self) -> usize {
+        let memtables = self.memtable_bytes_max * (self.frozen_max + 1);
+        self.memory_bytes.saturating_sub(memtables).max(self.memory_bytes / 8)
+    }
+}
+
+/// What only the host knows: the engine has no clock and no randomness of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Host {
+    /// Milliseconds since 1970.
+    pub now_ms: u64,
+    /// 64 fresh random bits; every salt is derived from them.
+    pub entropy: u64,
+    /// Identity for the store, used when it does not exist yet.
+    pub store_id: StoreId,
+}

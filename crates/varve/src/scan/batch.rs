@@ -1,0 +1,80 @@
+//! A batch of scanned entries, laid out so that JavaScript can decode all keys at once.
+//!
+//! ```text
+//! u32 cursor (0 = finished) | u32 count | u32 keys bytes | u32 values bytes
+//! | u32 key end * count | u32 value end * count | keys, padded to 4 | values, padded to 4
+//! ```
+//!
+//! Invariant: ends are cumulative and relative to their blob; a blob that was not asked for is empty
+//! and its ends are absent.
+
+/// Collects entries and encodes them.
+#[derive(Debug, Default)]
+pub struct Batch {
+    want_keys: bool,
+    want_values: bool,
+    count: u32,
+    keys: Vec<u8>,
+    values: Vec<u8>,
+    key_ends: Vec<u8>,
+    value_ends: Vec<u8>,
+}
+
+impl Batch {
+    /// An empty batch that keeps keys, values, or both.
+    #[must_use]
+    pub fn new(want_keys: bool, want_values: bool) -> Self {
+        Self { want_keys, want_values, ..Self::default() }
+    }
+
+    /// Empties the batch, keeping its memory, for another scan.
+    pub fn reset(&mut self, want_keys: bool, want_values: bool) {
+        self.want_keys = want_keys;
+        self.want_values = want_values;
+        self.count = 0;
+        self.keys.clear();
+        self.values.clear();
+        self.key_ends.clear();
+        self.value_ends.clear();
+    }
+
+    /// Adds an entry.
+    #[inline]
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.count += 1;
+        if self.want_keys {
+            self.keys.extend_from_slice(key);
+            self.key_ends.extend_from_slice(&(self.keys.len() as u32).to_le_bytes());
+        }
+        if self.want_values {
+            self.values.extend_from_slice(value);
+            self.value_ends.extend_from_slice(&(self.values.len() as u32).to_le_bytes());
+        }
+    }
+
+    /// Entries so far.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Bytes of keys and values so far.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.keys.len() + self.values.len()
+    }
+
+    /// Appends the encoded batch to `out`; `cursor` 0 says that the scan is finished.
+    pub fn encode(&self, cursor: u32, out: &mut Vec<u8>) {
+        out.reserve(16 + self.key_ends.len() + self.value_ends.len() + self.bytes() + 8);
+        for word in [cursor, self.count, self.keys.len() as u32, self.values.len() as u32] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.extend_from_slice(&self.key_ends);
+        out.extend_from_slice(&self.value_ends);
+        for blob in [&self.keys, &self.values] {
+            out.extend_from_slice(blob);
+            out.extend_from_slice(&[0; 3][..blob.len().next_multiple_of(4) - blob.len()]);
+        }
+    }
+}

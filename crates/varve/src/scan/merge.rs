@@ -1,0 +1,94 @@
+//! A k-way merge of sources, forward or backward.
+//!
+//! Invariant: `order` lists the valid sources, nearest entry last (so that it pops cheaply). After a
+//! step the moved source is put back by binary search, but first compared with its neighbour alone:
+//! runs of keys from one source, the usual case, cost one comparison an entry.
+//! A step that answers `ReadError::Need` changes nothing; call it again.
+
+use std::cmp::Ordering;
+
+use super::source::Source;
+use crate::codec::bytes::compare;
+use crate::table::{Blocks, ReadError};
+
+/// Which way a merge walks, and where it starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Start<'k> {
+    /// Forward from the first key that is not below this one; from the first of all for `None`.
+    Forward(Option<&'k [u8]>),
+    /// Backward from the last key below this one; from the last of all for `None`.
+    Backward(Option<&'k [u8]>),
+}
+
+/// The merged walk.
+pub(crate) struct Merge<'a> {
+    sources: Vec<Source<'a>>,
+    order: Vec<u32>,
+    forward: bool,
+}
+
+impl<'a> Merge<'a> {
+    /// Seeks every source and orders them.
+    pub(crate) fn start(
+        mut sources: Vec<Source<'a>>,
+        start: Start<'_>,
+        blocks: &dyn Blocks,
+    ) -> Result<Self, ReadError> {
+        for source in &mut sources {
+            match start {
+                Start::Forward(Some(key)) => source.seek(key, blocks)?,
+                Start::Forward(None) => source.seek_first(blocks)?,
+                Start::Backward(Some(key)) => source.seek_before(key, blocks)?,
+                Start::Backward(None) => source.seek_last(blocks)?,
+            }
+        }
+        let forward = matches!(start, Start::Forward(_));
+        let mut merge = Self { sources, order: Vec::new(), forward };
+        for index in 0..merge.sources.len() {
+            if merge.sources[index].valid() {
+                let at = merge.place(index);
+                merge.order.insert(at, index as u32);
+            }
+        }
+        Ok(merge)
+    }
+
+    /// The source that holds the current entry.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<&Source<'a>> {
+        self.order.last().map(|&index| &self.sources[index as usize])
+    }
+
+    /// Moves past the current entry.
+    #[inline]
+    pub(crate) fn advance(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let Some(&index) = self.order.last() else { return Ok(()) };
+        let index = index as usize;
+        self.sources[index].step(self.forward, blocks)?;
+        if !self.sources[index].valid() {
+            self.order.pop();
+            return Ok(());
+        }
+        let Some(neighbour) = self.order.len().checked_sub(2) else { return Ok(()) };
+        if self.nearer(index, self.order[neighbour] as usize) {
+            return Ok(());
+        }
+        self.order.pop();
+        let at = self.place(index);
+        self.order.insert(at, index as u32);
+        Ok(())
+    }
+
+    /// Where in `order` source `index` belongs.
+    fn place(&self, index: usize) -> usize {
+        self.order.partition_point(|&other| self.nearer(index, other as usize))
+    }
+
+    /// Whether the entry of source `a` comes before that of source `b` on this walk.
+    #[inline]
+    fn nearer(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (&self.sources[a], &self.sources[b]);
+        let order = compare(a.key(), b.key()).then_with(|| b.sequence().cmp(&a.sequence()));
+        if self.forward { order == Ordering::Less } else { order == Ordering::Greater }
+    }
+}

@@ -1,0 +1,18 @@
+//! Ordered reads over all sources of a view: a merge of cursors, and the scan that turns it into
+//! batches of live entries.
+//!
+//! ```text
+//! memtable cursors --\
+//! level 0 cursors  ---+--> Merge (key asc, sequence desc) --> visible at snapshot --> Batch
+//! level 1+ cursors --/
+//! ```
+
+mod batch;
+mod cursor;
+mod merge;
+mod source;
+
+pub use batch::Batch;
+pub use cursor::{Cursor, Progress, ScanOptions};
+pub(crate) use merge::{Merge, Start};
+pub(crate) use source::{LevelCursor, Source};

@@ -1,0 +1,269 @@
+//! One input of a merge: a memtable, a table, or a whole sorted level.
+//!
+//! Invariant: every source walks (key ascending, sequence descending) forward and exactly the
+//! reverse backward. A move that answers `ReadError::Need` leaves the source where it was.
+
+use std::rc::Rc;
+
+use crate::memtable::MemtableCursor;
+use crate::store::view::TableHandle;
+use crate::table::{Blocks, ReadError, TableCursor};
+use crate::types::{Kind, Sequence, StoreId};
+
+/// A sorted level read as one run: its tables are opened one after the other.
+pub(crate) struct LevelCursor {
+    store: StoreId,
+    tables: Rc<[Rc<TableHandle>]>,
+    at: usize,
+    cursor: Option<TableCursor>,
+}
+
+impl LevelCursor {
+    pub(crate) fn new(store: StoreId, tables: Rc<[Rc<TableHandle>]>) -> Self {
+        Self { store, tables, at: 0, cursor: None }
+    }
+
+    fn open(&self, at: usize, blocks: &dyn Blocks) -> Result<Option<TableCursor>, ReadError> {
+        match self.tables.get(at) {
+            Some(handle) => Ok(Some(handle.open(&self.store, blocks)?.clone().cursor())),
+            None => Ok(None),
+        }
+    }
+
+    fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let at = self.tables.partition_point(|handle| handle.meta.max_key.as_slice() < key);
+        let mut cursor = self.open(at, blocks)?;
+        if let Some(cursor) = &mut cursor {
+            cursor.seek(key, blocks)?;
+        }
+        self.settle_forward(at, cursor, blocks)
+    }
+
+    fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let end = self.tables.partition_point(|handle| handle.meta.min_key.as_slice() < key);
+        let Some(at) = end.checked_sub(1) else {
+            self.cursor = None;
+            return Ok(());
+        };
+        let mut cursor = self.open(at, blocks)?;
+        if let Some(cursor) = &mut cursor {
+            cursor.seek_before(key, blocks)?;
+        }
+        self.settle_backward(at, cursor, blocks)
+    }
+
+    fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let mut cursor = self.open(0, blocks)?;
+        if let Some(cursor) = &mut cursor {
+            cursor.seek_first(blocks)?;
+        }
+        self.settle_forward(0, cursor, blocks)
+    }
+
+    fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let Some(at) = self.tables.len().checked_sub(1) else {
+            self.cursor = None;
+            return Ok(());
+        };
+        let mut cursor = self.open(at, blocks)?;
+        if let Some(cursor) = &mut cursor {
+            cursor.seek_last(blocks)?;
+        }
+        self.settle_backward(at, cursor, blocks)
+    }
+
+    /// Takes `cursor` of table `at`, or the first entry of a later table when it is spent.
+    fn settle_forward(
+        &mut self,
+        mut at: usize,
+        mut cursor: Option<TableCursor>,
+        blocks: &dyn Blocks,
+    ) -> Result<(), ReadError> {
+        while cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
+            at += 1;
+            cursor = self.open(at, blocks)?;
+            if let Some(cursor) = &mut cursor {
+                cursor.seek_first(blocks)?;
+            }
+        }
+        self.at = at;
+        self.cursor = cursor;
+        Ok(())
+    }
+
+    /// Takes `cursor` of table `at`, or the last entry of an earlier table when it is spent.
+    fn settle_backward(
+        &mut self,
+        mut at: usize,
+        mut cursor: Option<TableCursor>,
+        blocks: &dyn Blocks,
+    ) -> Result<(), ReadError> {
+        while cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
+            let Some(before) = at.checked_sub(1) else {
+                cursor = None;
+                break;
+            };
+            at = before;
+            cursor = self.open(at, blocks)?;
+            if let Some(cursor) = &mut cursor {
+                cursor.seek_last(blocks)?;
+            }
+        }
+        self.at = at;
+        self.cursor = cursor;
+        Ok(())
+    }
+
+    fn step(&mut self, forward: bool, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let Some(cursor) = &mut self.cursor else { return Ok(()) };
+        if cursor.valid() {
+            if forward {
+                cursor.next(blocks)?;
+            } else {
+                cursor.prev(blocks)?;
+            }
+            if cursor.valid() {
+                return Ok(());
+            }
+        }
+        // The table is spent. Its cursor stays (invalid) until the neighbour opened: a Need may come between.
+        let (at, next) = if forward {
+            (self.at + 1, self.open(self.at + 1, blocks)?)
+        } else {
+            match self.at.checked_sub(1) {
+                Some(at) => (at, self.open(at, blocks)?),
+                None => (0, None),
+            }
+        };
+        let mut next = next;
+        if let Some(cursor) = &mut next {
+            if forward {
+                cursor.seek_first(blocks)?;
+            } else {
+                cursor.seek_last(blocks)?;
+            }
+        }
+        if forward { self.settle_forward(at, next, blocks) } else { self.settle_backward(at, next, blocks) }
+    }
+}
+
+/// One input of a merge.
+pub(crate) enum Source<'a> {
+    Memtable(MemtableCursor<'a>),
+    Table(TableCursor),
+    Level(LevelCursor),
+}
+
+impl Source<'_> {
+    pub(crate) fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+        match self {
+            Self::Memtable(cursor) => {
+                cursor.seek(key);
+                Ok(())
+            }
+            Self::Table(cursor) => cursor.seek(key, blocks),
+            Self::Level(cursor) => cursor.seek(key, blocks),
+        }
+    }
+
+    pub(crate) fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+        match self {
+            Self::Memtable(cursor) => {
+                cursor.seek_before(key);
+                Ok(())
+            }
+            Self::Table(cursor) => cursor.seek_before(key, blocks),
+            Self::Level(cursor) => cursor.seek_before(key, blocks),
+        }
+    }
+
+    pub(crate) fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        match self {
+            Self::Memtable(cursor) => {
+                cursor.seek_first();
+                Ok(())
+            }
+            Self::Table(cursor) => cursor.seek_first(blocks),
+            Self::Level(cursor) => cursor.seek_first(blocks),
+        }
+    }
+
+    pub(crate) fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        match self {
+            Self::Memtable(cursor) => {
+                cursor.seek_last();
+                Ok(())
+            }
+            Self::Table(cursor) => cursor.seek_last(blocks),
+            Self::Level(cursor) => cursor.seek_last(blocks),
+        }
+    }
+
+    pub(crate) fn step(&mut self, forward: bool, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        match (self, forward) {
+            (Self::Memtable(cursor), true) => {
+                cursor.next();
+                Ok(())
+            }
+            (Self::Memtable(cursor), false) => {
+                cursor.prev();
+                Ok(())
+            }
+            (Self::Table(cursor), true) => cursor.next(blocks),
+            (Self::Table(cursor), false) => cursor.prev(blocks),
+            (Self::Level(cursor), forward) => cursor.step(forward, blocks),
+        }
+    }
+
+    pub(crate) fn valid(&self) -> bool {
+        match self {
+            Self::Memtable(cursor) => cursor.valid(),
+            Self::Table(cursor) => cursor.valid(),
+            Self::Level(cursor) => cursor.cursor.as_ref().is_some_and(TableCursor::valid),
+        }
+    }
+
+    /// The table cursor that holds the current entry of a table or level.
+    fn table(&self) -> Option<&TableCursor> {
+        match self {
+            Self::Memtable(_) => None,
+            Self::Table(cursor) => Some(cursor),
+            Self::Level(level) => level.cursor.as_ref(),
+        }
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        match self {
+            Self::Memtable(cursor) => cursor.key(),
+            _ => self.table().map_or(&[], TableCursor::key),
+        }
+    }
+
+    pub(crate) fn sequence(&self) -> Sequence {
+        match self {
+            Self::Memtable(cursor) => cursor.sequence(),
+            _ => self.table().map_or(0, TableCursor::sequence),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Memtable(cursor) => cursor.kind(),
+            _ => self.table().map_or(Kind::Delete, TableCursor::kind),
+        }
+    }
+
+    pub(crate) fn expires(&self) -> Option<u64> {
+        match self {
+            Self::Memtable(cursor) => cursor.expires(),
+            _ => self.table().and_then(TableCursor::expires),
+        }
+    }
+
+    pub(crate) fn value(&self) -> &[u8] {
+        match self {
+            Self::Memtable(cursor) => cursor.value(),
+            _ => self.table().map_or(&[], TableCursor::value),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How slots become longer, and what happens when the room ends.
+//!
+//! Invariant: a record is written only into bytes that were written before, as zeros. So the end of the room is met
+//! by the zeros: what a refused record would have changed is untouched.
+
+use super::pool::{SlotPool, failed};
+use super::slots::{SlotError, Slots};
+use crate::error::{Error, Result};
+
+/// Smallest and largest step by which a WAL segment or manifest grows, in bytes.
+const GROWTH_BYTES: (u64, u64) = (64 << 10, 256 << 10);
+
+impl<D: Slots> SlotPool<D> {
+    /// Writes zeros until `slot` is at least `need` bytes long, in steps.
+    pub(super) fn grow(&mut self, slot: u32, need: u64) -> Result<()> {
+        while self.slots[slot as usize].size < need {
+            let size = self.slots[slot as usize].size;
+            let zeros = vec![0; (grown(size) - size) as usize];
+            self.slots[slot as usize].dirty = true;
+            match self.device.write(slot, size, &zeros) {
+                Ok(len) if len == zeros.len() => self.slots[slot as usize].size = grown(size),
+                Ok(_) | Err(SlotError::Full) => {
+                    // The count may be wrong, the length is not.
+                    let size = self.device.size(slot);
+                    self.slots[slot as usize].size = size;
+                    return if size >= need { Ok(()) } else { Err(Error::StorageFull) };
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A write came back short. Inside what was written before, that is a fault of the device; beyond it the
+    /// room has ended, and what was appended is cut off again.
+    pub(super) fn cut_short(&mut self, slot: u32, end: u64) -> Error {
+        let size = self.slots[slot as usize].size;
+        if end <= size {
+            return Error::Io("a write inside the file was cut short");
+        }
+        if self.device.size(slot) > size && self.device.truncate(slot, size).is_err() {
+            self.slots[slot as usize].size = self.device.size(slot);
+        }
+        Error::StorageFull
+    }
+}
+
+/// The length after the next step: 64 KiB, then doubling, at most 256 KiB at a time.
+fn grown(size: u64) -> u64 {
+    let (step_min, step_max) = GROWTH_BYTES;
+    let step = size.clamp(step_min, step_max);
+    (size.saturating_add(step) / step_min * step_min).max(step_min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grown;
+
+    #[test]
+    fn growth_doubles_to_steps_of_256_kib() {
+        let mut sizes = vec![4096];
+        for _ in 0..6 {
+            sizes.push(grown(sizes[sizes.len() - 1]));
+        }
+        let kib: Vec<u64> = sizes.iter().map(|size| size >> 10).collect();
+        assert_eq!(kib, [4, 64, 128, 256, 512, 768, 1024]);
+        assert_eq!((grown(0) >> 10, grown((70 << 10) + 1) >> 10), (64, 128));
+    }
+}

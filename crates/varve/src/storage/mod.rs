@@ -1,0 +1,110 @@
+//! Where bytes live: what the engine asks of a storage, and one storage made of a pool of slot files.
+//!
+//! ```text
+//! engine --Storage--> SlotPool --Slots--> a host's files (OPFS handles, real files, RAM, a simulated disk)
+//! ```
+//!
+//! The engine speaks of named files ([`FileName`]). Most hosts cannot create, rename or remove a file inside one
+//! synchronous turn, and none promises that a new name survives a power cut; so a [`SlotPool`] keeps a few
+//! long-lived files, the slots, and writes into the first page of each what it holds at the moment.
+//!
+//! Invariant: a storage keeps no meaning of its own. It never interprets what it holds, so it cannot tell a good
+//! file from a torn one: the layers above check every byte they read.
+
+mod growth;
+mod memory;
+mod name_map;
+mod pool;
+mod reserve;
+mod slot_header;
+mod slots;
+
+pub use memory::MemorySlots;
+pub use pool::SlotPool;
+pub use reserve::{MANIFEST_RESERVE_BYTES, RESERVE_BYTES};
+pub use slot_header::{SLOT_HEADER_BYTES, SlotHeader};
+pub use slots::{SlotError, Slots};
+
+use crate::error::Result;
+use crate::types::{FileName, StoreId};
+
+/// Whether the bytes of a read are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetch {
+    /// They were copied.
+    Ready,
+    /// An asynchronous host has yet to fetch them; run the read again when it has.
+    Pending,
+}
+
+/// What the engine asks of the place its files live in.
+///
+/// A synchronous host answers every call at once; an asynchronous one may answer [`Fetch::Pending`] to a read.
+pub trait Storage {
+    /// Every file found, with the number of its readable bytes. A recycled file may read longer than what was
+    /// written to it under its present name, and the rest is then whatever it held before.
+    fn list(&self) -> Vec<(FileName, u64)>;
+
+    /// The store these files belong to from now on; files of any other store are no longer listed.
+    fn adopt(&mut self, store: StoreId);
+
+    /// Makes `file` exist. Its name is durable when this returns. `bytes_hint` is how long it will be, as far as
+    /// is known.
+    ///
+    /// # Errors
+    /// [`Error::Busy`](crate::error::Error::Busy) when no spare file is open in this turn,
+    /// [`Error::StorageFull`](crate::error::Error::StorageFull) when there is no room.
+    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()>;
+
+    /// Fills `into` with the bytes of `file` from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) ("short read") when the file ends before.
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch>;
+
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// [`Error::StorageFull`](crate::error::Error::StorageFull): nothing of `bytes` is readable at `offset` (of a
+    /// table: it ends where it ended before). [`Error::Io`](crate::error::Error::Io): what the file holds there is
+    /// unknown, and the caller must not acknowledge anything any more.
+    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Makes all that was written to `file` durable.
+    ///
+    /// # Errors
+    /// After any error it is unknown what is durable; retrying proves nothing.
+    fn sync(&mut self, file: FileName) -> Result<()>;
+
+    /// Forgets `file`; its room may be used again at once. After a crash it may be listed again.
+    ///
+    /// # Errors
+    /// When there is no such file.
+    fn delete(&mut self, file: FileName) -> Result<()>;
+
+    /// How much room the files take, spare ones included.
+    fn bytes_on_disk(&self) -> u64;
+
+    /// Whether the room set aside for deletes on a full storage is complete. A storage without one says yes.
+    fn reserve_intact(&self) -> bool {
+        true
+    }
+
+    /// Completes the room set aside for deletes.
+    ///
+    /// # Errors
+    /// [`Error::StorageFull`](crate::error::Error::StorageFull) when there is no room for it now,
+    /// [`Error::Busy`](crate::error::Error::Busy) when no spare file is open in this turn.
+    fn ensure_reserve(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Like [`create`](Self::create), out of the room set aside.
+    ///
+    /// # Errors
+    /// [`Error::StorageFull`](crate::error::Error::StorageFull) when it is used up, or there is none.
+    fn create_from_reserve(&mut self, file: FileName) -> Result<()> {
+        let _ = file;
+        Err(crate::error::Error::StorageFull)
+    }
+}

@@ -1,0 +1,69 @@
+//! Blocks for reads: from the cache, from what a host fetched for this read, or from the storage.
+//!
+//! Invariant: a block enters the cache only after its checksum was verified. What was fetched for a
+//! retry stays until that read succeeded, so a small cache cannot make a read run for ever.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use crate::cache::Cache;
+use crate::storage::{Fetch, Storage};
+use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, open_block};
+use crate::types::{FileName, StoreId};
+
+/// Ranges fetched by an asynchronous host for reads that answered `Need`.
+#[derive(Debug, Default)]
+pub(crate) struct Fetched(RefCell<Vec<(Need, Vec<u8>)>>);
+
+impl Fetched {
+    pub(crate) fn provide(&self, need: Need, bytes: Vec<u8>) {
+        self.0.borrow_mut().push((need, bytes));
+    }
+
+    pub(crate) fn clear(&self) {
+        let mut fetched = self.0.borrow_mut();
+        if !fetched.is_empty() {
+            fetched.clear();
+        }
+    }
+
+    fn find(&self, table: u64, offset: u64, len: u32) -> Option<Vec<u8>> {
+        let fetched = self.0.borrow();
+        let matches = |need: &Need| need.file.id == table && need.offset == offset && need.len == len;
+        fetched.iter().find(|(need, _)| matches(need)).map(|(_, bytes)| bytes.clone())
+    }
+}
+
+/// The blocks of a store's tables.
+pub(crate) struct StoreBlocks<'a, S> {
+    pub(crate) storage: &'a S,
+    pub(crate) cache: &'a RefCell<Cache>,
+    pub(crate) fetched: &'a Fetched,
+    pub(crate) store: StoreId,
+}
+
+impl<S: Storage> Blocks for StoreBlocks<'_, S> {
+    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
+        if let Some(block) = self.cache.borrow_mut().get((FileName::table(table), handle.offset)) {
+            return Ok(block);
+        }
+        let stored = self.raw(table, handle.offset, handle.len)?;
+        let block = Rc::new(open_block(&self.store, table, handle, stored, kind)?);
+        if kind == BlockKind::Data {
+            self.cache.borrow_mut().insert((FileName::table(table), handle.offset), block.clone());
+        }
+        Ok(block)
+    }
+
+    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {
+        if let Some(bytes) = self.fetched.find(table, offset, len) {
+            return Ok(bytes);
+        }
+        let file = FileName::table(table);
+        let mut bytes = vec![0; len as usize];
+        match self.storage.read(file, offset, &mut bytes)? {
+            Fetch::Ready => Ok(bytes),
+            Fetch::Pending => Err(ReadError::Need(Need { file, offset, len })),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Files that are no longer needed, and when they may really go.
+//!
+//! Invariant: a file goes only after the edit that follows the one which dropped it (an edit cut off by
+//! a torn tail then still finds its inputs), and only when no view and no job reads it.
+
+use std::rc::{Rc, Weak};
+
+use super::Store;
+use super::view::{TableHandle, View};
+use crate::error::{Error, Result};
+use crate::manifest::Edit;
+use crate::storage::Storage;
+use crate::types::{FileKind, FileName};
+
+/// Files waiting to be deleted, and the views that may still read them.
+#[derive(Debug, Default)]
+pub(super) struct Obsolete {
+    files: Vec<(FileName, u64)>,
+    /// Edits committed in this session.
+    edits: u64,
+    views: Vec<Weak<View>>,
+}
+
+impl Obsolete {
+    pub(super) fn drop_file(&mut self, file: FileName) {
+        self.files.push((file, self.edits));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+}
+
+impl<S: Storage> Store<S> {
+    /// Builds the view of the present memtables and tables; handles of unchanged tables are kept open.
+    pub(super) fn refresh_view(&mut self) {
+        let known: Vec<_> = self.view.levels.iter().flat_map(|level| level.iter().cloned()).collect();
+        let levels = (0..self.version.levels())
+            .map(|level| {
+                let handles = self.version.level(level).iter().map(|meta| {
+                    let open = known.iter().find(|handle| handle.meta.id == meta.id);
+                    open.cloned().unwrap_or_else(|| Rc::new(TableHandle::new(meta.clone())))
+                });
+                handles.collect::<Rc<[_]>>()
+            })
+            .collect();
+        let frozen = self.frozen.iter().rev().map(|frozen| frozen.memtable.clone());
+        let memtables = std::iter::once(self.active.clone()).chain(frozen).collect();
+        let view = Rc::new(View { memtables, levels });
+        let old = std::mem::replace(&mut self.view, view);
+        self.obsolete.views.push(Rc::downgrade(&old));
+    }
+
+    /// Commits an edit and takes on the version after it.
+    pub(super) fn commit_edit(&mut self, mut edit: Edit) -> Result<()> {
+        edit.floors.next_table = self.next_table;
+        edit.floors.next_segment = self.next_segment;
+        edit.floors.clock_ms = self.now_ms;
+        edit.clients.clone_from(&self.version.clients);
+        let after = self.version.apply(&edit)?;
+        if let Err(error) = self.manifest.commit(&mut self.storage, &after, &edit) {
+            return Err(if error == Error::StorageFull { error } else { self.poison(error) });
+        }
+        self.version = after;
+        self.obsolete.edits += 1;
+        for table in &edit.removed {
+            self.obsolete.drop_file(FileName::table(*table));
+        }
+        let log_floor = self.version.floors.log_floor;
+        for segment in self.segments.extract_if(.., |segment| *segment <= log_floor) {
+            self.obsolete.drop_file(FileName::wal(segment));
+        }
+        // What it held is in synced tables now: nothing is left to flush.
+        self.log.unsynced_previous.take_if(|previous| previous.id <= log_floor);
+        self.refresh_view();
+        self.delete_obsolete()
+    }
+
+    /// Deletes what may go by now.
+    pub(super) fn delete_obsolete(&mut self) -> Result<()> {
+        self.obsolete.views.retain(|view| view.strong_count() > 0);
+        let (edits, views) = (self.obsolete.edits, self.obsolete.views.clone());
+        let is_input = |id| self.running.iter().any(|running| running.inputs.contains(&id));
+        let is_read = |file: &FileName| {
+            file.kind == FileKind::Table
+                && (is_input(file.id) || views.iter().filter_map(Weak::upgrade).any(|view| view.holds_table(file.id)))
+        };
+        let (go, stay): (Vec<_>, Vec<_>) = std::mem::take(&mut self.obsolete.files)
+            .into_iter()
+            .partition(|(file, dropped_at)| *dropped_at < edits && !is_read(file));
+        self.obsolete.files = stay;
+        for (file, _) in go {
+            if file.kind == FileKind::Table {
+                self.cache.borrow_mut().remove_file(file);
+            }
+            self.storage.delete(file)?;
+        }
+        Ok(())
+    }
+
+    /// Commits an empty edit when files only wait for one, so that their space comes back. For idle moments.
+    ///
+    /// # Errors
+    /// What the manifest's storage answered.
+    pub fn release(&mut self) -> Result<()> {
+        self.check_writable()?;
+        if self.obsolete.files.iter().any(|(_, dropped_at)| *dropped_at == self.obsolete.edits) {
+            let floors = self.version.floors;
+            return self.commit_edit(Edit { floors, ..Edit::default() });
+        }
+        self.delete_obsolete()
+    }
+
+    /// Creates a file; when no slot is free, first lets go of what only waits for an edit.
+    pub(super) fn create_file(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
+        match self.storage.create(file, bytes_hint) {
+            Err(Error::Busy | Error::StorageFull) if self.obsolete.len() > 0 => {
+                self.release()?;
+                self.storage.create(file, bytes_hint)
+            }
+            // On a full storage, a flush or merge may use the table that is set aside: it makes room.
+            Err(Error::StorageFull) if file.kind == FileKind::Table => self.storage.create_from_reserve(file),
+            result => result,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The engine: one store over one storage.
+//!
+//! Life of a write: it is *staged* (a record in the active memtable's image, indexed at once), then
+//! *committed* (the record's bytes go to the WAL segment in one append with all others that are staged),
+//! later *flushed* (the memtable becomes a table) and *compacted*.
+//!
+//! Invariants:
+//! - What a commit did not acknowledge leaves no trace: a refused append is rolled back out of the memtable.
+//! - A segment is flushed to its end before the next one's header is written; only the newest may be torn.
+//! - Table synced, then edit synced; inputs and WAL segments go only after the *next* edit, and never
+//!   while a view still reads them.
+//! - After one failed flush nothing is acknowledged any more (`Error::Poisoned`); reads go on.
+
+mod blocks;
+mod files;
+mod jobs;
+mod read;
+mod recover;
+mod reserve;
+mod stats;
+pub(crate) mod view;
+mod write;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use crate::cache::Cache;
+use crate::error::{Error, Result};
+use crate::manifest::{Manifest, Version};
+use crate::memtable::Memtable;
+use crate::options::{Host, Options};
+use crate::scan::{Batch, Cursor};
+use crate::storage::Storage;
+use crate::types::{Sequence, StoreId};
+use crate::wal::{SegmentHeader, segment_salt};
+
+use blocks::Fetched;
+use files::Obsolete;
+pub use jobs::JobTicket;
+use jobs::{Inline, Running};
+pub use recover::RecoveryReport;
+pub use stats::{LevelStats, Stats};
+pub use view::Entry;
+use view::{SharedMemtable, View};
+pub use write::Op;
+use write::Log;
+
+/// A memtable that waits for its flush.
+#[derive(Debug)]
+struct Frozen {
+    memtable: SharedMemtable,
+    segment: u64,
+}
+
+/// A scan that a caller on the other side of a boundary knows by number.
+#[derive(Debug)]
+struct Numbered {
+    cursor: Cursor,
+    want_keys: bool,
+    want_values: bool,
+}
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store<S: Storage> {
+    storage: S,
+    options: Options,
+    id: StoreId,
+    manifest: Manifest,
+    version: Version,
+    view: Rc<View>,
+    active: SharedMemtable,
+    /// Oldest first.
+    frozen: VecDeque<Frozen>,
+    log: Log,
+    /// WAL segments that have a file.
+    segments: Vec<u64>,
+    cache: RefCell<Cache>,
+    fetched: Fetched,
+    cursors: BTreeMap<u32, Numbered>,
+    /// Reused by every batch of a numbered scan.
+    batch: Batch,
+    next_cursor: u32,
+    running: Vec<Running>,
+    inline: Option<Inline>,
+    next_job: u32,
+    next_table: u64,
+    next_segment: u64,
+    /// Sequence of the last staged write.
+    last_sequence: Sequence,
+    /// Sequence of the last write that a commit acknowledged.
+    acknowledged: Sequence,
+    obsolete: Obsolete,
+    entropy: u64,
+    salts: u64,
+    now_ms: u64,
+    memtable_bytes: usize,
+    poisoned: bool,
+    closed: bool,
+    counters: stats::Counters,
+}
+
+impl<S: Storage> Store<S> {
+    /// Opens the store that lies in `storage`, or makes a new one there.
+    ///
+    /// # Errors
+    /// `Error::Corrupt` when files are missing or damaged, `Error::Version` for a newer format,
+    /// `Error::StorageFull` or `Error::Io` when the storage refuses.
+    ///
+    /// # Example
+    /// ```
+    /// use varve::{Durability, Host, Options, Store, storage::{MemorySlots, SlotPool}};
+    /// let storage = SlotPool::open(MemorySlots::new(8))?;
+    /// let host = Host { now_ms: 0, entropy: 7, store_id: [1; 16] };
+    /// let (mut store, report) = Store::open(storage, Options::default(), host)?;
+    /// assert!(report.new);
+    /// store.set(b"silt", b"fine")?;
+    /// store.commit(Durability::Strict)?;
+    /// assert_eq!(store.get(b"silt")?, Some(b"fine".to_vec()));
+    /// # Ok::<(), varve::Error>(())
+    /// ```
+    pub fn open(storage: S, options: Options, host: Host) -> Result<(Self, RecoveryReport)> {
+        recover::open(storage, options, host)
+    }
+
+    /// Tells the store what time it is: milliseconds since 1970.
+    pub fn set_now(&mut self, now_ms: u64) {
+        self.now_ms = self.now_ms.max(now_ms);
+    }
+
+    /// The storage beneath.
+    pub fn storage(&self) -> &S {
+        &self.storage
+    }
+
+    /// The storage beneath, for a host that adds or lends files.
+    pub fn storage_mut(&mut self) -> &mut S {
+        &mut self.storage
+    }
+
+    /// Identity of the store.
+    pub fn id(&self) -> &StoreId {
+        &self.id
+    }
+
+    /// Sequence of the last staged write: what a read sees.
+    pub fn last_sequence(&self) -> Sequence {
+        self.last_sequence
+    }
+
+    /// Sequence of the last acknowledged write.
+    pub fn acknowledged(&self) -> Sequence {
+        self.acknowledged
+    }
+
+    /// Whether writes are logged; a store without a WAL keeps them in memory until a flush.
+    pub fn is_logged(&self) -> bool {
+        self.options.log
+    }
+
+    /// Whether an earlier failure closed the store for writes.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+
+    /// Commits what is staged, flushes the WAL, seals it, and accepts nothing more.
+    ///
+    /// # Errors
+    /// What the commit or the flush answered; the store is closed all the same.
+    pub fn close(&mut self) -> Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        let result = if self.poisoned { Err(Error::Poisoned) } else { self.close_log() };
+        self.closed = true;
+        self.cursors.clear();
+        result
+    }
+
+    fn close_log(&mut self) -> Result<()> {
+        if self.options.log {
+            self.log_staged()?;
+            return self.seal();
+        }
+        while !self.frozen.is_empty() || !self.active.borrow().is_empty() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Closes the store without another write, as a crash would, and gives the storage back.
+    pub fn into_storage(self) -> S {
+        self.storage
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        if self.poisoned { Err(Error::Poisoned) } else { Ok(()) }
+    }
+
+    /// Closes the store for writes after `error`, and hands the error on.
+    fn poison(&mut self, error: Error) -> Error {
+        self.poisoned = true;
+        error
+    }
+
+    /// Bits that no other segment of this or an earlier session has seen, but by a chance of 2^-32.
+    fn fresh_entropy(&mut self) -> u64 {
+        self.salts += 1;
+        crate::codec::hash::xxh3(&self.salts.to_le_bytes(), self.entropy)
+    }
+
+    /// An empty memtable whose segment follows `previous` (its number and where it ends).
+    fn new_memtable(&mut self, previous: u64, previous_end: u64) -> SharedMemtable {
+        let segment = self.next_segment;
+        self.next_segment += 1;
+        let salt = segment_salt(segment, self.fresh_entropy());
+        Rc::new(RefCell::new(Memtable::new(SegmentHeader { segment, salt, previous, previous_end })))
+    }
+}

@@ -1,0 +1,135 @@
+//! Reads: points, many points, scans. They take `&self` (a cursor aside) and change nothing but caches.
+//!
+//! A storage that cannot read at once makes them answer `ReadError::Need`: fetch that range, hand it to
+//! [`Store::provide`], and call again. Rerunning is safe because tables never change.
+
+use super::{Numbered, Store};
+use super::blocks::StoreBlocks;
+use super::view::Entry;
+use crate::error::{Error, Result};
+use crate::scan::{Batch, Cursor, Progress, ScanOptions};
+use crate::storage::{Fetch, Storage};
+use crate::table::{Need, ReadError};
+use crate::types::{FileName, Sequence};
+
+impl<S: Storage> Store<S> {
+    /// Finds the newest version of `key` and hands it to `then` without copying; `None` when it is absent.
+    ///
+    /// # Errors
+    /// `ReadError::Need` on a storage that cannot read at once; `Corrupt` when a block is damaged.
+    pub fn find<R>(&self, key: &[u8], then: impl FnOnce(Option<Entry<'_>>) -> R) -> Result<R, ReadError> {
+        self.find_at(key, self.last_sequence, then)
+    }
+
+    /// As [`Store::find`], at an earlier sequence. Versions older than the newest may be gone.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn find_at<R>(
+        &self,
+        key: &[u8],
+        snapshot: Sequence,
+        then: impl FnOnce(Option<Entry<'_>>) -> R,
+    ) -> Result<R, ReadError> {
+        self.check_open()?;
+        let found = self.view.find(&self.id, &self.blocks(), key, snapshot, self.now_ms, then)?;
+        self.fetched.clear();
+        Ok(found)
+    }
+
+    /// The value of `key`, copied.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block is damaged; `Io` on a storage that cannot read at once.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.find(key, |entry| entry.map(|entry| entry.value.to_vec()))?)
+    }
+
+    /// Whether `key` is present.
+    ///
+    /// # Errors
+    /// As [`Store::get`].
+    pub fn has(&self, key: &[u8]) -> Result<bool> {
+        Ok(self.find(key, |entry| entry.is_some())?)
+    }
+
+    /// Starts a scan of the store as it is now; writes that follow are not seen by it.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn scan(&self, options: ScanOptions) -> Result<Cursor> {
+        self.check_open()?;
+        Ok(Cursor::new(self.view.clone(), self.last_sequence, self.now_ms, options))
+    }
+
+    /// Adds entries of a scan to `batch` until it holds `bytes_max` bytes or the scan ends.
+    ///
+    /// # Errors
+    /// As [`Store::find`].
+    pub fn scan_next(
+        &self,
+        cursor: &mut Cursor,
+        bytes_max: usize,
+        batch: &mut Batch,
+    ) -> Result<Progress, ReadError> {
+        self.check_open()?;
+        let progress = cursor.fill(&self.id, &self.blocks(), bytes_max, batch)?;
+        self.fetched.clear();
+        Ok(progress)
+    }
+
+    /// Keeps a scan under a number, for callers on the other side of a boundary.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub fn open_cursor(&mut self, options: ScanOptions, want_keys: bool, want_values: bool) -> Result<u32> {
+        let cursor = self.scan(options)?;
+        self.next_cursor = self.next_cursor.checked_add(1).unwrap_or(1);
+        self.cursors.insert(self.next_cursor, Numbered { cursor, want_keys, want_values });
+        Ok(self.next_cursor)
+    }
+
+    /// Advances a numbered scan; a finished one is forgotten.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is no such scan; else as [`Store::find`].
+    pub fn next_of_cursor(&mut self, number: u32, bytes_max: usize) -> Result<(Progress, &Batch), ReadError> {
+        let Some(mut scan) = self.cursors.remove(&number) else {
+            return Err(Error::InvalidArgument("This iterator is closed or unknown. Start a new one.").into());
+        };
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.reset(scan.want_keys, scan.want_values);
+        let progress = self.scan_next(&mut scan.cursor, bytes_max, &mut batch);
+        self.batch = batch;
+        if !matches!(progress, Ok(Progress::Finished)) {
+            self.cursors.insert(number, scan);
+        }
+        progress.map(|progress| (progress, &self.batch))
+    }
+
+    /// Forgets a numbered scan; its files may then go.
+    pub fn close_cursor(&mut self, number: u32) {
+        self.cursors.remove(&number);
+    }
+
+    /// Hands over a range that a read needed; it stays until that read succeeded.
+    pub fn provide(&self, need: Need, bytes: Vec<u8>) {
+        self.fetched.provide(need, bytes);
+    }
+
+    /// Reads a range of an input table for a job that runs elsewhere.
+    ///
+    /// # Errors
+    /// `Corrupt` beyond the end of the file; `Io` when the storage cannot read at once.
+    pub fn read_input(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; len as usize];
+        match self.storage.read(FileName::table(table), offset, &mut bytes)? {
+            Fetch::Ready => Ok(bytes),
+            Fetch::Pending => Err(Error::Io("an input of a job is not there yet")),
+        }
+    }
+
+    fn blocks(&self) -> StoreBlocks<'_, S> {
+        StoreBlocks { storage: &self.storage, cache: &self.cache, fetched: &self.fetched, store: self.id }
+    }
+}

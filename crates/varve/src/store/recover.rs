@@ -1,0 +1,270 @@
+//! Opening: from the manifest to the last acknowledged write.
+//!
+//! 1. The manifest gives the version; every table it names must be there.
+//! 2. From the newest WAL segment, the chain of `previous` leads back to the floor; a missing link is corruption.
+//! 3. Each segment becomes a frozen memtable. All but the newest must be whole up to the end that their
+//!    successor names; the newest may be torn and is cut.
+//! 4. Whatever nobody refers to is an orphan and goes.
+//!
+//! Invariant: nothing is appended to an old segment. The next one names the cut, and before its header
+//! is written the old one is flushed; so what was read once will be read again, and what was cut stays cut.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use super::blocks::Fetched;
+use super::files::Obsolete;
+use super::view::View;
+use super::write::Log;
+use super::{Frozen, Store};
+use crate::cache::Cache;
+use crate::codec::hash::xxh3;
+use crate::error::{Error, Result};
+use crate::manifest::{Manifest, Version};
+use crate::memtable::Memtable;
+use crate::options::{Host, Options};
+use crate::scan::Batch;
+use crate::storage::{Fetch, Storage};
+use crate::types::{FileKind, FileName, Sequence, StoreId};
+use crate::wal::{HeaderError, SegmentHeader, Tail, header_was_lost, scan_segment};
+
+/// What opening a store came upon.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// There was no store.
+    pub new: bool,
+    /// The store was closed properly, or nothing was written since: nothing was in doubt.
+    pub clean: bool,
+    /// WAL segments read.
+    pub segments: u64,
+    /// Records replayed from them.
+    pub records: u64,
+    /// Entries replayed.
+    pub entries: u64,
+    /// A torn tail was cut off.
+    pub torn: bool,
+    /// Readable records behind the tear that were dropped with it, to keep a prefix of history.
+    pub records_dropped: u64,
+    /// Tables of the store.
+    pub tables: u64,
+    /// Orphaned files that went.
+    pub orphans: u64,
+    /// Sequence of the last write that survived.
+    pub sequence: Sequence,
+}
+
+/// A WAL segment found at open.
+struct Segment {
+    header: SegmentHeader,
+    bytes: Vec<u8>,
+}
+
+pub(super) fn open<S: Storage>(
+    mut storage: S,
+    options: Options,
+    host: Host,
+) -> Result<(Store<S>, RecoveryReport)> {
+    let salt_seed = xxh3(b"manifest", host.entropy);
+    let mut report = RecoveryReport::default();
+    let (manifest, version, id) = match Manifest::open(&mut storage, salt_seed)? {
+        Some(found) => found,
+        None => {
+            report.new = true;
+            let (manifest, version) = Manifest::create(&mut storage, host.store_id, salt_seed)?;
+            (manifest, version, host.store_id)
+        }
+    };
+    let files = storage.list();
+    check_tables(&files, &version)?;
+    let chain = find_chain(&storage, &files, version.floors.log_floor)?;
+    let replay = replay(&chain, &mut report)?;
+    let mut store = assemble(storage, options, host, manifest, version, id, replay);
+    report.clean = report.new || !report.torn && report.clean;
+    report.tables = store.version.tables().count() as u64;
+    report.sequence = store.last_sequence;
+    report.orphans = store.delete_orphans(&files)?;
+    if report.torn {
+        // The cut must hold even if nothing is written in this session.
+        store.ensure_segment(false)?;
+    } else if report.records > 0 && !report.clean {
+        store.sync()?;
+    }
+    store.refill_reserve()?;
+    Ok((store, report))
+}
+
+fn check_tables(files: &[(FileName, u64)], version: &Version) -> Result<()> {
+    for (_, table) in version.tables() {
+        let file = FileName::table(table.id);
+        match files.iter().find(|(name, _)| *name == file) {
+            Some((_, bytes)) if *bytes >= table.size => {}
+            Some(_) => return Err(Error::corrupt(file, table.size, "a table is shorter than the manifest says")),
+            None => return Err(Error::corrupt(file, 0, "a table of the manifest is missing")),
+        }
+    }
+    Ok(())
+}
+
+/// The segments that must be replayed, oldest first.
+fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64) -> Result<Vec<Segment>> {
+    let mut found: BTreeMap<u64, Segment> = BTreeMap::new();
+    let mut headless: Vec<FileName> = Vec::new();
+    for (file, bytes) in files.iter().filter(|(file, _)| file.kind == FileKind::Wal && file.id > log_floor) {
+        let bytes = read_whole(storage, *file, *bytes)?;
+        match SegmentHeader::decode(&bytes) {
+            Ok(header) if header.segment == file.id => {
+                found.insert(file.id, Segment { header, bytes });
+            }
+            Err(HeaderError::Version(found)) => return Err(Error::Version { found, supported: 0 }),
+            _ if header_was_lost(&bytes, file.id) => {
+                return Err(Error::corrupt(*file, 0, "the header of a WAL segment is damaged"));
+            }
+            _ => headless.push(*file),
+        }
+    }
+    let mut chain = Vec::new();
+    let Some(mut at) = found.keys().next_back().copied() else { return Ok(chain) };
+    while at > log_floor {
+        let Some(segment) = found.remove(&at) else {
+            return Err(Error::corrupt(FileName::wal(at), 0, "a WAL segment is missing"));
+        };
+        let previous = segment.header.previous;
+        if previous >= at {
+            return Err(Error::corrupt(FileName::wal(at), 24, "a WAL segment names a later one as its previous"));
+        }
+        chain.push(segment);
+        at = previous;
+    }
+    chain.reverse();
+    Ok(chain)
+}
+
+fn read_whole<S: Storage>(storage: &S, file: FileName, bytes: u64) -> Result<Vec<u8>> {
+    let length = usize::try_from(bytes).map_err(|_| Error::corrupt(file, 0, "a file is too large to read"))?;
+    let mut image = vec![0; length];
+    match storage.read(file, 0, &mut image)? {
+        Fetch::Ready => Ok(image),
+        Fetch::Pending => Err(Error::Io("recovery needs a storage that reads at once")),
+    }
+}
+
+/// What replay leaves: memtables, and where the next segment continues.
+#[derive(Default)]
+struct Replay {
+    frozen: VecDeque<Frozen>,
+    segments: Vec<u64>,
+    previous: u64,
+    previous_end: u64,
+    last_sequence: Sequence,
+}
+
+fn replay(chain: &[Segment], report: &mut RecoveryReport) -> Result<Replay> {
+    let mut replay = Replay::default();
+    report.clean = true;
+    for (at, segment) in chain.iter().enumerate() {
+        let file = FileName::wal(segment.header.segment);
+        let named_end = chain.get(at + 1).map(|next| next.header.previous_end);
+        let scan = scan_segment(&segment.bytes, &segment.header, named_end, file)?;
+        if named_end.is_none() {
+            report.clean = scan.sealed || scan.records == 0;
+            if let Tail::Torn { valid_records_after } = scan.tail {
+                report.torn = true;
+                report.records_dropped = u64::from(valid_records_after);
+            }
+        }
+        report.segments += 1;
+        report.records += u64::from(scan.records);
+        if let Some(last) = scan.last_sequence {
+            if last <= replay.last_sequence {
+                return Err(Error::corrupt(file, 0, "a WAL segment repeats earlier sequences"));
+            }
+            replay.last_sequence = last;
+        }
+        replay.segments.push(segment.header.segment);
+        replay.previous = segment.header.segment;
+        replay.previous_end = scan.end as u64;
+        let memtable = Memtable::from_segment(segment.bytes.clone(), segment.header, scan.end, file)?;
+        report.entries += memtable.entries() as u64;
+        if !memtable.is_empty() {
+            let memtable = Rc::new(RefCell::new(memtable));
+            replay.frozen.push_back(Frozen { memtable, segment: segment.header.segment });
+        }
+    }
+    Ok(replay)
+}
+
+fn assemble<S: Storage>(
+    storage: S,
+    options: Options,
+    host: Host,
+    manifest: Manifest,
+    version: Version,
+    id: StoreId,
+    replay: Replay,
+) -> Store<S> {
+    let highest = |kind| {
+        let ids = storage.list().into_iter().filter(move |(file, _)| file.kind == kind);
+        ids.map(|(file, _)| file.id).max().unwrap_or(0)
+    };
+    let floors = version.floors;
+    let next_table = floors.next_table.max(highest(FileKind::Table) + 1);
+    let next_segment = floors.next_segment.max(highest(FileKind::Wal) + 1).max(floors.log_floor + 1);
+    let last_sequence = floors.last_sequence.max(replay.last_sequence);
+    let unsynced = (replay.previous > 0).then(|| FileName::wal(replay.previous));
+    let nothing = Rc::new(RefCell::new(Memtable::new(SegmentHeader::default())));
+    let mut store = Store {
+        cache: RefCell::new(Cache::new(options.cache_bytes())),
+        memtable_bytes: options.memtable_bytes_min.min(options.memtable_bytes_max),
+        view: Rc::new(View { memtables: Vec::new(), levels: Vec::new() }),
+        active: nothing,
+        frozen: replay.frozen,
+        log: Log::fresh(unsynced),
+        segments: replay.segments,
+        fetched: Fetched::default(),
+        cursors: BTreeMap::new(),
+        batch: Batch::default(),
+        next_cursor: 0,
+        running: Vec::new(),
+        inline: None,
+        next_job: 0,
+        next_table,
+        next_segment,
+        last_sequence,
+        acknowledged: last_sequence,
+        obsolete: Obsolete::default(),
+        entropy: host.entropy,
+        salts: 0,
+        now_ms: host.now_ms.max(floors.clock_ms),
+        poisoned: false,
+        closed: false,
+        counters: super::stats::Counters::default(),
+        storage,
+        options,
+        id,
+        manifest,
+        version,
+    };
+    store.active = store.new_memtable(replay.previous, replay.previous_end);
+    store.refresh_view();
+    store
+}
+
+impl<S: Storage> Store<S> {
+    /// Deletes files that neither the manifest nor the WAL chain refers to. Answers how many.
+    fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
+        let mut orphans = 0;
+        for (file, _) in files {
+            let needed = match file.kind {
+                FileKind::Manifest => true,
+                FileKind::Wal => self.segments.contains(&file.id),
+                FileKind::Table => self.version.table(file.id).is_some(),
+            };
+            if !needed {
+                self.storage.delete(*file)?;
+                orphans += 1;
+            }
+        }
+        Ok(orphans)
+    }
+}

@@ -1,0 +1,161 @@
+//! What a store can tell about itself.
+
+use super::Store;
+use crate::compact::JobResult;
+use crate::storage::Storage;
+use crate::types::Sequence;
+
+/// Running totals of this session.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Counters {
+    pub(super) writes: u64,
+    pub(super) wal_bytes: u64,
+    pub(super) syncs: u64,
+    flushes: u64,
+    flush_bytes: u64,
+    last_flush_ms: u64,
+    compactions: u64,
+    compaction_bytes_read: u64,
+    compaction_bytes_written: u64,
+    entries_dropped: u64,
+    last_compaction_ms: u64,
+}
+
+impl Counters {
+    pub(super) fn count_flush(&mut self, result: &JobResult, now_ms: u64) {
+        self.flushes += 1;
+        self.flush_bytes += result.bytes_written;
+        self.entries_dropped += result.entries_dropped;
+        self.last_flush_ms = now_ms;
+    }
+
+    pub(super) fn count_compaction(&mut self, result: &JobResult, now_ms: u64) {
+        self.compactions += 1;
+        self.compaction_bytes_read += result.bytes_read;
+        self.compaction_bytes_written += result.bytes_written;
+        self.entries_dropped += result.entries_dropped;
+        self.last_compaction_ms = now_ms;
+    }
+}
+
+/// One level of tables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LevelStats {
+    /// Tables in the level.
+    pub tables: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Their entries, tombstones included.
+    pub entries: u64,
+}
+
+/// A picture of a store. Bytes are bytes, times are milliseconds since 1970 (0: never in this session).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Sequence of the last write.
+    pub sequence: Sequence,
+    /// Entries and bytes of the active memtable.
+    pub memtable_entries: u64,
+    /// Bytes of the active memtable, its index included.
+    pub memtable_bytes: u64,
+    /// Size at which the active memtable is frozen.
+    pub memtable_bytes_max: u64,
+    /// Memtables that wait for their flush.
+    pub frozen: u64,
+    /// Their bytes.
+    pub frozen_bytes: u64,
+    /// WAL segments with a file.
+    pub wal_segments: u64,
+    /// Bytes of the active segment.
+    pub wal_segment_bytes: u64,
+    /// Bytes appended to the WAL in this session.
+    pub wal_bytes: u64,
+    /// Flushes of the WAL in this session.
+    pub wal_syncs: u64,
+    /// Writes staged in this session.
+    pub writes: u64,
+    /// Every level, from 0.
+    pub levels: Vec<LevelStats>,
+    /// Block cache: bytes in use, its bound, and lookups that found their block or did not.
+    pub cache_bytes: u64,
+    /// Bound of the block cache.
+    pub cache_bytes_max: u64,
+    /// Lookups that found their block.
+    pub cache_hits: u64,
+    /// Lookups that did not.
+    pub cache_misses: u64,
+    /// Bytes of indexes and filters kept in memory.
+    pub resident_bytes: u64,
+    /// Memtable flushes in this session.
+    pub flushes: u64,
+    /// Bytes they wrote.
+    pub flush_bytes: u64,
+    /// When the last one was installed.
+    pub last_flush_ms: u64,
+    /// Compactions in this session.
+    pub compactions: u64,
+    /// Bytes they read.
+    pub compaction_bytes_read: u64,
+    /// Bytes they wrote.
+    pub compaction_bytes_written: u64,
+    /// Entries that flushes and compactions dropped.
+    pub entries_dropped: u64,
+    /// When the last compaction was installed.
+    pub last_compaction_ms: u64,
+    /// Bytes that the storage takes on disk.
+    pub disk_bytes: u64,
+    /// Open scans.
+    pub cursors: u64,
+    /// Files that wait to be deleted.
+    pub obsolete_files: u64,
+    /// Leader epoch: how often the store was opened.
+    pub epoch: u64,
+}
+
+impl<S: Storage> Store<S> {
+    /// A picture of the store as it is now.
+    pub fn stats(&self) -> Stats {
+        let active = self.active.borrow();
+        let cache = self.cache.borrow();
+        let counters = &self.counters;
+        let level = |level: usize| {
+            let tables = self.version.level(level);
+            LevelStats {
+                tables: tables.len() as u64,
+                bytes: tables.iter().map(|table| table.size).sum(),
+                entries: tables.iter().map(|table| table.entries).sum(),
+            }
+        };
+        Stats {
+            sequence: self.last_sequence,
+            memtable_entries: active.entries() as u64,
+            memtable_bytes: active.bytes() as u64,
+            memtable_bytes_max: self.memtable_bytes as u64,
+            frozen: self.frozen.len() as u64,
+            frozen_bytes: self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes() as u64).sum(),
+            wal_segments: self.segments.len() as u64,
+            wal_segment_bytes: self.log.written as u64,
+            wal_bytes: counters.wal_bytes,
+            wal_syncs: counters.syncs,
+            writes: counters.writes,
+            levels: (0..self.version.levels()).map(level).collect(),
+            cache_bytes: cache.bytes() as u64,
+            cache_bytes_max: self.options.cache_bytes() as u64,
+            cache_hits: cache.hits(),
+            cache_misses: cache.misses(),
+            resident_bytes: self.view.levels.iter().flat_map(|level| level.iter()).map(|handle| handle.resident_bytes() as u64).sum(),
+            flushes: counters.flushes,
+            flush_bytes: counters.flush_bytes,
+            last_flush_ms: counters.last_flush_ms,
+            compactions: counters.compactions,
+            compaction_bytes_read: counters.compaction_bytes_read,
+            compaction_bytes_written: counters.compaction_bytes_written,
+            entries_dropped: counters.entries_dropped,
+            last_compaction_ms: counters.last_compaction_ms,
+            disk_bytes: self.storage.bytes_on_disk(),
+            cursors: self.cursors.len() as u64,
+            obsolete_files: self.obsolete.len() as u64,
+            epoch: self.manifest.epoch(),
+        }
+    }
+}

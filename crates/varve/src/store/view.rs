@@ -1,0 +1,152 @@
+//! A view: the memtables and tables that together answer reads at one moment.
+//!
+//! Invariant: a view never changes once made (the active memtable inside it only gains entries with
+//! higher sequences, which a snapshot does not see). Whoever holds a view can read at its sequence
+//! for as long as it likes: the files of its tables are kept.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use crate::codec::hash::xxh3;
+use crate::memtable::Memtable;
+use crate::table::{Block, Blocks, ReadError, Table, TableMeta};
+use crate::types::{Kind, Sequence, StoreId};
+
+/// A memtable that the store and its views share.
+pub(crate) type SharedMemtable = Rc<RefCell<Memtable>>;
+
+/// A table of a version, opened at its first read.
+#[derive(Debug)]
+pub(crate) struct TableHandle {
+    pub(crate) meta: Rc<TableMeta>,
+    table: OnceCell<Rc<Table>>,
+}
+
+impl TableHandle {
+    pub(crate) fn new(meta: Rc<TableMeta>) -> Self {
+        Self { meta, table: OnceCell::new() }
+    }
+
+    /// The open table; reads its footer, index and filter the first time.
+    pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<&Rc<Table>, ReadError> {
+        if self.table.get().is_none() {
+            let table = Rc::new(Table::open(store, &self.meta, blocks)?);
+            let _ = self.table.set(table);
+        }
+        match self.table.get() {
+            Some(table) => Ok(table),
+            None => unreachable!("the cell was filled above"),
+        }
+    }
+
+    /// Bytes that the open table keeps in memory besides cached blocks.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        self.table.get().map_or(0, |table| table.resident_bytes())
+    }
+
+    fn may_hold(&self, key: &[u8]) -> bool {
+        self.meta.min_key.as_slice() <= key && key <= self.meta.max_key.as_slice()
+    }
+}
+
+/// One version of a key, borrowed from where it lies.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// When it was written.
+    pub sequence: Sequence,
+    /// When it expires, in milliseconds since 1970.
+    pub expires: Option<u64>,
+    /// The value's bytes.
+    pub value: &'a [u8],
+    /// The block that holds the value, when it comes from a table: keep it to keep `value` alive.
+    pub block: Option<&'a Rc<Block>>,
+}
+
+/// Memtables (newest first) and tables by level.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) memtables: Vec<SharedMemtable>,
+    pub(crate) levels: Vec<Rc<[Rc<TableHandle>]>>,
+}
+
+impl View {
+    /// Finds the newest version of `key` at `snapshot` and hands it to `then`; `None` when the key is absent.
+    pub(crate) fn find<R>(
+        &self,
+        store: &StoreId,
+        blocks: &dyn Blocks,
+        key: &[u8],
+        snapshot: Sequence,
+        now_ms: u64,
+        then: impl FnOnce(Option<Entry<'_>>) -> R,
+    ) -> Result<R, ReadError> {
+        for memtable in &self.memtables {
+            let memtable = memtable.borrow();
+            let deleted = memtable.tombstone_over(key, snapshot);
+            if let Some(found) = memtable.get(key, snapshot) {
+                let live = found.kind == Kind::Set
+                    && found.sequence > deleted
+                    && found.expires.is_none_or(|at| at > now_ms);
+                return Ok(then(live.then_some(Entry {
+                    sequence: found.sequence,
+                    expires: found.expires,
+                    value: found.value,
+                    block: None,
+                })));
+            }
+            if deleted > 0 {
+                return Ok(then(None));
+            }
+        }
+        self.find_in_tables(store, blocks, key, snapshot, now_ms, then)
+    }
+
+    fn find_in_tables<R>(
+        &self,
+        store: &StoreId,
+        blocks: &dyn Blocks,
+        key: &[u8],
+        snapshot: Sequence,
+        now_ms: u64,
+        then: impl FnOnce(Option<Entry<'_>>) -> R,
+    ) -> Result<R, ReadError> {
+        let hash = xxh3(key, 0);
+        for (level, tables) in self.levels.iter().enumerate() {
+            let candidates = if level == 0 { &tables[..] } else { table_for(tables, key) };
+            for handle in candidates {
+                if !handle.may_hold(key) {
+                    continue;
+                }
+                let table = handle.open(store, blocks)?;
+                let deleted = table.tombstone_over(key, snapshot);
+                if let Some(found) = table.get_hashed(key, hash, snapshot, blocks)? {
+                    let live = found.kind == Kind::Set
+                        && found.sequence > deleted
+                        && found.expires.is_none_or(|at| at > now_ms);
+                    return Ok(then(live.then(|| Entry {
+                        sequence: found.sequence,
+                        expires: found.expires,
+                        value: found.value(),
+                        block: Some(&found.block),
+                    })));
+                }
+                if deleted > 0 {
+                    return Ok(then(None));
+                }
+            }
+        }
+        Ok(then(None))
+    }
+
+    /// Whether one of the view's tables is file `id`.
+    pub(crate) fn holds_table(&self, id: u64) -> bool {
+        self.levels.iter().any(|tables| tables.iter().any(|handle| handle.meta.id == id))
+    }
+}
+
+/// The tables of a sorted level that may hold `key`: one, or two where the end of a range tombstone
+/// (exclusive, but counted in the bounds) touches the first key of the next table.
+fn table_for<'a>(tables: &'a [Rc<TableHandle>], key: &[u8]) -> &'a [Rc<TableHandle>] {
+    let at = tables.partition_point(|handle| handle.meta.max_key.as_slice() < key);
+    tables.get(at..tables.len().min(at + 2)).unwrap_or(&[])
+}

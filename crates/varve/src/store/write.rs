@@ -1,0 +1,349 @@
+//! Writes: staging into the active memtable, group commit into the WAL, rotation.
+//!
+//! Invariant: `acknowledged_end` of the active image is the end of the last record that a caller was
+//! promised; a refused append rolls back to it, never further.
+
+use super::{Frozen, Store};
+use crate::error::{Error, Result};
+use crate::options::{Durability, Receipt};
+use crate::storage::Storage;
+use crate::types::{FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
+use crate::wal::SEGMENT_HEADER_BYTES;
+
+/// Bytes a record may take besides keys and values.
+const RECORD_OVERHEAD: usize = 96;
+/// A segment's offsets are u32; the margin leaves room for a seal.
+const SEGMENT_BYTES_MAX: usize = (u32::MAX as usize) - (1 << 16);
+
+/// One operation of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op<'a> {
+    /// Gives a key a value.
+    Set {
+        /// The key.
+        key: &'a [u8],
+        /// Its value.
+        value: &'a [u8],
+        /// When the entry expires, in milliseconds since 1970.
+        expires: Option<u64>,
+    },
+    /// Removes a key.
+    Delete {
+        /// The key.
+        key: &'a [u8],
+    },
+    /// Removes all keys of a range.
+    DeleteRange {
+        /// First key of the range.
+        start: &'a [u8],
+        /// First key after the range.
+        end: &'a [u8],
+    },
+}
+
+impl Op<'_> {
+    fn parts(&self) -> (Kind, Option<u64>, &[u8], &[u8]) {
+        match *self {
+            Self::Set { key, value, expires } => (Kind::Set, expires, key, value),
+            Self::Delete { key } => (Kind::Delete, None, key, &[]),
+            Self::DeleteRange { start, end } => (Kind::RangeDelete, None, start, end),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let (kind, _, key, value) = self.parts();
+        if key.len() > KEY_BYTES_MAX || (kind == Kind::RangeDelete && value.len() > KEY_BYTES_MAX) {
+            return Err(Error::InvalidKey("A key is longer than 64 KiB. Store the long part in the value."));
+        }
+        if value.len() > VALUE_BYTES_MAX {
+            return Err(Error::InvalidValue("A value is longer than 1 GiB. Split it over several keys."));
+        }
+        Ok(())
+    }
+
+    /// Whether this operation only removes.
+    #[must_use]
+    pub fn is_delete(&self) -> bool {
+        !matches!(self, Self::Set { .. })
+    }
+}
+
+/// Where the active memtable's image stands in its WAL segment.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    /// The segment's file exists and holds its header.
+    pub(super) created: bool,
+    /// Bytes of the image that are in the file.
+    pub(super) written: usize,
+    /// Bytes of the file that are flushed.
+    pub(super) synced: usize,
+    /// End of the last acknowledged record in the image.
+    pub(super) acknowledged_end: usize,
+    /// The segment lies in the reserve, which sets must leave alone.
+    pub(super) in_reserve: bool,
+    /// The image ends with a seal.
+    pub(super) sealed: bool,
+    /// The segment before this one, while it is not flushed to its end.
+    pub(super) unsynced_previous: Option<FileName>,
+}
+
+impl Log {
+    pub(super) fn fresh(unsynced_previous: Option<FileName>) -> Self {
+        Self { acknowledged_end: SEGMENT_HEADER_BYTES, unsynced_previous, ..Self::default() }
+    }
+}
+
+impl<S: Storage> Store<S> {
+    /// Stages a set. It is readable at once and logged by the next [`Store::commit`].
+    ///
+    /// # Errors
+    /// `InvalidKey`, `InvalidValue`, `Closed`, `Poisoned`; `Busy` or `StorageFull` when room had to be
+    /// made and could not (nothing was staged).
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Sequence> {
+        self.stage(&[Op::Set { key, value, expires: None }])
+    }
+
+    /// Stages a delete.
+    ///
+    /// # Errors
+    /// As [`Store::set`].
+    pub fn delete(&mut self, key: &[u8]) -> Result<Sequence> {
+        self.stage(&[Op::Delete { key }])
+    }
+
+    /// Stages the removal of all keys in `start..end`: one tombstone, however many keys it covers.
+    ///
+    /// # Errors
+    /// As [`Store::set`].
+    pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<Sequence> {
+        self.stage(&[Op::DeleteRange { start, end }])
+    }
+
+    /// Stages a batch: one record, all of it or none of it survives. Answers the last operation's sequence.
+    ///
+    /// # Errors
+    /// As [`Store::set`].
+    pub fn stage(&mut self, ops: &[Op<'_>]) -> Result<Sequence> {
+        self.check_writable()?;
+        let mut bytes = RECORD_OVERHEAD;
+        let mut only_deletes = true;
+        for op in ops {
+            op.check()?;
+            let (_, _, key, value) = op.parts();
+            bytes += key.len() + value.len() + 24;
+            only_deletes &= op.is_delete();
+        }
+        if bytes > SEGMENT_BYTES_MAX || self.last_sequence + ops.len() as u64 > SEQUENCE_MAX {
+            return Err(Error::InvalidArgument("A batch is larger than 4 GiB. Split it."));
+        }
+        self.make_room(bytes, only_deletes)?;
+        let synced = self.log.synced as u32;
+        let mut active = self.active.borrow_mut();
+        if !ops.is_empty() {
+            active.begin(0, 0, self.last_sequence + 1, ops.len() as u32);
+            for op in ops {
+                let (kind, expires, key, value) = op.parts();
+                active.push(kind, expires, key, value);
+            }
+            active.end(synced);
+            self.log.sealed = false;
+        }
+        drop(active);
+        self.last_sequence += ops.len() as u64;
+        self.counters.writes += ops.len() as u64;
+        Ok(self.last_sequence)
+    }
+
+    /// Bytes staged but not yet in the WAL.
+    pub fn pending_bytes(&self) -> usize {
+        self.active.borrow().image().len() - self.log.written.max(SEGMENT_HEADER_BYTES)
+    }
+
+    /// Bytes of the active WAL segment that are not flushed.
+    fn unsynced_bytes(&self) -> usize {
+        if self.log.created { self.log.written - self.log.synced } else { 0 }
+    }
+
+    /// Whether anything in the WAL is not flushed.
+    pub fn is_unsynced(&self) -> bool {
+        self.unsynced_bytes() > 0 || self.log.unsynced_previous.is_some()
+    }
+
+    /// Makes everything staged as durable as asked: one append, and one flush for `Strict`.
+    ///
+    /// # Errors
+    /// `StorageFull` when the WAL cannot grow: everything staged since the last commit is rolled back, the store goes
+    /// on. `Io`: rolled back as well, and the store is poisoned.
+    pub fn commit(&mut self, durability: Durability) -> Result<Receipt> {
+        self.check_writable()?;
+        let mut reached = durability;
+        if !self.options.log {
+            reached = Durability::Memory;
+        } else if durability > Durability::Memory {
+            self.log_staged()?;
+            if durability == Durability::Strict {
+                self.sync()?;
+            }
+        }
+        self.promise();
+        Ok(Receipt { sequence: self.last_sequence, durability: reached })
+    }
+
+    /// What is staged stays from now on: no refusal rolls it back.
+    pub(super) fn promise(&mut self) {
+        self.log.acknowledged_end = self.active.borrow().image().len();
+        self.acknowledged = self.last_sequence;
+    }
+
+    /// Appends the records that are not in the WAL yet.
+    pub(super) fn log_staged(&mut self) -> Result<()> {
+        if self.pending_bytes() == 0 {
+            return Ok(());
+        }
+        if let Err(error) = self.append_staged() {
+            self.roll_back();
+            return Err(if error == Error::StorageFull || error == Error::Busy { error } else { self.poison(error) });
+        }
+        Ok(())
+    }
+
+    fn append_staged(&mut self) -> Result<()> {
+        self.ensure_segment(false)?;
+        let active = self.active.borrow();
+        let image = active.image();
+        let file = FileName::wal(active.header().segment);
+        self.storage.write(file, self.log.written as u64, &image[self.log.written..])?;
+        self.counters.wal_bytes += (image.len() - self.log.written) as u64;
+        self.log.written = image.len();
+        Ok(())
+    }
+
+    /// Drops every record that no caller was promised.
+    fn roll_back(&mut self) {
+        let mut active = self.active.borrow_mut();
+        if active.image().len() > self.log.acknowledged_end {
+            active.rollback(self.log.acknowledged_end);
+        }
+        self.last_sequence = self.acknowledged;
+    }
+
+    /// Creates the active segment's file at its first use. The header is flushed before any record follows.
+    pub(super) fn ensure_segment(&mut self, from_reserve: bool) -> Result<()> {
+        if self.log.created {
+            return Ok(());
+        }
+        if let Some(previous) = self.log.unsynced_previous {
+            self.storage.sync(previous)?;
+            self.log.unsynced_previous = None;
+        }
+        let file = FileName::wal(self.active.borrow().header().segment);
+        if from_reserve {
+            self.storage.create_from_reserve(file)?;
+        } else {
+            self.create_file(file, self.memtable_bytes as u64)?;
+        }
+        let header = self.active.borrow().image()[..SEGMENT_HEADER_BYTES].to_vec();
+        let written = self.storage.write(file, 0, &header).and_then(|()| self.storage.sync(file));
+        if let Err(error) = written {
+            self.storage.delete(file)?;
+            return Err(error);
+        }
+        self.segments.push(file.id);
+        self.log.in_reserve = from_reserve;
+        self.log.created = true;
+        self.log.written = SEGMENT_HEADER_BYTES;
+        self.log.synced = SEGMENT_HEADER_BYTES;
+        Ok(())
+    }
+
+    /// Flushes the WAL: what was committed survives the loss of power.
+    ///
+    /// # Errors
+    /// `Io`: the store is poisoned, and what is not acknowledged yet is rolled back.
+    pub fn sync(&mut self) -> Result<()> {
+        self.check_writable()?;
+        let active = FileName::wal(self.active.borrow().header().segment);
+        let active = (self.unsynced_bytes() > 0).then_some(active);
+        for file in self.log.unsynced_previous.into_iter().chain(active) {
+            if let Err(error) = self.storage.sync(file) {
+                self.roll_back();
+                return Err(self.poison(error));
+            }
+            self.counters.syncs += 1;
+        }
+        self.log.unsynced_previous = None;
+        self.log.synced = self.log.written;
+        Ok(())
+    }
+
+    /// Flushes the WAL and appends a flushed seal, so that any later damage shows. For idle moments.
+    ///
+    /// # Errors
+    /// As [`Store::sync`]; a storage without room for the seal is left unsealed.
+    pub fn seal(&mut self) -> Result<()> {
+        self.log_staged()?;
+        self.promise();
+        if !self.log.created || self.log.sealed {
+            return self.sync();
+        }
+        self.sync()?;
+        self.active.borrow_mut().seal();
+        let logged = self.log_staged();
+        self.log.acknowledged_end = self.active.borrow().image().len();
+        match logged {
+            Ok(()) => {
+                self.log.sealed = true;
+                self.sync()
+            }
+            Err(Error::StorageFull | Error::Busy) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Rotates when `bytes` more would not fit the active memtable.
+    pub(super) fn make_room(&mut self, bytes: usize, only_deletes: bool) -> Result<()> {
+        if self.log.in_reserve && !only_deletes {
+            self.leave_reserve()?;
+        }
+        let active = self.active.borrow();
+        if active.is_empty() || active.bytes() + bytes <= self.memtable_bytes {
+            return Ok(());
+        }
+        drop(active);
+        if self.options.log {
+            self.log_staged()?;
+        }
+        self.promise();
+        if self.frozen.len() >= self.options.frozen_max {
+            self.relieve()?;
+        }
+        self.freeze();
+        Ok(())
+    }
+
+    /// Freezes the active memtable and starts a new one with a segment of its own.
+    pub(super) fn freeze(&mut self) {
+        let (segment, end) = {
+            let active = self.active.borrow();
+            (active.header().segment, active.image().len() as u64)
+        };
+        let (previous, previous_end) =
+            if self.log.created { (segment, end) } else { self.previous_of_active() };
+        let unsynced = if self.log.created && self.unsynced_bytes() > 0 {
+            Some(FileName::wal(segment))
+        } else {
+            self.log.unsynced_previous.take()
+        };
+        let memtable = self.new_memtable(previous, previous_end);
+        let full = std::mem::replace(&mut self.active, memtable);
+        self.frozen.push_back(Frozen { memtable: full, segment });
+        self.log = Log::fresh(unsynced);
+        self.memtable_bytes = (self.memtable_bytes * 2).min(self.options.memtable_bytes_max);
+        self.refresh_view();
+    }
+
+    fn previous_of_active(&self) -> (u64, u64) {
+        let active = self.active.borrow();
+        (active.header().previous, active.header().previous_end)
+    }
+}

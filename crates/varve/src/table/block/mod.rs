@@ -1,0 +1,78 @@
+//! Blocks: the unit of reading, verifying and caching.
+//!
+//! ```text
+//! on disk    stored bytes | trailer (16 B, see trailer.rs)
+//! in memory  raw bytes, and for a data block its Layout (see layout.rs)
+//! ```
+//!
+//! A data block's raw bytes (`entry.rs` has the picture of an entry):
+//!
+//! ```text
+//! H t t t  H t t t  H t | u32 restart offset [n] | u32 n
+//! ^------  ^------  ^--
+//! a run: a head entry (H) with its whole key, then entries (t) truncated against that head
+//! ```
+//!
+//! Keys are truncated against the head of their run, not against their predecessor: an entry is then (front of
+//! the head's key, own suffix), so it can be compared in place, and reached without the entries between.
+//!
+//! Invariant: of a data block that was opened, every entry decodes.
+
+mod builder;
+mod entry;
+mod layout;
+mod search;
+mod trailer;
+
+use core::ops::Deref;
+
+pub use trailer::{TRAILER_BYTES, open_block};
+
+pub(super) use builder::BlockBuilder;
+pub(super) use entry::Entry;
+pub(super) use trailer::{Writer, verify};
+
+use super::BlockKind;
+use layout::Layout;
+
+/// Bytes that are not what they should be, in a few words; whoever knows the file makes an
+/// [`Error::Corrupt`](crate::error::Error::Corrupt) of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Malformed(pub &'static str);
+
+/// A verified, decompressed block. Derefs to its raw bytes.
+#[derive(Debug)]
+pub struct Block {
+    kind: BlockKind,
+    bytes: Vec<u8>,
+    layout: Layout,
+}
+
+impl Block {
+    /// Takes raw bytes (without trailer) as a block and, if they are data, prepares them for reading.
+    pub fn parse(kind: BlockKind, bytes: Vec<u8>) -> Result<Self, Malformed> {
+        let layout = if kind == BlockKind::Data { Layout::of(&bytes)? } else { Layout::default() };
+        Ok(Self { kind, bytes, layout })
+    }
+
+    /// What the block holds.
+    #[must_use]
+    pub fn kind(&self) -> BlockKind {
+        self.kind
+    }
+
+    /// Bytes of memory that the block takes.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        size_of::<Self>() + self.bytes.capacity() + self.layout.bytes()
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

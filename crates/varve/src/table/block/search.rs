@@ -1,0 +1,114 @@
+//! Finding entries in a data block.
+//!
+//! Entries are searched by the heads of their keys (`layout.rs`). A key whose head is the only one like it
+//! is compared once, in its two parts, where it lies: no key is rebuilt.
+//!
+//! Invariant: an answer is the first entry at or after (key, sequence) in the order of a table: key
+//! ascending, sequence descending.
+
+use core::cmp::Ordering;
+
+use super::layout::Run;
+use super::{Block, Entry, Malformed};
+use crate::codec::bytes;
+use crate::types::Sequence;
+
+impl Block {
+    /// The newest version of `key` at or below `sequence`.
+    pub(in crate::table) fn find(&self, key: &[u8], sequence: Sequence) -> Result<Option<Entry>, Malformed> {
+        // A key that leaves what all keys share lands anywhere, and then differs from what it finds there.
+        self.bound(key, sequence).map(|(_, entry)| entry)
+    }
+
+    /// The number of the first entry at or after (`key`, `sequence`); the number of entries when all are before.
+    pub(in crate::table) fn lower_bound(&self, key: &[u8], sequence: Sequence) -> Result<usize, Malformed> {
+        let prefix = &self.run(0).key(self)[..self.layout.shared];
+        let same = bytes::common_prefix(prefix, key);
+        if let Some(byte) = prefix.get(same) {
+            // The key leaves what all keys share: it is before all of them or after all.
+            let is_after = key.get(same).is_some_and(|found| found > byte);
+            return Ok(if is_after { self.entries() } else { 0 });
+        }
+        self.bound(key, sequence).map(|(index, _)| index)
+    }
+
+    /// Searches for a key that begins as all keys do. Answers the entry too if it is a version of `key`.
+    #[inline]
+    fn bound(&self, key: &[u8], sequence: Sequence) -> Result<(usize, Option<Entry>), Malformed> {
+        let marks = &self.layout.marks;
+        let head = bytes::head(key, self.layout.shared);
+        let first = marks.partition_point(|mark| mark.head < head);
+        // Of the entries with this head the first is nearly always the one; else it is searched for in growing
+        // steps, because there may be many: versions, or keys that are alike for long.
+        let (mut low, mut high, mut step) = (first, first, 1);
+        while marks.get(high).is_some_and(|mark| mark.head == head) {
+            let (order, entry) = self.compare(high, key)?;
+            let is_before = order.is_lt() || (order.is_eq() && entry.sequence > sequence);
+            if !is_before && high == first {
+                return Ok((first, order.is_eq().then_some(entry)));
+            }
+            if !is_before {
+                break;
+            }
+            low = high + 1;
+            (high, step) = (high + step, step * 2);
+        }
+        high = high.min(marks.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let is_before = marks[middle].head == head && {
+                let (order, entry) = self.compare(middle, key)?;
+                order.is_lt() || (order.is_eq() && entry.sequence > sequence)
+            };
+            (low, high) = if is_before { (middle + 1, high) } else { (low, middle) };
+        }
+        if low == first || marks.get(low).is_none_or(|mark| mark.head != head) {
+            return Ok((low, None));
+        }
+        let (order, entry) = self.compare(low, key)?;
+        Ok((low, order.is_eq().then_some(entry)))
+    }
+
+    /// How the key of entry `index` lies to `key`, and the entry.
+    #[inline]
+    fn compare(&self, index: usize, key: &[u8]) -> Result<(Ordering, Entry), Malformed> {
+        let run = self.run(self.run_of(index));
+        let entry = self.entry(run, index)?;
+        let front = &run.key(self)[..entry.shared as usize];
+        let order = match key.split_at_checked(front.len()) {
+            Some((key_front, rest)) => {
+                bytes::compare(front, key_front).then_with(|| bytes::compare(entry.suffix(self), rest))
+            }
+            None => bytes::compare(front, key),
+        };
+        Ok((order, entry))
+    }
+
+    /// Entry `index`, which lies in `run`.
+    #[inline]
+    pub(in crate::table) fn entry(&self, run: &Run, index: usize) -> Result<Entry, Malformed> {
+        let offset = self.layout.marks[index].offset;
+        if index == run.first as usize {
+            return Entry::decode_head(self, offset, run.end);
+        }
+        Entry::decode_tail(self, offset, run.end, run.sequence)
+    }
+
+    /// How many entries there are; at least one.
+    #[inline]
+    pub(in crate::table) fn entries(&self) -> usize {
+        self.layout.marks.len()
+    }
+
+    /// The number of the run that entry `index` lies in.
+    #[inline]
+    pub(in crate::table) fn run_of(&self, index: usize) -> usize {
+        self.layout.marks[index].run as usize
+    }
+
+    /// Run number `index`.
+    #[inline]
+    pub(in crate::table) fn run(&self, index: usize) -> &Run {
+        &self.layout.runs[index]
+    }
+}

@@ -1,0 +1,169 @@
+//! The 16 bytes behind every block on disk.
+//!
+//! ```text
+//! stored bytes | u8 kind | u8 codec | u16 0 | u32 raw len | u64 xxh3(stored ++ the 8 bytes before, seed)
+//! codec: 0 raw, 1 LZ4 block                     seed = xxh3(store id ++ file id ++ offset)
+//! ```
+//!
+//! Invariant: the hash is checked before anything else is believed, once, when the block is opened. The seed
+//! ties the bytes to their store, file and place, so a block that was written or read elsewhere fails too.
+
+use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
+
+use super::{Block, Malformed};
+use crate::codec::hash::xxh3;
+use crate::error::{Error, Result};
+use crate::table::{BlockHandle, BlockKind};
+use crate::types::{FileName, StoreId};
+
+/// Bytes of a block's trailer.
+pub const TRAILER_BYTES: usize = 16;
+
+const HASH_BYTES: usize = 8;
+const CODEC_RAW: u8 = 0;
+const CODEC_LZ4: u8 = 1;
+/// Longest block that is compressed; what decompresses to more is not opened.
+const LZ4_RAW_BYTES_MAX: usize = 64 << 20;
+/// No LZ4 block grows by more.
+const LZ4_RATIO_MAX: usize = 255;
+
+fn block_seed(store: &StoreId, file_id: u64, offset: u64) -> u64 {
+    let mut place = [0; 32];
+    place[..16].copy_from_slice(store);
+    place[16..24].copy_from_slice(&file_id.to_le_bytes());
+    place[24..].copy_from_slice(&offset.to_le_bytes());
+    xxh3(&place, 0)
+}
+
+/// Verifies and decompresses a block as it was read: `stored` is the `handle.len` bytes at `handle.offset` of
+/// table `file_id`.
+pub fn open_block(
+    store: &StoreId,
+    file_id: u64,
+    handle: BlockHandle,
+    mut stored: Vec<u8>,
+    kind: BlockKind,
+) -> Result<Block> {
+    let corrupt = |Malformed(what)| Error::corrupt(FileName::table(file_id), handle.offset, what);
+    let seed = block_seed(store, file_id, handle.offset);
+    if stored.len() != handle.len as usize {
+        return Err(corrupt(Malformed("block cut short")));
+    }
+    let (codec, raw_len) = check(seed, &stored, kind).map_err(corrupt)?;
+    let raw = if codec == CODEC_RAW {
+        stored.truncate(raw_len);
+        stored
+    } else {
+        decompress(&stored[..stored.len() - TRAILER_BYTES], raw_len).map_err(corrupt)?
+    };
+    Block::parse(kind, raw).map_err(corrupt)
+}
+
+/// Verifies a block that is never compressed and answers its raw bytes, in place.
+pub(in crate::table) fn verify<'a>(
+    store: &StoreId,
+    file_id: u64,
+    offset: u64,
+    stored: &'a [u8],
+    kind: BlockKind,
+) -> Result<&'a [u8], Malformed> {
+    let (codec, raw_len) = check(block_seed(store, file_id, offset), stored, kind)?;
+    if codec == CODEC_RAW { Ok(&stored[..raw_len]) } else { Err(Malformed("block codec")) }
+}
+
+/// Checks hash and trailer; answers the codec and how many raw bytes there are.
+fn check(seed: u64, stored: &[u8], kind: BlockKind) -> Result<(u8, usize), Malformed> {
+    let (hashed, hash) = stored.split_last_chunk::<HASH_BYTES>().ok_or(Malformed("block cut short"))?;
+    if xxh3(hashed, seed) != u64::from_le_bytes(*hash) {
+        return Err(Malformed("block checksum"));
+    }
+    let (payload, trailer) = hashed.split_last_chunk::<8>().ok_or(Malformed("block cut short"))?;
+    let [kind_byte, codec, 0, 0, raw_len @ ..] = *trailer else {
+        return Err(Malformed("block trailer"));
+    };
+    if kind_byte != kind as u8 {
+        return Err(Malformed("block kind"));
+    }
+    let raw_len = u32::from_le_bytes(raw_len) as usize;
+    let possible = match codec {
+        CODEC_RAW => raw_len == payload.len(),
+        CODEC_LZ4 => raw_len <= LZ4_RAW_BYTES_MAX && raw_len / LZ4_RATIO_MAX <= payload.len(),
+        _ => return Err(Malformed("block codec")),
+    };
+    if possible { Ok((codec, raw_len)) } else { Err(Malformed("block length")) }
+}
+
+fn decompress(payload: &[u8], raw_len: usize) -> Result<Vec<u8>, Malformed> {
+    let mut raw = vec![0; raw_len];
+    match decompress_into(payload, &mut raw) {
+        Ok(len) if len == raw_len => Ok(raw),
+        Ok(_) | Err(_) => Err(Malformed("compressed block")),
+    }
+}
+
+/// Writes blocks with their trailers, one behind the other, from offset 0 of a file.
+pub(in crate::table) struct Writer {
+    store: StoreId,
+    file_id: u64,
+    /// Bytes written and not taken yet.
+    out: Vec<u8>,
+    /// Bytes written in all: where the next block begins.
+    offset: u64,
+    lz4: CompressTable,
+    compressed: Vec<u8>,
+}
+
+impl Writer {
+    pub fn new(store: StoreId, file_id: u64) -> Self {
+        Self { store, file_id, out: Vec::new(), offset: 0, lz4: CompressTable::small(), compressed: Vec::new() }
+    }
+
+    /// Where the next block begins.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The bytes since the last take.
+    pub fn take(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.out)
+    }
+
+    /// Appends one block, compressed if that is asked and saves at least 12%.
+    pub fn block(&mut self, kind: BlockKind, raw: &[u8], compress: bool) -> BlockHandle {
+        let start = self.out.len();
+        let compressed_len = if compress { self.compress(raw) } else { None };
+        if let Some(len) = compressed_len {
+            self.out.extend_from_slice(&self.compressed[..len]);
+        } else {
+            self.out.extend_from_slice(raw);
+        }
+        let codec = if compressed_len.is_some() { CODEC_LZ4 } else { CODEC_RAW };
+        self.out.extend_from_slice(&[kind as u8, codec, 0, 0]);
+        self.out.extend_from_slice(&(raw.len() as u32).to_le_bytes());
+        let seed = block_seed(&self.store, self.file_id, self.offset);
+        let hash = xxh3(&self.out[start..], seed);
+        self.out.extend_from_slice(&hash.to_le_bytes());
+        let handle = BlockHandle { offset: self.offset, len: (self.out.len() - start) as u32 };
+        self.offset = handle.end();
+        handle
+    }
+
+    /// Appends bytes that carry their own hash: the footer.
+    pub fn plain(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+        self.offset += bytes.len() as u64;
+    }
+
+    /// Compresses into `self.compressed`; the length, if it is worth it.
+    fn compress(&mut self, raw: &[u8]) -> Option<usize> {
+        if raw.len() > LZ4_RAW_BYTES_MAX {
+            return None;
+        }
+        let room = get_maximum_output_size(raw.len());
+        if self.compressed.len() < room {
+            self.compressed.resize(room, 0);
+        }
+        let len = compress_into_with_table(raw, &mut self.compressed, &mut self.lz4).ok()?;
+        (len <= raw.len() / 100 * 88).then_some(len)
+    }
+}

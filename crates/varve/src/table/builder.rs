@@ -1,0 +1,231 @@
+//! Builds a table from sorted entries, in one pass and in little memory.
+//!
+//! Blocks are finished as entries come and wait in a buffer until they are taken; what stays behind until the
+//! end is one open block, one separator per block, one hash per key and the range tombstones.
+//!
+//! Invariant: the same entries and options give the same bytes, however often they are taken.
+
+use core::cmp::Ordering;
+
+use super::block::{BlockBuilder, Writer};
+use super::{
+    BlockHandle, BlockKind, FOOTER_BYTES, FilterBuilder, Footer, IndexBuilder, Properties, RangeTombstones,
+    TableMeta, hash_key,
+};
+use crate::codec::bytes;
+use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
+
+/// Bytes that the fields of an entry take beside key and value, about.
+const ENTRY_FIELD_BYTES: usize = 8;
+
+/// How a table is laid out. Readers need none of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableOptions {
+    /// A data block ends before the entry that would take it over this many raw bytes. One larger entry
+    /// becomes a block of its own.
+    pub block_bytes: usize,
+    /// Entries from one restart point to the next.
+    pub restart_interval: usize,
+    /// Bits of the filter per key: 10 give about 1% false positives, 14 about 0.2%.
+    pub bits_per_key: u32,
+    /// Whether data blocks are compressed where that saves at least 12%.
+    pub compress: bool,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self { block_bytes: 4096, restart_interval: 16, bits_per_key: 10, compress: false }
+    }
+}
+
+/// A table under construction.
+///
+/// ```
+/// use varve::table::{TableBuilder, TableOptions};
+/// use varve::types::Kind;
+///
+/// let mut builder = TableBuilder::new([7; 16], 1, TableOptions::default());
+/// builder.add(b"clay", 2, Kind::Set, None, b"fine");
+/// builder.add(b"silt", 1, Kind::Set, None, b"coarse");
+/// let meta = builder.finish();
+/// let file = builder.take();
+/// assert_eq!((meta.entries, meta.size), (2, file.len() as u64));
+/// ```
+pub struct TableBuilder {
+    store: StoreId,
+    options: TableOptions,
+    writer: Writer,
+    block: BlockBuilder,
+    index: IndexBuilder,
+    filter: FilterBuilder,
+    range_tombstones: Vec<RangeTombstone>,
+    last_key: Vec<u8>,
+    last_sequence: Sequence,
+    meta: TableMeta,
+    properties: Properties,
+}
+
+impl TableBuilder {
+    /// An empty table that will be file `file_id` of `store`.
+    #[must_use]
+    pub fn new(store: StoreId, file_id: u64, options: TableOptions) -> Self {
+        Self {
+            store,
+            writer: Writer::new(store, file_id),
+            block: BlockBuilder::new(options.restart_interval),
+            index: IndexBuilder::default(),
+            filter: FilterBuilder::new(options.bits_per_key),
+            range_tombstones: Vec::new(),
+            last_key: Vec::new(),
+            last_sequence: 0,
+            meta: TableMeta { id: file_id, min_sequence: Sequence::MAX, ..TableMeta::default() },
+            properties: Properties {
+                restart_interval: options.restart_interval.max(1) as u64,
+                ..Properties::default()
+            },
+            options,
+        }
+    }
+
+    /// Appends an entry: keys ascend, and versions of one key come newest first.
+    ///
+    /// # Panics
+    /// When the entry is not behind the one before: a table out of order would give wrong answers for ever.
+    pub fn add(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
+        let order = if self.meta.entries == 0 { Ordering::Less } else { bytes::compare(&self.last_key, key) };
+        let in_order = match order {
+            Ordering::Less => true,
+            Ordering::Equal => self.last_sequence > sequence,
+            Ordering::Greater => false,
+        };
+        assert!(in_order, "entries of a table must be added in order");
+        let entry_bytes = key.len() + value.len() + ENTRY_FIELD_BYTES;
+        if !self.block.is_empty() && self.block.bytes() + entry_bytes > self.options.block_bytes {
+            self.finish_block(Some(key));
+        }
+        self.block.add(key, sequence, kind, expires, value);
+        if order == Ordering::Less {
+            self.filter.add(hash_key(key));
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+        }
+        self.last_sequence = sequence;
+        self.count(key, sequence, kind, expires, value);
+    }
+
+    /// Adds a range tombstone, in any order. One that covers no key is dropped.
+    pub fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) {
+        if tombstone.start < tombstone.end {
+            self.cover(tombstone.sequence);
+            self.range_tombstones.push(tombstone.clone());
+        }
+    }
+
+    fn count(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
+        if self.meta.entries == 0 {
+            self.meta.min_key = key.to_vec();
+        }
+        self.meta.entries += 1;
+        self.cover(sequence);
+        let properties = &mut self.properties;
+        properties.raw_key_bytes += key.len() as u64;
+        properties.raw_value_bytes += value.len() as u64;
+        properties.tombstones += u64::from(kind == Kind::Delete);
+        if let Some(expires) = expires {
+            let is_first = properties.expiring == 0;
+            properties.expiring += 1;
+            properties.min_expires = if is_first { expires } else { properties.min_expires.min(expires) };
+            properties.max_expires = properties.max_expires.max(expires);
+        }
+    }
+
+    fn cover(&mut self, sequence: Sequence) {
+        self.meta.min_sequence = self.meta.min_sequence.min(sequence);
+        self.meta.max_sequence = self.meta.max_sequence.max(sequence);
+    }
+
+    fn finish_block(&mut self, next_key: Option<&[u8]>) {
+        let handle = self.writer.block(BlockKind::Data, self.block.finish(), self.options.compress);
+        self.block.clear();
+        self.index.add(&self.last_key, self.last_sequence, next_key, handle.len);
+    }
+
+    /// Bytes of the table so far: all that was written, the open block and about what index and filter will
+    /// take.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let waiting = self.block.bytes() + self.index.bytes() + self.filter.bytes() + FOOTER_BYTES;
+        self.writer.offset() + waiting as u64
+    }
+
+    /// Entries so far, without range tombstones.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.meta.entries
+    }
+
+    /// The finished bytes that were not taken before, in the order of the file.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.writer.take()
+    }
+
+    /// Ends the table. The last bytes are there to be taken; nothing may be added any more.
+    pub fn finish(&mut self) -> TableMeta {
+        if !self.block.is_empty() {
+            self.finish_block(None);
+        }
+        let tombstones = RangeTombstones::new(core::mem::take(&mut self.range_tombstones));
+        self.finish_meta(&tombstones);
+        let filter = if self.meta.entries > 0 { self.filter.finish() } else { Vec::new() };
+        let footer = Footer {
+            filter: self.part(BlockKind::Filter, &filter),
+            range_tombstones: self.part(BlockKind::RangeTombstones, &tombstones.encode()),
+            index: self.part(BlockKind::Index, &self.index.finish()),
+            properties: self.part(BlockKind::Properties, &self.properties.encode()),
+            entries: self.meta.entries,
+            min_sequence: self.meta.min_sequence,
+            max_sequence: self.meta.max_sequence,
+            file_id: self.meta.id,
+        };
+        let bytes = footer.encode(&self.store);
+        self.writer.plain(&bytes);
+        self.meta.footer_hash = footer_hash(&bytes);
+        self.meta.size = self.writer.offset();
+        self.meta.clone()
+    }
+
+    /// Writes a block behind the data; no bytes, no block.
+    fn part(&mut self, kind: BlockKind, raw: &[u8]) -> BlockHandle {
+        if raw.is_empty() {
+            return BlockHandle { offset: self.writer.offset(), len: 0 };
+        }
+        self.writer.block(kind, raw, false)
+    }
+
+    fn finish_meta(&mut self, tombstones: &RangeTombstones) {
+        let (meta, properties) = (&mut self.meta, &mut self.properties);
+        properties.data_blocks = self.index.len() as u64;
+        properties.range_tombstones = tombstones.as_slice().len() as u64;
+        meta.tombstones = properties.tombstones;
+        meta.range_tombstones = properties.range_tombstones;
+        meta.raw_bytes = properties.raw_key_bytes + properties.raw_value_bytes;
+        meta.max_key.clone_from(&self.last_key);
+        if let Some(first) = tombstones.as_slice().first() {
+            let end = tombstones.as_slice().iter().map(|tombstone| &tombstone.end).max().unwrap_or(&first.end);
+            let is_only = meta.entries == 0;
+            if is_only || first.start < meta.min_key {
+                meta.min_key.clone_from(&first.start);
+            }
+            if is_only || *end > meta.max_key {
+                meta.max_key.clone_from(end);
+            }
+        }
+        if meta.min_sequence == Sequence::MAX {
+            meta.min_sequence = 0;
+        }
+    }
+}
+
+fn footer_hash(footer: &[u8; FOOTER_BYTES]) -> u64 {
+    footer.last_chunk::<8>().map_or(0, |hash| u64::from_le_bytes(*hash))
+}

@@ -1,0 +1,332 @@
+//! A cursor over the entries of one table, forward and backward.
+//!
+//! It walks (key ascending, sequence descending) and the exact reverse, every version included. The key of its
+//! entry is kept as a whole: the front is that of its run's head, so a step only writes the suffix.
+//!
+//! Invariant: a step first finds where it leads and only then goes there; one that fails (a block is
+//! needed, or damaged) leaves the cursor as it was.
+
+use std::rc::Rc;
+
+use super::block::{Block, Entry, Malformed};
+use super::{BlockKind, Blocks, ReadError, Table, TableValue};
+use crate::types::{Kind, SEQUENCE_MAX, Sequence};
+
+/// Bytes that are copied at once where that is cheaper than copying the right number.
+const CHUNK: usize = 16;
+
+/// Stands on one entry of a table, or nowhere.
+#[derive(Debug)]
+pub struct TableCursor {
+    table: Rc<Table>,
+    /// The block of the entry; `None` when the cursor stands nowhere.
+    block: Option<Rc<Block>>,
+    /// The number of the block in the table.
+    block_index: usize,
+    /// The number of the entry in the block.
+    index: usize,
+    entry: Entry,
+    /// The number of the entry's run in the block.
+    run: usize,
+    /// Where the run ends.
+    run_end: u32,
+    /// The sequence of the run's head.
+    head_sequence: Sequence,
+    key: KeyBuffer,
+    /// Bytes at the front of `key` that are those of the run's head.
+    key_front: usize,
+}
+
+impl TableCursor {
+    pub(super) fn new(table: Rc<Table>) -> Self {
+        let nothing = Entry {
+            shared: 0,
+            suffix: 0,
+            value: 0,
+            next: 0,
+            kind: Kind::Delete,
+            sequence: 0,
+            expires: None,
+        };
+        Self {
+            table,
+            block: None,
+            block_index: 0,
+            index: 0,
+            entry: nothing,
+            run: 0,
+            run_end: 0,
+            head_sequence: 0,
+            key: KeyBuffer::default(),
+            key_front: 0,
+        }
+    }
+
+    /// Goes to the first entry whose key is `key` or behind it.
+    pub fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+        self.seek_version(key, SEQUENCE_MAX, blocks)
+    }
+
+    /// Goes to the first entry at or behind (`key`, `sequence`): the newest version of `key` that a snapshot
+    /// at `sequence` may see, if there is one.
+    pub fn seek_version(
+        &mut self,
+        key: &[u8],
+        sequence: Sequence,
+        blocks: &dyn Blocks,
+    ) -> Result<(), ReadError> {
+        let at = self.table.index().find(key, sequence);
+        if at == self.table.index().len() {
+            self.block = None;
+            return Ok(());
+        }
+        let block = self.read(at, blocks)?;
+        let index = block.lower_bound(key, sequence).map_err(|error| self.corrupt(at, error))?;
+        if index < block.entries() {
+            return self.enter(block, at, index);
+        }
+        self.enter_first_of(at + 1, blocks)
+    }
+
+    /// Goes to the last entry whose key is before `key`.
+    pub fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let at = self.table.index().find(key, SEQUENCE_MAX);
+        if at == self.table.index().len() {
+            return self.seek_last(blocks);
+        }
+        let block = self.read(at, blocks)?;
+        let index = block.lower_bound(key, SEQUENCE_MAX).map_err(|error| self.corrupt(at, error))?;
+        if index > 0 {
+            return self.enter(block, at, index - 1);
+        }
+        self.enter_last_before(at, blocks)
+    }
+
+    /// Goes to the first entry of the table.
+    pub fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        self.enter_first_of(0, blocks)
+    }
+
+    /// Goes to the last entry of the table.
+    pub fn seek_last(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        self.enter_last_before(self.table.index().len(), blocks)
+    }
+
+    /// Goes one entry forward; from the last one, nowhere. A cursor that stands nowhere stays there.
+    #[inline]
+    pub fn next(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let Some(block) = &self.block else {
+            return Ok(());
+        };
+        if self.entry.next >= self.run_end {
+            return self.next_run(blocks);
+        }
+        let entry = Entry::decode_tail(block, self.entry.next, self.run_end, self.head_sequence);
+        let entry = entry.map_err(|error| self.corrupt(self.block_index, error))?;
+        let shared = entry.shared as usize;
+        if shared <= self.key_front {
+            self.key.replace(shared, block, entry.suffix as usize, entry.value as usize);
+            self.key_front = shared;
+        } else {
+            self.write_key(&entry);
+        }
+        self.index += 1;
+        self.entry = entry;
+        Ok(())
+    }
+
+    fn next_run(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        match &self.block {
+            Some(block) if self.index + 1 < block.entries() => {
+                self.enter(Rc::clone(block), self.block_index, self.index + 1)
+            }
+            Some(_) => self.enter_first_of(self.block_index + 1, blocks),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes one entry backward; from the first one, nowhere. A cursor that stands nowhere stays there.
+    pub fn prev(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let Some(block) = &self.block else {
+            return Ok(());
+        };
+        let Some(index) = self.index.checked_sub(1) else {
+            return self.enter_last_before(self.block_index, blocks);
+        };
+        let run = block.run(self.run);
+        if index <= run.first as usize {
+            return self.enter(Rc::clone(block), self.block_index, index);
+        }
+        let entry = block.entry(run, index).map_err(|error| self.corrupt(self.block_index, error))?;
+        self.index = index;
+        self.write_key(&entry);
+        self.entry = entry;
+        Ok(())
+    }
+
+    /// Goes to the first entry of block `block_index`; nowhere, if there is no such block.
+    fn enter_first_of(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        if block_index >= self.table.index().len() {
+            self.block = None;
+            return Ok(());
+        }
+        let block = self.read(block_index, blocks)?;
+        self.enter(block, block_index, 0)
+    }
+
+    /// Goes to the last entry of the block before block `block_index`; nowhere, if there is no such block.
+    fn enter_last_before(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let Some(block_index) = block_index.checked_sub(1) else {
+            self.block = None;
+            return Ok(());
+        };
+        let block = self.read(block_index, blocks)?;
+        let last = block.entries() - 1;
+        self.enter(block, block_index, last)
+    }
+
+    fn read(&self, block_index: usize, blocks: &dyn Blocks) -> Result<Rc<Block>, ReadError> {
+        blocks.block(self.table.id(), self.table.index().handle(block_index), BlockKind::Data)
+    }
+
+    /// Goes to entry `index` of a block.
+    fn enter(&mut self, block: Rc<Block>, block_index: usize, index: usize) -> Result<(), ReadError> {
+        let run_index = block.run_of(index);
+        let run = *block.run(run_index);
+        let entry = block.entry(&run, index).map_err(|error| self.corrupt(block_index, error))?;
+        self.key.replace(0, &block, run.key as usize, run.key_end as usize);
+        self.key_front = self.key.len;
+        self.block = Some(block);
+        self.block_index = block_index;
+        self.index = index;
+        self.run = run_index;
+        self.run_end = run.end;
+        self.head_sequence = run.sequence;
+        if index > run.first as usize {
+            self.write_key(&entry);
+        }
+        self.entry = entry;
+        Ok(())
+    }
+
+    /// Makes `key` that of an entry of the current run, which may share more with the run's head than the key
+    /// before did.
+    fn write_key(&mut self, entry: &Entry) {
+        let Some(block) = &self.block else {
+            return;
+        };
+        let shared = entry.shared as usize;
+        if shared > self.key_front {
+            let head = block.run(self.run).key as usize;
+            self.key.replace(self.key_front, block, head + self.key_front, head + shared);
+        }
+        self.key.replace(shared, block, entry.suffix as usize, entry.value as usize);
+        self.key_front = shared;
+    }
+
+    #[cold]
+    fn corrupt(&self, block_index: usize, error: Malformed) -> ReadError {
+        self.table.corrupt(self.table.index().handle(block_index), error)
+    }
+
+    /// Whether the cursor stands on an entry. The accessors below mean something only then.
+    #[inline]
+    #[must_use]
+    pub fn valid(&self) -> bool {
+        self.block.is_some()
+    }
+
+    /// The key.
+    #[inline]
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        self.key.as_slice()
+    }
+
+    /// The sequence.
+    #[inline]
+    #[must_use]
+    pub fn sequence(&self) -> Sequence {
+        self.entry.sequence
+    }
+
+    /// Whether the entry is a value or a tombstone.
+    #[inline]
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.entry.kind
+    }
+
+    /// When the entry expires, in milliseconds since 1970.
+    #[inline]
+    #[must_use]
+    pub fn expires(&self) -> Option<u64> {
+        self.entry.expires
+    }
+
+    /// The value; empty for a tombstone and where the cursor stands nowhere.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        self.block.as_ref().map_or(&[], |block| self.entry.value(block))
+    }
+
+    /// The block that holds the value, to keep it alive beyond the next step.
+    #[must_use]
+    pub fn value_block(&self) -> Option<&Rc<Block>> {
+        self.block.as_ref()
+    }
+
+    /// The entry as a value that keeps its block alive.
+    #[must_use]
+    pub fn table_value(&self) -> Option<TableValue> {
+        let entry = &self.entry;
+        self.block.as_ref().map(|block| TableValue {
+            sequence: entry.sequence,
+            kind: entry.kind,
+            expires: entry.expires,
+            block: Rc::clone(block),
+            start: entry.value,
+            len: entry.next - entry.value,
+        })
+    }
+
+    /// The table that the cursor walks.
+    #[must_use]
+    pub fn table(&self) -> &Rc<Table> {
+        &self.table
+    }
+}
+
+/// A key in a buffer with room behind it, so that short pieces are copied as one chunk.
+#[derive(Debug, Default)]
+struct KeyBuffer {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl KeyBuffer {
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Keeps the first `keep` bytes and puts `from[start..end]` behind them.
+    #[inline]
+    fn replace(&mut self, keep: usize, from: &[u8], start: usize, end: usize) {
+        let len = keep + (end - start);
+        if self.bytes.len() < len + CHUNK {
+            self.bytes.resize((len + CHUNK).next_power_of_two(), 0);
+        }
+        self.len = len;
+        let into = &mut self.bytes[keep..];
+        if end - start <= CHUNK
+            && let Some(chunk) = from.get(start..).and_then(|rest| rest.first_chunk::<CHUNK>())
+            && let Some(into) = into.first_chunk_mut::<CHUNK>()
+        {
+            *into = *chunk;
+        } else {
+            into[..end - start].copy_from_slice(&from[start..end]);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Tables held in memory, for tests and tools.
+//!
+//! Invariant: one that asks answers every first read of a place with [`ReadError::Need`] and forgets what it
+//! fetched as soon as the read that needed it is through, as a host that only reads asynchronously might.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, open_block};
+use crate::error::{Error, Result};
+use crate::types::{FileName, StoreId};
+
+/// Whole table files in memory.
+#[derive(Debug)]
+pub struct MemoryBlocks {
+    store: StoreId,
+    files: BTreeMap<u64, Vec<u8>>,
+    opened: RefCell<BTreeMap<(u64, u64), Rc<Block>>>,
+    asks: bool,
+    fetched: RefCell<BTreeSet<Need>>,
+}
+
+impl MemoryBlocks {
+    /// No tables; reads are answered at once, and opened blocks are kept.
+    #[must_use]
+    pub fn new(store: StoreId) -> Self {
+        Self {
+            store,
+            files: BTreeMap::new(),
+            opened: RefCell::default(),
+            asks: false,
+            fetched: RefCell::default(),
+        }
+    }
+
+    /// No tables; reads answer [`ReadError::Need`] until the bytes were fetched.
+    #[must_use]
+    pub fn asking(store: StoreId) -> Self {
+        Self { asks: true, ..Self::new(store) }
+    }
+
+    /// Adds the file of a table, or puts another in its place.
+    pub fn insert(&mut self, table: u64, bytes: Vec<u8>) {
+        self.opened.borrow_mut().retain(|&(id, _), _| id != table);
+        self.files.insert(table, bytes);
+    }
+
+    /// Runs `read`, fetching what it needs, until it is through.
+    pub fn run<T>(&self, mut read: impl FnMut() -> Result<T, ReadError>) -> Result<T> {
+        let result = loop {
+            match read() {
+                Err(ReadError::Need(need)) => self.fetched.borrow_mut().insert(need),
+                Err(ReadError::Error(error)) => break Err(error),
+                Ok(value) => break Ok(value),
+            };
+        };
+        self.fetched.borrow_mut().clear();
+        result
+    }
+
+    fn bytes(&self, table: u64, offset: u64, len: u32) -> Result<&[u8], ReadError> {
+        let need = Need { file: FileName::table(table), offset, len };
+        if self.asks && !self.fetched.borrow().contains(&need) {
+            return Err(ReadError::Need(need));
+        }
+        let end = offset.checked_add(u64::from(len));
+        let range = usize::try_from(offset).ok().zip(end.and_then(|end| usize::try_from(end).ok()));
+        let file = self.files.get(&table);
+        let bytes = file.zip(range).and_then(|(file, (start, end))| file.get(start..end));
+        bytes.ok_or(ReadError::Error(Error::corrupt(need.file, offset, "short read")))
+    }
+}
+
+impl Blocks for MemoryBlocks {
+    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
+        let place = (table, handle.offset);
+        if !self.asks && let Some(block) = self.opened.borrow().get(&place) {
+            return Ok(Rc::clone(block));
+        }
+        let stored = self.bytes(table, handle.offset, handle.len)?.to_vec();
+        let block = Rc::new(open_block(&self.store, table, handle, stored, kind)?);
+        self.opened.borrow_mut().insert(place, Rc::clone(&block));
+        Ok(block)
+    }
+
+    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {
+        Ok(self.bytes(table, offset, len)?.to_vec())
+    }
+}

@@ -1,0 +1,112 @@
+//! Tables: sorted, immutable files of entries.
+//!
+//! ```text
+//! data block* | filter block | range tombstone block | index block | properties block | footer (96 B)
+//!      ^                                                    |                              |
+//!      +------- separator, sequence, length per block ------+<--------- handles -----------+
+//! ```
+//!
+//! Entries are ordered by key ascending, then sequence descending, so the newest version of a key comes
+//! first. A [`TableBuilder`] takes them in that order and gives out bytes as they are finished; a [`Table`]
+//! holds footer, properties, index, filter and range tombstones in memory and asks a [`Blocks`] for the rest.
+//!
+//! Invariants: a finished table never changes; every byte of it lies under a checksum that is seeded with the
+//! store, the file and the place, so that a flipped, torn, misdirected or foreign block is an error, never an
+//! answer. A read changes nothing before all the blocks it needs are there: it may be run again.
+
+mod block;
+mod builder;
+mod cursor;
+mod filter;
+mod footer;
+mod index;
+mod memory;
+mod meta;
+mod properties;
+mod reader;
+mod tombstones;
+
+use std::rc::Rc;
+
+pub use block::{Block, Malformed, TRAILER_BYTES, open_block};
+pub use builder::{TableBuilder, TableOptions};
+pub use cursor::TableCursor;
+pub use filter::{Filter, FilterBuilder, hash_key};
+pub use footer::{FOOTER_BYTES, Footer};
+pub use index::{Index, IndexBuilder};
+pub use memory::MemoryBlocks;
+pub use meta::TableMeta;
+pub use properties::Properties;
+pub use reader::{Table, TableValue};
+pub use tombstones::RangeTombstones;
+
+use crate::error::Error;
+use crate::types::FileName;
+
+/// What a block holds. The byte is part of the block's trailer, so one kind is never read as another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum BlockKind {
+    /// Entries.
+    Data = 1,
+    /// The Bloom filter over all keys.
+    Filter = 2,
+    /// The range tombstones.
+    RangeTombstones = 3,
+    /// A separator for each data block.
+    Index = 4,
+    /// What is known of the table as a whole.
+    Properties = 5,
+}
+
+/// Where a block lies in its file. A length of 0 means that the table has no such block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct BlockHandle {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes on disk, trailer included.
+    pub len: u32,
+}
+
+impl BlockHandle {
+    /// The first byte after the block.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(u64::from(self.len))
+    }
+}
+
+/// Bytes that a read cannot go on without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Need {
+    /// The file to read.
+    pub file: FileName,
+    /// First byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u32,
+}
+
+/// Why a read gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadError {
+    /// Fetch these bytes, then run the read again: it changed nothing.
+    Need(Need),
+    /// The read failed.
+    Error(Error),
+}
+
+impl From<Error> for ReadError {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Where blocks come from: the cache, then the storage.
+pub trait Blocks {
+    /// The block at `handle` of table `table`, opened (see [`open_block`]).
+    fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError>;
+
+    /// `len` bytes of the file from `offset` on, as they are: a table's footer, and its blocks after the data.
+    fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError>;
+}

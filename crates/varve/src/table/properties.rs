@@ -1,0 +1,73 @@
+//! What is known of a table as a whole, beyond its footer: nine varints, in the order of the fields.
+//!
+//! Invariant: they are statistics. No answer depends on them, only choices of compaction do.
+
+use super::Malformed;
+use crate::codec::reader::{Reader, Truncated};
+use crate::codec::varint::put_u64;
+
+/// The properties block.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Properties {
+    /// Bytes of all keys, every version counted in full.
+    pub raw_key_bytes: u64,
+    /// Bytes of all values.
+    pub raw_value_bytes: u64,
+    /// Entries that are tombstones.
+    pub tombstones: u64,
+    /// Range tombstones.
+    pub range_tombstones: u64,
+    /// Entries with an expiry.
+    pub expiring: u64,
+    /// Earliest expiry in milliseconds since 1970, 0 when none expires.
+    pub min_expires: u64,
+    /// Latest expiry in milliseconds since 1970, 0 when none expires.
+    pub max_expires: u64,
+    /// Data blocks.
+    pub data_blocks: u64,
+    /// Entries from one restart point to the next.
+    pub restart_interval: u64,
+}
+
+impl Properties {
+    /// The bytes of the block, without trailer.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in [
+            self.raw_key_bytes,
+            self.raw_value_bytes,
+            self.tombstones,
+            self.range_tombstones,
+            self.expiring,
+            self.min_expires,
+            self.max_expires,
+            self.data_blocks,
+            self.restart_interval,
+        ] {
+            put_u64(&mut bytes, number);
+        }
+        bytes
+    }
+
+    /// Reads the bytes of a properties block.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let properties = Self::read(&mut reader).map_err(|Truncated| Malformed("properties cut short"))?;
+        if reader.is_empty() { Ok(properties) } else { Err(Malformed("bytes after the properties")) }
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+        Ok(Self {
+            raw_key_bytes: reader.varint()?,
+            raw_value_bytes: reader.varint()?,
+            tombstones: reader.varint()?,
+            range_tombstones: reader.varint()?,
+            expiring: reader.varint()?,
+            min_expires: reader.varint()?,
+            max_expires: reader.varint()?,
+            data_blocks: reader.varint()?,
+            restart_interval: reader.varint()?,
+        })
+    }
+}

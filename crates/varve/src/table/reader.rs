@@ -1,0 +1,243 @@
+//! An open table: everything but its data blocks is in memory.
+//!
+//! Opening takes two reads: the footer, and in one piece all that lies between the data and the footer. A get
+//! asks the filter, finds in the index the only block that can hold the answer, and searches it.
+//!
+//! Invariant: the parts of the file lie one behind the other without a gap, so each of its bytes is under
+//! a checksum; opening checks that.
+
+use std::rc::Rc;
+
+use super::block::{Malformed, verify};
+use super::{
+    Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, Properties, RangeTombstones,
+    ReadError, TableCursor, TableMeta, hash_key,
+};
+use crate::error::{Error, Result};
+use crate::types::{FileName, Kind, RangeTombstone, Sequence, StoreId};
+
+/// A table that can be read.
+#[derive(Debug)]
+pub struct Table {
+    id: u64,
+    size: u64,
+    footer: Footer,
+    properties: Properties,
+    index: Index,
+    filter: Option<Filter>,
+    range_tombstones: RangeTombstones,
+}
+
+/// The version of a key that a get found. It keeps its block alive.
+#[derive(Debug, Clone)]
+pub struct TableValue {
+    /// The version's sequence.
+    pub sequence: Sequence,
+    /// Whether it is a value or a tombstone.
+    pub kind: Kind,
+    /// When it expires, in milliseconds since 1970.
+    pub expires: Option<u64>,
+    /// The block that holds the value.
+    pub block: Rc<Block>,
+    /// Where in the block the value begins.
+    pub start: u32,
+    /// Bytes of the value.
+    pub len: u32,
+}
+
+impl TableValue {
+    /// The value; empty for a tombstone.
+    #[inline]
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        &self.block[self.start as usize..][..self.len as usize]
+    }
+}
+
+impl Table {
+    /// Opens the table that the manifest names `meta`.
+    pub fn open(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
+        let file = FileName::table(meta.id);
+        let start = meta.size.checked_sub(FOOTER_BYTES as u64);
+        let start = start.ok_or(Error::corrupt(file, 0, "table cut short"))?;
+        let bytes = blocks.raw(meta.id, start, FOOTER_BYTES as u32)?;
+        let (footer, hash) = Footer::decode(&bytes, store, file, start)?;
+        if hash != meta.footer_hash || footer.file_id != meta.id {
+            return Err(Error::corrupt(file, start, "another table than the manifest names").into());
+        }
+        let parts = parts_of(&footer);
+        let tail_start = parts.first().map_or(start, |(_, handle)| handle.offset);
+        let mut end = tail_start;
+        for (_, handle) in &parts {
+            let follows = handle.offset == end && handle.end() <= start;
+            end = if follows { handle.end() } else { start + 1 };
+        }
+        let len = start.checked_sub(tail_start).and_then(|len| u32::try_from(len).ok());
+        let (Some(len), true) = (len, end == start) else {
+            return Err(Error::corrupt(file, start, "footer handles").into());
+        };
+        let tail = blocks.raw(meta.id, tail_start, len)?;
+        if tail.len() != len as usize {
+            return Err(Error::corrupt(file, tail_start, "table cut short").into());
+        }
+        let mut table = Self {
+            id: meta.id,
+            size: meta.size,
+            properties: Properties::default(),
+            index: Index::default(),
+            filter: None,
+            range_tombstones: RangeTombstones::default(),
+            footer,
+        };
+        for (kind, handle) in parts {
+            let at = (handle.offset - tail_start) as usize;
+            let stored = &tail[at..at + handle.len as usize];
+            verify(store, meta.id, handle.offset, stored, kind)
+                .and_then(|raw| table.load(kind, raw))
+                .map_err(|Malformed(what)| Error::corrupt(file, handle.offset, what))?;
+        }
+        let has_filter = table.filter.is_some() || table.index.is_empty();
+        if table.index.data_end() != tail_start || !has_filter {
+            return Err(Error::corrupt(file, tail_start, "index and footer disagree").into());
+        }
+        Ok(table)
+    }
+
+    fn load(&mut self, kind: BlockKind, raw: &[u8]) -> Result<(), Malformed> {
+        match kind {
+            BlockKind::Data => {}
+            BlockKind::Filter => self.filter = Some(Filter::decode(raw)?),
+            BlockKind::RangeTombstones => self.range_tombstones = RangeTombstones::decode(raw)?,
+            BlockKind::Index => self.index = Index::decode(raw)?,
+            BlockKind::Properties => self.properties = Properties::decode(raw)?,
+        }
+        Ok(())
+    }
+
+    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are asked
+    /// separately: [`Table::tombstone_over`].
+    pub fn get(
+        &self,
+        key: &[u8],
+        snapshot: Sequence,
+        blocks: &dyn Blocks,
+    ) -> Result<Option<TableValue>, ReadError> {
+        self.get_hashed(key, hash_key(key), snapshot, blocks)
+    }
+
+    /// [`Table::get`] with the key's [`hash_key`], which is the same for all tables.
+    pub fn get_hashed(
+        &self,
+        key: &[u8],
+        hash: u64,
+        snapshot: Sequence,
+        blocks: &dyn Blocks,
+    ) -> Result<Option<TableValue>, ReadError> {
+        if !self.may_contain(hash) {
+            return Ok(None);
+        }
+        let at = self.index.find(key, snapshot);
+        if at == self.index.len() {
+            return Ok(None);
+        }
+        let handle = self.index.handle(at);
+        let block = blocks.block(self.id, handle, BlockKind::Data)?;
+        let found = block.find(key, snapshot).map_err(|error| self.corrupt(handle, error))?;
+        let Some(entry) = found else {
+            return Ok(None);
+        };
+        Ok(Some(TableValue {
+            sequence: entry.sequence,
+            kind: entry.kind,
+            expires: entry.expires,
+            start: entry.value,
+            len: entry.next - entry.value,
+            block,
+        }))
+    }
+
+    /// False when the table surely has no version of the key with this [`hash_key`].
+    #[inline]
+    #[must_use]
+    pub fn may_contain(&self, hash: u64) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.may_contain(hash))
+    }
+
+    /// The highest sequence at or below `snapshot` of a range tombstone that covers `key`, 0 if none does.
+    #[inline]
+    #[must_use]
+    pub fn tombstone_over(&self, key: &[u8], snapshot: Sequence) -> Sequence {
+        self.range_tombstones.over(key, snapshot)
+    }
+
+    /// The range tombstones, by start ascending, then sequence descending.
+    #[must_use]
+    pub fn range_tombstones(&self) -> &[RangeTombstone] {
+        self.range_tombstones.as_slice()
+    }
+
+    /// A cursor that stands nowhere yet.
+    #[must_use]
+    pub fn cursor(self: &Rc<Self>) -> TableCursor {
+        TableCursor::new(Rc::clone(self))
+    }
+
+    /// The number of the table's file.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Bytes of the table's file.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The footer.
+    #[must_use]
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// Statistics of the table.
+    #[must_use]
+    pub fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// The index: which data blocks there are, and where.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// About how many bytes of data blocks lie before `key`: the offset of the block where it would be.
+    #[must_use]
+    pub fn offset_of(&self, key: &[u8]) -> u64 {
+        let at = self.index.find(key, Sequence::MAX);
+        if at < self.index.len() { self.index.handle(at).offset } else { self.index.data_end() }
+    }
+
+    /// Bytes of memory that the open table takes.
+    #[must_use]
+    pub fn resident_bytes(&self) -> usize {
+        let filter = self.filter.as_ref().map_or(0, Filter::bytes);
+        size_of::<Self>() + filter + self.index.bytes() + self.range_tombstones.bytes()
+    }
+
+    pub(super) fn corrupt(&self, handle: BlockHandle, Malformed(what): Malformed) -> ReadError {
+        Error::corrupt(FileName::table(self.id), handle.offset, what).into()
+    }
+}
+
+/// The blocks behind the data that the table has, in the order of the file.
+fn parts_of(footer: &Footer) -> Vec<(BlockKind, BlockHandle)> {
+    let all = [
+        (BlockKind::Filter, footer.filter),
+        (BlockKind::RangeTombstones, footer.range_tombstones),
+        (BlockKind::Index, footer.index),
+        (BlockKind::Properties, footer.properties),
+    ];
+    all.into_iter().filter(|(_, handle)| handle.len > 0).collect()
+}

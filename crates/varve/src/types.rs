@@ -1,0 +1,130 @@
+//! The small types that every room of the engine shares.
+
+use core::fmt;
+
+/// The place of a write in history: 56 bits, 1 is the first write of a store, 0 is "before everything".
+pub type Sequence = u64;
+
+/// The highest sequence number a store can reach.
+pub const SEQUENCE_MAX: Sequence = (1 << 56) - 1;
+
+/// Longest encoded key in bytes: 64 KiB of content and one type byte.
+pub const KEY_BYTES_MAX: usize = 65_537;
+
+/// Longest encoded value in bytes (1 GiB).
+pub const VALUE_BYTES_MAX: usize = 1 << 30;
+
+/// Identifies a store; seeds the checksums of its tables, so that a block of another store is never taken for one of this.
+pub type StoreId = [u8; 16];
+
+/// What an entry says about its key. On disk, bit 7 of the kind byte means that an expiry follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// A tombstone: the key is gone from this sequence on.
+    Delete = 0,
+    /// The key has this value from this sequence on.
+    Set = 1,
+    /// All keys from the entry's key up to its value (exclusive) are gone from this sequence on.
+    RangeDelete = 2,
+}
+
+impl Kind {
+    /// Bit 7 of a kind byte: an expiry in milliseconds since 1970 follows.
+    pub const EXPIRES: u8 = 0x80;
+
+    /// The kind of a byte without its expiry bit; 3 (merge) and 4 (blob reference) are reserved.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Delete),
+            1 => Some(Self::Set),
+            2 => Some(Self::RangeDelete),
+            _ => None,
+        }
+    }
+}
+
+/// One deleted range: keys in `start..end` with a lower sequence are gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeTombstone {
+    /// First key of the range.
+    pub start: Vec<u8>,
+    /// First key after the range.
+    pub end: Vec<u8>,
+    /// When the range was deleted.
+    pub sequence: Sequence,
+}
+
+impl RangeTombstone {
+    /// Whether `key` lies in the range.
+    #[must_use]
+    pub fn covers(&self, key: &[u8]) -> bool {
+        self.start.as_slice() <= key && key < self.end.as_slice()
+    }
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum FileKind {
+    /// One of the two manifest slots.
+    Manifest = 1,
+    /// A WAL segment.
+    Wal = 2,
+    /// An SSTable.
+    Table = 3,
+}
+
+impl FileKind {
+    /// The kind of a byte, as slot headers and frames carry it.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Manifest),
+            2 => Some(Self::Wal),
+            3 => Some(Self::Table),
+            _ => None,
+        }
+    }
+}
+
+/// The name of a file: its kind and a number that is never used twice for that kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileName {
+    /// What the file is for.
+    pub kind: FileKind,
+    /// Its number.
+    pub id: u64,
+}
+
+impl FileName {
+    /// A manifest slot, 0 or 1.
+    #[must_use]
+    pub fn manifest(id: u64) -> Self {
+        Self { kind: FileKind::Manifest, id }
+    }
+
+    /// A WAL segment.
+    #[must_use]
+    pub fn wal(id: u64) -> Self {
+        Self { kind: FileKind::Wal, id }
+    }
+
+    /// An SSTable.
+    #[must_use]
+    pub fn table(id: u64) -> Self {
+        Self { kind: FileKind::Table, id }
+    }
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            FileKind::Manifest => "manifest",
+            FileKind::Wal => "WAL segment",
+            FileKind::Table => "table",
+        };
+        write!(f, "{kind} {}", self.id)
+    }
+}

@@ -1,0 +1,95 @@
+//! The first 48 bytes of a segment.
+//!
+//! ```text
+//! "VRVL" | u16 version | u16 0 | u64 segment | u64 salt | u64 previous segment | u64 its end | u64 xxh3
+//! 0        4             6       8             16         24                     32            40
+//! ```
+//!
+//! xxh3 is over the first 40 bytes, seed 0. `previous` is 0 in a store's first segment.
+//!
+//! Invariant: the salt's lower half follows from its upper half and the segment's number. So even without
+//! a readable header the first record tells which segment it belongs to.
+
+use crate::codec::hash::xxh3;
+use crate::codec::reader::{Reader, Truncated};
+
+/// Length of a segment's header in bytes.
+pub const SEGMENT_HEADER_BYTES: usize = 48;
+
+/// The format version that this code writes.
+pub const SEGMENT_VERSION: u16 = 0;
+
+const MAGIC: [u8; 4] = *b"VRVL";
+const HASHED_BYTES: usize = 40;
+
+/// What a segment says about itself and about the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SegmentHeader {
+    /// This segment's number.
+    pub segment: u64,
+    /// Tells this segment's records from whatever else the file held: see [`segment_salt`].
+    pub salt: u64,
+    /// The segment before this one, 0 for none.
+    pub previous: u64,
+    /// Where that one ends: its length in bytes when this one was begun.
+    pub previous_end: u64,
+}
+
+/// Why a header cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeaderError {
+    /// It was never written, or not to its end, or it is damaged.
+    Torn,
+    /// It is whole, in a format version this code does not know.
+    Version(u16),
+}
+
+/// The salt for a segment: half from the host's `entropy`, half a hash of that half and the segment's number.
+#[must_use]
+pub fn segment_salt(segment: u64, entropy: u64) -> u64 {
+    let upper = (entropy ^ entropy << 32) & !0xffff_ffff;
+    upper | xxh3(&segment.to_le_bytes(), upper) >> 32
+}
+
+impl SegmentHeader {
+    /// The header's bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..6].copy_from_slice(&SEGMENT_VERSION.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.segment.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.salt.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.previous.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.previous_end.to_le_bytes());
+        let hash = xxh3(&bytes[..HASHED_BYTES], 0);
+        bytes[HASHED_BYTES..].copy_from_slice(&hash.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the header at the front of a segment's bytes.
+    ///
+    /// # Errors
+    /// [`HeaderError::Torn`] unless the checksum holds, then [`HeaderError::Version`] for an unknown version.
+    pub fn decode(bytes: &[u8]) -> Result<Self, HeaderError> {
+        let header = bytes.first_chunk::<SEGMENT_HEADER_BYTES>().ok_or(HeaderError::Torn)?;
+        let (version, found) = Self::fields(header).map_err(|Truncated| HeaderError::Torn)?;
+        let found = found.ok_or(HeaderError::Torn)?;
+        if version == SEGMENT_VERSION { Ok(found) } else { Err(HeaderError::Version(version)) }
+    }
+
+    fn fields(bytes: &[u8; SEGMENT_HEADER_BYTES]) -> Result<(u16, Option<Self>), Truncated> {
+        let mut reader = Reader::new(bytes);
+        let magic: [u8; 4] = reader.array()?;
+        let version = reader.u16()?;
+        reader.u16()?;
+        let header = Self {
+            segment: reader.u64()?,
+            salt: reader.u64()?,
+            previous: reader.u64()?,
+            previous_end: reader.u64()?,
+        };
+        let whole = magic == MAGIC && reader.u64()? == xxh3(&bytes[..HASHED_BYTES], 0);
+        Ok((version, whole.then_some(header)))
+    }
+}

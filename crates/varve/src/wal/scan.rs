@@ -1,0 +1,135 @@
+//! Reading a segment back: where its good records end, and whether more should be there.
+//!
+//! ```text
+//! newest segment      good | good | bad ... | nothing promised          cut: the bad record was never acknowledged
+//!                     good | good | bad ... | later record: synced > X  corrupt at X
+//! an older segment    good | good | end named by its successor          whole; bytes behind it do not count
+//!                     good | bad ...        | end                       corrupt
+//! ```
+//!
+//! Invariant: `Scan::end` is a record boundary, and all bytes in front of it were verified.
+
+use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
+use super::record::Record;
+use crate::codec::frame::{self, Frame, Lost};
+use crate::error::{Error, Result};
+use crate::types::{FileName, Sequence};
+
+/// What lies behind the last good record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing that was ever written as a record of this segment.
+    Clean,
+    /// A record that is bad and that nothing says was durable: a crash cut it.
+    Torn {
+        /// Valid records behind it, which go with it: what survives is always a prefix of history.
+        valid_records_after: u32,
+    },
+}
+
+/// What a segment holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scan {
+    /// End of the last good record, in bytes from the start of the segment.
+    pub end: usize,
+    /// Good records, seals included.
+    pub records: u32,
+    /// Whether the last good record is a seal: then no acknowledged byte can be missing unnoticed.
+    pub sealed: bool,
+    /// What was found behind `end`.
+    pub tail: Tail,
+    /// Sequence of the last entry.
+    pub last_sequence: Option<Sequence>,
+}
+
+/// Walks the records of a segment and verifies every one.
+///
+/// `bytes` is the file from its start, as long as it happens to be. `named_end` is where a newer segment says that
+/// this one ends, `None` for the newest.
+///
+/// # Errors
+/// `Error::Corrupt`: a record is bad in front of `named_end` or of what a later record promises; or a record's
+/// checksum holds and its contents make no sense.
+pub fn scan_segment(
+    bytes: &[u8],
+    header: &SegmentHeader,
+    named_end: Option<u64>,
+    file: FileName,
+) -> Result<Scan> {
+    let image = match named_end {
+        None => bytes,
+        Some(end) => usize::try_from(end)
+            .ok()
+            .and_then(|end| bytes.get(..end))
+            .ok_or_else(|| Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its successor says"))?,
+    };
+    let mut walk = Walk { image, sealed: false, last_sequence: None };
+    let found = frame::scan(image, SEGMENT_HEADER_BYTES, header.salt, |frame| walk.visit(&frame))
+        .map_err(|stop| stop.into_error(file))?;
+    if named_end.is_some() && found.end != image.len() {
+        return Err(Error::corrupt(file, found.end as u64, "a WAL record is damaged"));
+    }
+    let tail =
+        if found.torn { Tail::Torn { valid_records_after: found.valid_after } } else { Tail::Clean };
+    Ok(Scan {
+        end: found.end,
+        records: found.records,
+        sealed: walk.sealed,
+        tail,
+        last_sequence: walk.last_sequence,
+    })
+}
+
+struct Walk<'a> {
+    image: &'a [u8],
+    sealed: bool,
+    last_sequence: Option<Sequence>,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, found: &Frame<'_>) -> Result<(), Stop> {
+        let record = Record::decode(self.image, found)
+            .map_err(|_| Stop { offset: found.offset, what: "a WAL record makes no sense" })?;
+        self.sealed = record.is_none();
+        let Some(record) = record else { return Ok(()) };
+        if self.last_sequence.is_some_and(|last| record.first_sequence <= last) {
+            return Err(Stop { offset: found.offset, what: "a WAL record repeats earlier sequences" });
+        }
+        if record.count > 0 {
+            self.last_sequence = Some(record.first_sequence + record.count - 1);
+        }
+        Ok(())
+    }
+}
+
+struct Stop {
+    offset: usize,
+    what: &'static str,
+}
+
+impl Stop {
+    fn into_error(self, file: FileName) -> Error {
+        Error::corrupt(file, self.offset as u64, self.what)
+    }
+}
+
+impl From<Lost> for Stop {
+    fn from(lost: Lost) -> Self {
+        Self { offset: lost.offset, what: "a WAL record is damaged that was durable" }
+    }
+}
+
+/// Whether the header of segment `segment` was damaged after it was in use: it is unreadable, yet a record of this
+/// very segment follows it.
+///
+/// Records are written only once the header is durable, so this is no crash. What an earlier segment left
+/// in a recycled file has the salt of that segment (see [`segment_salt`]) and does not count.
+#[must_use]
+pub fn header_was_lost(bytes: &[u8], segment: u64) -> bool {
+    if SegmentHeader::decode(bytes).is_ok() {
+        return false;
+    }
+    let Some(tag) = bytes.get(SEGMENT_HEADER_BYTES..).and_then(<[u8]>::first_chunk) else { return false };
+    let salt = u64::from_le_bytes(*tag) ^ SEGMENT_HEADER_BYTES as u64;
+    segment_salt(segment, salt >> 32) == salt && frame::record_at(bytes, SEGMENT_HEADER_BYTES, salt).is_some()
+}

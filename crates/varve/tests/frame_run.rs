@@ -1,0 +1,167 @@
+//! Frames: operations of one turn run in order, writes commit together, malformed bytes are refused whole.
+
+use proptest::prelude::*;
+use varve::frame::{FRAME_MAGIC, run};
+use varve::storage::{MemorySlots, SlotPool};
+use varve::{Error, Host, Options, Store};
+
+type TestStore = Store<SlotPool<MemorySlots>>;
+
+const RELAXED: u8 = 2;
+
+fn open(slots: MemorySlots) -> TestStore {
+    let pool = SlotPool::open(slots).expect("a pool opens");
+    let host = Host { now_ms: 1, entropy: 3, store_id: [7; 16] };
+    Store::open(pool, Options::default(), host).expect("a new store opens").0
+}
+
+#[derive(Default)]
+struct Frame {
+    count: u32,
+    ops: Vec<u8>,
+}
+
+impl Frame {
+    fn op(mut self, operation: u8, key: &[u8], value: &[u8]) -> Self {
+        self.count += 1;
+        self.ops.extend_from_slice(&self.count.to_le_bytes());
+        self.ops.extend_from_slice(&[operation, RELAXED, 0, 0]);
+        self.ops.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        self.ops.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        self.ops.extend_from_slice(key);
+        self.ops.extend_from_slice(value);
+        self.ops.resize(self.ops.len().next_multiple_of(4), 0);
+        self
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        [&FRAME_MAGIC.to_le_bytes()[..], &self.count.to_le_bytes(), &self.ops].concat()
+    }
+}
+
+/// The answers of a response frame: status and payload.
+fn answers(response: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let word = |at: usize| u32::from_le_bytes(response[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(word(0), FRAME_MAGIC);
+    let mut at = 8;
+    let mut answers = Vec::new();
+    for number in 1..=word(4) {
+        assert_eq!(word(at), number, "answers come in the order of their requests");
+        let length = word(at + 8) as usize;
+        answers.push((response[at + 4], response[at + 16..at + 16 + length].to_vec()));
+        at += 16 + length.next_multiple_of(4);
+    }
+    assert_eq!(at, response.len());
+    answers
+}
+
+fn send(store: &mut TestStore, frame: Frame) -> Vec<(u8, Vec<u8>)> {
+    let mut response = Vec::new();
+    run(store, &frame.bytes(), &mut response).expect("a well-formed frame runs");
+    answers(&response)
+}
+
+#[test]
+fn reads_see_what_the_frame_wrote_before_them() {
+    let mut store = open(MemorySlots::new(12));
+    let frame = Frame::default().op(1, b"k", b"").op(4, b"k", b"v").op(1, b"k", b"").op(5, b"k", b"").op(2, b"k", b"");
+    let answers = send(&mut store, frame);
+    assert_eq!(answers[0], (1, vec![]), "not there before");
+    assert_eq!(answers[2], (0, b"v".to_vec()));
+    assert_eq!(answers[4].0, 1, "deleted again");
+    assert_eq!(store.acknowledged(), 2);
+}
+
+#[test]
+fn all_writes_of_a_frame_are_one_append() {
+    let mut store = open(MemorySlots::new(12));
+    let mut frame = Frame::default();
+    for number in 0..100_u32 {
+        frame = frame.op(4, &number.to_be_bytes(), b"value");
+    }
+    send(&mut store, frame);
+    assert_eq!(store.stats().writes, 100);
+    assert_eq!(store.stats().wal_syncs, 0, "a relaxed frame flushes nothing");
+}
+
+#[test]
+fn a_full_storage_refuses_sets_and_takes_deletes() {
+    let mut store = open(MemorySlots::with_limit(12, 2 << 20));
+    let value = vec![9; 50_000];
+    let mut kept = Vec::new();
+    let refused = loop {
+        let key = (kept.len() as u32).to_be_bytes();
+        let answer = send(&mut store, Frame::default().op(4, &key, &value)).remove(0);
+        if answer.0 == 2 {
+            break answer;
+        }
+        kept.push(key);
+        assert!(kept.len() < 1000, "the limit was never reached");
+    };
+    assert_eq!(refused.1[..4], 2_u32.to_le_bytes(), "the code of a full storage");
+    let lost = (kept.len() as u32).to_be_bytes();
+    let mixed = Frame::default().op(4, &lost, &value).op(5, &kept[0], b"").op(2, &lost, b"").op(2, &kept[0], b"");
+    let answers = send(&mut store, mixed);
+    assert_eq!(answers.iter().map(|answer| answer.0).collect::<Vec<_>>(), [2, 0, 1, 1]);
+    for key in &kept[1..] {
+        assert_eq!(store.get(key), Ok(Some(value.clone())), "acknowledged data is intact");
+    }
+    // Room comes back: sets are accepted again.
+    store.storage_mut().device_mut().set_limit(None);
+    assert_eq!(send(&mut store, Frame::default().op(4, &lost, &value))[0].0, 0);
+    assert_eq!(store.get(&lost), Ok(Some(value)));
+}
+
+#[test]
+fn a_scan_comes_in_batches_and_ends_with_cursor_zero() {
+    let mut store = open(MemorySlots::new(12));
+    for number in 0..1000_u32 {
+        store.set(&number.to_be_bytes(), b"0123456789").expect("room");
+    }
+    let mut scan = vec![2 | 4, 0, 0, 0];
+    for word in [u32::MAX, 1000, 0, 0] {
+        scan.extend_from_slice(&word.to_le_bytes());
+    }
+    let mut answer = send(&mut store, Frame::default().op(7, b"", &scan)).remove(0).1;
+    let word = |answer: &[u8], at: usize| u32::from_le_bytes(answer[at..at + 4].try_into().expect("four"));
+    let mut seen = word(&answer, 4);
+    let mut rounds = 1;
+    while word(&answer, 0) != 0 {
+        let cursor = word(&answer, 0).to_le_bytes();
+        answer = send(&mut store, Frame::default().op(8, &cursor, &5000_u32.to_le_bytes())).remove(0).1;
+        seen += word(&answer, 4);
+        rounds += 1;
+    }
+    assert_eq!(seen, 1000);
+    assert!(rounds > 2, "{rounds} rounds");
+    assert_eq!(store.stats().cursors, 0);
+}
+
+#[test]
+fn a_frame_of_another_kind_is_refused() {
+    let mut store = open(MemorySlots::new(12));
+    let mut out = Vec::new();
+    assert!(matches!(run(&mut store, b"VRF2\0\0\0\0", &mut out), Err(Error::InvalidArgument(_))));
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut store = open(MemorySlots::new(12));
+        let mut out = Vec::new();
+        let _ = run(&mut store, &bytes, &mut out);
+        let framed = [&FRAME_MAGIC.to_le_bytes()[..], &1_u32.to_le_bytes(), &bytes].concat();
+        let _ = run(&mut store, &framed, &mut out);
+    }
+
+    #[test]
+    fn damaged_frames_never_panic(at in 0_usize..400, byte in any::<u8>()) {
+        let mut store = open(MemorySlots::new(12));
+        let frame = Frame::default().op(4, b"key", b"value").op(1, b"key", b"").op(7, b"", &[6; 24]).op(6, b"", &[1; 40]);
+        let mut bytes = frame.bytes();
+        if let Some(place) = bytes.get_mut(at) {
+            *place = byte;
+        }
+        let _ = run(&mut store, &bytes, &mut Vec::new());
+    }
+}

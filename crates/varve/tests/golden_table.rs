@@ -1,0 +1,97 @@
+//! The table format, held by files: `golden/table-v0.sst` is built again byte for byte, and read;
+//! `golden/table-v0-lz4.sst`, whose bytes depend on the compressor, is read.
+//!
+//! A change of the format is a new version with a new file beside these. While the format is at version 0 they
+//! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve --test golden_table`.
+
+mod table_common;
+
+use std::path::PathBuf;
+
+use table_common::*;
+use varve::codec::reader::Reader;
+use varve::table::{MemoryBlocks, TableMeta, TableOptions};
+use varve::types::{Kind, RangeTombstone};
+
+fn golden_model() -> Vec<ModelEntry> {
+    let mut entries = Vec::new();
+    for number in 0..300u64 {
+        let kind = if number % 11 == 0 { Kind::Delete } else { Kind::Set };
+        let value = if kind == Kind::Set { format!("layer {number} of clay").into_bytes() } else { Vec::new() };
+        entries.push(ModelEntry {
+            key: format!("core:{:03}:{}", number / 3, number * 7919 % 1000).into_bytes(),
+            sequence: number * 37 % 1009 + 1,
+            kind,
+            expires: (number % 13 == 0).then_some(1_700_000_000_000 + number),
+            value,
+        });
+    }
+    for sequence in 2000..2060 {
+        let key = b"core:050:many versions".to_vec();
+        entries.push(ModelEntry { key, sequence, kind: Kind::Set, expires: None, value: vec![b'v'; 40] });
+    }
+    entries.push(ModelEntry {
+        key: b"large".to_vec(),
+        sequence: 3000,
+        kind: Kind::Set,
+        expires: None,
+        value: (0..5000u32).map(|index| (index * index >> 3) as u8).collect(),
+    });
+    model_of(entries)
+}
+
+fn golden_tombstones() -> Vec<RangeTombstone> {
+    let tombstone = |start: &str, end: &str, sequence| RangeTombstone {
+        start: start.as_bytes().to_vec(),
+        end: end.as_bytes().to_vec(),
+        sequence,
+    };
+    vec![tombstone("core:010", "core:020", 3001), tombstone("core:015", "m", 500), tombstone("z", "zz", 3002)]
+}
+
+fn golden(name: &str, built: &(TableMeta, Vec<u8>)) -> (TableMeta, Vec<u8>) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let (table, meta) = (folder.join(format!("{name}.sst")), folder.join(format!("{name}.meta")));
+    if std::env::var_os("VARVE_WRITE_GOLDEN").is_some() {
+        let mut bytes = Vec::new();
+        built.0.encode(&mut bytes);
+        std::fs::write(&table, &built.1).unwrap();
+        std::fs::write(&meta, bytes).unwrap();
+    }
+    let meta = std::fs::read(meta).unwrap();
+    (TableMeta::decode(&mut Reader::new(&meta)).unwrap(), std::fs::read(table).unwrap())
+}
+
+fn assert_reads(meta: &TableMeta, file: Vec<u8>) {
+    let model = golden_model();
+    let mut blocks = MemoryBlocks::new(STORE);
+    blocks.insert(TABLE, file);
+    let table = open(meta, &blocks).unwrap();
+    assert_eq!(scan(&table, &blocks).unwrap(), model);
+    for entry in &model {
+        let found = table_get(&table, &blocks, &entry.key, entry.sequence).unwrap();
+        assert_eq!(found.as_ref(), Some(entry));
+    }
+    assert_eq!(table.range_tombstones(), golden_tombstones());
+    assert_eq!(table.properties().expiring, model.iter().filter(|entry| entry.expires.is_some()).count() as u64);
+    assert_eq!(table.properties().min_expires, 1_700_000_000_000);
+    assert_eq!(table.properties().max_expires, 1_700_000_000_299);
+}
+
+#[test]
+fn the_golden_table_is_built_and_read() {
+    let options = TableOptions { block_bytes: 1024, ..TableOptions::default() };
+    let built = build(&golden_model(), &golden_tombstones(), &options);
+    let (meta, file) = golden("table-v0", &built);
+    assert_eq!(built.0, meta);
+    assert!(built.1 == file, "the same entries give other bytes than golden/table-v0.sst");
+    assert_reads(&meta, file);
+}
+
+#[test]
+fn the_compressed_golden_table_is_read() {
+    let options = TableOptions { block_bytes: 1024, compress: true, bits_per_key: 14, restart_interval: 4 };
+    let (meta, file) = golden("table-v0-lz4", &build(&golden_model(), &golden_tombstones(), &options));
+    assert!(meta.size < meta.raw_bytes, "the table is compressed");
+    assert_reads(&meta, file);
+}

@@ -1,0 +1,192 @@
+//! A store answers like a `BTreeMap`, whatever is written, flushed, merged and reopened in between.
+//!
+//! Crashes and full disks are the simulator's business; here the disk is RAM and never fails.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use varve::scan::{Batch, Progress, ScanOptions};
+use varve::storage::{MemorySlots, SlotPool};
+use varve::{Durability, Host, Op, Options, Store};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+type Slots = SlotPool<MemorySlots>;
+
+#[derive(Debug, Clone)]
+enum Change {
+    Set(Vec<u8>, Vec<u8>),
+    Delete(Vec<u8>),
+    DeleteRange(Vec<u8>, Vec<u8>),
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Write(Change),
+    Batch(Vec<Change>),
+    Commit(Durability),
+    Get(Vec<u8>),
+    Scan { lower: Vec<u8>, upper: Option<Vec<u8>>, reverse: bool, limit: Option<u64>, batch_bytes: usize },
+    Flush,
+    Compact,
+    Slice(usize),
+    Close,
+    Drop,
+}
+
+/// Keys that share prefixes, begin one another, and hold the lowest and highest bytes.
+fn key() -> impl Strategy<Value = Vec<u8>> {
+    vec(prop::sample::select(vec![0, 1, b'a', b'b', 0x7f, 0x80, 0xfe]), 1..5)
+}
+
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![8 => vec(any::<u8>(), 0..40), 1 => (any::<u8>(), 1000..9000_usize).prop_map(|(byte, len)| vec![byte; len])]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        6 => (key(), value()).prop_map(|(key, value)| Change::Set(key, value)),
+        2 => key().prop_map(Change::Delete),
+        1 => (key(), key()).prop_map(|(a, b)| if a < b { Change::DeleteRange(a, b) } else { Change::DeleteRange(b, a) }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let level = prop::sample::select(vec![Durability::Memory, Durability::Relaxed, Durability::Strict]);
+    let range = (key(), prop::option::of(key()), any::<bool>(), prop::option::of(0..9_u64), prop::sample::select(vec![1, 64, 1 << 16]));
+    prop_oneof![
+        12 => change().prop_map(Step::Write),
+        3 => vec(change(), 1..20).prop_map(Step::Batch),
+        3 => level.prop_map(Step::Commit),
+        6 => key().prop_map(Step::Get),
+        4 => range.prop_map(|(lower, upper, reverse, limit, batch_bytes)| Step::Scan { lower, upper, reverse, limit, batch_bytes }),
+        2 => Just(Step::Flush),
+        1 => Just(Step::Compact),
+        2 => (1..200_usize).prop_map(Step::Slice),
+        1 => Just(Step::Close),
+        1 => Just(Step::Drop),
+    ]
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let sizes = (prop::sample::select(vec![600, 5000]), prop::sample::select(vec![64, 512, 4096]), prop::sample::select(vec![1, 2, 16]));
+    (sizes, 1..4_usize, any::<bool>()).prop_map(|((memtable, block_bytes, restart_interval), l0_trigger, compress)| Options {
+        memory_bytes: 64 << 10,
+        memtable_bytes_min: memtable,
+        memtable_bytes_max: memtable * 2,
+        block_bytes,
+        restart_interval,
+        table_bytes: 2000,
+        l0_trigger,
+        l0_stall: l0_trigger + 2,
+        compress,
+        ..Options::default()
+    })
+}
+
+fn op(change: &Change) -> Op<'_> {
+    match change {
+        Change::Set(key, value) => Op::Set { key, value, expires: None },
+        Change::Delete(key) => Op::Delete { key },
+        Change::DeleteRange(start, end) => Op::DeleteRange { start, end },
+    }
+}
+
+fn apply(change: &Change, model: &mut Model) {
+    match change {
+        Change::Set(key, value) => {
+            model.insert(key.clone(), value.clone());
+        }
+        Change::Delete(key) => {
+            model.remove(key);
+        }
+        Change::DeleteRange(start, end) => model.retain(|key, _| key < start || key >= end),
+    }
+}
+
+fn open(slots: MemorySlots, options: &Options, opening: u64) -> Store<Slots> {
+    let storage = SlotPool::open(slots).expect("slots");
+    let host = Host { now_ms: 0, entropy: opening, store_id: [9; 16] };
+    Store::open(storage, options.clone(), host).expect("a store").0
+}
+
+/// All entries of a scan, out of the bytes of its batches.
+fn scan(store: &Store<Slots>, options: ScanOptions, batch_bytes: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut cursor = store.scan(options).expect("a scan");
+    let mut entries = Vec::new();
+    loop {
+        let mut batch = Batch::new(true, true);
+        let progress = store.scan_next(&mut cursor, batch_bytes, &mut batch).expect("a batch");
+        let mut bytes = Vec::new();
+        batch.encode(0, &mut bytes);
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
+        let (count, keys_bytes) = (word(4), word(8));
+        let keys = 16 + 8 * count;
+        let values = keys + keys_bytes.next_multiple_of(4);
+        let part = |blob: usize, ends: usize, at: usize| {
+            let start = if at == 0 { 0 } else { word(ends + 4 * (at - 1)) };
+            bytes[blob + start..blob + word(ends + 4 * at)].to_vec()
+        };
+        entries.extend((0..count).map(|at| (part(keys, 16, at), part(values, 16 + 4 * count, at))));
+        if progress == Progress::Finished {
+            return entries;
+        }
+    }
+}
+
+fn expected(model: &Model, options: &ScanOptions) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let inside = |key: &Vec<u8>| *key >= options.lower && options.upper.as_ref().is_none_or(|upper| key < upper);
+    let mut entries: Vec<_> = model.iter().filter(|(key, _)| inside(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    if options.reverse {
+        entries.reverse();
+    }
+    entries.truncate(options.limit.map_or(usize::MAX, |limit| limit as usize));
+    entries
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_answers_like_a_map(options in options(), steps in vec(step(), 1..120)) {
+        let mut model = Model::new();
+        let mut store = open(MemorySlots::new(60), &options, 0);
+        for (opening, step) in (1..).zip(&steps) {
+            match step {
+                Step::Write(change) => {
+                    store.stage(&[op(change)]).expect("staged");
+                    apply(change, &mut model);
+                }
+                Step::Batch(changes) => {
+                    store.stage(&changes.iter().map(op).collect::<Vec<_>>()).expect("staged");
+                    changes.iter().for_each(|change| apply(change, &mut model));
+                }
+                Step::Commit(level) => {
+                    let receipt = store.commit(*level).expect("committed");
+                    prop_assert_eq!(receipt.sequence, store.last_sequence());
+                }
+                Step::Get(key) => prop_assert_eq!(store.get(key).expect("read"), model.get(key).cloned()),
+                Step::Scan { lower, upper, reverse, limit, batch_bytes } => {
+                    let (lower, upper) = (lower.clone(), upper.clone());
+                    let range = ScanOptions { lower, upper, reverse: *reverse, limit: *limit };
+                    prop_assert_eq!(scan(&store, range.clone(), *batch_bytes), expected(&model, &range));
+                }
+                Step::Flush => store.flush().expect("flushed"),
+                Step::Compact => store.compact().expect("compacted"),
+                Step::Slice(budget) => {
+                    store.run_slice(*budget).expect("a slice");
+                }
+                Step::Close => {
+                    store.close().expect("closed");
+                    store = open(store.into_storage().into_device(), &options, opening);
+                }
+                Step::Drop => {
+                    // As when the process dies: what was committed is there, what was only staged is not.
+                    store.commit(Durability::Relaxed).expect("committed");
+                    store = open(store.into_storage().into_device(), &options, opening);
+                }
+            }
+        }
+        prop_assert_eq!(scan(&store, ScanOptions::default(), 1 << 16), model.into_iter().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,267 @@
+//! A storage at its quota: a refused write leaves nothing, deletes still find room in the reserve, and the reserve is
+//! restored when there is room again.
+
+use varve::codec::frame::{record_for, scan};
+use varve::error::Error;
+use varve::manifest::{Edit, Manifest, Version};
+use varve::storage::{
+    Fetch, MemorySlots, RESERVE_BYTES, SLOT_HEADER_BYTES, SlotError, SlotPool, Slots, Storage,
+};
+use varve::table::TableMeta;
+use varve::types::FileName;
+
+const STORE: [u8; 16] = [4; 16];
+const SALT: u64 = 0x5a17;
+const QUOTA: u64 = 2 << 20;
+
+/// A WAL segment of frames without a header.
+struct Segment {
+    file: FileName,
+    end: u64,
+    records: u32,
+}
+
+impl Segment {
+    fn new(id: u64) -> Self {
+        Self { file: FileName::wal(id), end: 0, records: 0 }
+    }
+
+    fn append(&mut self, pool: &mut SlotPool<MemorySlots>, payload: &[u8]) -> Result<(), Error> {
+        let record = record_for(self.end, SALT, 0, payload);
+        pool.write(self.file, self.end, &record)?;
+        self.end += record.len() as u64;
+        self.records += 1;
+        Ok(())
+    }
+
+    /// What the file holds is what was acknowledged, and nothing valid or begun lies behind it.
+    fn check(&self, pool: &SlotPool<MemorySlots>) {
+        let listed = pool.list().into_iter().find(|(file, _)| *file == self.file);
+        let mut bytes = vec![0; listed.expect("listed").1 as usize];
+        assert_eq!(pool.read(self.file, 0, &mut bytes), Ok(Fetch::Ready));
+        let found =
+            scan(&bytes, 0, SALT, |_| Ok::<(), varve::codec::frame::Lost>(())).expect("nothing is lost");
+        assert_eq!((found.end as u64, found.records, found.valid_after), (self.end, self.records, 0));
+        assert!(bytes[found.end..].iter().all(|&byte| byte == 0), "only zeros follow");
+    }
+}
+
+/// A store with a complete reserve and an empty first segment.
+fn store() -> (SlotPool<MemorySlots>, Manifest, Version, Segment) {
+    let mut pool = SlotPool::open(MemorySlots::with_limit(8, QUOTA)).expect("opens");
+    let (manifest, version) = Manifest::create(&mut pool, STORE, 1).expect("created");
+    assert!(!pool.reserve_intact());
+    pool.ensure_reserve().expect("there is room");
+    assert!(pool.reserve_intact());
+    let segment = Segment::new(1);
+    pool.create(segment.file, 0).expect("a slot is free");
+    (pool, manifest, version, segment)
+}
+
+/// Appends until the storage is full.
+fn fill(pool: &mut SlotPool<MemorySlots>, segment: &mut Segment, payload: &[u8]) {
+    loop {
+        match segment.append(pool, payload) {
+            Ok(()) => {}
+            Err(error) => return assert_eq!(error, Error::StorageFull),
+        }
+    }
+}
+
+#[test]
+fn a_refused_record_leaves_nothing_and_smaller_ones_may_still_fit() {
+    let (mut pool, _, _, mut segment) = store();
+    fill(&mut pool, &mut segment, &[1; 100_000]);
+    segment.check(&pool);
+    fill(&mut pool, &mut segment, &[2; 3000]);
+    segment.check(&pool);
+    fill(&mut pool, &mut segment, &[3; 1]);
+    segment.check(&pool);
+    assert!(QUOTA - pool.bytes_on_disk() < 4096 && pool.reserve_intact());
+    assert_eq!(pool.bytes_on_disk(), pool.device().bytes());
+    let pool = SlotPool::open(pool.into_device()).expect("opens");
+    segment.check(&pool);
+}
+
+#[test]
+fn deletes_are_logged_flushed_and_committed_on_a_full_storage() {
+    let (mut pool, mut manifest, version, mut segment) = store();
+    fill(&mut pool, &mut segment, &[1; 5000]);
+    fill(&mut pool, &mut segment, &[1; 1]);
+
+    // Nothing new finds room, not even in a fresh slot...
+    assert_eq!(pool.create(FileName::table(1), 0), Err(Error::StorageFull));
+    // ... but the reserve takes a segment of small records,
+    let mut deletes = Segment::new(2);
+    pool.create_from_reserve(deletes.file).expect("a WAL slot is reserved");
+    assert!(!pool.reserve_intact());
+    for _ in 0..1000 {
+        deletes.append(&mut pool, b"delete this").expect("there is room for small records");
+    }
+    deletes.check(&pool);
+    assert_eq!(pool.create_from_reserve(FileName::wal(3)), Err(Error::StorageFull));
+
+    // the table that they are flushed to,
+    let table = FileName::table(1);
+    pool.create_from_reserve(table).expect("a table slot is reserved");
+    let room = RESERVE_BYTES - SLOT_HEADER_BYTES;
+    pool.write(table, 0, &vec![9; room as usize]).expect("what is reserved is written already");
+    assert_eq!(pool.write(table, room, &[9; 10]), Err(Error::StorageFull));
+
+    // and the edit that names it.
+    let meta = TableMeta { id: 1, size: room, ..TableMeta::default() };
+    let mut edit = Edit { added: vec![(0, meta)], floors: version.floors, ..Edit::default() };
+    edit.floors.next_table = 2;
+    let version = version.apply(&edit).expect("fits");
+    manifest.commit(&mut pool, &version, &edit).expect("manifests are written ahead");
+
+    // With the big segment gone there is room, and the reserve is completed first.
+    assert_eq!(pool.ensure_reserve(), Err(Error::StorageFull));
+    pool.delete(segment.file).expect("exists");
+    pool.delete(deletes.file).expect("exists");
+    assert!(pool.reserve_intact(), "freed slots refill it");
+    pool.ensure_reserve().expect("complete");
+}
+
+#[test]
+fn manifest_commits_go_on_at_the_quota_through_many_rotations() {
+    let (mut pool, mut manifest, mut version, mut segment) = store();
+    fill(&mut pool, &mut segment, &[1; 5000]);
+    fill(&mut pool, &mut segment, &[1; 1]);
+    for id in 1..4000 {
+        let added = vec![(0, TableMeta { id, max_sequence: id, ..TableMeta::default() })];
+        let removed = version.level(0).iter().map(|table| table.id).collect();
+        let mut floors = version.floors;
+        floors.next_table = id + 1;
+        let edit = Edit { added, removed, floors, ..Edit::default() };
+        version = version.apply(&edit).expect("fits");
+        manifest.commit(&mut pool, &version, &edit).expect("committed");
+    }
+    assert!(manifest.rotation() > 2, "{} rotations", manifest.rotation());
+    let mut pool = SlotPool::open(pool.into_device()).expect("opens");
+    let (_, found, _) = Manifest::open(&mut pool, 2).expect("opens at the quota").expect("exists");
+    assert_eq!(found, version);
+}
+
+#[test]
+fn a_commit_that_finds_no_room_changes_nothing() {
+    let (mut pool, mut manifest, version, mut segment) = store();
+    fill(&mut pool, &mut segment, &[1; 1]);
+    // A table with a key too long for what is written ahead in either manifest.
+    let huge = TableMeta { id: 1, max_key: vec![1; 100_000], ..TableMeta::default() };
+    let mut edit = Edit { added: vec![(0, huge)], floors: version.floors, ..Edit::default() };
+    edit.floors.next_table = 2;
+    let refused = version.apply(&edit).expect("fits");
+    assert_eq!(manifest.commit(&mut pool, &refused, &edit), Err(Error::StorageFull));
+    // It is not poisoned: what fits is committed, and is all that is found.
+    edit.added[0].1.max_key.truncate(10);
+    let smaller = version.apply(&edit).expect("fits");
+    manifest.commit(&mut pool, &smaller, &edit).expect("committed");
+    let mut pool = SlotPool::open(pool.into_device()).expect("opens");
+    let (_, found, _) = Manifest::open(&mut pool, 2).expect("opens").expect("exists");
+    assert_eq!(found, smaller);
+}
+
+#[test]
+fn a_table_that_finds_no_room_ends_where_it_ended_before() {
+    let (mut pool, _, _, _) = store();
+    let table = FileName::table(1);
+    pool.create(table, 0).expect("created");
+    let mut end = 0;
+    while pool.write(table, end, &[5; 70_000]).is_ok() {
+        end += 70_000;
+    }
+    let len = pool.list().into_iter().find(|(file, _)| *file == table).map(|(_, len)| len);
+    assert_eq!((len, pool.bytes_on_disk()), (Some(end), pool.device().bytes()));
+    assert!(pool.device().bytes() < QUOTA, "what was appended in vain is given back");
+}
+
+#[test]
+fn idle_room_is_given_back_but_for_the_reserve() {
+    let (mut pool, _, _, mut segment) = store();
+    fill(&mut pool, &mut segment, &[1; 5000]);
+    pool.delete(segment.file).expect("exists");
+    let full = pool.bytes_on_disk();
+    pool.shrink_idle(u64::MAX).expect("cut");
+    assert_eq!(pool.bytes_on_disk(), full);
+    pool.shrink_idle(0).expect("cut");
+    assert!(pool.bytes_on_disk() < full / 2 && pool.reserve_intact());
+    assert_eq!(pool.bytes_on_disk(), pool.device().bytes());
+    let mut next = Segment::new(2);
+    pool.create(next.file, 0).expect("there is room again");
+    fill(&mut pool, &mut next, &[2; 5000]);
+    next.check(&pool);
+}
+
+#[test]
+fn the_reserve_needs_free_slots() {
+    let mut pool = SlotPool::open(MemorySlots::new(3)).expect("opens");
+    Manifest::create(&mut pool, STORE, 1).expect("created");
+    assert_eq!(pool.ensure_reserve(), Err(Error::Busy), "one of two is there");
+    assert_eq!(pool.create(FileName::table(1), 0), Err(Error::Busy), "and it is not given away");
+    pool.device_mut().add(2);
+    pool.added().expect("known format");
+    pool.ensure_reserve().expect("complete");
+    pool.create(FileName::table(1), 0).expect("one is free");
+}
+
+/// Slots that tell a wrong count when the room ends, as Firefox does: less than what has landed.
+struct WrongCount(MemorySlots);
+
+impl Slots for WrongCount {
+    fn count(&self) -> u32 {
+        self.0.count()
+    }
+
+    fn is_open(&self, slot: u32) -> bool {
+        self.0.is_open(slot)
+    }
+
+    fn size(&self, slot: u32) -> u64 {
+        self.0.size(slot)
+    }
+
+    fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
+        self.0.read(slot, offset, into)
+    }
+
+    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        match self.0.write(slot, offset, bytes) {
+            Ok(len) if len < bytes.len() => Ok(len / 9),
+            Err(SlotError::Full) => Ok(0),
+            done => done,
+        }
+    }
+
+    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
+        self.0.flush(slot)
+    }
+
+    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
+        self.0.truncate(slot, bytes)
+    }
+}
+
+#[test]
+fn a_host_that_miscounts_what_it_wrote_loses_and_leaks_nothing() {
+    let mut pool = SlotPool::open(WrongCount(MemorySlots::with_limit(4, 500_000))).expect("opens");
+    pool.adopt(STORE);
+    let (table, wal) = (FileName::table(1), FileName::wal(1));
+    pool.create(table, 0).expect("created");
+    pool.write(table, 0, &[1; 300_000]).expect("written");
+    assert_eq!(pool.write(table, 300_000, &[2; 300_000]), Err(Error::StorageFull));
+    assert_eq!(pool.list(), [(table, 300_000)]);
+    assert_eq!(pool.bytes_on_disk(), pool.device().0.bytes());
+
+    pool.create(wal, 0).expect("created");
+    let mut end = 0;
+    while pool.write(wal, end, &[3; 1000]).is_ok() {
+        end += 1000;
+    }
+    let written = 500_000 - 300_000 - 2 * SLOT_HEADER_BYTES;
+    assert_eq!(end, written / 1000 * 1000, "all that has landed is used");
+    let mut rest = vec![9; (written - end) as usize];
+    assert_eq!(pool.read(wal, end, &mut rest), Ok(Fetch::Ready));
+    assert!(rest.iter().all(|&byte| byte == 0));
+    assert_eq!(pool.bytes_on_disk(), 500_000);
+}

@@ -1,0 +1,329 @@
+//! Which slot holds which file: claims survive reopening, the newest claim counts, recycled slots start large, and
+//! lent, late, foreign and quarantined slots are never mistaken for files.
+
+use varve::error::Error;
+use varve::storage::{
+    Fetch, MemorySlots, SLOT_HEADER_BYTES, SlotError, SlotHeader, SlotPool, Slots, Storage,
+};
+use varve::types::{FileName, StoreId};
+
+const STORE: StoreId = [3; 16];
+
+/// A pool that belongs to a store.
+fn pool(slots: u32) -> SlotPool<MemorySlots> {
+    let mut pool = SlotPool::open(MemorySlots::new(slots)).expect("opens");
+    pool.adopt(STORE);
+    pool
+}
+
+fn read<D: Slots>(pool: &SlotPool<D>, file: FileName, offset: u64, len: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = vec![0; len];
+    assert_eq!(pool.read(file, offset, &mut bytes)?, Fetch::Ready);
+    Ok(bytes)
+}
+
+fn names<D: Slots>(pool: &SlotPool<D>) -> Vec<FileName> {
+    let mut names: Vec<FileName> = pool.list().into_iter().map(|(file, _)| file).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The header page for a claim.
+fn claim(store: StoreId, file: FileName, generation: u64) -> Vec<u8> {
+    SlotHeader { store, file: Some(file), generation }.encode()
+}
+
+#[test]
+fn files_and_their_bytes_are_found_again() {
+    let mut pool = pool(6);
+    for (file, byte) in [(FileName::table(7), 1), (FileName::wal(7), 2), (FileName::manifest(0), 3)] {
+        pool.create(file, 0).expect("created");
+        pool.write(file, 0, &[byte; 100]).expect("written");
+        pool.write(file, 100, &[byte + 10; 100]).expect("written");
+        pool.sync(file).expect("synced");
+    }
+    let pool = SlotPool::open(pool.into_device()).expect("opens");
+    assert_eq!(names(&pool), [FileName::manifest(0), FileName::wal(7), FileName::table(7)]);
+    assert_eq!(read(&pool, FileName::wal(7), 99, 2), Ok(vec![2, 12]));
+    assert_eq!(read(&pool, FileName::table(7), 100, 100), Ok(vec![11; 100]));
+    assert_eq!(
+        pool.list().iter().find(|(file, _)| *file == FileName::table(7)).map(|(_, len)| *len),
+        Some(200)
+    );
+    let short = Err(Error::corrupt(FileName::table(7), 101, "short read"));
+    assert_eq!(read(&pool, FileName::table(7), 101, 100), short);
+    assert!(read(&pool, FileName::table(8), 0, 1).is_err());
+    assert!(read(&pool, FileName::table(7), u64::MAX, 1).is_err());
+}
+
+#[test]
+fn of_two_slots_that_claim_one_file_the_higher_generation_holds_it() {
+    for (generations, winner) in [([5, 9], 1), ([9, 5], 0)] {
+        let mut slots = MemorySlots::new(2);
+        for (slot, generation) in (0u32..).zip(generations) {
+            let bytes = slots.slot_mut(slot).expect("exists");
+            *bytes = claim(STORE, FileName::table(1), generation);
+            bytes.push(generation as u8);
+        }
+        let mut pool = SlotPool::open(slots).expect("opens");
+        assert_eq!(pool.slot_of(FileName::table(1)), Some(winner));
+        assert_eq!(read(&pool, FileName::table(1), 0, 1), Ok(vec![9]));
+        // The other is free, and what goes there counts as newer than both.
+        pool.create(FileName::table(2), 0).expect("a slot is free");
+        let header = SlotHeader::decode(pool.device().slot(1 - winner)).expect("known").expect("valid");
+        assert_eq!((header.file, header.generation), (Some(FileName::table(2)), 10));
+    }
+}
+
+#[test]
+fn a_deleted_file_frees_its_slot_and_may_come_back_only_until_the_slot_is_reused() {
+    let mut pool = pool(1);
+    pool.create(FileName::table(1), 0).expect("created");
+    assert_eq!(pool.create(FileName::table(2), 0), Err(Error::Busy));
+    pool.delete(FileName::table(1)).expect("exists");
+    assert!(names(&pool).is_empty() && pool.delete(FileName::table(1)).is_err());
+    let mut again = SlotPool::open(pool.device().clone()).expect("opens");
+    assert_eq!(names(&again), [FileName::table(1)], "an orphan for the engine to delete");
+    again.delete(FileName::table(1)).expect("exists");
+    again.create(FileName::table(2), 0).expect("created");
+    let again = SlotPool::open(again.into_device()).expect("opens");
+    assert_eq!(names(&again), [FileName::table(2)]);
+}
+
+#[test]
+fn wal_segments_take_the_longest_free_slot_and_tables_the_best_fit() {
+    let mut pool = pool(4);
+    for (id, kib) in [(1, 10), (2, 300), (3, 50), (4, 200)] {
+        pool.create(FileName::table(id), 0).expect("created");
+        pool.write(FileName::table(id), 0, &vec![1; kib << 10]).expect("written");
+    }
+    // The first slots of 256 KiB and more to be freed are kept in reserve; these are shorter.
+    for id in [1, 3, 4] {
+        pool.delete(FileName::table(id)).expect("exists");
+    }
+    pool.create(FileName::table(5), 40 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::table(5)), Some(2), "50 KiB fit 40");
+    pool.create(FileName::wal(1), 0).expect("created");
+    assert_eq!(pool.slot_of(FileName::wal(1)), Some(3), "200 KiB is the longest");
+    let before = pool.bytes_on_disk();
+    pool.write(FileName::wal(1), 0, &vec![2; 190 << 10]).expect("written");
+    assert_eq!(pool.bytes_on_disk(), before, "a recycled slot does not grow");
+    pool.create(FileName::table(6), 1 << 20).expect("created");
+    assert_eq!(pool.slot_of(FileName::table(6)), Some(0), "the largest that is left");
+}
+
+#[test]
+fn growth_is_zeros_written_ahead_and_a_record_of_any_size_fits() {
+    let mut pool = pool(2);
+    pool.create(FileName::wal(1), 0).expect("created");
+    let slot = pool.slot_of(FileName::wal(1)).expect("exists");
+    let mut sizes = Vec::new();
+    for at in 0..300 {
+        pool.write(FileName::wal(1), at * 3000, &[7; 3000]).expect("written");
+        sizes.push(pool.device().size(slot) >> 10);
+    }
+    sizes.dedup();
+    assert_eq!(sizes, [64, 128, 256, 512, 768, 1024]);
+    assert_eq!(read(&pool, FileName::wal(1), 899_999, 2), Ok(vec![7, 0]));
+    pool.write(FileName::wal(1), 900_000, &vec![8; 3 << 20]).expect("written");
+    assert_eq!(read(&pool, FileName::wal(1), 900_000 + (3 << 20) - 1, 2), Ok(vec![8, 0]));
+    // Tables are written once, at their length.
+    pool.create(FileName::table(1), 0).expect("created");
+    pool.write(FileName::table(1), 0, &[1; 999]).expect("written");
+    assert_eq!(
+        pool.device().size(pool.slot_of(FileName::table(1)).expect("exists")),
+        SLOT_HEADER_BYTES + 999
+    );
+    let gap = pool.write(FileName::table(1), 1000, &[1]);
+    assert!(matches!(gap, Err(Error::InvalidArgument(_))), "{gap:?}");
+}
+
+#[test]
+fn files_of_another_store_are_not_listed_and_their_slots_are_reused() {
+    let mut slots = MemorySlots::new(3);
+    *slots.slot_mut(0).expect("exists") = claim([1; 16], FileName::wal(4), 50);
+    *slots.slot_mut(1).expect("exists") = claim(STORE, FileName::manifest(0), 20);
+    *slots.slot_mut(2).expect("exists") = claim(STORE, FileName::wal(1), 21);
+    let mut pool = SlotPool::open(slots).expect("opens");
+    assert_eq!(names(&pool), [FileName::manifest(0), FileName::wal(1)]);
+    pool.adopt(STORE);
+    assert_eq!((names(&pool).len(), pool.free_slots()), (2, 1));
+    pool.create(FileName::wal(4), 0).expect("the foreign slot is free");
+    pool.adopt([8; 16]);
+    assert_eq!((names(&pool).len(), pool.free_slots()), (0, 3));
+    pool.create(FileName::manifest(0), 0).expect("created");
+    let pool = SlotPool::open(pool.into_device()).expect("opens");
+    assert_eq!(names(&pool), [FileName::manifest(0)]);
+}
+
+#[test]
+fn without_a_store_nothing_is_created() {
+    let mut pool = SlotPool::open(MemorySlots::new(1)).expect("opens");
+    assert!(matches!(pool.create(FileName::table(1), 0), Err(Error::InvalidArgument(_))));
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let mut slots = MemorySlots::new(1);
+    let mut page = claim(STORE, FileName::table(1), 1);
+    for copy in [0, 2048] {
+        page[copy + 4] = 1;
+        let hash = varve::codec::hash::xxh3(&page[copy..copy + 40], 0);
+        page[copy + 40..copy + 48].copy_from_slice(&hash.to_le_bytes());
+    }
+    *slots.slot_mut(0).expect("exists") = page;
+    assert_eq!(SlotPool::open(slots).err(), Some(Error::Version { found: 1, supported: 0 }));
+}
+
+/// Slots that a host can close and open, as it does to lend them.
+#[derive(Clone)]
+struct Doors {
+    slots: MemorySlots,
+    closed: Vec<bool>,
+    flushes: u32,
+}
+
+impl Doors {
+    fn new(count: u32) -> Self {
+        Self { slots: MemorySlots::new(count), closed: vec![false; count as usize], flushes: 0 }
+    }
+
+    fn door(&self, slot: u32) -> Result<(), SlotError> {
+        if self.closed[slot as usize] { Err(SlotError::Closed) } else { Ok(()) }
+    }
+}
+
+impl Slots for Doors {
+    fn count(&self) -> u32 {
+        self.slots.count()
+    }
+
+    fn is_open(&self, slot: u32) -> bool {
+        !self.closed[slot as usize]
+    }
+
+    fn size(&self, slot: u32) -> u64 {
+        self.slots.size(slot)
+    }
+
+    fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
+        self.door(slot)?;
+        self.slots.read(slot, offset, into)
+    }
+
+    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        self.door(slot)?;
+        self.slots.write(slot, offset, bytes)
+    }
+
+    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
+        self.flushes += 1;
+        self.door(slot)
+    }
+
+    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
+        self.door(slot)?;
+        self.slots.truncate(slot, bytes)
+    }
+}
+
+fn doors(count: u32) -> SlotPool<Doors> {
+    let mut pool = SlotPool::open(Doors::new(count)).expect("opens");
+    pool.adopt(STORE);
+    pool
+}
+
+#[test]
+fn a_lent_file_comes_back_as_long_as_its_writer_says() {
+    let mut pool = doors(3);
+    let file = FileName::table(1);
+    let slot = pool.lend(file, 5000).expect("a slot is free");
+    let header = SlotHeader::decode(pool.device().slots.slot(slot)).expect("known").expect("valid");
+    assert_eq!(header.file, Some(file), "the claim is written before the slot leaves");
+    pool.device_mut().closed[slot as usize] = true;
+    assert!(
+        read(&pool, file, 0, 1).is_err() && pool.write(file, 0, &[1]).is_err() && names(&pool).is_empty()
+    );
+    assert_eq!(pool.reclaim(file, 5000), Err(Error::Io("a lent slot was not opened again")));
+    // The compactor writes through a handle of its own; then the host opens the slot again.
+    let _ = pool.device_mut().slots.write(slot, SLOT_HEADER_BYTES, &[6; 5000]);
+    pool.device_mut().closed[slot as usize] = false;
+    assert_eq!(pool.reclaim(file, 5001), Err(Error::corrupt(file, 5001, "a lent slot came back short")));
+    pool.reclaim(file, 5000).expect("it is there");
+    assert_eq!(read(&pool, file, 4999, 1), Ok(vec![6]));
+    assert_eq!(names(&pool), [file]);
+}
+
+#[test]
+fn an_abandoned_slot_is_free_once_it_is_open_again() {
+    let mut pool = doors(2);
+    let slot = pool.lend(FileName::table(1), 0).expect("a slot is free");
+    pool.device_mut().closed[slot as usize] = true;
+    pool.abandon(FileName::table(1));
+    assert_eq!(pool.free_slots(), 1);
+    pool.added().expect("known format");
+    assert_eq!(pool.free_slots(), 1, "it is still closed");
+    pool.device_mut().closed[slot as usize] = false;
+    pool.added().expect("known format");
+    assert_eq!((pool.free_slots(), names(&pool).len()), (2, 0));
+}
+
+#[test]
+fn slots_added_later_are_free_and_wanted_until_four_are() {
+    let mut pool = pool(2);
+    assert_eq!((pool.free_slots(), pool.wanted_slots()), (2, 2));
+    pool.create(FileName::wal(1), 0).expect("created");
+    assert_eq!(pool.wanted_slots(), 3);
+    pool.device_mut().add(5);
+    pool.added().expect("known format");
+    assert_eq!((pool.free_slots(), pool.wanted_slots()), (6, 0));
+}
+
+#[test]
+fn a_claim_in_a_slot_that_was_closed_at_open_never_outranks_what_was_made_since() {
+    let file = FileName::table(9);
+    let mut device = Doors::new(3);
+    *device.slots.slot_mut(0).expect("exists") = claim(STORE, FileName::manifest(0), 3);
+    *device.slots.slot_mut(2).expect("exists") = claim(STORE, file, 7);
+    device.closed[2] = true;
+    let mut pool = SlotPool::open(device).expect("opens");
+    pool.create(file, 0).expect("the engine knows of no such file");
+    pool.write(file, 0, b"new").expect("written");
+    pool.device_mut().closed[2] = false;
+    pool.added().expect("known format");
+    assert_eq!((pool.slot_of(file), pool.free_slots()), (Some(1), 1));
+    let pool = SlotPool::open(pool.into_device()).expect("opens");
+    assert_eq!((pool.slot_of(file), read(&pool, file, 0, 3)), (Some(1), Ok(b"new".to_vec())));
+}
+
+#[test]
+fn a_quarantined_slot_is_never_used_again() {
+    let mut pool = doors(2);
+    pool.create(FileName::table(1), 0).expect("created");
+    pool.quarantine(pool.slot_of(FileName::table(1)).expect("exists"));
+    assert!(read(&pool, FileName::table(1), 0, 0).is_err());
+    pool.added().expect("known format");
+    assert_eq!(pool.free_slots(), 1);
+    // A slot whose header cannot be made durable is not used either.
+    pool.device_mut().closed[1] = true;
+    assert!(matches!(pool.create(FileName::table(2), 0), Err(Error::Io(_))));
+    assert_eq!(pool.create(FileName::table(3), 0), Err(Error::Busy));
+}
+
+#[test]
+fn a_sync_flushes_only_what_was_written_since() {
+    let mut pool = doors(1);
+    let file = FileName::wal(1);
+    pool.create(file, 0).expect("created");
+    let flushed = pool.device().flushes;
+    pool.sync(file).expect("synced");
+    assert_eq!(pool.device().flushes, flushed, "the claim was flushed already");
+    pool.write(file, 0, &[1]).expect("written");
+    pool.sync(file).expect("synced");
+    pool.sync(file).expect("synced");
+    assert_eq!(pool.device().flushes, flushed + 1);
+    // What an earlier process wrote may never have been flushed.
+    let mut pool = SlotPool::open(pool.into_device()).expect("opens");
+    pool.sync(file).expect("synced");
+    assert_eq!(pool.device().flushes, flushed + 2);
+}

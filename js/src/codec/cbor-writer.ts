@@ -1,0 +1,372 @@
+/**
+ * Structured values to bytes: CBOR (RFC 8949) with registered tags, so that other tools can read what is stored.
+ *
+ * Invariant: what `write` accepts, `CborReader` gives back equal (prototypes of plain data, identity inside the value and
+ * cycles included); everything else is refused with a path, never changed silently.
+ *
+ *   number        integer, or a double when fractional, -0, NaN or infinite         bigint      tags 2 and 3
+ *   string        text; with lone surrogates 27 ["String", UTF-16 units]             Date        tag 1, seconds
+ *   undefined     f7 (inside the value only; holes of arrays become undefined)       RegExp      27 ["RegExp", source, flags]
+ *   Map, Set      tags 259 and 258                                                   Error       27 ["Error", name, message, cause?]
+ *   Uint8Array    bytes; other typed arrays tags 64..87 (RFC 8746)                   ArrayBuffer, DataView   27 [name, bytes]
+ *   an object met twice: tag 28 where it first stands, tag 29 with its number afterwards
+ *
+ * Typed arrays are stored as the platform has them; every platform with WebAssembly is little-endian.
+ */
+
+import { VarveError } from '../errors.ts';
+import { magnitudeOf } from './bigints.ts';
+import type { ByteSink } from './sink.ts';
+import { isWellFormed, writeShortAscii, writeUtf8 } from './text.ts';
+
+/** Containers in containers at most, in a value. */
+export const DEPTH_MAX = 1000;
+
+/** Major types, in the upper three bits. */
+export const UINT = 0x00;
+export const NINT = 0x20;
+export const BYTES = 0x40;
+export const TEXT = 0x60;
+export const ARRAY = 0x80;
+export const MAP = 0xa0;
+export const TAG = 0xc0;
+/** Tag numbers. */
+export const TAG_DATE = 1;
+export const TAG_BIGINT = 2;
+export const TAG_BIGINT_NEGATIVE = 3;
+export const TAG_OBJECT = 27;
+export const TAG_SHARED = 28;
+export const TAG_REFERENCE = 29;
+export const TAG_SET = 258;
+export const TAG_MAP = 259;
+/** RFC 8746: typed arrays by name, little-endian. */
+export const TYPED_ARRAY_TAGS: Readonly<Record<string, number>> = {
+  Uint8ClampedArray: 68,
+  Uint16Array: 69,
+  Uint32Array: 70,
+  BigUint64Array: 71,
+  Int8Array: 72,
+  Int16Array: 77,
+  Int32Array: 78,
+  BigInt64Array: 79,
+  Float16Array: 84,
+  Float32Array: 85,
+  Float64Array: 86,
+};
+
+const double = new Float64Array(1);
+const double_bytes = new Uint8Array(double.buffer);
+
+/** Why a value cannot be stored, and the way to the part that is at fault, innermost step first. */
+class Refusal {
+  readonly steps: string[] = [];
+  constructor(readonly what: string) {}
+
+  at(step: string): this {
+    this.steps.push(step);
+    return this;
+  }
+
+  toError(cause: unknown): VarveError {
+    const path = `value${this.steps.reverse().join('')}`;
+    const message = `The value cannot be stored: ${path} is ${this.what}. Store plain data, or open the store with a codec for it.`;
+    return new VarveError('VARVE_INVALID_VALUE', message, { cause });
+  }
+}
+
+/** Writes values into a sink. One writer serves one value at a time. */
+export class CborWriter {
+  #sink: ByteSink;
+  /** Objects met, with their number where they are shared. */
+  readonly #met = new Map<object, number>();
+  /** Objects met more than once: known after the first pass. */
+  readonly #shared = new Set<object>();
+  #numbering = false;
+  #depth = 0;
+
+  constructor(sink: ByteSink) {
+    this.#sink = sink;
+  }
+
+  /** Appends the value to the sink. Throws `VARVE_INVALID_VALUE`; the sink then ends where it did before. */
+  write(value: unknown, sink: ByteSink): void {
+    // A getter of the value being written may write another value.
+    if (this.#depth > 0) return new CborWriter(sink).write(value, sink);
+    this.#sink = sink;
+    const start = sink.at;
+    try {
+      this.#item(value);
+      if (this.#shared.size > 0) {
+        sink.at = start;
+        this.#met.clear();
+        this.#numbering = true;
+        this.#item(value);
+      }
+    } catch (error) {
+      sink.at = start;
+      if (error instanceof Refusal) throw error.toError(undefined);
+      throw new Refusal('not readable (a getter, or a proxy, threw)').toError(error);
+    } finally {
+      this.#met.clear();
+      this.#shared.clear();
+      this.#numbering = false;
+      this.#depth = 0;
+    }
+  }
+
+  #item(value: unknown): void {
+    switch (typeof value) {
+      case 'string':
+        return this.#text(value);
+      case 'number':
+        return this.#number(value);
+      case 'boolean':
+        return this.#sink.byte(value ? 0xf5 : 0xf4);
+      case 'undefined':
+        return this.#sink.byte(0xf7);
+      case 'bigint':
+        this.#head(TAG, value < 0n ? TAG_BIGINT_NEGATIVE : TAG_BIGINT);
+        // CBOR counts negative bigints from -1.
+        return this.#bytes(magnitudeOf(value < 0n ? -1n - value : value));
+      case 'object':
+        return value === null ? this.#sink.byte(0xf6) : this.#object(value);
+      default:
+        throw new Refusal(`a ${typeof value}`);
+    }
+  }
+
+  #head(major: number, count: number): void {
+    const sink = this.#sink;
+    sink.reserve(9);
+    const { bytes, at } = sink;
+    if (count < 24) {
+      bytes[at] = major | count;
+      sink.at = at + 1;
+    } else if (count < 0x100) {
+      bytes[at] = major | 24;
+      bytes[at + 1] = count;
+      sink.at = at + 2;
+    } else if (count < 0x1_0000) {
+      bytes[at] = major | 25;
+      bytes[at + 1] = count >> 8;
+      bytes[at + 2] = count;
+      sink.at = at + 3;
+    } else {
+      const wide = count > 0xffff_ffff;
+      bytes[at] = major | (wide ? 27 : 26);
+      sink.at = at + 1;
+      if (wide) this.#u32(Math.floor(count / 0x1_0000_0000));
+      this.#u32(count % 0x1_0000_0000);
+    }
+  }
+
+  /** Four bytes, most significant first; room was made. */
+  #u32(value: number): void {
+    const { bytes, at } = this.#sink;
+    bytes[at] = value >>> 24;
+    bytes[at + 1] = value >>> 16;
+    bytes[at + 2] = value >>> 8;
+    bytes[at + 3] = value;
+    this.#sink.at = at + 4;
+  }
+
+  #number(value: number): void {
+    if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
+      return value < 0 ? this.#head(NINT, -1 - value) : this.#head(UINT, value);
+    }
+    const sink = this.#sink;
+    sink.reserve(9);
+    double[0] = value;
+    sink.bytes[sink.at] = 0xfb;
+    for (let i = 0; i < 8; i++) sink.bytes[sink.at + 1 + i] = double_bytes[7 - i] as number;
+    sink.at += 9;
+  }
+
+  #text(text: string): void {
+    const sink = this.#sink;
+    const length = text.length;
+    sink.reserve(3 * length + 5);
+    if (length < 24) {
+      const end = writeShortAscii(text, sink.bytes, sink.at + 1);
+      if (end >= 0) {
+        sink.bytes[sink.at] = TEXT | length;
+        sink.at = end;
+        return;
+      }
+    }
+    // The head is as wide as the longest encoding may need; what was written then tells the length.
+    const width = 3 * length < 0x100 ? 1 : 3 * length < 0x1_0000 ? 2 : 4;
+    const start = sink.at + 1 + width;
+    let end = writeShortAscii(text, sink.bytes, start);
+    if (end < 0) end = writeUtf8(text, sink.bytes, start);
+    const count = end - start;
+    if (count !== length && !isWellFormed(text)) return this.#utf16(text);
+    sink.bytes[sink.at++] = TEXT | (width === 1 ? 24 : width === 2 ? 25 : 26);
+    if (width === 4) this.#u32(count);
+    else if (width === 2) sink.bytes[sink.at] = count >> 8;
+    sink.bytes[start - 1] = count;
+    sink.at = end;
+  }
+
+  #utf16(text: string): void {
+    const units = new Uint16Array(text.length);
+    for (let i = 0; i < text.length; i++) units[i] = text.charCodeAt(i);
+    this.#named('String', 2);
+    this.#bytes(new Uint8Array(units.buffer));
+  }
+
+  #bytes(bytes: Uint8Array): void {
+    this.#head(BYTES, bytes.length);
+    this.#sink.append(bytes);
+  }
+
+  /** Tag 27: an array of a type's name and what makes it again. */
+  #named(name: string, count: number): void {
+    this.#head(TAG, TAG_OBJECT);
+    this.#head(ARRAY, count);
+    this.#text(name);
+  }
+
+  #object(value: object): void {
+    const number = this.#met.get(value);
+    if (number !== undefined) {
+      if (!this.#numbering) {
+        this.#shared.add(value);
+        return;
+      }
+      this.#head(TAG, TAG_REFERENCE);
+      return this.#head(UINT, number);
+    }
+    const is_shared = this.#numbering && this.#shared.has(value);
+    // In the second pass only the shared ones are remembered, so their count is the next number.
+    if (is_shared || !this.#numbering) this.#met.set(value, this.#met.size);
+    if (is_shared) this.#head(TAG, TAG_SHARED);
+    if (++this.#depth > DEPTH_MAX) throw new Refusal(`nested more than ${DEPTH_MAX} deep`);
+    if (Array.isArray(value)) this.#array(value);
+    else if (isPlain(value)) this.#plain(value);
+    else this.#special(value);
+    this.#depth--;
+  }
+
+  #array(value: readonly unknown[]): void {
+    const length = value.length;
+    this.#head(ARRAY, length);
+    let i = 0;
+    try {
+      for (; i < length; i++) this.#item(value[i]);
+    } catch (error) {
+      throw error instanceof Refusal ? error.at(`[${i}]`) : error;
+    }
+  }
+
+  #plain(value: Readonly<Record<string, unknown>>): void {
+    const names = Object.keys(value);
+    this.#head(MAP, names.length);
+    let name = '';
+    try {
+      for (name of names) {
+        this.#text(name);
+        this.#item(value[name]);
+      }
+    } catch (error) {
+      throw error instanceof Refusal ? error.at(step(name)) : error;
+    }
+  }
+
+  #special(value: object): void {
+    const type = Object.prototype.toString.call(value).slice(8, -1);
+    if (ArrayBuffer.isView(value)) return this.#buffer(value, type);
+    if (value instanceof Error || type === 'Error') return this.#error(value as Error);
+    switch (type) {
+      case 'Date':
+        return this.#date(value as Date);
+      case 'Map':
+        return this.#map(value as ReadonlyMap<unknown, unknown>);
+      case 'Set':
+        return this.#set(value as ReadonlySet<unknown>);
+      case 'RegExp':
+        this.#named('RegExp', 3);
+        this.#text((value as RegExp).source);
+        return this.#text((value as RegExp).flags);
+      case 'ArrayBuffer':
+        this.#named(type, 2);
+        return this.#bytes(new Uint8Array(value as ArrayBuffer));
+      default:
+        throw new Refusal(nameOf(value));
+    }
+  }
+
+  #buffer(value: ArrayBufferView, type: string): void {
+    const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+    if (type === 'DataView') this.#named(type, 2);
+    else if (type !== 'Uint8Array') this.#head(TAG, TYPED_ARRAY_TAGS[type] as number);
+    this.#bytes(bytes);
+  }
+
+  #date(value: Date): void {
+    const time = Date.prototype.getTime.call(value);
+    const seconds = time / 1000;
+    // Past the year 73,000 seconds are too coarse for some milliseconds.
+    if (Number.isNaN(time) || Math.round(seconds * 1000) === time) this.#head(TAG, TAG_DATE);
+    else this.#named('Date', 2);
+    this.#number(Math.round(seconds * 1000) === time ? seconds : time);
+  }
+
+  #map(value: ReadonlyMap<unknown, unknown>): void {
+    this.#head(TAG, TAG_MAP);
+    this.#head(MAP, value.size);
+    let i = 0;
+    try {
+      for (const [key, item] of Map.prototype.entries.call(value)) {
+        this.#item(key);
+        this.#item(item);
+        i++;
+      }
+    } catch (error) {
+      throw error instanceof Refusal ? error.at(`.entries()[${i}]`) : error;
+    }
+  }
+
+  #set(value: ReadonlySet<unknown>): void {
+    this.#head(TAG, TAG_SET);
+    this.#head(ARRAY, value.size);
+    let i = 0;
+    try {
+      for (const item of Set.prototype.values.call(value)) {
+        this.#item(item);
+        i++;
+      }
+    } catch (error) {
+      throw error instanceof Refusal ? error.at(`.values()[${i}]`) : error;
+    }
+  }
+
+  #error(value: Error): void {
+    const has_cause = Object.hasOwn(value, 'cause');
+    this.#named('Error', has_cause ? 4 : 3);
+    this.#text(String(value.name));
+    this.#text(String(value.message));
+    if (!has_cause) return;
+    try {
+      this.#item(value.cause);
+    } catch (error) {
+      throw error instanceof Refusal ? error.at('.cause') : error;
+    }
+  }
+}
+
+/** True for `{}` and `Object.create(null)`, also of another realm (whose Object.prototype has no prototype either). */
+function isPlain(value: object): value is Record<string, unknown> {
+  const prototype: object | null = Object.getPrototypeOf(value);
+  if (prototype === Object.prototype || prototype === null) return !(Symbol.toStringTag in value);
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
+}
+
+function nameOf(value: object): string {
+  const name: unknown = value.constructor?.name;
+  return typeof name === 'string' && name !== '' ? `an instance of ${name}` : 'an object of an unknown class';
+}
+
+function step(name: string): string {
+  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+}

@@ -1,0 +1,123 @@
+/**
+ * Ranges of keys as ranges of bytes.
+ *
+ * Invariant: a key lies in the range exactly when its bytes lie between the bounds. A prefix becomes two bounds: its
+ * own bytes and its successor (the smallest bytes above everything that begins with them).
+ */
+
+import { VarveError } from '../errors.ts';
+import type { Key, KeyCodec, KeyRange } from '../types.ts';
+import { encodeKey, KEY_BYTES_MAX } from './keys.ts';
+
+/** One end of a range. */
+export interface Bound {
+  readonly key: Uint8Array;
+  readonly exclusive: boolean;
+}
+
+/** A range of encoded keys; an absent bound is open. */
+export interface ByteRange {
+  readonly lower: Bound | undefined;
+  readonly upper: Bound | undefined;
+  /** True when no key can lie between the bounds. */
+  readonly empty: boolean;
+}
+
+/** Unsigned order of bytes, as the engine has it. */
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const difference = (a[i] as number) - (b[i] as number);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}
+
+/**
+ * The byte range of a key range. Throws `VARVE_INVALID_ARGUMENT` for two lower or two upper bounds and for a prefix that
+ * is no array, string or Uint8Array, `VARVE_INVALID_KEY` for a bound that is no key.
+ */
+export function encodeRange<K>(range: KeyRange<K>, keys: KeyCodec<K> | undefined): ByteRange {
+  const { gt, gte, lt, lte, prefix } = range;
+  if (gt !== undefined && gte !== undefined) throw invalid('A range takes gt or gte, not both.');
+  if (lt !== undefined && lte !== undefined) throw invalid('A range takes lt or lte, not both.');
+  let lower = bound(gt, gte, keys);
+  let upper = bound(lt, lte, keys);
+  if (prefix !== undefined) {
+    const bytes = prefixBytes(prefix);
+    const from: Bound = { key: bytes, exclusive: false };
+    const to: Bound = { key: successor(bytes), exclusive: true };
+    if (lower === undefined || compareBytes(lower.key, from.key) < 0) lower = from;
+    if (upper === undefined || compareBytes(upper.key, to.key) >= 0) upper = to;
+  }
+  return { lower, upper, empty: isEmpty(lower, upper) };
+}
+
+/** The half-open form that range deletion takes: start inclusive, end exclusive; no bytes mean an open side. */
+export function halfOpen(range: ByteRange): { start: Uint8Array; end: Uint8Array } {
+  const { lower, upper } = range;
+  return {
+    start: lower === undefined ? NOTHING : lower.exclusive ? justAfter(lower.key) : lower.key,
+    end: upper === undefined ? NOTHING : upper.exclusive ? upper.key : justAfter(upper.key),
+  };
+}
+
+/**
+ * The half-open form of a range to delete; undefined when no key can be in it. Throws `VARVE_INVALID_ARGUMENT` for a range
+ * without bounds, which a misspelt or undefined bound would make: deleting everything is asked for by name.
+ */
+export function encodeDeletion<K>(
+  range: KeyRange<K>,
+  keys: KeyCodec<K> | undefined,
+): { start: Uint8Array; end: Uint8Array } | undefined {
+  const bytes = encodeRange(range, keys);
+  if (bytes.lower === undefined && bytes.upper === undefined) {
+    throw invalid('deleteRange takes a bound or a prefix; clear() deletes everything.');
+  }
+  return bytes.empty ? undefined : halfOpen(bytes);
+}
+
+const NOTHING = new Uint8Array(0);
+
+function bound<K>(
+  exclusive: K | undefined,
+  inclusive: K | undefined,
+  keys: KeyCodec<K> | undefined,
+): Bound | undefined {
+  const key = exclusive ?? inclusive;
+  if (key === undefined) return undefined;
+  return { key: encodeKey(keys === undefined ? (key as Key) : keys.encode(key)), exclusive: exclusive !== undefined };
+}
+
+function prefixBytes(prefix: unknown): Uint8Array {
+  const usable = typeof prefix === 'string' || prefix instanceof Uint8Array || Array.isArray(prefix);
+  if (!usable) throw invalid('A prefix is an array, a string or a Uint8Array.');
+  return encodeKey(prefix as Key);
+}
+
+/** The smallest bytes above everything that begins with `bytes`. A type byte is never FF, so there always are some. */
+function successor(bytes: Uint8Array): Uint8Array {
+  let length = bytes.length;
+  while (bytes[length - 1] === 0xff) length--;
+  const next = bytes.slice(0, length);
+  next[length - 1] = (next[length - 1] as number) + 1;
+  return next;
+}
+
+/** The smallest bytes above these that a key can have. */
+function justAfter(key: Uint8Array): Uint8Array {
+  if (key.length >= KEY_BYTES_MAX) return successor(key);
+  const next = new Uint8Array(key.length + 1);
+  next.set(key);
+  return next;
+}
+
+function isEmpty(lower: Bound | undefined, upper: Bound | undefined): boolean {
+  if (lower === undefined || upper === undefined) return false;
+  const order = compareBytes(lower.key, upper.key);
+  return order > 0 || (order === 0 && (lower.exclusive || upper.exclusive));
+}
+
+function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,73 @@
+/**
+ * A growing run of bytes that keys, values and frames are written into.
+ *
+ * Invariant: `at` is the end of what was written; a writer calls `reserve` before it writes and takes `bytes` anew
+ * afterwards, because growing replaces it.
+ */
+
+/** Gives a larger buffer that begins with the first `used` bytes of the old one. */
+export type Grow = (bytes_min: number, used: number, old: Uint8Array) => Uint8Array;
+
+const doubled: Grow = (bytes_min, used, old) => {
+  const bytes = new Uint8Array(Math.max(bytes_min, old.length * 2));
+  bytes.set(used === old.length ? old : old.subarray(0, used));
+  return bytes;
+};
+
+/** Bytes with an end that moves forward. */
+export class ByteSink {
+  bytes: Uint8Array;
+  at = 0;
+  readonly #grow: Grow;
+
+  /** A sink over `bytes` (or as many fresh ones); `grow` says where more come from, by default twice as many. */
+  constructor(bytes: Uint8Array | number = 256, grow: Grow = doubled) {
+    this.bytes = typeof bytes === 'number' ? new Uint8Array(bytes) : bytes;
+    this.#grow = grow;
+  }
+
+  /** Makes room for `count` more bytes. */
+  reserve(count: number): void {
+    if (this.at + count > this.bytes.length) this.bytes = this.#grow(this.at + count, this.at, this.bytes);
+  }
+
+  /** Appends one byte. */
+  byte(value: number): void {
+    this.reserve(1);
+    this.bytes[this.at++] = value;
+  }
+
+  /** Appends a little-endian u32. */
+  u32(value: number): void {
+    this.reserve(4);
+    this.setU32(this.at, value);
+    this.at += 4;
+  }
+
+  /** Writes a little-endian u32 over bytes that are there already. */
+  setU32(at: number, value: number): void {
+    const bytes = this.bytes;
+    bytes[at] = value;
+    bytes[at + 1] = value >>> 8;
+    bytes[at + 2] = value >>> 16;
+    bytes[at + 3] = value >>> 24;
+  }
+
+  /** Appends bytes. */
+  append(bytes: Uint8Array): void {
+    this.reserve(bytes.length);
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
+  }
+
+  /** Appends zeros up to a multiple of four from `origin`. */
+  pad4(origin = 0): void {
+    this.reserve(4);
+    while ((this.at - origin) & 3) this.bytes[this.at++] = 0;
+  }
+
+  /** A copy of what was written from `start`. */
+  copy(start = 0): Uint8Array {
+    return this.bytes.slice(start, this.at);
+  }
+}

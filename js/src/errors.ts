@@ -1,0 +1,91 @@
+/**
+ * The one error class of Varve and its codes.
+ * Invariant: `code` is stable across versions and the numbers are the engine's own (crates/varve/src/error.rs);
+ * the sentence in `message` may change, so programs branch on `code` only.
+ */
+
+/** Every code a `VarveError` can carry. The first twelve come from the engine, the rest from TypeScript. */
+export type VarveErrorCode =
+  | 'VARVE_CORRUPT'
+  | 'VARVE_STORAGE_FULL'
+  | 'VARVE_LOCKED'
+  | 'VARVE_CLOSED'
+  | 'VARVE_CONFLICT'
+  | 'VARVE_BUSY'
+  | 'VARVE_INVALID_KEY'
+  | 'VARVE_INVALID_VALUE'
+  | 'VARVE_POISONED'
+  | 'VARVE_VERSION'
+  | 'VARVE_INVALID_ARGUMENT'
+  | 'VARVE_IO'
+  | 'VARVE_ABORTED'
+  | 'VARVE_UNSUPPORTED'
+  | 'VARVE_INTERNAL';
+
+/** Engine code numbers, by index: `ENGINE_CODES[4]` is `'VARVE_CLOSED'`. Index 0 is no engine code. */
+const ENGINE_CODES: readonly VarveErrorCode[] = [
+  'VARVE_INTERNAL',
+  'VARVE_CORRUPT',
+  'VARVE_STORAGE_FULL',
+  'VARVE_LOCKED',
+  'VARVE_CLOSED',
+  'VARVE_CONFLICT',
+  'VARVE_BUSY',
+  'VARVE_INVALID_KEY',
+  'VARVE_INVALID_VALUE',
+  'VARVE_POISONED',
+  'VARVE_VERSION',
+  'VARVE_INVALID_ARGUMENT',
+  'VARVE_IO',
+];
+
+/** What crosses a worker boundary instead of an error object. */
+export interface WireError {
+  readonly code: VarveErrorCode;
+  readonly message: string;
+}
+
+/**
+ * The error of every Varve operation.
+ *
+ * @example
+ * try { await db.set('k', value); }
+ * catch (error) { if (error instanceof VarveError && error.code === 'VARVE_STORAGE_FULL') await db.clear(); }
+ */
+export class VarveError extends Error {
+  override readonly name = 'VarveError';
+  /** Stable name of what went wrong; branch on this. */
+  readonly code: VarveErrorCode;
+
+  constructor(code: VarveErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+
+  /** The error for an engine code number (1..12); an unknown number gives `VARVE_INTERNAL`. */
+  static fromNumber(code: number, message: string): VarveError {
+    return new VarveError(ENGINE_CODES[code] ?? 'VARVE_INTERNAL', message);
+  }
+
+  /** The error that a worker described in a message. */
+  static fromWire(error: WireError): VarveError {
+    return new VarveError(error.code, error.message);
+  }
+}
+
+/** The engine's number for a code: 1..12, or 0 for a code that only TypeScript uses. */
+export function codeNumber(code: VarveErrorCode): number {
+  return code === 'VARVE_INTERNAL' ? 0 : Math.max(0, ENGINE_CODES.indexOf(code));
+}
+
+/** Describes any thrown thing so that it can cross a worker boundary. */
+export function toWire(error: unknown): WireError {
+  if (error instanceof VarveError) return { code: error.code, message: error.message };
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: 'VARVE_INTERNAL', message: `The engine stopped on an unexpected error: ${message}` };
+}
+
+/** The error for an aborted signal; its cause is `signal.reason`. */
+export function abortError(signal: AbortSignal): VarveError {
+  return new VarveError('VARVE_ABORTED', 'The operation was aborted by its signal.', { cause: signal.reason });
+}

@@ -1,0 +1,87 @@
+/**
+ * The package `varve`: durable, ordered stores for a page, their engine in a worker.
+ *
+ * Invariant: importing this starts nothing; `open` makes the worker. The worker's script lies beside this file in the
+ * package, and `new Worker(new URL(...))` stands here in the one form that every bundler finds.
+ */
+
+import { deleteNamed, listNames, openStore, type Spawn } from './store/open.ts';
+import type { Store } from './store/store.ts';
+import type { Key, OpenOptions, WaitOptions } from './types.ts';
+
+export { bytes, json, structured, utf8 } from './codec/values.ts';
+export { VarveError, type VarveErrorCode } from './errors.ts';
+export type { Batch } from './store/batch.ts';
+export type { StoreIterator } from './store/scan-iterator.ts';
+export type { Store } from './store/store.ts';
+export type {
+  Durability,
+  Entry,
+  Key,
+  KeyCodec,
+  KeyRange,
+  LevelStats,
+  OpenOptions,
+  Receipt,
+  RecoveryReport,
+  ScanOptions,
+  StorageKind,
+  StorageReport,
+  StoreStats,
+  ValueCodec,
+  WaitOptions,
+  WriteOptions,
+} from './types.ts';
+
+/** Options of `listStores`. */
+export interface ListOptions extends WaitOptions, Pick<OpenOptions, 'worker'> {}
+
+/** Options of `deleteStore`. */
+export interface DeleteOptions extends ListOptions {
+  /** How long to wait for another holder of the store, in milliseconds. Default 5000. */
+  wait?: number | undefined;
+}
+
+/**
+ * Opens a store, making it where there is none. Its keys and values follow the codecs; with the default codecs they are
+ * what the type arguments say.
+ *
+ * Rejects with `VARVE_LOCKED` when another tab or worker holds the store for longer than `wait`, `VARVE_CORRUPT` when its
+ * files are damaged, `VARVE_VERSION` when newer code wrote them, `VARVE_UNSUPPORTED` where workers cannot be had,
+ * `VARVE_INVALID_ARGUMENT` for a name or an option that makes no sense, `VARVE_ABORTED` when the signal aborts.
+ *
+ * @example
+ * const db = await open<string, number>('counters', { durability: 'strict' });
+ * console.log(db.storage.kind, db.recovery.state); // 'opfs', 'clean'
+ */
+export function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
+  return openStore(name, options, spawnOf(options.worker));
+}
+
+/**
+ * The names of this origin's stores, sorted.
+ *
+ * @example
+ * const names = await listStores(); // ['counters', 'notes']
+ */
+export function listStores(options: ListOptions = {}): Promise<string[]> {
+  return listNames(options, spawnOf(options.worker));
+}
+
+/**
+ * Deletes a store and all it holds; resolves with whether there was one. Rejects with `VARVE_LOCKED` when it stays open
+ * somewhere for longer than `wait`.
+ *
+ * @example
+ * await deleteStore('counters');
+ */
+export function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+  return deleteNamed(name, options, spawnOf(options.worker));
+}
+
+function spawnOf(worker: OpenOptions['worker']): Spawn {
+  if (typeof worker === 'function') return worker;
+  if (worker === undefined)
+    return () => new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name: 'varve' });
+  return (name) => new Worker(worker, { type: 'module', name: `varve: ${name}` });
+}

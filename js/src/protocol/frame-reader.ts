@@ -1,0 +1,120 @@
+/**
+ * Walks the answers of a response frame (the picture is in frame.ts) and reads their payloads.
+ *
+ * Invariant: an answer is handed out only when all of it lies inside the frame; anything else gives `VARVE_INTERNAL`.
+ * Payloads are read in place: what they hold are views of the frame.
+ */
+
+import { readUtf8 } from '../codec/text.ts';
+import { VarveError } from '../errors.ts';
+import type { Receipt } from '../types.ts';
+import { ABSENT, ANSWER_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_MAGIC, levelOf, Status } from './frame.ts';
+
+/** One frame; after `next()` its fields describe the next answer. */
+export class FrameReader {
+  readonly bytes: Uint8Array;
+  readonly #view: DataView;
+  #left: number;
+  #next = FRAME_HEADER_BYTES;
+
+  /** Request number of the answer. */
+  request = 0;
+  /** A `Status`. */
+  status = 0;
+  /** Where the payload lies in `bytes`. */
+  start = 0;
+  end = 0;
+
+  constructor(frame: ArrayBuffer) {
+    this.bytes = new Uint8Array(frame);
+    this.#view = new DataView(frame);
+    if (frame.byteLength < FRAME_HEADER_BYTES || this.u32(0) !== FRAME_MAGIC) throw malformed();
+    this.#left = this.u32(4);
+  }
+
+  /** Steps to the next answer; false when there is none left. */
+  next(): boolean {
+    const at = this.#next;
+    const size = this.bytes.length;
+    if (this.#left === 0) {
+      if (at !== size) throw malformed();
+      return false;
+    }
+    if (size - at < ANSWER_HEADER_BYTES) throw malformed();
+    this.#left--;
+    this.request = this.u32(at);
+    this.status = this.bytes[at + 4] as number;
+    this.start = at + ANSWER_HEADER_BYTES;
+    const length = this.u32(at + 8);
+    if (length > size - this.start || this.status > Status.error) throw malformed();
+    this.end = this.start + length;
+    this.#next = (this.end + 3) & ~3;
+    if (this.#next > size) throw malformed();
+    return true;
+  }
+
+  /** The error of an answer whose status says so. */
+  error(): VarveError {
+    this.#need(4);
+    return VarveError.fromNumber(this.u32(this.start), readUtf8(this.bytes, this.start + 4, this.end));
+  }
+
+  /** The receipt of a write: u64 sequence, u32 level. */
+  receipt(): Receipt {
+    this.#need(12);
+    const durability = levelOf(this.u32(this.start + 8));
+    if (durability === undefined) throw malformed();
+    return { sequence: this.u64(this.start), durability };
+  }
+
+  /** The head of a getEntry payload: u64 sequence, f64 expiry in milliseconds; the value follows 16 bytes in. */
+  entryHead(): { sequence: number; expires: Date | undefined } {
+    this.#need(16);
+    const expires_ms = this.#view.getFloat64(this.start + 8, true);
+    return { sequence: this.u64(this.start), expires: expires_ms === 0 ? undefined : new Date(expires_ms) };
+  }
+
+  /** The values of a getMany payload: u32 count, then { u32 length or ABSENT, value, pad to 4 }. */
+  many<V>(read: (bytes: Uint8Array, start: number, end: number) => V): (V | undefined)[] {
+    this.#need(4);
+    let at = this.start + 4;
+    const count = this.u32(this.start);
+    if (count > (this.end - at) / 4) throw malformed();
+    const values = new Array<V | undefined>(count);
+    for (let i = 0; i < count; i++) {
+      if (this.end - at < 4) throw malformed();
+      const length = this.u32(at);
+      at += 4;
+      if (length === ABSENT) {
+        values[i] = undefined;
+        continue;
+      }
+      if (length > this.end - at) throw malformed();
+      values[i] = read(this.bytes, at, at + length);
+      at = (at + length + 3) & ~3;
+    }
+    return values;
+  }
+
+  /** A little-endian u32 of the frame. */
+  u32(at: number): number {
+    return this.#view.getUint32(at, true);
+  }
+
+  /** A little-endian u64 of the frame, as a number: sequences stay below 2^53. */
+  u64(at: number): number {
+    return this.u32(at) + this.u32(at + 4) * 0x1_0000_0000;
+  }
+
+  #need(bytes: number): void {
+    if (this.end - this.start < bytes) throw malformed();
+  }
+}
+
+/** The error for bytes that no engine of this version sends. */
+export function malformed(): VarveError {
+  return new VarveError(
+    'VARVE_INTERNAL',
+    'The engine answered with a malformed frame. Do the page and its worker come from the same version of varve?',
+  );
+}

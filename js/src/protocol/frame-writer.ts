@@ -1,0 +1,127 @@
+/**
+ * Packs operations into one request frame (the picture is in frame.ts).
+ *
+ * Invariant: between calls the sink holds whole operations only; an operation whose key or value was refused leaves no
+ * trace. The sink is used again for every frame, and what is sent is an exact copy of its own.
+ */
+
+import { ByteSink } from '../codec/sink.ts';
+import { VALUE_BYTES_MAX } from '../codec/values.ts';
+import { VarveError } from '../errors.ts';
+import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, type OpCode } from './frame.ts';
+import type { FrameReader } from './frame-reader.ts';
+
+/** A sink that grew beyond this is let go after its frame. */
+const SINK_BYTES_KEPT = 4 * 1024 * 1024;
+
+/** Writes one kind of thing into a sink. */
+export interface Encoder<T> {
+  write(value: T, sink: ByteSink): void;
+}
+
+/** One kind of operation: made once for a store, used for every call. */
+export interface Operation<K, V, T> {
+  readonly code: OpCode;
+  readonly key: Encoder<K> | undefined;
+  readonly value: Encoder<V> | undefined;
+  /** The result of an answer that is no error. */
+  read(answer: FrameReader): T;
+}
+
+/** Bytes as they are. */
+export const rawBytes: Encoder<Uint8Array> = { write: (bytes, sink) => sink.append(bytes) };
+/** One u32. */
+export const word: Encoder<number> = { write: (value, sink) => sink.u32(value) };
+
+/** Collects the operations of a frame. */
+export class FrameWriter {
+  #sink = new ByteSink(4096);
+  #count = 0;
+  #writing = false;
+
+  constructor() {
+    this.#begin();
+  }
+
+  /** Operations in the frame so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Bytes of the frame so far. */
+  get bytes(): number {
+    return this.#sink.at;
+  }
+
+  /** Appends one operation; what its encoders throw passes through and the frame stays as it was. */
+  add<K, V>(request: number, operation: Operation<K, V, unknown>, level: number, key: K, value: V): void {
+    if (this.#writing) {
+      throw new VarveError(
+        'VARVE_INVALID_ARGUMENT',
+        'A codec or a getter called the store while a value was being encoded.',
+      );
+    }
+    const sink = this.#sink;
+    const start = sink.at;
+    this.#writing = true;
+    try {
+      sink.u32(request);
+      sink.u32(operation.code | (level << 8));
+      sink.u32(0);
+      sink.u32(0);
+      operation.key?.write(key, sink);
+      const value_start = sink.at;
+      operation.value?.write(value, sink);
+      const value_bytes = sink.at - value_start;
+      if (value_bytes > VALUE_BYTES_MAX) {
+        throw new VarveError(
+          'VARVE_INVALID_VALUE',
+          `A value takes at most ${VALUE_BYTES_MAX} bytes; this one is longer.`,
+        );
+      }
+      sink.setU32(start + 8, value_start - start - OP_HEADER_BYTES);
+      sink.setU32(start + 12, value_bytes);
+      sink.pad4();
+      this.#count++;
+    } catch (error) {
+      sink.at = start;
+      throw error;
+    } finally {
+      this.#writing = false;
+    }
+  }
+
+  /** Takes an operation out again, before the frame is sent. False when it is not in the frame. */
+  remove(request: number): boolean {
+    const { bytes, at: end } = this.#sink;
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    for (let at = FRAME_HEADER_BYTES; at < end; ) {
+      const length = OP_HEADER_BYTES + view.getUint32(at + 8, true) + view.getUint32(at + 12, true);
+      const next = at + ((length + 3) & ~3);
+      if (view.getUint32(at, true) === request) {
+        bytes.copyWithin(at, next, end);
+        this.#sink.at = end - (next - at);
+        this.#count--;
+        return true;
+      }
+      at = next;
+    }
+    return false;
+  }
+
+  /** The frame as a buffer of its own; the writer is empty afterwards. */
+  take(): ArrayBuffer {
+    this.#sink.setU32(4, this.#count);
+    const frame = this.#sink.copy().buffer as ArrayBuffer;
+    if (this.#sink.bytes.length > SINK_BYTES_KEPT) this.#sink = new ByteSink(4096);
+    this.#begin();
+    return frame;
+  }
+
+  #begin(): void {
+    this.#count = 0;
+    this.#sink.at = 0;
+    this.#sink.u32(FRAME_MAGIC);
+    this.#sink.u32(0);
+  }
+}

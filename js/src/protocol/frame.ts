@@ -1,0 +1,64 @@
+/**
+ * The numbers of frames: what page and worker agree on, beside the engine's own (crates/varve/src/frame).
+ *
+ * Invariant: little-endian; every operation and every answer begins at a multiple of four.
+ *
+ *   request   u32 "VRF1" | u32 count | operation*
+ *   operation u32 request | u8 op | u8 durability | u16 0 | u32 key_len | u32 value_len | key | value | pad to 4
+ *   response  u32 "VRF1" | u32 count | answer*
+ *   answer    u32 request | u8 status | u8[3] 0 | u32 payload_len | u32 0 | payload | pad to 4
+ *
+ * The operations of a frame run in order and see the frame's earlier writes; all its writes are one group commit.
+ */
+
+import type { Durability } from '../types.ts';
+
+export const FRAME_MAGIC = 0x3146_5256;
+export const FRAME_HEADER_BYTES = 8;
+export const OP_HEADER_BYTES = 16;
+export const ANSWER_HEADER_BYTES = 16;
+
+/** Operations. */
+export const Op = {
+  get: 1,
+  has: 2,
+  getEntry: 3,
+  set: 4,
+  delete: 5,
+  /** value: u32 count, then items { u8 BatchKind, u8[3] 0, u32 klen, u32 vlen, key, value, pad to 4 } */
+  batch: 6,
+  /** value: the picture in scan.ts */
+  scanOpen: 7,
+  /** key: u32 cursor; value: u32 bytes of the batch wanted */
+  scanNext: 8,
+  /** key: u32 cursor */
+  scanClose: 9,
+  /** value: u32 count, then { u32 klen, key, pad to 4 } */
+  getMany: 10,
+  /** key: start; value: exclusive end, empty for the end of the store */
+  deleteRange: 11,
+  /** flushes the log */
+  sync: 12,
+} as const;
+export type OpCode = (typeof Op)[keyof typeof Op];
+
+/** Kinds of a batch's items. */
+export const BatchKind = { delete: 0, set: 1, deleteRange: 2 } as const;
+
+/** How an answer went. */
+export const Status = { ok: 0, missing: 1, error: 2 } as const;
+
+/** A length that stands for "no value". */
+export const ABSENT = 0xffff_ffff;
+
+const LEVELS: readonly (Durability | undefined)[] = [undefined, 'memory', 'relaxed', 'strict'];
+
+/** The number of a durability level; 0 stands for operations that write nothing. */
+export function levelNumber(durability: Durability): number {
+  return LEVELS.indexOf(durability);
+}
+
+/** The durability of a level number; undefined for a number that is none. */
+export function levelOf(number: number): Durability | undefined {
+  return LEVELS[number];
+}

@@ -1,0 +1,60 @@
+/**
+ * What the engine asks of a storage: a pool of slots, each a file with a fixed number.
+ *
+ * Invariant: the synchronous half (`SlotDevice`) is all that the engine ever calls, so that a read, a write and a flush
+ * finish inside the call. The asynchronous half (`ManagedDevice`) is the host's: it opens, closes and creates slots
+ * between turns. A slot is open or closed; a closed one refuses every call with a `SlotError` of kind `closed`.
+ */
+
+/** Why a slot call failed: no room, the storage failed, or the slot is not open here. */
+export type SlotErrorKind = 'full' | 'io' | 'closed';
+
+/** A slot call that could not be done. The WebAssembly side sees its kind as a negative number. */
+export class SlotError extends Error {
+  readonly kind: SlotErrorKind;
+
+  constructor(kind: SlotErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'SlotError';
+    this.kind = kind;
+  }
+}
+
+/** The synchronous half: what the engine calls through `varve_host`. Offsets and sizes in bytes. */
+export interface SlotDevice {
+  /** How many slots there are, open or not. */
+  count(): number;
+  /** Whether the slot can be read and written here and now. */
+  isOpen(slot: number): boolean;
+  /** Bytes in the slot. */
+  size(slot: number): number;
+  /** Fills `into` from `at`; returns how many bytes there were. */
+  read(slot: number, into: Uint8Array, at: number): number;
+  /** Writes `bytes` at `at`; returns how many landed. Fewer than asked means that there is no room. */
+  write(slot: number, bytes: Uint8Array, at: number): number;
+  /** Returns once everything written to the slot would survive a power cut. */
+  flush(slot: number): void;
+  /** Cuts or extends the slot to `bytes`. */
+  truncate(slot: number, bytes: number): void;
+}
+
+/** A device with the asynchronous half that its host drives between turns. */
+export interface ManagedDevice extends SlotDevice {
+  /** What keeps the bytes. */
+  readonly kind: 'opfs' | 'memory';
+  /** Whether another worker can open a released slot. */
+  readonly lendable: boolean;
+  /** Most slots the device will ever have. */
+  readonly slotsMax: number;
+  /** Creates and opens up to `slots` more slots; resolves with how many were added. */
+  grow(slots: number): Promise<number>;
+  /** Closes a slot so that another worker can open it. */
+  release(slot: number): void;
+  /** Opens a released slot again, waiting for the other worker to let go of it. */
+  retake(slot: number): Promise<void>;
+  /** Closes every slot, and waits for slots that are being created. */
+  closeAll(): Promise<void>;
+}
+
+/** The first page of a slot is its header; the bytes of its file begin here. */
+export const SLOT_DATA_OFFSET = 4096;

@@ -1,0 +1,65 @@
+/**
+ * The lock that makes a store belong to one worker at a time: a Web Lock named after the store.
+ *
+ * Invariant: held from before the first file is opened until after the last one is closed. It is never stolen: a worker
+ * that lost its lock could still write through its handles. Where the browser has no locks, the exclusivity of the
+ * file handles is the fence.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+
+/** A held lock. */
+export interface StoreLock {
+  /** Lets the next in line have it. */
+  release(): void;
+}
+
+/** How long to wait for a lock. */
+export interface LockOptions {
+  /** Milliseconds; 0 asks once. */
+  wait: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Takes the lock of a store.
+ * @throws `VARVE_LOCKED` when another holder keeps it for longer than `wait`, `VARVE_ABORTED` by the signal.
+ */
+export function acquireLock(name: string, { wait, signal }: LockOptions): Promise<StoreLock> {
+  const locks = globalThis.navigator?.locks;
+  if (locks === undefined) return Promise.resolve({ release: () => undefined });
+  if (signal?.aborted) return Promise.reject(abortError(signal));
+  return new Promise((resolve, reject) => {
+    const waiting = new AbortController();
+    const giveUp = (): void => waiting.abort();
+    const timer = wait > 0 ? setTimeout(giveUp, wait) : undefined;
+    signal?.addEventListener('abort', giveUp, { once: true });
+    const settle = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
+    };
+    const granted = (lock: Lock | null): Promise<void> | undefined => {
+      settle();
+      if (lock === null) {
+        reject(locked(name));
+        return undefined;
+      }
+      return new Promise((release) => resolve({ release }));
+    };
+    locks
+      .request(`varve:${name}`, wait > 0 ? { signal: waiting.signal } : { ifAvailable: true }, granted)
+      .catch((cause: unknown) => {
+        settle();
+        if (signal?.aborted) reject(abortError(signal));
+        else if (waiting.signal.aborted) reject(locked(name));
+        else reject(new VarveError('VARVE_UNSUPPORTED', 'The browser refused the lock of the store.', { cause }));
+      });
+  });
+}
+
+function locked(name: string): VarveError {
+  return new VarveError(
+    'VARVE_LOCKED',
+    `Another tab or worker has the store "${name}" open. Close it there, or wait longer.`,
+  );
+}

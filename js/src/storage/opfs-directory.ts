@@ -1,0 +1,133 @@
+/**
+ * Where stores live in the origin private file system, and how their files are named.
+ *
+ *     varve/<store name, escaped>/slot-0000, slot-0001, ...
+ *
+ * Invariant: a name maps to one directory and back; nothing else of the origin is touched. A handle that another worker
+ * is still letting go of is waited for, never stolen.
+ */
+
+import { VarveError } from '../errors.ts';
+import { delay, waitFor } from './wait.ts';
+
+const ROOT = 'varve';
+const SLOT_NAME = /^slot-(\d{4})$/;
+/** Longest directory name that every file system under a browser takes. */
+const NAME_BYTES_MAX = 255;
+const RETRY_MS_MAX = 32;
+
+/** The origin private file system is not to be had here; the message says why. */
+export class OpfsUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'OpfsUnavailable';
+  }
+}
+
+/** The directory name of a store. */
+export function escapeName(name: string): string {
+  let escaped: string;
+  try {
+    escaped = encodeURIComponent(name);
+  } catch (cause) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'A store name must not hold half of a surrogate pair.', { cause });
+  }
+  escaped = escaped.replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  if (escaped === '' || escaped.length > NAME_BYTES_MAX) {
+    throw new VarveError(
+      'VARVE_INVALID_ARGUMENT',
+      `A store name has 1 to ${NAME_BYTES_MAX} characters, counted as in a URL.`,
+    );
+  }
+  return escaped;
+}
+
+/** The store name of a directory, or undefined where the directory is none of ours. */
+export function unescapeName(directory: string): string | undefined {
+  try {
+    const name = decodeURIComponent(directory);
+    return escapeName(name) === directory ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The file name of a slot. */
+export function slotName(slot: number): string {
+  return `slot-${String(slot).padStart(4, '0')}`;
+}
+
+/** The slot number of a file name, or undefined. */
+export function slotNumber(name: string): number | undefined {
+  const match = SLOT_NAME.exec(name);
+  return match === null ? undefined : Number(match[1]);
+}
+
+/** The directory over all stores; `OpfsUnavailable` where the browser has or gives none. */
+export async function rootDirectory(options: { create: boolean }): Promise<FileSystemDirectoryHandle | undefined> {
+  const storage = globalThis.navigator?.storage;
+  if (storage === undefined || typeof storage.getDirectory !== 'function') {
+    throw new OpfsUnavailable('This context has no origin private file system.');
+  }
+  let origin: FileSystemDirectoryHandle;
+  try {
+    origin = await storage.getDirectory();
+  } catch (cause) {
+    throw new OpfsUnavailable(`The browser refused the origin private file system (${nameOf(cause)}).`, { cause });
+  }
+  return existing(origin, ROOT, options.create);
+}
+
+/** The directory of one store; undefined where it does not exist and `create` is false. */
+export async function storeDirectory(
+  name: string,
+  options: { create: boolean },
+): Promise<FileSystemDirectoryHandle | undefined> {
+  const directory = escapeName(name);
+  const root = await rootDirectory(options);
+  return root === undefined ? undefined : existing(root, directory, options.create);
+}
+
+/** Opens a slot for exclusive use, retrying while another worker is letting go of it. */
+export async function openSlot(
+  directory: FileSystemDirectoryHandle,
+  slot: number,
+  options: { create: boolean; wait: number; signal?: AbortSignal | undefined },
+): Promise<FileSystemSyncAccessHandle> {
+  const file = await directory.getFileHandle(slotName(slot), { create: options.create });
+  const deadline = performance.now() + options.wait;
+  for (let pause = 1; ; pause = Math.min(RETRY_MS_MAX, pause * 2)) {
+    options.signal?.throwIfAborted();
+    try {
+      return await file.createSyncAccessHandle();
+    } catch (cause) {
+      if (nameOf(cause) !== 'NoModificationAllowedError') throw cause;
+      if (performance.now() >= deadline) {
+        throw new VarveError(
+          'VARVE_LOCKED',
+          'Another tab or worker still has the files of this store open. Close it there, or wait longer.',
+          { cause },
+        );
+      }
+      await waitFor(delay(pause), options.signal);
+    }
+  }
+}
+
+/** The name of a thrown value, such as `QuotaExceededError`. */
+export function nameOf(error: unknown): string {
+  return error instanceof Error || error instanceof DOMException ? error.name : typeof error;
+}
+
+async function existing(
+  parent: FileSystemDirectoryHandle,
+  name: string,
+  create: boolean,
+): Promise<FileSystemDirectoryHandle | undefined> {
+  try {
+    return await parent.getDirectoryHandle(name, { create });
+  } catch (error) {
+    if (!create && nameOf(error) === 'NotFoundError') return undefined;
+    throw error;
+  }
+}

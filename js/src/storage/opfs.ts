@@ -1,0 +1,231 @@
+/**
+ * Slots in the origin private file system, each a synchronous access handle held for as long as the store is open.
+ *
+ * Invariant: a slot is in one of three states: open here, released (another worker may hold it), or closed for good.
+ * Sizes are kept in memory, because asking for one costs Firefox as much as a read; after a write that fell short the
+ * size is asked for again, because Firefox miscounts those.
+ *
+ * A handle flushes nothing when it is closed: only `flush` makes bytes durable.
+ */
+
+import { VarveError } from '../errors.ts';
+import { type ManagedDevice, SlotError } from './device.ts';
+import { nameOf, OpfsUnavailable, openSlot, slotNumber, storeDirectory } from './opfs-directory.ts';
+
+/** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
+const SLOTS_FIRST = 8;
+/** Safari allows 252 open handles for an origin; this leaves room for a second store. */
+const SLOTS_MAX = 128;
+/** How long a released slot is waited for before its worker counts as stuck. */
+const RETAKE_MS = 5000;
+
+/** How an `OpfsDevice` is opened. */
+export interface OpfsDeviceOptions {
+  /** Milliseconds to wait for handles that another worker is letting go of. */
+  wait: number;
+  /** Gives up the waiting. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A pool of slots in the directory of one store. */
+export class OpfsDevice implements ManagedDevice {
+  readonly kind = 'opfs';
+  readonly lendable = true;
+  readonly slotsMax = SLOTS_MAX;
+  readonly #directory: FileSystemDirectoryHandle;
+  readonly #handles: (FileSystemSyncAccessHandle | undefined)[] = [];
+  readonly #sizes: number[] = [];
+  /** One options object for all reads and writes: allocating one per call shows in a profile. */
+  readonly #at = { at: 0 };
+  #growing: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  private constructor(directory: FileSystemDirectoryHandle) {
+    this.#directory = directory;
+  }
+
+  /**
+   * Opens all slots of a store, creating the first eight of a new one.
+   * @throws `OpfsUnavailable` where the browser has no synchronous handles; `VARVE_LOCKED` when another worker keeps one.
+   */
+  static async open(name: string, options: OpfsDeviceOptions): Promise<OpfsDevice> {
+    if (typeof globalThis.FileSystemFileHandle?.prototype.createSyncAccessHandle !== 'function') {
+      throw new OpfsUnavailable('This context has no synchronous file handles: they exist in dedicated workers only.');
+    }
+    let directory: FileSystemDirectoryHandle | undefined;
+    try {
+      directory = await storeDirectory(name, { create: true });
+    } catch (error) {
+      throw refusal(error);
+    }
+    if (directory === undefined) throw new OpfsUnavailable('The directory of the store could not be created.');
+    const device = new OpfsDevice(directory);
+    try {
+      await device.#openAll(options);
+    } catch (error) {
+      await device.closeAll();
+      throw refusal(error);
+    }
+    return device;
+  }
+
+  count(): number {
+    return this.#handles.length;
+  }
+
+  isOpen(slot: number): boolean {
+    return this.#handles[slot] !== undefined;
+  }
+
+  size(slot: number): number {
+    this.#handle(slot);
+    return this.#sizes[slot] ?? 0;
+  }
+
+  read(slot: number, into: Uint8Array, at: number): number {
+    const handle = this.#handle(slot);
+    this.#at.at = at;
+    try {
+      return handle.read(into, this.#at);
+    } catch (error) {
+      throw slotError(error);
+    }
+  }
+
+  write(slot: number, bytes: Uint8Array, at: number): number {
+    const handle = this.#handle(slot);
+    this.#at.at = at;
+    let written: number;
+    try {
+      written = handle.write(bytes, this.#at);
+    } catch (error) {
+      this.#sizes[slot] = sizeOf(handle);
+      throw slotError(error);
+    }
+    if (written !== bytes.length) this.#sizes[slot] = sizeOf(handle);
+    else if (at + written > (this.#sizes[slot] ?? 0)) this.#sizes[slot] = at + written;
+    return written;
+  }
+
+  flush(slot: number): void {
+    try {
+      this.#handle(slot).flush();
+    } catch (error) {
+      throw slotError(error);
+    }
+  }
+
+  truncate(slot: number, bytes: number): void {
+    const handle = this.#handle(slot);
+    try {
+      handle.truncate(bytes);
+      this.#sizes[slot] = bytes;
+    } catch (error) {
+      this.#sizes[slot] = sizeOf(handle);
+      throw slotError(error);
+    }
+  }
+
+  /** Creates slots one batch after another, so that two calls never create the same one. */
+  grow(slots: number): Promise<number> {
+    const grown = this.#growing.then(() => this.#grow(slots));
+    this.#growing = grown.catch(() => undefined);
+    return grown;
+  }
+
+  release(slot: number): void {
+    this.#handles[slot]?.close();
+    this.#handles[slot] = undefined;
+  }
+
+  async retake(slot: number): Promise<void> {
+    if (this.#closed || this.#handles[slot] !== undefined) return;
+    this.#keep(slot, await openSlot(this.#directory, slot, { create: false, wait: RETAKE_MS }));
+  }
+
+  async closeAll(): Promise<void> {
+    this.#closed = true;
+    await this.#growing;
+    for (let slot = 0; slot < this.#handles.length; slot++) this.release(slot);
+  }
+
+  async #openAll(options: OpfsDeviceOptions): Promise<void> {
+    let count = 0;
+    for await (const name of this.#directory.keys()) {
+      const slot = slotNumber(name);
+      if (slot !== undefined) count = Math.max(count, slot + 1);
+    }
+    await this.#openRange(0, Math.max(count, SLOTS_FIRST), options);
+  }
+
+  async #grow(slots: number): Promise<number> {
+    const first = this.#handles.length;
+    const end = Math.min(SLOTS_MAX, first + slots);
+    if (this.#closed || end <= first) return 0;
+    await this.#openRange(first, end, { wait: 0 });
+    return this.#handles.length - first;
+  }
+
+  /** Opens slots in parallel; all of them, or those before the first that would not open and an error. */
+  async #openRange(first: number, end: number, options: OpfsDeviceOptions): Promise<void> {
+    const opening: Promise<FileSystemSyncAccessHandle>[] = [];
+    for (let slot = first; slot < end; slot++) {
+      opening.push(openSlot(this.#directory, slot, { create: true, ...options }));
+    }
+    const settled = await Promise.allSettled(opening);
+    let failed: PromiseRejectedResult | undefined;
+    settled.forEach((result, index) => {
+      if (result.status === 'rejected') failed ??= result;
+      else if (failed !== undefined || (this.#closed && first > 0)) result.value.close();
+      else this.#keep(first + index, result.value);
+    });
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  #keep(slot: number, handle: FileSystemSyncAccessHandle): void {
+    if (this.#closed) {
+      handle.close();
+      return;
+    }
+    this.#handles[slot] = handle;
+    this.#sizes[slot] = sizeOf(handle);
+  }
+
+  #handle(slot: number): FileSystemSyncAccessHandle {
+    const handle = this.#handles[slot];
+    if (handle === undefined) throw new SlotError('closed', `Slot ${slot} is not open here.`);
+    return handle;
+  }
+}
+
+/** The kind of a failed handle call. */
+export function slotError(error: unknown): SlotError {
+  if (error instanceof SlotError) return error;
+  const name = nameOf(error);
+  const message = error instanceof Error ? error.message : String(error);
+  if (name === 'QuotaExceededError' || name === 'NS_ERROR_FILE_NO_DEVICE_SPACE') {
+    return new SlotError('full', message, { cause: error });
+  }
+  return new SlotError(name === 'InvalidStateError' ? 'closed' : 'io', message, { cause: error });
+}
+
+function sizeOf(handle: FileSystemSyncAccessHandle): number {
+  try {
+    return handle.getSize();
+  } catch (error) {
+    throw slotError(error);
+  }
+}
+
+/** Sorts what opening threw: Varve's own errors stay, a full disk is told, anything else means that there is no OPFS here. */
+function refusal(error: unknown): unknown {
+  const name = nameOf(error);
+  if (error instanceof VarveError || error instanceof OpfsUnavailable || name === 'AbortError') return error;
+  if (name === 'TimeoutError') return error;
+  if (name === 'QuotaExceededError') {
+    return new VarveError('VARVE_STORAGE_FULL', 'There is no room to create the store. Free space and open it again.', {
+      cause: error,
+    });
+  }
+  return new OpfsUnavailable(`The browser refused to open a file of the store (${name}).`, { cause: error });
+}

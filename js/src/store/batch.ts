@@ -1,0 +1,84 @@
+/**
+ * A batch: writes that are applied together or not at all.
+ *
+ * Invariant: keys and values are encoded when they are added; a batch is committed once and takes nothing afterwards.
+ */
+
+import { encodeDeletion } from '../codec/range.ts';
+import { VarveError } from '../errors.ts';
+import { BatchWriter } from '../protocol/batch-writer.ts';
+import type { KeyCodec, KeyRange, Receipt, WriteOptions } from '../types.ts';
+import type { Operations } from './operations.ts';
+
+/** Sends the bytes of a batch. */
+export type CommitBatch = (items: Uint8Array, options: WriteOptions) => Promise<Receipt>;
+
+/**
+ * Writes collected by `store.batch()`, applied atomically by `commit()`.
+ *
+ * @example
+ * await db.batch().set('a', 1).set('b', 2).delete('c').commit({ durability: 'strict' });
+ */
+export class Batch<K, V> {
+  readonly #operations: Operations<K, V>;
+  readonly #keys: KeyCodec<K> | undefined;
+  readonly #commit: CommitBatch;
+  readonly #writer = new BatchWriter();
+  #is_committed = false;
+
+  /** @internal Made by `store.batch()`. */
+  constructor(operations: Operations<K, V>, keys: KeyCodec<K> | undefined, commit: CommitBatch) {
+    this.#operations = operations;
+    this.#keys = keys;
+    this.#commit = commit;
+  }
+
+  /** Writes added so far. */
+  get size(): number {
+    return this.#writer.count;
+  }
+
+  /** Bytes of what was added so far. */
+  get bytes(): number {
+    return this.#writer.bytes;
+  }
+
+  /** Adds a write. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. */
+  set(key: K, value: V): this {
+    this.#ensureOpen();
+    this.#writer.set(this.#operations.keys, key, this.#operations.values, value);
+    return this;
+  }
+
+  /** Adds the deletion of a key. */
+  delete(key: K): this {
+    this.#ensureOpen();
+    this.#writer.delete(this.#operations.keys, key);
+    return this;
+  }
+
+  /** Adds the deletion of every key of a range that is there when the batch is applied, or was set earlier in it. */
+  deleteRange(range: KeyRange<K>): this {
+    this.#ensureOpen();
+    const bytes = encodeDeletion(range, this.#keys);
+    if (bytes !== undefined) this.#writer.deleteRange(bytes.start, bytes.end);
+    return this;
+  }
+
+  /** Applies all of it; resolves when it is as durable as asked. Can be called once. */
+  commit(options: WriteOptions = {}): Promise<Receipt> {
+    try {
+      this.#ensureOpen();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    this.#is_committed = true;
+    return this.#commit(this.#writer.view(), options);
+  }
+
+  #ensureOpen(): void {
+    if (this.#is_committed) {
+      throw new VarveError('VARVE_INVALID_ARGUMENT', 'The batch was committed already. Make a new one with batch().');
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Opening, listing and deleting stores through a worker.
+ *
+ * Invariant: a worker made here is ended here whenever the store does not open; a store that opened owns its worker and
+ * ends it in `close()`.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+import type { OpenReport } from '../protocol/messages.ts';
+import type { OpenOptions, WaitOptions } from '../types.ts';
+import { type Ask, Client, type Port } from '../worker/client.ts';
+import { checkName, checkWait, engineOptions } from './options.ts';
+import { Store } from './store.ts';
+
+/** Makes the worker that a store runs in. */
+export type Spawn = (name: string) => Port;
+
+const WAIT_MS = 5000;
+
+/** Opens the store in a worker of its own. */
+export async function openStore<K, V>(name: string, options: OpenOptions<K, V>, spawn: Spawn): Promise<Store<K, V>> {
+  checkName(name);
+  const engine = engineOptions(options);
+  const client = start(name, options, spawn);
+  const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, options.signal);
+  return new Store(name, client, report, options, watchPage(client));
+}
+
+/** Names of the stores of this origin. */
+export function listNames(options: WaitOptions, spawn: Spawn): Promise<string[]> {
+  return askOnce<string[]>('varve', { type: 'list' }, options, spawn);
+}
+
+/** Deletes a store; false where there was none. */
+export async function deleteNamed(
+  name: string,
+  options: WaitOptions & { wait?: number | undefined },
+  spawn: Spawn,
+): Promise<boolean> {
+  checkName(name);
+  const { wait = WAIT_MS } = options;
+  checkWait(wait);
+  return askOnce<boolean>(name, { type: 'delete', name, wait }, options, spawn);
+}
+
+async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spawn: Spawn): Promise<T> {
+  const client = start(name, options, spawn);
+  const answer = await ask<T>(client, question, options.signal);
+  client.abandon(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
+  return answer;
+}
+
+function start(name: string, options: WaitOptions, spawn: Spawn): Client {
+  if (options.signal?.aborted) throw abortError(options.signal);
+  try {
+    return new Client(spawn(name));
+  } catch (cause) {
+    throw new VarveError('VARVE_UNSUPPORTED', 'No worker can be started here: varve needs module workers.', { cause });
+  }
+}
+
+/** Asks; on failure or abort the worker is ended. */
+async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undefined): Promise<T> {
+  const abort = (): void => {
+    if (signal !== undefined) client.abandon(abortError(signal));
+  };
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    return (await client.ask(question)) as T;
+  } catch (error) {
+    client.abandon(new VarveError('VARVE_CLOSED', 'The store did not open.'));
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** Has the engine flush when the page is hidden or goes away, the last moment it surely runs. Gives what ends that. */
+function watchPage(client: Client): () => void {
+  const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
+  const { document } = target;
+  const hide = (): void => client.hide();
+  const change = (): void => {
+    if (document?.visibilityState === 'hidden') client.hide();
+  };
+  target.addEventListener?.('pagehide', hide);
+  document?.addEventListener('visibilitychange', change);
+  return () => {
+    target.removeEventListener?.('pagehide', hide);
+    document?.removeEventListener('visibilitychange', change);
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * The operations of one store: how each is written into a frame and how its answer reads.
+ *
+ * Invariant: made once for a store and without state, so that a call makes nothing but its promise.
+ */
+
+import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
+import { formatOf, structured, type ValueFormat } from '../codec/values.ts';
+import { Op, type OpCode, Status } from '../protocol/frame.ts';
+import type { FrameReader } from '../protocol/frame-reader.ts';
+import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-writer.ts';
+import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
+import type { Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
+
+/** What a scan brings, as its opening asks for it. */
+export interface Wanted {
+  readonly keys: boolean;
+  readonly values: boolean;
+}
+
+/** Opens and continues scans that bring the same. */
+export interface ScanOperations {
+  readonly wanted: Wanted;
+  readonly open: Operation<undefined, ScanRequest, ScanBatch>;
+  readonly next: Operation<number, number, ScanBatch>;
+}
+
+const SCAN_OPENING: Encoder<ScanRequest> = { write: writeScanOpen };
+const ENTRY_HEAD_BYTES = 16;
+
+/** The operations of a store with keys `K` and values `V`. */
+export class Operations<K, V> {
+  readonly keys: KeyFormat<K>;
+  readonly values: ValueFormat<V>;
+  readonly get: Operation<K, undefined, V | undefined>;
+  readonly getMany: Operation<undefined, readonly K[], (V | undefined)[]>;
+  readonly getEntry: Operation<K, undefined, Entry<V> | undefined>;
+  readonly has: Operation<K, undefined, boolean>;
+  readonly set: Operation<K, V, Receipt>;
+  readonly delete: Operation<K, undefined, Receipt>;
+
+  constructor(keys: KeyCodec<K> | undefined, values: ValueCodec<V> | undefined) {
+    this.keys = keyFormatOf(keys);
+    // Without a codec `V` is what the caller says it is, as with `structured.as<V>()`.
+    this.values = formatOf(values ?? (structured as unknown as ValueCodec<V>));
+    const { keys: key, values: value } = this;
+    const read = (bytes: Uint8Array, start: number, end: number): V => value.read(bytes, start, end);
+    this.get = {
+      code: Op.get,
+      key,
+      value: undefined,
+      read: (answer) => (answer.status === Status.missing ? undefined : read(answer.bytes, answer.start, answer.end)),
+    };
+    this.getMany = {
+      code: Op.getMany,
+      key: undefined,
+      value: keyList(key),
+      read: (answer) => answer.many(read),
+    };
+    this.getEntry = {
+      code: Op.getEntry,
+      key,
+      value: undefined,
+      read: (answer) => {
+        if (answer.status === Status.missing) return undefined;
+        const { sequence, expires } = answer.entryHead();
+        return { value: read(answer.bytes, answer.start + ENTRY_HEAD_BYTES, answer.end), sequence, expires };
+      },
+    };
+    this.has = { code: Op.has, key, value: undefined, read: (answer) => answer.status === Status.ok };
+    this.set = write(Op.set, key, value);
+    this.delete = write(Op.delete, key, undefined);
+  }
+}
+
+/** Carries the bytes of a `BatchWriter`. */
+export const batch_operation: Operation<undefined, Uint8Array, Receipt> = write(Op.batch, undefined, rawBytes);
+/** Deletes from the key bytes to before the value bytes. */
+export const delete_range: Operation<Uint8Array, Uint8Array, Receipt> = write(Op.deleteRange, rawBytes, rawBytes);
+/** Flushes the log. */
+export const sync_operation: Operation<undefined, undefined, void> = {
+  code: Op.sync,
+  key: undefined,
+  value: undefined,
+  read: () => undefined,
+};
+/** Lets go of a cursor. */
+export const scan_close: Operation<number, undefined, void> = {
+  code: Op.scanClose,
+  key: word,
+  value: undefined,
+  read: () => undefined,
+};
+
+/** Scans for keys, for values, or for both. */
+export const scan_keys: ScanOperations = scan({ keys: true, values: false });
+export const scan_values: ScanOperations = scan({ keys: false, values: true });
+export const scan_entries: ScanOperations = scan({ keys: true, values: true });
+
+function scan(wanted: Wanted): ScanOperations {
+  const { keys, values } = wanted;
+  const read = (answer: FrameReader): ScanBatch => readScanBatch(answer.bytes, answer.start, answer.end, keys, values);
+  return {
+    wanted,
+    open: { code: Op.scanOpen, key: undefined, value: SCAN_OPENING, read },
+    next: { code: Op.scanNext, key: word, value: word, read },
+  };
+}
+
+function write<K, V>(
+  code: OpCode,
+  key: Encoder<K> | undefined,
+  value: Encoder<V> | undefined,
+): Operation<K, V, Receipt> {
+  return { code, key, value, read: (answer) => answer.receipt() };
+}
+
+/** The keys of getMany: u32 count, then { u32 length, key, pad to 4 }. */
+function keyList<K>(format: KeyFormat<K>): Encoder<readonly K[]> {
+  return {
+    write(keys, sink) {
+      const origin = sink.at;
+      sink.u32(keys.length);
+      for (const key of keys) {
+        const at = sink.at;
+        sink.u32(0);
+        format.write(key, sink);
+        sink.setU32(at, sink.at - at - 4);
+        sink.pad4(origin);
+      }
+    },
+  };
+}

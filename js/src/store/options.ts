@@ -1,0 +1,81 @@
+/**
+ * Checks of what callers pass: names, options of `open`, durability levels, limits.
+ *
+ * Invariant: whatever passes here is safe to send; whatever does not gives `VARVE_INVALID_ARGUMENT` with the way out.
+ */
+
+import { isWellFormed } from '../codec/text.ts';
+import { VarveError } from '../errors.ts';
+import type { OpenMessageOptions } from '../protocol/messages.ts';
+import type { Durability, OpenOptions } from '../types.ts';
+
+/** Longest name of a store, in the percent-encoded form that names its directory. */
+export const NAME_BYTES_MAX = 200;
+/** Smallest memory budget, in bytes. */
+export const MEMORY_BYTES_MIN = 1024 * 1024;
+
+/** Throws unless the name can name a store. */
+export function checkName(name: unknown): asserts name is string {
+  const usable = typeof name === 'string' && name !== '' && isWellFormed(name);
+  if (!usable || encodeURIComponent(name).length > NAME_BYTES_MAX) {
+    throw invalid(
+      `A store's name is a string that is not empty and takes at most ${NAME_BYTES_MAX} bytes when percent-encoded.`,
+    );
+  }
+}
+
+/** Throws unless it is a durability level. */
+export function checkDurability(durability: unknown): asserts durability is Durability {
+  if (durability !== 'memory' && durability !== 'relaxed' && durability !== 'strict') {
+    throw invalid(`durability is 'memory', 'relaxed' or 'strict', not ${shown(durability)}.`);
+  }
+}
+
+/** Throws unless it is a limit for a scan. */
+export function checkLimit(limit: number): void {
+  if (!Number.isInteger(limit) || limit < 0) throw invalid(`limit is an integer from 0, not ${shown(limit)}.`);
+}
+
+/** Throws unless it is a time to wait, in milliseconds. */
+export function checkWait(wait: number): void {
+  if (typeof wait !== 'number' || !(wait >= 0) || wait === Number.POSITIVE_INFINITY) {
+    throw invalid(`wait is a number of milliseconds from 0, not ${shown(wait)}.`);
+  }
+}
+
+/** The options of `open` as the worker is told them. */
+export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOptions {
+  const { durability, storage, wait, memory, wasm, keys, values } = options;
+  if (durability !== undefined) checkDurability(durability);
+  if (storage !== undefined && storage !== 'opfs' && storage !== 'memory') {
+    throw invalid(`storage is 'opfs' or 'memory', not ${shown(storage)}.`);
+  }
+  if (wait !== undefined) checkWait(wait);
+  if (memory !== undefined && !(Number.isInteger(memory) && memory >= MEMORY_BYTES_MIN)) {
+    throw invalid(`memory is a number of bytes, at least ${MEMORY_BYTES_MIN}, not ${shown(memory)}.`);
+  }
+  checkCodec('keys', keys);
+  checkCodec('values', values);
+  return { durability, storage, wait, memory, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
+}
+
+function checkCodec(option: string, codec: { readonly encode: unknown; readonly decode: unknown } | undefined): void {
+  if (codec === undefined) return;
+  if (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function') {
+    throw invalid(`${option} is a codec: an object with a name, encode(value) and decode(bytes).`);
+  }
+}
+
+/** A relative URL is meant from the page, but would be read from the worker's script. */
+function wasmPlace(wasm: string | URL | WebAssembly.Module): string | WebAssembly.Module {
+  if (typeof wasm !== 'string' && !(wasm instanceof URL)) return wasm;
+  return new URL(wasm, globalThis.location?.href).href;
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value);
+}
+
+function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message);
+}

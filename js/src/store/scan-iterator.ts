@@ -1,0 +1,125 @@
+/**
+ * The iterators that `keys()`, `values()` and `entries()` give.
+ *
+ * Invariant: items come in order, each once, also when `next()` is called again before the last one settled. The cursor
+ * is closed when the items end, when the loop is left, on an error, when the signal aborts, and when an iterator that
+ * was never finished is collected.
+ */
+
+import { abortError } from '../errors.ts';
+import type { ScanBatch } from '../protocol/scan.ts';
+import type { Cursor } from './cursor.ts';
+import { asyncDispose } from './dispose.ts';
+
+/** Makes the items of a batch; `item(i)` is called once for each `i`, in order. */
+export type Unpack<T> = (batch: ScanBatch) => (i: number) => T;
+
+/** An async iterator over a scan; `return()` (or leaving the loop) closes it. */
+export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {
+  [Symbol.asyncIterator](): StoreIterator<T>;
+}
+
+const abandoned = new FinalizationRegistry<Cursor>((cursor) => cursor.close());
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
+
+/** Iterates over the batches of a cursor (over nothing without one). */
+export class ScanIterator<T> implements StoreIterator<T> {
+  #cursor: Cursor | undefined;
+  readonly #unpack: Unpack<T>;
+  #item: (i: number) => T = () => {
+    throw new RangeError('no batch yet');
+  };
+  #at = 0;
+  #count = 0;
+  /** The last step that had to wait; steps after it wait for it. */
+  #last: Promise<unknown> | undefined;
+  #unwatch: (() => void) | undefined;
+
+  constructor(cursor: Cursor | undefined, unpack: Unpack<T>, signal: AbortSignal | undefined) {
+    this.#cursor = cursor;
+    this.#unpack = unpack;
+    if (cursor === undefined) return;
+    abandoned.register(this, cursor, this);
+    if (signal === undefined) return;
+    // Holds the cursor only, so that the signal does not keep the iterator alive.
+    const abort = (): void => cursor.fail(abortError(signal));
+    signal.addEventListener('abort', abort, { once: true });
+    this.#unwatch = () => signal.removeEventListener('abort', abort);
+  }
+
+  next(): Promise<IteratorResult<T, undefined>> {
+    if (this.#last === undefined && this.#at < this.#count && this.#cursor?.error === undefined) {
+      try {
+        return Promise.resolve({ done: false, value: this.#item(this.#at++) });
+      } catch (error) {
+        return this.#failed(error);
+      }
+    }
+    return this.#queue(() => this.#step());
+  }
+
+  return(): Promise<IteratorReturnResult<undefined>> {
+    this.#finish();
+    return Promise.resolve(DONE);
+  }
+
+  throw(error?: unknown): Promise<IteratorReturnResult<undefined>> {
+    this.#finish();
+    return Promise.reject(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [asyncDispose](): Promise<void> {
+    this.#finish();
+  }
+
+  /** Runs a step after the ones before it. */
+  #queue(step: () => Promise<IteratorResult<T, undefined>>): Promise<IteratorResult<T, undefined>> {
+    const result = this.#last === undefined ? step() : this.#last.then(step);
+    const settled: Promise<unknown> = result
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#last === settled) this.#last = undefined;
+      });
+    this.#last = settled;
+    return result;
+  }
+
+  async #step(): Promise<IteratorResult<T, undefined>> {
+    try {
+      const error = this.#cursor?.error;
+      if (error !== undefined) throw error;
+      while (this.#at >= this.#count) {
+        const batch = await this.#cursor?.take();
+        if (batch === undefined || this.#cursor === undefined) {
+          this.#finish();
+          return DONE;
+        }
+        this.#item = this.#unpack(batch);
+        this.#at = 0;
+        this.#count = batch.count;
+      }
+      return { done: false, value: this.#item(this.#at++) };
+    } catch (error) {
+      return await this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): Promise<never> {
+    this.#finish();
+    return Promise.reject(error);
+  }
+
+  #finish(): void {
+    const cursor = this.#cursor;
+    if (cursor === undefined) return;
+    this.#cursor = undefined;
+    this.#at = this.#count = 0;
+    this.#unwatch?.();
+    abandoned.unregister(this);
+    cursor.close();
+  }
+}

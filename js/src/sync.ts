@@ -1,0 +1,84 @@
+/**
+ * `varve/sync`: the store for code that already runs in a dedicated worker. Every operation returns at once.
+ *
+ * Invariant: the same store, files and semantics as `varve`; one of the two holds a store at a time.
+ */
+
+import { formatOf, structured } from './codec/values.ts';
+import { deleteStore as deleteNamed, listStores as listNames } from './storage/stores.ts';
+import { checkName, checkWait, engineOptions } from './store/options.ts';
+import { SyncStore } from './sync/sync-store.ts';
+import type { Key, OpenOptions, ValueCodec } from './types.ts';
+import { EngineHost } from './worker/engine-host.ts';
+import { spawnCompactor } from './worker/spawn-compactor.ts';
+
+/** Options of `open`: those of `varve`, without the worker. */
+export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker'> {
+  /** Flush and compact in a worker of its own (true), or in slices on this one. Default true. */
+  compactor?: boolean | undefined;
+}
+
+/**
+ * Opens a store, or makes it.
+ *
+ * @example
+ * const db = await open('notes');
+ * db.set(['note', 42], { title: 'Silt' });
+ * for (const [key, value] of db.entries({ prefix: ['note'] })) console.log(key, value);
+ *
+ * @throws `VARVE_LOCKED` while another tab or worker has it open for longer than `wait`; `VARVE_CORRUPT`, `VARVE_VERSION`,
+ * `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
+ */
+export async function open<K = Key, V = unknown>(
+  name: string,
+  options: SyncOpenOptions<K, V> = {},
+): Promise<SyncStore<K, V>> {
+  checkName(name);
+  const engine = engineOptions(options);
+  const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true } = options;
+  const spawn = compactor ? spawnCompactor : undefined;
+  const host = await EngineHost.open(name, { ...engine, signal, compactor: spawn });
+  return new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
+}
+
+/**
+ * The names of this origin's stores, sorted.
+ *
+ * @example
+ * const names = await listStores(); // ['counters', 'notes']
+ */
+export function listStores(): Promise<string[]> {
+  return listNames();
+}
+
+/**
+ * Deletes a store and all it holds; resolves with whether there was one. Rejects with `VARVE_LOCKED` when it stays open
+ * somewhere for longer than `wait` milliseconds (5000).
+ *
+ * @example
+ * await deleteStore('counters');
+ */
+export function deleteStore(name: string, options: { wait?: number | undefined } = {}): Promise<boolean> {
+  checkName(name);
+  const { wait = 5000 } = options;
+  checkWait(wait);
+  return deleteNamed(name, wait);
+}
+
+export { bytes, json, structured, utf8 } from './codec/values.ts';
+export { VarveError, type VarveErrorCode } from './errors.ts';
+export { SyncBatch } from './sync/sync-batch.ts';
+export { type SyncScanOptions, SyncStore, type SyncWriteOptions } from './sync/sync-store.ts';
+export type {
+  Durability,
+  Entry,
+  Key,
+  KeyCodec,
+  KeyRange,
+  LevelStats,
+  Receipt,
+  RecoveryReport,
+  StorageReport,
+  StoreStats,
+  ValueCodec,
+} from './types.ts';

@@ -1,0 +1,82 @@
+/**
+ * Several writes of the synchronous store that happen together.
+ *
+ * Invariant: nothing is written before `commit`; then all of it is one record of the log, so all of it survives or none.
+ * Keys and values are encoded when they are added.
+ */
+
+import type { KeyFormat } from '../codec/key-format.ts';
+import { encodeDeletion } from '../codec/range.ts';
+import type { ValueFormat } from '../codec/values.ts';
+import { VarveError } from '../errors.ts';
+import { BatchWriter } from '../protocol/batch-writer.ts';
+import type { KeyCodec, KeyRange, Receipt } from '../types.ts';
+import type { SyncWriteOptions } from './sync-store.ts';
+
+/** Commits the items of a batch. */
+export type CommitBatch = (items: Uint8Array, options: SyncWriteOptions) => Receipt;
+
+/** What a batch is made of. */
+export interface SyncBatchParts<K, V> {
+  readonly codec: KeyCodec<K> | undefined;
+  readonly keys: KeyFormat<K>;
+  readonly values: ValueFormat<V>;
+  readonly commit: CommitBatch;
+}
+
+/** Collects writes. */
+export class SyncBatch<K, V> {
+  readonly #writer = new BatchWriter();
+  readonly #parts: SyncBatchParts<K, V>;
+  #committed = false;
+
+  /** @internal Made by `SyncStore.batch`. */
+  constructor(parts: SyncBatchParts<K, V>) {
+    this.#parts = parts;
+  }
+
+  /** Writes added so far. */
+  get size(): number {
+    return this.#writer.count;
+  }
+
+  /** Bytes of what was added so far. */
+  get bytes(): number {
+    return this.#writer.bytes;
+  }
+
+  /** Adds a set. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. */
+  set(key: K, value: V): this {
+    this.#ensureOpen();
+    this.#writer.set(this.#parts.keys, key, this.#parts.values, value);
+    return this;
+  }
+
+  /** Adds the deletion of a key. */
+  delete(key: K): this {
+    this.#ensureOpen();
+    this.#writer.delete(this.#parts.keys, key);
+    return this;
+  }
+
+  /** Adds the deletion of every key of a range that is there when the batch is applied, or was set earlier in it. */
+  deleteRange(range: KeyRange<K>): this {
+    this.#ensureOpen();
+    const bytes = encodeDeletion(range, this.#parts.codec);
+    if (bytes !== undefined) this.#writer.deleteRange(bytes.start, bytes.end);
+    return this;
+  }
+
+  /** Applies all of it. Can be called once. */
+  commit(options: SyncWriteOptions = {}): Receipt {
+    this.#ensureOpen();
+    this.#committed = true;
+    return this.#parts.commit(this.#writer.view(), options);
+  }
+
+  #ensureOpen(): void {
+    if (this.#committed) {
+      throw new VarveError('VARVE_INVALID_ARGUMENT', 'The batch was committed already. Make a new one with batch().');
+    }
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Scans of the synchronous store: iterators over batches.
+ *
+ * A batch is copied out of the engine once; its keys are decoded together and values are views of the copy. The first
+ * batch is small and fetched when the scan is called, so that most scans are over before the first step; later batches
+ * grow.
+ *
+ * Invariant: a scan sees the store as it was when it was called. It is closed in the engine when it ends, when the loop
+ * is left, or when the iterator is collected.
+ */
+
+import type { KeyFormat } from '../codec/key-format.ts';
+import type { ValueFormat } from '../codec/values.ts';
+import { readScanBatch } from '../protocol/scan.ts';
+import type { EngineStore } from '../wasm/store.ts';
+
+/** Size of the first batch, in bytes; each next one is four times as large. */
+export const BATCH_BYTES_FIRST = 16 * 1024;
+const BATCH_BYTES_MAX = 512 * 1024;
+
+/** What a step brings. */
+export const Want = { keys: 1, values: 2, entries: 3 } as const;
+
+/** Where a scan gets its batches from, and what its bytes mean. */
+export interface ScanSource<K, V> {
+  readonly store: EngineStore;
+  readonly keys: KeyFormat<K>;
+  readonly values: ValueFormat<V>;
+  /** Throws once the store is closed. */
+  ensureOpen(): void;
+}
+
+const abandoned = new FinalizationRegistry<{ store: EngineStore; cursor: number }>(({ store, cursor }) => {
+  store.exports.varve_scan_close(store.h, cursor);
+});
+
+/** An iterator over keys, values or entries. */
+export class SyncScan<K, V, T> implements IterableIterator<T> {
+  readonly #source: ScanSource<K, V>;
+  readonly #want: number;
+  #cursor: number;
+  #batchBytes = BATCH_BYTES_FIRST;
+  #keys: K[] = [];
+  #values = new Uint8Array(0);
+  #valueEnds: Uint32Array = new Uint32Array(0);
+  #valueStart = 0;
+  #at = 0;
+  #count = 0;
+
+  /** A scan that the engine has opened; 0 for one that is empty. */
+  constructor(source: ScanSource<K, V>, cursor: number, want: number) {
+    this.#source = source;
+    this.#cursor = cursor;
+    this.#want = want;
+    if (cursor === 0) return;
+    this.#fetch();
+    if (this.#cursor !== 0) abandoned.register(this, { store: source.store, cursor }, this);
+  }
+
+  [Symbol.iterator](): this {
+    return this;
+  }
+
+  next(): IteratorResult<T, undefined> {
+    while (this.#at === this.#count) {
+      if (this.#cursor === 0) return { value: undefined, done: true };
+      this.#source.ensureOpen();
+      this.#fetch();
+    }
+    const at = this.#at++;
+    if (this.#want === Want.keys) return { value: this.#keys[at] as unknown as T, done: false };
+    const start = this.#valueStart;
+    const end = this.#valueEnds[at] as number;
+    this.#valueStart = end;
+    const value = this.#source.values.read(this.#values, start, end);
+    return { value: (this.#want === Want.values ? value : [this.#keys[at], value]) as unknown as T, done: false };
+  }
+
+  /** Ends the scan; `for...of` calls it when the loop is left. */
+  return(): IteratorResult<T, undefined> {
+    if (this.#cursor !== 0) {
+      const { store } = this.#source;
+      store.exports.varve_scan_close(store.h, this.#cursor);
+      this.#finish();
+    }
+    this.#at = this.#count;
+    return { value: undefined, done: true };
+  }
+
+  #fetch(): void {
+    const { store } = this.#source;
+    const status = store.exports.varve_scan_next(store.h, this.#cursor, this.#batchBytes);
+    if (status < 0) {
+      this.#finish();
+      throw store.error(status);
+    }
+    if (status === 0) this.#finish();
+    this.#batchBytes = Math.min(BATCH_BYTES_MAX, this.#batchBytes * 4);
+    const bytes = store.memory.takeOut();
+    const wantsKeys = (this.#want & Want.keys) !== 0;
+    const wantsValues = (this.#want & Want.values) !== 0;
+    const batch = readScanBatch(bytes, 0, bytes.length, wantsKeys, wantsValues);
+    this.#count = batch.count;
+    this.#at = 0;
+    this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.key_ends) : [];
+    this.#values = batch.values as Uint8Array<ArrayBuffer>;
+    this.#valueEnds = batch.value_ends;
+    this.#valueStart = 0;
+  }
+
+  #finish(): void {
+    if (this.#cursor !== 0) abandoned.unregister(this);
+    this.#cursor = 0;
+  }
+}

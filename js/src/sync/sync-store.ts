@@ -1,0 +1,336 @@
+/**
+ * The synchronous store: every operation returns at once.
+ *
+ * A write is staged in the engine (readable at once, level `buffered`) and logged with all others at the end of the turn,
+ * at 64 KiB, or by `commit`. `strict` writes are logged and flushed before they return.
+ *
+ * Invariant: what a turn staged is logged in order, all of it or (refused) none. If logging that nobody waits for fails,
+ * the store is poisoned: writes that returned `buffered` are lost, and every later call says so.
+ *
+ * Hot path: no allocation besides the result, numbers across the boundary, keys and values through the scratch.
+ */
+
+import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
+import { encodeRange } from '../codec/range.ts';
+import { ByteSink } from '../codec/sink.ts';
+import type { ValueFormat } from '../codec/values.ts';
+import { VarveError } from '../errors.ts';
+import { levelNumber, levelOf } from '../protocol/frame.ts';
+import { writeScanOpen } from '../protocol/scan.ts';
+import { asyncDispose } from '../store/dispose.ts';
+import { checkDurability, checkLimit } from '../store/options.ts';
+import type {
+  Durability,
+  Entry,
+  KeyCodec,
+  KeyRange,
+  Receipt,
+  RecoveryReport,
+  ScanOptions,
+  StorageReport,
+  StoreStats,
+} from '../types.ts';
+import type { EngineExports } from '../wasm/exports.ts';
+import type { EngineMemory } from '../wasm/memory.ts';
+import type { EngineHost } from '../worker/engine-host.ts';
+import { ScratchWriter } from './scratch-writer.ts';
+import { Slab } from './slab.ts';
+import { SyncBatch } from './sync-batch.ts';
+import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
+
+/** Staged bytes that are logged without waiting for the end of the turn. */
+const STAGED_BYTES_MAX = 64 * 1024;
+/** The tag byte of a stored string (codec/values.ts): it is decoded in place, everything else is copied first. */
+const TAG_TEXT = 2;
+const RELAXED = levelNumber('relaxed');
+
+/** Options of one synchronous write. */
+export interface SyncWriteOptions {
+  /** The level to reach before the call returns. Default: `buffered`, or the store's `durability` unless that is `relaxed`. */
+  durability?: Durability | undefined;
+}
+
+/** Options of a synchronous scan. */
+export type SyncScanOptions<K> = Omit<ScanOptions<K>, 'signal'>;
+
+/** An open store whose operations return at once. Made by `open` of `varve/sync`. */
+export class SyncStore<K, V> {
+  /** The name it was opened by. */
+  readonly name: string;
+  /** The storage in use, and why not a better one. */
+  readonly storage: StorageReport;
+  /** What opening it found. */
+  readonly recovery: RecoveryReport;
+  readonly #host: EngineHost;
+  readonly #exports: EngineExports;
+  readonly #memory: EngineMemory;
+  readonly #h: number;
+  readonly #writer: ScratchWriter<K, V>;
+  readonly #codec: KeyCodec<K> | undefined;
+  readonly #keys: KeyFormat<K>;
+  readonly #values: ValueFormat<V>;
+  readonly #source: ScanSource<K, V>;
+  readonly #slab = new Slab();
+  readonly #level: Durability | 'buffered';
+  readonly #endTurn = (): void => this.#endOfTurn();
+  #scheduled = false;
+  #refusal: VarveError | undefined;
+
+  /** @internal */
+  constructor(
+    host: EngineHost,
+    keys: KeyCodec<K> | undefined,
+    values: ValueFormat<V>,
+    durability: Durability | undefined,
+  ) {
+    this.name = host.name;
+    this.storage = host.storage;
+    this.recovery = host.recovery;
+    this.#host = host;
+    this.#exports = host.store.exports;
+    this.#memory = host.store.memory;
+    this.#h = host.store.h;
+    this.#writer = new ScratchWriter(this.#memory, keys, values);
+    this.#codec = keys;
+    this.#keys = keyFormatOf(keys);
+    this.#values = values;
+    this.#source = { store: host.store, keys: this.#keys, values, ensureOpen: () => this.#ensureOpen() };
+    this.#level = durability === undefined || durability === 'relaxed' ? 'buffered' : durability;
+  }
+
+  /** The value of a key, or undefined. A Uint8Array may be a view of a larger buffer: `slice()` it before you transfer it. */
+  get(key: K): V | undefined {
+    this.#ensureOpen();
+    const status = this.#exports.varve_get(this.#h, this.#writer.key(key));
+    if (status === 1) return this.#found();
+    if (status < 0) throw this.#host.store.error(status);
+    return undefined;
+  }
+
+  /** The values of several keys, in their order. */
+  getMany(keys: Iterable<K>): (V | undefined)[] {
+    return Array.from(keys, (key) => this.get(key));
+  }
+
+  /** The value of a key with its sequence and expiry, or undefined. */
+  getEntry(key: K): Entry<V> | undefined {
+    this.#ensureOpen();
+    const status = this.#exports.varve_get_entry(this.#h, this.#writer.key(key));
+    if (status < 0) throw this.#host.store.error(status);
+    if (status === 0) return undefined;
+    const { out, outExpires } = this.#memory.fresh();
+    const sequence = (out[2] ?? 0) + (out[3] ?? 0) * 0x1_0000_0000;
+    const expires = outExpires[0] ?? 0;
+    return { value: this.#found(), sequence, expires: expires === 0 ? undefined : new Date(expires) };
+  }
+
+  /** Whether a key is there. */
+  has(key: K): boolean {
+    this.#ensureOpen();
+    const status = this.#exports.varve_has(this.#h, this.#writer.key(key));
+    if (status < 0) throw this.#host.store.error(status);
+    return status === 1;
+  }
+
+  /** Whether each of several keys is there, in their order. */
+  hasMany(keys: Iterable<K>): boolean[] {
+    return Array.from(keys, (key) => this.has(key));
+  }
+
+  /** Gives a key a value. */
+  set(key: K, value: V, options?: SyncWriteOptions): Receipt {
+    this.#ensureOpen();
+    const keyBytes = this.#writer.pair(key, value);
+    return this.#staged(this.#exports.varve_set(this.#h, keyBytes, this.#writer.valueBytes), options);
+  }
+
+  /** Gives several keys their values, together. */
+  setMany(entries: Iterable<readonly [K, V]>, options?: SyncWriteOptions): Receipt {
+    const batch = this.batch();
+    for (const [key, value] of entries) batch.set(key, value);
+    return batch.commit(options);
+  }
+
+  /** Removes a key. */
+  delete(key: K, options?: SyncWriteOptions): Receipt {
+    this.#ensureOpen();
+    return this.#staged(this.#exports.varve_delete(this.#h, this.#writer.key(key)), options);
+  }
+
+  /** Removes every key of a range, at the cost of one write. A range without bounds is refused: that is `clear()`. */
+  deleteRange(range: KeyRange<K>, options?: SyncWriteOptions): Receipt {
+    return this.batch().deleteRange(range).commit(options);
+  }
+
+  /** Removes everything. */
+  clear(options?: SyncWriteOptions): Receipt {
+    this.#ensureOpen();
+    return this.#staged(this.#exports.varve_delete_range(this.#h, 0, 0), options);
+  }
+
+  /** Collects writes that happen together. */
+  batch(): SyncBatch<K, V> {
+    this.#ensureOpen();
+    const commit = (items: Uint8Array, options: SyncWriteOptions): Receipt => {
+      this.#ensureOpen();
+      this.#memory.put(items);
+      return this.#staged(this.#exports.varve_batch(this.#h, items.length), options);
+    };
+    return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, commit });
+  }
+
+  /** The keys of a range, in order. */
+  keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
+    return this.#scan<K>(options, Want.keys);
+  }
+
+  /** The values of a range, in the order of their keys. */
+  values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
+    return this.#scan<V>(options, Want.values);
+  }
+
+  /** The entries of a range, in the order of their keys. */
+  entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
+    return this.#scan<[K, V]>(options, Want.entries);
+  }
+
+  /** All entries, in the order of their keys. */
+  [Symbol.iterator](): IterableIterator<[K, V]> {
+    return this.entries();
+  }
+
+  /** Logs everything written so far; with `strict`, flushes it too. */
+  commit(options: SyncWriteOptions = {}): Receipt {
+    this.#ensureOpen();
+    return this.#commit(options.durability ?? (this.#level === 'buffered' ? 'relaxed' : this.#level));
+  }
+
+  /** Makes everything written so far as durable as `strict`. */
+  flush(): void {
+    this.commit({ durability: 'strict' });
+  }
+
+  /**
+   * Resolves in a later turn, when spare files are open again and what held writers up is done.
+   * @example
+   * try { db.set(key, value); } catch (error) { if (error.code === 'VARVE_BUSY') await db.room(); }
+   */
+  async room(): Promise<void> {
+    this.#ensureOpen();
+    await this.#host.room();
+  }
+
+  /** Numbers about the store. */
+  stats(): StoreStats {
+    this.#ensureOpen();
+    return this.#host.stats();
+  }
+
+  /** Flushes and merges everything into one run, here and now: can take seconds. */
+  compact(): void {
+    this.#ensureOpen();
+    this.#host.store.compact();
+    this.#schedule();
+  }
+
+  /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */
+  close(): Promise<void> {
+    if (this.#refusal?.code !== 'VARVE_POISONED') {
+      this.#refusal = new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    }
+    return this.#host.close();
+  }
+
+  /** `close()`, for `await using`. */
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #ensureOpen(): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
+  }
+
+  /** The value whose place is in out cells 0 and 1. */
+  #found(): V {
+    const { u8, out } = this.#memory.fresh();
+    const start = out[0] as number;
+    const end = start + (out[1] as number);
+    if (u8[start] === TAG_TEXT) return this.#values.read(u8, start, end);
+    const copy = this.#slab.copy(u8, start, end);
+    return this.#values.read(copy, 0, copy.length);
+  }
+
+  /** What a staged write returns; `status` is the number of bytes staged. */
+  #staged(status: number, options: SyncWriteOptions | undefined): Receipt {
+    if (status < 0) throw this.#host.store.error(status);
+    const level = options?.durability ?? this.#level;
+    if (level !== 'buffered') return this.#commit(level);
+    const sequence = this.#memory.outSequence();
+    if (status < STAGED_BYTES_MAX) {
+      this.#schedule();
+      return { sequence, durability: 'buffered' };
+    }
+    const failure = this.#log();
+    if (failure !== undefined) throw failure;
+    this.#schedule();
+    return { sequence, durability: 'relaxed' };
+  }
+
+  #commit(durability: Durability): Receipt {
+    checkDurability(durability);
+    const status = this.#exports.varve_commit(this.#h, levelNumber(durability));
+    if (status < 0) throw this.#host.store.error(status);
+    this.#schedule();
+    return { sequence: this.#memory.outSequence(), durability: levelOf(status) ?? durability };
+  }
+
+  /** Logs what nobody waits for; poisons the store when that fails. */
+  #log(): VarveError | undefined {
+    const status = this.#exports.varve_commit(this.#h, RELAXED);
+    if (status >= 0) return undefined;
+    const cause = this.#host.store.error(status);
+    this.#poison(cause);
+    return cause;
+  }
+
+  #poison(cause: VarveError): void {
+    this.#refusal = new VarveError(
+      'VARVE_POISONED',
+      `Writes that had returned as buffered could not be logged and are lost (${cause.message}) Close the store and open it again.`,
+      { cause },
+    );
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(this.#endTurn);
+  }
+
+  #endOfTurn(): void {
+    this.#scheduled = false;
+    if (this.#refusal !== undefined) return;
+    this.#host.store.tick();
+    if (this.#level === 'buffered' && this.#exports.varve_pending(this.#h) > 0 && this.#log() !== undefined) return;
+    this.#host.afterTurn();
+  }
+
+  #scan<T>(options: SyncScanOptions<K>, want: number): SyncScan<K, V, T> {
+    this.#ensureOpen();
+    const range = encodeRange(options, this.#codec);
+    const { limit } = options;
+    if (limit !== undefined) checkLimit(limit);
+    if (range.empty || limit === 0) return new SyncScan(this.#source, 0, want);
+    const sink = new ByteSink(64);
+    const keys = (want & Want.keys) !== 0;
+    const values = (want & Want.values) !== 0;
+    writeScanOpen(
+      { range, reverse: options.reverse === true, keys, values, limit, batch_bytes: BATCH_BYTES_FIRST },
+      sink,
+    );
+    this.#memory.put(sink.bytes.subarray(0, sink.at));
+    const cursor = this.#exports.varve_scan_open(this.#h, sink.at);
+    if (cursor < 0) throw this.#host.store.error(cursor);
+    return new SyncScan(this.#source, cursor, want);
+  }
+}

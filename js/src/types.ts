@@ -1,0 +1,191 @@
+/**
+ * The public types and options of Varve: keys, codecs, ranges, receipts, reports.
+ * Invariant: types only; nothing here exists at run time, so every room of the house may import it.
+ */
+
+/**
+ * A key. Keys have one total order, which their bytes keep:
+ * Uint8Array < string (by UTF-8) < number < bigint < boolean < Date < array of keys (element by element).
+ * `-0` is `0`; `NaN`, invalid dates and lone surrogates are refused with `VARVE_INVALID_KEY`.
+ * Content is at most 65,536 bytes. `k` and `[k]` are different keys.
+ */
+export type Key = Uint8Array | string | number | bigint | boolean | Date | readonly Key[];
+
+/** How durable a write is when its promise resolves. */
+export type Durability =
+  /** At once; logged together with the next logged write, so what survives a crash is always a prefix. */
+  | 'memory'
+  /** Handed to the operating system: survives the death of tab, worker and browser; flushed within 100 ms. */
+  | 'relaxed'
+  /** Flushed to the disk: survives power loss. */
+  | 'strict';
+
+/** Turns values into bytes and back. `name` goes into error messages. */
+export interface ValueCodec<V> {
+  readonly name: string;
+  /** Bytes of the value; the array is copied before the call returns to you. Throws when it cannot. */
+  encode(value: V): Uint8Array;
+  /** The value of bytes that `encode` made. `bytes` is a view: copy what you keep. */
+  decode(bytes: Uint8Array): V;
+}
+
+/** Maps your key type onto Varve keys (whose order is the store's order) and back. */
+export interface KeyCodec<K> {
+  readonly name: string;
+  encode(key: K): Key;
+  decode(key: Key): K;
+}
+
+/** A range of keys. At most one of `gt`/`gte` and one of `lt`/`lte`; `prefix` narrows them further. */
+export interface KeyRange<K = Key> {
+  /** Only keys after this one. */
+  gt?: K | undefined;
+  /** Only this key and keys after it. */
+  gte?: K | undefined;
+  /** Only keys before this one. */
+  lt?: K | undefined;
+  /** Only this key and keys before it. */
+  lte?: K | undefined;
+  /** An array matches itself and longer arrays by element; a string or bytes match by content. */
+  prefix?: string | Uint8Array | readonly Key[] | undefined;
+}
+
+/** What a scan walks over. */
+export interface ScanOptions<K = Key> extends KeyRange<K> {
+  /** Last key first. Default false. */
+  reverse?: boolean | undefined;
+  /** At most this many entries: an integer from 0. Default: no limit. */
+  limit?: number | undefined;
+  /** Ends the scan with `VARVE_ABORTED`. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of everything that waits for the engine. */
+export interface WaitOptions {
+  /** Stops waiting with `VARVE_ABORTED`. A write already sent may still be applied. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Options of one write. */
+export interface WriteOptions extends WaitOptions {
+  /** Default: the store's `durability`. */
+  durability?: Durability | undefined;
+}
+
+/** What a write resolves with. */
+export interface Receipt {
+  /** The sequence of the write (of the last entry of a batch): grows with every write, below 2^53. */
+  readonly sequence: number;
+  /** The level reached; `buffered` (sync API only) becomes `relaxed` at the end of the turn. */
+  readonly durability: Durability | 'buffered';
+}
+
+/** What `getEntry` resolves with. */
+export interface Entry<V> {
+  readonly value: V;
+  /** The sequence of the write that made this value. */
+  readonly sequence: number;
+  /** When the entry expires, or undefined when it does not. */
+  readonly expires: Date | undefined;
+}
+
+/** Where a store keeps its files: OPFS, or memory (gone when the store closes). */
+export type StorageKind = 'opfs' | 'memory';
+
+/** The storage in use, and why not a better one. */
+export interface StorageReport {
+  readonly kind: StorageKind;
+  /** Set when a better storage was wanted and could not be had. */
+  readonly reason?: string | undefined;
+}
+
+/** What `open` found. */
+export interface RecoveryReport {
+  /** `new`: nothing was there. `clean`: a sealed store. `replayed`: the log was replayed. `torn`: its torn tail was dropped. */
+  readonly state: 'new' | 'clean' | 'replayed' | 'torn';
+  /** Log records replayed into the memtable. */
+  readonly records: number;
+  /** Readable records behind a torn one, dropped with it so that what is left is a prefix of history. */
+  readonly records_dropped: number;
+}
+
+/** One level of the tree. */
+export interface LevelStats {
+  readonly tables: number;
+  readonly bytes: number;
+  /** Entries in its tables, tombstones and older versions included. */
+  readonly entries: number;
+}
+
+/**
+ * A picture of a store at one moment. Sizes are in bytes; counts are of this session (since `open`) where they count
+ * events; a time is in milliseconds since 1970, 0 for never in this session.
+ */
+export interface StoreStats {
+  /** Sequence of the last write. */
+  readonly sequence: number;
+  readonly memtable_entries: number;
+  readonly memtable_bytes: number;
+  /** Size at which the memtable is frozen and flushed to a table. */
+  readonly memtable_bytes_max: number;
+  /** Memtables waiting for their flush. */
+  readonly frozen: number;
+  readonly frozen_bytes: number;
+  readonly wal_segments: number;
+  /** Bytes in the segment being written. */
+  readonly wal_segment_bytes: number;
+  /** Bytes logged. */
+  readonly wal_bytes: number;
+  /** Times the log was flushed to the disk. */
+  readonly wal_syncs: number;
+  readonly writes: number;
+  /** Level 0 first. */
+  readonly levels: readonly LevelStats[];
+  readonly cache_bytes: number;
+  readonly cache_bytes_max: number;
+  readonly cache_hits: number;
+  readonly cache_misses: number;
+  /** Indexes and filters held in memory. */
+  readonly resident_bytes: number;
+  readonly flushes: number;
+  readonly flush_bytes: number;
+  readonly last_flush_ms: number;
+  readonly compactions: number;
+  readonly compaction_bytes_read: number;
+  readonly compaction_bytes_written: number;
+  /** Entries that flushes and compactions found shadowed or deleted and left out. */
+  readonly entries_dropped: number;
+  readonly last_compaction_ms: number;
+  /** What the store takes on disk. */
+  readonly disk_bytes: number;
+  /** Scans that are open. */
+  readonly cursors: number;
+  /** Files that wait to be deleted. */
+  readonly obsolete_files: number;
+  /** How often the store was opened. */
+  readonly epoch: number;
+}
+
+/** Options of the engine itself; they travel to the worker as they are. */
+export interface EngineOptions {
+  /** Default level of writes. `memory` for a store means: no log at all. Default `relaxed`. */
+  durability?: Durability | undefined;
+  /** Where to keep the files. Default `opfs`. */
+  storage?: StorageKind | undefined;
+  /** How long to wait for another holder of the store, in milliseconds. Default 5000. */
+  wait?: number | undefined;
+  /** Budget of memtables and cache together, in bytes. Default 32 MiB, at least 1 MiB. */
+  memory?: number | undefined;
+}
+
+/** Options of `open`. `K` and `V` follow the codecs. */
+export interface OpenOptions<K = Key, V = unknown> extends EngineOptions, WaitOptions {
+  /** Maps your keys onto Varve keys. Default: keys are Varve keys. */
+  keys?: KeyCodec<K> | undefined;
+  /** Turns values into bytes. Default: `structured`. */
+  values?: ValueCodec<V> | undefined;
+  /** The engine worker: a URL of its script, or a function that makes the worker. Default: the script beside this module. */
+  worker?: string | URL | ((name: string) => Worker) | undefined;
+  /** Where the wasm file is. Default: beside the worker script. */
+  wasm?: string | URL | WebAssembly.Module | undefined;
+}

@@ -1,0 +1,82 @@
+/**
+ * Views of the engine's memory, and the scratch through which bytes go in.
+ *
+ * Invariant: a view is only used between `fresh()` and the next call into the engine that may allocate: growing the
+ * memory detaches every view, and a detached view reads undefined and silently writes nothing. `fresh()` costs one
+ * comparison, so the hot path calls it before each operation and again before it reads an answer.
+ *
+ *     scratch: [ key | value ]     written from its start, then the two lengths are named
+ *     out:     16 cells of u32     pointers, lengths and sequences that a call answers with
+ */
+
+import type { EngineExports } from './exports.ts';
+
+/** Enough for any key and most values; longer ones make the scratch grow. */
+const SCRATCH_BYTES_FIRST = 256 * 1024;
+/** A scratch up to this size grows by doubling, a larger one to what is asked. */
+const SCRATCH_BYTES_DOUBLING = 16 * 1024 * 1024;
+
+/** The engine's memory, as the TypeScript side sees it. */
+export class EngineMemory {
+  /** All of the memory. */
+  u8 = new Uint8Array(0);
+  /** The scratch: never longer than what the engine set aside, so that nothing is written beside it. */
+  scratch = new Uint8Array(0);
+  /** The out cells. */
+  out = new Uint32Array(0);
+  /** Out cells 4 and 5 as one f64. */
+  outExpires = new Float64Array(0);
+  readonly #exports: EngineExports;
+  readonly #outAt: number;
+  #scratchAt = 0;
+  #scratchBytes = 0;
+
+  constructor(exports: EngineExports) {
+    this.#exports = exports;
+    this.#outAt = exports.varve_out() >>> 0;
+    this.reserve(SCRATCH_BYTES_FIRST);
+  }
+
+  /** Takes the views anew if the memory grew since. */
+  fresh(): this {
+    if (this.u8.length === 0) this.#retake();
+    return this;
+  }
+
+  /** Makes the scratch hold at least `bytes`; what was in it is gone when it had to grow. */
+  reserve(bytes: number): void {
+    if (bytes > this.#scratchBytes) {
+      this.#scratchBytes = Math.max(bytes, Math.min(this.#scratchBytes * 2, SCRATCH_BYTES_DOUBLING));
+      this.#scratchAt = this.#exports.varve_scratch(this.#scratchBytes) >>> 0;
+      this.#retake();
+    }
+    this.fresh();
+  }
+
+  /** Copies bytes to the start of the scratch. */
+  put(bytes: Uint8Array): void {
+    this.reserve(bytes.length);
+    this.scratch.set(bytes);
+  }
+
+  /** A copy, in a buffer of its own, of what the last call left at out cells 0 (pointer) and 1 (length). */
+  takeOut(): Uint8Array<ArrayBuffer> {
+    this.fresh();
+    const at = this.out[0] ?? 0;
+    return this.u8.slice(at, at + (this.out[1] ?? 0));
+  }
+
+  /** The sequence in out cells 0 and 1. */
+  outSequence(): number {
+    this.fresh();
+    return (this.out[0] ?? 0) + (this.out[1] ?? 0) * 0x1_0000_0000;
+  }
+
+  #retake(): void {
+    const { buffer } = this.#exports.memory;
+    this.u8 = new Uint8Array(buffer);
+    this.scratch = this.u8.subarray(this.#scratchAt, this.#scratchAt + this.#scratchBytes);
+    this.out = new Uint32Array(buffer, this.#outAt, 16);
+    this.outExpires = new Float64Array(buffer, this.#outAt + 16, 1);
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * One open store of the engine: its number, and calls that answer with a `VarveError` instead of a number.
+ *
+ * Invariant: made once by `openStore`; after `close` no call may be made. The hot path (sync store, frames) uses
+ * `exports` and `memory` directly and comes here for the error only.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { RecoveryReport } from '../types.ts';
+import { controlError } from './errors.ts';
+import type { Engine, EngineControl, EngineExports, JobTicket, OpenedStore, StoreSettings } from './exports.ts';
+import type { EngineMemory } from './memory.ts';
+
+/** A store that the engine has open. */
+export class EngineStore {
+  readonly h: number;
+  readonly recovery: RecoveryReport;
+  readonly exports: EngineExports;
+  readonly memory: EngineMemory;
+  readonly #control: EngineControl;
+
+  private constructor(engine: Engine, opened: OpenedStore) {
+    this.h = opened.handle;
+    this.recovery = { state: opened.state, records: opened.records, records_dropped: opened.records_dropped };
+    this.exports = engine.exports;
+    this.memory = engine.memory;
+    this.#control = engine.control;
+  }
+
+  /** Opens the store in a registered device, or makes a new one there. */
+  static open(engine: Engine, device: number, settings: StoreSettings): EngineStore {
+    const random = crypto.getRandomValues(new Uint32Array(2));
+    const storeId = crypto.getRandomValues(new Uint8Array(16));
+    const opened = attempt(() =>
+      engine.control.open_store(device, settings, Date.now(), random[0] ?? 0, random[1] ?? 0, storeId),
+    );
+    return new EngineStore(engine, opened);
+  }
+
+  /** The error behind a negative status of a raw export. */
+  error(status: number): VarveError {
+    return VarveError.fromNumber(-status, this.#control.last_error(this.h));
+  }
+
+  /** Passes a status that is fine, throws the error of one that is not. */
+  check(status: number): number {
+    if (status < 0) throw this.error(status);
+    return status;
+  }
+
+  /** Tells the engine the time; it has no clock of its own. */
+  tick(): void {
+    this.exports.varve_now(this.h, Date.now());
+  }
+
+  /** Whether the storage has writes that a power cut could still take. */
+  isUnsynced(): boolean {
+    return this.exports.varve_unsynced(this.h) === 1;
+  }
+
+  /** Writes since the log was last sealed. */
+  writesSinceSeal(): number {
+    return this.exports.varve_unsealed(this.h);
+  }
+
+  /** Whether a writer should wait for a flush or a compaction. */
+  isStalled(): boolean {
+    return this.exports.varve_stalled(this.h) === 1;
+  }
+
+  stats(): object {
+    return attempt(() => this.#control.stats(this.h));
+  }
+
+  sync(): void {
+    attempt(() => this.#control.sync(this.h));
+  }
+
+  seal(): void {
+    attempt(() => this.#control.seal(this.h));
+  }
+
+  release(): void {
+    attempt(() => this.#control.release(this.h));
+  }
+
+  freeze(): void {
+    attempt(() => this.#control.freeze(this.h));
+  }
+
+  compact(): void {
+    attempt(() => this.#control.compact_now(this.h));
+  }
+
+  close(): void {
+    attempt(() => this.#control.close_store(this.h));
+  }
+
+  takeJob(): JobTicket | undefined {
+    return attempt(() => this.#control.take_job(this.h));
+  }
+
+  finishJob(id: number, result: Uint8Array): void {
+    attempt(() => this.#control.finish_job(this.h, id, result));
+  }
+
+  failJob(id: number): void {
+    attempt(() => this.#control.fail_job(this.h, id));
+  }
+
+  runSlice(entries: number): boolean {
+    return attempt(() => this.#control.run_slice(this.h, entries));
+  }
+
+  readInput(table: number, offset: number, length: number): Uint8Array<ArrayBuffer> {
+    return attempt(() => this.#control.read_input(this.h, table, offset, length));
+  }
+
+  lend(table: number, bytesHint: number): number {
+    return attempt(() => this.#control.lend(this.h, table, bytesHint));
+  }
+
+  reclaim(table: number, size: number): void {
+    attempt(() => this.#control.reclaim(this.h, table, size));
+  }
+
+  abandon(table: number): void {
+    attempt(() => this.#control.abandon(this.h, table));
+  }
+
+  wantedSlots(): number {
+    return attempt(() => this.#control.wanted_slots(this.h));
+  }
+
+  slotsAdded(): void {
+    attempt(() => this.#control.slots_added(this.h));
+  }
+}
+
+function attempt<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw controlError(error);
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The engine worker's end of the compactor: starts the worker at the first job and pairs messages with jobs.
+ *
+ * Invariant: every job that was handed in settles exactly once: with its result, with the error the compactor told, or
+ * with the death of the worker. After a death the next job starts a new worker.
+ */
+
+import { toWire, VarveError } from '../errors.ts';
+import type { JobTicket } from '../wasm/exports.ts';
+import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
+
+/** What a job needs from the engine worker while it runs. */
+export interface JobServices {
+  /** Bytes of an input table. */
+  read(table: number, offset: number, length: number): Uint8Array<ArrayBuffer>;
+  /** A closed slot for an output table. */
+  lend(table: number): Promise<number>;
+  /** An output table is complete and its slot closed again. */
+  finished(table: number, size: number): void;
+}
+
+/** Makes the worker. */
+export type SpawnCompactor = () => Worker;
+
+interface Running {
+  readonly services: JobServices;
+  readonly resolve: (result: Uint8Array<ArrayBuffer>) => void;
+  readonly reject: (error: VarveError) => void;
+}
+
+/** The compactor of one store. */
+export class CompactorLink {
+  readonly #spawn: SpawnCompactor;
+  readonly #module: WebAssembly.Module;
+  readonly #store: string;
+  readonly #jobs = new Map<number, Running>();
+  #worker: Worker | undefined;
+
+  constructor(spawn: SpawnCompactor, module: WebAssembly.Module, store: string) {
+    this.#spawn = spawn;
+    this.#module = module;
+    this.#store = store;
+  }
+
+  /** Runs a job; resolves with its result. */
+  run(ticket: JobTicket, services: JobServices): Promise<Uint8Array<ArrayBuffer>> {
+    return new Promise((resolve, reject) => {
+      this.#jobs.set(ticket.id, { services, resolve, reject });
+      try {
+        this.#worker ??= this.#start();
+        const { id: job, spec } = ticket;
+        this.#post({ type: 'job', job, spec, urgent: ticket.kind === 'flush' }, [spec.buffer]);
+      } catch (cause) {
+        this.#die('The compactor worker could not be started.', cause);
+      }
+    });
+  }
+
+  /** Ends the worker and whatever it was doing. */
+  stop(): void {
+    this.#die('The store was closed while a job was running.', undefined);
+  }
+
+  #start(): Worker {
+    const worker = this.#spawn();
+    worker.addEventListener('message', (event: MessageEvent<CompactorResponse>) => {
+      if (worker === this.#worker) this.#receive(event.data);
+    });
+    worker.addEventListener('error', (event) => {
+      event.preventDefault();
+      if (worker === this.#worker) this.#die(`The compactor worker failed: ${event.message}`, event.error);
+    });
+    const start: CompactorRequest = { type: 'start', module: this.#module, store: this.#store };
+    worker.postMessage(start);
+    return worker;
+  }
+
+  #post(message: CompactorRequest, transfer: Transferable[]): void {
+    this.#worker?.postMessage(message, transfer);
+  }
+
+  #receive(message: CompactorResponse): void {
+    const { job } = message;
+    const running = this.#jobs.get(job);
+    if (running === undefined) return;
+    switch (message.type) {
+      case 'need':
+        try {
+          const bytes = running.services.read(message.table, message.offset, message.length);
+          this.#post({ type: 'input', job, bytes }, [bytes.buffer]);
+        } catch (error) {
+          this.#refuse(job, error);
+        }
+        return;
+      case 'lend':
+        running.services.lend(message.table).then(
+          (slot) => this.#post({ type: 'slot', job, slot }, []),
+          (error: unknown) => this.#refuse(job, error),
+        );
+        return;
+      case 'finished':
+        running.services.finished(message.table, message.size);
+        return;
+      case 'done':
+        this.#jobs.delete(job);
+        running.resolve(message.result);
+        return;
+      case 'failed':
+        this.#jobs.delete(job);
+        running.reject(VarveError.fromWire(message.error));
+        return;
+    }
+  }
+
+  #refuse(job: number, error: unknown): void {
+    this.#post({ type: 'refused', job, error: toWire(error) }, []);
+  }
+
+  #die(message: string, cause: unknown): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    const running = [...this.#jobs.values()];
+    this.#jobs.clear();
+    for (const { reject } of running) reject(new VarveError('VARVE_UNSUPPORTED', message, { cause }));
+  }
+}

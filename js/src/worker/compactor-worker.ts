@@ -1,0 +1,13 @@
+/**
+ * The entry of the compactor worker, a nested worker of the engine worker: it dies with it.
+ *
+ * Invariant: nothing but the wiring of messages to a `Compactor`.
+ */
+
+import { Compactor } from './compactor.ts';
+import type { CompactorRequest } from './compactor-messages.ts';
+
+const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
+const compactor = new Compactor((message, transfer) => scope.postMessage(message, transfer));
+
+scope.addEventListener('message', (event: MessageEvent<CompactorRequest>) => compactor.receive(event.data));

@@ -1,0 +1,160 @@
+/**
+ * The compactor: runs flushes and compactions beside the engine worker, so that its time is never theirs.
+ *
+ * Life of a job: its specification arrives with all it needs but the input tables; the job is stepped in slices of a
+ * few milliseconds; input is asked for and output is written between steps; the result goes back, or the error.
+ *
+ * Invariant: it decides nothing and owns nothing: the engine worker makes a result count, and a compactor that dies at
+ * any point leaves slots that belong to no table. No call into the engine lasts longer than a slice, because a worker
+ * inside a call cannot be stopped.
+ */
+
+import { toWire, VarveError } from '../errors.ts';
+import { storeDirectory } from '../storage/opfs-directory.ts';
+import { controlError } from '../wasm/errors.ts';
+import { type CompactionJob, type EngineControl, JobStep } from '../wasm/exports.ts';
+import { instantiate } from '../wasm/load.ts';
+import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
+import { CompactorOutputs } from './compactor-output.ts';
+import { nextTurn } from './turn.ts';
+
+/** Entries handled by one step: about a millisecond. */
+const STEP_ENTRIES = 2000;
+const SLICE_MS = 8;
+
+/** Sends a message to the engine worker. */
+export type Post = (message: CompactorResponse, transfer: Transferable[]) => void;
+
+interface Running {
+  readonly urgent: boolean;
+  waiting: boolean;
+  /** What the job waits for, if anything: input bytes, or the number of a slot. */
+  resolve?: (answer: Uint8Array<ArrayBuffer> | number) => void;
+  reject?: (error: VarveError) => void;
+}
+
+/** Answers the messages of one engine worker. */
+export class Compactor {
+  readonly #post: Post;
+  readonly #jobs = new Map<number, Running>();
+  #control: EngineControl | undefined;
+  #directory: Promise<FileSystemDirectoryHandle | undefined> | undefined;
+
+  constructor(post: Post) {
+    this.#post = post;
+  }
+
+  /** Handles one message. */
+  receive(message: CompactorRequest): void {
+    switch (message.type) {
+      case 'start':
+        this.#control = instantiate(message.module).control;
+        this.#directory = storeDirectory(message.store, { create: false });
+        this.#directory.catch(() => undefined);
+        return;
+      case 'job':
+        void this.#run(message.job, message.spec, message.urgent);
+        return;
+      case 'input':
+        this.#jobs.get(message.job)?.resolve?.(message.bytes);
+        return;
+      case 'slot':
+        this.#jobs.get(message.job)?.resolve?.(message.slot);
+        return;
+      case 'refused':
+        this.#jobs.get(message.job)?.reject?.(VarveError.fromWire(message.error));
+        return;
+    }
+  }
+
+  async #run(job: number, spec: Uint8Array, urgent: boolean): Promise<void> {
+    this.#jobs.set(job, { urgent, waiting: false });
+    let outputs: CompactorOutputs | undefined;
+    let machine: CompactionJob | undefined;
+    try {
+      const directory = await this.#directory;
+      if (this.#control === undefined || directory === undefined) {
+        throw new VarveError('VARVE_INTERNAL', 'The compactor got a job before it was started.');
+      }
+      outputs = new CompactorOutputs(directory, (table) => this.#lend(job, table));
+      machine = new this.#control.CompactionJob(spec);
+      await this.#drive(job, machine, outputs);
+      const result = machine.result();
+      this.#post({ type: 'done', job, result }, [result.buffer]);
+    } catch (error) {
+      outputs?.closeAll();
+      const known = error instanceof VarveError ? error : controlError(error);
+      this.#post({ type: 'failed', job, error: toWire(known) }, []);
+    } finally {
+      machine?.free();
+      this.#jobs.delete(job);
+    }
+  }
+
+  async #drive(job: number, machine: CompactionJob, outputs: CompactorOutputs): Promise<void> {
+    let sliceEnd = performance.now() + SLICE_MS;
+    for (;;) {
+      switch (machine.step(STEP_ENTRIES)) {
+        case JobStep.working:
+          break;
+        case JobStep.need:
+          machine.feed(await this.#input(job, machine.need()));
+          break;
+        case JobStep.write:
+          await outputs.write(machine.output_table(), machine.output_offset(), machine.output());
+          break;
+        case JobStep.finished: {
+          const table = machine.output_table();
+          outputs.finish(table);
+          this.#post({ type: 'finished', job, table, size: machine.output_offset() }, []);
+          break;
+        }
+        case JobStep.done:
+          return;
+        default:
+          throw new VarveError('VARVE_INTERNAL', 'The engine answered with a step this code does not know.');
+      }
+      if (performance.now() < sliceEnd) continue;
+      do await nextTurn();
+      while (this.#mustYield(job));
+      sliceEnd = performance.now() + SLICE_MS;
+    }
+  }
+
+  /** A flush goes before compactions: writers may be waiting for it. */
+  #mustYield(job: number): boolean {
+    if (this.#jobs.get(job)?.urgent) return false;
+    for (const [id, other] of this.#jobs) if (id !== job && other.urgent && !other.waiting) return true;
+    return false;
+  }
+
+  async #input(job: number, need: ArrayLike<number>): Promise<Uint8Array<ArrayBuffer>> {
+    const [table = 0, offset = 0, length = 0] = Array.from(need);
+    const answer = await this.#ask(job, { type: 'need', job, table, offset, length });
+    if (typeof answer === 'number') throw new VarveError('VARVE_INTERNAL', 'A slot came where bytes were asked for.');
+    return answer;
+  }
+
+  async #lend(job: number, table: number): Promise<number> {
+    const answer = await this.#ask(job, { type: 'lend', job, table });
+    if (typeof answer !== 'number') throw new VarveError('VARVE_INTERNAL', 'Bytes came where a slot was asked for.');
+    return answer;
+  }
+
+  #ask(job: number, message: CompactorResponse): Promise<Uint8Array<ArrayBuffer> | number> {
+    return new Promise((resolve, reject) => {
+      const running = this.#jobs.get(job);
+      if (running === undefined) return;
+      running.waiting = true;
+      running.resolve = (answer) => {
+        running.waiting = false;
+        resolve(answer);
+      };
+      running.reject = (error) => {
+        running.waiting = false;
+        reject(error);
+      };
+      this.#post(message, []);
+    });
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * One open store with everything around it: lock, device, engine, timers, compactor.
+ *
+ * Order of life: lock -> slots -> engine -> (serve) -> engine closed and sealed -> slots closed -> lock released.
+ *
+ * Invariant: what only keeps the store in shape (flush timer, seal, jobs, spare slots) happens after an answer is on
+ * its way, never before it. Once a write to the storage failed, the engine refuses writes by itself; reads go on.
+ *
+ * Used by the engine worker, which feeds it frames, and by the synchronous store, which calls the engine directly.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+import type { ManagedDevice } from '../storage/device.ts';
+import { acquireLock, type StoreLock } from '../storage/lock.ts';
+import { openDevice } from '../storage/open-device.ts';
+import type { EngineOptions, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
+import type { StoreSettings } from '../wasm/exports.ts';
+import { registerDevice, unregisterDevice } from '../wasm/host.ts';
+import { loadEngine, type WasmSource } from '../wasm/load.ts';
+import { EngineStore } from '../wasm/store.ts';
+import { CompactorLink, type SpawnCompactor } from './compactor-link.ts';
+import { Flusher } from './flusher.ts';
+import { JobRunner } from './job-runner.ts';
+import { SlotKeeper } from './slot-keeper.ts';
+
+const WAIT_MS_DEFAULT = 5000;
+const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
+const MEMORY_BYTES_MIN = 1024 * 1024;
+
+/** How a host is opened. */
+export interface EngineHostOptions extends EngineOptions {
+  wasm?: WasmSource | undefined;
+  signal?: AbortSignal | undefined;
+  /** Makes the compactor worker; without it jobs run in slices. */
+  compactor?: SpawnCompactor | undefined;
+  /** A device to use instead of opening one, for tests. */
+  device?: ManagedDevice | undefined;
+}
+
+/** An open store and what keeps it in shape. */
+export class EngineHost {
+  readonly name: string;
+  readonly store: EngineStore;
+  readonly storage: StorageReport;
+  readonly recovery: RecoveryReport;
+  readonly #device: ManagedDevice;
+  readonly #deviceId: number;
+  readonly #lock: StoreLock;
+  readonly #flusher: Flusher;
+  readonly #slots: SlotKeeper;
+  readonly #jobs: JobRunner;
+  #closing: Promise<void> | undefined;
+
+  private constructor(
+    name: string,
+    store: EngineStore,
+    parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport },
+    compactor: CompactorLink | undefined,
+  ) {
+    this.name = name;
+    this.store = store;
+    this.storage = parts.storage;
+    this.recovery = store.recovery;
+    this.#device = parts.device;
+    this.#deviceId = parts.deviceId;
+    this.#lock = parts.lock;
+    this.#flusher = new Flusher(store);
+    this.#slots = new SlotKeeper(store, parts.device);
+    this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
+    this.#jobs.onDone = () => this.#flusher.idle();
+  }
+
+  /**
+   * Opens a store.
+   * @throws `VARVE_LOCKED`, `VARVE_CORRUPT`, `VARVE_VERSION`, `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
+   */
+  static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
+    const settings = settingsOf(options);
+    const wait = options.wait ?? WAIT_MS_DEFAULT;
+    const { signal } = options;
+    const loading = loadEngine(options.wasm);
+    loading.catch(() => undefined);
+    const inMemory = options.storage === 'memory' || options.device?.kind === 'memory';
+    const lock = inMemory ? { release: () => undefined } : await acquireLock(name, { wait, signal });
+    let device: ManagedDevice | undefined;
+    let deviceId: number | undefined;
+    try {
+      const opened =
+        options.device === undefined
+          ? await openDevice(name, inMemory ? 'memory' : 'opfs', { wait, signal })
+          : { device: options.device, report: { kind: options.device.kind } };
+      device = opened.device;
+      const engine = await loading;
+      if (signal?.aborted) throw abortError(signal);
+      deviceId = registerDevice(device);
+      const store = EngineStore.open(engine, deviceId, { ...settings, files_max: device.slotsMax });
+      const compactor =
+        device.lendable && options.compactor !== undefined
+          ? new CompactorLink(options.compactor, engine.module, name)
+          : undefined;
+      const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor);
+      host.afterTurn();
+      return host;
+    } catch (error) {
+      if (deviceId !== undefined) unregisterDevice(deviceId);
+      await device?.closeAll();
+      lock.release();
+      throw signal?.aborted ? abortError(signal) : error;
+    }
+  }
+
+  /** Answers a request frame with a response frame. */
+  frame(request: Uint8Array): Uint8Array<ArrayBuffer> {
+    const { exports, memory, h } = this.store;
+    this.store.tick();
+    memory.put(request);
+    this.store.check(exports.varve_frame(h, request.length));
+    return memory.takeOut();
+  }
+
+  /** To be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
+  afterTurn(): void {
+    if (this.#closing !== undefined) return;
+    this.#flusher.note();
+    this.#jobs.kick();
+    this.#slots.keep();
+  }
+
+  /** Whether writers should wait; then `progress` says when to look again. */
+  isStalled(): boolean {
+    return this.#jobs.isBusy() && this.store.isStalled();
+  }
+
+  /** Resolves when a flush or compaction has ended, or at once when none is running. */
+  progress(): Promise<void> {
+    return this.#jobs.progress();
+  }
+
+  /** Resolves in a later turn, once spare slots are open again and what stalls writers is done. */
+  async room(): Promise<void> {
+    this.afterTurn();
+    await this.#slots.settled();
+    while (this.isStalled()) await this.#jobs.progress();
+  }
+
+  /** The page is hidden or goes away: nothing may stay unflushed. */
+  hidden(): void {
+    if (this.#closing === undefined) this.#flusher.now();
+  }
+
+  /** Numbers about the store. */
+  stats(): StoreStats {
+    return this.store.stats() as StoreStats;
+  }
+
+  /** Flushes everything and merges it into one run. The flush is a job like any other; the merge is done here and now. */
+  async compact(): Promise<void> {
+    this.store.freeze();
+    this.#jobs.kick();
+    while (this.#jobs.isBusy()) await this.#jobs.progress();
+    this.store.compact();
+    this.afterTurn();
+  }
+
+  /** Closes the store; safe to call twice. Resolves when another tab could open it. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#flusher.stop();
+    await this.#jobs.stop();
+    await this.#slots.settled();
+    try {
+      this.store.close();
+    } catch (error) {
+      // A poisoned store has nothing left to write, and whoever wrote to it was told.
+      if (!(error instanceof VarveError) || error.code !== 'VARVE_POISONED') throw error;
+    } finally {
+      unregisterDevice(this.#deviceId);
+      await this.#device.closeAll();
+      this.#lock.release();
+    }
+  }
+}
+
+function settingsOf(options: EngineHostOptions): StoreSettings {
+  const memory = options.memory ?? MEMORY_BYTES_DEFAULT;
+  if (!(memory >= MEMORY_BYTES_MIN && memory <= 2 ** 31)) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option memory is a number of bytes from 1 MiB to 2 GiB.');
+  }
+  const wait = options.wait ?? 0;
+  if (!(wait >= 0 && wait <= 2 ** 31 - 1)) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option wait is a number of milliseconds from 0 to 2^31 - 1.');
+  }
+  return { memory_bytes: Math.floor(memory), files_max: 128, log: options.durability !== 'memory' };
+}

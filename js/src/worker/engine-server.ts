@@ -1,0 +1,131 @@
+/**
+ * Answers one client: frames with frames, messages with messages.
+ *
+ * Invariant: everything is answered in the order it came. While the engine is stalled (two memtables wait, or level 0
+ * is full) frames queue here until a job has made room, so that no write is refused only because it came too fast; if
+ * no job can make room (a full disk), the frame runs and its writes are told so.
+ */
+
+import { toWire, VarveError } from '../errors.ts';
+import type { CallMethod, Request, Response } from '../protocol/messages.ts';
+import { deleteStore, listStores } from '../storage/stores.ts';
+import { controlError } from '../wasm/errors.ts';
+import type { SpawnCompactor } from './compactor-link.ts';
+import { EngineHost } from './engine-host.ts';
+
+/** Sends a message or a response frame to the client. */
+export type Send = (message: Response | ArrayBuffer, transfer: Transferable[]) => void;
+
+/** What is waiting to be answered. */
+type Incoming = Request | ArrayBuffer;
+
+/** Serves one client of one store. */
+export class EngineServer {
+  readonly #send: Send;
+  readonly #compactor: SpawnCompactor | undefined;
+  readonly #queue: Incoming[] = [];
+  #host: EngineHost | undefined;
+  /** Set while something asynchronous is being answered: later messages wait. */
+  #busy = false;
+
+  constructor(send: Send, compactor: SpawnCompactor | undefined) {
+    this.#send = send;
+    this.#compactor = compactor;
+  }
+
+  /** Takes a message or a frame. */
+  receive(incoming: Incoming): void {
+    if (this.#busy || this.#mustWait(incoming)) {
+      this.#queue.push(incoming);
+      if (!this.#busy) void this.#drain();
+      return;
+    }
+    if (incoming instanceof ArrayBuffer) this.#frame(incoming);
+    else if (incoming.type === 'hidden') this.#host?.hidden();
+    else {
+      this.#queue.push(incoming);
+      void this.#drain();
+    }
+  }
+
+  #mustWait(incoming: Incoming): boolean {
+    return incoming instanceof ArrayBuffer && this.#host !== undefined && this.#host.isStalled();
+  }
+
+  async #drain(): Promise<void> {
+    this.#busy = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      if (next instanceof ArrayBuffer) {
+        while (this.#mustWait(next)) await this.#host?.progress();
+        this.#frame(next);
+      } else if (next.type === 'hidden') this.#host?.hidden();
+      else await this.#answer(next);
+    }
+    this.#busy = false;
+  }
+
+  #frame(request: ArrayBuffer): void {
+    const host = this.#host;
+    try {
+      if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+      const { buffer } = host.frame(new Uint8Array(request));
+      this.#send(buffer, [buffer]);
+    } catch (error) {
+      // A frame that cannot be answered as a whole is a broken engine or a broken client: all of its requests fail.
+      this.#send({ type: 'dead', error: toWire(error instanceof VarveError ? error : controlError(error)) }, []);
+      return;
+    }
+    this.#maintain(host);
+  }
+
+  #maintain(host: EngineHost): void {
+    try {
+      host.afterTurn();
+    } catch (error) {
+      this.#send({ type: 'dead', error: toWire(error) }, []);
+    }
+  }
+
+  async #answer(request: Exclude<Request, { type: 'hidden' }>): Promise<void> {
+    const { id } = request;
+    try {
+      switch (request.type) {
+        case 'open': {
+          if (this.#host !== undefined) throw new VarveError('VARVE_INTERNAL', 'This worker has a store open already.');
+          this.#host = await EngineHost.open(request.name, { ...request.options, compactor: this.#compactor });
+          const { storage, recovery } = this.#host;
+          this.#send({ type: 'opened', id, report: { storage, recovery } }, []);
+          return;
+        }
+        case 'call':
+          this.#send({ type: 'result', id, value: await this.#call(request.method) }, []);
+          return;
+        case 'list':
+          this.#send({ type: 'result', id, value: await listStores() }, []);
+          return;
+        case 'delete':
+          this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait) }, []);
+          return;
+        case 'close': {
+          const host = this.#host;
+          this.#host = undefined;
+          await host?.close();
+          this.#send({ type: 'result', id, value: undefined }, []);
+          return;
+        }
+      }
+    } catch (error) {
+      this.#send({ type: 'failed', id, error: toWire(error) }, []);
+    }
+  }
+
+  async #call(method: CallMethod): Promise<unknown> {
+    if (this.#host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    switch (method) {
+      case 'stats':
+        return this.#host.stats();
+      case 'compact':
+        return this.#host.compact();
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The promises of one frame's operations, from its packing until every answer came.
+ *
+ * Invariant: operation `i` of the frame has request number `first + i` (modulo 2^32) and slot `i` of each array; a slot is
+ * emptied when its promise is settled. `left` counts the answers that are still to come.
+ */
+
+import type { VarveError } from '../errors.ts';
+import type { FrameReader } from '../protocol/frame-reader.ts';
+
+/** Either side of a promise. */
+export type Settle = (value: unknown) => void;
+type Read = (answer: FrameReader) => unknown;
+
+/** One frame's promises. */
+export class Flight {
+  left = 0;
+  readonly #first: number;
+  readonly #resolve: (Settle | undefined)[] = [];
+  readonly #reject: Settle[] = [];
+  readonly #read: Read[] = [];
+
+  constructor(first: number) {
+    this.#first = first;
+  }
+
+  /** Adds the next operation. */
+  board(resolve: Settle, reject: Settle, read: Read): void {
+    this.#resolve.push(resolve);
+    this.#reject.push(reject);
+    this.#read.push(read);
+    this.left++;
+  }
+
+  /** True when the request is one of this frame's. */
+  has(request: number): boolean {
+    return (request - this.#first) >>> 0 < this.#resolve.length;
+  }
+
+  /** Settles the request with its answer, unless it was settled before. */
+  land(request: number, error: VarveError | undefined, answer: FrameReader): void {
+    this.left--;
+    const i = (request - this.#first) >>> 0;
+    const resolve = this.#resolve[i];
+    if (resolve === undefined) return;
+    this.#resolve[i] = undefined;
+    const reject = this.#reject[i] as Settle;
+    if (error !== undefined) return reject(error);
+    let value: unknown;
+    try {
+      value = (this.#read[i] as Read)(answer);
+    } catch (thrown) {
+      return reject(thrown);
+    }
+    resolve(value);
+  }
+
+  /** Rejects one request; its answer may still come. */
+  leave(request: number, error: VarveError): void {
+    const i = (request - this.#first) >>> 0;
+    if (this.#resolve[i] === undefined) return;
+    this.#resolve[i] = undefined;
+    (this.#reject[i] as Settle)(error);
+  }
+
+  /** Rejects everything that is not settled. */
+  crash(error: VarveError): void {
+    for (let i = 0; i < this.#resolve.length; i++) this.leave(this.#first + i, error);
+    this.left = 0;
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Makes relaxed writes durable soon, and tidies up when nothing is written.
+ *
+ *     write ---- <= 100 ms ----> flush
+ *     write ---- 250 ms without another ----> seal the log, give back files that nobody needs
+ *
+ * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a stretch without
+ * writes: it costs a flush of its own.
+ */
+
+import type { EngineStore } from '../wasm/store.ts';
+
+const FLUSH_MS = 80;
+const IDLE_MS = 250;
+
+/** Flushes and seals the log of one store. */
+export class Flusher {
+  readonly #store: EngineStore;
+  #flushTimer: ReturnType<typeof setTimeout> | undefined;
+  #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Writes since the last seal, when last looked at. */
+  #writes = 0;
+  #stopped = false;
+
+  constructor(store: EngineStore) {
+    this.#store = store;
+  }
+
+  /** To be called after each turn that may have written. */
+  note(): void {
+    if (this.#stopped) return;
+    if (this.#flushTimer === undefined && this.#store.isUnsynced()) {
+      this.#flushTimer = setTimeout(() => this.#flush(), FLUSH_MS);
+    }
+    if (this.#store.writesSinceSeal() > 0) this.idle();
+  }
+
+  /** Tidies up once nothing is written any more. */
+  idle(): void {
+    if (this.#stopped || this.#idleTimer !== undefined) return;
+    this.#writes = this.#store.writesSinceSeal();
+    this.#idleTimer = setTimeout(() => this.#tidy(), IDLE_MS);
+  }
+
+  /** Flushes and seals now: the page is about to go away. */
+  now(): void {
+    if (this.#stopped) return;
+    this.#clear();
+    this.#attempt(() => this.#store.seal());
+  }
+
+  /** Ends all timers. */
+  stop(): void {
+    this.#stopped = true;
+    this.#clear();
+  }
+
+  #flush(): void {
+    this.#flushTimer = undefined;
+    this.#attempt(() => this.#store.sync());
+  }
+
+  #tidy(): void {
+    this.#idleTimer = undefined;
+    if (this.#store.writesSinceSeal() !== this.#writes) {
+      this.idle();
+      return;
+    }
+    this.now();
+    this.#attempt(() => this.#store.release());
+  }
+
+  /** What fails here closes the engine for writes, and the next writer is told; there is nobody to tell now. */
+  #attempt(call: () => void): void {
+    try {
+      call();
+    } catch {
+      this.#clear();
+    }
+  }
+
+  #clear(): void {
+    clearTimeout(this.#flushTimer);
+    clearTimeout(this.#idleTimer);
+    this.#flushTimer = undefined;
+    this.#idleTimer = undefined;
+  }
+}

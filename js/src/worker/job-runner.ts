@@ -1,0 +1,181 @@
+/**
+ * Gets flushes and compactions done, beside the engine where there is a compactor, in slices where there is none.
+ *
+ * Life of a job: taken from the engine, run, its output slots opened again, and only then handed back as finished: the
+ * engine may read an output table in the very next call.
+ *
+ * Invariant: a job that fails changes nothing: its outputs are abandoned and the engine stays as it was. It is tried
+ * again after a pause that doubles, because what made it fail (a full disk above all) seldom passes at once.
+ */
+
+import type { VarveError } from '../errors.ts';
+import type { ManagedDevice } from '../storage/device.ts';
+import type { JobTicket } from '../wasm/exports.ts';
+import type { EngineStore } from '../wasm/store.ts';
+import type { CompactorLink } from './compactor-link.ts';
+import type { SlotKeeper } from './slot-keeper.ts';
+import { nextTurn } from './turn.ts';
+
+/** A flush beside a compaction. */
+const JOBS_MAX = 2;
+const PAUSE_MS_MIN = 500;
+const PAUSE_MS_MAX = 60_000;
+/** Entries of a slice: about 2 ms. */
+const SLICE_ENTRIES = 4000;
+/** Deaths of the compactor in a row before jobs are run in slices instead. */
+const DEATHS_MAX = 3;
+
+/** Runs the jobs of one store. */
+export class JobRunner {
+  readonly #store: EngineStore;
+  readonly #device: ManagedDevice;
+  readonly #slots: SlotKeeper;
+  #compactor: CompactorLink | undefined;
+  readonly #running = new Set<Promise<void>>();
+  #waiters: (() => void)[] = [];
+  #pauseMs = 0;
+  #pauseTimer: ReturnType<typeof setTimeout> | undefined;
+  #deaths = 0;
+  #slicing = false;
+  #stopped = false;
+  /** The last failure, until a job succeeds. */
+  failure: VarveError | undefined;
+  /** Called when a job is done: its inputs are files to be given back. */
+  onDone: () => void = () => undefined;
+
+  /** Without a compactor, jobs are run in slices on this worker. */
+  constructor(store: EngineStore, device: ManagedDevice, slots: SlotKeeper, compactor: CompactorLink | undefined) {
+    this.#store = store;
+    this.#device = device;
+    this.#slots = slots;
+    this.#compactor = compactor;
+  }
+
+  /** Starts what is due. Cheap when nothing is. */
+  kick(): void {
+    if (this.#stopped || this.#pauseTimer !== undefined) return;
+    if (this.#compactor === undefined) {
+      if (!this.#slicing) void this.#slice();
+      return;
+    }
+    while (this.#running.size < JOBS_MAX) {
+      const ticket = this.#store.takeJob();
+      if (ticket === undefined) return;
+      const run = this.#run(this.#compactor, ticket);
+      this.#running.add(run);
+      void run.finally(() => {
+        this.#running.delete(run);
+        this.#wake();
+        this.kick();
+      });
+    }
+  }
+
+  /** Whether something is being worked on, so that waiting for it makes sense. */
+  isBusy(): boolean {
+    return this.#running.size > 0 || this.#slicing;
+  }
+
+  /** Resolves when a job ended, well or not; at once when none is running. */
+  progress(): Promise<void> {
+    if (!this.isBusy()) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+
+  /** Drops what is running, and waits until nothing of it can come back. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#pauseTimer);
+    this.#compactor?.stop();
+    while (this.isBusy()) await Promise.race([...this.#running, nextTurn()]);
+  }
+
+  async #run(compactor: CompactorLink, ticket: JobTicket): Promise<void> {
+    const lent = new Map<number, number>();
+    const retaken: Promise<void>[] = [];
+    const retake = async (table: number, size: number): Promise<void> => {
+      await this.#device.retake(lent.get(table) ?? -1);
+      this.#store.reclaim(table, size);
+      lent.delete(table);
+    };
+    try {
+      const result = await compactor.run(ticket, {
+        read: (table, offset, length) => this.#store.readInput(table, offset, length),
+        lend: async (table) => {
+          const slot = await this.#slots.lend(table, ticket.bytes_hint);
+          lent.set(table, slot);
+          return slot;
+        },
+        finished: (table, size) => {
+          const done = retake(table, size);
+          done.catch(() => undefined);
+          retaken.push(done);
+        },
+      });
+      await Promise.all(retaken);
+      if (this.#stopped) return;
+      this.#store.finishJob(ticket.id, result);
+      this.#succeeded();
+      this.onDone();
+    } catch (error) {
+      await Promise.allSettled(retaken);
+      if (this.#stopped) return;
+      await this.#giveUp(ticket, lent);
+      this.#failed(error as VarveError);
+    }
+  }
+
+  /** Takes back the slots of a failed job. */
+  async #giveUp(ticket: JobTicket, lent: Map<number, number>): Promise<void> {
+    for (const [table, slot] of lent) {
+      try {
+        await this.#device.retake(slot);
+      } catch {
+        // The slot stays closed; the engine does not use it again before the next open.
+      }
+      if (!this.#stopped) this.#store.abandon(table);
+    }
+    if (!this.#stopped) this.#store.failJob(ticket.id);
+  }
+
+  async #slice(): Promise<void> {
+    this.#slicing = true;
+    try {
+      let worked = false;
+      while (!this.#stopped && this.#store.runSlice(SLICE_ENTRIES)) {
+        worked = true;
+        this.#wake();
+        await nextTurn();
+      }
+      this.#succeeded();
+      if (worked && !this.#stopped) this.onDone();
+    } catch (error) {
+      this.#failed(error as VarveError);
+    } finally {
+      this.#slicing = false;
+      this.#wake();
+    }
+  }
+
+  #succeeded(): void {
+    this.#pauseMs = 0;
+    this.#deaths = 0;
+    this.failure = undefined;
+  }
+
+  #failed(error: VarveError): void {
+    this.failure = error;
+    if (error.code === 'VARVE_UNSUPPORTED' && ++this.#deaths >= DEATHS_MAX) this.#compactor = undefined;
+    this.#pauseMs = Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
+    this.#pauseTimer ??= setTimeout(() => {
+      this.#pauseTimer = undefined;
+      this.kick();
+    }, this.#pauseMs);
+  }
+
+  #wake(): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const wake of waiters) wake();
+  }
+}

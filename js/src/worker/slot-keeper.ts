@@ -1,0 +1,75 @@
+/**
+ * Keeps spare slots open ahead of need: creating one inside a write costs milliseconds, and cannot be done at all
+ * inside a synchronous turn.
+ *
+ * Invariant: one growth at a time. A growth that fails (quota) is not tried again before a pause.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { ManagedDevice } from '../storage/device.ts';
+import type { EngineStore } from '../wasm/store.ts';
+
+const PAUSE_MS = 5000;
+/** Slots created at once when a job needs one and none is free. */
+const GROW_FOR_JOB = 2;
+
+/** Grows the device of one store. */
+export class SlotKeeper {
+  readonly #store: EngineStore;
+  readonly #device: ManagedDevice;
+  #growing: Promise<number> | undefined;
+  #notBefore = 0;
+
+  constructor(store: EngineStore, device: ManagedDevice) {
+    this.#store = store;
+    this.#device = device;
+  }
+
+  /** Grows in the background if spare slots are running low. */
+  keep(): void {
+    if (this.#growing !== undefined || performance.now() < this.#notBefore) return;
+    const wanted = this.#store.wantedSlots();
+    if (wanted > 0 && this.#device.count() < this.#device.slotsMax) this.#grow(wanted).catch(() => undefined);
+  }
+
+  /** Resolves when the growth that is under way, if any, has ended. */
+  async settled(): Promise<void> {
+    await this.#growing?.catch(() => undefined);
+  }
+
+  /** Closes a slot for a table that the compactor will write; grows when none is free. */
+  async lend(table: number, bytesHint: number): Promise<number> {
+    for (;;) {
+      try {
+        const slot = this.#store.lend(table, bytesHint);
+        this.#device.release(slot);
+        return slot;
+      } catch (error) {
+        if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
+        const added = await (this.#growing ?? this.#grow(GROW_FOR_JOB));
+        if (added === 0) throw error;
+      }
+    }
+  }
+
+  #grow(slots: number): Promise<number> {
+    const growing = this.#device.grow(slots).then(
+      (added) => {
+        if (added > 0) this.#store.slotsAdded();
+        else this.#notBefore = performance.now() + PAUSE_MS;
+        return added;
+      },
+      (error: unknown) => {
+        this.#notBefore = performance.now() + PAUSE_MS;
+        throw error;
+      },
+    );
+    this.#growing = growing;
+    growing
+      .finally(() => {
+        this.#growing = undefined;
+      })
+      .catch(() => undefined);
+    return growing;
+  }
+}

@@ -1,0 +1,13 @@
+/**
+ * Makes the compactor worker from the script beside this one.
+ *
+ * Invariant: the `new URL(..., import.meta.url)` stands inside `new Worker(...)`, where bundlers look for it.
+ */
+
+import type { SpawnCompactor } from './compactor-link.ts';
+
+/** Starts a compactor; undefined where workers cannot start workers. */
+export const spawnCompactor: SpawnCompactor | undefined =
+  typeof Worker === 'function'
+    ? () => new Worker(new URL('./compactor-worker.js', import.meta.url), { type: 'module', name: 'varve-compactor' })
+    : undefined;

@@ -1,0 +1,89 @@
+// Builds everything that ships or is shown: crates -> js/pkg (wasm) -> dist (the npm package) -> build/site (pages).
+// Invariants: the engine is compiled only when its sources changed; the workers and the wasm lie beside index.js and
+// are found by `new URL(.., import.meta.url)` alone; a size over its budget fails the build.
+
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import { build as bundle } from 'esbuild';
+import { setup } from './setup.mjs';
+import { buildSite } from './site.mjs';
+import { checkSizes } from './sizes.mjs';
+import { isProgram, main, root, run, step } from './tools.mjs';
+
+const PKG = join(root, 'js', 'pkg');
+const DIST = join(root, 'dist');
+const STAMP = join(root, 'build', 'wasm.stamp');
+
+/** Everything the compiled engine depends on: folders, then single files. */
+const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src'];
+const WASM_FILES = ['crates/varve/Cargo.toml', 'crates/varve-wasm/Cargo.toml', 'Cargo.toml', 'Cargo.lock'];
+const WASM_TOOLS = ['rust-toolchain.toml', '.cargo/config.toml', 'package-lock.json'];
+
+/** Sets up, then builds the engine, the package and the pages. */
+export async function build() {
+  await setup({ wasm: true });
+  await step('engine', buildWasm);
+  await step('package', buildPackage);
+  await step('pages', () => buildSite(DIST));
+  checkSizes(DIST);
+}
+
+/** Compiles the engine into js/pkg, unless the one there is of these sources. */
+export async function buildWasm() {
+  const stamp = fingerprint();
+  if (existsSync(join(PKG, 'varve_bg.wasm')) && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return;
+  await run('wasm-pack', [
+    ...['--log-level', 'error', 'build', 'crates/varve-wasm', '--release', '--target', 'web', '--mode', 'no-install'],
+    ...['--no-pack', '--out-dir', relative(join(root, 'crates', 'varve-wasm'), PKG), '--out-name', 'varve'],
+  ]);
+  mkdirSync(join(root, 'build'), { recursive: true });
+  // Taken again: the first build of a clone writes Cargo.lock.
+  writeFileSync(STAMP, fingerprint());
+}
+
+/** A hash over the names and bytes of the engine's sources. */
+function fingerprint() {
+  const sources = WASM_FOLDERS.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
+  ).filter((file) => file.endsWith('.rs'));
+  const hash = createHash('sha256');
+  for (const file of [...sources.sort(), ...WASM_FILES, ...WASM_TOOLS]) {
+    if (existsSync(join(root, file))) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
+  }
+  return hash.digest('hex');
+}
+
+/** Bundles js/src into dist, with the wasm beside it and the declarations. */
+export async function buildPackage() {
+  rmSync(DIST, { recursive: true, force: true });
+  const { errors } = await bundle({
+    entryPoints: ['index.ts', 'sync.ts', 'worker/engine-worker.ts', 'worker/compactor-worker.ts'].map((file) => ({
+      in: join(root, 'js', 'src', file),
+      out: basename(file, '.ts'),
+    })),
+    outdir: DIST,
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    sourcemap: true,
+    legalComments: 'none',
+    alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
+    logLevel: 'warning',
+  });
+  if (errors.length > 0) throw new Error(`esbuild: ${errors.length} errors`);
+  copyFileSync(join(PKG, 'varve_bg.wasm'), join(DIST, 'varve.wasm'));
+  await run('tsc', ['--project', 'tsconfig.build.json']);
+}
+
+if (isProgram(import.meta.url)) {
+  await main(async () => {
+    if (process.argv.includes('--wasm')) {
+      await setup({ wasm: true });
+      await step('engine', buildWasm);
+    } else {
+      await build();
+    }
+  });
+}

@@ -1,0 +1,46 @@
+// `npm run check`: formatting, lints and types of both languages. `npm run fix` mends what a tool can mend.
+// Every check runs, also after one has failed, so that one run shows all there is to do.
+
+import { buildWasm } from './build.mjs';
+import { setup } from './setup.mjs';
+import { main, Problem, run, step } from './tools.mjs';
+
+const fix = process.argv.includes('--fix');
+const clippy = ['clippy', '--quiet', '--all-targets'];
+const deny = ['--', '--deny', 'warnings'];
+
+/** @type {[string, () => Promise<void>][]} */
+const CHECKS = [
+  ['rustfmt', () => run('cargo', ['fmt', '--all', ...(fix ? [] : ['--check'])])],
+  ['clippy', () => run('cargo', [...clippy, '--workspace', '--exclude', 'varve-wasm', ...deny])],
+  // The boundary is compiled for the target it is for.
+  [
+    'clippy, wasm',
+    () => run('cargo', [...clippy, '--package', 'varve-wasm', '--target', 'wasm32-unknown-unknown', ...deny]),
+  ],
+  ['biome', () => run('biome', fix ? ['check', '--write'] : ['ci', '--colors=off'])],
+  // Types need the declarations that the engine's build writes.
+  ['engine', buildWasm],
+  ['tsc', () => run('tsc', ['--project', 'tsconfig.json'])],
+  [
+    'tsc, package',
+    () => run('tsc', ['--project', 'tsconfig.build.json', '--noEmit', '--emitDeclarationOnly', 'false']),
+  ],
+];
+
+await main(async () => {
+  await setup({ wasm: true });
+  const failed = [];
+  for (const [name, check] of CHECKS) {
+    try {
+      await step(name, check);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      console.error(error.message);
+      failed.push(name);
+    }
+  }
+  if (failed.length > 0)
+    throw new Problem(`Failed: ${failed.join(', ')}. \`npm run fix\` mends formatting and some lints.`);
+  console.log('All checks passed.');
+});

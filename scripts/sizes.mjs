@@ -1,0 +1,31 @@
+// What the package weighs, and the budget that keeps it small. `npm run build` prints this and fails above the budget.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { Problem } from './tools.mjs';
+
+/** The most that a file may weigh after gzip, in bytes. The client is what a page loads; the rest loads in workers. */
+const GZIP_BYTES_MAX = new Map([
+  ['varve.wasm', 100 * 1024],
+  ['index.js', 20 * 1024],
+]);
+
+/**
+ * Prints the size of every script and wasm file of a folder; throws a Problem when one is over its budget.
+ * @param {string} folder
+ */
+export function checkSizes(folder) {
+  const over = [];
+  console.log('\nfile                        raw      gzip    brotli    budget (gzip)');
+  for (const name of readdirSync(folder).filter((file) => ['.js', '.wasm'].includes(extname(file)))) {
+    const bytes = readFileSync(join(folder, name));
+    const gzip = gzipSync(bytes, { level: 9 }).length;
+    const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }).length;
+    const budget = GZIP_BYTES_MAX.get(name);
+    const cells = [bytes.length, gzip, brotli].map((n) => n.toLocaleString('en-US').padStart(10)).join('');
+    console.log(`${name.padEnd(21)}${cells}${budget ? budget.toLocaleString('en-US').padStart(12) : ''}`);
+    if (budget && gzip > budget) over.push(`${name} is ${gzip - budget} bytes over its budget`);
+  }
+  if (over.length > 0) throw new Problem(`${over.join('; ')}: see what grew, or move the budget in scripts/sizes.mjs.`);
+}

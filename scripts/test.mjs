@@ -1,0 +1,81 @@
+// `npm test`: all suites, or those named (`node scripts/test.mjs rust js browser runtimes [-- arguments]`).
+// Every suite runs, also after one has failed; the last line is the total of all.
+
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { buildPackage, buildWasm } from './build.mjs';
+import { setup } from './setup.mjs';
+import { main, Problem, root, run, step } from './tools.mjs';
+
+/** @typedef {{ passed: number, failed: number }} Totals */
+
+const dash = process.argv.indexOf('--');
+const extra = dash < 0 ? [] : process.argv.slice(dash + 1);
+
+/** @type {Record<string, () => Promise<Totals>>} */
+const SUITES = {
+  rust: () => cargoTest(),
+  js: () => vitest('js'),
+  browser: () => vitest('browser'),
+  runtimes: () => vitest('runtimes'),
+};
+
+/** The engine and the simulator, natively. The wasm boundary is tested by the other suites, as wasm. */
+async function cargoTest() {
+  const totals = { passed: 0, failed: 0 };
+  const onLine = (/** @type {string} */ line) => {
+    const [, passed, failed] = /test result: .*?(\d+) passed; (\d+) failed/.exec(line) ?? [];
+    totals.passed += Number(passed ?? 0);
+    totals.failed += Number(failed ?? 0);
+  };
+  await run('cargo', ['test', '--workspace', '--exclude', 'varve-wasm', '--no-fail-fast', ...extra], { onLine }).catch(
+    (error) => {
+      console.error(error.message);
+      totals.failed ||= 1;
+    },
+  );
+  return totals;
+}
+
+/**
+ * One project of vitest.config.ts.
+ * @param {string} project
+ * @returns {Promise<Totals>}
+ */
+async function vitest(project) {
+  const file = join(root, 'test-results', `${project}.json`);
+  mkdirSync(join(root, 'test-results'), { recursive: true });
+  rmSync(file, { force: true });
+  const output = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
+  const ok = await run('vitest', ['run', '--project', project, '--passWithNoTests', ...output, ...extra]).then(
+    () => true,
+    () => false,
+  );
+  if (!existsSync(file)) return { passed: 0, failed: ok ? 0 : 1 };
+  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(file, 'utf8'));
+  // A file that does not load, or an unhandled rejection, fails a run in which no test failed.
+  return { passed: numPassedTests, failed: numFailedTests || (ok ? 0 : 1) };
+}
+
+await main(async () => {
+  const named = process.argv.slice(2, dash < 0 ? undefined : dash);
+  const unknown = named.filter((name) => !(name in SUITES));
+  if (unknown.length > 0)
+    throw new Problem(`No suite ${unknown.join(', ')}: there are ${Object.keys(SUITES).join(', ')}.`);
+  const suites = named.length > 0 ? named : Object.keys(SUITES);
+  await setup({ rust: true, wasm: suites.some((name) => name !== 'rust'), browser: suites.includes('browser') });
+  if (suites.some((name) => name !== 'rust')) {
+    await step('engine', buildWasm);
+    await step('package', buildPackage);
+  }
+  const sum = { passed: 0, failed: 0 };
+  for (const name of suites) {
+    const totals = await step(name, /** @type {() => Promise<Totals>} */ (SUITES[name]));
+    console.log(`${name}: ${totals.passed} passed, ${totals.failed} failed\n`);
+    sum.passed += totals.passed;
+    sum.failed += totals.failed;
+  }
+  if (sum.passed + sum.failed === 0) throw new Problem('No test ran.');
+  console.log(`${sum.passed} passed, ${sum.failed} failed`);
+  if (sum.failed > 0) process.exitCode = 1;
+});

@@ -1,0 +1,210 @@
+/** Slot devices: what the engine may count on, for every device alike, and what only OPFS does. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
+import { MemoryDevice } from '../../js/src/storage/memory.ts';
+import { openDevice } from '../../js/src/storage/open-device.ts';
+import { OpfsDevice } from '../../js/src/storage/opfs.ts';
+import { escapeName, unescapeName } from '../../js/src/storage/opfs-directory.ts';
+import { deleteStore, listStores } from '../../js/src/storage/stores.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+
+const opened: ManagedDevice[] = [];
+let opfs: FakeOpfs;
+
+beforeEach(() => {
+  opfs = new FakeOpfs();
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+});
+
+afterEach(async () => {
+  for (const device of opened.splice(0)) await device.closeAll();
+  vi.unstubAllGlobals();
+});
+
+async function openOpfs(name = 'store', wait = 0): Promise<OpfsDevice> {
+  const device = await OpfsDevice.open(name, { wait });
+  opened.push(device);
+  return device;
+}
+
+const text = (string: string): Uint8Array => new TextEncoder().encode(string);
+
+function kindOf(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof SlotError) return error.kind;
+    throw error;
+  }
+  return 'none';
+}
+
+describe.each([
+  ['memory', async (): Promise<ManagedDevice> => new MemoryDevice()],
+  ['opfs', (): Promise<ManagedDevice> => openOpfs()],
+])('the %s device', (_, open) => {
+  test('begins with eight open, empty slots', async () => {
+    const device = await open();
+    expect(device.count()).toBe(8);
+    for (let slot = 0; slot < 8; slot++) expect([device.isOpen(slot), device.size(slot)]).toEqual([true, 0]);
+  });
+
+  test('reads back what was written, fills gaps with zeros and stops at the end', async () => {
+    const device = await open();
+    expect(device.write(3, text('silt'), 2)).toBe(4);
+    const into = new Uint8Array(8).fill(9);
+    expect(device.read(3, into, 1)).toBe(5);
+    expect([...into]).toEqual([0, ...text('silt'), 9, 9, 9]);
+    expect(device.read(3, into, 100)).toBe(0);
+    expect(device.size(3)).toBe(6);
+  });
+
+  test('a truncated slot does not give its old bytes back when it grows again', async () => {
+    const device = await open();
+    device.write(0, text('sediment'), 0);
+    device.truncate(0, 2);
+    device.write(0, text('!'), 5);
+    const into = new Uint8Array(6);
+    device.read(0, into, 0);
+    expect([...into]).toEqual([...text('se'), 0, 0, 0, ...text('!')]);
+  });
+
+  test('grows by open slots up to its limit', async () => {
+    const device = await open();
+    const [first, second] = await Promise.all([device.grow(3), device.grow(2)]);
+    expect([first, second, device.count()]).toEqual([3, 2, 13]);
+    expect(device.isOpen(12)).toBe(true);
+    expect(await device.grow(1000)).toBe(device.slotsMax - 13);
+    expect(await device.grow(1)).toBe(0);
+  });
+
+  test('a released slot refuses every call until it is retaken with its bytes', async () => {
+    const device = await open();
+    device.write(1, text('layer'), 0);
+    device.release(1);
+    expect(device.isOpen(1)).toBe(false);
+    expect(kindOf(() => device.read(1, new Uint8Array(1), 0))).toBe('closed');
+    expect(kindOf(() => device.write(1, text('x'), 0))).toBe('closed');
+    expect(kindOf(() => device.flush(1))).toBe('closed');
+    await device.retake(1);
+    expect(device.size(1)).toBe(5);
+  });
+
+  test('a slot that does not exist is closed', async () => {
+    const device = await open();
+    expect(device.isOpen(99)).toBe(false);
+    expect(kindOf(() => device.read(99, new Uint8Array(1), 0))).toBe('closed');
+  });
+});
+
+describe('a full storage', () => {
+  test('memory tells it by a short count', () => {
+    const device = new MemoryDevice({ bytesMax: 6 });
+    expect(device.write(0, text('1234'), 0)).toBe(4);
+    expect(device.write(1, text('5678'), 0)).toBe(2);
+    expect(device.write(0, text('abcd'), 0)).toBe(4);
+  });
+
+  test('an exception of OPFS becomes a slot error, and the size is asked for again', async () => {
+    const device = await openOpfs();
+    device.write(0, text('1234'), 0);
+    opfs.quota = 4;
+    expect(kindOf(() => device.write(0, text('56'), 4))).toBe('full');
+    expect(device.size(0)).toBe(4);
+    expect(device.write(0, text('abcd'), 0)).toBe(4);
+  });
+
+  test('a short count of OPFS is passed on, and the size is the real one', async () => {
+    const device = await openOpfs();
+    opfs.quota = 3;
+    opfs.fullStyle = 'short';
+    expect(device.write(0, text('12345'), 0)).toBe(3);
+    expect(device.size(0)).toBe(3);
+  });
+});
+
+describe('OPFS', () => {
+  test('a store opens again with as many slots as it had', async () => {
+    const device = await openOpfs('again');
+    await device.grow(2);
+    device.write(9, text('kept'), 0);
+    await device.closeAll();
+    const again = await openOpfs('again');
+    expect([again.count(), again.size(9)]).toEqual([10, 4]);
+  });
+
+  test('slots that another worker keeps open are VARVE_LOCKED after the wait', async () => {
+    await openOpfs('held');
+    await expect(OpfsDevice.open('held', { wait: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  });
+
+  test('slots that another worker lets go of while we wait are opened', async () => {
+    const first = await openOpfs('handover');
+    const second = openOpfs('handover', 5000);
+    await first.closeAll();
+    expect((await second).count()).toBe(8);
+  });
+
+  test('after a failed open no handle is left open', async () => {
+    const directory = await (await opfs.root.getDirectoryHandle('varve', { create: true })).getDirectoryHandle('x', {
+      create: true,
+    });
+    const held = await (await directory.getFileHandle('slot-0005', { create: true })).createSyncAccessHandle();
+    await expect(OpfsDevice.open('x', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    held.close();
+    expect((await openOpfs('x')).count()).toBe(8);
+  });
+
+  test('a refusal of the browser means memory, and says why', async () => {
+    opfs.refusal = new DOMException('Security error when calling GetDirectory', 'SecurityError');
+    const { device, report } = await openDevice('private', 'opfs', { wait: 0 });
+    expect(device.kind).toBe('memory');
+    expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('SecurityError') });
+  });
+
+  test('without synchronous handles it is memory, and says why', async () => {
+    vi.stubGlobal('FileSystemFileHandle', class {});
+    const { report } = await openDevice('page', 'opfs', { wait: 0 });
+    expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('dedicated workers') });
+  });
+
+  test('a locked store is never replaced by memory', async () => {
+    await openOpfs('locked');
+    await expect(openDevice('locked', 'opfs', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  });
+});
+
+describe('names', () => {
+  test.each(['notes', 'a/b', '..', '.', 'Ünïcødé', '100%', "it's (1)*!~"])(
+    '%j maps to a directory and back',
+    (name) => {
+      const directory = escapeName(name);
+      expect(directory).toMatch(/^[\w%-]+$/);
+      expect(unescapeName(directory)).toBe(name);
+    },
+  );
+
+  test.each(['', '\ud800', 'x'.repeat(256)])('%j is refused', (name) => {
+    expect(() => escapeName(name)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
+  });
+
+  test('stores are listed by name and deleted once closed', async () => {
+    await openOpfs('b/2');
+    const first = await openOpfs('a 1');
+    await opfs.root.getDirectoryHandle('not-ours', { create: true });
+    expect(await listStores()).toEqual(['a 1', 'b/2']);
+    await expect(deleteStore('a 1')).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await first.closeAll();
+    expect(await deleteStore('a 1')).toBe(true);
+    expect(await deleteStore('a 1')).toBe(false);
+    expect(await listStores()).toEqual(['b/2']);
+  });
+
+  test('where there is no OPFS there are no stores', async () => {
+    vi.stubGlobal('navigator', {});
+    expect(await listStores()).toEqual([]);
+    expect(await deleteStore('none')).toBe(false);
+  });
+});

@@ -1,0 +1,251 @@
+/** An open store with everything around it, over OPFS in memory: locks, recovery, jobs beside the engine, full disks. */
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { formatOf, structured } from '../../js/src/codec/values.ts';
+import { SyncStore } from '../../js/src/sync/sync-store.ts';
+import type { Key } from '../../js/src/types.ts';
+import { EngineHost, type EngineHostOptions } from '../../js/src/worker/engine-host.ts';
+import { nextTurn } from '../../js/src/worker/turn.ts';
+import { LocalCompactor, wasm } from './support/engine.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+
+let opfs: FakeOpfs;
+let compactors: LocalCompactor[];
+const hosts: EngineHost[] = [];
+
+beforeEach(() => {
+  opfs = new FakeOpfs();
+  compactors = [];
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  opfs.quota = Number.POSITIVE_INFINITY;
+  for (const host of hosts.splice(0)) await host.close();
+  vi.unstubAllGlobals();
+});
+
+async function openHost(options: EngineHostOptions = {}): Promise<EngineHost> {
+  const host = await EngineHost.open('store', { wasm, memory: 1024 * 1024, ...options });
+  hosts.push(host);
+  return host;
+}
+
+/** With a compactor on this thread. */
+function withCompactor(): EngineHostOptions {
+  return {
+    compactor: () => {
+      const compactor = new LocalCompactor();
+      compactors.push(compactor);
+      return compactor as unknown as Worker;
+    },
+  };
+}
+
+function storeOf(host: EngineHost): SyncStore<Key, unknown> {
+  return new SyncStore<Key, unknown>(host, undefined, formatOf(structured), undefined);
+}
+
+const value = (n: number): string => `value ${n} `.repeat(20);
+
+/** Writes `count` keys turn by turn, as a page would, so that jobs run beside the writing. */
+async function fill(store: SyncStore<Key, unknown>, count: number, from = 0): Promise<void> {
+  for (let n = from; n < from + count; n++) {
+    store.set(n, value(n));
+    if (n % 100 === 99) await store.room();
+  }
+}
+
+function expectFilled(store: SyncStore<Key, unknown>, count: number): void {
+  expect([...store.entries()]).toEqual(Array.from({ length: count }, (_, n) => [n, value(n)]));
+}
+
+async function settled(host: EngineHost): Promise<void> {
+  host.afterTurn();
+  for (let i = 0; i < 20; i++) {
+    await host.progress();
+    await nextTurn();
+  }
+}
+
+describe('recovery', () => {
+  test('a new store is new, a closed one clean, a killed one replayed with everything written', async () => {
+    const first = await openHost();
+    expect(first.recovery.state).toBe('new');
+    await fill(storeOf(first), 50);
+    await first.close();
+
+    const second = await openHost();
+    expect(second.recovery.state).toBe('clean');
+    const store = storeOf(second);
+    expectFilled(store, 50);
+    store.set('later', 1);
+    store.commit();
+    opfs.killWorkers();
+    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+
+    const third = await openHost();
+    expect(third.recovery.state).toBe('replayed');
+    expect(storeOf(third).get('later')).toBe(1);
+    hosts.splice(hosts.indexOf(second), 1);
+  });
+
+  test('what was strict survives the loss of power', async () => {
+    const host = await openHost();
+    const store = storeOf(host);
+    await fill(store, 20);
+    store.set('strict', 1, { durability: 'strict' });
+    opfs.losePower();
+    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    hosts.splice(hosts.indexOf(host), 1);
+
+    const again = storeOf(await openHost());
+    expect(again.get('strict')).toBe(1);
+    expect(again.get(0)).toBe(value(0));
+  });
+
+  test('a relaxed write is flushed within 100 ms', async () => {
+    const host = await openHost();
+    const store = storeOf(host);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    store.set('relaxed', 1);
+    await Promise.resolve();
+    vi.advanceTimersByTime(100);
+    opfs.losePower();
+    vi.useRealTimers();
+    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    hosts.splice(hosts.indexOf(host), 1);
+    expect(storeOf(await openHost()).get('relaxed')).toBe(1);
+  });
+
+  test('an idle store is sealed: killed then, it opens clean', async () => {
+    const host = await openHost();
+    const store = storeOf(host);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    store.set('a', 1, { durability: 'strict' });
+    await Promise.resolve();
+    vi.advanceTimersByTime(600);
+    vi.useRealTimers();
+    opfs.losePower();
+    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    hosts.splice(hosts.indexOf(host), 1);
+    const again = await openHost();
+    expect(again.recovery.state).toBe('clean');
+    expect(storeOf(again).get('a')).toBe(1);
+  });
+});
+
+describe('one holder', () => {
+  test('a second open is VARVE_LOCKED after its wait, and gets in after a close', async () => {
+    const first = await openHost();
+    await expect(openHost({ wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(openHost({ wait: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    const second = openHost({ wait: 5000 });
+    await first.close();
+    expect((await second).recovery.state).toBe('clean');
+  });
+
+  test('a signal ends the waiting', async () => {
+    await openHost();
+    const abort = new AbortController();
+    const waiting = openHost({ signal: abort.signal });
+    abort.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  });
+
+  test('options out of range are refused before anything is opened', async () => {
+    await expect(openHost({ memory: 10 })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+    await expect(openHost({ wait: Number.NaN })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+    expect(opfs.root.directories.size).toBe(0);
+  });
+});
+
+describe.each([
+  ['in slices', (): EngineHostOptions => ({})],
+  ['in a compactor', withCompactor],
+])('jobs %s', (name, options) => {
+  test('flush and compact what was written, and nothing is lost', async () => {
+    const host = await openHost(options());
+    const store = storeOf(host);
+    await fill(store, 8000);
+    await settled(host);
+    const stats = host.stats();
+    expect(stats['flushes']).toBeGreaterThan(8);
+    expect(stats['compactions']).toBeGreaterThan(0);
+    expectFilled(store, 8000);
+    await store.close();
+    expectFilled(storeOf(await openHost(options())), 8000);
+    if (name === 'in a compactor') expect(compactors[0]?.received).toContain('input');
+  });
+
+  test('closing while a job runs loses nothing', async () => {
+    const host = await openHost(options());
+    const store = storeOf(host);
+    await fill(store, 3000);
+    const closing = store.close();
+    await closing;
+    opfs.killWorkers();
+    expectFilled(storeOf(await openHost(options())), 3000);
+  });
+});
+
+describe('a full disk', () => {
+  test.each(['throw', 'short'] as const)(
+    'fails a job (%s), not the engine; the job is done once there is room',
+    async (style) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      const host = await openHost(withCompactor());
+      const store = storeOf(host);
+      opfs.fullStyle = style;
+      for (let n = 0; n < 400; n++) store.set(n, value(n));
+      store.commit();
+      host.store.freeze();
+      opfs.quota = opfs.used() + 4096;
+      await settled(host);
+      expect(host.stats()['flushes']).toBe(0);
+      expectFilled(store, 400);
+
+      opfs.quota = Number.POSITIVE_INFINITY;
+      await vi.advanceTimersByTimeAsync(60_000);
+      await settled(host);
+      expect(host.stats()['flushes']).toBeGreaterThan(0);
+      expectFilled(store, 400);
+    },
+  );
+
+  test('a deferred write that cannot be logged poisons the synchronous store', async () => {
+    const host = await openHost();
+    const store = storeOf(host);
+    store.set('kept', 1);
+    store.commit();
+    opfs.quota = opfs.used();
+    for (let n = 0; n < 300; n++) store.set(n, value(n), { durability: undefined });
+    expect(() => {
+      for (let n = 0; n < 3000; n++) store.set(n, value(n));
+    }).toThrow(expect.objectContaining({ code: 'VARVE_STORAGE_FULL' }));
+    expect(() => store.get('kept')).toThrow(expect.objectContaining({ code: 'VARVE_POISONED' }));
+    await store.close();
+    opfs.quota = Number.POSITIVE_INFINITY;
+    expect(storeOf(await openHost()).get('kept')).toBe(1);
+  });
+});
+
+test('a compactor that dies fails its job, which is done by the next one', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const host = await openHost(withCompactor());
+  const store = storeOf(host);
+  for (let n = 0; n < 100; n++) store.set(n, value(n));
+  host.store.freeze();
+  host.afterTurn();
+  const died = new Event('error');
+  compactors[0]?.dispatchEvent(died);
+  await settled(host);
+  expect(host.stats()['flushes']).toBe(0);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await settled(host);
+  expect(compactors).toHaveLength(2);
+  expect(host.stats()['flushes']).toBe(1);
+  expectFilled(store, 100);
+});

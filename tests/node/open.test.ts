@@ -1,0 +1,199 @@
+/** Opening, listing and deleting stores: what is checked, what the worker is told, what happens on failure. */
+
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { deleteStore, listStores, open } from '../../js/src/index.ts';
+import { deleteNamed, listNames, openStore } from '../../js/src/store/open.ts';
+import type { OpenOptions } from '../../js/src/types.ts';
+import { FakeEngine } from './support/fake-engine.ts';
+
+const code = (expected: string): unknown => expect.objectContaining({ code: expected });
+
+describe('open', () => {
+  test('tells the worker its options and the caller what was found', async () => {
+    const engine = new FakeEngine();
+    const names: string[] = [];
+    const options: OpenOptions<string, number> = {
+      durability: 'strict',
+      storage: 'memory',
+      wait: 100,
+      memory: 2 ** 24,
+      wasm: new URL('https://example.com/varve.wasm'),
+    };
+    const db = await openStore('notes', options, (name) => {
+      names.push(name);
+      return engine;
+    });
+    expect(names).toEqual(['notes']);
+    expect(engine.messages).toEqual([
+      {
+        type: 'open',
+        id: 1,
+        name: 'notes',
+        options: {
+          durability: 'strict',
+          storage: 'memory',
+          wait: 100,
+          memory: 2 ** 24,
+          wasm: 'https://example.com/varve.wasm',
+        },
+      },
+    ]);
+    expect(db.name).toBe('notes');
+    expect(db.storage).toEqual({ kind: 'memory' });
+    expect(db.recovery).toEqual({ state: 'new', records: 0, records_dropped: 0 });
+  });
+
+  test('hands a compiled module over as it is', async () => {
+    const engine = new FakeEngine();
+    const module = new WebAssembly.Module(new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]));
+    await openStore('notes', { wasm: module }, () => engine);
+    expect(engine.messages[0]).toMatchObject({ options: { wasm: expect.any(WebAssembly.Module) } });
+  });
+
+  test.each<[string, unknown]>([
+    ['an empty name', ''],
+    ['a number', 5],
+    ['a lone surrogate', 'a\ud800'],
+    ['a name too long', 'n'.repeat(201)],
+    ['a name too long once percent-encoded', 'é'.repeat(34)],
+  ])('refuses %s', async (_, name) => {
+    const spawn = vi.fn();
+    await expect(openStore(name as string, {}, spawn)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
+    await expect(deleteNamed(name as string, {}, spawn)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
+    expect(spawn).not.toHaveBeenCalled();
+  });
+
+  test.each([
+    [{ durability: 'safe' }],
+    [{ storage: 'disk' }],
+    [{ wait: -1 }],
+    [{ wait: Number.NaN }],
+    [{ wait: Number.POSITIVE_INFINITY }],
+    [{ memory: 1000 }],
+    [{ memory: 2 ** 24 + 0.5 }],
+    [{ values: { name: 'half', encode: () => new Uint8Array() } }],
+    [{ keys: 'string' }],
+  ])('refuses %j', async (options) => {
+    await expect(openStore('notes', options as never, () => new FakeEngine())).rejects.toThrow(
+      code('VARVE_INVALID_ARGUMENT'),
+    );
+  });
+
+  test('that fails in the worker tells why and ends the worker', async () => {
+    const engine = new FakeEngine();
+    engine.reply = ({ type }) =>
+      type === 'open' ? { type: 'failed', id: 1, error: { code: 'VARVE_LOCKED', message: 'Held.' } } : undefined;
+    await expect(openStore('notes', {}, () => engine)).rejects.toThrow(code('VARVE_LOCKED'));
+    expect(engine.is_terminated).toBe(true);
+  });
+
+  test('of a worker whose script does not load tells so', async () => {
+    const engine = new FakeEngine();
+    engine.hold();
+    const opened = openStore('notes', {}, () => engine);
+    engine.crash('404');
+    await expect(opened).rejects.toMatchObject({ code: 'VARVE_INTERNAL', message: expect.stringContaining('404') });
+  });
+
+  test('that is aborted ends the worker', async () => {
+    const engine = new FakeEngine();
+    engine.hold();
+    const controller = new AbortController();
+    const opened = openStore('notes', { signal: controller.signal }, () => engine);
+    controller.abort('too slow');
+    await expect(opened).rejects.toMatchObject({ code: 'VARVE_ABORTED', cause: 'too slow' });
+    expect(engine.is_terminated).toBe(true);
+  });
+
+  test('with an aborted signal starts no worker', async () => {
+    const spawn = vi.fn();
+    await expect(openStore('notes', { signal: AbortSignal.abort() }, spawn)).rejects.toThrow(code('VARVE_ABORTED'));
+    expect(spawn).not.toHaveBeenCalled();
+  });
+
+  test('says so where there are no workers', async () => {
+    expect(typeof Worker).toBe('undefined');
+    await expect(open('notes')).rejects.toThrow(code('VARVE_UNSUPPORTED'));
+    await expect(listStores()).rejects.toThrow(code('VARVE_UNSUPPORTED'));
+    await expect(deleteStore('notes')).rejects.toThrow(code('VARVE_UNSUPPORTED'));
+  });
+});
+
+describe('the worker', () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  test('is a module worker of the script beside the package, or of the given one', async () => {
+    const made: unknown[][] = [];
+    vi.stubGlobal(
+      'Worker',
+      class extends FakeEngine {
+        constructor(...args: unknown[]) {
+          super();
+          made.push(args);
+        }
+      },
+    );
+    await open('notes');
+    await open('notes', { worker: 'https://example.com/w.js' });
+    expect(made.map(([url, options]) => [String(url).split('/').at(-1), options])).toEqual([
+      ['engine-worker.js', expect.objectContaining({ type: 'module' })],
+      ['w.js', expect.objectContaining({ type: 'module' })],
+    ]);
+  });
+});
+
+describe('the page', () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  test('that is hidden or left has the engine flush at once, until the store is closed', async () => {
+    const page = new EventTarget();
+    const document = Object.assign(new EventTarget(), { visibilityState: 'visible' });
+    vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
+    vi.stubGlobal('removeEventListener', page.removeEventListener.bind(page));
+    vi.stubGlobal('document', document);
+    const engine = new FakeEngine();
+    const db = await openStore<string, number>('notes', {}, () => engine);
+    const hidden = (): number => engine.messages.filter(({ type }) => type === 'hidden').length;
+
+    const write = db.set('a', 1);
+    page.dispatchEvent(new Event('pagehide'));
+    expect(engine.frames.length).toBe(0);
+    await write;
+    await db.get('a');
+    expect(hidden()).toBe(1);
+    document.dispatchEvent(new Event('visibilitychange'));
+    document.visibilityState = 'hidden';
+    document.dispatchEvent(new Event('visibilitychange'));
+    await db.get('a');
+    expect(hidden()).toBe(2);
+    await db.close();
+    page.dispatchEvent(new Event('pagehide'));
+    document.dispatchEvent(new Event('visibilitychange'));
+    await new Promise(setImmediate);
+    expect(hidden()).toBe(2);
+  });
+});
+
+describe('stores of the origin', () => {
+  test('are listed by a worker that ends afterwards', async () => {
+    const engine = new FakeEngine();
+    expect(await listNames({}, () => engine)).toEqual(['a', 'b']);
+    expect(engine.is_terminated).toBe(true);
+  });
+
+  test('are deleted with the time to wait, by a worker that ends afterwards', async () => {
+    const engine = new FakeEngine();
+    expect(await deleteNamed('a', {}, () => engine)).toBe(true);
+    expect(engine.messages).toEqual([{ type: 'delete', id: 1, name: 'a', wait: 5000 }]);
+    expect(engine.is_terminated).toBe(true);
+    await expect(deleteNamed('a', { wait: -1 }, () => engine)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
+  });
+
+  test('that are in use tell so', async () => {
+    const engine = new FakeEngine();
+    engine.reply = ({ type }) =>
+      type === 'delete' ? { type: 'failed', id: 1, error: { code: 'VARVE_LOCKED', message: 'Held.' } } : undefined;
+    await expect(deleteNamed('a', { wait: 0 }, () => engine)).rejects.toThrow(code('VARVE_LOCKED'));
+    expect(engine.is_terminated).toBe(true);
+  });
+});

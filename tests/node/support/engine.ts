@@ -1,0 +1,48 @@
+/**
+ * What tests of the engine in Node share: the compiled wasm, seeded randomness, and a compactor "worker" on this thread.
+ */
+
+import { Compactor } from '../../../js/src/worker/compactor.ts';
+import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker/compactor-messages.ts';
+
+/** The engine as `npm run build` leaves it. */
+export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
+
+/** Numbers below `below`, the same for the same seed (mulberry32). */
+export function randomFrom(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000) * below);
+  };
+}
+
+/** A compactor behind the interface of a worker: messages are cloned and arrive in later turns. */
+export class LocalCompactor extends EventTarget {
+  /** Everything it was sent. */
+  readonly received: CompactorRequest['type'][] = [];
+  terminated = false;
+  readonly #compactor = new Compactor((message, transfer) => this.#deliver(message, transfer));
+
+  postMessage(message: CompactorRequest, transfer: Transferable[] = []): void {
+    const clone: CompactorRequest =
+      message.type === 'start' ? message : structuredClone(message, { transfer: transfer as ArrayBuffer[] });
+    this.received.push(message.type);
+    setImmediate(() => {
+      if (!this.terminated) this.#compactor.receive(clone);
+    });
+  }
+
+  terminate(): void {
+    this.terminated = true;
+  }
+
+  #deliver(message: CompactorResponse, transfer: Transferable[]): void {
+    const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
+    setImmediate(() => {
+      if (!this.terminated) this.dispatchEvent(new MessageEvent('message', { data: clone }));
+    });
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * An origin private file system in memory, for tests in Node: directories, files, synchronous handles that exclude one
+ * another, and a quota that is told by a short count or by an exception.
+ *
+ * Invariant: a file has at most one open handle; bytes written and not flushed are gone after `losePower`.
+ */
+
+interface FakeFile {
+  bytes: Uint8Array;
+  /** What a power cut would leave. */
+  flushed: Uint8Array;
+  handle: FakeHandle | undefined;
+}
+
+/** How a full origin is told. */
+export type FullStyle = 'throw' | 'short';
+
+/** The files of one origin. */
+export class FakeOpfs {
+  /** Bytes over all files. */
+  quota = Number.POSITIVE_INFINITY;
+  fullStyle: FullStyle = 'throw';
+  /** Thrown by `getDirectory` instead of answering. */
+  refusal: DOMException | undefined;
+  readonly root = new FakeDirectory(this, '');
+
+  readonly storage = {
+    getDirectory: async (): Promise<FakeDirectory> => {
+      if (this.refusal !== undefined) throw this.refusal;
+      return this.root;
+    },
+  };
+
+  /** Bytes of all files. */
+  used(directory: FakeDirectory = this.root): number {
+    let sum = 0;
+    for (const file of directory.files.values()) sum += file.bytes.length;
+    for (const child of directory.directories.values()) sum += this.used(child);
+    return sum;
+  }
+
+  /** Closes every handle and undoes what was not flushed. */
+  losePower(directory: FakeDirectory = this.root): void {
+    for (const file of directory.files.values()) {
+      file.handle = undefined;
+      file.bytes = file.flushed.slice();
+    }
+    for (const child of directory.directories.values()) this.losePower(child);
+  }
+
+  /** Closes every handle, as the death of a worker does; bytes stay. */
+  killWorkers(directory: FakeDirectory = this.root): void {
+    for (const file of directory.files.values()) file.handle = undefined;
+    for (const child of directory.directories.values()) this.killWorkers(child);
+  }
+}
+
+/** A directory. */
+export class FakeDirectory {
+  readonly kind = 'directory';
+  readonly files = new Map<string, FakeFile>();
+  readonly directories = new Map<string, FakeDirectory>();
+  readonly #opfs: FakeOpfs;
+  readonly name: string;
+
+  constructor(opfs: FakeOpfs, name: string) {
+    this.#opfs = opfs;
+    this.name = name;
+  }
+
+  async getDirectoryHandle(name: string, options: { create?: boolean } = {}): Promise<FakeDirectory> {
+    let found = this.directories.get(name);
+    if (found === undefined) {
+      if (options.create !== true) throw new DOMException('There is no such directory.', 'NotFoundError');
+      found = new FakeDirectory(this.#opfs, name);
+      this.directories.set(name, found);
+    }
+    return found;
+  }
+
+  async getFileHandle(name: string, options: { create?: boolean } = {}): Promise<FakeFileHandle> {
+    let found = this.files.get(name);
+    if (found === undefined) {
+      if (options.create !== true) throw new DOMException('There is no such file.', 'NotFoundError');
+      found = { bytes: new Uint8Array(0), flushed: new Uint8Array(0), handle: undefined };
+      this.files.set(name, found);
+    }
+    return new FakeFileHandle(this.#opfs, found);
+  }
+
+  async removeEntry(name: string): Promise<void> {
+    const directory = this.directories.get(name);
+    if (directory !== undefined) {
+      for (const file of directory.files.values()) {
+        if (file.handle !== undefined) throw new DOMException('A file is open.', 'NoModificationAllowedError');
+      }
+    }
+    if (!this.directories.delete(name) && !this.files.delete(name)) {
+      throw new DOMException('There is no such entry.', 'NotFoundError');
+    }
+  }
+
+  async *keys(): AsyncIterableIterator<string> {
+    yield* [...this.directories.keys(), ...this.files.keys()];
+  }
+
+  async *entries(): AsyncIterableIterator<[string, { kind: string }]> {
+    for (const [name, directory] of this.directories) yield [name, directory];
+    for (const name of this.files.keys()) yield [name, { kind: 'file' }];
+  }
+}
+
+/** A file that can be opened. */
+export class FakeFileHandle {
+  readonly #opfs: FakeOpfs;
+  readonly #file: FakeFile;
+
+  constructor(opfs: FakeOpfs, file: FakeFile) {
+    this.#opfs = opfs;
+    this.#file = file;
+  }
+
+  async createSyncAccessHandle(): Promise<FakeHandle> {
+    if (this.#file.handle !== undefined) throw new DOMException('It is open.', 'NoModificationAllowedError');
+    this.#file.handle = new FakeHandle(this.#opfs, this.#file);
+    return this.#file.handle;
+  }
+}
+
+/** A synchronous access handle. */
+export class FakeHandle {
+  readonly #opfs: FakeOpfs;
+  readonly #file: FakeFile;
+
+  constructor(opfs: FakeOpfs, file: FakeFile) {
+    this.#opfs = opfs;
+    this.#file = file;
+  }
+
+  read(into: Uint8Array, { at }: { at: number }): number {
+    const { bytes } = this.#open();
+    const count = Math.max(0, Math.min(into.length, bytes.length - at));
+    into.set(bytes.subarray(at, at + count));
+    return count;
+  }
+
+  write(from: Uint8Array, { at }: { at: number }): number {
+    const file = this.#open();
+    const grownBy = Math.max(0, at + from.length - file.bytes.length);
+    const over = this.#opfs.used() + grownBy - this.#opfs.quota;
+    let count = from.length;
+    if (grownBy > 0 && over > 0) {
+      if (this.#opfs.fullStyle === 'throw') throw new DOMException('No room.', 'QuotaExceededError');
+      count = Math.max(0, count - over);
+    }
+    if (at + count > file.bytes.length) this.#resize(at + count);
+    file.bytes.set(from.subarray(0, count), at);
+    return count;
+  }
+
+  truncate(size: number): void {
+    this.#open();
+    this.#resize(size);
+  }
+
+  getSize(): number {
+    return this.#open().bytes.length;
+  }
+
+  flush(): void {
+    const file = this.#open();
+    file.flushed = file.bytes.slice();
+  }
+
+  close(): void {
+    if (this.#file.handle === this) this.#file.handle = undefined;
+  }
+
+  #open(): FakeFile {
+    if (this.#file.handle !== this) throw new DOMException('The handle is closed.', 'InvalidStateError');
+    return this.#file;
+  }
+
+  #resize(size: number): void {
+    const resized = new Uint8Array(size);
+    resized.set(this.#file.bytes.subarray(0, size));
+    this.#file.bytes = resized;
+  }
+}
+
+/** Web Locks in memory: exclusive locks, first come first served. */
+export class FakeLocks {
+  readonly #queues = new Map<string, Promise<void>>();
+  readonly #held = new Set<string>();
+
+  async request(
+    name: string,
+    options: { signal?: AbortSignal; ifAvailable?: boolean },
+    callback: (lock: { name: string } | null) => Promise<void> | undefined,
+  ): Promise<void> {
+    if (options.ifAvailable === true && this.#held.has(name)) return callback(null);
+    const before = this.#queues.get(name) ?? Promise.resolve();
+    const turn = this.#held.has(name) ? waitOrAbort(before, options.signal) : undefined;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.#queues.set(
+      name,
+      before.then(() => released),
+    );
+    try {
+      await turn;
+      this.#held.add(name);
+      await callback({ name });
+    } finally {
+      this.#held.delete(name);
+      release();
+    }
+  }
+}
+
+function waitOrAbort(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+    void promise.then(resolve);
+  });
+}

@@ -1,0 +1,58 @@
+// Three projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
+// `runtimes` (the built package on server runtimes). Tests that share a browser or the disk run one file at a time.
+
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+// Vitest's reporter of failures uses Map.groupBy, which Node 20 does not have yet.
+Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K): Map<K, T[]> => {
+  const groups = new Map<K, T[]>();
+  let index = 0;
+  for (const item of items) {
+    const key = keyOf(item, index++);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+};
+
+const path = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+
+const alias = [
+  { find: /^varve_host$/, replacement: path('js/src/wasm/host.ts') },
+  { find: /^varve$/, replacement: path('js/src/index.ts') },
+  { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },
+];
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve: { alias },
+        test: {
+          name: 'js',
+          include: ['js/src/**/*.test.ts', 'tests/node/**/*.test.ts', 'scripts/**/*.test.mjs', 'bench/**/*.test.ts'],
+        },
+      },
+      {
+        test: {
+          name: 'browser',
+          include: ['tests/browser/**/*.test.ts'],
+          globalSetup: ['tests/browser/support/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'runtimes',
+          include: ['tests/runtimes/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 60_000,
+        },
+      },
+    ],
+  },
+});
