@@ -26,6 +26,9 @@ export type Ability = 'set' | 'get' | 'miss' | 'mixed' | 'delete' | 'batch' | 'r
 /** What an engine stands for in the report. */
 export type Role = 'varve' | 'peer' | 'floor';
 
+/** Where the entries of a fixture lie: wherever they landed, in one memtable, or flushed and compacted. */
+export type Place = 'anywhere' | 'memtable' | 'tables';
+
 /** Receives the entries of a range, one by one, key and value. */
 export interface Sink {
   take(key: Key, value: Uint8Array): void;
@@ -43,12 +46,31 @@ export interface PointCall {
   readonly value: Uint8Array | undefined | null;
 }
 
+/** What the storage report makes use of, beside everything else that a store tells. */
+export interface StoreNumbers {
+  readonly [name: string]: unknown;
+  readonly writes: number;
+  readonly wal_bytes: number;
+  readonly wal_segments: number;
+  readonly flush_bytes: number;
+  readonly compaction_bytes_written: number;
+  readonly frozen: number;
+  readonly memtable_bytes: number;
+  readonly frozen_bytes: number;
+  readonly cache_bytes: number;
+  readonly resident_bytes: number;
+  readonly levels: readonly { readonly tables: number }[];
+}
+
 /** What both kinds of session can do between measurements. */
 export interface SessionBase {
-  /** Resolves when nothing goes on behind: what was written is where the fixture wants it. */
-  settle(where: 'memory' | 'tables'): Promise<void>;
-  /** Numbers about the store, for the storage report. */
-  report?(): Promise<Readonly<Record<string, unknown>>>;
+  /**
+   * Resolves when nothing goes on behind, with whether the newest `entries` writes are where the fixture wants them;
+   * they are written once more if not. An engine without such places says true.
+   */
+  settle(where: Place, entries: number): Promise<boolean>;
+  /** Numbers about the store, for the storage report; Varve's sessions have them. */
+  report?(): Promise<StoreNumbers>;
   /** Lets go of the files; the data stays. */
   close(): Promise<void>;
 }

@@ -16,7 +16,7 @@ export type KeyKind = 'sequential' | 'random' | 'tuple';
 export const KEY_CHARS = 16;
 /** Values of a pool hold this many bytes together at most, so that large values do not fill the memory. */
 const POOL_BYTES_MAX = 4 << 20;
-const POOL_VALUES_MAX = 4096;
+const POOL_VALUES_MAX = 32_768;
 const SEED = 0x5eed_7a12;
 
 /** A small seeded generator of 32-bit numbers (splitmix32): fast, and the same everywhere. */
@@ -75,7 +75,7 @@ export function makeDataset(kind: KeyKind, entries: number, valueBytes: number):
     keys,
     absent,
     sorted: sortedNumbers(kind, keys),
-    pool: makePool(valueBytes),
+    pool: poolOf(valueBytes),
     keyBytes: KEY_CHARS,
     valueBytes,
   };
@@ -113,6 +113,17 @@ export function compareKeys(a: Key, b: Key): number {
   const [textB, numberB] = typeof b === 'string' ? [b, 0] : b;
   if (textA !== textB) return textA < textB ? -1 : 1;
   return numberA - numberB;
+}
+
+const pools = new Map<number, readonly Uint8Array[]>();
+
+/** The pool of values of this size: made once, since it is the same for every dataset. */
+function poolOf(valueBytes: number): readonly Uint8Array[] {
+  const known = pools.get(valueBytes);
+  if (known !== undefined) return known;
+  const made = makePool(valueBytes);
+  pools.set(valueBytes, made);
+  return made;
 }
 
 function makePool(valueBytes: number): Uint8Array[] {

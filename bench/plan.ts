@@ -29,12 +29,23 @@ export function budgetMs(plan: Plan): number {
 export interface StorageReport {
   readonly suite: string;
   readonly engine: string;
+  /** The store was flushed and compacted before the suite, which only read. */
+  readonly compacted: boolean;
   readonly entries: number;
   readonly logicalBytes: number;
   /** Bytes of the store's files, as the file system counts them, after closing. */
   readonly diskBytes: number;
+  /** Space amplification: those bytes for each byte of keys and values that is there. */
   readonly diskBytesPerLogicalByte: number;
-  /** What the store says about itself: WAL segments, tables per level, amplification, memory. */
+  /** Bytes logged, flushed and compacted for each byte of keys and values that was written. */
+  readonly writeAmplification: number;
+  /** Sorted runs that a read may have to visit: memtables, tables of level 0, levels below. */
+  readonly readAmplification: number;
+  readonly walSegments: number;
+  readonly tablesPerLevel: readonly number[];
+  /** Memtables, cache, and the indexes and filters of open tables. */
+  readonly memoryBytes: number;
+  /** Everything the store says about itself. */
   readonly stats: Readonly<Record<string, unknown>>;
 }
 

@@ -45,7 +45,7 @@ export function markdown(result: Result, engines: readonly Engine[]): string {
     targetTable(judge(result.rows)),
     ...groupsOf(result.rows).map(suiteTable),
     '## Storage',
-    ...result.storage.map(storageLines),
+    ...shownStorage(result.storage).map(storageLines),
     '## Engines',
     engines
       .filter(({ name }) => result.rows.some((row) => row.engine === name))
@@ -143,15 +143,18 @@ export const TARGET_COLUMNS = ['target', 'Varve', 'against', 'measured', 'ratio'
 
 /** The cells of a judged target, as texts. */
 export function targetCells({ target, varve, other, ratio, reached }: Judged): string[] {
-  const wantsRatio = target.ratio !== undefined && ratio !== undefined;
+  const wanted = [
+    ...(target.ratio === undefined ? [] : [times(target.ratio)]),
+    ...(target.figure !== undefined ? [`${rate(target.figure)}/s`] : []),
+  ];
   return [
     target.title,
     `${rate(varve.opsPerSecond)} ${varve.unit}/s`,
-    other?.engine ?? '-',
+    target.against ?? '-',
     other === undefined ? '-' : rate(other.opsPerSecond),
     ratio === undefined ? '-' : times(ratio),
-    wantsRatio ? times(target.ratio ?? 0) : `${rate(target.figure ?? 0)}/s`,
-    reached ? 'yes' : 'no',
+    wanted.join(' or '),
+    reached === undefined ? '-' : reached ? 'yes' : 'no',
   ];
 }
 
@@ -159,20 +162,33 @@ function targetTable(judged: readonly Judged[]): string {
   return judged.length === 0 ? 'None of their rows were run.' : table(TARGET_COLUMNS, judged.map(targetCells));
 }
 
+/** Which stores are worth showing: the compacted ones, of one engine; all of them where there are none. */
+export function shownStorage(storage: readonly StorageReport[]): readonly StorageReport[] {
+  const compacted = storage.filter((report) => report.compacted);
+  const shown = compacted.length > 0 ? compacted : storage;
+  return shown.filter(({ engine }) => engine === shown[0]?.engine);
+}
+
 function storageLines(storage: StorageReport): string {
   const head =
     `\`${storage.engine}\` after \`${storage.suite}\`: ${storage.entries} entries, ` +
     `${bytes(storage.logicalBytes)} of keys and values, ${bytes(storage.diskBytes)} of files ` +
-    `(${storage.diskBytesPerLogicalByte.toFixed(2)} per logical byte).`;
-  return [head, ...storageItems(storage).map(([name, value]) => `- ${name}: ${value}`)].join('\n');
+    `(${storage.diskBytesPerLogicalByte.toFixed(2)} per logical byte${storage.compacted ? ', wanted 1.10' : ''}).`;
+  return [head, '', ...storageItems(storage).map(([name, value]) => `- ${name}: ${value}`)].join('\n');
 }
 
-/** What the store says about itself, as pairs of texts. */
-export function storageItems({ stats }: StorageReport): [string, string][] {
-  return Object.entries(stats).map(([name, value]) => [
-    name,
-    typeof value === 'object' ? JSON.stringify(value) : String(value),
-  ]);
+/** The report of one store, as pairs of texts. */
+export function storageItems(storage: StorageReport): [string, string][] {
+  const said = Object.entries(storage.stats).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
+  return [
+    ['WAL segments', String(storage.walSegments)],
+    ['tables per level', storage.tablesPerLevel.join(', ')],
+    ['write amplification', storage.writeAmplification.toFixed(2)],
+    ['read amplification (runs)', String(storage.readAmplification)],
+    ['space amplification', storage.diskBytesPerLogicalByte.toFixed(2)],
+    ['memory in use', bytes(storage.memoryBytes)],
+    ['the store says', said.join(', ')],
+  ];
 }
 
 function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {

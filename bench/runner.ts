@@ -35,10 +35,11 @@ interface Runner {
   readonly rounds: Round[];
 }
 
-/** How many steps of progress a run of these suites takes. */
+/** How many steps of progress a run of these suites takes: rounds, and the rehearsal before them. */
 export function stepsOf(plan: Plan, engines: readonly Engine[], accesses: readonly Access[]): number {
   return pairsOf(plan, accesses).reduce((steps, [suite, access]) => {
-    return steps + engines.filter((engine) => levelOf(engine, suite, access) !== undefined).length;
+    const able = engines.filter((engine) => levelOf(engine, suite, access) !== undefined);
+    return steps + able.length * (ROUNDS + 1);
   }, 0);
 }
 
@@ -97,10 +98,12 @@ export class SuiteRunner {
     for (let round = -1; round < ROUNDS; round++) {
       // Another engine goes first in each round.
       const order = runners.map((_, i) => runners[(i + Math.max(round, 0)) % runners.length] as Runner);
-      for (const runner of order.filter(({ failed }) => !failed)) {
+      for (const runner of order) {
+        this.#done++;
+        if (runner.failed) continue;
         const what = round < 0 ? 'prepares' : `round ${round + 1} of ${ROUNDS}`;
         const text = `${suite.name} (${access}): ${runner.engine.name} ${what}`;
-        this.#emit({ type: 'progress', done: this.#done, total, text });
+        this.#emit({ type: 'progress', done: this.#done - 1, total, text });
         this.#signal.throwIfAborted();
         try {
           await this.#runRound(suite, access, dataset, runner, round);
@@ -116,7 +119,6 @@ export class SuiteRunner {
       }
     }
     for (const runner of runners) {
-      this.#done++;
       if (!runner.failed) await this.#conclude(suite, access, runner, fixture);
     }
   }
@@ -124,8 +126,8 @@ export class SuiteRunner {
   async #runRound(suite: Suite, access: Access, dataset: Dataset, runner: Runner, round: number): Promise<void> {
     const rehearsal = round < 0;
     runner.stage ??= await this.#stageFor(suite, dataset, runner);
-    const { stage } = runner;
-    const { engine } = runner;
+    const { stage, engine } = runner;
+    if (suite.work.kind === 'points' && suite.work.mix === 'delete') await stage.restore();
     const together = engine.grouped !== undefined || access === 'inflight';
     const calls = this.#callsOf(suite);
     const task = makeTask(suite, stage, { access, calls, round: Math.max(round, 0) });

@@ -2,6 +2,7 @@
  * The storage report: what a loaded store of Varve's says about itself, and what its files really weigh.
  */
 
+import type { StoreNumbers } from './engine.ts';
 import type { StorageReport } from './plan.ts';
 import type { Stage } from './stage.ts';
 import { ABSENT } from './trace.ts';
@@ -15,16 +16,36 @@ export async function storageReport(stage: Stage, suite: Suite): Promise<Storage
   await stage.close(async () => {
     if (engine.filesOf !== undefined) diskBytes = await engine.filesOf(name);
   });
-  if (stats === undefined) return undefined;
   const entries = state.reduce((count, value) => count + (value === ABSENT ? 0 : 1), 0);
+  if (stats === undefined || entries === 0) return undefined;
   const logicalBytes = entries * (dataset.keyBytes + dataset.valueBytes);
   return {
     suite: suite.name,
+    compacted: suite.load === 'tables',
     engine: engine.name,
     entries,
     logicalBytes,
     diskBytes,
     diskBytesPerLogicalByte: diskBytes / logicalBytes,
+    ...figuresOf(stats, dataset.keyBytes + dataset.valueBytes),
     stats,
+  };
+}
+
+type Figures = Pick<
+  StorageReport,
+  'writeAmplification' | 'readAmplification' | 'walSegments' | 'tablesPerLevel' | 'memoryBytes'
+>;
+
+function figuresOf(stats: StoreNumbers, entryBytes: number): Figures {
+  const tablesPerLevel = stats.levels.map(({ tables }) => tables);
+  const [overlapping = 0, ...sorted] = tablesPerLevel;
+  return {
+    writeAmplification:
+      (stats.wal_bytes + stats.flush_bytes + stats.compaction_bytes_written) / (stats.writes * entryBytes),
+    readAmplification: 1 + stats.frozen + overlapping + sorted.filter((tables) => tables > 0).length,
+    walSegments: stats.wal_segments,
+    tablesPerLevel,
+    memoryBytes: stats.memtable_bytes + stats.frozen_bytes + stats.cache_bytes + stats.resident_bytes,
   };
 }

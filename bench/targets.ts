@@ -2,8 +2,8 @@
  * The figures to reach, and what a run says about them.
  *
  * Invariant: a target that names a ratio is judged by that ratio to a floor or peer of the same run. One that was set
- * in operations a second is turned into a ratio where the floor beside it was measured when it was set: the same
- * machine, loaded otherwise, then asks for the same ratio.
+ * in operations a second is reached by that figure, or by the same ratio to the floor that was measured beside it: a
+ * slower or busier machine then asks for the same ratio.
  */
 
 import type { Access } from './engine.ts';
@@ -77,8 +77,8 @@ export interface Judged {
   readonly varve: Row;
   readonly other: Row | undefined;
   readonly ratio: number | undefined;
-  /** Reached by the ratio where there is one, else by the figure. */
-  readonly reached: boolean;
+  /** By the ratio, or by the figure where one was set; undefined where neither can be told. */
+  readonly reached: boolean | undefined;
 }
 
 /** Judges every target whose rows were run. */
@@ -90,10 +90,9 @@ export function judge(rows: readonly Row[]): Judged[] {
     const other = find(target.against);
     if (varve === undefined) return [];
     const ratio = other && varve.opsPerSecond / other.opsPerSecond;
-    if (target.ratio !== undefined && ratio !== undefined) {
-      return [{ target, varve, other, ratio, reached: ratio >= target.ratio }];
-    }
-    if (target.figure === undefined) return [];
-    return [{ target, varve, other, ratio, reached: varve.opsPerSecond >= target.figure }];
+    const byRatio = target.ratio !== undefined && ratio !== undefined && ratio >= target.ratio;
+    const byFigure = target.figure !== undefined && varve.opsPerSecond >= target.figure;
+    const judged = target.figure !== undefined || ratio !== undefined;
+    return [{ target, varve, other, ratio, reached: judged ? byRatio || byFigure : undefined }];
   });
 }

@@ -21,7 +21,7 @@ export async function verifyStore(
   if (engine.echo) return undefined;
   const ordered = engine.abilities.includes('range');
   // Engines without ranges read their file again, so that what is checked is what it holds.
-  await session.settle('memory');
+  await session.settle('anywhere', 0);
   const walked = ordered ? await verifyByRanges(session, dataset, state) : undefined;
   return walked ?? (session.kind === 'sync' || !ordered ? verifyByGets(session, dataset, state) : undefined);
 }

@@ -2,7 +2,16 @@
 
 import { bytes, rate } from './figures.ts';
 import type { RunEvent } from './plan.ts';
-import { COLUMNS, cellsOf, groupsOf, type Result, storageItems, TARGET_COLUMNS, targetCells } from './report.ts';
+import {
+  COLUMNS,
+  cellsOf,
+  groupsOf,
+  type Result,
+  shownStorage,
+  storageItems,
+  TARGET_COLUMNS,
+  targetCells,
+} from './report.ts';
 import type { Row } from './rows.ts';
 import { judge } from './targets.ts';
 
@@ -37,7 +46,7 @@ export function showResult({ rows, storage, problems }: Pick<Result, 'rows' | 's
   targets.append(rowOf('th', TARGET_COLUMNS));
   for (const item of judged) {
     const line = rowOf('td', targetCells(item));
-    line.lastElementChild?.classList.add(item.reached ? 'good' : 'bad');
+    line.lastElementChild?.classList.add(item.reached === false ? 'bad' : 'good');
     targets.append(line);
   }
   show('targets', judged.length > 0)
@@ -47,7 +56,7 @@ export function showResult({ rows, storage, problems }: Pick<Result, 'rows' | 's
   element('tables').replaceChildren(...groupsOf(rows).flatMap((group) => suiteElements(group)));
   show('storage', storage.length > 0)
     ?.querySelector('div')
-    ?.replaceChildren(...storage.flatMap(storageElements));
+    ?.replaceChildren(...shownStorage(storage).flatMap(storageElements));
 }
 
 function suiteElements(group: ReturnType<typeof groupsOf>[number]): HTMLElement[] {

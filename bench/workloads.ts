@@ -6,7 +6,7 @@
  * engines early, and their row tells how many operations were really made.
  */
 
-import type { Ability, Access, Durability, Engine } from './engine.ts';
+import type { Ability, Access, Durability, Engine, Place } from './engine.ts';
 import type { KeyKind } from './generator.ts';
 
 /** A count in the quick mode and in the full one. */
@@ -40,8 +40,8 @@ export interface Suite {
   readonly durability: Exclude<Durability, 'memory'>;
   readonly keys: KeyKind;
   readonly valueBytes: number;
-  /** What is loaded before: nothing, entries that stay where they landed, or entries flushed and compacted. */
-  readonly load: 'nothing' | 'memory' | 'tables';
+  /** What is loaded before: nothing, or all keys, and where they are to lie then. */
+  readonly load: 'nothing' | Place;
   /** Every round begins with a new store. */
   readonly fresh: boolean;
   /** Keys of the dataset. */
@@ -68,9 +68,9 @@ const count = (quick: number, full: number): Count => ({ quick, full });
 
 const writes = { ...base, load: 'nothing', fresh: true, entries: count(10_000, 50_000) } as const;
 /** Small enough for one memtable of Varve's. */
-const inMemory = { ...base, load: 'memory', entries: count(10_000, 10_000), calls: count(50_000, 50_000) } as const;
+const inMemory = { ...base, load: 'memtable', entries: count(10_000, 10_000), calls: count(50_000, 50_000) } as const;
 const inTables = { ...base, load: 'tables', entries: count(30_000, 100_000), calls: count(50_000, 100_000) } as const;
-const mixed = { ...base, load: 'memory', entries: count(10_000, 50_000), calls: count(20_000, 100_000) } as const;
+const mixed = { ...base, load: 'anywhere', entries: count(10_000, 50_000), calls: count(20_000, 100_000) } as const;
 
 /** Every suite, in the order in which they run. */
 export const SUITES: readonly Suite[] = [
@@ -153,11 +153,10 @@ export const SUITES: readonly Suite[] = [
   { ...mixed, name: 'mixed-70', title: '70% reads', work: { kind: 'points', mix: { reads: 0.7 }, order: 'random' } },
   { ...mixed, name: 'mixed-90', title: '90% reads', work: { kind: 'points', mix: { reads: 0.9 }, order: 'random' } },
   {
-    ...writes,
+    ...mixed,
     name: 'delete',
     title: 'delete',
     accesses: WORKER,
-    load: 'memory',
     calls: count(10_000, 50_000),
     work: { kind: 'points', mix: 'delete', order: 'random' },
   },

@@ -71,6 +71,8 @@ export async function buildPackage() {
     legalComments: 'none',
     alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
     logLevel: 'warning',
+    // wasm-bindgen names a module once for each function imported from it, all the same module.
+    logOverride: { 'duplicate-object-key': 'silent' },
   });
   if (errors.length > 0) throw new Error(`esbuild: ${errors.length} errors`);
   copyFileSync(join(PKG, 'varve_bg.wasm'), join(DIST, 'varve.wasm'));

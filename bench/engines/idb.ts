@@ -56,8 +56,9 @@ class IdbSession implements AsyncSession {
     );
   }
 
-  async settle(): Promise<void> {
+  async settle(): Promise<boolean> {
     // Nothing to wait for: every write has been awaited.
+    return true;
   }
 
   async close(): Promise<void> {

@@ -89,11 +89,12 @@ class IndexedDbSession implements AsyncSession {
     return values;
   }
 
-  async settle(): Promise<void> {
+  async settle(): Promise<boolean> {
     // IndexedDB compacts when it likes; a strict transaction flushes what it holds.
     const transaction = this.#db.transaction(STORE, 'readwrite', { durability: 'strict' });
     transaction.objectStore(STORE).delete('');
     await complete(transaction);
+    return true;
   }
 
   async close(): Promise<void> {

@@ -44,8 +44,9 @@ class MapSession implements SyncSession {
     return undefined;
   }
 
-  async settle(): Promise<void> {
+  async settle(): Promise<boolean> {
     this.#sorted = [...this.#map.keys()].sort(compareKeys);
+    return true;
   }
 
   async close(): Promise<void> {

@@ -68,8 +68,9 @@ class MessageSession implements AsyncSession {
     });
   }
 
-  async settle(): Promise<void> {
+  async settle(): Promise<boolean> {
     // Nothing is kept.
+    return true;
   }
 
   async close(): Promise<void> {

@@ -84,7 +84,7 @@ class AppendSession implements SyncSession {
   }
 
   /** Reads the file back and notes where the newest value of each key lies. */
-  async settle(): Promise<void> {
+  async settle(): Promise<boolean> {
     this.commit();
     this.#index.clear();
     const bytes = new Uint8Array(this.#end);
@@ -98,6 +98,7 @@ class AppendSession implements SyncSession {
       else this.#index.set(key, { at, length });
       at += Math.max(length, 0);
     }
+    return true;
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@
  */
 
 import { deleteStore, open, type Store } from 'varve';
-import type { AsyncSession, BatchEntries, Engine, PointCall, Sink } from '../engine.ts';
+import type { AsyncSession, BatchEntries, Engine, Place, PointCall, Sink, StoreNumbers } from '../engine.ts';
 import type { Key } from '../generator.ts';
 import { storeFileBytes } from './varve-files.ts';
 
@@ -47,11 +47,12 @@ class VarveSession implements AsyncSession {
     );
   }
 
-  async settle(where: 'memory' | 'tables'): Promise<void> {
+  async settle(where: Place, entries: number): Promise<boolean> {
     if (where === 'tables') await this.#store.compact();
+    return where !== 'memtable' || (await this.#store.stats()).memtable_entries >= entries;
   }
 
-  async report(): Promise<Readonly<Record<string, unknown>>> {
+  async report(): Promise<StoreNumbers> {
     return { ...(await this.#store.stats()) };
   }
 

@@ -6,7 +6,7 @@
  */
 
 import { deleteStore, open, type SyncStore, VarveError } from 'varve/sync';
-import type { BatchEntries, Engine, SessionOptions, Sink, SyncSession } from '../engine.ts';
+import type { BatchEntries, Engine, Place, SessionOptions, Sink, StoreNumbers, SyncSession } from '../engine.ts';
 import type { Key } from '../generator.ts';
 import { storeFileBytes } from './varve-files.ts';
 
@@ -48,18 +48,33 @@ class VarveSyncSession implements SyncSession {
     return error instanceof VarveError && error.code === 'VARVE_BUSY' ? this.#store.room() : undefined;
   }
 
-  async settle(where: 'memory' | 'tables'): Promise<void> {
+  async settle(where: Place, entries: number): Promise<boolean> {
     this.#store.commit();
-    if (where === 'tables') this.#store.compact();
+    if (where === 'tables') await this.#compact();
     await this.#store.room();
+    return where !== 'memtable' || this.#store.stats().memtable_entries >= entries;
   }
 
-  async report(): Promise<Readonly<Record<string, unknown>>> {
+  async report(): Promise<StoreNumbers> {
     return { ...this.#store.stats() };
   }
 
   async close(): Promise<void> {
     await this.#store.close();
+  }
+
+  /** Merges everything into one run; as often as files run out within a turn, in another one. */
+  async #compact(): Promise<void> {
+    for (;;) {
+      try {
+        this.#store.compact();
+        return;
+      } catch (error) {
+        const room = this.room(error);
+        if (room === undefined) throw error;
+        await room;
+      }
+    }
   }
 }
 

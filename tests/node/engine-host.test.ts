@@ -5,7 +5,6 @@ import { formatOf, structured } from '../../js/src/codec/values.ts';
 import { SyncStore } from '../../js/src/sync/sync-store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { EngineHost, type EngineHostOptions } from '../../js/src/worker/engine-host.ts';
-import { nextTurn } from '../../js/src/worker/turn.ts';
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
@@ -62,12 +61,14 @@ function expectFilled(store: SyncStore<Key, unknown>, count: number): void {
   expect([...store.entries()]).toEqual(Array.from({ length: count }, (_, n) => [n, value(n)]));
 }
 
-async function settled(host: EngineHost): Promise<void> {
-  host.afterTurn();
-  for (let i = 0; i < 20; i++) {
-    await host.progress();
-    await nextTurn();
-  }
+/** The worker of a host dies: nothing of it runs on, and (with `power`) what was not flushed is lost. */
+async function die(host: EngineHost, power = false): Promise<void> {
+  await host.settled();
+  if (power) opfs.losePower();
+  else opfs.killWorkers();
+  vi.useRealTimers();
+  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+  hosts.splice(hosts.indexOf(host), 1);
 }
 
 describe('recovery', () => {
@@ -83,13 +84,11 @@ describe('recovery', () => {
     expectFilled(store, 50);
     store.set('later', 1);
     store.commit();
-    opfs.killWorkers();
-    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    await die(second);
 
     const third = await openHost();
     expect(third.recovery.state).toBe('replayed');
     expect(storeOf(third).get('later')).toBe(1);
-    hosts.splice(hosts.indexOf(second), 1);
   });
 
   test('what was strict survives the loss of power', async () => {
@@ -97,9 +96,7 @@ describe('recovery', () => {
     const store = storeOf(host);
     await fill(store, 20);
     store.set('strict', 1, { durability: 'strict' });
-    opfs.losePower();
-    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
-    hosts.splice(hosts.indexOf(host), 1);
+    await die(host, true);
 
     const again = storeOf(await openHost());
     expect(again.get('strict')).toBe(1);
@@ -113,10 +110,7 @@ describe('recovery', () => {
     store.set('relaxed', 1);
     await Promise.resolve();
     vi.advanceTimersByTime(100);
-    opfs.losePower();
-    vi.useRealTimers();
-    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
-    hosts.splice(hosts.indexOf(host), 1);
+    await die(host, true);
     expect(storeOf(await openHost()).get('relaxed')).toBe(1);
   });
 
@@ -127,10 +121,7 @@ describe('recovery', () => {
     store.set('a', 1, { durability: 'strict' });
     await Promise.resolve();
     vi.advanceTimersByTime(600);
-    vi.useRealTimers();
-    opfs.losePower();
-    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
-    hosts.splice(hosts.indexOf(host), 1);
+    await die(host, true);
     const again = await openHost();
     expect(again.recovery.state).toBe('clean');
     expect(storeOf(again).get('a')).toBe(1);
@@ -170,7 +161,7 @@ describe.each([
     const host = await openHost(options());
     const store = storeOf(host);
     await fill(store, 8000);
-    await settled(host);
+    await host.settled();
     const stats = host.stats();
     expect(stats['flushes']).toBeGreaterThan(8);
     expect(stats['compactions']).toBeGreaterThan(0);
@@ -191,6 +182,25 @@ describe.each([
   });
 });
 
+test('a turn that writes more than spare slots can take is told VARVE_BUSY, loses nothing, and goes on after room()', async () => {
+  const store = storeOf(await openHost());
+  let rooms = 0;
+  for (let n = 0; n < 20_000; ) {
+    try {
+      store.set(n, value(n));
+      n++;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'VARVE_BUSY' });
+      rooms++;
+      await store.room();
+    }
+  }
+  expect(rooms).toBeGreaterThan(0);
+  expectFilled(store, 20_000);
+  await store.close();
+  expectFilled(storeOf(await openHost()), 20_000);
+});
+
 describe('a full disk', () => {
   test.each(['throw', 'short'] as const)(
     'fails a job (%s), not the engine; the job is done once there is room',
@@ -203,13 +213,13 @@ describe('a full disk', () => {
       store.commit();
       host.store.freeze();
       opfs.quota = opfs.used() + 4096;
-      await settled(host);
+      await host.settled();
       expect(host.stats()['flushes']).toBe(0);
       expectFilled(store, 400);
 
       opfs.quota = Number.POSITIVE_INFINITY;
       await vi.advanceTimersByTimeAsync(60_000);
-      await settled(host);
+      await host.settled();
       expect(host.stats()['flushes']).toBeGreaterThan(0);
       expectFilled(store, 400);
     },
@@ -221,7 +231,6 @@ describe('a full disk', () => {
     store.set('kept', 1);
     store.commit();
     opfs.quota = opfs.used();
-    for (let n = 0; n < 300; n++) store.set(n, value(n), { durability: undefined });
     expect(() => {
       for (let n = 0; n < 3000; n++) store.set(n, value(n));
     }).toThrow(expect.objectContaining({ code: 'VARVE_STORAGE_FULL' }));
@@ -241,10 +250,10 @@ test('a compactor that dies fails its job, which is done by the next one', async
   host.afterTurn();
   const died = new Event('error');
   compactors[0]?.dispatchEvent(died);
-  await settled(host);
+  await host.settled();
   expect(host.stats()['flushes']).toBe(0);
   await vi.advanceTimersByTimeAsync(60_000);
-  await settled(host);
+  await host.settled();
   expect(compactors).toHaveLength(2);
   expect(host.stats()['flushes']).toBe(1);
   expectFilled(store, 100);

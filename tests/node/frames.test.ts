@@ -190,6 +190,12 @@ describe('scans', () => {
     }
   });
 
+  test('ends that go backwards are told', () => {
+    const bytes = new Uint8Array(unhex(batch));
+    bytes.set([9, 0, 0, 0], 16);
+    expect(() => readScanBatch(bytes, 0, bytes.length, true, true)).toThrow(internal);
+  });
+
   test('a batch that is cut or changed is told, or reads within its bytes', () => {
     const whole = new Uint8Array(unhex(batch));
     for (let length = 0; length < whole.length - 3; length++) {

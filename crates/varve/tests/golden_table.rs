@@ -17,7 +17,8 @@ fn golden_model() -> Vec<ModelEntry> {
     let mut entries = Vec::new();
     for number in 0..300u64 {
         let kind = if number % 11 == 0 { Kind::Delete } else { Kind::Set };
-        let value = if kind == Kind::Set { format!("layer {number} of clay").into_bytes() } else { Vec::new() };
+        let value =
+            if kind == Kind::Set { format!("layer {number} of clay").into_bytes() } else { Vec::new() };
         entries.push(ModelEntry {
             key: format!("core:{:03}:{}", number / 3, number * 7919 % 1000).into_bytes(),
             sequence: number * 37 % 1009 + 1,
@@ -73,7 +74,10 @@ fn assert_reads(meta: &TableMeta, file: Vec<u8>) {
         assert_eq!(found.as_ref(), Some(entry));
     }
     assert_eq!(table.range_tombstones(), golden_tombstones());
-    assert_eq!(table.properties().expiring, model.iter().filter(|entry| entry.expires.is_some()).count() as u64);
+    assert_eq!(
+        table.properties().expiring,
+        model.iter().filter(|entry| entry.expires.is_some()).count() as u64
+    );
     assert_eq!(table.properties().min_expires, 1_700_000_000_000);
     assert_eq!(table.properties().max_expires, 1_700_000_000_299);
 }

@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use table_common::*;
 use varve::error::{Code, Error};
-use varve::table::{BlockHandle, BlockKind, MemoryBlocks, Table, TableBuilder, TableMeta, TableOptions, open_block};
+use varve::table::{
+    BlockHandle, BlockKind, MemoryBlocks, Table, TableBuilder, TableMeta, TableOptions, open_block,
+};
 use varve::types::{Kind, RangeTombstone};
 
 fn small_table(compress: bool) -> (Vec<ModelEntry>, TableMeta, Vec<u8>) {
@@ -15,10 +17,15 @@ fn small_table(compress: bool) -> (Vec<ModelEntry>, TableMeta, Vec<u8>) {
         sequence: 1000 - number,
         kind: if number % 7 == 0 { Kind::Delete } else { Kind::Set },
         expires: (number % 5 == 0).then_some(number),
-        value: if number % 7 == 0 { Vec::new() } else { format!("clay clay clay {number}").repeat(2).into_bytes() },
+        value: if number % 7 == 0 {
+            Vec::new()
+        } else {
+            format!("clay clay clay {number}").repeat(2).into_bytes()
+        },
     };
     let model = model_of((0..60).map(entry).collect());
-    let tombstones = [RangeTombstone { start: b"layer:0003".to_vec(), end: b"layer:0006".to_vec(), sequence: 999 }];
+    let tombstones =
+        [RangeTombstone { start: b"layer:0003".to_vec(), end: b"layer:0006".to_vec(), sequence: 999 }];
     let options = TableOptions { block_bytes: 512, compress, ..TableOptions::default() };
     let (meta, file) = build(&model, &tombstones, &options);
     (model, meta, file)
@@ -147,6 +154,9 @@ fn a_table_without_entries_opens_and_answers_nothing() {
         assert_eq!(table_get(&table, &blocks, b"a", 9), Ok(None));
         assert_eq!(scan(&table, &blocks), Ok(Vec::new()));
         assert_eq!(scan_back(&table, &blocks), Ok(Vec::new()));
-        assert_eq!(table.tombstone_over(b"b", 9), tombstones.first().map_or(0, |tombstone| tombstone.sequence));
+        assert_eq!(
+            table.tombstone_over(b"b", 9),
+            tombstones.first().map_or(0, |tombstone| tombstone.sequence)
+        );
     }
 }

@@ -47,7 +47,10 @@ fn walk(block: Block, keys: &[Vec<u8>]) {
         if cursor.seek(key, &blocks).is_ok() {
             for _ in 0..40 {
                 let _ = (cursor.key(), cursor.value());
-                if cursor.next(&blocks).is_err() || cursor.prev(&blocks).is_err() || cursor.next(&blocks).is_err() {
+                if cursor.next(&blocks).is_err()
+                    || cursor.prev(&blocks).is_err()
+                    || cursor.next(&blocks).is_err()
+                {
                     break;
                 }
             }

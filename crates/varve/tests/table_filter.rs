@@ -27,7 +27,10 @@ fn keys_that_were_added_are_admitted() {
     for keys in [1, 2, 50, 51, 1000, 20_000] {
         for bits_per_key in [1, 10, 14, 64] {
             let filter = filter_over(keys, bits_per_key);
-            assert!((0..keys).all(|number| filter.may_contain(hash_key(&key(number)))), "{keys} {bits_per_key}");
+            assert!(
+                (0..keys).all(|number| filter.may_contain(hash_key(&key(number)))),
+                "{keys} {bits_per_key}"
+            );
         }
     }
 }

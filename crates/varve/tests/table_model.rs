@@ -34,17 +34,18 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 /// Where a step leads from entry `at` of the model.
 fn model_step(model: &[ModelEntry], at: Option<usize>, step: &Step) -> Option<usize> {
-    let found = match step {
-        Step::Seek(key) => Some(model.partition_point(|entry| entry.key < *key)),
-        Step::SeekVersion(key, sequence) => Some(
-            model.partition_point(|entry| entry.key < *key || (entry.key == *key && entry.sequence > *sequence)),
-        ),
-        Step::SeekBefore(key) => model.partition_point(|entry| entry.key < *key).checked_sub(1),
-        Step::SeekFirst => Some(0),
-        Step::SeekLast => model.len().checked_sub(1),
-        Step::Next => at.map(|at| at + 1),
-        Step::Prev => at.and_then(|at| at.checked_sub(1)),
-    };
+    let found =
+        match step {
+            Step::Seek(key) => Some(model.partition_point(|entry| entry.key < *key)),
+            Step::SeekVersion(key, sequence) => Some(model.partition_point(|entry| {
+                entry.key < *key || (entry.key == *key && entry.sequence > *sequence)
+            })),
+            Step::SeekBefore(key) => model.partition_point(|entry| entry.key < *key).checked_sub(1),
+            Step::SeekFirst => Some(0),
+            Step::SeekLast => model.len().checked_sub(1),
+            Step::Next => at.map(|at| at + 1),
+            Step::Prev => at.and_then(|at| at.checked_sub(1)),
+        };
     found.filter(|&at| at < model.len())
 }
 

@@ -99,6 +99,7 @@ const ALLOWED = 'Use a string, number, bigint, boolean, Date, Uint8Array or an a
 
 function putObject(key: Key & object, into: Uint8Array, at: number, depth: number): number {
   if (Array.isArray(key)) return putArray(key, into, at, depth);
+  // Not by instanceof: keys may come from another realm.
   switch (Object.prototype.toString.call(key)) {
     case '[object Uint8Array]':
       into[at] = TYPE_BYTES;

@@ -62,8 +62,9 @@ export class ByteSink {
 
   /** Appends zeros up to a multiple of four from `origin`. */
   pad4(origin = 0): void {
-    this.reserve(4);
-    while ((this.at - origin) & 3) this.bytes[this.at++] = 0;
+    const end = this.at + (-(this.at - origin) & 3);
+    this.reserve(3);
+    while (this.at < end) this.bytes[this.at++] = 0;
   }
 
   /** A copy of what was written from `start`. */

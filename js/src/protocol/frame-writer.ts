@@ -65,10 +65,10 @@ export class FrameWriter {
     const start = sink.at;
     this.#writing = true;
     try {
-      sink.u32(request);
-      sink.u32(operation.code | (level << 8));
-      sink.u32(0);
-      sink.u32(0);
+      sink.reserve(OP_HEADER_BYTES);
+      sink.setU32(start, request);
+      sink.setU32(start + 4, operation.code | (level << 8));
+      sink.at = start + OP_HEADER_BYTES;
       operation.key?.write(key, sink);
       const value_start = sink.at;
       operation.value?.write(value, sink);

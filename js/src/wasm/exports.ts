@@ -63,7 +63,7 @@ export interface JobTicket {
   readonly id: number;
   readonly kind: 'flush' | 'compaction';
   /** All that the job needs besides its input tables; goes to the compactor as it is. */
-  readonly spec: Uint8Array<ArrayBuffer>;
+  readonly spec: Uint8Array;
   /** How large one output may get, in bytes. */
   readonly bytes_hint: number;
 }
@@ -78,10 +78,10 @@ export interface CompactionJob {
   need(): Float64Array | number[];
   feed(bytes: Uint8Array): void;
   /** After `write`: the bytes, and where they belong. After `finished`: `output_offset` is the table's size. */
-  output(): Uint8Array<ArrayBuffer>;
+  output(): Uint8Array;
   output_table(): number;
   output_offset(): number;
-  result(): Uint8Array<ArrayBuffer>;
+  result(): Uint8Array;
   free(): void;
 }
 
@@ -109,7 +109,7 @@ export interface EngineControl {
   lend(h: number, table: number, bytesHint: number): number;
   reclaim(h: number, table: number, size: number): void;
   abandon(h: number, table: number): void;
-  read_input(h: number, table: number, offset: number, length: number): Uint8Array<ArrayBuffer>;
+  read_input(h: number, table: number, offset: number, length: number): Uint8Array;
   finish_job(h: number, id: number, result: Uint8Array): void;
   fail_job(h: number, id: number): void;
   run_slice(h: number, entries: number): boolean;

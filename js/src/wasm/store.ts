@@ -112,7 +112,7 @@ export class EngineStore {
     return attempt(() => this.#control.run_slice(this.h, entries));
   }
 
-  readInput(table: number, offset: number, length: number): Uint8Array<ArrayBuffer> {
+  readInput(table: number, offset: number, length: number): Uint8Array {
     return attempt(() => this.#control.read_input(this.h, table, offset, length));
   }
 

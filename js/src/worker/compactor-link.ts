@@ -12,7 +12,7 @@ import type { CompactorRequest, CompactorResponse } from './compactor-messages.t
 /** What a job needs from the engine worker while it runs. */
 export interface JobServices {
   /** Bytes of an input table. */
-  read(table: number, offset: number, length: number): Uint8Array<ArrayBuffer>;
+  read(table: number, offset: number, length: number): Uint8Array;
   /** A closed slot for an output table. */
   lend(table: number): Promise<number>;
   /** An output table is complete and its slot closed again. */
@@ -24,7 +24,7 @@ export type SpawnCompactor = () => Worker;
 
 interface Running {
   readonly services: JobServices;
-  readonly resolve: (result: Uint8Array<ArrayBuffer>) => void;
+  readonly resolve: (result: Uint8Array) => void;
   readonly reject: (error: VarveError) => void;
 }
 
@@ -43,7 +43,7 @@ export class CompactorLink {
   }
 
   /** Runs a job; resolves with its result. */
-  run(ticket: JobTicket, services: JobServices): Promise<Uint8Array<ArrayBuffer>> {
+  run(ticket: JobTicket, services: JobServices): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       this.#jobs.set(ticket.id, { services, resolve, reject });
       try {

@@ -20,8 +20,8 @@ import type { WireError } from '../errors.ts';
 /** Engine to compactor. */
 export type CompactorRequest =
   | { readonly type: 'start'; readonly module: WebAssembly.Module; readonly store: string }
-  | { readonly type: 'job'; readonly job: number; readonly spec: Uint8Array<ArrayBuffer>; readonly urgent: boolean }
-  | { readonly type: 'input'; readonly job: number; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly type: 'job'; readonly job: number; readonly spec: Uint8Array; readonly urgent: boolean }
+  | { readonly type: 'input'; readonly job: number; readonly bytes: Uint8Array }
   | { readonly type: 'slot'; readonly job: number; readonly slot: number }
   /** The engine could not serve a `need` or a `lend`. */
   | { readonly type: 'refused'; readonly job: number; readonly error: WireError };
@@ -37,5 +37,5 @@ export type CompactorResponse =
     }
   | { readonly type: 'lend'; readonly job: number; readonly table: number }
   | { readonly type: 'finished'; readonly job: number; readonly table: number; readonly size: number }
-  | { readonly type: 'done'; readonly job: number; readonly result: Uint8Array<ArrayBuffer> }
+  | { readonly type: 'done'; readonly job: number; readonly result: Uint8Array }
   | { readonly type: 'failed'; readonly job: number; readonly error: WireError };

@@ -28,7 +28,7 @@ export class CompactorOutputs {
   }
 
   /** Writes bytes at an offset of a table, opening its slot at the first. */
-  async write(table: number, offset: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+  async write(table: number, offset: number, bytes: Uint8Array): Promise<void> {
     let handle = this.#open.get(table);
     if (handle === undefined) {
       const slot = await this.#lend(table);

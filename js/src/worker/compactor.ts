@@ -29,7 +29,7 @@ interface Running {
   readonly urgent: boolean;
   waiting: boolean;
   /** What the job waits for, if anything: input bytes, or the number of a slot. */
-  resolve?: (answer: Uint8Array<ArrayBuffer> | number) => void;
+  resolve?: (answer: Uint8Array | number) => void;
   reject?: (error: VarveError) => void;
 }
 
@@ -128,7 +128,7 @@ export class Compactor {
     return false;
   }
 
-  async #input(job: number, need: ArrayLike<number>): Promise<Uint8Array<ArrayBuffer>> {
+  async #input(job: number, need: ArrayLike<number>): Promise<Uint8Array> {
     const [table = 0, offset = 0, length = 0] = Array.from(need);
     const answer = await this.#ask(job, { type: 'need', job, table, offset, length });
     if (typeof answer === 'number') throw new VarveError('VARVE_INTERNAL', 'A slot came where bytes were asked for.');
@@ -141,7 +141,7 @@ export class Compactor {
     return answer;
   }
 
-  #ask(job: number, message: CompactorResponse): Promise<Uint8Array<ArrayBuffer> | number> {
+  #ask(job: number, message: CompactorResponse): Promise<Uint8Array | number> {
     return new Promise((resolve, reject) => {
       const running = this.#jobs.get(job);
       if (running === undefined) return;

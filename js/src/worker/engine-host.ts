@@ -136,6 +136,13 @@ export class EngineHost {
     return this.#jobs.progress();
   }
 
+  /** Resolves when no flush or compaction is running or due. */
+  async settled(): Promise<void> {
+    this.#jobs.kick();
+    while (this.#jobs.isBusy()) await this.#jobs.progress();
+    await this.#slots.settled();
+  }
+
   /** Resolves in a later turn, once spare slots are open again and what stalls writers is done. */
   async room(): Promise<void> {
     this.afterTurn();
@@ -156,8 +163,7 @@ export class EngineHost {
   /** Flushes everything and merges it into one run. The flush is a job like any other; the merge is done here and now. */
   async compact(): Promise<void> {
     this.store.freeze();
-    this.#jobs.kick();
-    while (this.#jobs.isBusy()) await this.#jobs.progress();
+    await this.settled();
     this.store.compact();
     this.afterTurn();
   }

@@ -189,8 +189,9 @@ pub fn scan<'a, E: From<Lost>>(
             continue;
         }
         let Some(frame) = record_at(bytes, at, salt) else {
-            // No crash leaves this many half records: someone made them, and nothing here is to be believed.
-            let futile = (bytes.len() - at) as u64;
+            // No crash leaves half records that claim more than this: someone made them, and nothing here is to be
+            // believed. (A group of many small records that lost its sectors claims each byte once.)
+            let futile = claimed_bytes(bytes, at);
             budget = budget.checked_sub(futile).ok_or(Lost { offset: found.end })?;
             at += 8;
             continue;
@@ -203,6 +204,14 @@ pub fn scan<'a, E: From<Lost>>(
     }
     found.torn = found.valid_after > 0 || began_as_record(bytes, found.end, salt);
     Ok(found)
+}
+
+/// What verifying the bad record at `offset` has cost: the bytes it claims, if the file has them.
+fn claimed_bytes(bytes: &[u8], offset: usize) -> u64 {
+    let claimed = bytes.get(offset + 8..).and_then(<[u8]>::first_chunk).map_or(0, |len| u32::from_le_bytes(*len));
+    let rest = (bytes.len() - offset).saturating_sub(RECORD_HEADER_BYTES) as u64;
+    let hashed = if u64::from(claimed) <= rest { u64::from(claimed) } else { 0 };
+    hashed + RECORD_HEADER_BYTES as u64
 }
 
 /// Whether the bytes at `offset`, which are no valid record, were one or the start of one: the tag is right as far as
@@ -293,10 +302,26 @@ mod tests {
     #[test]
     fn a_file_of_half_records_ends_the_search_early() {
         let mut bytes = vec![0; 1 << 20];
-        for at in (START..bytes.len() - 8).step_by(8) {
+        for at in (START..bytes.len() - RECORD_HEADER_BYTES).step_by(16) {
+            let claimed = (bytes.len() - at - RECORD_HEADER_BYTES) as u32;
             bytes[at..at + 8].copy_from_slice(&(SALT ^ at as u64).to_le_bytes());
+            bytes[at + 8..at + 12].copy_from_slice(&claimed.to_le_bytes());
         }
         assert_eq!(lengths(&bytes), Err(Lost { offset: START }));
+    }
+
+    #[test]
+    fn a_group_of_many_records_that_lost_its_sectors_is_a_cut() {
+        let mut bytes = vec![0; START];
+        for _ in 0..5000 {
+            encode_record(&mut bytes, SALT, 0, &[7; 300]);
+        }
+        // Every sector but the first of three: all tags are there, no record is whole.
+        for sector in bytes.chunks_mut(512).skip(1).step_by(3) {
+            sector[100..].fill(0);
+        }
+        bytes[START + RECORD_HEADER_BYTES] ^= 1;
+        assert_eq!(lengths(&bytes).map(|(_, found)| found.end), Ok(START));
     }
 
     #[test]

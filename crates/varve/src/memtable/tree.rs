@@ -13,16 +13,21 @@ use crate::wal::key_at;
 /// No leaf.
 const NONE: u32 = u32::MAX;
 
-/// Inner levels at most: all nodes but those on the right edge are at least half full, and there are at most 2^32 / 3
+/// Items that stay in the left half of a split node.
+const HALF: usize = WIDTH.div_ceil(2);
+
+/// Inner levels at most: all nodes but those on the right edge have at least 15 items, and there are at most 2^32 / 3
 /// entries in an image.
 const HEIGHT_MAX: usize = 9;
 
+#[repr(C, align(64))]
 struct Leaf {
     node: Node,
     previous: u32,
     next: u32,
 }
 
+#[repr(C, align(64))]
 struct Inner {
     node: Node,
     children: [u32; WIDTH],
@@ -240,8 +245,8 @@ fn split(left: &mut Node, image: &[u8], found: Found, key: &[u8], item: Item, ri
     let right = if rightmost && found.at == WIDTH {
         left.append_right(image, key, item)
     } else {
-        let mut right = left.split_off(WIDTH / 2);
-        match found.at.checked_sub(WIDTH / 2 + 1) {
+        let mut right = left.split_off(HALF);
+        match found.at.checked_sub(HALF + 1) {
             Some(past) => right.insert(image, Found { at: past + 1, ..found }, key, item),
             None => left.insert(image, found, key, item),
         }

@@ -211,7 +211,8 @@ impl TableBuilder {
         meta.raw_bytes = properties.raw_key_bytes + properties.raw_value_bytes;
         meta.max_key.clone_from(&self.last_key);
         if let Some(first) = tombstones.as_slice().first() {
-            let end = tombstones.as_slice().iter().map(|tombstone| &tombstone.end).max().unwrap_or(&first.end);
+            let end =
+                tombstones.as_slice().iter().map(|tombstone| &tombstone.end).max().unwrap_or(&first.end);
             let is_only = meta.entries == 0;
             if is_only || first.start < meta.min_key {
                 meta.min_key.clone_from(&first.start);

@@ -39,15 +39,8 @@ pub struct TableCursor {
 
 impl TableCursor {
     pub(super) fn new(table: Rc<Table>) -> Self {
-        let nothing = Entry {
-            shared: 0,
-            suffix: 0,
-            value: 0,
-            next: 0,
-            kind: Kind::Delete,
-            sequence: 0,
-            expires: None,
-        };
+        let nothing =
+            Entry { shared: 0, suffix: 0, value: 0, next: 0, kind: Kind::Delete, sequence: 0, expires: None };
         Self {
             table,
             block: None,

@@ -275,7 +275,10 @@ mod tests {
                     let next = &next[..cut];
                     if next > last.as_slice() {
                         let key = separator(last, next);
-                        assert!(last.as_slice() <= key.as_slice() && key.as_slice() < next, "{last:?} {key:?} {next:?}");
+                        assert!(
+                            last.as_slice() <= key.as_slice() && key.as_slice() < next,
+                            "{last:?} {key:?} {next:?}"
+                        );
                         assert!(key.len() <= last.len());
                     }
                 }

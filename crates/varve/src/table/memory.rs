@@ -75,7 +75,9 @@ impl MemoryBlocks {
 impl Blocks for MemoryBlocks {
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
         let place = (table, handle.offset);
-        if !self.asks && let Some(block) = self.opened.borrow().get(&place) {
+        if !self.asks
+            && let Some(block) = self.opened.borrow().get(&place)
+        {
             return Ok(Rc::clone(block));
         }
         let stored = self.bytes(table, handle.offset, handle.len)?.to_vec();

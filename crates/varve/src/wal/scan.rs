@@ -56,6 +56,9 @@ pub fn scan_segment(
     named_end: Option<u64>,
     file: FileName,
 ) -> Result<Scan> {
+    if bytes.len() < SEGMENT_HEADER_BYTES {
+        return Err(Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its header"));
+    }
     let image = match named_end {
         None => bytes,
         Some(end) => usize::try_from(end)

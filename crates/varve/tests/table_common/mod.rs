@@ -30,7 +30,11 @@ pub fn model_of(entries: Vec<ModelEntry>) -> Vec<ModelEntry> {
     sorted.into_values().collect()
 }
 
-pub fn build(model: &[ModelEntry], tombstones: &[RangeTombstone], options: &TableOptions) -> (TableMeta, Vec<u8>) {
+pub fn build(
+    model: &[ModelEntry],
+    tombstones: &[RangeTombstone],
+    options: &TableOptions,
+) -> (TableMeta, Vec<u8>) {
     let mut builder = TableBuilder::new(STORE, TABLE, options.clone());
     let mut file = Vec::new();
     for (index, entry) in model.iter().enumerate() {
@@ -126,10 +130,12 @@ pub fn any_entry() -> impl Strategy<Value = ModelEntry> {
         1 => prop::collection::vec(any::<u8>(), 120..140),
     ];
     let expires = prop_oneof![4 => Just(None), 1 => any::<u64>().prop_map(Some)];
-    (any_key(), sequence, any::<bool>(), expires, value).prop_map(|(key, sequence, is_set, expires, value)| {
-        let kind = if is_set { Kind::Set } else { Kind::Delete };
-        ModelEntry { key, sequence, kind, expires, value: if is_set { value } else { Vec::new() } }
-    })
+    (any_key(), sequence, any::<bool>(), expires, value).prop_map(
+        |(key, sequence, is_set, expires, value)| {
+            let kind = if is_set { Kind::Set } else { Kind::Delete };
+            ModelEntry { key, sequence, kind, expires, value: if is_set { value } else { Vec::new() } }
+        },
+    )
 }
 
 /// A table's entries in order; some have runs of many versions of one key.
@@ -144,8 +150,9 @@ pub fn any_model(entries_max: usize) -> impl Strategy<Value = Vec<ModelEntry>> {
         };
         (1..=count).map(entry).collect::<Vec<_>>()
     });
-    (prop::collection::vec(any_entry(), 0..entries_max), prop::collection::vec(versions, 0..3))
-        .prop_map(|(entries, versions)| model_of(entries.into_iter().chain(versions.into_iter().flatten()).collect()))
+    (prop::collection::vec(any_entry(), 0..entries_max), prop::collection::vec(versions, 0..3)).prop_map(
+        |(entries, versions)| model_of(entries.into_iter().chain(versions.into_iter().flatten()).collect()),
+    )
 }
 
 pub fn any_options() -> impl Strategy<Value = TableOptions> {
@@ -157,7 +164,10 @@ pub fn any_options() -> impl Strategy<Value = TableOptions> {
 }
 
 pub fn any_tombstones() -> impl Strategy<Value = Vec<RangeTombstone>> {
-    let tombstone = (any_key(), any_key(), 1u64..50)
-        .prop_map(|(start, end, sequence)| RangeTombstone { start, end, sequence });
+    let tombstone = (any_key(), any_key(), 1u64..50).prop_map(|(start, end, sequence)| RangeTombstone {
+        start,
+        end,
+        sequence,
+    });
     prop::collection::vec(tombstone, 0..25)
 }

@@ -41,7 +41,12 @@ impl Entry {
 
     /// Decodes an entry behind the head of a run, whose sequence is `head_sequence`.
     #[inline]
-    pub fn decode_tail(bytes: &[u8], at: u32, limit: u32, head_sequence: Sequence) -> Result<Self, Malformed> {
+    pub fn decode_tail(
+        bytes: &[u8],
+        at: u32,
+        limit: u32,
+        head_sequence: Sequence,
+    ) -> Result<Self, Malformed> {
         // Nearly always there is no expiry and the fields are short: then they lie in 8 bytes, which are taken
         // apart without a loop. Values of 128 bytes and more have a length of two bytes.
         let Some(word) = bytes.get(at as usize..).and_then(|rest| rest.first_chunk::<8>()) else {
@@ -62,10 +67,8 @@ impl Entry {
         let kind = if kind == 0 { Kind::Delete } else { Kind::Set };
         let varint_bits = last_bytes.trailing_zeros() + 1;
         let varint = varint & (u32::MAX >> (32 - varint_bits));
-        let zigzag = varint & 0x7f
-            | (varint & 0x7f00) >> 1
-            | (varint & 0x7f_0000) >> 2
-            | (varint & 0x7f00_0000) >> 3;
+        let zigzag =
+            varint & 0x7f | (varint & 0x7f00) >> 1 | (varint & 0x7f_0000) >> 2 | (varint & 0x7f00_0000) >> 3;
         let suffix = at + (kind_bit + 8 + varint_bits) / 8;
         let value = suffix + (word as u32 >> 8 & 0x7f);
         let next = value + value_len;
@@ -77,7 +80,12 @@ impl Entry {
     }
 
     #[inline(never)]
-    fn decode_tail_slow(bytes: &[u8], at: u32, limit: u32, head_sequence: Sequence) -> Result<Self, Malformed> {
+    fn decode_tail_slow(
+        bytes: &[u8],
+        at: u32,
+        limit: u32,
+        head_sequence: Sequence,
+    ) -> Result<Self, Malformed> {
         let mut fields = Fields::new(bytes, at, limit)?;
         let (shared, suffix_len, value_len) = (fields.varint()?, fields.varint()?, fields.varint()?);
         let (kind, has_expiry) = fields.kind()?;

@@ -75,7 +75,11 @@ impl Layout {
             layout.shared = shared;
             layout.find_entries(bytes)?;
         }
-        if layout.marks.is_sorted_by_key(|mark| mark.head) { Ok(layout) } else { Err(Malformed("keys out of order")) }
+        if layout.marks.is_sorted_by_key(|mark| mark.head) {
+            Ok(layout)
+        } else {
+            Err(Malformed("keys out of order"))
+        }
     }
 
     fn find_runs(&mut self, bytes: &[u8], restarts: &[[u8; 4]], entries_end: u32) -> Result<(), Malformed> {
@@ -89,7 +93,13 @@ impl Layout {
                 return Err(Malformed("restart points out of order"));
             }
             let head = Entry::decode_head(bytes, offset, end)?;
-            self.runs.push(Run { sequence: head.sequence, first: 0, key: head.suffix, key_end: head.value, end });
+            self.runs.push(Run {
+                sequence: head.sequence,
+                first: 0,
+                key: head.suffix,
+                key_end: head.value,
+                end,
+            });
         }
         Ok(())
     }
@@ -121,8 +131,7 @@ impl Layout {
 
     /// Bytes of memory that the layout takes.
     pub fn bytes(&self) -> usize {
-        self.runs.capacity() * size_of::<Run>()
-            + self.marks.capacity() * size_of::<Mark>()
+        self.runs.capacity() * size_of::<Run>() + self.marks.capacity() * size_of::<Mark>()
     }
 }
 

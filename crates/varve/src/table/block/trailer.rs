@@ -115,7 +115,14 @@ pub(in crate::table) struct Writer {
 
 impl Writer {
     pub fn new(store: StoreId, file_id: u64) -> Self {
-        Self { store, file_id, out: Vec::new(), offset: 0, lz4: CompressTable::small(), compressed: Vec::new() }
+        Self {
+            store,
+            file_id,
+            out: Vec::new(),
+            offset: 0,
+            lz4: CompressTable::small(),
+            compressed: Vec::new(),
+        }
     }
 
     /// Where the next block begins.

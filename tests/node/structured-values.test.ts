@@ -1,12 +1,10 @@
-/** Values to bytes and back: what comes back equal, what is refused and where, what other codecs do. */
+/** Structured values: what comes back equal, the bytes they become, what is refused and where. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { createContext, runInContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { ByteSink } from '../../js/src/codec/sink.ts';
-import { bytes, formatOf, json, structured, utf8 } from '../../js/src/codec/values.ts';
-import type { VarveError } from '../../js/src/errors.ts';
-import type { ValueCodec } from '../../js/src/types.ts';
+import { formatOf, structured } from '../../js/src/codec/values.ts';
 import { Random } from './support/random.ts';
 
 const hex = (encoded: Uint8Array): string => Buffer.from(encoded).toString('hex');
@@ -204,7 +202,7 @@ describe('a structured value', () => {
           return Object.fromEntries(Array.from({ length: random.below(6) }, () => [random.text(12), make(depth + 1)]));
       }
     };
-    for (let i = 0; i < 3000; i++) {
+    for (let i = 0; i < 1000; i++) {
       const value = { value: make(0) };
       if (!isDeepStrictEqual(roundTrip(value), value)) throw new Error(`case ${i} changed`);
     }
@@ -290,145 +288,14 @@ describe('what cannot be stored', () => {
   });
 });
 
-describe('damaged values', () => {
-  test.each([
-    ['nothing', ''],
-    ['an unknown tag byte', '09 00'],
-    ['bytes missing', '01 82 01'],
-    ['bytes left over', '01 01 01'],
-    ['an array longer than its bytes', '01 9a ffffffff 01'],
-    ['a text longer than its bytes', '01 7b 001fffffffffffff 41'],
-    ['a length out of range', '01 9b ffffffffffffffff'],
-    ['an indefinite length', '01 9f 01 ff'],
-    ['an unknown simple value', '01 f8 20'],
-    ['an unknown tag', '01 d9 ffff 01'],
-    ['an unknown type', '01 d81b 82 61 41 01'],
-    ['a reference to nothing', '01 d81d 00'],
-    ['a shared number', '01 d81c 01'],
-    ['half an element', '01 d845 43 010203'],
-    ['a regular expression that is none', '01 d81b 83 66 526567457870 61 28 60'],
-    ['a name that is no text', '01 a1 01 01'],
-  ])('%s is told', (_, encoded) => {
-    expect(() => structured.decode(unhex(encoded))).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
-  });
-
-  test('nesting without end is told, whatever nests', () => {
-    for (const step of [
-      '81',
-      'd81c',
-      'a1',
-      'a16161',
-      'd81b82',
-      'd90103a1',
-      'd9010281',
-      'c1',
-      'd81b84654572726f72616161',
-      'c2',
-    ]) {
-      const encoded = unhex(`01${step.repeat(300_000)}`);
-      expect(() => structured.decode(encoded)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
-    }
-  });
-
-  test('any change of the bytes gives a value or an error, and never hangs', () => {
-    const random = new Random(12);
-    const shared = { s: 1 };
-    const encoded = structured.encode({
-      a: [1, 2.5, 'x', shared],
-      m: new Map([[shared, new Set([1n])]]),
-      d: new Date(1),
-      e: new Error('e'),
-    });
-    for (let i = 0; i < 10_000; i++) {
-      const changed = encoded.slice(0, random.below(8) === 0 ? random.below(encoded.length) : undefined);
-      if (changed.length > 1) changed[1 + random.below(changed.length - 1)] = random.below(256);
-      try {
-        structured.decode(changed);
-      } catch (error) {
-        if ((error as VarveError).code !== 'VARVE_INVALID_VALUE') throw error;
-      }
-    }
-  });
-});
-
-describe('codecs', () => {
-  test('bytes stores Uint8Array only', () => {
-    expect(hex(bytes.encode(new Uint8Array([5])))).toBe('0005');
-    expect(bytes.decode(bytes.encode(new Uint8Array([5])))).toEqual(new Uint8Array([5]));
-    expect(() => bytes.encode('x' as never)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
-  });
-
-  test('utf8 stores strings only', () => {
-    expect(utf8.decode(utf8.encode('é😀'))).toBe('é😀');
-    expect(() => utf8.encode(1 as never)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
-    expect(() => utf8.encode('\ud800')).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
-  });
-
-  test('json stores what JSON expresses', () => {
-    expect(json.decode(json.encode({ a: [1, null, 'é'] }))).toEqual({ a: [1, null, 'é'] });
-    for (const value of [undefined, () => 1, 1n]) {
-      expect(() => json.encode(value)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
-    }
-  });
-
-  test('the default reads what bytes and utf8 wrote; others say that the codec differs', () => {
-    expect(structured.decode(utf8.encode('a'))).toBe('a');
-    expect(structured.decode(bytes.encode(new Uint8Array([1])))).toEqual(new Uint8Array([1]));
-    const mine: ValueCodec<string> = {
-      name: 'mine',
-      encode: (v) => new TextEncoder().encode(v),
-      decode: (b) => new TextDecoder().decode(b),
-    };
-    const pairs = [
-      [bytes, 'a'],
-      [utf8, 1],
-      [json, 'a'],
-      [formatOf(mine), 'a'],
-    ] as const;
-    for (const [codec, value] of pairs) {
-      const stored = structured.encode(value);
-      expect(() => formatOf(codec as ValueCodec<unknown>).read(stored, 0, stored.length)).toThrow(
-        expect.objectContaining({ code: 'VARVE_INVALID_VALUE', message: expect.stringContaining(codec.name) }),
-      );
-    }
-  });
-
-  test('a codec of the user is given its bytes back, and its errors are told', () => {
-    const format = formatOf<number>({
-      name: 'little',
-      encode: (value) => {
-        if (value > 255) throw new RangeError('too big');
-        return new Uint8Array([value]);
-      },
-      decode: (stored) => {
-        if (stored.length !== 1) throw new RangeError('not mine');
-        return stored[0] as number;
-      },
-    });
-    const sink = new ByteSink();
-    format.write(200, sink);
-    expect(format.read(sink.bytes, 0, sink.at)).toBe(200);
-    const at = sink.at;
-    expect(() => format.write(256, sink)).toThrow(
-      expect.objectContaining({ code: 'VARVE_INVALID_VALUE', cause: new RangeError('too big') }),
-    );
-    expect(sink.at).toBe(at);
-    expect(() => format.read(new Uint8Array([4, 1, 2]), 0, 3)).toThrow(
-      expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }),
-    );
-    const wrong = formatOf<number>({ name: 'wrong', encode: () => 'text' as never, decode: () => 1 });
-    expect(() => wrong.write(1, sink)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
-  });
-
-  test('no code is evaluated: the codec works where eval is forbidden', () => {
-    const { Function: original } = globalThis;
-    globalThis.Function = (() => {
-      throw new EvalError('forbidden');
-    }) as unknown as FunctionConstructor;
-    try {
-      for (let i = 0; i < 50; i++) expect(roundTrip({ a: 1, b: { c: 2 } })).toEqual({ a: 1, b: { c: 2 } });
-    } finally {
-      globalThis.Function = original;
-    }
-  });
+test('no code is evaluated: the codec works where eval is forbidden', () => {
+  const { Function: original } = globalThis;
+  globalThis.Function = (() => {
+    throw new EvalError('forbidden');
+  }) as unknown as FunctionConstructor;
+  try {
+    for (let i = 0; i < 50; i++) expect(roundTrip({ a: 1, b: { c: 2 } })).toEqual({ a: 1, b: { c: 2 } });
+  } finally {
+    globalThis.Function = original;
+  }
 });

@@ -1,0 +1,273 @@
+// The demo: the cities of the world in one store, and the engine at work under them.
+// Life cycle: open (waiting for another tab where there is one), show what is there, load what is missing when asked.
+// The address may say how many cities to load: ?cities=5000.
+
+import { open, VarveError } from 'varve';
+import { Browse } from './browse.ts';
+import type { City } from './city.ts';
+import { Details } from './details.ts';
+import { byId, setText } from './dom.ts';
+import { EnginePanel } from './engine-panel.ts';
+import { formatBytes, formatCount, formatDuration, plural } from './format.ts';
+import { type CityStore, Gazetteer } from './gazetteer.ts';
+import { load } from './loader.ts';
+import { Notice } from './notice.ts';
+import { Search } from './search.ts';
+import { Status } from './status.ts';
+import { WorldMap } from './world-map.ts';
+
+const STORE = 'cities';
+const FILE = './cities.tsv';
+/** How long to wait for another tab before saying so, and then between two looks. */
+const WAIT_MS = 1000;
+const WAIT_LOCKED_MS = 30_000;
+/** Records to draw at a time. */
+const DRAW_ROWS = 2000;
+
+const status = new Status();
+
+class App {
+  readonly #gazetteer: Gazetteer;
+  readonly #limit: number;
+  readonly #map: WorldMap;
+  readonly #search: Search;
+  readonly #browse: Browse;
+  readonly #details: Details;
+  readonly #notice = new Notice();
+  readonly #load_button = byId('load', HTMLButtonElement);
+  readonly #clear_button = byId('clear', HTMLButtonElement);
+  readonly #compact_button = byId('compact', HTMLButtonElement);
+  readonly #map_text = byId('map-text', HTMLElement);
+  #loading: AbortController | undefined;
+  #drawing = new AbortController();
+
+  constructor(gazetteer: Gazetteer, limit: number) {
+    this.#gazetteer = gazetteer;
+    this.#limit = limit;
+    const onError = (error: unknown): void => status.alarm(error);
+    const onChoose = (id: number): void => void this.#details.show(id);
+    this.#map = new WorldMap(onChoose);
+    this.#search = new Search(gazetteer, { onChoose, onError });
+    this.#browse = new Browse(gazetteer, { onChoose, onError });
+    this.#details = new Details(gazetteer, {
+      onShow: (city) => this.#map.mark(city),
+      onChange: () => this.#refresh(),
+      onDelete: (city, took_ms) => this.#onDelete(city, took_ms),
+      onError,
+    });
+    new EnginePanel(gazetteer.store, onError);
+    this.#load_button.addEventListener('click', () => this.#toggleLoading());
+    this.#compact_button.addEventListener('click', () => this.#compact());
+    const dialog = byId('clear-dialog', HTMLDialogElement);
+    this.#clear_button.addEventListener('click', () => dialog.showModal());
+    dialog.addEventListener('close', () => dialog.returnValue === 'clear' && this.#clear());
+  }
+
+  /** Shows what the store holds. */
+  async start(took_ms: number): Promise<void> {
+    const { size } = this.#gazetteer;
+    const took = formatDuration(took_ms);
+    status.say(
+      size === 0
+        ? `An empty store, opened in ${took}`
+        : `${plural(size, 'city was', 'cities were')} here already: opened in ${took}`,
+    );
+    this.#showButtons();
+    await this.#refresh();
+    if (this.#search.first !== undefined) await this.#details.show(this.#search.first.id);
+    await this.#draw();
+  }
+
+  get #is_complete(): boolean {
+    const { rows, is_complete } = this.#gazetteer.progress;
+    return is_complete || rows >= this.#limit;
+  }
+
+  #showButtons(): void {
+    const is_empty = this.#gazetteer.progress.rows === 0;
+    const is_loading = this.#loading !== undefined;
+    const label = is_loading ? 'Pause' : is_empty ? 'Load cities' : this.#is_complete ? 'All loaded' : 'Continue loading';
+    setText(this.#load_button, label);
+    this.#load_button.disabled = !is_loading && this.#is_complete;
+    this.#clear_button.disabled = is_loading || is_empty;
+    this.#compact_button.disabled = is_loading || is_empty;
+    document.body.dataset['state'] = is_loading ? 'loading' : is_empty ? 'empty' : 'ready';
+  }
+
+  /** Asks again for all that is shown. */
+  async #refresh(): Promise<void> {
+    this.#browse.showCountries();
+    this.#browse.restart();
+    await this.#search.run();
+  }
+
+  /** Draws the map from every record in the store. */
+  async #draw(): Promise<void> {
+    const { signal } = this.#drawing;
+    const start = performance.now();
+    let cities: City[] = [];
+    try {
+      for await (const city of this.#gazetteer.records(signal)) {
+        cities.push(city);
+        if (cities.length < DRAW_ROWS) continue;
+        this.#map.add(cities);
+        cities = [];
+      }
+      this.#map.add(cities);
+      const took = formatDuration(performance.now() - start);
+      if (this.#map.size > 0) setText(this.#map_text, `${formatCount(this.#map.size)} records, scanned in ${took}`);
+    } catch (error) {
+      if (!signal.aborted) status.alarm(error);
+    }
+  }
+
+  async #toggleLoading(): Promise<void> {
+    if (this.#loading !== undefined) return this.#loading.abort();
+    const loading = new AbortController();
+    this.#loading = loading;
+    status.alarm(undefined);
+    status.say('Loading the cities, largest first');
+    status.showLoading(true);
+    this.#showButtons();
+    try {
+      const state = await load(this.#gazetteer, FILE, {
+        limit: this.#limit,
+        signal: loading.signal,
+        onBatch: (now, cities) => {
+          status.progress(now, this.#limit);
+          this.#onLoaded(cities);
+        },
+      });
+      const took = formatDuration(state.elapsed_ms);
+      status.say(`${plural(this.#gazetteer.size, 'city', 'cities')} stored in ${took}. Reload the page: they stay`);
+    } catch (error) {
+      if (loading.signal.aborted) status.say(`Paused at ${plural(this.#gazetteer.size, 'city', 'cities')}`);
+      else {
+        status.say('Loading stopped');
+        status.alarm(error);
+      }
+    }
+    this.#loading = undefined;
+    status.showLoading(false);
+    this.#showButtons();
+    await this.#refresh();
+  }
+
+  #onLoaded(cities: readonly City[]): void {
+    const is_first = this.#map.size === 0;
+    this.#map.add(cities);
+    setText(this.#map_text, `${formatCount(this.#map.size)} cities, each drawn as it is stored`);
+    if (is_first) this.#showFirst();
+  }
+
+  /** Shows something as soon as there is something. */
+  async #showFirst(): Promise<void> {
+    await this.#refresh();
+    const { first } = this.#search;
+    if (first !== undefined && this.#details.city === undefined) await this.#details.show(first.id);
+  }
+
+  #onDelete(city: City, took_ms: number): void {
+    this.#map.remove(city.id);
+    this.#showCount();
+    this.#refresh();
+    this.#notice.show(`${city.name} was deleted in ${formatDuration(took_ms)}.`, () => this.#restore(city));
+  }
+
+  async #restore(city: City): Promise<void> {
+    try {
+      await this.#gazetteer.restore(city);
+      this.#map.add([city]);
+      this.#showCount();
+      await this.#refresh();
+      await this.#details.show(city.id);
+      byId('find-input', HTMLInputElement).focus();
+    } catch (error) {
+      status.alarm(error);
+    }
+  }
+
+  #showCount(): void {
+    status.say(`${plural(this.#gazetteer.size, 'city', 'cities')} in the store`);
+  }
+
+  async #compact(): Promise<void> {
+    const { store } = this.#gazetteer;
+    this.#compact_button.disabled = true;
+    status.say('Merging all tables');
+    try {
+      const before = await store.stats();
+      const start = performance.now();
+      await store.compact();
+      const took = formatDuration(performance.now() - start);
+      const after = await store.stats();
+      const tables = after.levels.reduce((sum, level) => sum + level.tables, 0);
+      const sizes = `${formatBytes(bytesOf(before))} to ${formatBytes(bytesOf(after))}`;
+      status.say(`Merged in ${took}: ${sizes}, ${plural(tables, 'table', 'tables')}`);
+    } catch (error) {
+      status.alarm(error);
+    }
+    this.#showButtons();
+  }
+
+  async #clear(): Promise<void> {
+    this.#drawing.abort();
+    this.#drawing = new AbortController();
+    this.#notice.hide();
+    try {
+      const start = performance.now();
+      await this.#gazetteer.clear();
+      status.say(`Everything was deleted in ${formatDuration(performance.now() - start)}, by one range tombstone`);
+      this.#details.clear();
+      this.#map.clear();
+      setText(this.#map_text, '');
+      await this.#refresh();
+    } catch (error) {
+      status.alarm(error);
+    }
+    this.#showButtons();
+  }
+}
+
+/** What the tables of a store take. */
+function bytesOf({ levels }: { levels: readonly { bytes: number }[] }): number {
+  return levels.reduce((sum, level) => sum + level.bytes, 0);
+}
+
+/** Opens the store as soon as no other tab holds it. */
+async function openCities(): Promise<{ store: CityStore; took_ms: number }> {
+  for (let wait = WAIT_MS; ; wait = WAIT_LOCKED_MS) {
+    const start = performance.now();
+    try {
+      const store: CityStore = await open(STORE, { wait });
+      return { store, took_ms: performance.now() - start };
+    } catch (error) {
+      if (!(error instanceof VarveError) || error.code !== 'VARVE_LOCKED') throw error;
+      status.locked();
+      document.body.dataset['state'] = 'locked';
+    }
+  }
+}
+
+/** How many cities the address asks for; all of them when it does not say. */
+function askedCities(): number {
+  const asked = Number(new URLSearchParams(location.search).get('cities') ?? Number.NaN);
+  return Number.isInteger(asked) && asked > 0 ? asked : Number.POSITIVE_INFINITY;
+}
+
+async function main(): Promise<void> {
+  byId('reload', HTMLButtonElement).addEventListener('click', () => location.reload());
+  try {
+    const { store, took_ms } = await openCities();
+    status.tell(store.storage, store.recovery);
+    const gazetteer = new Gazetteer(store);
+    await gazetteer.start();
+    await new App(gazetteer, askedCities()).start(took_ms);
+  } catch (error) {
+    status.say('The store did not open');
+    document.body.dataset['state'] = 'failed';
+    status.alarm(error);
+  }
+}
+
+main();

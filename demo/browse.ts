@@ -1,0 +1,160 @@
+// Lists over ranges of keys: a country by population, or the names between two letters.
+// Invariant: rows are read a page at a time, each page a scan of its own behind the last row shown, so that a list left
+// open holds nothing in the engine.
+
+import type { Key } from 'varve';
+import { byId, element, setText } from './dom.ts';
+import { countryName, formatCount, formatDuration, formatKey, plural } from './format.ts';
+import type { Gazetteer, Page, Row } from './gazetteer.ts';
+
+const PAGE_ROWS = 60;
+
+export interface BrowseEvents {
+  onChoose(id: number): void;
+  onError(error: unknown): void;
+}
+
+export class Browse {
+  readonly #gazetteer: Gazetteer;
+  readonly #events: BrowseEvents;
+  readonly #form = byId('browse-form', HTMLFormElement);
+  readonly #country = byId('browse-country', HTMLSelectElement);
+  readonly #from = byId('browse-from', HTMLInputElement);
+  readonly #to = byId('browse-to', HTMLInputElement);
+  readonly #letters = byId('browse-letters', HTMLOutputElement);
+  readonly #reverse = byId('browse-reverse', HTMLInputElement);
+  readonly #scroller = byId('browse-scroller', HTMLElement);
+  readonly #list = byId('browse-list', HTMLOListElement);
+  readonly #status = byId('browse-status', HTMLElement);
+  readonly #call = byId('browse-call', HTMLElement);
+  #after: Key | undefined;
+  #is_at_end = false;
+  #is_reading = false;
+  #running = new AbortController();
+
+  constructor(gazetteer: Gazetteer, events: BrowseEvents) {
+    this.#gazetteer = gazetteer;
+    this.#events = events;
+    this.#form.addEventListener('input', (event) => {
+      this.#keepOrder(event.target);
+      this.restart();
+    });
+    this.#form.addEventListener('submit', (event) => event.preventDefault());
+    this.#list.addEventListener('click', (event) => {
+      const button = event.target instanceof Element ? event.target.closest('button') : null;
+      if (button !== null) this.#events.onChoose(Number(button.dataset['id']));
+    });
+    const end = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#more(), {
+      root: this.#scroller,
+      rootMargin: '400px',
+    });
+    end.observe(byId('browse-end', HTMLElement));
+    this.#keepOrder(null);
+  }
+
+  /** Fills the countries with their counts, keeping the one that is chosen. */
+  showCountries(): void {
+    const chosen = this.#country.value;
+    const codes = [...this.#gazetteer.counts].filter(([, count]) => count > 0);
+    const names = codes.map(([code, count]) => ({ code, name: countryName(code), count }));
+    names.sort((a, b) => a.name.localeCompare(b.name, 'en'));
+    this.#country.replaceChildren(
+      ...names.map(({ code, name, count }) =>
+        element('option', { text: `${name} (${formatCount(count)})`, attributes: { value: code } }),
+      ),
+    );
+    if (this.#gazetteer.counts.has(chosen)) this.#country.value = chosen;
+    else if (this.#gazetteer.counts.has('IS')) this.#country.value = 'IS';
+  }
+
+  /** Reads the list anew, from its start. */
+  restart(): void {
+    this.#running.abort();
+    this.#running = new AbortController();
+    this.#after = undefined;
+    this.#is_at_end = this.#is_reading = false;
+    this.#list.replaceChildren();
+    this.#scroller.scrollTop = 0;
+    this.#more();
+  }
+
+  async #more(): Promise<void> {
+    if (this.#is_reading || this.#is_at_end) return;
+    this.#is_reading = true;
+    const { signal } = this.#running;
+    const start = performance.now();
+    try {
+      const rows = await this.#read({ after: this.#after, reverse: this.#reverse.checked, limit: PAGE_ROWS, signal });
+      if (signal.aborted) return;
+      this.#is_at_end = rows.length < PAGE_ROWS;
+      this.#after = rows.at(-1)?.key ?? this.#after;
+      this.#list.append(...rows.map((row) => this.#line(row)));
+      this.#tell(rows.length, performance.now() - start);
+    } catch (error) {
+      if (!signal.aborted) this.#events.onError(error);
+    }
+    if (signal.aborted) return;
+    this.#is_reading = false;
+    // The end of the list may still be in view; the observer tells only of changes.
+    if (this.#scroller.scrollHeight <= this.#scroller.clientHeight + this.#scroller.scrollTop) this.#more();
+  }
+
+  #read(page: Page): Promise<Row[]> {
+    const { reverse } = page;
+    const after = page.after === undefined ? '' : `, ${reverse ? 'lt' : 'gt'}: ${formatKey(page.after)}`;
+    const order = reverse ? ', reverse: true' : '';
+    if (this.#is_by_name) {
+      const [from, to] = [letter(this.#from), letter(this.#to)];
+      const lower = after !== '' && !reverse ? after.slice(2) : `gte: ['name', '${from}']`;
+      const upper = after !== '' && reverse ? after.slice(2) : `lt: ['name', '${to}\\u{10ffff}']`;
+      setText(this.#call, `db.entries({ ${lower}, ${upper}${order}, limit: ${PAGE_ROWS} })`);
+      return this.#gazetteer.byName(from, to, page);
+    }
+    const country = this.#country.value;
+    setText(this.#call, `db.entries({ prefix: ['country', '${country}']${after}${order}, limit: ${PAGE_ROWS} })`);
+    return this.#gazetteer.byCountry(country, page);
+  }
+
+  #tell(rows: number, took_ms: number): void {
+    const shown = this.#list.childElementCount;
+    if (shown === 0) return setText(this.#status, 'Nothing here yet.');
+    const end = this.#is_at_end ? 'that is all' : 'scroll for more';
+    setText(this.#status, `${plural(shown, 'row', 'rows')}, ${end}; the last ${rows} took ${formatDuration(took_ms)}`);
+  }
+
+  #line({ id, name, country, population }: Row): HTMLLIElement {
+    const place = this.#is_by_name ? [element('span', { class: 'row-place', text: countryName(country) })] : [];
+    const button = element(
+      'button',
+      { class: 'row', attributes: { type: 'button', 'data-id': String(id) } },
+      element('span', { class: 'row-name', text: name }),
+      ...place,
+      element('span', { class: 'row-count', text: formatCount(population) }),
+    );
+    return element('li', {}, button);
+  }
+
+  get #is_by_name(): boolean {
+    return new FormData(this.#form).get('by') === 'name';
+  }
+
+  /** Keeps the two ends of the alphabet from crossing, and shows what belongs to the kind of list. */
+  #keepOrder(moved: EventTarget | null): void {
+    if (Number(this.#from.value) > Number(this.#to.value)) {
+      if (moved === this.#from) this.#to.value = this.#from.value;
+      else this.#from.value = this.#to.value;
+    }
+    const [from, to] = [letter(this.#from), letter(this.#to)];
+    this.#from.setAttribute('aria-valuetext', from);
+    this.#to.setAttribute('aria-valuetext', to);
+    setText(this.#letters, from === to ? from.toUpperCase() : `${from.toUpperCase()} to ${to.toUpperCase()}`);
+    this.#form.dataset['by'] = this.#is_by_name ? 'name' : 'country';
+    const track = byId('browse-range', HTMLElement);
+    track.style.setProperty('--from', String(Number(this.#from.value) / 25));
+    track.style.setProperty('--to', String(Number(this.#to.value) / 25));
+  }
+}
+
+function letter(input: HTMLInputElement): string {
+  return String.fromCharCode(97 + Number(input.value));
+}

@@ -1,0 +1,152 @@
+// The card of one city: what is stored, a form that changes it in place, and its deletion.
+// Invariant: the card shows the record as the store has it; a change is shown after it was acknowledged.
+
+import { type City, indexKeys, recordKey } from './city.ts';
+import { byId, element, setText } from './dom.ts';
+import { countryName, featureName, formatCount, formatDuration, formatKey, formatPlace, plural } from './format.ts';
+import type { Gazetteer } from './gazetteer.ts';
+
+export interface DetailsEvents {
+  onShow(city: City | undefined): void;
+  onChange(before: City, after: City): void;
+  onDelete(city: City, took_ms: number): void;
+  onError(error: unknown): void;
+}
+
+export class Details {
+  readonly #gazetteer: Gazetteer;
+  readonly #events: DetailsEvents;
+  readonly #card = byId('details', HTMLElement);
+  readonly #title = byId('details-title', HTMLElement);
+  readonly #facts = byId('details-facts', HTMLElement);
+  readonly #form = byId('details-form', HTMLFormElement);
+  readonly #name = byId('details-name', HTMLInputElement);
+  readonly #population = byId('details-population', HTMLInputElement);
+  readonly #note = byId('details-note', HTMLTextAreaElement);
+  readonly #save = byId('details-save', HTMLButtonElement);
+  readonly #revert = byId('details-revert', HTMLButtonElement);
+  readonly #keys = byId('details-keys', HTMLElement);
+  readonly #keys_title = byId('details-keys-title', HTMLElement);
+  readonly #status = byId('details-status', HTMLElement);
+  #city: City | undefined;
+
+  constructor(gazetteer: Gazetteer, events: DetailsEvents) {
+    this.#gazetteer = gazetteer;
+    this.#events = events;
+    this.#form.addEventListener('input', () => this.#watchChanges());
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#saveChanges();
+    });
+    this.#revert.addEventListener('click', () => this.#fill());
+    byId('details-delete', HTMLButtonElement).addEventListener('click', () => this.#delete());
+    this.#render(0);
+  }
+
+  get city(): City | undefined {
+    return this.#city;
+  }
+
+  /** Reads a city from the store and shows it. */
+  async show(id: number): Promise<void> {
+    try {
+      const start = performance.now();
+      const found = await this.#gazetteer.city(id);
+      const took = formatDuration(performance.now() - start);
+      this.#city = found?.city;
+      this.#render(found?.sequence ?? 0);
+      if (found === undefined) setText(this.#status, `City ${id} is not stored (${took})`);
+      else setText(this.#status, `${found.city.name}, ${countryName(found.city.country)}: read in ${took}`);
+    } catch (error) {
+      this.#events.onError(error);
+    }
+  }
+
+  /** Shows no city. */
+  clear(): void {
+    this.#city = undefined;
+    this.#render(0);
+    setText(this.#status, '');
+  }
+
+  async #saveChanges(): Promise<void> {
+    const before = this.#city;
+    const after = this.#edited();
+    if (before === undefined || after === undefined || isSame(before, after) || !this.#form.reportValidity()) return;
+    try {
+      const start = performance.now();
+      const receipt = await this.#gazetteer.replace(before, after);
+      const took = formatDuration(performance.now() - start);
+      this.#city = after;
+      this.#render(receipt.sequence);
+      setText(this.#status, `Saved in ${took}: the record and its index keys in one batch, ${receipt.durability}`);
+      this.#events.onChange(before, after);
+    } catch (error) {
+      this.#events.onError(error);
+    }
+  }
+
+  async #delete(): Promise<void> {
+    const city = this.#city;
+    if (city === undefined) return;
+    try {
+      const start = performance.now();
+      await this.#gazetteer.remove(city);
+      this.clear();
+      this.#events.onDelete(city, performance.now() - start);
+    } catch (error) {
+      this.#events.onError(error);
+    }
+  }
+
+  /** The city as the form has it. */
+  #edited(): City | undefined {
+    const name = this.#name.value.trim();
+    if (this.#city === undefined || name === '') return undefined;
+    const population = Math.round(this.#population.valueAsNumber);
+    return { ...this.#city, name, population, note: this.#note.value.trim() };
+  }
+
+  #watchChanges(): void {
+    const edited = this.#edited();
+    const is_changed = this.#city !== undefined && (edited === undefined || !isSame(this.#city, edited));
+    this.#save.disabled = !is_changed || !this.#form.checkValidity();
+    this.#revert.disabled = !is_changed;
+  }
+
+  #render(sequence: number): void {
+    const city = this.#city;
+    this.#events.onShow(city);
+    this.#card.dataset['state'] = city === undefined ? 'empty' : 'shown';
+    setText(this.#title, city?.name ?? 'No city chosen');
+    if (city === undefined) return;
+    this.#facts.replaceChildren(
+      ...fact('Country', `${countryName(city.country)} (${city.country})`),
+      ...fact('Kind', featureName(city.feature)),
+      ...fact('Place', formatPlace(city.latitude, city.longitude)),
+      ...fact('Population', formatCount(city.population)),
+      ...fact('Written by', `sequence ${formatCount(sequence)}`),
+    );
+    const keys = [recordKey(city.id), ...indexKeys(city)];
+    setText(this.#keys_title, `Stored under ${plural(keys.length, 'key', 'keys')}`);
+    this.#keys.replaceChildren(...keys.map((key) => element('li', {}, element('code', { text: formatKey(key) }))));
+    this.#fill();
+  }
+
+  #fill(): void {
+    const city = this.#city;
+    if (city === undefined) return;
+    this.#name.value = city.name;
+    this.#population.value = String(city.population);
+    this.#note.value = city.note;
+    this.#watchChanges();
+  }
+}
+
+function fact(name: string, value: string): HTMLElement[] {
+  return [element('dt', { text: name }), element('dd', { text: value })];
+}
+
+function isSame(a: City, b: City): boolean {
+  return a.name === b.name && a.population === b.population && a.note === b.note;
+}

@@ -1,0 +1,127 @@
+// The engine at work: its memtable, log, tables and cache, four times a second while someone can see them.
+// Invariant: it shows what `stats()` says and computes nothing of its own but rates between two looks.
+
+import type { LevelStats, StoreStats } from 'varve';
+import { byId, element, setText } from './dom.ts';
+import { formatAgo, formatBytes, formatCount, plural } from './format.ts';
+import type { CityStore } from './gazetteer.ts';
+import { WriteRecord } from './write-record.ts';
+
+const LOOK_MS = 250;
+/** More tables than this in one level are not drawn one by one. */
+const BLOCKS_MAX = 48;
+
+export class EnginePanel {
+  readonly #store: CityStore;
+  readonly #onError: (error: unknown) => void;
+  readonly #panel = byId('engine', HTMLElement);
+  readonly #levels = byId('engine-levels', HTMLElement);
+  readonly #memtable = byId('engine-memtable', HTMLElement);
+  readonly #frozen = byId('engine-frozen', HTMLElement);
+  readonly #wal = byId('engine-wal', HTMLElement);
+  readonly #hits = byId('engine-hits', HTMLElement);
+  readonly #record = new WriteRecord();
+  #is_in_view = true;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(store: CityStore, onError: (error: unknown) => void) {
+    this.#store = store;
+    this.#onError = onError;
+    new IntersectionObserver(([entry]) => {
+      this.#is_in_view = entry?.isIntersecting ?? true;
+      this.#look();
+    }).observe(this.#panel);
+    document.addEventListener('visibilitychange', () => this.#look());
+    this.#look();
+  }
+
+  async #look(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (!this.#is_in_view || document.visibilityState === 'hidden') return;
+    const timer = setTimeout(() => this.#look(), LOOK_MS);
+    this.#timer = timer;
+    try {
+      this.#show(await this.#store.stats());
+    } catch (error) {
+      clearTimeout(this.#timer);
+      this.#onError(error);
+    }
+  }
+
+  #show(stats: StoreStats): void {
+    this.#showMemory(stats);
+    this.#showLevels(stats.levels);
+    this.#showGauges(stats);
+    this.#record.add(stats.sequence);
+  }
+
+  #showMemory(stats: StoreStats): void {
+    const { memtable_bytes, memtable_bytes_max, wal_segment_bytes, wal_segments, frozen } = stats;
+    fill(this.#memtable, memtable_bytes / memtable_bytes_max);
+    fill(this.#wal, wal_segment_bytes / memtable_bytes_max);
+    resize(this.#frozen, Math.min(frozen, BLOCKS_MAX));
+    write('engine-memtable-text', `${formatBytes(memtable_bytes)} of ${formatBytes(memtable_bytes_max)}`);
+    write('engine-memtable-entries', plural(stats.memtable_entries, 'entry', 'entries'));
+    write('engine-wal-text', `${formatBytes(wal_segment_bytes)}, ${plural(wal_segments, 'segment', 'segments')}`);
+    write('engine-wal-syncs', plural(stats.wal_syncs, 'flush', 'flushes'));
+  }
+
+  /** Level 0 always, and every level that has tables. */
+  #showLevels(levels: readonly LevelStats[]): void {
+    levels.forEach((level, number) => {
+      const row = this.#levels.children[number] ?? this.#levels.appendChild(levelRow(number));
+      const [blocks, tables, bytes] = [row.children[1], row.querySelector('.tables'), row.querySelector('.bytes')];
+      if (!(row instanceof HTMLElement) || !(blocks instanceof HTMLElement) || !tables || !bytes) return;
+      row.hidden = number > 0 && level.tables === 0;
+      setText(tables, plural(level.tables, 'table', 'tables'));
+      setText(bytes, level.tables === 0 ? '' : formatBytes(level.bytes));
+      resize(blocks, Math.min(level.tables, BLOCKS_MAX));
+    });
+  }
+
+  #showGauges(stats: StoreStats): void {
+    const now_ms = Date.now();
+    const reads = stats.cache_hits + stats.cache_misses;
+    const rate = reads === 0 ? 0 : stats.cache_hits / reads;
+    fill(this.#hits, rate);
+    write('engine-hits-text', reads === 0 ? 'no block read yet' : `${(100 * rate).toFixed(1)} %`);
+    write('engine-hits-count', `${formatCount(stats.cache_hits)} of ${plural(reads, 'block read', 'block reads')}`);
+    write('engine-disk', formatBytes(stats.disk_bytes));
+    write('engine-cache', `${formatBytes(stats.cache_bytes)} of ${formatBytes(stats.cache_bytes_max)}`);
+    write('engine-resident', formatBytes(stats.resident_bytes));
+    write('engine-sequence', formatCount(stats.sequence));
+    write('engine-flush', formatAgo(stats.last_flush_ms, now_ms));
+    write('engine-flush-count', `${formatCount(stats.flushes)} so far, ${formatBytes(stats.flush_bytes)}`);
+    write('engine-compaction', formatAgo(stats.last_compaction_ms, now_ms));
+    const compacted = formatBytes(stats.compaction_bytes_written);
+    write('engine-compaction-count', `${formatCount(stats.compactions)} so far, ${compacted}`);
+  }
+}
+
+function levelRow(number: number): HTMLElement {
+  const label = element(
+    'p',
+    { class: 'stratum-label' },
+    element('strong', { text: `Level ${number}` }),
+    element('span', { class: 'tables' }),
+    element('span', { class: 'bytes' }),
+  );
+  // Tables of level 0 overlap and lie on each other; those below share out the keys and lie side by side.
+  const blocks = element('div', { class: number === 0 ? 'blocks stacked' : 'blocks', attributes: { 'aria-hidden': 'true' } });
+  return element('div', { class: 'stratum level', attributes: { 'data-level': String(number) } }, label, blocks);
+}
+
+/** Gives a row as many blocks as there are; those that stay are left alone, so that only new ones settle in. */
+function resize(blocks: HTMLElement, count: number): void {
+  while (blocks.childElementCount > count) blocks.lastElementChild?.remove();
+  while (blocks.childElementCount < count) blocks.append(element('i', { class: 'block' }));
+}
+
+function fill(target: HTMLElement, part: number): void {
+  target.style.setProperty('--fill', String(Math.min(1, Math.max(0, part))));
+}
+
+function write(id: string, text: string): void {
+  setText(byId(id, HTMLElement), text);
+}

@@ -1,0 +1,218 @@
+// The cities in their store: how they are written, found, listed, changed and counted.
+// Invariant: a record, its index keys and the count of its country change in one batch, so that they never disagree,
+// whenever the page is closed.
+
+import type { Key, KeyRange, Receipt, ScanOptions, Store } from 'varve';
+import { type City, fold, indexKeys, recordKey, type Summary, summaryOf, TOP_LETTERS } from './city.ts';
+
+/** What the store holds: records, summaries behind index keys, counts, and how far loading went. */
+type Stored = City | Summary | number | Progress;
+export type CityStore = Store<Key, Stored>;
+
+/** How far the file of cities was loaded; written with every batch of it. */
+export interface Progress {
+  readonly rows: number;
+  /** Nothing was left in the file. */
+  readonly is_complete: boolean;
+  /** When the last batch was written, in milliseconds since 1970. */
+  readonly at_ms: number;
+}
+
+/** What a search found, how, and how long it took. */
+export interface Found {
+  readonly cities: readonly City[];
+  /** How many names begin like this; undefined where only the largest were read. */
+  readonly matches: number | undefined;
+  /** The call that answered, as one would write it. */
+  readonly call: string;
+  readonly took_ms: number;
+}
+
+/** One line of a list. */
+export interface Row {
+  readonly key: Key;
+  readonly id: number;
+  readonly name: string;
+  readonly country: string;
+  readonly population: number;
+}
+
+const PROGRESS: Key = ['meta', 'progress'];
+/** After every name that begins with what stands before it. */
+const LAST = '\u{10ffff}';
+/** More names than begin with any four letters. */
+const MATCHES_MAX = 8000;
+
+export class Gazetteer {
+  readonly store: CityStore;
+  /** Cities of each country, as the store has them. */
+  readonly counts = new Map<string, number>();
+  #progress: Progress = { rows: 0, is_complete: false, at_ms: 0 };
+
+  constructor(store: CityStore) {
+    this.store = store;
+  }
+
+  get size(): number {
+    let sum = 0;
+    for (const count of this.counts.values()) sum += count;
+    return sum;
+  }
+
+  get progress(): Progress {
+    return this.#progress;
+  }
+
+  /** Reads the counts, which are few. */
+  async start(): Promise<void> {
+    const progress = this.store.get(PROGRESS);
+    for await (const [key, count] of this.store.entries({ prefix: ['count'] })) {
+      this.counts.set(String(part(key, 1)), count as number);
+    }
+    this.#progress = ((await progress) as Progress | undefined) ?? this.#progress;
+  }
+
+  /** Stores rows of the file, and with them how far the file was read. */
+  async load(cities: readonly City[], progress: Progress): Promise<void> {
+    const changes = new Map<string, number>();
+    const entries: [Key, Stored][] = [[PROGRESS, progress]];
+    for (const city of cities) {
+      changes.set(city.country, (changes.get(city.country) ?? 0) + 1);
+      for (const entry of entriesOf(city)) entries.push(entry);
+    }
+    for (const [country, change] of changes) entries.push([['count', country], this.#count(country) + change]);
+    await this.store.setMany(entries);
+    for (const [country, change] of changes) this.counts.set(country, this.#count(country) + change);
+    this.#progress = progress;
+  }
+
+  /** Forgets everything. */
+  async clear(): Promise<void> {
+    await this.store.clear();
+    this.counts.clear();
+    this.#progress = { rows: 0, is_complete: false, at_ms: 0 };
+  }
+
+  /** A city as it is now. */
+  async city(id: number): Promise<{ city: City; sequence: number } | undefined> {
+    const entry = await this.store.getEntry(recordKey(id));
+    return entry && { city: entry.value as City, sequence: entry.sequence };
+  }
+
+  /** The largest cities whose names begin with a text. */
+  async search(text: string, limit: number, signal?: AbortSignal): Promise<Found> {
+    const start = performance.now();
+    const prefix = fold(text);
+    const letters = [...prefix].length;
+    let keys: Key[] = [];
+    let call = '';
+    let matches: number | undefined;
+    if (letters <= TOP_LETTERS) {
+      keys = await collect(this.store.keys({ prefix: ['top', prefix], limit, signal }));
+      call = `db.keys({ prefix: ['top', '${prefix}'], limit: ${limit} })`;
+    }
+    if (keys.length < limit) {
+      // Every name that begins like this: only its keys are read, and the largest of them are kept.
+      const range = { gte: ['name', prefix], lt: ['name', prefix + LAST] };
+      keys = await collect(this.store.keys({ ...range, limit: MATCHES_MAX, signal }));
+      call = `db.keys({ gte: ['name', '${prefix}'], lt: ['name', '${prefix}\\u{10ffff}'] })`;
+      matches = keys.length;
+      keys.sort((a, b) => Number(part(a, 2)) - Number(part(b, 2)));
+      keys.length = Math.min(keys.length, limit);
+    }
+    const records = await this.store.getMany(
+      keys.map((key) => recordKey(Number(part(key, 3)))),
+      { signal },
+    );
+    const cities = records.filter((record): record is City => record !== undefined);
+    return { cities, matches, call, took_ms: performance.now() - start };
+  }
+
+  /** A page of a country's cities by population, from the row after `after`. */
+  byCountry(country: string, page: Page): Promise<Row[]> {
+    return this.#rows({ prefix: ['country', country] }, page, ([country_code, name], key) => ({
+      ...{ key, id: Number(part(key, 3)), name, country: country_code, population: -Number(part(key, 2)) },
+    }));
+  }
+
+  /** A page of the names from one letter to another, the last letter included. */
+  byName(from: string, to: string, page: Page): Promise<Row[]> {
+    const range = { gte: ['name', from], lt: ['name', to + LAST] };
+    return this.#rows(range, page, ([country, name], key) => ({
+      ...{ key, id: Number(part(key, 3)), name, country, population: -Number(part(key, 2)) },
+    }));
+  }
+
+  /** Every record of the store, in the order of their keys. */
+  records(signal: AbortSignal): AsyncIterable<City> {
+    return this.store.values({ prefix: ['city'], signal }) as AsyncIterable<City>;
+  }
+
+  /** Writes a changed city: the record, and the index keys that moved. */
+  replace(before: City, after: City): Promise<Receipt> {
+    const batch = this.store.batch();
+    for (const key of indexKeys(before)) batch.delete(key);
+    for (const [key, value] of entriesOf(after)) batch.set(key, value);
+    return batch.commit();
+  }
+
+  /** Deletes a city and all that finds it. */
+  async remove(city: City): Promise<Receipt> {
+    const count = this.#count(city.country) - 1;
+    const batch = this.store.batch().delete(recordKey(city.id));
+    for (const key of indexKeys(city)) batch.delete(key);
+    const receipt = await batch.set(['count', city.country], count).commit();
+    this.counts.set(city.country, count);
+    return receipt;
+  }
+
+  /** Puts back a city that was deleted. */
+  async restore(city: City): Promise<Receipt> {
+    const count = this.#count(city.country) + 1;
+    const receipt = await this.store.setMany([...entriesOf(city), [['count', city.country], count]]);
+    this.counts.set(city.country, count);
+    return receipt;
+  }
+
+  async #rows(range: KeyRange, page: Page, rowOf: (summary: Summary, key: Key) => Row): Promise<Row[]> {
+    const rows: Row[] = [];
+    for await (const [key, value] of this.store.entries(onPage(range, page))) rows.push(rowOf(value as Summary, key));
+    return rows;
+  }
+
+  #count(country: string): number {
+    return this.counts.get(country) ?? 0;
+  }
+}
+
+/** Which rows of a list are wanted. */
+export interface Page {
+  readonly after: Key | undefined;
+  readonly reverse: boolean;
+  readonly limit: number;
+  readonly signal: AbortSignal;
+}
+
+/** The range of a list, cut to the rows after the last one that is shown. */
+function onPage(range: KeyRange, { after, reverse, limit, signal }: Page): ScanOptions {
+  if (after === undefined) return { ...range, reverse, limit, signal };
+  if (reverse) return { ...range, lt: after, reverse, limit, signal };
+  const { gte: _, ...rest } = range;
+  return { ...rest, gt: after, limit, signal };
+}
+
+function entriesOf(city: City): [Key, Stored][] {
+  const summary = summaryOf(city);
+  return [[recordKey(city.id), city], ...indexKeys(city).map((key): [Key, Stored] => [key, summary])];
+}
+
+/** An element of a tuple key. */
+function part(key: Key, index: number): Key | undefined {
+  return Array.isArray(key) ? (key as readonly Key[])[index] : undefined;
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

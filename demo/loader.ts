@@ -1,0 +1,109 @@
+// Loads cities.tsv into the store: a stream of lines, a thousand rows to a batch.
+// Invariant: how far the file was read is part of every batch, so that loading goes on where it stopped, whatever
+// stopped it; what is reported as stored has been acknowledged.
+
+import { type City, parseCity } from './city.ts';
+import type { Gazetteer } from './gazetteer.ts';
+
+const BATCH_ROWS = 1000;
+
+export interface LoadState {
+  /** Rows in the store, those of earlier visits included. */
+  readonly rows: number;
+  readonly rows_per_second: number;
+  /** Bytes of the file whose rows are in the store. */
+  readonly bytes: number;
+  /** Bytes of the whole file; 0 when the server does not tell. */
+  readonly bytes_total: number;
+  readonly elapsed_ms: number;
+}
+
+export interface LoadOptions {
+  /** Rows to stop at. */
+  readonly limit: number;
+  /** Called after each batch, with the cities it stored. */
+  readonly onBatch: (state: LoadState, cities: readonly City[]) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Loads what is not loaded yet; resolves with the last state. */
+export async function load(gazetteer: Gazetteer, url: string, options: LoadOptions): Promise<LoadState> {
+  const { limit, onBatch, signal } = options;
+  const start = performance.now();
+  const rows_before = gazetteer.progress.rows;
+  const { body, bytes_total } = await request(url, signal);
+
+  let state: LoadState = { rows: rows_before, rows_per_second: 0, bytes: 0, bytes_total, elapsed_ms: 0 };
+  const store = async (cities: readonly City[], rows: number, bytes: number, is_complete: boolean): Promise<void> => {
+    await gazetteer.load(cities, { rows, is_complete, at_ms: Date.now() });
+    const elapsed_ms = performance.now() - start;
+    const rows_per_second = ((rows - rows_before) / Math.max(1, elapsed_ms)) * 1000;
+    state = { rows, rows_per_second, bytes, bytes_total, elapsed_ms };
+    onBatch(state, cities);
+  };
+
+  let rows = 0;
+  let bytes = 0;
+  let batch: City[] = [];
+  let stored: Promise<void> = Promise.resolve();
+  for await (const lines of linesOf(body)) {
+    for (const line of lines) {
+      if (rows === limit) break;
+      rows += 1;
+      bytes += line.bytes;
+      if (rows > rows_before) batch.push(parseCity(line.text));
+      if (batch.length < BATCH_ROWS) continue;
+      // The next batch is parsed while this one is stored.
+      await stored;
+      signal.throwIfAborted();
+      stored = store(batch, rows, bytes, false);
+      stored.catch(() => undefined);
+      batch = [];
+    }
+    if (rows === limit) break;
+  }
+  await stored;
+  await store(batch, rows, bytes, rows < limit);
+  return state;
+}
+
+async function request(url: string, signal: AbortSignal): Promise<{ body: ReadableStream; bytes_total: number }> {
+  const response = await fetch(url, { signal });
+  if (!response.ok || response.body === null) {
+    throw new Error(`The file of cities could not be fetched: the server answered ${response.status}.`);
+  }
+  const is_packed = response.headers.has('Content-Encoding');
+  return { body: response.body, bytes_total: is_packed ? 0 : Number(response.headers.get('Content-Length') ?? 0) };
+}
+
+interface Line {
+  readonly text: string;
+  /** Bytes it takes in the file, its end included. */
+  readonly bytes: number;
+}
+
+/** The whole lines of a stream, as they arrive. */
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Line[]> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = new Uint8Array(0);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const chunk = new Uint8Array(rest.length + value.length);
+      chunk.set(rest);
+      chunk.set(value, rest.length);
+      const lines: Line[] = [];
+      let start = 0;
+      for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
+        lines.push({ text: decoder.decode(chunk.subarray(start, end)), bytes: end + 1 - start });
+        start = end + 1;
+      }
+      rest = chunk.slice(start);
+      yield lines;
+    }
+  } finally {
+    await reader.cancel();
+  }
+}

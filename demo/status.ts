@@ -1,0 +1,82 @@
+// The head of the page: what the store is, how it opened, how loading goes, and what went wrong.
+// Invariant: every state is said in a sentence, to readers of the page and to screen readers alike.
+
+import { type RecoveryReport, type StorageReport, VarveError } from 'varve';
+import { byId, setText } from './dom.ts';
+import { formatBytes, formatCount, formatDuration } from './format.ts';
+import type { LoadState } from './loader.ts';
+
+export class Status {
+  readonly #headline = byId('headline', HTMLElement);
+  readonly #subline = byId('subline', HTMLElement);
+  readonly #alert = byId('alert', HTMLElement);
+  readonly #loading = byId('loading', HTMLElement);
+  readonly #bar = byId('loading-bar', HTMLProgressElement);
+  readonly #loading_text = byId('loading-text', HTMLElement);
+
+  say(headline: string): void {
+    setText(this.#headline, headline);
+  }
+
+  /** Where the store is kept and what opening it found. */
+  tell(storage: StorageReport, recovery: RecoveryReport): void {
+    const place =
+      storage.kind === 'opfs'
+        ? 'Storage: OPFS, files of this origin on this device.'
+        : `Storage: memory, gone with this tab${storage.reason === undefined ? '' : `: ${storage.reason}`}.`;
+    setText(this.#subline, `${place.replace(/\.{2,}$/, '.')} Recovery: ${recoverySentence(recovery)}`);
+  }
+
+  /** What is wrong, in a sentence; undefined when nothing is any more. */
+  alarm(error: unknown): void {
+    this.#alert.hidden = error === undefined;
+    if (error === undefined) return setText(this.#alert, '');
+    if (error instanceof VarveError) return setText(this.#alert, `${error.code}: ${error.message}`);
+    setText(this.#alert, error instanceof Error ? error.message : String(error));
+  }
+
+  /** Another tab holds the store. */
+  locked(): void {
+    this.say('This store is open in another tab');
+    setText(
+      this.#subline,
+      'VARVE_LOCKED: one tab at a time holds a store. Close the other tab and this one opens by itself.',
+    );
+  }
+
+  showLoading(is_loading: boolean): void {
+    this.#loading.hidden = !is_loading;
+    if (is_loading) {
+      this.#bar.removeAttribute('value');
+      setText(this.#loading_text, 'Fetching the file of cities');
+    }
+  }
+
+  /** How far loading is: of the rows asked for where a number was asked for, else of the file. */
+  progress(state: LoadState, limit: number): void {
+    const { rows, rows_per_second, bytes, bytes_total } = state;
+    if (Number.isFinite(limit)) this.#bar.value = rows / limit;
+    else if (bytes_total > 0) this.#bar.value = bytes / bytes_total;
+    const of = bytes_total > 0 ? ` of ${formatBytes(bytes_total)}` : '';
+    const parts = [
+      `${formatCount(rows)} rows stored`,
+      `${formatCount(rows_per_second)} rows/s`,
+      `${formatBytes(bytes)}${of}`,
+      formatDuration(state.elapsed_ms),
+    ];
+    setText(this.#loading_text, parts.join(' \u00b7 '));
+  }
+}
+
+function recoverySentence({ state, records, records_dropped }: RecoveryReport): string {
+  switch (state) {
+    case 'new':
+      return 'none, the store is new.';
+    case 'clean':
+      return 'clean, the log was sealed.';
+    case 'replayed':
+      return `${formatCount(records)} log records replayed.`;
+    case 'torn':
+      return `${formatCount(records)} log records replayed; a torn end was cut off, ${formatCount(records_dropped)} records with it.`;
+  }
+}

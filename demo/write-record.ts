@@ -1,0 +1,52 @@
+// The last half minute of writes as a varve: one thin layer for each look, the thicker the more was written.
+// Invariant: the newest layer is at the right, and the tallest one there is fills the height.
+
+import { byId, setText } from './dom.ts';
+import { formatCount } from './format.ts';
+
+const LAYERS = 120;
+const SVG = 'http://www.w3.org/2000/svg';
+
+export class WriteRecord {
+  readonly #picture = byId('engine-record', SVGSVGElement);
+  readonly #text = byId('engine-record-text', HTMLElement);
+  readonly #layers: SVGRectElement[] = [];
+  readonly #rates: number[] = new Array<number>(LAYERS).fill(0);
+  #sequence: number | undefined;
+  #at_ms = 0;
+
+  constructor() {
+    this.#picture.setAttribute('viewBox', `0 0 ${LAYERS} 1`);
+    for (let i = 0; i < LAYERS; i += 1) {
+      const layer = document.createElementNS(SVG, 'rect');
+      layer.setAttribute('x', String(i + 0.1));
+      layer.setAttribute('width', '0.8');
+      this.#layers.push(layer);
+    }
+    this.#picture.replaceChildren(...this.#layers);
+  }
+
+  /** Adds a layer: what was written since the one before. */
+  add(sequence: number): void {
+    const now_ms = performance.now();
+    const before = this.#sequence ?? sequence;
+    const rate = Math.max(0, ((sequence - before) / Math.max(1, now_ms - this.#at_ms)) * 1000);
+    this.#sequence = sequence;
+    this.#at_ms = now_ms;
+    this.#rates.shift();
+    this.#rates.push(rate);
+    this.#draw();
+  }
+
+  #draw(): void {
+    const most = Math.max(...this.#rates);
+    this.#layers.forEach((layer, i) => {
+      const part = most === 0 ? 0 : (this.#rates[i] as number) / most;
+      const height = Math.max(0.03, part);
+      layer.setAttribute('y', String(1 - height));
+      layer.setAttribute('height', String(height));
+    });
+    const now = this.#rates.at(-1) ?? 0;
+    setText(this.#text, `${formatCount(now)} entries/s now, ${formatCount(most)} at most`);
+  }
+}
