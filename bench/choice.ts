@@ -39,6 +39,19 @@ export function fillForm(form: HTMLFormElement, address: URLSearchParams): void 
   });
 }
 
+/** What the address asks for and is not there. */
+export function unknownNames(address: URLSearchParams): string[] {
+  const known: Readonly<Record<string, readonly string[]>> = {
+    suites: SUITES.map(({ name }) => name),
+    engines: [...ENGINES.map(({ name }) => name), 'none'],
+    access: ACCESSES.map(({ name }) => name),
+  };
+  return Object.entries(known).flatMap(([param, names]) => {
+    const asked = address.get(param)?.split(',') ?? [];
+    return asked.filter((name) => !names.includes(name)).map((name) => `There is no "${name}" among the ${param}.`);
+  });
+}
+
 /** The quick mode has its own suites and leaves some peers out; the full one has all. */
 function checkMode(form: HTMLFormElement, full: boolean): void {
   for (const box of form.querySelectorAll<HTMLInputElement>('input[type="checkbox"]')) {

@@ -52,7 +52,7 @@ export interface Dataset {
   readonly kind: KeyKind;
   /** Keys that are written. */
   readonly keys: readonly Key[];
-  /** As many keys that never are, spread among the others. */
+  /** As many keys that never are, spread among the others; made when they are first asked for. */
   readonly absent: readonly Key[];
   /** The numbers of `keys` in key order. */
   readonly sorted: Uint32Array;
@@ -65,15 +65,15 @@ export interface Dataset {
 /** Makes the dataset of `entries` keys of this kind with values of `valueBytes`. */
 export function makeDataset(kind: KeyKind, entries: number, valueBytes: number): Dataset {
   const keys: Key[] = [];
-  const absent: Key[] = [];
-  for (let i = 0; i < entries; i++) {
-    keys.push(makeKey(kind, i));
-    absent.push(makeAbsentKey(kind, i, entries));
-  }
+  for (let i = 0; i < entries; i++) keys.push(makeKey(kind, i));
+  let absent: Key[] | undefined;
   return {
     kind,
     keys,
-    absent,
+    get absent() {
+      absent ??= keys.map((_, i) => makeAbsentKey(kind, i, entries));
+      return absent;
+    },
     sorted: sortedNumbers(kind, keys),
     pool: poolOf(valueBytes),
     keyBytes: KEY_CHARS,
@@ -97,9 +97,12 @@ function randomKey(number: number): string {
   return flat(high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0'));
 }
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
 /** One run of characters: a string made by joining would be flattened by its first reader, inside a measurement. */
 function flat(text: string): string {
-  return new TextDecoder().decode(new TextEncoder().encode(text));
+  return decoder.decode(encoder.encode(text));
 }
 
 function sortedNumbers(kind: KeyKind, keys: readonly Key[]): Uint32Array {
@@ -109,6 +112,7 @@ function sortedNumbers(kind: KeyKind, keys: readonly Key[]): Uint32Array {
 
 /** The order of keys: of the strings (ASCII here), then of the numbers. */
 export function compareKeys(a: Key, b: Key): number {
+  if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
   const [textA, numberA] = typeof a === 'string' ? [a, 0] : a;
   const [textB, numberB] = typeof b === 'string' ? [b, 0] : b;
   if (textA !== textB) return textA < textB ? -1 : 1;
@@ -145,5 +149,7 @@ export function at<T>(list: ArrayLike<T>, index: number): T {
 
 /** Whether two values hold the same bytes. */
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

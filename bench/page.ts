@@ -3,7 +3,7 @@
  * events through a function that it puts on the window.
  */
 
-import { fillForm, planOf } from './choice.ts';
+import { fillForm, planOf, unknownNames } from './choice.ts';
 import { ENGINES } from './engines/list.ts';
 import { duration } from './figures.ts';
 import type { RunEvent } from './plan.ts';
@@ -38,12 +38,12 @@ async function run(): Promise<void> {
   if (running !== undefined) return;
   running = new AbortController();
   const rows: Row[] = [];
-  const problems: string[] = [];
+  const problems = unknownNames(address);
   const storage: Result['storage'][number][] = [];
   setButtons(true);
   element('progress').hidden = false;
   showResult({ rows, storage, problems });
-  const finished = await runPlan(
+  const ran = await runPlan(
     planOf(form),
     (event) => {
       if (event.type === 'row') rows.push(event.row);
@@ -54,6 +54,7 @@ async function run(): Promise<void> {
     },
     running.signal,
   );
+  const finished = { ...ran, problems };
   result = finished;
   running = undefined;
   showResult(finished);

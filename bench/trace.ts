@@ -20,6 +20,8 @@ export interface PointTrace {
   readonly numbers: Uint32Array;
   /** The number of the value to set, GET, or DELETE. */
   readonly values: Int32Array;
+  /** The keys are ones that were never written. */
+  readonly absent: boolean;
   /** All calls are of one kind, so that a loop need not ask. */
   readonly only: 'set' | 'get' | 'delete' | undefined;
 }
@@ -54,6 +56,7 @@ export function pointTrace(
   }
   return {
     keys: mix === 'miss' ? dataset.absent : dataset.keys,
+    absent: mix === 'miss',
     numbers,
     values,
     only: typeof mix === 'object' ? undefined : mix === 'miss' ? 'get' : mix,

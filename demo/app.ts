@@ -45,7 +45,7 @@ class App {
     this.#gazetteer = gazetteer;
     this.#limit = limit;
     const onError = (error: unknown): void => status.alarm(error);
-    const onChoose = (id: number): void => void this.#details.show(id);
+    const onChoose = (id: number): void => void this.#details.show(id).then(() => this.#details.reveal());
     this.#map = new WorldMap(onChoose);
     this.#search = new Search(gazetteer, { onChoose, onError });
     this.#browse = new Browse(gazetteer, { onChoose, onError });
@@ -86,7 +86,13 @@ class App {
   #showButtons(): void {
     const is_empty = this.#gazetteer.progress.rows === 0;
     const is_loading = this.#loading !== undefined;
-    const label = is_loading ? 'Pause' : is_empty ? 'Load cities' : this.#is_complete ? 'All loaded' : 'Continue loading';
+    const label = is_loading
+      ? 'Pause'
+      : is_empty
+        ? 'Load cities'
+        : this.#is_complete
+          ? 'All loaded'
+          : 'Continue loading';
     setText(this.#load_button, label);
     this.#load_button.disabled = !is_loading && this.#is_complete;
     this.#clear_button.disabled = is_loading || is_empty;
@@ -112,6 +118,8 @@ class App {
         if (cities.length < DRAW_ROWS) continue;
         this.#map.add(cities);
         cities = [];
+        // What the visitor types goes first.
+        await new Promise((resolve) => setTimeout(resolve));
       }
       this.#map.add(cities);
       const took = formatDuration(performance.now() - start);

@@ -8,6 +8,8 @@ import { countryName, formatCount, formatDuration, formatKey, plural } from './f
 import type { Gazetteer, Page, Row } from './gazetteer.ts';
 
 const PAGE_ROWS = 60;
+/** The country to begin with. */
+const COUNTRY = 'JP';
 
 export interface BrowseEvents {
   onChoose(id: number): void;
@@ -27,6 +29,8 @@ export class Browse {
   readonly #list = byId('browse-list', HTMLOListElement);
   readonly #status = byId('browse-status', HTMLElement);
   readonly #call = byId('browse-call', HTMLElement);
+  /** The country that the visitor chose. */
+  #chosen = '';
   #after: Key | undefined;
   #is_at_end = false;
   #is_reading = false;
@@ -36,6 +40,7 @@ export class Browse {
     this.#gazetteer = gazetteer;
     this.#events = events;
     this.#form.addEventListener('input', (event) => {
+      if (event.target === this.#country) this.#chosen = this.#country.value;
       this.#keepOrder(event.target);
       this.restart();
     });
@@ -44,17 +49,13 @@ export class Browse {
       const button = event.target instanceof Element ? event.target.closest('button') : null;
       if (button !== null) this.#events.onChoose(Number(button.dataset['id']));
     });
-    const end = new IntersectionObserver(([entry]) => entry?.isIntersecting && this.#more(), {
-      root: this.#scroller,
-      rootMargin: '400px',
-    });
-    end.observe(byId('browse-end', HTMLElement));
+    this.#scroller.addEventListener('scroll', () => this.#more(), { passive: true });
     this.#keepOrder(null);
   }
 
   /** Fills the countries with their counts, keeping the one that is chosen. */
   showCountries(): void {
-    const chosen = this.#country.value;
+    const wanted = this.#chosen || COUNTRY;
     const codes = [...this.#gazetteer.counts].filter(([, count]) => count > 0);
     const names = codes.map(([code, count]) => ({ code, name: countryName(code), count }));
     names.sort((a, b) => a.name.localeCompare(b.name, 'en'));
@@ -63,8 +64,7 @@ export class Browse {
         element('option', { text: `${name} (${formatCount(count)})`, attributes: { value: code } }),
       ),
     );
-    if (this.#gazetteer.counts.has(chosen)) this.#country.value = chosen;
-    else if (this.#gazetteer.counts.has('IS')) this.#country.value = 'IS';
+    if (codes.some(([code]) => code === wanted)) this.#country.value = wanted;
   }
 
   /** Reads the list anew, from its start. */
@@ -79,7 +79,7 @@ export class Browse {
   }
 
   async #more(): Promise<void> {
-    if (this.#is_reading || this.#is_at_end) return;
+    if (this.#is_reading || this.#is_at_end || !this.#isNearEnd()) return;
     this.#is_reading = true;
     const { signal } = this.#running;
     const start = performance.now();
@@ -95,8 +95,12 @@ export class Browse {
     }
     if (signal.aborted) return;
     this.#is_reading = false;
-    // The end of the list may still be in view; the observer tells only of changes.
-    if (this.#scroller.scrollHeight <= this.#scroller.clientHeight + this.#scroller.scrollTop) this.#more();
+  }
+
+  /** Whether the rows shown will soon not be enough. */
+  #isNearEnd(): boolean {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    return this.#list.childElementCount === 0 || scrollHeight - scrollTop < 2 * clientHeight;
   }
 
   #read(page: Page): Promise<Row[]> {

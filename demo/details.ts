@@ -2,7 +2,7 @@
 // Invariant: the card shows the record as the store has it; a change is shown after it was acknowledged.
 
 import { type City, indexKeys, recordKey } from './city.ts';
-import { byId, element, setText } from './dom.ts';
+import { byId, element, mayMove, setText } from './dom.ts';
 import { countryName, featureName, formatCount, formatDuration, formatKey, formatPlace, plural } from './format.ts';
 import type { Gazetteer } from './gazetteer.ts';
 
@@ -60,6 +60,13 @@ export class Details {
     } catch (error) {
       this.#events.onError(error);
     }
+  }
+
+  /** Brings the card into view where it is not. */
+  reveal(): void {
+    const { top, bottom } = this.#title.getBoundingClientRect();
+    if (top >= 0 && bottom <= innerHeight) return;
+    this.#card.scrollIntoView({ block: 'start', behavior: mayMove() ? 'smooth' : 'auto' });
   }
 
   /** Shows no city. */

@@ -10,6 +10,9 @@ import { WriteRecord } from './write-record.ts';
 const LOOK_MS = 250;
 /** More tables than this in one level are not drawn one by one. */
 const BLOCKS_MAX = 48;
+/** Looks that the rate of cache hits is taken over. */
+const HIT_LOOKS = 3;
+const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0 };
 
 export class EnginePanel {
   readonly #store: CityStore;
@@ -21,6 +24,8 @@ export class EnginePanel {
   readonly #wal = byId('engine-wal', HTMLElement);
   readonly #hits = byId('engine-hits', HTMLElement);
   readonly #record = new WriteRecord();
+  /** Counts of the looks at which blocks had been read. */
+  readonly #lookups: { hits: number; reads: number }[] = [{ hits: 0, reads: 0 }];
   #is_in_view = true;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -51,7 +56,7 @@ export class EnginePanel {
 
   #show(stats: StoreStats): void {
     this.#showMemory(stats);
-    this.#showLevels(stats.levels);
+    this.#showLevels(stats.levels.length > 0 ? stats.levels : [NO_LEVEL]);
     this.#showGauges(stats);
     this.#record.add(stats.sequence);
   }
@@ -80,13 +85,24 @@ export class EnginePanel {
     });
   }
 
+  /** The hits of the last seconds in which blocks were read, and all of them in words. */
+  #showHits({ cache_hits, cache_misses }: StoreStats): void {
+    const reads = cache_hits + cache_misses;
+    if (reads !== this.#lookups.at(-1)?.reads) {
+      this.#lookups.push({ hits: cache_hits, reads });
+      if (this.#lookups.length > HIT_LOOKS) this.#lookups.shift();
+    }
+    const first = this.#lookups[0] ?? { hits: 0, reads: 0 };
+    const recent = reads - first.reads;
+    const rate = recent === 0 ? 0 : (cache_hits - first.hits) / recent;
+    fill(this.#hits, rate);
+    write('engine-hits-text', recent === 0 ? 'no block read yet' : `${(100 * rate).toFixed(1)} % lately`);
+    write('engine-hits-count', `${formatCount(cache_hits)} of ${plural(reads, 'block read', 'block reads')} in all`);
+  }
+
   #showGauges(stats: StoreStats): void {
     const now_ms = Date.now();
-    const reads = stats.cache_hits + stats.cache_misses;
-    const rate = reads === 0 ? 0 : stats.cache_hits / reads;
-    fill(this.#hits, rate);
-    write('engine-hits-text', reads === 0 ? 'no block read yet' : `${(100 * rate).toFixed(1)} %`);
-    write('engine-hits-count', `${formatCount(stats.cache_hits)} of ${plural(reads, 'block read', 'block reads')}`);
+    this.#showHits(stats);
     write('engine-disk', formatBytes(stats.disk_bytes));
     write('engine-cache', `${formatBytes(stats.cache_bytes)} of ${formatBytes(stats.cache_bytes_max)}`);
     write('engine-resident', formatBytes(stats.resident_bytes));
@@ -108,7 +124,10 @@ function levelRow(number: number): HTMLElement {
     element('span', { class: 'bytes' }),
   );
   // Tables of level 0 overlap and lie on each other; those below share out the keys and lie side by side.
-  const blocks = element('div', { class: number === 0 ? 'blocks stacked' : 'blocks', attributes: { 'aria-hidden': 'true' } });
+  const blocks = element('div', {
+    class: number === 0 ? 'blocks stacked' : 'blocks',
+    attributes: { 'aria-hidden': 'true' },
+  });
   return element('div', { class: 'stratum level', attributes: { 'data-level': String(number) } }, label, blocks);
 }
 

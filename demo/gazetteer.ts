@@ -47,6 +47,7 @@ export class Gazetteer {
   readonly store: CityStore;
   /** Cities of each country, as the store has them. */
   readonly counts = new Map<string, number>();
+  #last_change: Promise<unknown> = Promise.resolve();
   #progress: Progress = { rows: 0, is_complete: false, at_ms: 0 };
 
   constructor(store: CityStore) {
@@ -73,7 +74,11 @@ export class Gazetteer {
   }
 
   /** Stores rows of the file, and with them how far the file was read. */
-  async load(cities: readonly City[], progress: Progress): Promise<void> {
+  load(cities: readonly City[], progress: Progress): Promise<void> {
+    return this.#inTurn(() => this.#load(cities, progress));
+  }
+
+  async #load(cities: readonly City[], progress: Progress): Promise<void> {
     const changes = new Map<string, number>();
     const entries: [Key, Stored][] = [[PROGRESS, progress]];
     for (const city of cities) {
@@ -87,10 +92,12 @@ export class Gazetteer {
   }
 
   /** Forgets everything. */
-  async clear(): Promise<void> {
-    await this.store.clear();
-    this.counts.clear();
-    this.#progress = { rows: 0, is_complete: false, at_ms: 0 };
+  clear(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.store.clear();
+      this.counts.clear();
+      this.#progress = { rows: 0, is_complete: false, at_ms: 0 };
+    });
   }
 
   /** A city as it is now. */
@@ -131,7 +138,7 @@ export class Gazetteer {
   /** A page of a country's cities by population, from the row after `after`. */
   byCountry(country: string, page: Page): Promise<Row[]> {
     return this.#rows({ prefix: ['country', country] }, page, ([country_code, name], key) => ({
-      ...{ key, id: Number(part(key, 3)), name, country: country_code, population: -Number(part(key, 2)) },
+      ...{ key, id: Number(part(key, 3)), name, country: country_code, population: 0 - Number(part(key, 2)) },
     }));
   }
 
@@ -139,7 +146,7 @@ export class Gazetteer {
   byName(from: string, to: string, page: Page): Promise<Row[]> {
     const range = { gte: ['name', from], lt: ['name', to + LAST] };
     return this.#rows(range, page, ([country, name], key) => ({
-      ...{ key, id: Number(part(key, 3)), name, country, population: -Number(part(key, 2)) },
+      ...{ key, id: Number(part(key, 3)), name, country, population: 0 - Number(part(key, 2)) },
     }));
   }
 
@@ -157,21 +164,32 @@ export class Gazetteer {
   }
 
   /** Deletes a city and all that finds it. */
-  async remove(city: City): Promise<Receipt> {
-    const count = this.#count(city.country) - 1;
-    const batch = this.store.batch().delete(recordKey(city.id));
-    for (const key of indexKeys(city)) batch.delete(key);
-    const receipt = await batch.set(['count', city.country], count).commit();
-    this.counts.set(city.country, count);
-    return receipt;
+  remove(city: City): Promise<Receipt> {
+    return this.#inTurn(async () => {
+      const count = this.#count(city.country) - 1;
+      const batch = this.store.batch().delete(recordKey(city.id));
+      for (const key of indexKeys(city)) batch.delete(key);
+      const receipt = await batch.set(['count', city.country], count).commit();
+      this.counts.set(city.country, count);
+      return receipt;
+    });
   }
 
   /** Puts back a city that was deleted. */
-  async restore(city: City): Promise<Receipt> {
-    const count = this.#count(city.country) + 1;
-    const receipt = await this.store.setMany([...entriesOf(city), [['count', city.country], count]]);
-    this.counts.set(city.country, count);
-    return receipt;
+  restore(city: City): Promise<Receipt> {
+    return this.#inTurn(async () => {
+      const count = this.#count(city.country) + 1;
+      const receipt = await this.store.setMany([...entriesOf(city), [['count', city.country], count]]);
+      this.counts.set(city.country, count);
+      return receipt;
+    });
+  }
+
+  /** Runs what changes the counts after what is changing them. */
+  #inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const result = this.#last_change.then(change);
+    this.#last_change = result.catch(() => undefined);
+    return result;
   }
 
   async #rows(range: KeyRange, page: Page, rowOf: (summary: Summary, key: Key) => Row): Promise<Row[]> {

@@ -18,7 +18,7 @@ export class Search {
   readonly #gazetteer: Gazetteer;
   readonly #events: SearchEvents;
   readonly #input = byId('find-input', HTMLInputElement);
-  readonly #list = byId('find-results', HTMLUListElement);
+  readonly #list = byId('find-results', HTMLElement);
   readonly #status = byId('find-status', HTMLElement);
   readonly #call = byId('find-call', HTMLElement);
   #cities: readonly City[] = [];
@@ -33,7 +33,7 @@ export class Search {
     // Before the click, so that the field keeps the focus.
     this.#list.addEventListener('mousedown', (event) => event.preventDefault());
     this.#list.addEventListener('click', (event) => {
-      const option = event.target instanceof Element ? event.target.closest('li') : null;
+      const option = event.target instanceof Element ? event.target.closest('[role=option]') : null;
       if (option !== null) this.#choose([...this.#list.children].indexOf(option));
     });
     document.addEventListener('keydown', (event) => {
@@ -107,16 +107,17 @@ export class Search {
 
 function sentence(prefix: string, { cities, matches, took_ms }: Found): string {
   const took = formatDuration(took_ms);
-  if (cities.length === 0) return prefix === '' ? 'Nothing is stored yet.' : `No name begins with "${prefix}" (${took})`;
+  if (cities.length === 0)
+    return prefix === '' ? 'Nothing is stored yet.' : `No name begins with "${prefix}" (${took})`;
   if (prefix === '') return `The ${formatCount(cities.length)} largest cities, read in ${took}`;
-  if (matches === undefined) return `The largest names in "${prefix}", read in ${took}`;
+  if (matches === undefined) return `The largest that begin with "${prefix}", read in ${took}`;
   return `${plural(matches, 'name begins', 'names begin')} with "${prefix}", read in ${took}`;
 }
 
-function option(city: City, index: number, prefix: string): HTMLLIElement {
+function option(city: City, index: number, prefix: string): HTMLElement {
   const covered = coveredLength(city.name, prefix);
   return element(
-    'li',
+    'div',
     { class: 'row', attributes: { role: 'option', id: `find-option-${index}`, 'aria-selected': 'false' } },
     element(
       'span',

@@ -11,6 +11,8 @@ const SOUTH = mercator(-56);
 const ASPECT = (NORTH - SOUTH) / (2 * Math.PI);
 /** How far from a dot a click still means it, as a part of the width. */
 const REACH = 0.02;
+/** How long dots are gathered before they are painted together. */
+const PAINT_MS = 60;
 
 export class WorldMap {
   readonly #canvas = byId('map-canvas', HTMLCanvasElement);
@@ -22,7 +24,7 @@ export class WorldMap {
   /** Across and down in parts of the width, then population, of each city. */
   #points = new Float32Array(3 * 1024);
   #count = 0;
-  #frame = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(onChoose: (id: number) => void) {
     this.#onChoose = onChoose;
@@ -109,10 +111,10 @@ export class WorldMap {
   }
 
   #paintSoon(): void {
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
       if (this.#image !== undefined) this.#context?.putImageData(this.#image, 0, 0);
-    });
+    }, PAINT_MS);
   }
 
   /** Adds one dot: a pixel for a town, a square for a city of millions. */
@@ -122,7 +124,7 @@ export class WorldMap {
     const { width, height, data } = image;
     const population = this.#points[3 * index + 2] as number;
     const size = Math.max(1, Math.round((width / 700) * (population > 2e6 ? 3 : population > 2e5 ? 2 : 1)));
-    const strength = population > 2e5 ? 255 : population > 2e4 ? 150 : 90;
+    const strength = population > 2e5 ? 255 : population > 2e4 ? 120 : 55;
     const left = Math.round((this.#points[3 * index] as number) * width - size / 2);
     const top = Math.round((this.#points[3 * index + 1] as number) * width - size / 2);
     for (let y = Math.max(0, top); y < Math.min(height, top + size); y += 1) {

@@ -41,8 +41,7 @@ export class WriteRecord {
   #draw(): void {
     const most = Math.max(...this.#rates);
     this.#layers.forEach((layer, i) => {
-      const part = most === 0 ? 0 : (this.#rates[i] as number) / most;
-      const height = Math.max(0.03, part);
+      const height = most === 0 ? 0 : (this.#rates[i] as number) / most;
       layer.setAttribute('y', String(1 - height));
       layer.setAttribute('height', String(height));
     });

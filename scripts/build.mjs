@@ -3,16 +3,26 @@
 // are found by `new URL(.., import.meta.url)` alone; a size over its budget fails the build.
 
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { setup } from './setup.mjs';
 import { buildSite } from './site.mjs';
-import { checkSizes } from './sizes.mjs';
+import { printSizes } from './sizes.mjs';
 import { isProgram, main, root, run, step } from './tools.mjs';
 
 const PKG = join(root, 'js', 'pkg');
-const DIST = join(root, 'dist');
+/** The npm package. */
+export const DIST = join(root, 'dist');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** Everything the compiled engine depends on: folders, then single files. */
@@ -26,7 +36,7 @@ export async function build() {
   await step('engine', buildWasm);
   await step('package', buildPackage);
   await step('pages', () => buildSite(DIST));
-  checkSizes(DIST);
+  return printSizes(DIST);
 }
 
 /** Compiles the engine into js/pkg, unless the one there is of these sources. */
@@ -54,15 +64,16 @@ function fingerprint() {
   return hash.digest('hex');
 }
 
-/** Bundles js/src into dist, with the wasm beside it and the declarations. */
+/** Bundles js/src into dist, with the wasm beside it and the declarations. It replaces the old dist in one move. */
 export async function buildPackage() {
-  rmSync(DIST, { recursive: true, force: true });
+  const fresh = join(root, 'dist.new');
+  rmSync(fresh, { recursive: true, force: true });
   const { errors } = await bundle({
     entryPoints: ['index.ts', 'sync.ts', 'worker/engine-worker.ts', 'worker/compactor-worker.ts'].map((file) => ({
       in: join(root, 'js', 'src', file),
       out: basename(file, '.ts'),
     })),
-    outdir: DIST,
+    outdir: fresh,
     bundle: true,
     format: 'esm',
     target: 'es2022',
@@ -75,8 +86,10 @@ export async function buildPackage() {
     logOverride: { 'duplicate-object-key': 'silent' },
   });
   if (errors.length > 0) throw new Error(`esbuild: ${errors.length} errors`);
-  copyFileSync(join(PKG, 'varve_bg.wasm'), join(DIST, 'varve.wasm'));
-  await run('tsc', ['--project', 'tsconfig.build.json']);
+  copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
+  await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
+  rmSync(DIST, { recursive: true, force: true });
+  renameSync(fresh, DIST);
 }
 
 if (isProgram(import.meta.url)) {
@@ -85,7 +98,7 @@ if (isProgram(import.meta.url)) {
       await setup({ wasm: true });
       await step('engine', buildWasm);
     } else {
-      await build();
+      (await build()).failIfOver();
     }
   });
 }

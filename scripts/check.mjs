@@ -1,8 +1,9 @@
-// `npm run check`: formatting, lints and types of both languages. `npm run fix` mends what a tool can mend.
+// `npm run check`: formatting, lints and types of both languages, and the sizes of the package. `npm run fix` mends what a tool can mend.
 // Every check runs, also after one has failed, so that one run shows all there is to do.
 
-import { buildWasm } from './build.mjs';
+import { buildPackage, buildWasm, DIST } from './build.mjs';
 import { setup } from './setup.mjs';
+import { printSizes } from './sizes.mjs';
 import { main, Problem, run, step } from './tools.mjs';
 
 const fix = process.argv.includes('--fix');
@@ -22,10 +23,8 @@ const CHECKS = [
   // Types need the declarations that the engine's build writes.
   ['engine', buildWasm],
   ['tsc', () => run('tsc', ['--project', 'tsconfig.json'])],
-  [
-    'tsc, package',
-    () => run('tsc', ['--project', 'tsconfig.build.json', '--noEmit', '--emitDeclarationOnly', 'false']),
-  ],
+  ['package', buildPackage],
+  ['sizes', async () => printSizes(DIST).failIfOver()],
 ];
 
 await main(async () => {

@@ -80,7 +80,9 @@ export function writeCities(file) {
   const lines = [...cities]
     .sort((a, b) => b.population - a.population || a.cityId - b.cityId)
     .map(({ cityId, name, country, population, featureCode, loc: { coordinates } }) =>
-      [cityId, name.replaceAll(/\s+/g, ' '), country, population, coordinates[1], coordinates[0], featureCode].join('\t'),
+      [cityId, name.replaceAll(/\s+/g, ' '), country, population, coordinates[1], coordinates[0], featureCode].join(
+        '\t',
+      ),
     );
   writeFileSync(file, `${lines.join('\n')}\n`);
 }

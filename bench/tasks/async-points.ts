@@ -68,7 +68,7 @@ export class AsyncPoints extends TaskBase implements Task {
   }
 
   check(from: number, to: number): void {
-    const { keys, numbers, values } = this.#trace;
+    const { absent, numbers, values } = this.#trace;
     const { tally } = this;
     let reads = 0;
     let writes = 0;
@@ -77,7 +77,7 @@ export class AsyncPoints extends TaskBase implements Task {
       const value = at(values, i);
       if (value === GET) {
         reads++;
-        if (i === this.#picked) this.#checkPicked(number, keys === this.dataset.absent);
+        if (i === this.#picked) this.#checkPicked(number, absent);
       } else if (value === DELETE) this.state[number] = ABSENT;
       else {
         writes++;

@@ -45,7 +45,7 @@ export class SyncPoints extends TaskBase implements Task {
   }
 
   check(from: number, to: number): void {
-    const { keys, numbers, values } = this.#trace;
+    const { absent, numbers, values } = this.#trace;
     const { tally } = this;
     let reads = 0;
     for (let i = from; i < to; i++) {
@@ -53,7 +53,7 @@ export class SyncPoints extends TaskBase implements Task {
       const value = values[i] as number;
       if (value === GET) {
         reads++;
-        if (i === this.#picked) this.#checkPicked(number, keys === this.dataset.absent);
+        if (i === this.#picked) this.#checkPicked(number, absent);
       } else {
         this.state[number] = value === DELETE ? ABSENT : value;
       }

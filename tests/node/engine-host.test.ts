@@ -8,6 +8,8 @@ import { EngineHost, type EngineHostOptions } from '../../js/src/worker/engine-h
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
+vi.setConfig({ testTimeout: 60_000 });
+
 let opfs: FakeOpfs;
 let compactors: LocalCompactor[];
 const hosts: EngineHost[] = [];
@@ -224,6 +226,24 @@ describe('a full disk', () => {
       expectFilled(store, 400);
     },
   );
+
+  test('takes no sets of the synchronous store, but still its deletes', async () => {
+    const host = await openHost();
+    const store = storeOf(host);
+    for (let n = 0; n < 200; n++) store.set(n, value(n));
+    store.flush();
+    opfs.quota = opfs.used();
+    expect(() => {
+      for (let n = 200; n < 3000; n++) store.set(n, value(n), { durability: 'relaxed' });
+    }).toThrow(expect.objectContaining({ code: 'VARVE_STORAGE_FULL' }));
+    const kept = [...store.keys()].length;
+    for (let n = 0; n < 100; n++) store.delete(n);
+    await store.room();
+    store.deleteRange({ gte: 100, lt: 150 }, { durability: 'strict' });
+    expect([...store.keys({ limit: 1 })]).toEqual([150]);
+    await store.close();
+    expect([...storeOf(await openHost()).keys()]).toHaveLength(kept - 150);
+  });
 
   test('a deferred write that cannot be logged poisons the synchronous store', async () => {
     const host = await openHost();

@@ -91,14 +91,14 @@ describe.each([1, 2, 3])('random operations, seed %i', (seed) => {
     const random = randomFrom(seed);
     const store = await openMemory({ memory: 1024 * 1024 });
     const model = new Model();
-    for (let turn = 0; turn < 60; turn++) {
-      for (let i = 0; i < 120; i++) step(store, model, random);
+    for (let turn = 0; turn < 40; turn++) {
+      for (let i = 0; i < 150; i++) step(store, model, random);
       if (turn % 10 === 9) store.compact();
       if (turn % 3 === 0) await store.room();
       compare(store, model, random);
     }
     expect(store.stats()['flushes']).toBeGreaterThan(3);
-  });
+  }, 60_000);
 });
 
 function step(store: SyncStore<Key, unknown>, model: Model, random: (below: number) => number): void {
@@ -192,8 +192,8 @@ describe('writes', () => {
     const large = new Uint8Array(3_000_000).map((_, i) => i * 7);
     store.set('large', large);
     store.set('text', 'ü'.repeat(500_000));
-    expect(store.get('large')).toEqual(large);
-    expect(store.get('text')).toBe('ü'.repeat(500_000));
+    expect(Buffer.compare(store.get('large') as Uint8Array, large)).toBe(0);
+    expect(store.get('text') === 'ü'.repeat(500_000)).toBe(true);
     expect(store.get('small')).toBeUndefined();
   });
 

@@ -66,7 +66,10 @@ impl Compactor {
                 self.handles.flush_lent(slot).map_err(|_| Error::Io("the compactor could not flush"))?;
                 disk.set_open(slot, true);
                 store.storage_mut().reclaim(file, size)?;
-                self.outputs.iter_mut().filter(|output| output.file == file).for_each(|output| output.lent = false);
+                self.outputs
+                    .iter_mut()
+                    .filter(|output| output.file == file)
+                    .for_each(|output| output.lent = false);
             }
             Step::Done => {
                 // From here on the outputs are the engine's, whatever it answers.

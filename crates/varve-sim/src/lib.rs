@@ -15,7 +15,7 @@
 //! | [`trace`] | operations, spelled out |
 //! | [`workload`] | makes a trace from a seed |
 //! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
-//! | [`session`], [`run`] | carries a trace out and compares every answer |
+//! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
 //! | [`shrink`] | makes a failing trace short |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,6 +23,7 @@
 pub mod compactor;
 pub mod disk;
 pub mod model;
+pub mod recovery;
 pub mod rng;
 pub mod run;
 pub mod scan;

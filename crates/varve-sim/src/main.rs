@@ -19,7 +19,8 @@ use varve_sim::workload::generate;
 /// Runs that the shrinker may spend on one failure.
 const SHRINK_ATTEMPTS_MAX: u32 = 4000;
 
-const USAGE: &str = "usage: varve-sim (--seed N | --seeds K | --seconds S | --minutes M) [--from N] [--keep-going]";
+const USAGE: &str =
+    "usage: varve-sim (--seed N | --seeds K | --seconds S | --minutes M) [--from N] [--keep-going]";
 
 struct Arguments {
     first: u64,
@@ -79,7 +80,9 @@ fn simulate(arguments: &Arguments) -> ExitCode {
     let mut failures = 0;
     let mut reported = Instant::now();
     let mut seed = arguments.first;
-    while seed - arguments.first < arguments.count && arguments.until.is_none_or(|until| Instant::now() < until) {
+    while seed - arguments.first < arguments.count
+        && arguments.until.is_none_or(|until| Instant::now() < until)
+    {
         let trace = generate(seed);
         let outcome = run(&trace);
         totals.add(&outcome.totals);
@@ -91,7 +94,8 @@ fn simulate(arguments: &Arguments) -> ExitCode {
             println!("seed {seed} failed at operation {}: {}", failure.op, failure.what);
             if !arguments.keep_going {
                 let kind = kind(&failure.what);
-                let fails = |trace: &Trace| run(trace).failure.is_some_and(|other| self::kind(&other.what) == kind);
+                let fails =
+                    |trace: &Trace| run(trace).failure.is_some_and(|other| self::kind(&other.what) == kind);
                 let shorter = shrink(&trace, SHRINK_ATTEMPTS_MAX, fails);
                 println!("the shortest trace that fails:\n{shorter}");
                 if let Some(failure) = run(&shorter).failure {

@@ -191,7 +191,10 @@ impl Model {
     }
 
     fn sequence_after(&self, position: usize) -> u64 {
-        position.checked_sub(1).and_then(|last| self.groups.get(last)).map_or(self.base_sequence, Group::last_sequence)
+        position
+            .checked_sub(1)
+            .and_then(|last| self.groups.get(last))
+            .map_or(self.base_sequence, Group::last_sequence)
     }
 
     fn state_after(&self, position: usize) -> State {
@@ -236,12 +239,13 @@ pub fn difference(expected: &State, found: &State) -> Vec<String> {
     for (key, (value, sequence)) in expected {
         match found.get(key) {
             None => differences.push(format!("{} missing (sequence {sequence})", show(key))),
-            Some((other, other_sequence)) if (other, other_sequence) != (value, sequence) => differences.push(format!(
-                "{} holds {} bytes of sequence {other_sequence}, not {} bytes of sequence {sequence}",
-                show(key),
-                other.len(),
-                value.len()
-            )),
+            Some((other, other_sequence)) if (other, other_sequence) != (value, sequence) => differences
+                .push(format!(
+                    "{} holds {} bytes of sequence {other_sequence}, not {} bytes of sequence {sequence}",
+                    show(key),
+                    other.len(),
+                    value.len()
+                )),
             Some(_) => {}
         }
     }

@@ -68,10 +68,13 @@ impl Expectation {
             Ok(progress) => progress,
             Err(ReadError::Error(error)) => return Err(ScanError::Store(error)),
             Err(ReadError::Need(need)) => {
-                return Err(ScanError::Wrong(format!("a disk that reads at once was asked to wait for {need:?}")));
+                return Err(ScanError::Wrong(format!(
+                    "a disk that reads at once was asked to wait for {need:?}"
+                )));
             }
         };
-        let found = decode(&batch).map_err(|Truncated| ScanError::Wrong("a batch does not decode".to_owned()))?;
+        let found =
+            decode(&batch).map_err(|Truncated| ScanError::Wrong("a batch does not decode".to_owned()))?;
         for (position, (key, value)) in found.iter().enumerate() {
             match self.left.pop_front() {
                 Some((wanted, content)) if wanted == *key && content == *value => {}
@@ -112,8 +115,11 @@ pub fn contents<S: Storage>(store: &Store<S>) -> Result<State, ScanError> {
     let mut state = State::new();
     for _ in 0..BATCHES_MAX {
         let mut batch = Batch::new(true, true);
-        let progress = store.scan_next(&mut cursor, 1 << 16, &mut batch).map_err(|error| ScanError::Store(error.into()))?;
-        let found = decode(&batch).map_err(|Truncated| ScanError::Wrong("a batch does not decode".to_owned()))?;
+        let progress = store
+            .scan_next(&mut cursor, 1 << 16, &mut batch)
+            .map_err(|error| ScanError::Store(error.into()))?;
+        let found =
+            decode(&batch).map_err(|Truncated| ScanError::Wrong("a batch does not decode".to_owned()))?;
         for (key, value) in found {
             let point = store.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
             match point.map_err(|error| ScanError::Store(error.into()))? {
@@ -123,7 +129,10 @@ pub fn contents<S: Storage>(store: &Store<S>) -> Result<State, ScanError> {
                 other => {
                     let other = other.map(|(value, sequence)| (value.len(), sequence));
                     let key = show(&key);
-                    return Err(ScanError::Wrong(format!("{key} is scanned ({} bytes) but read as {other:?}", value.len())));
+                    return Err(ScanError::Wrong(format!(
+                        "{key} is scanned ({} bytes) but read as {other:?}",
+                        value.len()
+                    )));
                 }
             }
         }
@@ -136,7 +145,8 @@ pub fn contents<S: Storage>(store: &Store<S>) -> Result<State, ScanError> {
 
 fn expected(state: &State, range: &Range) -> Entries {
     let upper = range.upper.as_ref();
-    let inside = state.range(range.lower.clone()..).take_while(|(key, _)| upper.is_none_or(|upper| *key < upper));
+    let inside =
+        state.range(range.lower.clone()..).take_while(|(key, _)| upper.is_none_or(|upper| *key < upper));
     let limit = range.limit.map_or(usize::MAX, |limit| limit as usize);
     let pair = |(key, (value, _)): (&Vec<u8>, &(Vec<u8>, u64))| (key.clone(), value.clone());
     if range.reverse {

@@ -6,9 +6,8 @@
 
 use std::collections::VecDeque;
 
-use varve::options::{Durability, Host};
-use varve::storage::SlotPool;
-use varve::{Error, Op as StoreOp, Store};
+use varve::options::Durability;
+use varve::{Error, Op as StoreOp};
 
 use crate::compactor::{Compactor, SimStore};
 use crate::disk::Disk;
@@ -19,29 +18,27 @@ use crate::trace::{Crash, Op, Trace};
 
 /// Cursors held at once; the oldest goes.
 const CURSORS_MAX: usize = 8;
-/// Attempts to open a store, the crashes of a trace aside.
-const OPENINGS_MAX: u32 = 10;
 
 /// A failure in words.
 pub type Outcome<T = ()> = Result<T, String>;
 
 /// One run in progress.
 pub struct Session<'a> {
-    trace: &'a Trace,
-    observed: &'a mut Observed,
-    disk: Disk,
-    model: Model,
-    store: Option<SimStore>,
-    cursors: VecDeque<Expectation>,
-    compactor: Option<Compactor>,
+    pub(crate) trace: &'a Trace,
+    pub(crate) observed: &'a mut Observed,
+    pub(crate) disk: Disk,
+    pub(crate) model: Model,
+    pub(crate) store: Option<SimStore>,
+    pub(crate) cursors: VecDeque<Expectation>,
+    pub(crate) compactor: Option<Compactor>,
     /// What happens when the fuse burns.
-    fuse: Crash,
+    pub(crate) fuse: Crash,
     /// Groups up to here were committed at some level: no refusal may take them back.
-    committed: usize,
-    openings: u64,
-    now_ms: u64,
+    pub(crate) committed: usize,
+    pub(crate) openings: u64,
+    pub(crate) now_ms: u64,
     /// Faults that make `Io` and `StorageFull` excusable since the store was opened.
-    faults: bool,
+    pub(crate) faults: bool,
 }
 
 impl<'a> Session<'a> {
@@ -162,17 +159,17 @@ impl<'a> Session<'a> {
         self.settle()
     }
 
-    fn store(&mut self) -> Outcome<&mut SimStore> {
+    pub(crate) fn store(&mut self) -> Outcome<&mut SimStore> {
         self.store.as_mut().ok_or_else(|| "no store".to_owned())
     }
 
     /// Whether only a recovery can tell what became of the last operation.
-    fn is_in_doubt(&mut self) -> Outcome<bool> {
+    pub(crate) fn is_in_doubt(&mut self) -> Outcome<bool> {
         Ok(self.disk.is_dead() || self.store()?.is_poisoned())
     }
 
     /// Runs something that may fail for an excusable reason: `Ok(None)`.
-    fn attempt<T>(
+    pub(crate) fn attempt<T>(
         &mut self,
         op: &Op,
         act: impl FnOnce(&mut SimStore) -> varve::Result<T>,
@@ -205,14 +202,16 @@ impl<'a> Session<'a> {
         let kept = self.store()?.last_sequence();
         let position = self.model.position_of(kept);
         if position < self.committed {
-            return Err(format!("{op}: {error}, and acknowledged groups were rolled back to sequence {kept}"));
+            return Err(format!(
+                "{op}: {error}, and acknowledged groups were rolled back to sequence {kept}"
+            ));
         }
         self.model.refuse(position);
         self.cursors.retain(|cursor| cursor.snapshot() <= kept);
         Ok(())
     }
 
-    fn acknowledge(&mut self, level: Durability) {
+    pub(crate) fn acknowledge(&mut self, level: Durability) {
         self.observed.totals.commits += 1;
         match level {
             Durability::Memory => {}
@@ -260,7 +259,9 @@ impl<'a> Session<'a> {
     }
 
     fn commit(&mut self, level: Durability) -> Outcome {
-        let Some(receipt) = self.attempt(&Op::Commit(level), |store| store.commit(level))? else { return Ok(()) };
+        let Some(receipt) = self.attempt(&Op::Commit(level), |store| store.commit(level))? else {
+            return Ok(());
+        };
         if receipt.sequence != self.model.last_sequence() || receipt.durability != level {
             let wanted = self.model.last_sequence();
             return Err(format!("commit {level:?} of sequence {wanted} was answered with {receipt:?}"));
@@ -282,9 +283,14 @@ impl<'a> Session<'a> {
         let changes = keys.iter().cloned().map(Change::Delete).collect();
         self.model.stage(Group { changes, first_sequence });
         let ops: Vec<_> = keys.iter().map(|key| StoreOp::Delete { key }).collect();
-        let Some(receipt) = self.attempt(op, |store| store.commit_deletes(&ops, level))? else { return Ok(()) };
+        let Some(receipt) = self.attempt(op, |store| store.commit_deletes(&ops, level))? else {
+            return Ok(());
+        };
         if receipt.sequence != self.model.last_sequence() {
-            return Err(format!("{op}: answered with {receipt:?}, not sequence {}", self.model.last_sequence()));
+            return Err(format!(
+                "{op}: answered with {receipt:?}, not sequence {}",
+                self.model.last_sequence()
+            ));
         }
         self.acknowledge(level);
         Ok(())
@@ -299,7 +305,8 @@ impl<'a> Session<'a> {
             Err(error) => return Err(format!("get {}: {error:?}", show(key))),
         };
         if found.as_ref() != self.model.state().get(key) {
-            let short = |value: Option<(Vec<u8>, u64)>| value.map(|(value, sequence)| (value.len(), sequence));
+            let short =
+                |value: Option<(Vec<u8>, u64)>| value.map(|(value, sequence)| (value.len(), sequence));
             let (found, wanted) = (short(found), short(self.model.state().get(key).cloned()));
             return Err(format!("get {}: {found:?}, not {wanted:?} (bytes, sequence)", show(key)));
         }
@@ -366,7 +373,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn abandon_job(&mut self) -> Outcome {
+    pub(crate) fn abandon_job(&mut self) -> Outcome {
         let Some(compactor) = self.compactor.take() else { return Ok(()) };
         let disk = self.disk.clone();
         compactor.abandon(self.store()?, &disk).map_err(|error| format!("abandon job: {error}"))
@@ -387,128 +394,6 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn reopen(&mut self, op: &Op) -> Outcome {
-        self.abandon_job()?;
-        self.cursors.clear();
-        let closed = self.attempt(op, SimStore::close)?;
-        if self.disk.is_dead() {
-            return Ok(());
-        }
-        self.disk.kill_process();
-        if closed.is_some() {
-            self.acknowledge(Durability::Strict);
-            return self.recover(Loss::Nothing, &[]);
-        }
-        self.recover(Loss::Process, &[])
-    }
-
-    /// After an operation: deals with a burned fuse or a poisoned store.
-    fn settle(&mut self) -> Outcome {
-        if self.disk.is_dead() {
-            let crash = self.fuse;
-            return self.crash(crash, &[]);
-        }
-        if self.store()?.is_poisoned() {
-            self.observed.totals.poisoned += 1;
-            match self.store()?.set(b"k", b"after the poison") {
-                Err(Error::Poisoned) => {}
-                other => return Err(format!("a poisoned store answered a write with {other:?}")),
-            }
-            self.disk.kill_process();
-            return self.recover(Loss::Process, &[]);
-        }
-        Ok(())
-    }
-
-    fn crash(&mut self, crash: Crash, recoveries: &[(u64, Crash)]) -> Outcome {
-        let loss = self.go_down(crash);
-        self.recover(loss, recoveries)
-    }
-
-    fn go_down(&mut self, crash: Crash) -> Loss {
-        self.observed.totals.crashes += 1;
-        match crash {
-            Crash::Process => {
-                self.disk.kill_process();
-                Loss::Process
-            }
-            Crash::Power(loss) => {
-                self.disk.lose_power(loss);
-                Loss::Power
-            }
-        }
-    }
-
-    /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
-    fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
-        self.cursors.clear();
-        self.compactor = None;
-        self.store = None;
-        let mut recoveries = recoveries.iter();
-        let mut attempts = 0;
-        loop {
-            let death = recoveries.next().copied();
-            if let Some((calls, _)) = death {
-                self.disk.arm_fuse(calls);
-            }
-            let opened = self.open();
-            if self.disk.is_dead() {
-                let crash = death.map_or(Crash::Process, |(_, crash)| crash);
-                self.observed.totals.recovery_crashes += 1;
-                if self.go_down(crash) == Loss::Power {
-                    loss = Loss::Power;
-                }
-                continue;
-            }
-            self.disk.disarm_fuse();
-            match opened {
-                Ok(store) => {
-                    self.store = Some(store);
-                    break;
-                }
-                Err(Error::StorageFull) if self.disk.is_limited() => self.disk.limit(None),
-                Err(Error::Busy) => self.disk.add_slots(4),
-                Err(error) => return Err(format!("open after {loss:?} loss: {error} ({error:?})")),
-            }
-            attempts += 1;
-            if attempts > OPENINGS_MAX {
-                return Err("the store does not open however often it is tried".to_owned());
-            }
-            self.disk.kill_process();
-        }
-        self.faults = self.disk.is_limited();
-        self.judge(loss)
-    }
-
-    fn open(&mut self) -> varve::Result<SimStore> {
-        self.openings += 1;
-        let host = Host {
-            now_ms: self.now_ms,
-            entropy: self.trace.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.openings,
-            store_id: [self.openings as u8; 16],
-        };
-        let pool = SlotPool::open(self.disk.slots())?;
-        let (store, report) = Store::open(pool, self.trace.options.clone(), host)?;
-        self.observed.totals.torn += u64::from(report.torn);
-        for number in [report.records, report.entries, report.tables, report.orphans, report.sequence] {
-            self.observed.number(number);
-        }
-        Ok(store)
-    }
-
-    fn judge(&mut self, loss: Loss) -> Outcome {
-        let store = self.store.as_ref().ok_or("no store")?;
-        let found = match contents(store) {
-            Ok(found) => found,
-            Err(ScanError::Store(error)) => return Err(format!("reading all after {loss:?} loss: {error}")),
-            Err(ScanError::Wrong(what)) => return Err(format!("after {loss:?} loss: {what}")),
-        };
-        let lost = self.model.recover(&found, store.last_sequence(), loss);
-        self.observed.totals.groups_lost += lost.map_err(|mismatch| mismatch.to_string())? as u64;
-        self.committed = self.model.position();
-        Ok(())
-    }
-
     fn compare_all(&mut self) -> Outcome {
         let store = self.store.as_ref().ok_or("no store")?;
         let found = contents(store).map_err(|error| format!("reading all: {error:?}"))?;
@@ -521,9 +406,7 @@ fn store_op(change: &Change) -> StoreOp<'_> {
     match change {
         Change::Set(key, value) => StoreOp::Set { key, value, expires: None },
         Change::Delete(key) => StoreOp::Delete { key },
-        Change::DeleteRange(start, end) => {
-            StoreOp::DeleteRange { start, end: range_end(end) }
-        }
+        Change::DeleteRange(start, end) => StoreOp::DeleteRange { start, end: range_end(end) },
     }
 }
 

@@ -95,8 +95,9 @@ mod tests {
     #[test]
     fn only_the_operations_that_matter_are_left() {
         let mut trace = generate(1);
-        trace.ops = (0..100).map(|count| Op::AddSlots(count)).collect();
-        let fails = |trace: &Trace| trace.ops.contains(&Op::AddSlots(17)) && trace.ops.contains(&Op::AddSlots(90));
+        trace.ops = (0..100).map(Op::AddSlots).collect();
+        let fails =
+            |trace: &Trace| trace.ops.contains(&Op::AddSlots(17)) && trace.ops.contains(&Op::AddSlots(90));
         assert_eq!(shrink(&trace, 1000, fails).ops, [Op::AddSlots(17), Op::AddSlots(90)]);
     }
 

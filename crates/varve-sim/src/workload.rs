@@ -307,6 +307,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 26);
+        assert_eq!(seen.len(), 27);
     }
 }

@@ -5,7 +5,7 @@ use varve_sim::workload::generate;
 
 #[test]
 fn a_seed_run_twice_observes_the_same() {
-    for seed in 1000..1030 {
+    for seed in 1000..1012 {
         let trace = generate(seed);
         assert_eq!(run(&trace).hash, run(&trace).hash, "seed {seed}");
     }
@@ -13,8 +13,8 @@ fn a_seed_run_twice_observes_the_same() {
 
 #[test]
 fn different_seeds_observe_different_things() {
-    let mut hashes: Vec<u64> = (0..20).map(|seed| run(&generate(seed)).hash).collect();
+    let mut hashes: Vec<u64> = (0..8).map(|seed| run(&generate(seed)).hash).collect();
     hashes.sort_unstable();
     hashes.dedup();
-    assert_eq!(hashes.len(), 20);
+    assert_eq!(hashes.len(), 8);
 }

@@ -1,19 +1,20 @@
 //! The slots of a JavaScript device, as the engine's `Slots`.
 //!
 //! Invariant: the host never throws. A negative answer says why: -1 no room, -2 failed, -3 not open.
-//! Offsets travel as f64, exact up to 2^53.
+//! Offsets travel as f64, exact up to 2^53. The host reads or writes the bytes it is pointed at during the call only.
 
 use varve::storage::{SlotError, Slots};
+use wasm_bindgen::prelude::wasm_bindgen;
 
-#[link(wasm_import_module = "varve_host")]
-unsafe extern "C" {
-    safe fn slot_count(device: u32) -> u32;
-    safe fn slot_is_open(device: u32, slot: u32) -> u32;
-    safe fn slot_size(device: u32, slot: u32) -> f64;
-    fn slot_read(device: u32, slot: u32, offset: f64, into: *mut u8, length: usize) -> i32;
-    fn slot_write(device: u32, slot: u32, offset: f64, bytes: *const u8, length: usize) -> i32;
-    safe fn slot_flush(device: u32, slot: u32) -> i32;
-    safe fn slot_truncate(device: u32, slot: u32, bytes: f64) -> i32;
+#[wasm_bindgen(raw_module = "varve_host")]
+extern "C" {
+    fn slot_count(device: u32) -> u32;
+    fn slot_is_open(device: u32, slot: u32) -> u32;
+    fn slot_size(device: u32, slot: u32) -> f64;
+    fn slot_read(device: u32, slot: u32, offset: f64, into: *mut u8, length: u32) -> i32;
+    fn slot_write(device: u32, slot: u32, offset: f64, bytes: *const u8, length: u32) -> i32;
+    fn slot_flush(device: u32, slot: u32) -> i32;
+    fn slot_truncate(device: u32, slot: u32, bytes: f64) -> i32;
 }
 
 /// A device that the host registered under a number.
@@ -51,13 +52,11 @@ impl Slots for HostSlots {
     }
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
-        // SAFETY: the host writes at most `into.len()` bytes at `into`, and only during this call.
-        answer(unsafe { slot_read(self.device, slot, offset as f64, into.as_mut_ptr(), into.len()) })
+        answer(slot_read(self.device, slot, offset as f64, into.as_mut_ptr(), into.len() as u32))
     }
 
     fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
-        // SAFETY: the host reads `bytes.len()` bytes at `bytes`, and only during this call.
-        answer(unsafe { slot_write(self.device, slot, offset as f64, bytes.as_ptr(), bytes.len()) })
+        answer(slot_write(self.device, slot, offset as f64, bytes.as_ptr(), bytes.len() as u32))
     }
 
     fn flush(&mut self, slot: u32) -> Result<(), SlotError> {

@@ -5,8 +5,8 @@
 
 use varve::compact::{Job, Step};
 use varve::table::Need;
-use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::JsError;
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::fault::exception;
 

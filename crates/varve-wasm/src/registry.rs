@@ -87,9 +87,5 @@ pub(crate) fn raw(handle: u32, call: impl FnOnce(&mut Open) -> Result<u32, Error
 
 /// The sentence of the last error of a store.
 pub(crate) fn last_error(handle: u32) -> String {
-    with(handle, |open| Ok(open.error.take()))
-        .ok()
-        .flatten()
-        .unwrap_or(Error::Closed)
-        .to_string()
+    with(handle, |open| Ok(open.error.take())).ok().flatten().unwrap_or(Error::Closed).to_string()
 }

@@ -18,8 +18,7 @@ struct Regions {
 // SAFETY: a WebAssembly instance without shared memory has one thread.
 unsafe impl Sync for Regions {}
 
-static REGIONS: Regions =
-    Regions { scratch: UnsafeCell::new(Vec::new()), out: UnsafeCell::new([0; 16]) };
+static REGIONS: Regions = Regions { scratch: UnsafeCell::new(Vec::new()), out: UnsafeCell::new([0; 16]) };
 
 /// Makes the scratch hold at least `bytes`; answers where it begins.
 pub(crate) fn reserve(bytes: usize) -> *const u8 {

@@ -16,14 +16,14 @@ use varve::types::{Kind, RangeTombstone};
 fn golden_model() -> Vec<ModelEntry> {
     let mut entries = Vec::new();
     for number in 0..300u64 {
-        let kind = if number % 11 == 0 { Kind::Delete } else { Kind::Set };
+        let kind = if number.is_multiple_of(11) { Kind::Delete } else { Kind::Set };
         let value =
             if kind == Kind::Set { format!("layer {number} of clay").into_bytes() } else { Vec::new() };
         entries.push(ModelEntry {
             key: format!("core:{:03}:{}", number / 3, number * 7919 % 1000).into_bytes(),
             sequence: number * 37 % 1009 + 1,
             kind,
-            expires: (number % 13 == 0).then_some(1_700_000_000_000 + number),
+            expires: number.is_multiple_of(13).then_some(1_700_000_000_000 + number),
             value,
         });
     }

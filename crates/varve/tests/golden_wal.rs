@@ -1,11 +1,13 @@
-//! The bytes of a WAL segment, format version 0. When this fails, stores that exist can no longer be read: raise the version
-//! and keep reading the old one.
+//! The bytes of a WAL segment, format version 0. When this fails, stores that exist can no longer be read:
+//! raise the version and keep reading the old one.
 //!
 //! The file `golden/segment-v0.wal` is what the code below wrote when the format was fixed.
 
 use varve::memtable::Memtable;
 use varve::types::{FileName, Kind};
-use varve::wal::{RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES, Scan, SegmentHeader, Tail, scan_segment, segment_salt};
+use varve::wal::{
+    RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES, Scan, SegmentHeader, Tail, scan_segment, segment_salt,
+};
 
 const GOLDEN: &[u8] = include_bytes!("golden/segment-v0.wal");
 const LONG_VALUE: [u8; 300] = [0x5a; 300];

@@ -10,7 +10,8 @@ use varve::types::{FileName, Kind, Sequence};
 use varve::wal::{SegmentHeader, scan_segment, segment_salt};
 
 type Written = (Kind, Option<u64>, Vec<u8>);
-type Model = BTreeMap<(Vec<u8>, Reverse<Sequence>), Written>;
+type Place = (Vec<u8>, Reverse<Sequence>);
+type Model = BTreeMap<Place, Written>;
 type Step = (Vec<u8>, Kind, Option<u64>, Vec<u8>);
 
 fn header() -> SegmentHeader {
@@ -46,7 +47,7 @@ fn write(memtable: &mut Memtable, model: &mut Model, next: &mut Sequence, batch:
     memtable.end(0);
 }
 
-fn at(cursor: &MemtableCursor<'_>) -> Option<((Vec<u8>, Reverse<Sequence>), Written)> {
+fn at(cursor: &MemtableCursor<'_>) -> Option<(Place, Written)> {
     let written = (cursor.kind(), cursor.expires(), cursor.value().to_vec());
     cursor.valid().then(|| ((cursor.key().to_vec(), Reverse(cursor.sequence())), written))
 }
@@ -213,7 +214,9 @@ fn a_seek_between_groups_of_other_prefixes_finds_the_next_group() {
         write(&mut memtable, &mut model, &mut next, &[(key, Kind::Set, None, vec![])]);
     }
     let probes: Vec<Vec<u8>> = (0..41)
-        .flat_map(|group| ["", "-with-a-long-name/", "-with-a-long-name0", "-x", "-with-a-lon"].map(|tail| (group, tail)))
+        .flat_map(|group| {
+            ["", "-with-a-long-name/", "-with-a-long-name0", "-x", "-with-a-lon"].map(|tail| (group, tail))
+        })
         .map(|(group, tail)| format!("group-{group:02}{tail}").into_bytes())
         .collect();
     check(&memtable, &model, &probes);

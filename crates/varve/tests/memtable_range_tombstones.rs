@@ -1,4 +1,5 @@
-//! Range tombstones lie in a list beside the tree, and survive a reopening, a freeze and a rollback like entries do.
+//! Range tombstones lie in a list beside the tree, and survive a reopening, a freeze and a rollback like
+//! entries do.
 
 use varve::memtable::Memtable;
 use varve::types::{FileName, Kind, RangeTombstone};

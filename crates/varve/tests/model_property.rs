@@ -53,7 +53,13 @@ fn change() -> impl Strategy<Value = Change> {
 
 fn step() -> impl Strategy<Value = Step> {
     let level = prop::sample::select(vec![Durability::Memory, Durability::Relaxed, Durability::Strict]);
-    let range = (key(), prop::option::of(key()), any::<bool>(), prop::option::of(0..9_u64), prop::sample::select(vec![1, 64, 1 << 16]));
+    let range = (
+        key(),
+        prop::option::of(key()),
+        any::<bool>(),
+        prop::option::of(0..9_u64),
+        prop::sample::select(vec![1, 64, 1 << 16]),
+    );
     prop_oneof![
         12 => change().prop_map(Step::Write),
         3 => vec(change(), 1..20).prop_map(Step::Batch),
@@ -69,19 +75,25 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn options() -> impl Strategy<Value = Options> {
-    let sizes = (prop::sample::select(vec![600, 5000]), prop::sample::select(vec![64, 512, 4096]), prop::sample::select(vec![1, 2, 16]));
-    (sizes, 1..4_usize, any::<bool>()).prop_map(|((memtable, block_bytes, restart_interval), l0_trigger, compress)| Options {
-        memory_bytes: 64 << 10,
-        memtable_bytes_min: memtable,
-        memtable_bytes_max: memtable * 2,
-        block_bytes,
-        restart_interval,
-        table_bytes: 2000,
-        l0_trigger,
-        l0_stall: l0_trigger + 2,
-        compress,
-        ..Options::default()
-    })
+    let sizes = (
+        prop::sample::select(vec![600, 5000]),
+        prop::sample::select(vec![64, 512, 4096]),
+        prop::sample::select(vec![1, 2, 16]),
+    );
+    (sizes, 1..4_usize, any::<bool>()).prop_map(
+        |((memtable, block_bytes, restart_interval), l0_trigger, compress)| Options {
+            memory_bytes: 64 << 10,
+            memtable_bytes_min: memtable,
+            memtable_bytes_max: memtable * 2,
+            block_bytes,
+            restart_interval,
+            table_bytes: 2000,
+            l0_trigger,
+            l0_stall: l0_trigger + 2,
+            compress,
+            ..Options::default()
+        },
+    )
 }
 
 fn op(change: &Change) -> Op<'_> {
@@ -135,8 +147,13 @@ fn scan(store: &Store<Slots>, options: ScanOptions, batch_bytes: usize) -> Vec<(
 }
 
 fn expected(model: &Model, options: &ScanOptions) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let inside = |key: &Vec<u8>| *key >= options.lower && options.upper.as_ref().is_none_or(|upper| key < upper);
-    let mut entries: Vec<_> = model.iter().filter(|(key, _)| inside(key)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    let inside =
+        |key: &Vec<u8>| *key >= options.lower && options.upper.as_ref().is_none_or(|upper| key < upper);
+    let mut entries: Vec<_> = model
+        .iter()
+        .filter(|(key, _)| inside(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     if options.reverse {
         entries.reverse();
     }

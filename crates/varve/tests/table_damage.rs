@@ -15,9 +15,9 @@ fn small_table(compress: bool) -> (Vec<ModelEntry>, TableMeta, Vec<u8>) {
     let entry = |number: u64| ModelEntry {
         key: format!("layer:{:04}", number / 2).into_bytes(),
         sequence: 1000 - number,
-        kind: if number % 7 == 0 { Kind::Delete } else { Kind::Set },
-        expires: (number % 5 == 0).then_some(number),
-        value: if number % 7 == 0 {
+        kind: if number.is_multiple_of(7) { Kind::Delete } else { Kind::Set },
+        expires: number.is_multiple_of(5).then_some(number),
+        value: if number.is_multiple_of(7) {
             Vec::new()
         } else {
             format!("clay clay clay {number}").repeat(2).into_bytes()

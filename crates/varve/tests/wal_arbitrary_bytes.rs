@@ -1,5 +1,5 @@
-//! Whatever the bytes of a segment are: an answer or an error, never a panic, and never more memory than a small multiple
-//! of the input. `decode_segment` is what a fuzzer would call.
+//! Whatever the bytes of a segment are: an answer or an error, never a panic, and never more memory than a
+//! small multiple of the input. `decode_segment` is what a fuzzer would call.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -82,16 +82,20 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
+fn named_end() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![Just(None), (0u64..700).prop_map(Some)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn noise(bytes in vec(any::<u8>(), 0..600), end in prop_oneof![Just(None), (0u64..700).prop_map(Some)]) {
+    fn noise(bytes in vec(any::<u8>(), 0..600), end in named_end()) {
         decode_segment(&bytes, end);
     }
 
     #[test]
-    fn noise_behind_good_checksums(payloads in vec(payload(), 0..8), end in prop_oneof![Just(None), (0u64..700).prop_map(Some)]) {
+    fn noise_behind_good_checksums(payloads in vec(payload(), 0..8), end in named_end()) {
         let mut bytes = header().encode().to_vec();
         for payload in &payloads {
             encode_record(&mut bytes, header().salt, 0, payload);
@@ -123,7 +127,10 @@ proptest! {
     }
 
     #[test]
-    fn a_reader_stays_inside_its_bytes(bytes in vec(any::<u8>(), 0..40), calls in vec((0u8..7, any::<usize>()), 0..12)) {
+    fn a_reader_stays_inside_its_bytes(
+        bytes in vec(any::<u8>(), 0..40),
+        calls in vec((0u8..7, any::<usize>()), 0..12),
+    ) {
         let mut reader = Reader::new(&bytes);
         for (call, len) in calls {
             let before = reader.position();

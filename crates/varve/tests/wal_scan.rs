@@ -1,14 +1,14 @@
 //! Reading a WAL segment back after anything that a crash or a fault of the medium can do to it.
 //!
-//! A cut tail is answered with the records in front of it; damage to what was promised is told; and a record that was
-//! never written is never answered.
+//! A cut tail is answered with the records in front of it; damage to what was promised is told; and a record
+//! that was never written is never answered.
 
 use varve::error::Error;
 use varve::memtable::Memtable;
 use varve::types::{FileName, Kind, SEQUENCE_MAX};
 use varve::wal::{
-    HeaderError, RECORD_HEADER_BYTES, Records, SEGMENT_HEADER_BYTES, Scan, SegmentHeader, Tail, header_was_lost, scan_segment,
-    segment_salt,
+    HeaderError, RECORD_HEADER_BYTES, Records, SEGMENT_HEADER_BYTES, Scan, SegmentHeader, Tail,
+    header_was_lost, scan_segment, segment_salt,
 };
 
 const FILE: FileName = FileName { kind: varve::types::FileKind::Wal, id: 9 };
@@ -93,7 +93,10 @@ fn a_tail_torn_at_any_byte_leaves_the_whole_records_in_front() {
         grown.resize(image.len() + 512, 0);
         let found = scan(&grown).unwrap();
         // Where the bytes that were cut off are zeros themselves, nothing was lost.
-        assert!(found.end == ends[records] || image[len..found.end].iter().all(|&byte| byte == 0), "{len} bytes");
+        assert!(
+            found.end == ends[records] || image[len..found.end].iter().all(|&byte| byte == 0),
+            "{len} bytes"
+        );
         let again = Memtable::from_segment(grown, header(9), found.end, FILE).unwrap();
         assert_eq!(again.image(), &image[..found.end]);
     }
@@ -193,7 +196,8 @@ fn a_lost_header_is_told_from_a_recycled_file() {
     assert!(header_was_lost(&zeroed, 9));
     assert!(!header_was_lost(&zeroed[..SEGMENT_HEADER_BYTES + 10], 9), "no record follows");
     assert!(!header_was_lost(&[], 9));
-    // A crash while the header of segment 10 went over the one of segment 9: records of 9 follow it, not of 10.
+    // A crash while the header of segment 10 went over the one of segment 9: records of 9 follow it, not of
+    // 10.
     let new = header(10).encode();
     for len in 0..SEGMENT_HEADER_BYTES {
         let mut bytes = image.to_vec();
@@ -256,5 +260,8 @@ fn records_carry_who_asked_for_them() {
     assert_eq!((last.client, last.request, last.first_sequence, last.count), (5, 300, 107, 5));
     let entries: Vec<_> = last.entries.map(Result::unwrap).collect();
     assert_eq!(entries[4].expires, Some(1_700_000_000_000));
-    assert_eq!((entries[2].kind, entries[2].key, entries[2].value.len()), (Kind::RangeDelete, &[2; 9][..], 85));
+    assert_eq!(
+        (entries[2].kind, entries[2].key, entries[2].value.len()),
+        (Kind::RangeDelete, &[2; 9][..], 85)
+    );
 }

@@ -16,7 +16,7 @@ import type { Key, KeyCodec } from '../types.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 
 /** The tag byte of raw bytes (codec/values.ts). */
-const TAG_RAW = 0;
+export const TAG_RAW = 0;
 /** A sink that grew beyond this is let go. */
 const SINK_BYTES_KEPT = 1024 * 1024;
 
@@ -25,8 +25,8 @@ export class ScratchWriter<K, V> {
   readonly #memory: EngineMemory;
   readonly #codec: KeyCodec<K> | undefined;
   readonly #values: ValueFormat<V>;
-  /** Whether a Uint8Array is stored as it is. */
-  readonly #raw: boolean;
+  /** Whether a Uint8Array is stored, and read, as it is. */
+  readonly raw: boolean;
   #sink = new ByteSink(4096);
   #encoding = false;
   /** Length of the last value written by `pair`. */
@@ -37,7 +37,7 @@ export class ScratchWriter<K, V> {
     this.#codec = keys;
     this.#values = values;
     const format: unknown = values;
-    this.#raw = format === structured || format === bytes;
+    this.raw = format === structured || format === bytes;
   }
 
   /** Writes a key at the start of the scratch; returns its length. */
@@ -48,7 +48,7 @@ export class ScratchWriter<K, V> {
 
   /** Writes a key and its value; returns the length of the key, and leaves that of the value in `valueBytes`. */
   pair(key: K, value: V): number {
-    if (this.#raw && value instanceof Uint8Array) {
+    if (this.raw && value instanceof Uint8Array) {
       const keyBytes = this.key(key);
       const length = value.length;
       if (keyBytes + 1 + length > this.#memory.scratch.length) return this.#long(key, value, keyBytes);

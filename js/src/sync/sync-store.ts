@@ -33,7 +33,7 @@ import type {
 import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
-import { ScratchWriter } from './scratch-writer.ts';
+import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
@@ -255,7 +255,9 @@ export class SyncStore<K, V> {
     const { u8, out } = this.#memory.fresh();
     const start = out[0] as number;
     const end = start + (out[1] as number);
-    if (u8[start] === TAG_TEXT) return this.#values.read(u8, start, end);
+    const tag = u8[start];
+    if (tag === TAG_RAW && this.#writer.raw) return this.#slab.copy(u8, start + 1, end) as unknown as V;
+    if (tag === TAG_TEXT) return this.#values.read(u8, start, end);
     const copy = this.#slab.copy(u8, start, end);
     return this.#values.read(copy, 0, copy.length);
   }

@@ -24,6 +24,8 @@ import { JobRunner } from './job-runner.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
 const WAIT_MS_DEFAULT = 5000;
+/** A dead worker's handles are closed a moment after its lock is free. */
+const HANDLES_WAIT_MS = 5000;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 const MEMORY_BYTES_MIN = 1024 * 1024;
 
@@ -87,7 +89,7 @@ export class EngineHost {
     try {
       const opened =
         options.device === undefined
-          ? await openDevice(name, inMemory ? 'memory' : 'opfs', { wait, signal })
+          ? await openDevice(name, inMemory ? 'memory' : 'opfs', { wait: HANDLES_WAIT_MS, signal })
           : { device: options.device, report: { kind: options.device.kind } };
       device = opened.device;
       const engine = await loading;

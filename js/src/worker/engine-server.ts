@@ -35,14 +35,15 @@ export class EngineServer {
 
   /** Takes a message or a frame. */
   receive(incoming: Incoming): void {
+    // What is written already is flushed at once; what still waits here is flushed when its turn comes.
+    if (!(incoming instanceof ArrayBuffer) && incoming.type === 'hidden') this.#host?.hidden();
     if (this.#busy || this.#mustWait(incoming)) {
       this.#queue.push(incoming);
       if (!this.#busy) void this.#drain();
       return;
     }
     if (incoming instanceof ArrayBuffer) this.#frame(incoming);
-    else if (incoming.type === 'hidden') this.#host?.hidden();
-    else {
+    else if (incoming.type !== 'hidden') {
       this.#queue.push(incoming);
       void this.#drain();
     }

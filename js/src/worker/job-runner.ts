@@ -38,8 +38,6 @@ export class JobRunner {
   #deaths = 0;
   #slicing = false;
   #stopped = false;
-  /** The last failure, until a job succeeds. */
-  failure: VarveError | undefined;
   /** Called when a job is done: its inputs are files to be given back. */
   onDone: () => void = () => undefined;
 
@@ -160,11 +158,12 @@ export class JobRunner {
   #succeeded(): void {
     this.#pauseMs = 0;
     this.#deaths = 0;
-    this.failure = undefined;
   }
 
   #failed(error: VarveError): void {
-    this.failure = error;
+    // A poisoned store takes no result any more.
+    if (error.code === 'VARVE_POISONED') this.#stopped = true;
+    if (this.#stopped) return;
     if (error.code === 'VARVE_UNSUPPORTED' && ++this.#deaths >= DEATHS_MAX) this.#compactor = undefined;
     this.#pauseMs = Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
     this.#pauseTimer ??= setTimeout(() => {

@@ -15,21 +15,24 @@ export function nextTurn(): Promise<void> {
 
 /** Calls back in a later turn of the event loop. */
 export function afterTurn(callback: () => void): void {
-  if (channel === undefined) {
-    channel = new MessageChannel();
-    channel.port1.onmessage = () => waiting.shift()?.();
-    unref(channel.port1);
-  }
+  channel ??= open();
   waiting.push(callback);
-  ref(channel.port1);
+  hold(channel.port1, true);
   channel.port2.postMessage(undefined);
 }
 
-/** On Node a port with a listener keeps the process alive. */
-function unref(port: MessagePort & { unref?: () => void }): void {
-  port.unref?.();
+function open(): MessageChannel {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => {
+    const callback = waiting.shift();
+    if (waiting.length === 0) hold(port1, false);
+    callback?.();
+  };
+  return { port1, port2 };
 }
 
-function ref(port: MessagePort & { ref?: () => void }): void {
-  port.ref?.();
+/** On Node a port keeps the process alive: here only while somebody waits. Browsers have neither method. */
+function hold(port: MessagePort & { ref?: () => void; unref?: () => void }, waited: boolean): void {
+  if (waited) port.ref?.();
+  else port.unref?.();
 }

@@ -72,7 +72,7 @@ fn short_head(rest: &[u8]) -> u64 {
     if let (Some(front), Some(back)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
         let front = u64::from(u32::from_be_bytes(*front)) << 32;
         let back = u64::from(u32::from_be_bytes(*back));
-        return front | back << (8 * (8 - len) as u32 & 63);
+        return front | back << ((8 * (8 - len)) & 63);
     }
     rest.iter().enumerate().fold(0, |head, (index, &byte)| head | u64::from(byte) << (56 - 8 * index))
 }

@@ -47,7 +47,8 @@ mod tests {
 
     const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// (length of the pattern, seed, hash), from the reference C library: each path of the algorithm by length.
+    /// (length of the pattern, seed, hash), from the reference C library: each path of the algorithm by
+    /// length.
     const VECTORS: &[(usize, u64, u64)] = &[
         (0, 0, 0x2d06_8005_38d3_94c2),
         (0, SEED, 0x602b_0e2c_d666_2c8b),

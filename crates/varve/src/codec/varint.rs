@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn zigzag_orders_by_distance_from_zero() {
-        for (value, expected) in [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)]
+        for (value, expected) in
+            [(0, 0), (-1, 1), (1, 2), (-2, 3), (i64::MAX, u64::MAX - 1), (i64::MIN, u64::MAX)]
         {
             assert_eq!(zigzag(value), expected);
             assert_eq!(unzigzag(expected), value);

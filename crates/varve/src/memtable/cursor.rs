@@ -1,7 +1,7 @@
 //! A walk over a memtable in both directions.
 //!
-//! Invariant: forward goes (key ascending, sequence descending), backward is exactly the reverse. A cursor that
-//! ran off either end is invalid until it is positioned again.
+//! Invariant: forward goes (key ascending, sequence descending), backward is exactly the reverse. A cursor
+//! that ran off either end is invalid until it is positioned again.
 
 use super::Memtable;
 use super::node::Probe;

@@ -63,7 +63,8 @@ pub(super) fn encode_order(
 impl<'a> FrozenIter<'a> {
     pub(super) fn new(image: &'a [u8], order: &'a [u8]) -> Result<Self> {
         let iter = Self::decode(image, order).map_err(|Truncated| NOT_AN_ORDER)?;
-        // Losing a range tombstone would bring deleted keys back: all of them must be there before anything is.
+        // Losing a range tombstone would bring deleted keys back: all of them must be there before anything
+        // is.
         for pair in iter.range_tombstones {
             if iter.entry(pair)?.kind != Kind::RangeDelete {
                 return Err(NOT_AN_ORDER);

@@ -6,17 +6,17 @@
 //! tree    leaves of { 8 bytes of key, offset, sequence }  in the order (key ascending, sequence descending)
 //! ```
 //!
-//! Writing a batch is writing its record; the tree is put on the bytes where they are, and what is appended to the
-//! file is a slice of the image. So nothing is encoded twice, a frozen memtable is one buffer and an order (see
-//! [`frozen`](Memtable::frozen)), and recovery indexes a file's bytes as they come.
+//! Writing a batch is writing its record; the tree is put on the bytes where they are, and what is appended
+//! to the file is a slice of the image. So nothing is encoded twice, a frozen memtable is one buffer and an
+//! order (see [`frozen`](Memtable::frozen)), and recovery indexes a file's bytes as they come.
 //!
 //! 1. A key is found by 8 bytes next to each other in a node, not by following a pointer per comparison.
 //! 2. Those 8 bytes start behind what the node's keys have in common (see `node`).
 //! 3. An entry costs about 24 bytes of index, and no allocation of its own.
 //!
 //! Invariant: the image is always a segment header and whole records, but between [`Memtable::begin`] and
-//! [`Memtable::end`]. An entry is in the tree, or a range tombstone in the list, as soon as it is pushed; whoever reads
-//! at an older sequence does not see it.
+//! [`Memtable::end`]. An entry is in the tree, or a range tombstone in the list, as soon as it is pushed;
+//! whoever reads at an older sequence does not see it.
 
 mod cursor;
 mod frozen;
@@ -90,8 +90,8 @@ impl Memtable {
     /// [`end`](Self::end); until then the image ends in the middle of it.
     ///
     /// # Panics
-    /// When a record is open, when sequences do not ascend or reach 2^32 past the first one here: each would make a segment
-    /// that recovery refuses.
+    /// When a record is open, when sequences do not ascend or reach 2^32 past the first one here: each would
+    /// make a segment that recovery refuses.
     pub fn begin(&mut self, client: u64, request: u64, first_sequence: Sequence, count: u32) {
         assert!(self.open.is_none(), "a record is open");
         assert!(self.index.admits(first_sequence, u64::from(count)), "sequences ascend, over less than 2^32");
@@ -119,7 +119,8 @@ impl Memtable {
         self.index.add(&self.image, offset as u32, sequence, kind, key, value);
     }
 
-    /// Closes the open record: its length, its promise that all bytes before `synced_upto` are durable, its checksum.
+    /// Closes the open record: its length, its promise that all bytes before `synced_upto` are durable, its
+    /// checksum.
     ///
     /// # Panics
     /// When no record is open, or entries are missing from it.
@@ -129,8 +130,8 @@ impl Memtable {
         end_record(&mut self.image, open.start, self.header.salt, synced_upto);
     }
 
-    /// Appends a seal: a record without entries which promises that everything before it is durable. To be called when
-    /// that is so.
+    /// Appends a seal: a record without entries which promises that everything before it is durable. To be
+    /// called when that is so.
     ///
     /// # Panics
     /// When a record is open.
@@ -140,8 +141,8 @@ impl Memtable {
         end_record(&mut self.image, start, self.header.salt, start as u32);
     }
 
-    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are not looked at:
-    /// see [`tombstone_over`](Self::tombstone_over).
+    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are not
+    /// looked at: see [`tombstone_over`](Self::tombstone_over).
     #[inline]
     #[must_use]
     pub fn get(&self, key: &[u8], snapshot: Sequence) -> Option<Found<'_>> {
@@ -152,7 +153,8 @@ impl Memtable {
         Some(Found { sequence, kind: entry.kind, expires: entry.expires, value: entry.value })
     }
 
-    /// The highest sequence, at most `snapshot`, of a range tombstone that covers `key`; 0 when there is none.
+    /// The highest sequence, at most `snapshot`, of a range tombstone that covers `key`; 0 when there is
+    /// none.
     #[inline]
     #[must_use]
     pub fn tombstone_over(&self, key: &[u8], snapshot: Sequence) -> Sequence {
@@ -206,7 +208,12 @@ impl Memtable {
     /// The order of the entries, for [`frozen`](Self::frozen): 8 bytes each.
     #[must_use]
     pub fn freeze_order(&self) -> Vec<u8> {
-        frozen::encode_order(self.index.base, self.index.points, self.index.tree.items(), &self.index.range_items)
+        frozen::encode_order(
+            self.index.base,
+            self.index.points,
+            self.index.tree.items(),
+            &self.index.range_items,
+        )
     }
 
     /// The entries of a memtable, from its image and its [`freeze_order`](Self::freeze_order).

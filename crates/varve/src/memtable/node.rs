@@ -9,10 +9,11 @@
 //!
 //! 31 because a leaf is then 512 bytes, eight cache lines; the heads are in the first four.
 //!
-//! A search looks at heads alone until two are equal. Keys often start alike (a tuple's first elements), so heads are
-//! taken behind what the node's keys share; without that, all heads are equal and every comparison reads two keys.
-//! The prefix is rounded down so that a key at the edge of a node, which shares a little less, seldom forces new
-//! heads, and so that a child seldom shares more than its parent, whose prefix was already compared.
+//! A search looks at heads alone until two are equal. Keys often start alike (a tuple's first elements), so
+//! heads are taken behind what the node's keys share; without that, all heads are equal and every comparison
+//! reads two keys. The prefix is rounded down so that a key at the edge of a node, which shares a little
+//! less, seldom forces new heads, and so that a child seldom shares more than its parent, whose prefix was
+//! already compared.
 //!
 //! Invariant: items are in the order (key ascending, sequence descending), without equals; every key has the
 //! node's first `skip` bytes.
@@ -77,20 +78,22 @@ impl Node {
         &self.items[..self.len()]
     }
 
-    /// Finds the place of `probe`. `known` is how many bytes of the probe's key are known to be those of the node's
-    /// first key; it is brought up to date for the child behind the last item before the probe.
+    /// Finds the place of `probe`. `known` is how many bytes of the probe's key are known to be those of the
+    /// node's first key; it is brought up to date for the child whose first key is the last item before the
+    /// probe. (That item lies between the node's first key and the probe, so it has all that the two share.)
     #[inline]
     pub(super) fn search(&self, image: &[u8], probe: Probe<'_>, known: &mut usize) -> Found {
         let skip = self.skip as usize;
-        if skip > *known
-            && let Some(found) = self.outside(image, probe, *known)
-        {
-            return found;
+        if skip > *known {
+            if let Some(found) = self.outside(image, probe, *known) {
+                return found;
+            }
+            *known = skip;
         }
-        *known = skip;
         let wanted = head(probe.key, skip);
         let heads = &self.heads;
-        // Three reads that do not wait for each other bring the heads' cache lines in, then steps of 4, 2 and 1.
+        // Three reads that do not wait for each other bring the heads' cache lines in, then steps of 4, 2 and
+        // 1.
         let before = |at: usize| usize::from(heads[at] < wanted);
         let mut at = 8 * (before(7) + before(15) + before(23));
         at += 4 * before(at + 3);
@@ -187,8 +190,8 @@ impl Node {
         right
     }
 
-    /// A node behind this one with a single item, the last of all. What its key shares with the last one here is the
-    /// best guess at what it will share with those that follow.
+    /// A node behind this one with a single item, the last of all. What its key shares with the last one here
+    /// is the best guess at what it will share with those that follow.
     pub(super) fn append_right(&self, image: &[u8], key: &[u8], item: Item) -> Self {
         let last = key_at(image, self.items[self.len() - 1].offset);
         let mut right = Self::new();

@@ -1,4 +1,5 @@
-//! Building a memtable from bytes that are already there: at recovery, and when staged records are taken back.
+//! Building a memtable from bytes that are already there: at recovery, and when staged records are taken
+//! back.
 //!
 //! Invariant: what is indexed is what [`Records`] finds in the image; nothing else is carried over.
 
@@ -12,7 +13,8 @@ impl Memtable {
     /// The memtable of a segment that [`scan_segment`](crate::wal::scan_segment) found good up to `end`.
     ///
     /// # Errors
-    /// `Error::Corrupt` when the bytes up to `end` are not whole records, or a record's contents make no sense.
+    /// `Error::Corrupt` when the bytes up to `end` are not whole records, or a record's contents make no
+    /// sense.
     pub fn from_segment(
         mut bytes: Vec<u8>,
         header: SegmentHeader,
@@ -28,8 +30,8 @@ impl Memtable {
         Ok(Self { image: bytes, header, index, open: None })
     }
 
-    /// Takes back every record from `end` on, a record's start; an open record as well. Indexes what is left anew, so
-    /// this costs as much as writing it did.
+    /// Takes back every record from `end` on, a record's start; an open record as well. Indexes what is left
+    /// anew, so this costs as much as writing it did.
     ///
     /// # Panics
     /// When `end` is not where a record starts or ends.
@@ -48,14 +50,12 @@ fn replay(image: &[u8], salt: u64) -> Result<Index, usize> {
     let mut at = records.position();
     while let Some(record) = records.next() {
         let record = record.map_err(|_| at)?;
-        let mut sequence = record.first_sequence;
-        if !index.admits(sequence, record.count) {
+        if !index.admits(record.first_sequence, record.count) {
             return Err(at);
         }
-        for entry in record.entries {
+        for (sequence, entry) in (record.first_sequence..).zip(record.entries) {
             let entry = entry.map_err(|_| at)?;
             index.add(image, entry.offset, sequence, entry.kind, entry.key, entry.value);
-            sequence += 1;
         }
         at = records.position();
     }

@@ -1,8 +1,9 @@
 //! A B+tree over the entries of an image.
 //!
-//! Inner nodes hold, for every child, the lowest item below it, so the first key of a child is always one that
-//! its parent compared. Nothing is ever removed. Nodes lie in two flat vectors and refer to each other by index;
-//! leaves are linked both ways. Ascending keys fill leaves to the brim: only the last leaf splits at its end.
+//! Inner nodes hold, for every child, the lowest item below it, so the first key of a child is always one
+//! that its parent compared. Nothing is ever removed. Nodes lie in two flat vectors and refer to each other
+//! by index; leaves are linked both ways. Ascending keys fill leaves to the brim: only the last leaf splits
+//! at its end.
 //!
 //! Invariant: leaves in link order hold every item once, in order; no leaf is empty unless the tree is.
 
@@ -16,8 +17,8 @@ const NONE: u32 = u32::MAX;
 /// Items that stay in the left half of a split node.
 const HALF: usize = WIDTH.div_ceil(2);
 
-/// Inner levels at most: all nodes but those on the right edge have at least 15 items, and there are at most 2^32 / 3
-/// entries in an image.
+/// Inner levels at most: all nodes but those on the right edge have at least 15 items, and there are at most
+/// 2^32 / 3 entries in an image.
 const HEIGHT_MAX: usize = 9;
 
 #[repr(C, align(64))]
@@ -231,7 +232,6 @@ impl Inner {
         all[..at].copy_from_slice(&self.children[..at]);
         all[at] = child.node;
         all[at + 1..].copy_from_slice(&self.children[at..]);
-        // At the end of a full inner node is the right edge of the tree, or nearly always so.
         let node = split(&mut self.node, image, found, key, child.item, false);
         let mut children = [0; WIDTH];
         children[..node.len()].copy_from_slice(&all[self.node.len()..]);
@@ -240,7 +240,8 @@ impl Inner {
     }
 }
 
-/// Inserts into a full node by splitting it; answers the right half. `rightmost`: nothing comes behind the node.
+/// Inserts into a full node by splitting it; answers the right half. `rightmost`: nothing comes behind the
+/// node.
 fn split(left: &mut Node, image: &[u8], found: Found, key: &[u8], item: Item, rightmost: bool) -> Node {
     let right = if rightmost && found.at == WIDTH {
         left.append_right(image, key, item)

@@ -22,7 +22,7 @@ pub(crate) mod view;
 mod write;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::cache::Cache;
@@ -56,6 +56,7 @@ struct Frozen {
 /// A scan that a caller on the other side of a boundary knows by number.
 #[derive(Debug)]
 struct Numbered {
+    number: u32,
     cursor: Cursor,
     want_keys: bool,
     want_values: bool,
@@ -78,7 +79,7 @@ pub struct Store<S: Storage> {
     segments: Vec<u64>,
     cache: RefCell<Cache>,
     fetched: Fetched,
-    cursors: BTreeMap<u32, Numbered>,
+    cursors: Vec<Numbered>,
     /// Reused by every batch of a numbered scan.
     batch: Batch,
     next_cursor: u32,

@@ -85,7 +85,7 @@ impl<S: Storage> Store<S> {
     pub fn open_cursor(&mut self, options: ScanOptions, want_keys: bool, want_values: bool) -> Result<u32> {
         let cursor = self.scan(options)?;
         self.next_cursor = self.next_cursor.checked_add(1).unwrap_or(1);
-        self.cursors.insert(self.next_cursor, Numbered { cursor, want_keys, want_values });
+        self.cursors.push(Numbered { number: self.next_cursor, cursor, want_keys, want_values });
         Ok(self.next_cursor)
     }
 
@@ -94,22 +94,23 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `InvalidArgument` when there is no such scan; else as [`Store::find`].
     pub fn next_of_cursor(&mut self, number: u32, bytes_max: usize) -> Result<(Progress, &Batch), ReadError> {
-        let Some(mut scan) = self.cursors.remove(&number) else {
+        let Some(at) = self.cursors.iter().position(|scan| scan.number == number) else {
             return Err(Error::InvalidArgument("This iterator is closed or unknown. Start a new one.").into());
         };
+        let mut scan = self.cursors.swap_remove(at);
         let mut batch = std::mem::take(&mut self.batch);
         batch.reset(scan.want_keys, scan.want_values);
         let progress = self.scan_next(&mut scan.cursor, bytes_max, &mut batch);
         self.batch = batch;
         if !matches!(progress, Ok(Progress::Finished)) {
-            self.cursors.insert(number, scan);
+            self.cursors.push(scan);
         }
         progress.map(|progress| (progress, &self.batch))
     }
 
     /// Forgets a numbered scan; its files may then go.
     pub fn close_cursor(&mut self, number: u32) {
-        self.cursors.remove(&number);
+        self.cursors.retain(|scan| scan.number != number);
     }
 
     /// Hands over a range that a read needed; it stays until that read succeeded.

@@ -10,7 +10,7 @@
 //! is written the old one is flushed; so what was read once will be read again, and what was cut stays cut.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::blocks::Fetched;
@@ -78,7 +78,7 @@ pub(super) fn open<S: Storage>(
     let files = storage.list();
     check_tables(&files, &version)?;
     let chain = find_chain(&storage, &files, version.floors.log_floor)?;
-    let replay = replay(&chain, &mut report)?;
+    let replay = replay(chain, &mut report)?;
     let mut store = assemble(storage, options, host, manifest, version, id, replay);
     report.clean = report.new || !report.torn && report.clean;
     report.tables = store.version.tables().count() as u64;
@@ -108,13 +108,13 @@ fn check_tables(files: &[(FileName, u64)], version: &Version) -> Result<()> {
 
 /// The segments that must be replayed, oldest first.
 fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64) -> Result<Vec<Segment>> {
-    let mut found: BTreeMap<u64, Segment> = BTreeMap::new();
+    let mut found: Vec<Segment> = Vec::new();
     let mut headless: Vec<FileName> = Vec::new();
     for (file, bytes) in files.iter().filter(|(file, _)| file.kind == FileKind::Wal && file.id > log_floor) {
         let bytes = read_whole(storage, *file, *bytes)?;
         match SegmentHeader::decode(&bytes) {
             Ok(header) if header.segment == file.id => {
-                found.insert(file.id, Segment { header, bytes });
+                found.push(Segment { header, bytes });
             }
             Err(HeaderError::Version(found)) => return Err(Error::Version { found, supported: 0 }),
             _ if header_was_lost(&bytes, file.id) => {
@@ -124,11 +124,13 @@ fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64
         }
     }
     let mut chain = Vec::new();
-    let Some(mut at) = found.keys().next_back().copied() else { return Ok(chain) };
+    let newest = found.iter().map(|segment| segment.header.segment).max();
+    let Some(mut at) = newest else { return Ok(chain) };
     while at > log_floor {
-        let Some(segment) = found.remove(&at) else {
+        let Some(index) = found.iter().position(|segment| segment.header.segment == at) else {
             return Err(Error::corrupt(FileName::wal(at), 0, "a WAL segment is missing"));
         };
+        let segment = found.swap_remove(index);
         let previous = segment.header.previous;
         if previous >= at {
             return Err(Error::corrupt(FileName::wal(at), 24, "a WAL segment names a later one as its previous"));
@@ -159,12 +161,13 @@ struct Replay {
     last_sequence: Sequence,
 }
 
-fn replay(chain: &[Segment], report: &mut RecoveryReport) -> Result<Replay> {
+fn replay(chain: Vec<Segment>, report: &mut RecoveryReport) -> Result<Replay> {
     let mut replay = Replay::default();
     report.clean = true;
-    for (at, segment) in chain.iter().enumerate() {
+    let ends: Vec<u64> = chain.iter().skip(1).map(|next| next.header.previous_end).collect();
+    for (at, segment) in chain.into_iter().enumerate() {
         let file = FileName::wal(segment.header.segment);
-        let named_end = chain.get(at + 1).map(|next| next.header.previous_end);
+        let named_end = ends.get(at).copied();
         let scan = scan_segment(&segment.bytes, &segment.header, named_end, file)?;
         if named_end.is_none() {
             report.clean = scan.sealed || scan.records == 0;
@@ -184,7 +187,7 @@ fn replay(chain: &[Segment], report: &mut RecoveryReport) -> Result<Replay> {
         replay.segments.push(segment.header.segment);
         replay.previous = segment.header.segment;
         replay.previous_end = scan.end as u64;
-        let memtable = Memtable::from_segment(segment.bytes.clone(), segment.header, scan.end, file)?;
+        let memtable = Memtable::from_segment(segment.bytes, segment.header, scan.end, file)?;
         report.entries += memtable.entries() as u64;
         if !memtable.is_empty() {
             let memtable = Rc::new(RefCell::new(memtable));
@@ -222,7 +225,7 @@ fn assemble<S: Storage>(
         log: Log::fresh(unsynced),
         segments: replay.segments,
         fetched: Fetched::default(),
-        cursors: BTreeMap::new(),
+        cursors: Vec::new(),
         batch: Batch::default(),
         next_cursor: 0,
         running: Vec::new(),

@@ -116,13 +116,7 @@ impl TableCursor {
         }
         let entry = Entry::decode_tail(block, self.entry.next, self.run_end, self.head_sequence);
         let entry = entry.map_err(|error| self.corrupt(self.block_index, error))?;
-        let shared = entry.shared as usize;
-        if shared <= self.key_front {
-            self.key.replace(shared, block, entry.suffix as usize, entry.value as usize);
-            self.key_front = shared;
-        } else {
-            self.write_key(&entry);
-        }
+        self.write_key(&entry);
         self.index += 1;
         self.entry = entry;
         Ok(())
@@ -147,7 +141,7 @@ impl TableCursor {
             return self.enter_last_before(self.block_index, blocks);
         };
         let run = block.run(self.run);
-        if index <= run.first as usize {
+        if index < run.first as usize {
             return self.enter(Rc::clone(block), self.block_index, index);
         }
         let entry = block.entry(run, index).map_err(|error| self.corrupt(self.block_index, error))?;
@@ -204,6 +198,7 @@ impl TableCursor {
 
     /// Makes `key` that of an entry of the current run, which may share more with the run's head than the key
     /// before did.
+    #[inline]
     fn write_key(&mut self, entry: &Entry) {
         let Some(block) = &self.block else {
             return;

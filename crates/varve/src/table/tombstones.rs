@@ -28,7 +28,7 @@ impl RangeTombstones {
     #[must_use]
     pub fn new(mut tombstones: Vec<RangeTombstone>) -> Self {
         tombstones.retain(|tombstone| tombstone.start < tombstone.end);
-        tombstones.sort_by(|a, b| a.start.cmp(&b.start).then(b.sequence.cmp(&a.sequence)));
+        tombstones.sort_unstable_by(|a, b| a.start.cmp(&b.start).then(b.sequence.cmp(&a.sequence)));
         let mut furthest = vec![0; tombstones.len()];
         link(&tombstones, &mut furthest, 0);
         Self { sorted: tombstones, furthest }

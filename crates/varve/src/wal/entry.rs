@@ -4,8 +4,9 @@
 //! u8 kind (| 0x80) | [varint expires_ms] | varint key len | varint value len | key | value
 //! ```
 //!
-//! A range tombstone has the first key of its range as key and the first key behind it as value. The memtable's
-//! tree holds offsets of these bytes, so finding the key in them is on the path of every comparison.
+//! A range tombstone has the first key of its range as key and the first key behind it as value. The
+//! memtable's tree holds offsets of these bytes, so finding the key in them is on the path of every
+//! comparison.
 //!
 //! Invariant: decoding is total: any bytes at any offset give an entry inside the bytes or `None`.
 
@@ -79,7 +80,8 @@ impl<'a> Entry<'a> {
 
 /// The key of the entry at `offset`: what [`Entry::decode`] answers, or nothing where that is `None`.
 ///
-/// Looks at lengths only as far as needed: for keys under 128 bytes and no expiry, where the value's length ends.
+/// Looks at lengths only as far as needed: for keys under 128 bytes and no expiry, where the value's length
+/// ends.
 #[inline]
 pub(crate) fn key_at(image: &[u8], offset: u32) -> &[u8] {
     let rest = image.get(offset as usize..).unwrap_or_default();

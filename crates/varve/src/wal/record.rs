@@ -6,7 +6,8 @@
 //!
 //! Entry number i has sequence first + i. A record without a payload is a seal.
 //!
-//! Invariant: a count that was read is believed only as far as the bytes reach: entries are decoded one at a time.
+//! Invariant: a count that was read is believed only as far as the bytes reach: entries are decoded one at a
+//! time.
 
 use super::entry::Entry;
 use crate::codec::frame::{self, Frame, RECORD_HEADER_BYTES};
@@ -101,8 +102,8 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// The records of a segment's bytes up to the first bad frame, seals left out. For change feeds and tools; recovery
-/// goes through [`scan_segment`](super::scan_segment), which also tells a cut from corruption.
+/// The records of a segment's bytes up to the first bad frame, seals left out. For change feeds and tools;
+/// recovery goes through [`scan_segment`](super::scan_segment), which also tells a cut from corruption.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     bytes: &'a [u8],

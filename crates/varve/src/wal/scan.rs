@@ -1,7 +1,7 @@
 //! Reading a segment back: where its good records end, and whether more should be there.
 //!
 //! ```text
-//! newest segment      good | good | bad ... | nothing promised          cut: the bad record was never acknowledged
+//! newest segment      good | good | bad ... | nothing promised          cut: it was never acknowledged
 //!                     good | good | bad ... | later record: synced > X  corrupt at X
 //! an older segment    good | good | end named by its successor          whole; bytes behind it do not count
 //!                     good | bad ...        | end                       corrupt
@@ -44,12 +44,12 @@ pub struct Scan {
 
 /// Walks the records of a segment and verifies every one.
 ///
-/// `bytes` is the file from its start, as long as it happens to be. `named_end` is where a newer segment says that
-/// this one ends, `None` for the newest.
+/// `bytes` is the file from its start, as long as it happens to be. `named_end` is where a newer segment says
+/// that this one ends, `None` for the newest.
 ///
 /// # Errors
-/// `Error::Corrupt`: a record is bad in front of `named_end` or of what a later record promises; or a record's
-/// checksum holds and its contents make no sense.
+/// `Error::Corrupt`: a record is bad in front of `named_end` or of what a later record promises; or a
+/// record's checksum holds and its contents make no sense.
 pub fn scan_segment(
     bytes: &[u8],
     header: &SegmentHeader,
@@ -61,10 +61,9 @@ pub fn scan_segment(
     }
     let image = match named_end {
         None => bytes,
-        Some(end) => usize::try_from(end)
-            .ok()
-            .and_then(|end| bytes.get(..end))
-            .ok_or_else(|| Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its successor says"))?,
+        Some(end) => usize::try_from(end).ok().and_then(|end| bytes.get(..end)).ok_or_else(|| {
+            Error::corrupt(file, bytes.len() as u64, "a WAL segment is shorter than its successor says")
+        })?,
     };
     let mut walk = Walk { image, sealed: false, last_sequence: None };
     let found = frame::scan(image, SEGMENT_HEADER_BYTES, header.salt, |frame| walk.visit(&frame))
@@ -72,8 +71,7 @@ pub fn scan_segment(
     if named_end.is_some() && found.end != image.len() {
         return Err(Error::corrupt(file, found.end as u64, "a WAL record is damaged"));
     }
-    let tail =
-        if found.torn { Tail::Torn { valid_records_after: found.valid_after } } else { Tail::Clean };
+    let tail = if found.torn { Tail::Torn { valid_records_after: found.valid_after } } else { Tail::Clean };
     Ok(Scan {
         end: found.end,
         records: found.records,
@@ -122,8 +120,8 @@ impl From<Lost> for Stop {
     }
 }
 
-/// Whether the header of segment `segment` was damaged after it was in use: it is unreadable, yet a record of this
-/// very segment follows it.
+/// Whether the header of segment `segment` was damaged after it was in use: it is unreadable, yet a record of
+/// this very segment follows it.
 ///
 /// Records are written only once the header is durable, so this is no crash. What an earlier segment left
 /// in a recycled file has the salt of that segment (see [`segment_salt`]) and does not count.

@@ -39,7 +39,7 @@ pub fn build(
     let mut file = Vec::new();
     for (index, entry) in model.iter().enumerate() {
         builder.add(&entry.key, entry.sequence, entry.kind, entry.expires, &entry.value);
-        if index % 3 == 0 {
+        if index.is_multiple_of(3) {
             file.append(&mut builder.take());
         }
     }

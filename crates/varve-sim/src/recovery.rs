@@ -1,0 +1,141 @@
+//! How a session ends and begins again: closing, dying, recovering, and judging what is left.
+//!
+//! Invariant: [`Session::recover`] returns with an open store whose contents the oracle has accepted, or with a
+//! failure; the faults of the disk are gone by then, a quota aside.
+
+use varve::options::{Durability, Host};
+use varve::storage::SlotPool;
+use varve::{Error, Store};
+
+use crate::compactor::SimStore;
+use crate::model::Loss;
+use crate::scan::{ScanError, contents};
+use crate::session::{Outcome, Session};
+use crate::trace::{Crash, Op};
+
+/// Attempts to open a store, the crashes of a trace aside.
+const OPENINGS_MAX: u32 = 10;
+
+impl Session<'_> {
+    pub(crate) fn reopen(&mut self, op: &Op) -> Outcome {
+        self.abandon_job()?;
+        self.cursors.clear();
+        let closed = self.attempt(op, SimStore::close)?;
+        if self.disk.is_dead() {
+            return Ok(());
+        }
+        self.disk.kill_process();
+        if closed.is_some() {
+            self.acknowledge(Durability::Strict);
+            return self.recover(Loss::Nothing, &[]);
+        }
+        self.recover(Loss::Process, &[])
+    }
+
+    /// After an operation: deals with a burned fuse or a poisoned store.
+    pub(crate) fn settle(&mut self) -> Outcome {
+        if self.disk.is_dead() {
+            let crash = self.fuse;
+            return self.crash(crash, &[]);
+        }
+        if self.store()?.is_poisoned() {
+            self.observed.totals.poisoned += 1;
+            match self.store()?.set(b"k", b"after the poison") {
+                Err(Error::Poisoned) => {}
+                other => return Err(format!("a poisoned store answered a write with {other:?}")),
+            }
+            self.disk.kill_process();
+            return self.recover(Loss::Process, &[]);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn crash(&mut self, crash: Crash, recoveries: &[(u64, Crash)]) -> Outcome {
+        let loss = self.go_down(crash);
+        self.recover(loss, recoveries)
+    }
+
+    fn go_down(&mut self, crash: Crash) -> Loss {
+        self.observed.totals.crashes += 1;
+        match crash {
+            Crash::Process => {
+                self.disk.kill_process();
+                Loss::Process
+            }
+            Crash::Power(loss) => {
+                self.disk.lose_power(loss);
+                Loss::Power
+            }
+        }
+    }
+
+    /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
+    pub(crate) fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
+        self.cursors.clear();
+        self.compactor = None;
+        self.store = None;
+        let mut recoveries = recoveries.iter();
+        let mut attempts = 0;
+        loop {
+            let death = recoveries.next().copied();
+            if let Some((calls, _)) = death {
+                self.disk.arm_fuse(calls);
+            }
+            let opened = self.open();
+            if self.disk.is_dead() {
+                let crash = death.map_or(Crash::Process, |(_, crash)| crash);
+                self.observed.totals.recovery_crashes += 1;
+                if self.go_down(crash) == Loss::Power {
+                    loss = Loss::Power;
+                }
+                continue;
+            }
+            self.disk.disarm_fuse();
+            match opened {
+                Ok(store) => {
+                    self.store = Some(store);
+                    break;
+                }
+                Err(Error::StorageFull) if self.disk.is_limited() => self.disk.limit(None),
+                Err(Error::Busy) => self.disk.add_slots(4),
+                Err(error) => return Err(format!("open after {loss:?} loss: {error} ({error:?})")),
+            }
+            attempts += 1;
+            if attempts > OPENINGS_MAX {
+                return Err("the store does not open however often it is tried".to_owned());
+            }
+            self.disk.kill_process();
+        }
+        self.faults = self.disk.is_limited();
+        self.judge(loss)
+    }
+
+    fn open(&mut self) -> varve::Result<SimStore> {
+        self.openings += 1;
+        let host = Host {
+            now_ms: self.now_ms,
+            entropy: self.trace.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.openings,
+            store_id: [self.openings as u8; 16],
+        };
+        let pool = SlotPool::open(self.disk.slots())?;
+        let (store, report) = Store::open(pool, self.trace.options.clone(), host)?;
+        self.observed.totals.torn += u64::from(report.torn);
+        for number in [report.records, report.entries, report.tables, report.orphans, report.sequence] {
+            self.observed.number(number);
+        }
+        Ok(store)
+    }
+
+    fn judge(&mut self, loss: Loss) -> Outcome {
+        let store = self.store.as_ref().ok_or("no store")?;
+        let found = match contents(store) {
+            Ok(found) => found,
+            Err(ScanError::Store(error)) => return Err(format!("reading all after {loss:?} loss: {error}")),
+            Err(ScanError::Wrong(what)) => return Err(format!("after {loss:?} loss: {what}")),
+        };
+        let lost = self.model.recover(&found, store.last_sequence(), loss);
+        self.observed.totals.groups_lost += lost.map_err(|mismatch| mismatch.to_string())? as u64;
+        self.committed = self.model.position();
+        Ok(())
+    }
+}

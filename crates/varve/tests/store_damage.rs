@@ -1,0 +1,234 @@
+//! A store with a damaged byte answers `Corrupt`, at open or at a read, or answers right: never a wrong value.
+//! A store that crashed may instead have dropped what was not flushed, and then says so.
+//!
+//! Every written byte of every slot is damaged, one at a time, in three ways: one bit, all bits, and zeroed.
+
+use std::collections::BTreeMap;
+
+use varve::scan::{Batch, Progress, ScanOptions};
+use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotPool, Slots};
+use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+const SLOTS: u32 = 20;
+/// A byte behind the written part of a slot is damaged at every this many bytes.
+const EMPTY_STRIDE: usize = 16_411;
+/// The same for the padding of a slot's header page.
+const PADDING_STRIDE: usize = 331;
+
+/// Small enough for two levels, many blocks and two WAL segments within some kilobytes.
+fn options() -> Options {
+    Options {
+        memory_bytes: 64 << 10,
+        memtable_bytes_min: 2000,
+        memtable_bytes_max: 2000,
+        block_bytes: 256,
+        restart_interval: 4,
+        table_bytes: 1500,
+        l0_trigger: 2,
+        ..Options::default()
+    }
+}
+
+fn open(slots: MemorySlots, entropy: u64) -> Result<(Store<SlotPool<MemorySlots>>, RecoveryReport), Error> {
+    Store::open(SlotPool::open(slots)?, options(), Host { now_ms: 0, entropy, store_id: [9; 16] })
+}
+
+/// What is on the disk, and what a store opened from it may hold.
+struct Built {
+    slots: MemorySlots,
+    /// The store after the last flush and after each commit behind it.
+    states: Vec<Model>,
+}
+
+/// Writes key `number` in generation `round`, so that every value tells both.
+fn write(store: &mut Store<SlotPool<MemorySlots>>, model: &mut Model, round: u32, number: u32, level: Durability) {
+    let key = format!("key {number:03}").into_bytes();
+    let value = format!("value {number:03} of round {round}, {}", ".".repeat((number % 23) as usize)).into_bytes();
+    if (number + round) % 7 == 3 {
+        store.delete(&key).expect("staged");
+        model.remove(&key);
+    } else {
+        store.set(&key, &value).expect("staged");
+        model.insert(key, value);
+    }
+    store.commit(level).expect("committed");
+}
+
+/// A store with tables in two levels, manifests that rotated, and two WAL segments; closed, or left as a crash would.
+fn build(closed: bool) -> Built {
+    let mut slots = MemorySlots::new(SLOTS);
+    let mut model = Model::new();
+    for round in 0..3 {
+        let (mut store, _) = open(slots, u64::from(round)).expect("opens");
+        for number in (0..60).filter(|number| number % (round + 1) == 0) {
+            write(&mut store, &mut model, round, number, Durability::Relaxed);
+            while store.run_slice(1000).expect("a job") {}
+        }
+        let range = (b"key 010".to_vec(), b"key 014".to_vec());
+        store.delete_range(&range.0, &range.1).expect("staged");
+        model.retain(|key, _| *key < range.0 || *key >= range.1);
+        store.close().expect("closed");
+        slots = store.into_storage().into_device();
+    }
+    let (mut store, _) = open(slots, 3).expect("opens");
+    while store.run_slice(1000).expect("a job") {}
+    for number in 0..12 {
+        write(&mut store, &mut model, 3, number, Durability::Strict);
+    }
+    store.flush().expect("flushed");
+    for number in 12..20 {
+        write(&mut store, &mut model, 3, number, Durability::Strict);
+    }
+    store.freeze_active().expect("frozen");
+    for number in 20..26 {
+        write(&mut store, &mut model, 3, number, Durability::Strict);
+    }
+    let mut states = vec![model.clone()];
+    for number in 26..29 {
+        write(&mut store, &mut model, 3, number, Durability::Relaxed);
+        states.push(model.clone());
+    }
+    let stats = store.stats();
+    assert!(stats.levels[0].tables > 0 && stats.levels[1].tables > 1, "{:?}", stats.levels);
+    assert!(stats.wal_segments > 1, "{stats:?}");
+    if closed {
+        states.drain(..3);
+        store.close().expect("closed");
+    }
+    Built { slots: store.into_storage().into_device(), states }
+}
+
+/// What a damaged store says: what it holds with its report, or the damage.
+enum Answer {
+    Corrupt,
+    Holds(Model, RecoveryReport),
+}
+
+/// Opens the store and reads everything in every way; the ways must agree.
+fn read(slots: MemorySlots, keys: &[Vec<u8>]) -> Answer {
+    match try_read(slots, keys) {
+        Ok((model, report)) => Answer::Holds(model, report),
+        Err(Error::Corrupt { .. }) => Answer::Corrupt,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn try_read(slots: MemorySlots, keys: &[Vec<u8>]) -> Result<(Model, RecoveryReport), Error> {
+    let (store, report) = open(slots, 99)?;
+    let forward = scan(&store, false)?;
+    let mut backward = scan(&store, true)?;
+    backward.reverse();
+    assert_eq!(forward, backward, "the two directions differ");
+    let model: Model = forward.into_iter().collect();
+    for key in keys {
+        assert_eq!(store.get(key)?.as_ref(), model.get(key), "get and scan differ");
+    }
+    Ok((model, report))
+}
+
+fn scan(store: &Store<SlotPool<MemorySlots>>, reverse: bool) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+    let mut cursor = store.scan(ScanOptions { reverse, ..ScanOptions::default() })?;
+    let mut entries = Vec::new();
+    loop {
+        let mut batch = Batch::new(true, true);
+        let progress = store.scan_next(&mut cursor, 1 << 20, &mut batch).map_err(|error| match error {
+            varve::table::ReadError::Error(error) => error,
+            varve::table::ReadError::Need(need) => panic!("{need:?} of a storage that reads at once"),
+        })?;
+        let mut bytes = Vec::new();
+        batch.encode(0, &mut bytes);
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
+        let (count, keys_bytes) = (word(4), word(8));
+        let keys = 16 + 8 * count;
+        let values = keys + keys_bytes.next_multiple_of(4);
+        let part = |blob: usize, ends: usize, at: usize| {
+            let start = if at == 0 { 0 } else { word(ends + 4 * (at - 1)) };
+            bytes[blob + start..blob + word(ends + 4 * at)].to_vec()
+        };
+        entries.extend((0..count).map(|at| (part(keys, 16, at), part(values, 16 + 4 * count, at))));
+        if progress == Progress::Finished {
+            return Ok(entries);
+        }
+    }
+}
+
+/// The bytes of a slot to damage: all that are written, and samples of the emptiness around them.
+fn places(bytes: &[u8]) -> Vec<usize> {
+    let page = (SLOT_HEADER_BYTES as usize).min(bytes.len());
+    let used = bytes.len() - bytes.iter().rev().take_while(|&&byte| byte == 0).count();
+    let is_padding = |at: usize| at < page && at % (page / 2) >= 64;
+    (0..page)
+        .filter(|&at| !is_padding(at) || at % PADDING_STRIDE == 0)
+        .chain(page..used.max(page) + 64)
+        .chain((used.max(page) + 64..bytes.len()).step_by(EMPTY_STRIDE))
+        .filter(|&at| at < bytes.len())
+        .collect()
+}
+
+/// Damages every byte with `damage` and judges what comes of it.
+fn sweep(built: &Built, damage: impl Fn(usize, u8) -> u8) -> (u32, u32, u32) {
+    let full = built.states.last().expect("a state");
+    let keys: Vec<Vec<u8>> = (0..62).map(|number| format!("key {number:03}").into_bytes()).collect();
+    let (mut right, mut corrupt, mut torn) = (0, 0, 0);
+    for slot in 0..built.slots.count() {
+        let bytes = built.slots.slot(slot);
+        for at in places(bytes) {
+            if damage(at, bytes[at]) == bytes[at] {
+                continue;
+            }
+            let mut slots = built.slots.clone();
+            slots.slot_mut(slot).expect("exists")[at] = damage(at, bytes[at]);
+            match read(slots, &keys) {
+                Answer::Corrupt => corrupt += 1,
+                Answer::Holds(found, _) if found == *full => right += 1,
+                Answer::Holds(found, report) if report.torn && built.states.contains(&found) => torn += 1,
+                Answer::Holds(found, report) => panic!(
+                    "slot {slot}, byte {at}: wrong, {report:?}, {} entries instead of {}",
+                    found.len(),
+                    full.len()
+                ),
+            }
+        }
+    }
+    (right, corrupt, torn)
+}
+
+fn one_bit(at: usize, byte: u8) -> u8 {
+    byte ^ 1 << (at % 8)
+}
+
+#[test]
+fn an_undamaged_store_is_clean_when_closed_and_replayed_whole_when_not() {
+    for closed in [true, false] {
+        let built = build(closed);
+        let Answer::Holds(found, report) = read(built.slots, &[]) else { panic!("corrupt") };
+        assert_eq!(Some(&found), built.states.last());
+        assert_eq!((report.clean, report.torn), (closed, false), "{report:?}");
+    }
+}
+
+#[test]
+fn a_closed_store_with_a_flipped_bit_is_corrupt_or_right() {
+    let (right, corrupt, _) = sweep(&build(true), one_bit);
+    assert!(right > 1000 && corrupt > 4000, "{right} right, {corrupt} corrupt");
+}
+
+#[test]
+fn a_closed_store_with_an_inverted_byte_is_corrupt_or_right() {
+    let (right, corrupt, _) = sweep(&build(true), |_, byte| !byte);
+    assert!(right > 1000 && corrupt > 4000, "{right} right, {corrupt} corrupt");
+}
+
+#[test]
+fn a_closed_store_with_a_zeroed_byte_is_corrupt_or_right() {
+    let (right, corrupt, _) = sweep(&build(true), |_, _| 0);
+    assert!(right > 100 && corrupt > 2000, "{right} right, {corrupt} corrupt");
+}
+
+#[test]
+fn a_crashed_store_with_a_flipped_bit_may_also_say_that_it_lost_what_was_not_flushed() {
+    let (right, corrupt, torn) = sweep(&build(false), one_bit);
+    assert!(right > 1000 && corrupt > 4000 && torn > 100, "{right} right, {corrupt} corrupt, {torn} torn");
+}

@@ -1,0 +1,226 @@
+// The demo page, driven as a visitor would: what was loaded, changed and deleted is found again after a reload.
+// Each test has a site, and with it an origin and a store, of its own.
+
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { STRICT_POLICY, serve } from '../../scripts/server.mjs';
+import { buildPages, writeCities } from '../../scripts/site.mjs';
+import { root } from '../../scripts/tools.mjs';
+import { newProfile, type Profile } from './support/profile.ts';
+
+const PAGES = join(root, 'build', 'test-demo');
+
+let profile: Profile;
+let site: { origin: string; close(): Promise<void> };
+let errors: string[];
+
+beforeAll(async () => {
+  rmSync(PAGES, { recursive: true, force: true });
+  await buildPages(join(root, 'demo'), PAGES);
+  cpSync(join(root, 'dist'), join(PAGES, 'varve'), { recursive: true });
+  writeCities(join(PAGES, 'cities.tsv'));
+  profile = await newProfile();
+});
+
+afterAll(() => profile.close());
+
+beforeEach(async () => {
+  errors = [];
+  site = await serve({ mounts: [{ path: '/demo/', folder: PAGES, headers: STRICT_POLICY }] });
+});
+
+afterEach(async () => {
+  for (const page of profile.context.pages()) await page.close();
+  await site.close();
+  expect(errors).toEqual([]);
+});
+
+/** Opens the demo in a new tab; what it reports as wrong fails the test. */
+async function openDemo(query = '?cities=5000'): Promise<Page> {
+  const page = await profile.context.newPage();
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error') errors.push(message.text());
+  });
+  await page.goto(`${site.origin}/demo/${query}`);
+  return page;
+}
+
+async function loadAll(page: Page): Promise<void> {
+  await page.click('#load:enabled');
+  await page.waitForSelector('body[data-state="ready"]');
+}
+
+/** Opens the demo with cities loaded. */
+async function openLoaded(): Promise<Page> {
+  const page = await openDemo();
+  await loadAll(page);
+  expect(await page.textContent('#headline')).toContain('5,000 cities stored');
+  return page;
+}
+
+/** Searches, and gives the names that were found once the answer is that to the text. */
+async function find(page: Page, text: string): Promise<string[]> {
+  await page.fill('#find-input', text);
+  await page.waitForFunction(
+    (words) => document.querySelector('#find-status')?.textContent?.includes(words),
+    `"${text}"`,
+  );
+  return page.locator('#find-results .row-name').allTextContents();
+}
+
+/** Searches and opens the card of the first city found. */
+async function choose(page: Page, text: string, name: string): Promise<void> {
+  expect((await find(page, text))[0]).toBe(name);
+  await page.press('#find-input', 'Enter');
+  await page.waitForFunction((title) => document.querySelector('#details-title')?.textContent === title, name);
+}
+
+async function names(page: Page): Promise<(string | null)[]> {
+  return page.locator('#browse-list .row-name').allTextContents();
+}
+
+async function populations(page: Page): Promise<number[]> {
+  const texts = await page.locator('#browse-list .row-count').allTextContents();
+  return texts.map((text) => Number(text.replaceAll(',', '')));
+}
+
+test('cities that were loaded, changed and deleted are found so after a reload', async () => {
+  const page = await openLoaded();
+  await choose(page, 'zurich', 'Z\u00fcrich');
+  await page.fill('#details-population', '400001');
+  await page.fill('#details-note', 'Silt from the lake');
+  await page.click('#details-save');
+  await page.waitForFunction(() => document.querySelector('#details-status')?.textContent?.startsWith('Saved'));
+  await choose(page, 'vienna', 'Vienna');
+  await page.click('#details-delete');
+  await page.waitForSelector('#notice:not([hidden])');
+
+  await page.click('#reload');
+  await page.waitForFunction(() => document.querySelector('#headline')?.textContent?.includes('here already'));
+  expect(await page.textContent('#headline')).toContain('4,999 cities were here already: opened in');
+  expect(await page.textContent('#subline')).toContain('Storage: OPFS');
+  expect(await page.isDisabled('#load')).toBe(true);
+  expect(await find(page, 'vienna')).toEqual([]);
+  await choose(page, 'zurich', 'Z\u00fcrich');
+  expect(await page.inputValue('#details-population')).toBe('400001');
+  expect(await page.inputValue('#details-note')).toBe('Silt from the lake');
+  await page.waitForFunction(() => document.querySelector('#map-text')?.textContent?.startsWith('4,999 records'));
+});
+
+test('a city whose name changed is found by the new name only', async () => {
+  const page = await openLoaded();
+  await choose(page, 'oslo', 'Oslo');
+  await page.fill('#details-name', 'Kristiania');
+  await page.click('#details-save');
+  await page.waitForFunction(() => document.querySelector('#details-title')?.textContent === 'Kristiania');
+  expect(await find(page, 'oslo')).toEqual([]);
+  expect(await find(page, 'kristiania')).toEqual(['Kristiania']);
+  expect(await find(page, 'kri')).toContain('Kristiania');
+});
+
+test('a city is found, changed, deleted and put back with the keyboard alone', async () => {
+  const page = await openLoaded();
+  const { keyboard } = page;
+  await page.evaluate(() => document.activeElement instanceof HTMLElement && document.activeElement.blur());
+  await keyboard.press('/');
+  await keyboard.type('reykj');
+  await page.waitForFunction(() => document.querySelector('#find-status')?.textContent?.includes('"reykj"'));
+  await keyboard.press('ArrowDown');
+  expect(await page.getAttribute('#find-input', 'aria-activedescendant')).toBe('find-option-0');
+  await keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('#details-title')?.textContent === 'Reykjav\u00edk');
+
+  const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.id ?? '');
+  const tabTo = async (id: string): Promise<void> => {
+    for (let i = 0; i < 12 && (await focused()) !== id; i += 1) await keyboard.press('Tab');
+    expect(await focused()).toBe(id);
+  };
+  await tabTo('details-population');
+  await keyboard.press('Control+A');
+  await keyboard.type('200001');
+  await keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('#details-status')?.textContent?.startsWith('Saved'));
+  await tabTo('details-delete');
+  await keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement?.id === 'notice-undo');
+  expect(await page.textContent('#headline')).toContain('4,999 cities');
+  await keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('#headline')?.textContent?.includes('5,000 cities'));
+  await page.waitForFunction(() => document.querySelector('#details-title')?.textContent === 'Reykjav\u00edk');
+  expect(await page.inputValue('#details-population')).toBe('200001');
+});
+
+test('loading goes on where an earlier visit stopped', async () => {
+  const first = await openLoaded();
+  await first.close();
+  const page = await openDemo('?cities=7000');
+  await page.waitForSelector('#load:enabled');
+  expect(await page.textContent('#load')).toBe('Continue loading');
+  await loadAll(page);
+  expect(await page.textContent('#headline')).toContain('7,000 cities stored');
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector('#map-text')?.textContent?.startsWith('7,000 records'));
+});
+
+test('a country is listed by population, both ways, and goes on as one scrolls', async () => {
+  const page = await openLoaded();
+  await page.selectOption('#browse-country', 'IN');
+  await page.waitForFunction(() => document.querySelector('#browse-list .row-name')?.textContent === 'Mumbai');
+  await page.locator('#browse-scroller').evaluate((list) => list.scrollTo(0, list.scrollHeight));
+  await page.waitForFunction(() => document.querySelectorAll('#browse-list li').length >= 120);
+  const falling = await populations(page);
+  expect(falling).toEqual(falling.toSorted((a, b) => b - a));
+  expect(new Set(await names(page)).size).toBeGreaterThan(100);
+
+  await page.check('#browse-reverse');
+  await page.waitForFunction(() => document.querySelector('#browse-list .row-name')?.textContent !== 'Mumbai');
+  await page.waitForSelector('#browse-list li:nth-child(60)');
+  const rising = await populations(page);
+  expect(rising).toEqual(rising.toSorted((a, b) => a - b));
+});
+
+test('the alphabet is listed between two letters, the last one included', async () => {
+  const page = await openLoaded();
+  await page.check('input[value="name"]', { force: true });
+  await page.fill('#browse-to', '25');
+  await page.fill('#browse-from', '24');
+  await page.waitForFunction(() => document.querySelector('#browse-list .row-name')?.textContent?.startsWith('Y'));
+  await page.check('#browse-reverse');
+  await page.waitForFunction(() => document.querySelector('#browse-list .row-name')?.textContent?.startsWith('Z'));
+  expect(await page.textContent('#browse-letters')).toBe('Y to Z');
+});
+
+test('a second tab says that the store is open elsewhere, and opens it when the first is closed', async () => {
+  const first = await openLoaded();
+  const second = await openDemo();
+  await second.waitForSelector('body[data-state="locked"]');
+  expect(await second.textContent('#subline')).toContain('VARVE_LOCKED');
+  await first.close();
+  await second.waitForSelector('body[data-state="ready"]');
+  expect(await second.textContent('#headline')).toContain('5,000 cities were here already');
+});
+
+test('clearing asks first, then leaves an empty store', async () => {
+  const page = await openLoaded();
+  await page.click('#clear');
+  await page.click('#clear-dialog button[value="keep"]');
+  expect(await find(page, 'lagos')).toContain('Lagos');
+  await page.click('#clear');
+  await page.click('#clear-dialog button[value="clear"]');
+  await page.waitForSelector('body[data-state="empty"]');
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector('#headline')?.textContent?.startsWith('An empty store'));
+});
+
+test('the panel shows the engine as it is', async () => {
+  const page = await openLoaded();
+  await page.click('#compact');
+  await page.waitForFunction(() => document.querySelector('#headline')?.textContent?.startsWith('Merged in'));
+  await page.waitForFunction(() => document.querySelector('#engine-compaction')?.textContent !== 'not yet');
+  expect(await page.textContent('#engine-flush')).not.toBe('not yet');
+  expect(await page.textContent('#engine-disk')).toMatch(/MB$/);
+  expect(await page.locator('#engine-levels .level:not([hidden]) .block').count()).toBeGreaterThan(0);
+});

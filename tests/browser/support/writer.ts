@@ -1,0 +1,40 @@
+// What the page and the worker of the crash tests have in common: the global `writer`, which writes a history into
+// stores and reads them back, and how it tells the test what was acknowledged.
+
+import type { Found, Plan } from './history.ts';
+
+/** Writes histories. In a page it uses `varve`, in a worker `varve/sync`. */
+export interface Writer {
+  /** Opens a store and reads all of it, forwards, backwards and by key. */
+  open(name: string): Promise<Found>;
+  /** Reads all of a store that is open. */
+  read(name: string): Promise<Found>;
+  /** Starts to write and goes on until it is stopped from outside. */
+  start(name: string, plan: Plan): void;
+  /** Writes until so many sets are acknowledged, and stops. */
+  write(name: string, plan: Plan, sets: number): Promise<void>;
+  close(name: string): Promise<void>;
+  /** Ends the worker that the store's engine runs in, if that is another one. */
+  terminate(name: string): void;
+}
+
+declare global {
+  var writer: Writer;
+}
+
+/** Words that begin a message to the test. */
+export const ACKNOWLEDGED = 'acknowledged';
+export const FAILED = 'writing failed';
+
+/**
+ * Tells the test that all groups before `groups` are acknowledged as relaxed or strict. It goes through the console:
+ * what has left this process is known to the test even if the process is killed right after.
+ */
+export function tell(name: string, groups: number, sets: number): void {
+  console.debug(`${ACKNOWLEDGED} ${name} ${groups} ${sets}`);
+}
+
+/** Runs a writer that nobody waits for. */
+export function detach(name: string, writing: Promise<void>): void {
+  writing.catch((error) => console.debug(`${FAILED} ${name} ${error}`));
+}

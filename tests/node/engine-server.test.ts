@@ -1,0 +1,126 @@
+/** The asynchronous store over a real engine: the client's frames and messages against the server that answers them. */
+
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openStore } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import type { Key, OpenOptions } from '../../js/src/types.ts';
+import type { Port } from '../../js/src/worker/client.ts';
+import { EngineServer } from '../../js/src/worker/engine-server.ts';
+import { LocalCompactor, randomFrom, wasm } from './support/engine.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+
+const stores: Store<Key, unknown>[] = [];
+let opfs: FakeOpfs;
+
+beforeEach(() => {
+  opfs = new FakeOpfs();
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+});
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  vi.unstubAllGlobals();
+});
+
+/** A worker on this thread: both directions clone, transfer and arrive in later turns. */
+function spawn(): Port {
+  const port: Port = {
+    onmessage: null,
+    postMessage: (message, transfer) => {
+      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] }) as ArrayBuffer;
+      setImmediate(() => server.receive(clone));
+    },
+  };
+  const server = new EngineServer(
+    (message, transfer) => {
+      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
+      setImmediate(() => port.onmessage?.(new MessageEvent('message', { data: clone })));
+    },
+    () => new LocalCompactor() as unknown as Worker,
+  );
+  return port;
+}
+
+async function openTest(options: OpenOptions<Key, unknown> = {}): Promise<Store<Key, unknown>> {
+  const store = await openStore<Key, unknown>('test', { wasm, memory: 1024 * 1024, ...options }, spawn);
+  stores.push(store);
+  return store;
+}
+
+test.each(['memory', 'opfs'] as const)(
+  'writes that outrun flushes all arrive and read back, in %s',
+  async (storage) => {
+    const store = await openTest({ storage });
+    const random = randomFrom(7);
+    const expected = new Map<string, number>();
+    for (let round = 0; round < 60; round++) {
+      const writes: Promise<unknown>[] = [];
+      for (let i = 0; i < 200; i++) {
+        const key = `key${String(random(5000)).padStart(6, '0')}`;
+        const n = random(1e9);
+        expected.set(key, n);
+        writes.push(store.set(key, { n, text: 'sediment '.repeat(20) }));
+      }
+      await Promise.all(writes);
+    }
+    const found: [Key, number][] = [];
+    for await (const [key, value] of store.entries()) found.push([key, (value as { n: number }).n]);
+    expect(found).toEqual([...expected].sort(([a], [b]) => (a < b ? -1 : 1)));
+    const stats = await store.stats();
+    expect(stats['flushes']).toBeGreaterThan(5);
+    expect(store.storage).toEqual({ kind: storage });
+  },
+  60_000,
+);
+
+test('operations of one turn see each other and come back in order', async () => {
+  const store = await openTest({ storage: 'memory' });
+  const [first, one, gone, none, many] = await Promise.all([
+    store.set('a', 1),
+    store.get('a'),
+    store.delete('a'),
+    store.get('a'),
+    store.getMany(['a', 'b']),
+  ]);
+  expect([first.sequence, one, gone.sequence, none, many]).toEqual([1, 1, 2, undefined, [undefined, undefined]]);
+});
+
+test('a store closed and opened again is clean and whole', async () => {
+  const store = await openTest();
+  await store.setMany(Array.from({ length: 500 }, (_, n): [Key, unknown] => [n, `value ${n}`]));
+  await store.compact();
+  await store.set('after', new Date(5));
+  await store.close();
+  const again = await openTest();
+  expect(again.recovery.state).toBe('clean');
+  expect(await again.get(499)).toBe('value 499');
+  expect(await again.get('after')).toEqual(new Date(5));
+});
+
+test('a second client of the same store is told VARVE_LOCKED', async () => {
+  await openTest();
+  await expect(openTest({ wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+});
+
+test('on a full disk sets are refused, deletes still commit, and nothing acknowledged is lost', async () => {
+  const store = await openTest();
+  const value = new Uint8Array(2000).fill(1);
+  let acknowledged = 0;
+  opfs.quota = opfs.used() + 200_000;
+  const refused = (async () => {
+    for (;;) {
+      await store.set(acknowledged, value);
+      acknowledged++;
+    }
+  })();
+  await expect(refused).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  expect(acknowledged).toBeGreaterThan(10);
+  expect((await store.delete(0)).durability).toBe('relaxed');
+  expect((await store.deleteRange({ gte: 1, lt: 5 })).durability).toBe('relaxed');
+  await store.close();
+  const again = await openTest();
+  const keys: Key[] = [];
+  for await (const key of again.keys()) keys.push(key);
+  expect(keys).toEqual(Array.from({ length: acknowledged - 5 }, (_, n) => n + 5));
+}, 60_000);
