@@ -6,6 +6,7 @@
 
 import type { BatchEntries, Durability, Engine, Place, Session, SessionOptions } from './engine.ts';
 import type { Dataset } from './generator.ts';
+import { patiently } from './patience.ts';
 import { entriesOf } from './tasks/task.ts';
 import { ABSENT, type BatchTrace, batchTraces, emptyState, type State } from './trace.ts';
 import { verifyStore } from './verify.ts';
@@ -114,15 +115,8 @@ async function writeBatch(session: Session, entries: BatchEntries): Promise<void
     await session.batch(entries);
     return;
   }
-  for (;;) {
-    try {
-      session.batch(entries);
-      session.commit();
-      return;
-    } catch (error) {
-      const room = session.room(error);
-      if (room === undefined) throw error;
-      await room;
-    }
-  }
+  await patiently(session, () => {
+    session.batch(entries);
+    session.commit();
+  });
 }

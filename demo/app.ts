@@ -197,6 +197,7 @@ class App {
 
   #showCount(): void {
     status.say(`${plural(this.#gazetteer.size, 'city', 'cities')} in the store`);
+    setText(this.#map_text, plural(this.#map.size, 'record', 'records'));
   }
 
   async #compact(): Promise<void> {

@@ -18,6 +18,7 @@ const GZIP_BYTES_MAX = new Map([
  * @returns {{ failIfOver: () => void }} throws a Problem when a file is over its budget
  */
 export function printSizes(folder) {
+  /** @type {string[]} */
   const over = [];
   console.log('\nfile                        raw      gzip    brotli    budget (gzip)');
   for (const name of readdirSync(folder).filter((file) => ['.js', '.wasm'].includes(extname(file)))) {

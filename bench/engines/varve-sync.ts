@@ -5,17 +5,21 @@
  * or at the `commit()` that ends a round. `varve-sync-each` calls `commit()` after each write: one append per write.
  */
 
+import { open as openPage } from 'varve';
 import { deleteStore, open, type SyncStore, VarveError } from 'varve/sync';
 import type { BatchEntries, Engine, Place, SessionOptions, Sink, StoreNumbers, SyncSession } from '../engine.ts';
 import type { Key } from '../generator.ts';
+import { patiently } from '../patience.ts';
 import { storeFileBytes } from './varve-files.ts';
 
 class VarveSyncSession implements SyncSession {
   readonly kind = 'sync';
-  readonly #store: SyncStore<Key, Uint8Array>;
+  readonly #options: SessionOptions;
+  #store: SyncStore<Key, Uint8Array>;
 
-  constructor(store: SyncStore<Key, Uint8Array>) {
+  constructor(store: SyncStore<Key, Uint8Array>, options: SessionOptions) {
     this.#store = store;
+    this.#options = options;
   }
 
   set(key: Key, value: Uint8Array): void {
@@ -49,7 +53,7 @@ class VarveSyncSession implements SyncSession {
   }
 
   async settle(where: Place, entries: number): Promise<boolean> {
-    this.#store.commit();
+    await patiently(this, () => this.commit());
     if (where === 'tables') await this.#compact();
     await this.#store.room();
     return where !== 'memtable' || this.#store.stats().memtable_entries >= entries;
@@ -63,18 +67,17 @@ class VarveSyncSession implements SyncSession {
     await this.#store.close();
   }
 
-  /** Merges everything into one run; as often as files run out within a turn, in another one. */
+  /**
+   * Merges everything into one run. Through the asynchronous store, whose jobs may take as many files as they need: what
+   * is merged inside a synchronous turn must fit into the files that are open.
+   */
   async #compact(): Promise<void> {
-    for (;;) {
-      try {
-        this.#store.compact();
-        return;
-      } catch (error) {
-        const room = this.room(error);
-        if (room === undefined) throw error;
-        await room;
-      }
-    }
+    const { name } = this.#store;
+    await this.#store.close();
+    const store = await openPage(name);
+    await store.compact();
+    await store.close();
+    this.#store = await openStore(name, this.#options);
   }
 }
 
@@ -102,7 +105,7 @@ export const varveSync: Engine = {
   accesses: ['worker'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
   durabilities: ['relaxed', 'strict'],
-  open: async (name, options) => new VarveSyncSession(await openStore(name, options)),
+  open: async (name, options) => new VarveSyncSession(await openStore(name, options), options),
   filesOf: storeFileBytes,
   async remove(name) {
     await deleteStore(name);
@@ -115,5 +118,5 @@ export const varveSyncEach: Engine = {
   about: 'varve/sync with commit() after each write: one append per write.',
   durabilities: ['relaxed'],
   only: 'point writes',
-  open: async (name, options) => new VarveSyncEachSession(await openStore(name, options)),
+  open: async (name, options) => new VarveSyncEachSession(await openStore(name, options), options),
 };

@@ -7,6 +7,7 @@
 
 import type { SyncSession } from '../engine.ts';
 import type { Dataset } from '../generator.ts';
+import { patiently } from '../patience.ts';
 import { ABSENT, DELETE, GET, type PointTrace, type State } from '../trace.ts';
 import { type Task, TaskBase } from './task.ts';
 
@@ -40,8 +41,8 @@ export class SyncPoints extends TaskBase implements Task {
     }
   }
 
-  finish(): void {
-    this.#session.commit();
+  finish(): void | Promise<void> {
+    return patiently(this.#session, () => this.#session.commit());
   }
 
   check(from: number, to: number): void {

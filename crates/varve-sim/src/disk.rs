@@ -38,7 +38,7 @@ pub struct Counts {
     pub bytes_written: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Machine {
     slots: Vec<Slot>,
     open: Vec<bool>,
@@ -159,6 +159,18 @@ impl Disk {
         if let Some(slot) = self.machine.borrow_mut().slots.get_mut(slot as usize) {
             slot.flip(offset, mask);
         }
+    }
+
+    /// A copy of the machine as it is now, to be harmed apart.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self { machine: Rc::new(RefCell::new(self.machine.borrow().clone())) }
+    }
+
+    /// The sizes of all slot files in bytes.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<usize> {
+        self.machine.borrow().slots.iter().map(Slot::size).collect()
     }
 
     /// What has been asked of the disk.

@@ -16,6 +16,7 @@
 //! | [`workload`] | makes a trace from a seed |
 //! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
+//! | [`rot`] | flips bytes of a closed store and asks for its data |
 //! | [`shrink`] | makes a failing trace short |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -25,6 +26,7 @@ pub mod disk;
 pub mod model;
 pub mod recovery;
 pub mod rng;
+pub mod rot;
 pub mod run;
 pub mod scan;
 pub mod session;

@@ -32,6 +32,15 @@ impl Session<'_> {
         self.recover(Loss::Process, &[])
     }
 
+    /// Closes the store for good; every job is given up before.
+    pub(crate) fn close(&mut self) -> Outcome {
+        self.abandon_job()?;
+        self.cursors.clear();
+        self.store()?.close().map_err(|error| format!("close: {error}"))?;
+        self.store = None;
+        Ok(())
+    }
+
     /// After an operation: deals with a burned fuse or a poisoned store.
     pub(crate) fn settle(&mut self) -> Outcome {
         if self.disk.is_dead() {
@@ -110,7 +119,8 @@ impl Session<'_> {
         self.judge(loss)
     }
 
-    fn open(&mut self) -> varve::Result<SimStore> {
+    /// Opens what is on the disk now.
+    pub(crate) fn open(&mut self) -> varve::Result<SimStore> {
         self.openings += 1;
         let host = Host {
             now_ms: self.now_ms,

@@ -119,7 +119,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { hash: Xxh3::new(0), totals: Totals::default() }
     }
 

@@ -148,6 +148,15 @@ pub fn compact_now(h: u32) -> Result<(), JsError> {
     with(h, |open| open.store.compact())
 }
 
+/// Asks for everything to be flushed and merged by the jobs that are offered from now on.
+///
+/// # Errors
+/// As `varve::store::Store::ask_for_compaction`.
+#[wasm_bindgen]
+pub fn ask_for_compaction(h: u32) -> Result<(), JsError> {
+    with(h, |open| open.store.ask_for_compaction())
+}
+
 /// Freezes the active memtable, so that the next job flushes it.
 ///
 /// # Errors

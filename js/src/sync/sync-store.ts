@@ -272,10 +272,9 @@ export class SyncStore<K, V> {
       this.#schedule();
       return { sequence, durability: 'buffered' };
     }
-    const failure = this.#log();
-    if (failure !== undefined) throw failure;
+    const logged = this.#log();
     this.#schedule();
-    return { sequence, durability: 'relaxed' };
+    return { sequence, durability: logged ? 'relaxed' : 'buffered' };
   }
 
   #commit(durability: Durability): Receipt {
@@ -286,21 +285,18 @@ export class SyncStore<K, V> {
     return { sequence: this.#memory.outSequence(), durability: levelOf(status) ?? durability };
   }
 
-  /** Logs what nobody waits for; poisons the store when that fails. */
-  #log(): VarveError | undefined {
+  /** Logs what nobody waits for. False: no file is spare, and it is logged once one is. Throws, poisoned, when it cannot be. */
+  #log(): boolean {
     const status = this.#exports.varve_commit(this.#h, RELAXED);
-    if (status >= 0) return undefined;
+    if (status >= 0) return true;
     const cause = this.#host.store.error(status);
-    this.#poison(cause);
-    return cause;
-  }
-
-  #poison(cause: VarveError): void {
+    if (cause.code === 'VARVE_BUSY') return false;
     this.#refusal = new VarveError(
       'VARVE_POISONED',
       `Writes that had returned as buffered could not be logged and are lost (${cause.message}) Close the store and open it again.`,
       { cause },
     );
+    throw cause;
   }
 
   #schedule(): void {
@@ -313,8 +309,18 @@ export class SyncStore<K, V> {
     this.#scheduled = false;
     if (this.#refusal !== undefined) return;
     this.#host.store.tick();
-    if (this.#level === 'buffered' && this.#exports.varve_pending(this.#h) > 0 && this.#log() !== undefined) return;
+    if (this.#level === 'buffered' && this.#exports.varve_pending(this.#h) > 0 && !this.#logAtEndOfTurn()) return;
     this.#host.afterTurn();
+  }
+
+  /** Nobody is there to catch what the end of a turn throws; every later call tells. False: nothing more to do now. */
+  #logAtEndOfTurn(): boolean {
+    try {
+      if (!this.#log()) this.#host.room().then(this.#endTurn, () => undefined);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   #scan<T>(options: SyncScanOptions<K>, want: number): SyncScan<K, V, T> {

@@ -113,6 +113,7 @@ export interface EngineControl {
   finish_job(h: number, id: number, result: Uint8Array): void;
   fail_job(h: number, id: number): void;
   run_slice(h: number, entries: number): boolean;
+  ask_for_compaction(h: number): void;
   compact_now(h: number): void;
   wanted_slots(h: number): number;
   slots_added(h: number): void;

@@ -88,6 +88,10 @@ export class EngineStore {
     attempt(() => this.#control.freeze(this.h));
   }
 
+  askForCompaction(): void {
+    attempt(() => this.#control.ask_for_compaction(this.h));
+  }
+
   compact(): void {
     attempt(() => this.#control.compact_now(this.h));
   }

@@ -162,11 +162,13 @@ export class EngineHost {
     return this.store.stats() as StoreStats;
   }
 
-  /** Flushes everything and merges it into one run. The flush is a job like any other; the merge is done here and now. */
+  /** Flushes everything and merges it into one run, by jobs like any other. */
   async compact(): Promise<void> {
-    this.store.freeze();
+    this.store.askForCompaction();
     await this.settled();
-    this.store.compact();
+    const { failure } = this.#jobs;
+    if (failure !== undefined) throw failure;
+    this.store.release();
     this.afterTurn();
   }
 
@@ -179,6 +181,8 @@ export class EngineHost {
   async #close(): Promise<void> {
     this.#flusher.stop();
     await this.#jobs.stop();
+    // What is staged may need a segment of its own.
+    this.#slots.keep();
     await this.#slots.settled();
     try {
       this.store.close();

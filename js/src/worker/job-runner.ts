@@ -38,6 +38,8 @@ export class JobRunner {
   #deaths = 0;
   #slicing = false;
   #stopped = false;
+  /** Why the last job failed; undefined when it did not. */
+  failure: VarveError | undefined;
   /** Called when a job is done: its inputs are files to be given back. */
   onDone: () => void = () => undefined;
 
@@ -156,6 +158,7 @@ export class JobRunner {
   }
 
   #succeeded(): void {
+    this.failure = undefined;
     this.#pauseMs = 0;
     this.#deaths = 0;
   }
@@ -164,6 +167,7 @@ export class JobRunner {
     // A poisoned store takes no result any more.
     if (error.code === 'VARVE_POISONED') this.#stopped = true;
     if (this.#stopped) return;
+    this.failure = error;
     if (error.code === 'VARVE_UNSUPPORTED' && ++this.#deaths >= DEATHS_MAX) this.#compactor = undefined;
     this.#pauseMs = Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
     this.#pauseTimer ??= setTimeout(() => {

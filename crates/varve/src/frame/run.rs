@@ -111,6 +111,9 @@ impl<S: Storage> Runner<'_, S> {
 
     /// After a refused commit: what an earlier append of this frame had already logged stands, the rest failed.
     fn settle_refused(&mut self, requests: &[Request<'_>], error: &Error) {
+        if *error == Error::Busy {
+            self.store.discard_staged();
+        }
         let kept = self.store.acknowledged();
         self.fail_where(error, |_, sequence| sequence > kept);
         if *error == Error::StorageFull {

@@ -89,8 +89,21 @@ impl<S: Storage> Store<S> {
         if compacting {
             return None;
         }
-        let pick = pick(&self.version, &self.options, false)?;
+        // A merge that was asked for waits until all memtables are tables.
+        let forced = self.compaction_asked && self.frozen.is_empty();
+        self.compaction_asked &= !forced;
+        let pick = pick(&self.version, &self.options, forced)?;
         Some(self.compaction_job(&pick))
+    }
+
+    /// Asks for everything to be flushed and merged into one run, by the jobs that [`Store::take_job`] offers from now on.
+    ///
+    /// # Errors
+    /// What the commit of staged writes answered.
+    pub fn ask_for_compaction(&mut self) -> Result<()> {
+        self.freeze_active()?;
+        self.compaction_asked = true;
+        Ok(())
     }
 
     fn job_spec(&mut self, outputs_max: u64, table_bytes: u64, level: u8, bottom: bool) -> JobSpec {

@@ -85,6 +85,8 @@ pub struct Store<S: Storage> {
     next_cursor: u32,
     running: Vec<Running>,
     inline: Option<Inline>,
+    /// Somebody wants all tables merged.
+    compaction_asked: bool,
     next_job: u32,
     next_table: u64,
     next_segment: u64,

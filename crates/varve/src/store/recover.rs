@@ -88,6 +88,7 @@ pub(super) fn open<S: Storage>(
         // The cut must hold even if nothing is written in this session.
         store.ensure_segment(false)?;
     } else if report.records > 0 && !report.clean {
+        store.log.open_previous = true;
         store.sync()?;
     }
     store.refill_reserve()?;
@@ -222,7 +223,7 @@ fn assemble<S: Storage>(
         view: Rc::new(View { memtables: Vec::new(), levels: Vec::new() }),
         active: nothing,
         frozen: replay.frozen,
-        log: Log::fresh(unsynced),
+        log: Log::fresh(unsynced, false),
         segments: replay.segments,
         fetched: Fetched::default(),
         cursors: Vec::new(),
@@ -230,6 +231,7 @@ fn assemble<S: Storage>(
         next_cursor: 0,
         running: Vec::new(),
         inline: None,
+        compaction_asked: false,
         next_job: 0,
         next_table,
         next_segment,

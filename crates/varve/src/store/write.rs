@@ -85,11 +85,14 @@ pub(super) struct Log {
     pub(super) sealed: bool,
     /// The segment before this one, while it is not flushed to its end.
     pub(super) unsynced_previous: Option<FileName>,
+    /// The segment before this one has records and no seal: until this segment's header names its end, its last
+    /// record could be damaged without a trace.
+    pub(super) open_previous: bool,
 }
 
 impl Log {
-    pub(super) fn fresh(unsynced_previous: Option<FileName>) -> Self {
-        Self { acknowledged_end: SEGMENT_HEADER_BYTES, unsynced_previous, ..Self::default() }
+    pub(super) fn fresh(unsynced_previous: Option<FileName>, open_previous: bool) -> Self {
+        Self { acknowledged_end: SEGMENT_HEADER_BYTES, unsynced_previous, open_previous, ..Self::default() }
     }
 }
 
@@ -173,7 +176,8 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `StorageFull` when the WAL cannot grow: everything staged since the last commit is rolled back, the store goes
-    /// on. `Io`: rolled back as well, and the store is poisoned.
+    /// on. `Io`: rolled back as well, and the store is poisoned. `Busy` when no file is spare: what is staged stays;
+    /// commit again when there is one, or [`Store::discard_staged`].
     pub fn commit(&mut self, durability: Durability) -> Result<Receipt> {
         self.check_writable()?;
         let mut reached = durability;
@@ -200,11 +204,13 @@ impl<S: Storage> Store<S> {
         if self.pending_bytes() == 0 {
             return Ok(());
         }
-        if let Err(error) = self.append_staged() {
-            self.roll_back();
-            return Err(if error == Error::StorageFull || error == Error::Busy { error } else { self.poison(error) });
+        let Err(error) = self.append_staged() else { return Ok(()) };
+        if error == Error::Busy {
+            // Only a file is missing: what is staged stays, to be logged once the host has added one.
+            return Err(error);
         }
-        Ok(())
+        self.roll_back();
+        Err(if error == Error::StorageFull { error } else { self.poison(error) })
     }
 
     fn append_staged(&mut self) -> Result<()> {
@@ -216,6 +222,11 @@ impl<S: Storage> Store<S> {
         self.counters.wal_bytes += (image.len() - self.log.written) as u64;
         self.log.written = image.len();
         Ok(())
+    }
+
+    /// Drops what is staged and not committed.
+    pub fn discard_staged(&mut self) {
+        self.roll_back();
     }
 
     /// Drops every record that no caller was promised.
@@ -283,6 +294,12 @@ impl<S: Storage> Store<S> {
     pub fn seal(&mut self) -> Result<()> {
         self.log_staged()?;
         self.promise();
+        if !self.log.created && self.log.open_previous && self.previous_of_active().0 > self.version.floors.log_floor {
+            match self.ensure_segment(false) {
+                Ok(()) | Err(Error::StorageFull | Error::Busy) => {}
+                Err(error) => return Err(self.poison(error)),
+            }
+        }
         if !self.log.created || self.log.sealed {
             return self.sync();
         }
@@ -334,10 +351,11 @@ impl<S: Storage> Store<S> {
         } else {
             self.log.unsynced_previous.take()
         };
+        let open_previous = if self.log.created { !self.log.sealed } else { self.log.open_previous };
         let memtable = self.new_memtable(previous, previous_end);
         let full = std::mem::replace(&mut self.active, memtable);
         self.frozen.push_back(Frozen { memtable: full, segment });
-        self.log = Log::fresh(unsynced);
+        self.log = Log::fresh(unsynced, open_previous);
         self.memtable_bytes = (self.memtable_bytes * 2).min(self.options.memtable_bytes_max);
         self.refresh_view();
     }
