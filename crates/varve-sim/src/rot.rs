@@ -79,9 +79,15 @@ fn flip_one(disk: &Disk, rng: &mut Rng) -> String {
     let used: Vec<u32> = (0..sizes.len() as u32).filter(|&slot| sizes[slot as usize] > 0).collect();
     let slot = rng.pick(&used);
     let size = sizes[slot as usize];
-    // Most of a slot is zeros grown ahead of need; what matters lies near its start.
-    let near = rng.pick(&[200, 5000, 10_000, size]).min(size);
-    let offset = rng.index(near);
+    // Most of a slot is zeros grown ahead of need: nearly always flip a byte that says something.
+    let mut offset = rng.index(size);
+    for _ in 0..rng.below(1000) {
+        let mut byte = [0];
+        if disk.slots().read(slot, offset as u64, &mut byte).is_ok() && byte[0] != 0 {
+            break;
+        }
+        offset = rng.index(size);
+    }
     let mask = 1 << rng.below(8);
     let mut page = [0; SLOT_HEADER_BYTES as usize];
     let file = match disk.slots().read(slot, 0, &mut page).map(|_| SlotHeader::decode(&page)) {

@@ -72,6 +72,10 @@ pub enum Op {
     Slice(usize),
     /// Let go of files that only wait for an edit.
     Release,
+    /// Give spare files back to the host, down to this many bytes.
+    Shrink(u64),
+    /// Ask the compactor to merge everything.
+    AskForCompaction,
     /// Hand a job to the compactor.
     TakeJob,
     /// The compactor makes this many steps of so many entries.

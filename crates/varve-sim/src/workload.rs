@@ -165,7 +165,11 @@ impl Swarm {
             Kind::StepJob => Op::StepJob(self.rng.pick(&[1, 4, 1000]), self.rng.pick(&[1, 30, 4000])),
             Kind::Freeze => Op::Freeze,
             Kind::Slice => Op::Slice(self.rng.pick(&[1, 30, 4000])),
-            Kind::Release => Op::Release,
+            Kind::Release => match self.rng.below(3) {
+                0 => Op::Release,
+                1 => Op::Shrink(self.rng.pick(&[0, 100_000])),
+                _ => Op::AskForCompaction,
+            },
             Kind::AbandonJob => Op::AbandonJob,
             Kind::Reopen => Op::Reopen,
             Kind::Crash => self.crash_now(),
@@ -307,6 +311,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 27);
+        assert_eq!(seen.len(), 29);
     }
 }

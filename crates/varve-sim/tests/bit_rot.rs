@@ -15,5 +15,5 @@ fn flipped_bytes_never_give_a_wrong_answer() {
             Err(what) => panic!("seed {seed}: {what}"),
         }
     }
-    assert!(damage.told > 200 && damage.harmless > 200, "{damage:?}");
+    assert!(damage.told > 200 && damage.harmless > 100, "{damage:?}");
 }

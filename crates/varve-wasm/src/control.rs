@@ -17,6 +17,9 @@ use crate::fault::exception;
 use crate::host::HostSlots;
 use crate::registry::{self, Open};
 
+/// Spare room that an idle store keeps, in bytes.
+const SPARE_BYTES: u64 = 256 << 10;
+
 /// A memtable takes at most this part of the memory.
 const MEMTABLE_SHARE: usize = 8;
 
@@ -124,6 +127,15 @@ pub fn seal(h: u32) -> Result<(), JsError> {
         open.sealed = open.store.last_sequence();
         Ok(())
     })
+}
+
+/// Gives room back to the browser. For longer idle moments.
+///
+/// # Errors
+/// As `varve::store::Store::shrink`.
+#[wasm_bindgen]
+pub fn shrink(h: u32) -> Result<(), JsError> {
+    with(h, |open| open.store.shrink(SPARE_BYTES))
 }
 
 /// Completes the reserve that deletes need on a full storage, and gives back the room of files that only wait for

@@ -114,6 +114,7 @@ export interface EngineControl {
   fail_job(h: number, id: number): void;
   run_slice(h: number, entries: number): boolean;
   ask_for_compaction(h: number): void;
+  shrink(h: number): void;
   compact_now(h: number): void;
   wanted_slots(h: number): number;
   slots_added(h: number): void;

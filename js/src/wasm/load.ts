@@ -7,6 +7,7 @@
 
 import {
   abandon,
+  ask_for_compaction,
   CompactionJob,
   close_store,
   compact_now,
@@ -22,6 +23,7 @@ import {
   release,
   run_slice,
   seal,
+  shrink,
   slots_added,
   stats,
   sync,
@@ -39,6 +41,7 @@ export type WasmSource = string | URL | WebAssembly.Module;
 /** Named one by one, so that a bundler drops what the glue offers beyond them. */
 const control: EngineControl = {
   abandon,
+  ask_for_compaction,
   CompactionJob,
   close_store,
   compact_now,
@@ -53,6 +56,7 @@ const control: EngineControl = {
   release,
   run_slice,
   seal,
+  shrink,
   slots_added,
   stats,
   sync,

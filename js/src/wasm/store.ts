@@ -84,6 +84,10 @@ export class EngineStore {
     attempt(() => this.#control.release(this.h));
   }
 
+  shrink(): void {
+    attempt(() => this.#control.shrink(this.h));
+  }
+
   freeze(): void {
     attempt(() => this.#control.freeze(this.h));
   }

@@ -2,7 +2,8 @@
  * Makes relaxed writes durable soon, and tidies up when nothing is written.
  *
  *     write ---- <= 100 ms ----> flush
- *     write ---- 250 ms without another ----> seal the log, give back files that nobody needs
+ *     write ---- 250 ms without another ----> seal the log, let go of files that nobody needs
+ *     write ----- 3 s without another ------> give spare room back to the browser
  *
  * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a stretch without
  * writes: it costs a flush of its own.
@@ -12,12 +13,14 @@ import type { EngineStore } from '../wasm/store.ts';
 
 const FLUSH_MS = 80;
 const IDLE_MS = 250;
+const SHRINK_MS = 2750;
 
 /** Flushes and seals the log of one store. */
 export class Flusher {
   readonly #store: EngineStore;
   #flushTimer: ReturnType<typeof setTimeout> | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
+  #shrinkTimer: ReturnType<typeof setTimeout> | undefined;
   /** Writes since the last seal, when last looked at. */
   #writes = 0;
   #stopped = false;
@@ -68,6 +71,11 @@ export class Flusher {
     }
     this.now();
     this.#attempt(() => this.#store.release());
+    this.#shrinkTimer = setTimeout(() => this.#shrink(), SHRINK_MS);
+  }
+
+  #shrink(): void {
+    if (this.#store.writesSinceSeal() === 0) this.#attempt(() => this.#store.shrink());
   }
 
   /** What fails here closes the engine for writes, and the next writer is told; there is nobody to tell now. */
@@ -82,6 +90,7 @@ export class Flusher {
   #clear(): void {
     clearTimeout(this.#flushTimer);
     clearTimeout(this.#idleTimer);
+    clearTimeout(this.#shrinkTimer);
     this.#flushTimer = undefined;
     this.#idleTimer = undefined;
   }

@@ -13,7 +13,8 @@ export const KEY_COUNT = 3000;
 const ROUND = 0x1_0000_0000;
 
 export type Op =
-  | { readonly kind: 'set' | 'delete'; readonly key: number }
+  | { readonly kind: 'set'; readonly key: number }
+  | { readonly kind: 'delete'; readonly key: number }
   | { readonly kind: 'deleteRange'; readonly from: number; readonly to: number };
 
 /** Writes that happen together. */
@@ -52,7 +53,8 @@ export function groupOf({ seed, round }: Plan, index: number): Group {
     const key = random(KEY_COUNT);
     const kind = random(100);
     if (kind < 85) return { kind: 'set', key };
-    return kind < 98 ? { kind: 'delete', key } : { kind: 'deleteRange', from: key, to: key + 1 + random(30) };
+    if (kind < 98) return { kind: 'delete', key };
+    return { kind: 'deleteRange', from: key, to: key + 1 + random(30) };
   });
   const level = random(100);
   return { ops, durability: level < 12 ? 'memory' : level < 96 ? 'relaxed' : 'strict', wait: random(8) === 0 };

@@ -85,6 +85,24 @@ pub trait Storage {
     /// How much room the files take, spare ones included.
     fn bytes_on_disk(&self) -> u64;
 
+    /// Gives back what `file` has beyond its first `bytes` bytes, which the caller will not read again.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io) when the file cannot be cut.
+    fn trim(&mut self, file: FileName, bytes: u64) -> Result<()> {
+        let _ = (file, bytes);
+        Ok(())
+    }
+
+    /// Gives back spare room until at most `keep_bytes` of it are left; what is set aside for deletes stays.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io) when a spare file cannot be cut.
+    fn shrink(&mut self, keep_bytes: u64) -> Result<()> {
+        let _ = keep_bytes;
+        Ok(())
+    }
+
     /// Whether the room set aside for deletes on a full storage is complete. A storage without one says yes.
     fn reserve_intact(&self) -> bool {
         true

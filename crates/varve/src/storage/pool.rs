@@ -404,6 +404,20 @@ impl<D: Slots> Storage for SlotPool<D> {
         Ok(())
     }
 
+    fn trim(&mut self, file: FileName, bytes: u64) -> Result<()> {
+        let slot = self.held(file)?;
+        let end = SLOT_HEADER_BYTES + bytes;
+        if self.slots[slot as usize].size > end {
+            self.device.truncate(slot, end).map_err(failed)?;
+            self.slots[slot as usize].size = end;
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self, keep_bytes: u64) -> Result<()> {
+        self.shrink_idle(keep_bytes)
+    }
+
     fn bytes_on_disk(&self) -> u64 {
         self.slots.iter().map(|known| known.size).sum()
     }

@@ -111,6 +111,24 @@ impl<S: Storage> Store<S> {
         self.delete_obsolete()
     }
 
+    /// Gives room back that the store does not use: behind the ends of its files, and in spare ones. For longer idle
+    /// moments: growing a file again costs more than writing into one.
+    ///
+    /// # Errors
+    /// `Io` when the storage cannot cut a file.
+    pub fn shrink(&mut self, keep_bytes: u64) -> Result<()> {
+        self.release()?;
+        let tables: Vec<_> = self.version.tables().map(|(_, table)| (table.id, table.size)).collect();
+        for (id, size) in tables {
+            self.storage.trim(FileName::table(id), size)?;
+        }
+        if self.log.created {
+            let segment = FileName::wal(self.active.borrow().header().segment);
+            self.storage.trim(segment, self.log.written as u64)?;
+        }
+        self.storage.shrink(keep_bytes)
+    }
+
     /// Creates a file; when no slot is free, first lets go of what only waits for an edit.
     pub(super) fn create_file(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         match self.storage.create(file, bytes_hint) {

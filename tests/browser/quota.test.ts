@@ -1,0 +1,220 @@
+// A full storage refuses what does not fit, with VARVE_STORAGE_FULL, and nothing else happens: what was acknowledged is
+// there, what was refused is not, deletes still work, and writes go on when there is room again.
+
+import type { CDPSession, Page, Worker } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newProfile, openWorker, type Profile } from './support/profile.ts';
+
+/** Room that is left to a store when its quota is set, in bytes. */
+const ROOM_BYTES = 3_000_000;
+/** Entries written while there is room for all of them. */
+const BEFORE = 100;
+
+let profile: Profile;
+
+beforeAll(async () => {
+  profile = await newProfile();
+});
+
+afterAll(() => profile?.close());
+
+declare global {
+  /** The store of a test, in its page or worker. */
+  var full: import('varve').Store<number, string>;
+  var fullSync: import('varve/sync').SyncStore<number, string>;
+}
+
+/** Lets the origin store `ROOM_BYTES` more than it does now, until the session is detached. */
+async function limit(page: Page): Promise<CDPSession> {
+  const usage = await page.evaluate(async () => (await navigator.storage.estimate()).usage ?? 0);
+  return profile.overrideQuota(page, usage + ROOM_BYTES);
+}
+
+/** What was acknowledged and what was refused, by key. */
+interface Filled {
+  readonly acknowledged: number[];
+  readonly refused: number[];
+  readonly codes: string[];
+}
+
+/** Writes 20 KB values under the keys from 1000 on until ten were refused; of no more than 8 MB. */
+function fill(page: Page): Promise<Filled> {
+  return page.evaluate(async () => {
+    const acknowledged: number[] = [];
+    const refused: number[] = [];
+    const codes = new Set<string>();
+    for (let key = 1000; key < 1400 && refused.length < 10; key++) {
+      const code = await codeOf(() => full.set(key, String(key).repeat(5000), { durability: 'strict' }));
+      (code === 'ok' ? acknowledged : refused).push(key);
+      if (code !== 'ok') codes.add(code);
+    }
+    return { acknowledged, refused, codes: [...codes] };
+  });
+}
+
+function fillSync(worker: Worker): Promise<Filled> {
+  return worker.evaluate(async () => {
+    const acknowledged: number[] = [];
+    const refused: number[] = [];
+    const codes = new Set<string>();
+    for (let key = 1000; key < 1400 && refused.length < 10; key++) {
+      const write = (): unknown => fullSync.set(key, String(key).repeat(5000), { durability: 'strict' });
+      let code = await codeOf(write);
+      while (code === 'VARVE_BUSY') {
+        await fullSync.room();
+        code = await codeOf(write);
+      }
+      (code === 'ok' ? acknowledged : refused).push(key);
+      if (code !== 'ok') codes.add(code);
+    }
+    return { acknowledged, refused, codes: [...codes] };
+  });
+}
+
+/** Every entry, as its key and whether its value is the one that was written. */
+function contents(page: Page): Promise<number[]> {
+  return page.evaluate(async () => {
+    const keys: number[] = [];
+    for await (const [key, value] of full.entries()) {
+      const expected = key < 1000 ? `small ${key}` : String(key).repeat(5000);
+      keys.push(value === expected && (await full.get(key)) === expected ? key : -1);
+    }
+    return keys;
+  });
+}
+
+function contentsSync(worker: Worker): Promise<number[]> {
+  return worker.evaluate(() =>
+    Array.from(fullSync.entries(), ([key, value]) => {
+      const expected = key < 1000 ? `small ${key}` : String(key).repeat(5000);
+      return value === expected && fullSync.get(key) === expected ? key : -1;
+    }),
+  );
+}
+
+const SMALL = Array.from({ length: BEFORE }, (_, i) => i);
+
+test('a page that fills its quota is refused, loses nothing, deletes, and goes on when there is room', async () => {
+  const { page, errors } = await profile.openPage();
+  const open = async (): Promise<string> =>
+    page.evaluate(async () => {
+      globalThis.full = await varve.open<number, string>('full', { memory: 2 << 20 });
+      return full.recovery.state;
+    });
+  await open();
+  await page.evaluate(async (count) => {
+    await full.setMany(Array.from({ length: count }, (_, i) => [i, `small ${i}`] as const));
+  }, BEFORE);
+  const limited = await limit(page);
+
+  const filled = await fill(page);
+  expect(filled.codes).toEqual(['VARVE_STORAGE_FULL']);
+  expect(filled.refused).toHaveLength(10);
+  expect(filled.acknowledged.length).toBeGreaterThan(10);
+  const kept = [...SMALL, ...filled.acknowledged];
+  expect(await contents(page)).toEqual(kept);
+
+  // Deletes, in batches of their own and alone, and one that is flushed.
+  await page.evaluate(async () => {
+    await full.delete(0);
+    await full.batch().delete(1).delete(2).commit();
+    await full.delete(3, { durability: 'strict' });
+    await full.deleteRange({ gte: 4, lt: 10 }, { durability: 'strict' });
+  });
+  expect(await contents(page)).toEqual(kept.slice(10));
+
+  // A full store closes, and opens with all of it.
+  await page.evaluate(() => full.close());
+  expect(await open()).toBe('clean');
+  expect(await contents(page)).toEqual(kept.slice(10));
+  await page.evaluate(() => full.delete(10));
+  expect(await contents(page)).toEqual(kept.slice(11));
+
+  await limited.detach();
+  const more = await page.evaluate(async () => {
+    for (let key = 2000; key < 2100; key++) await full.set(key, String(key).repeat(5000));
+    await full.set(0, 'small 0', { durability: 'strict' });
+    await full.close();
+    return Array.from({ length: 100 }, (_, i) => 2000 + i);
+  });
+  expect(await open()).toBe('clean');
+  expect(await contents(page)).toEqual([0, ...kept.slice(11), ...more]);
+  await page.evaluate(() => full.close());
+  expect(errors).toEqual([]);
+});
+
+test('a worker with the synchronous API that fills its quota is refused, loses nothing, deletes, and goes on', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  const { worker } = await openWorker(page);
+  const open = async (): Promise<string> =>
+    worker.evaluate(async () => {
+      globalThis.fullSync = await varveSync.open<number, string>('full sync', { memory: 2 << 20 });
+      return fullSync.recovery.state;
+    });
+  await open();
+  await worker.evaluate((count) => {
+    fullSync.setMany(Array.from({ length: count }, (_, i) => [i, `small ${i}`] as const));
+  }, BEFORE);
+  const limited = await limit(page);
+
+  const filled = await fillSync(worker);
+  expect(filled.codes).toEqual(['VARVE_STORAGE_FULL']);
+  expect(filled.refused).toHaveLength(10);
+  expect(filled.acknowledged.length).toBeGreaterThan(10);
+  const kept = [...SMALL, ...filled.acknowledged];
+  expect(await contentsSync(worker)).toEqual(kept);
+
+  await worker.evaluate(() => {
+    fullSync.delete(0, { durability: 'strict' });
+    fullSync.batch().delete(1).delete(2).commit({ durability: 'relaxed' });
+    fullSync.deleteRange({ gte: 3, lt: 10 }, { durability: 'strict' });
+  });
+  expect(await contentsSync(worker)).toEqual(kept.slice(10));
+  await worker.evaluate(() => fullSync.close());
+  expect(await open()).toBe('clean');
+  expect(await contentsSync(worker)).toEqual(kept.slice(10));
+
+  await limited.detach();
+  await worker.evaluate(async () => {
+    for (let key = 2000; key < 2100; key++) fullSync.set(key, String(key).repeat(5000), { durability: 'relaxed' });
+    await fullSync.close();
+  });
+  expect(await open()).toBe('clean');
+  expect(await contentsSync(worker)).toEqual([...kept.slice(10), ...Array.from({ length: 100 }, (_, i) => 2000 + i)]);
+  await worker.evaluate(() => fullSync.close());
+  expect(errors).toEqual([]);
+});
+
+test('buffered writes that do not fit poison a synchronous store; what it logged before is there', async () => {
+  const { page } = await profile.openPage('/blank.html');
+  const { worker } = await openWorker(page);
+  await worker.evaluate(async () => {
+    globalThis.fullSync = await varveSync.open<number, string>('full buffered', { memory: 2 << 20 });
+    fullSync.set(0, 'small 0', { durability: 'strict' });
+  });
+  const limited = await limit(page);
+  const found = await worker.evaluate(async () => {
+    let written = 0;
+    const code = await codeOf(async () => {
+      for (let key = 1000; key < 1400; key++) {
+        fullSync.set(key, String(key).repeat(5000));
+        written++;
+        if (key % 3 === 0) await new Promise((resolve) => setTimeout(resolve));
+      }
+    });
+    const next = await codeOf(() => fullSync.get(0));
+    const again = await codeOf(() => fullSync.set(1, 'small 1'));
+    await fullSync.close();
+    return { written, code, next, again };
+  });
+  expect(['VARVE_STORAGE_FULL', 'VARVE_POISONED']).toContain(found.code);
+  expect([found.next, found.again]).toEqual(['VARVE_POISONED', 'VARVE_POISONED']);
+  await limited.detach();
+  await worker.evaluate(async () => {
+    globalThis.fullSync = await varveSync.open<number, string>('full buffered');
+  });
+  const kept = await contentsSync(worker);
+  expect(kept).toEqual([0, ...Array.from({ length: kept.length - 1 }, (_, i) => 1000 + i)]);
+  expect(kept.length - 1).toBeGreaterThan(10);
+  expect(kept.length - 1).toBeLessThanOrEqual(found.written);
+});
