@@ -64,7 +64,12 @@ fn send(store: &mut TestStore, frame: Frame) -> Vec<(u8, Vec<u8>)> {
 #[test]
 fn reads_see_what_the_frame_wrote_before_them() {
     let mut store = open(MemorySlots::new(12));
-    let frame = Frame::default().op(1, b"k", b"").op(4, b"k", b"v").op(1, b"k", b"").op(5, b"k", b"").op(2, b"k", b"");
+    let frame = Frame::default()
+        .op(1, b"k", b"")
+        .op(4, b"k", b"v")
+        .op(1, b"k", b"")
+        .op(5, b"k", b"")
+        .op(2, b"k", b"");
     let answers = send(&mut store, frame);
     assert_eq!(answers[0], (1, vec![]), "not there before");
     assert_eq!(answers[2], (0, b"v".to_vec()));
@@ -100,7 +105,8 @@ fn a_full_storage_refuses_sets_and_takes_deletes() {
     };
     assert_eq!(refused.1[..4], 2_u32.to_le_bytes(), "the code of a full storage");
     let lost = (kept.len() as u32).to_be_bytes();
-    let mixed = Frame::default().op(4, &lost, &value).op(5, &kept[0], b"").op(2, &lost, b"").op(2, &kept[0], b"");
+    let mixed =
+        Frame::default().op(4, &lost, &value).op(5, &kept[0], b"").op(2, &lost, b"").op(2, &kept[0], b"");
     let answers = send(&mut store, mixed);
     assert_eq!(answers.iter().map(|answer| answer.0).collect::<Vec<_>>(), [2, 0, 1, 1]);
     for key in &kept[1..] {

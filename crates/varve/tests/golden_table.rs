@@ -36,7 +36,7 @@ fn golden_model() -> Vec<ModelEntry> {
         sequence: 3000,
         kind: Kind::Set,
         expires: None,
-        value: (0..5000u32).map(|index| (index * index >> 3) as u8).collect(),
+        value: (0..5000u32).map(|index| ((index * index) >> 3) as u8).collect(),
     });
     model_of(entries)
 }

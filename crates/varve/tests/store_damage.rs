@@ -43,9 +43,16 @@ struct Built {
 }
 
 /// Writes key `number` in generation `round`, so that every value tells both.
-fn write(store: &mut Store<SlotPool<MemorySlots>>, model: &mut Model, round: u32, number: u32, level: Durability) {
+fn write(
+    store: &mut Store<SlotPool<MemorySlots>>,
+    model: &mut Model,
+    round: u32,
+    number: u32,
+    level: Durability,
+) {
     let key = format!("key {number:03}").into_bytes();
-    let value = format!("value {number:03} of round {round}, {}", ".".repeat((number % 23) as usize)).into_bytes();
+    let value =
+        format!("value {number:03} of round {round}, {}", ".".repeat((number % 23) as usize)).into_bytes();
     if (number + round) % 7 == 3 {
         store.delete(&key).expect("staged");
         model.remove(&key);
@@ -128,7 +135,9 @@ fn try_read(slots: MemorySlots, keys: &[Vec<u8>]) -> Result<(Model, RecoveryRepo
     Ok((model, report))
 }
 
-fn scan(store: &Store<SlotPool<MemorySlots>>, reverse: bool) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn scan(store: &Store<SlotPool<MemorySlots>>, reverse: bool) -> Result<Pairs, Error> {
     let mut cursor = store.scan(ScanOptions { reverse, ..ScanOptions::default() })?;
     let mut entries = Vec::new();
     loop {

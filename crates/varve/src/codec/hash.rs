@@ -12,7 +12,7 @@ pub fn xxh3(bytes: &[u8], seed: u64) -> u64 {
     xxh3::xxh3_64_with_seed(bytes, seed)
 }
 
-/// The same hash, fed in pieces. Costs some 600 bytes of state: prefer [`xxh3`] when the bytes lie together.
+/// The same hash, fed in pieces. Costs some 600 bytes of state: prefer [`xxh3()`] when the bytes lie together.
 #[derive(Clone)]
 pub struct Xxh3 {
     state: xxh3::Xxh3,

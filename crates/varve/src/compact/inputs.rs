@@ -77,11 +77,8 @@ impl Blocks for ChunkBlocks {
             return Err(Error::corrupt(file, offset, "a block lies beyond the end").into());
         }
         let tail = size.saturating_sub(TAIL_BYTES);
-        let (from, until) = if offset >= tail {
-            (tail, size)
-        } else {
-            (offset, size.min(offset + len.max(CHUNK_BYTES)))
-        };
+        let (from, until) =
+            if offset >= tail { (tail, size) } else { (offset, size.min(offset + len.max(CHUNK_BYTES))) };
         let len = u32::try_from(until - from).map_err(|_| Error::InvalidArgument("A block is too large."))?;
         Err(ReadError::Need(Need { file: FileName::table(table), offset: from, len }))
     }

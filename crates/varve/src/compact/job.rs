@@ -43,11 +43,22 @@ pub enum Step {
 
 enum State {
     /// Walks a frozen memtable: entries already handled.
-    Memtable { image: Vec<u8>, order: Vec<u8>, at: usize },
+    Memtable {
+        image: Vec<u8>,
+        order: Vec<u8>,
+        at: usize,
+    },
     /// Inputs not open yet.
-    Opening { runs: Vec<Rc<[Rc<TableHandle>]>>, blocks: ChunkBlocks },
+    Opening {
+        runs: Vec<Rc<[Rc<TableHandle>]>>,
+        blocks: ChunkBlocks,
+    },
     /// Merging; `consumed` says that the current entry was handled and the merge has to advance.
-    Merging { merge: Merge<'static>, blocks: ChunkBlocks, consumed: bool },
+    Merging {
+        merge: Merge<'static>,
+        blocks: ChunkBlocks,
+        consumed: bool,
+    },
     Done,
 }
 
@@ -188,7 +199,8 @@ impl Job {
     fn open(&mut self) -> Result<(), ReadError> {
         let State::Opening { runs, blocks } = &self.state else { return Ok(()) };
         let mut ranges = Vec::new();
-        for handle in runs.iter().flat_map(|run| run.iter()).filter(|handle| handle.meta.range_tombstones > 0) {
+        for handle in runs.iter().flat_map(|run| run.iter()).filter(|handle| handle.meta.range_tombstones > 0)
+        {
             ranges.extend(handle.open(&self.spec.store, blocks)?.range_tombstones().iter().cloned());
         }
         let sources =
@@ -215,7 +227,8 @@ impl Job {
                 *state = State::Done;
                 return Ok(());
             };
-            let (key, sequence, kind): (&[u8], Sequence, _) = (source.key(), source.sequence(), source.kind());
+            let (key, sequence, kind): (&[u8], Sequence, _) =
+                (source.key(), source.sequence(), source.kind());
             if outputs.is_full() && !keep.is_current(key) {
                 outputs.cut(kept_ranges, Some(key));
             }

@@ -62,10 +62,18 @@ impl Outputs {
 
     /// Whether the open table has reached its size; the last number that was set aside takes all that is left.
     pub(crate) fn is_full(&self) -> bool {
-        self.next < self.last && self.builder.as_ref().is_some_and(|builder| builder.bytes() >= self.spec.table_bytes)
+        self.next < self.last
+            && self.builder.as_ref().is_some_and(|builder| builder.bytes() >= self.spec.table_bytes)
     }
 
-    pub(crate) fn add(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
+    pub(crate) fn add(
+        &mut self,
+        key: &[u8],
+        sequence: Sequence,
+        kind: Kind,
+        expires: Option<u64>,
+        value: &[u8],
+    ) {
         let builder = self.builder();
         builder.add(key, sequence, kind, expires, value);
         if builder.bytes() - self.taken >= WRITE_BYTES {

@@ -135,7 +135,8 @@ impl JobSpec {
     fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
         let store = reader.bytes(16)?.try_into().map_err(|_| Truncated)?;
         let (level, bottom, compress) = (reader.u8()?, reader.u8()? != 0, reader.u8()? != 0);
-        let mut small = || -> Result<u32, Truncated> { u32::try_from(reader.varint()?).map_err(|_| Truncated) };
+        let mut small =
+            || -> Result<u32, Truncated> { u32::try_from(reader.varint()?).map_err(|_| Truncated) };
         let (block_bytes, restart_interval, bits_per_key) = (small()?, small()?, small()?);
         let (table_bytes, first_output, outputs_max) = (reader.varint()?, reader.varint()?, reader.varint()?);
         let mut snapshots = Vec::new();

@@ -74,7 +74,8 @@ pub struct Request<'a> {
     pub value: &'a [u8],
 }
 
-const MALFORMED: Error = Error::InvalidArgument("A frame is malformed. Page and worker may be of different versions.");
+const MALFORMED: Error =
+    Error::InvalidArgument("A frame is malformed. Page and worker may be of different versions.");
 
 /// Decodes a frame.
 ///

@@ -55,7 +55,11 @@ impl<S: Storage> Runner<'_, S> {
         let mut responses = Responses::new(out, requests.len());
         for (at, request) in requests.iter().enumerate() {
             let answered = match request.operation {
-                Operation::Set | Operation::Delete | Operation::DeleteRange | Operation::Batch | Operation::Sync => {
+                Operation::Set
+                | Operation::Delete
+                | Operation::DeleteRange
+                | Operation::Batch
+                | Operation::Sync => {
                     self.write(at, request, strict).map(|receipt| responses.receipt(request.request, receipt))
                 }
                 _ => self.read(request, &mut responses),
@@ -139,10 +143,11 @@ impl<S: Storage> Runner<'_, S> {
         for (at, request) in requests.iter().enumerate() {
             let Ok(ops) = ops_of(request) else { continue };
             let is_delete = !ops.is_empty() && ops.iter().all(Op::is_delete);
-            if self.fates[at] == Fate::Failed(Error::StorageFull) && is_delete {
-                if let Ok(receipt) = self.store.commit_deletes(&ops, asked(request)) {
-                    self.fates[at] = Fate::Staged(receipt.sequence);
-                }
+            if self.fates[at] == Fate::Failed(Error::StorageFull)
+                && is_delete
+                && let Ok(receipt) = self.store.commit_deletes(&ops, asked(request))
+            {
+                self.fates[at] = Fate::Staged(receipt.sequence);
             }
         }
     }
@@ -207,7 +212,13 @@ impl<S: Storage> Runner<'_, S> {
         Ok(())
     }
 
-    fn advance(&mut self, request: u32, cursor: u32, bytes: usize, responses: &mut Responses<'_>) -> Result<()> {
+    fn advance(
+        &mut self,
+        request: u32,
+        cursor: u32,
+        bytes: usize,
+        responses: &mut Responses<'_>,
+    ) -> Result<()> {
         let (progress, batch) = self.store.next_of_cursor(cursor, bytes)?;
         let more = if progress == Progress::More { cursor } else { 0 };
         responses.ok(request, |out| batch.encode(more, out));

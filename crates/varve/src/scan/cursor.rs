@@ -234,9 +234,7 @@ impl Cursor {
     fn is_live(&self, source: &Source<'_>, deleted: &[RangeTombstone]) -> bool {
         source.kind() == Kind::Set
             && source.expires().is_none_or(|at| at > self.now_ms)
-            && !deleted
-                .iter()
-                .any(|range| range.sequence > source.sequence() && range.covers(source.key()))
+            && !deleted.iter().any(|range| range.sequence > source.sequence() && range.covers(source.key()))
     }
 
     fn remember(&mut self, key: &[u8]) {

@@ -83,7 +83,8 @@ impl<S: Storage> Store<S> {
         let is_input = |id| self.running.iter().any(|running| running.inputs.contains(&id));
         let is_read = |file: &FileName| {
             file.kind == FileKind::Table
-                && (is_input(file.id) || views.iter().filter_map(Weak::upgrade).any(|view| view.holds_table(file.id)))
+                && (is_input(file.id)
+                    || views.iter().filter_map(Weak::upgrade).any(|view| view.holds_table(file.id)))
         };
         let (go, stay): (Vec<_>, Vec<_>) = std::mem::take(&mut self.obsolete.files)
             .into_iter()

@@ -81,9 +81,7 @@ impl<S: Storage> Store<S> {
     fn next_job(&mut self) -> Option<(JobSpec, Running, u64)> {
         let runs = |kind| self.running.iter().any(|running| running.kind == kind);
         let (flushing, compacting) = (runs(JobKind::Flush), runs(JobKind::Compaction));
-        if !flushing
-            && let Some(job) = self.flush_job()
-        {
+        if !flushing && let Some(job) = self.flush_job() {
             return Some(job);
         }
         if compacting {
@@ -150,9 +148,11 @@ impl<S: Storage> Store<S> {
         let input_bytes: u64 = tables().map(|table| table.size).sum();
         let inputs = tables().map(|table| table.id).collect();
         // Uncompressed outputs may be larger than their inputs.
-        let outputs_max = tables().map(|table| table.raw_bytes.max(table.size)).sum::<u64>() / pick.table_bytes + 2;
+        let outputs_max =
+            tables().map(|table| table.raw_bytes.max(table.size)).sum::<u64>() / pick.table_bytes + 2;
         let mut spec = self.job_spec(outputs_max, pick.table_bytes, pick.level, pick.bottom);
-        let owned = |run: &Vec<std::rc::Rc<TableMeta>>| run.iter().map(|table| TableMeta::clone(table)).collect();
+        let owned =
+            |run: &Vec<std::rc::Rc<TableMeta>>| run.iter().map(|table| TableMeta::clone(table)).collect();
         spec.input = JobInput::Runs(pick.runs.iter().map(owned).collect());
         let running = self.running(JobKind::Compaction, 0, inputs, pick.level);
         (spec, running, pick.table_bytes.min(input_bytes) + (256 << 10))

@@ -43,8 +43,8 @@ pub use recover::RecoveryReport;
 pub use stats::{LevelStats, Stats};
 pub use view::Entry;
 use view::{SharedMemtable, View};
-pub use write::Op;
 use write::Log;
+pub use write::Op;
 
 /// A memtable that waits for its flush.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 //! A storage that cannot read at once makes them answer `ReadError::Need`: fetch that range, hand it to
 //! [`Store::provide`], and call again. Rerunning is safe because tables never change.
 
-use super::{Numbered, Store};
 use super::blocks::StoreBlocks;
 use super::view::Entry;
+use super::{Numbered, Store};
 use crate::error::{Error, Result};
 use crate::scan::{Batch, Cursor, Progress, ScanOptions};
 use crate::storage::{Fetch, Storage};

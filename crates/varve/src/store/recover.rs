@@ -100,7 +100,9 @@ fn check_tables(files: &[(FileName, u64)], version: &Version) -> Result<()> {
         let file = FileName::table(table.id);
         match files.iter().find(|(name, _)| *name == file) {
             Some((_, bytes)) if *bytes >= table.size => {}
-            Some(_) => return Err(Error::corrupt(file, table.size, "a table is shorter than the manifest says")),
+            Some(_) => {
+                return Err(Error::corrupt(file, table.size, "a table is shorter than the manifest says"));
+            }
             None => return Err(Error::corrupt(file, 0, "a table of the manifest is missing")),
         }
     }
@@ -134,7 +136,11 @@ fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64
         let segment = found.swap_remove(index);
         let previous = segment.header.previous;
         if previous >= at {
-            return Err(Error::corrupt(FileName::wal(at), 24, "a WAL segment names a later one as its previous"));
+            return Err(Error::corrupt(
+                FileName::wal(at),
+                24,
+                "a WAL segment names a later one as its previous",
+            ));
         }
         chain.push(segment);
         at = previous;
@@ -144,7 +150,8 @@ fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64
 }
 
 fn read_whole<S: Storage>(storage: &S, file: FileName, bytes: u64) -> Result<Vec<u8>> {
-    let length = usize::try_from(bytes).map_err(|_| Error::corrupt(file, 0, "a file is too large to read"))?;
+    let length =
+        usize::try_from(bytes).map_err(|_| Error::corrupt(file, 0, "a file is too large to read"))?;
     let mut image = vec![0; length];
     match storage.read(file, 0, &mut image)? {
         Fetch::Ready => Ok(image),

@@ -143,7 +143,13 @@ impl<S: Storage> Store<S> {
             cache_bytes_max: self.options.cache_bytes() as u64,
             cache_hits: cache.hits(),
             cache_misses: cache.misses(),
-            resident_bytes: self.view.levels.iter().flat_map(|level| level.iter()).map(|handle| handle.resident_bytes() as u64).sum(),
+            resident_bytes: self
+                .view
+                .levels
+                .iter()
+                .flat_map(|level| level.iter())
+                .map(|handle| handle.resident_bytes() as u64)
+                .sum(),
             flushes: counters.flushes,
             flush_bytes: counters.flush_bytes,
             last_flush_ms: counters.last_flush_ms,

@@ -294,7 +294,10 @@ impl<S: Storage> Store<S> {
     pub fn seal(&mut self) -> Result<()> {
         self.log_staged()?;
         self.promise();
-        if !self.log.created && self.log.open_previous && self.previous_of_active().0 > self.version.floors.log_floor {
+        if !self.log.created
+            && self.log.open_previous
+            && self.previous_of_active().0 > self.version.floors.log_floor
+        {
             match self.ensure_segment(false) {
                 Ok(()) | Err(Error::StorageFull | Error::Busy) => {}
                 Err(error) => return Err(self.poison(error)),
