@@ -8,10 +8,15 @@ import type { Stage } from './stage.ts';
 import { ABSENT } from './trace.ts';
 import type { Suite } from './workloads.ts';
 
+/** A store gives back space that it does not need once it has been idle for a while. */
+const IDLE_MS = 600;
+
 /** Closes the stage; of a store of Varve's it tells what is on disk. */
 export async function storageReport(stage: Stage, suite: Suite): Promise<StorageReport | undefined> {
   const { engine, session, dataset, state, name } = stage;
-  const stats = engine.role === 'varve' ? await session.report?.() : undefined;
+  const reports = engine.role === 'varve' && session.report !== undefined;
+  if (reports) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+  const stats = reports ? await session.report?.() : undefined;
   let diskBytes = 0;
   await stage.close(async () => {
     if (engine.filesOf !== undefined) diskBytes = await engine.filesOf(name);

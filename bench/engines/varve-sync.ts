@@ -16,6 +16,8 @@ class VarveSyncSession implements SyncSession {
   readonly kind = 'sync';
   readonly #options: SessionOptions;
   #store: SyncStore<Key, Uint8Array>;
+  /** What was counted before the store was opened again. */
+  #earlier: StoreNumbers | undefined;
 
   constructor(store: SyncStore<Key, Uint8Array>, options: SessionOptions) {
     this.#store = store;
@@ -60,7 +62,7 @@ class VarveSyncSession implements SyncSession {
   }
 
   async report(): Promise<StoreNumbers> {
-    return { ...this.#store.stats() };
+    return sumOf(this.#earlier, this.#store.stats());
   }
 
   async close(): Promise<void> {
@@ -73,12 +75,26 @@ class VarveSyncSession implements SyncSession {
    */
   async #compact(): Promise<void> {
     const { name } = this.#store;
+    const loaded = sumOf(this.#earlier, this.#store.stats());
     await this.#store.close();
     const store = await openPage(name);
     await store.compact();
+    this.#earlier = sumOf(loaded, await store.stats());
     await store.close();
     this.#store = await openStore(name, this.#options);
   }
+}
+
+/** The newer numbers, with the older ones added to what counts since the store was opened. */
+function sumOf(older: StoreNumbers | undefined, newer: StoreNumbers): StoreNumbers {
+  if (older === undefined) return { ...newer };
+  return {
+    ...newer,
+    writes: older.writes + newer.writes,
+    wal_bytes: older.wal_bytes + newer.wal_bytes,
+    flush_bytes: older.flush_bytes + newer.flush_bytes,
+    compaction_bytes_written: older.compaction_bytes_written + newer.compaction_bytes_written,
+  };
 }
 
 /** The same with one append for each write. */

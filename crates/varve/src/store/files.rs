@@ -73,7 +73,8 @@ impl<S: Storage> Store<S> {
         // What it held is in synced tables now: nothing is left to flush.
         self.log.unsynced_previous.take_if(|previous| previous.id <= log_floor);
         self.refresh_view();
-        self.delete_obsolete()
+        // The edit stands whatever becomes of the files it dropped.
+        self.delete_obsolete().map_err(|error| self.poison(error))
     }
 
     /// Deletes what may go by now.
