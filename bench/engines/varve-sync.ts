@@ -62,7 +62,7 @@ class VarveSyncSession implements SyncSession {
   }
 
   async report(): Promise<StoreNumbers> {
-    return sumOf(this.#earlier, this.#store.stats());
+    return sumOf(this.#earlier, { ...this.#store.stats() });
   }
 
   async close(): Promise<void> {
@@ -75,11 +75,11 @@ class VarveSyncSession implements SyncSession {
    */
   async #compact(): Promise<void> {
     const { name } = this.#store;
-    const loaded = sumOf(this.#earlier, this.#store.stats());
+    const loaded = sumOf(this.#earlier, { ...this.#store.stats() });
     await this.#store.close();
     const store = await openPage(name);
     await store.compact();
-    this.#earlier = sumOf(loaded, await store.stats());
+    this.#earlier = sumOf(loaded, { ...(await store.stats()) });
     await store.close();
     this.#store = await openStore(name, this.#options);
   }

@@ -9,7 +9,7 @@ import { Progress } from './support/progress.ts';
 import { randomFrom } from './support/random.ts';
 import { numberFrom, runSeed } from './support/seed.ts';
 
-const KILLS = numberFrom('VARVE_RECOVERY_KILLS', 3);
+const KILLS = numberFrom('VARVE_RECOVERY_KILLS', 4);
 const seed = runSeed('recovery');
 const random = randomFrom(seed);
 let profile: Profile;
@@ -34,23 +34,31 @@ test('a browser killed while stores recover, and right after, loses nothing more
     worker: { seed: seed + 1, round: 0, sequence: 0 },
   };
   const { page, worker, progress } = await openWriters();
+  const started = performance.now();
   await Promise.all([page.evaluate(() => writer.open('page')), worker.evaluate(() => writer.open('worker'))]);
+  const opening_ms = performance.now() - started;
   await page.evaluate((plan) => writer.start('page', plan), plans.page);
   await worker.evaluate((plan) => writer.start('worker', plan), plans.worker);
   await Promise.all([progress.reached('page', 3000), progress.reached('worker', 3000)]);
   await profile.kill();
 
+  let early = 0;
   for (let kill = 0; kill < KILLS; kill++) {
     const again = await openWriters();
     const opened = Promise.all([
       again.page.evaluate(() => writer.open('page')),
       again.worker.evaluate(() => writer.open('worker')),
-    ]).catch(() => undefined);
-    // At some moment while they open, which takes them some ten milliseconds.
-    const moment = random(60);
-    await Promise.race([opened, new Promise((resolve) => setTimeout(resolve, moment))]);
+    ]).then(
+      () => 'opened',
+      (error) => String(error),
+    );
+    // At some moment of the time that opening takes: each kill has its own part of it.
+    const moment = ((kill + random(1000) / 1000) / KILLS) * opening_ms;
+    const reached = new Promise<string>((resolve) => setTimeout(resolve, moment, 'killed'));
+    if ((await Promise.race([opened, reached])) === 'killed') early++;
     await profile.kill();
   }
+  console.log(`${early} of ${KILLS} kills before both stores were open, within ${Math.round(opening_ms)} ms`);
 
   const first = await openWriters();
   const found = {

@@ -316,12 +316,11 @@ fn a_sync_flushes_only_what_was_written_since() {
     let file = FileName::wal(1);
     pool.create(file, 0).expect("created");
     let flushed = pool.device().flushes;
-    pool.sync(file).expect("synced");
-    assert_eq!(pool.device().flushes, flushed, "the claim was flushed already");
     pool.write(file, 0, &[1]).expect("written");
+    assert_eq!(pool.device().flushes, flushed, "the claim waits for the first sync");
     pool.sync(file).expect("synced");
     pool.sync(file).expect("synced");
-    assert_eq!(pool.device().flushes, flushed + 1);
+    assert_eq!(pool.device().flushes, flushed + 1, "claim and data are one flush");
     // What an earlier process wrote may never have been flushed.
     let mut pool = SlotPool::open(pool.into_device()).expect("opens");
     pool.sync(file).expect("synced");

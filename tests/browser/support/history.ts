@@ -61,7 +61,7 @@ export function groupOf({ seed, round }: Plan, index: number): Group {
 }
 
 /** What a set with this stamp stores. */
-export function valueOf(stamp: Stamp): { stamp: Stamp; text: string } {
+export function storedBy(stamp: Stamp): { stamp: Stamp; text: string } {
   const random = randomFrom(stamp, Math.floor(stamp / ROUND));
   const length = random(50) === 0 ? 3000 : 20 + random(180);
   return { stamp, text: String.fromCharCode(97 + random(26)).repeat(length) };
@@ -70,7 +70,7 @@ export function valueOf(stamp: Stamp): { stamp: Stamp; text: string } {
 /** Whether a value is exactly what some set stored; its stamp if so. */
 export function stampIn(value: unknown): Stamp | undefined {
   const { stamp, text } = (value ?? {}) as { stamp?: unknown; text?: unknown };
-  return typeof stamp === 'number' && valueOf(stamp).text === text ? stamp : undefined;
+  return typeof stamp === 'number' && storedBy(stamp).text === text ? stamp : undefined;
 }
 
 /** What a store was found to hold. */

@@ -2,12 +2,6 @@
 
 import type { Key } from 'varve';
 
-declare global {
-  var codeOf: (call: () => unknown) => Promise<string>;
-  var everyType: () => [Key, unknown][];
-  var isSame: (a: unknown, b: unknown) => boolean;
-}
-
 /**
  * The code of the VarveError that a call threw or rejects with; any other error in words; `ok` when there is none.
  * Errors do not cross from a page to the test with their code.

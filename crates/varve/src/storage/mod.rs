@@ -48,8 +48,8 @@ pub trait Storage {
     /// The store these files belong to from now on; files of any other store are no longer listed.
     fn adopt(&mut self, store: StoreId);
 
-    /// Makes `file` exist. Its name is durable when this returns. `bytes_hint` is how long it will be, as far as
-    /// is known.
+    /// Makes `file` exist. Its name becomes durable with its first [`sync`](Self::sync). `bytes_hint` is how long it
+    /// will be, as far as is known.
     ///
     /// # Errors
     /// [`Error::Busy`](crate::error::Error::Busy) when no spare file is open in this turn,

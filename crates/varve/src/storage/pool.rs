@@ -244,7 +244,8 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Writes the header of `slot` and makes it durable; from then on the slot holds `file`.
+    /// Writes the header of `slot`; from then on the slot holds `file`. It becomes durable with the file's first sync:
+    /// until then nobody refers to the file, and after a crash the slot may as well hold what it held before.
     pub(super) fn claim(&mut self, slot: u32, file: FileName) -> Result<()> {
         let Some(store) = self.store else {
             return Err(Error::InvalidArgument("No store was adopted: open or create a manifest first."));
@@ -263,12 +264,8 @@ impl<D: Slots> SlotPool<D> {
                 return Err(failed(error));
             }
         }
-        if let Err(error) = self.device.flush(slot) {
-            self.quarantine(slot);
-            return Err(failed(error));
-        }
         let known = &mut self.slots[slot as usize];
-        *known = Slot { state: Use::Holds(file), size: known.size.max(SLOT_HEADER_BYTES), dirty: false };
+        *known = Slot { state: Use::Holds(file), size: known.size.max(SLOT_HEADER_BYTES), dirty: true };
         self.files.insert(file, slot);
         Ok(())
     }

@@ -1,0 +1,51 @@
+// Flushes and compactions beside the engine, in the compactor worker: nothing that is read changes, a scan keeps the
+// moment of its call, level 0 stays short, and overwriting does not eat the disk.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Churned } from './support/churn.ts';
+import { newProfile, openWorker, type Profile } from './support/profile.ts';
+import { runSeed } from './support/seed.ts';
+
+/** Level 0 is not written to any more when it has so many tables. */
+const LEVEL_0_STALL = 20;
+
+const seed = runSeed('compaction');
+let profile: Profile;
+
+beforeAll(async () => {
+  profile = await newProfile();
+});
+
+afterAll(() => profile?.close());
+
+/** What must hold of a run, however its work was spread over time. */
+function judge(found: Churned): void {
+  const { stats, merged } = found;
+  console.log(JSON.stringify(found));
+  expect(found.problems).toEqual([]);
+  expect(found.state).toBe('clean');
+  expect(stats.flushes).toBeGreaterThan(20);
+  expect(stats.compactions).toBeGreaterThan(3);
+  expect(merged.levels[1]?.tables).toBeGreaterThan(1);
+  expect(stats.levels[1]?.entries).toBeGreaterThan(0);
+  expect(found.level_0_max).toBeLessThanOrEqual(LEVEL_0_STALL);
+  expect(merged.levels[0]?.tables).toBe(0);
+  expect(merged.memtable_entries + merged.frozen).toBe(0);
+  // Each part overwrites everything twice; three parts more may not take what they wrote.
+  const [first = 0, , last = 0] = found.disk_bytes;
+  expect(last).toBeLessThan(first * 1.5);
+  expect(last).toBeLessThan(found.live_bytes * 6);
+}
+
+test('a page that overwrites its keys many times reads what it wrote, while and after tables are merged', async () => {
+  const { page, errors } = await profile.openPage('/churn.html');
+  judge(await page.evaluate((number) => churn('page', number), seed));
+  expect(errors).toEqual([]);
+});
+
+test('so does a worker with the synchronous API', async () => {
+  const { page, errors } = await profile.openPage('/blank.html');
+  const { worker } = await openWorker(page, '/churn-worker.js');
+  judge(await worker.evaluate((number) => churn('worker', number), seed + 1));
+  expect(errors).toEqual([]);
+});
