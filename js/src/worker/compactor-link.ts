@@ -56,6 +56,15 @@ export class CompactorLink {
     });
   }
 
+  /** Starts the worker ahead of its first job; that a start fails is told to the job. */
+  warm(): void {
+    try {
+      this.#worker ??= this.#start();
+    } catch {
+      this.#worker = undefined;
+    }
+  }
+
   /** Ends the worker and whatever it was doing. */
   stop(): void {
     this.#die('The store was closed while a job was running.', undefined);

@@ -26,6 +26,8 @@ import { SlotKeeper } from './slot-keeper.ts';
 const WAIT_MS_DEFAULT = 5000;
 /** A dead worker's handles are closed a moment after its lock is free. */
 const HANDLES_WAIT_MS = 5000;
+/** Writes after which a flush is likely to come: starting a worker takes tens of milliseconds. */
+const WARM_WRITES = 500;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 const MEMORY_BYTES_MIN = 1024 * 1024;
 
@@ -51,6 +53,7 @@ export class EngineHost {
   readonly #flusher: Flusher;
   readonly #slots: SlotKeeper;
   readonly #jobs: JobRunner;
+  #warm = false;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -124,6 +127,10 @@ export class EngineHost {
   afterTurn(): void {
     if (this.#closing !== undefined) return;
     this.#flusher.note();
+    if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
+      this.#warm = true;
+      this.#jobs.warm();
+    }
     this.#jobs.kick();
     this.#slots.keep();
   }

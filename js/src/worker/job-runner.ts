@@ -71,6 +71,11 @@ export class JobRunner {
     }
   }
 
+  /** Gets the compactor ready for the first job. */
+  warm(): void {
+    if (!this.#stopped) this.#compactor?.warm();
+  }
+
   /** Whether something is being worked on, so that waiting for it makes sense. */
   isBusy(): boolean {
     return this.#running.size > 0 || this.#slicing;

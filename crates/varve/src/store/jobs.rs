@@ -225,9 +225,12 @@ impl<S: Storage> Store<S> {
         Ok(true)
     }
 
-    /// Whether a writer should wait for a job before it writes more.
+    /// Whether a writer should wait for a job before it writes more: the queue of frozen memtables is full and the active
+    /// one is half full as well, or level 0 has grown to its limit.
     pub fn is_stalled(&self) -> bool {
-        self.frozen.len() >= self.options.frozen_max || self.version.level(0).len() >= self.options.l0_stall
+        let queued = self.frozen.len() >= self.options.frozen_max;
+        queued && self.active.borrow().bytes() > self.memtable_bytes / 2
+            || self.version.level(0).len() >= self.options.l0_stall
     }
 
     /// Makes room for one more frozen memtable inside a synchronous turn.
