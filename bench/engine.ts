@@ -50,15 +50,15 @@ export interface PointCall {
 export interface StoreNumbers {
   readonly [name: string]: unknown;
   readonly writes: number;
-  readonly wal_bytes: number;
-  readonly wal_segments: number;
-  readonly flush_bytes: number;
-  readonly compaction_bytes_written: number;
+  readonly walBytes: number;
+  readonly walSegments: number;
+  readonly flushBytes: number;
+  readonly compactionBytesWritten: number;
   readonly frozen: number;
-  readonly memtable_bytes: number;
-  readonly frozen_bytes: number;
-  readonly cache_bytes: number;
-  readonly resident_bytes: number;
+  readonly memtableBytes: number;
+  readonly frozenBytes: number;
+  readonly cacheBytes: number;
+  readonly residentBytes: number;
   readonly levels: readonly { readonly tables: number }[];
 }
 

@@ -47,10 +47,10 @@ function figuresOf(stats: StoreNumbers, entryBytes: number): Figures {
   const [overlapping = 0, ...sorted] = tablesPerLevel;
   return {
     writeAmplification:
-      (stats.wal_bytes + stats.flush_bytes + stats.compaction_bytes_written) / (stats.writes * entryBytes),
+      (stats.walBytes + stats.flushBytes + stats.compactionBytesWritten) / (stats.writes * entryBytes),
     readAmplification: 1 + stats.frozen + overlapping + sorted.filter((tables) => tables > 0).length,
-    walSegments: stats.wal_segments,
+    walSegments: stats.walSegments,
     tablesPerLevel,
-    memoryBytes: stats.memtable_bytes + stats.frozen_bytes + stats.cache_bytes + stats.resident_bytes,
+    memoryBytes: stats.memtableBytes + stats.frozenBytes + stats.cacheBytes + stats.residentBytes,
   };
 }

@@ -62,14 +62,14 @@ export class EnginePanel {
   }
 
   #showMemory(stats: StoreStats): void {
-    const { memtable_bytes, memtable_bytes_max, wal_segment_bytes, wal_segments, frozen } = stats;
-    fill(this.#memtable, memtable_bytes / memtable_bytes_max);
-    fill(this.#wal, wal_segment_bytes / memtable_bytes_max);
+    const { memtableBytes, memtableBytesMax, walSegmentBytes, walSegments, frozen } = stats;
+    fill(this.#memtable, memtableBytes / memtableBytesMax);
+    fill(this.#wal, walSegmentBytes / memtableBytesMax);
     resize(this.#frozen, Math.min(frozen, BLOCKS_MAX));
-    write('engine-memtable-text', `${formatBytes(memtable_bytes)} of ${formatBytes(memtable_bytes_max)}`);
-    write('engine-memtable-entries', plural(stats.memtable_entries, 'entry', 'entries'));
-    write('engine-wal-text', `${formatBytes(wal_segment_bytes)}, ${plural(wal_segments, 'segment', 'segments')}`);
-    write('engine-wal-syncs', plural(stats.wal_syncs, 'flush', 'flushes'));
+    write('engine-memtable-text', `${formatBytes(memtableBytes)} of ${formatBytes(memtableBytesMax)}`);
+    write('engine-memtable-entries', plural(stats.memtableEntries, 'entry', 'entries'));
+    write('engine-wal-text', `${formatBytes(walSegmentBytes)}, ${plural(walSegments, 'segment', 'segments')}`);
+    write('engine-wal-syncs', plural(stats.walSyncs, 'flush', 'flushes'));
   }
 
   /** Level 0 always, and every level that has tables. */
@@ -86,31 +86,31 @@ export class EnginePanel {
   }
 
   /** The hits of the last seconds in which blocks were read, and all of them in words. */
-  #showHits({ cache_hits, cache_misses }: StoreStats): void {
-    const reads = cache_hits + cache_misses;
+  #showHits({ cacheHits, cacheMisses }: StoreStats): void {
+    const reads = cacheHits + cacheMisses;
     if (reads !== this.#lookups.at(-1)?.reads) {
-      this.#lookups.push({ hits: cache_hits, reads });
+      this.#lookups.push({ hits: cacheHits, reads });
       if (this.#lookups.length > HIT_LOOKS) this.#lookups.shift();
     }
     const first = this.#lookups[0] ?? { hits: 0, reads: 0 };
     const recent = reads - first.reads;
-    const rate = recent === 0 ? 0 : (cache_hits - first.hits) / recent;
+    const rate = recent === 0 ? 0 : (cacheHits - first.hits) / recent;
     fill(this.#hits, rate);
     write('engine-hits-text', recent === 0 ? 'no block read yet' : `${(100 * rate).toFixed(1)} % lately`);
-    write('engine-hits-count', `${formatCount(cache_hits)} of ${plural(reads, 'block read', 'block reads')} in all`);
+    write('engine-hits-count', `${formatCount(cacheHits)} of ${plural(reads, 'block read', 'block reads')} in all`);
   }
 
   #showGauges(stats: StoreStats): void {
     const now_ms = Date.now();
     this.#showHits(stats);
-    write('engine-disk', formatBytes(stats.disk_bytes));
-    write('engine-cache', `${formatBytes(stats.cache_bytes)} of ${formatBytes(stats.cache_bytes_max)}`);
-    write('engine-resident', formatBytes(stats.resident_bytes));
+    write('engine-disk', formatBytes(stats.diskBytes));
+    write('engine-cache', `${formatBytes(stats.cacheBytes)} of ${formatBytes(stats.cacheBytesMax)}`);
+    write('engine-resident', formatBytes(stats.residentBytes));
     write('engine-sequence', formatCount(stats.sequence));
-    write('engine-flush', formatAgo(stats.last_flush_ms, now_ms));
-    write('engine-flush-count', `${formatCount(stats.flushes)} so far, ${formatBytes(stats.flush_bytes)}`);
-    write('engine-compaction', formatAgo(stats.last_compaction_ms, now_ms));
-    const compacted = formatBytes(stats.compaction_bytes_written);
+    write('engine-flush', formatAgo(stats.lastFlushAt, now_ms));
+    write('engine-flush-count', `${formatCount(stats.flushes)} so far, ${formatBytes(stats.flushBytes)}`);
+    write('engine-compaction', formatAgo(stats.lastCompactionAt, now_ms));
+    const compacted = formatBytes(stats.compactionBytesWritten);
     write('engine-compaction-count', `${formatCount(stats.compactions)} so far, ${compacted}`);
   }
 }

@@ -68,7 +68,7 @@ export class Status {
   }
 }
 
-function recoverySentence({ state, records, records_dropped }: RecoveryReport): string {
+function recoverySentence({ state, records, recordsDropped }: RecoveryReport): string {
   switch (state) {
     case 'new':
       return 'none, the store is new.';
@@ -77,6 +77,6 @@ function recoverySentence({ state, records, records_dropped }: RecoveryReport): 
     case 'replayed':
       return `${formatCount(records)} log records replayed.`;
     case 'torn':
-      return `${formatCount(records)} log records replayed; a torn end was cut off, ${formatCount(records_dropped)} records with it.`;
+      return `${formatCount(records)} log records replayed; a torn end was cut off, ${formatCount(recordsDropped)} records with it.`;
   }
 }

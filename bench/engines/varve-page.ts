@@ -49,7 +49,7 @@ class VarveSession implements AsyncSession {
 
   async settle(where: Place, entries: number): Promise<boolean> {
     if (where === 'tables') await this.#store.compact();
-    return where !== 'memtable' || (await this.#store.stats()).memtable_entries >= entries;
+    return where !== 'memtable' || (await this.#store.stats()).memtableEntries >= entries;
   }
 
   async report(): Promise<StoreNumbers> {

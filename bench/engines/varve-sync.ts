@@ -5,7 +5,6 @@
  * or at the `commit()` that ends a round. `varve-sync-each` calls `commit()` after each write: one append per write.
  */
 
-import { open as openPage } from 'varve';
 import { deleteStore, open, type SyncStore, VarveError } from 'varve/sync';
 import type { BatchEntries, Engine, Place, SessionOptions, Sink, StoreNumbers, SyncSession } from '../engine.ts';
 import type { Key } from '../generator.ts';
@@ -14,14 +13,10 @@ import { storeFileBytes } from './varve-files.ts';
 
 class VarveSyncSession implements SyncSession {
   readonly kind = 'sync';
-  readonly #options: SessionOptions;
-  #store: SyncStore<Key, Uint8Array>;
-  /** What was counted before the store was opened again. */
-  #earlier: StoreNumbers | undefined;
+  readonly #store: SyncStore<Key, Uint8Array>;
 
-  constructor(store: SyncStore<Key, Uint8Array>, options: SessionOptions) {
+  constructor(store: SyncStore<Key, Uint8Array>) {
     this.#store = store;
-    this.#options = options;
   }
 
   set(key: Key, value: Uint8Array): void {
@@ -56,45 +51,18 @@ class VarveSyncSession implements SyncSession {
 
   async settle(where: Place, entries: number): Promise<boolean> {
     await patiently(this, () => this.commit());
-    if (where === 'tables') await this.#compact();
+    if (where === 'tables') await this.#store.compact();
     await this.#store.room();
-    return where !== 'memtable' || this.#store.stats().memtable_entries >= entries;
+    return where !== 'memtable' || this.#store.stats().memtableEntries >= entries;
   }
 
   async report(): Promise<StoreNumbers> {
-    return sumOf(this.#earlier, { ...this.#store.stats() });
+    return { ...this.#store.stats() };
   }
 
   async close(): Promise<void> {
     await this.#store.close();
   }
-
-  /**
-   * Merges everything into one run. Through the asynchronous store, whose jobs may take as many files as they need: what
-   * is merged inside a synchronous turn must fit into the files that are open.
-   */
-  async #compact(): Promise<void> {
-    const { name } = this.#store;
-    const loaded = sumOf(this.#earlier, { ...this.#store.stats() });
-    await this.#store.close();
-    const store = await openPage(name);
-    await store.compact();
-    this.#earlier = sumOf(loaded, { ...(await store.stats()) });
-    await store.close();
-    this.#store = await openStore(name, this.#options);
-  }
-}
-
-/** The newer numbers, with the older ones added to what counts since the store was opened. */
-function sumOf(older: StoreNumbers | undefined, newer: StoreNumbers): StoreNumbers {
-  if (older === undefined) return { ...newer };
-  return {
-    ...newer,
-    writes: older.writes + newer.writes,
-    wal_bytes: older.wal_bytes + newer.wal_bytes,
-    flush_bytes: older.flush_bytes + newer.flush_bytes,
-    compaction_bytes_written: older.compaction_bytes_written + newer.compaction_bytes_written,
-  };
 }
 
 /** The same with one append for each write. */
@@ -121,7 +89,7 @@ export const varveSync: Engine = {
   accesses: ['worker'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
   durabilities: ['relaxed', 'strict'],
-  open: async (name, options) => new VarveSyncSession(await openStore(name, options), options),
+  open: async (name, options) => new VarveSyncSession(await openStore(name, options)),
   filesOf: storeFileBytes,
   async remove(name) {
     await deleteStore(name);
@@ -134,5 +102,5 @@ export const varveSyncEach: Engine = {
   about: 'varve/sync with commit() after each write: one append per write.',
   durabilities: ['relaxed'],
   only: 'point writes',
-  open: async (name, options) => new VarveSyncEachSession(await openStore(name, options), options),
+  open: async (name, options) => new VarveSyncEachSession(await openStore(name, options)),
 };

@@ -106,7 +106,7 @@ export interface RecoveryReport {
   /** Log records replayed into the memtable. */
   readonly records: number;
   /** Readable records behind a torn one, dropped with it so that what is left is a prefix of history. */
-  readonly records_dropped: number;
+  readonly recordsDropped: number;
 }
 
 /** One level of the tree. */
@@ -124,44 +124,44 @@ export interface LevelStats {
 export interface StoreStats {
   /** Sequence of the last write. */
   readonly sequence: number;
-  readonly memtable_entries: number;
-  readonly memtable_bytes: number;
+  readonly memtableEntries: number;
+  readonly memtableBytes: number;
   /** Size at which the memtable is frozen and flushed to a table. */
-  readonly memtable_bytes_max: number;
+  readonly memtableBytesMax: number;
   /** Memtables waiting for their flush. */
   readonly frozen: number;
-  readonly frozen_bytes: number;
-  readonly wal_segments: number;
+  readonly frozenBytes: number;
+  readonly walSegments: number;
   /** Bytes in the segment being written. */
-  readonly wal_segment_bytes: number;
+  readonly walSegmentBytes: number;
   /** Bytes logged. */
-  readonly wal_bytes: number;
+  readonly walBytes: number;
   /** Times the log was flushed to the disk. */
-  readonly wal_syncs: number;
+  readonly walSyncs: number;
   readonly writes: number;
   /** Level 0 first. */
   readonly levels: readonly LevelStats[];
-  readonly cache_bytes: number;
-  readonly cache_bytes_max: number;
-  readonly cache_hits: number;
-  readonly cache_misses: number;
+  readonly cacheBytes: number;
+  readonly cacheBytesMax: number;
+  readonly cacheHits: number;
+  readonly cacheMisses: number;
   /** Indexes and filters held in memory. */
-  readonly resident_bytes: number;
+  readonly residentBytes: number;
   readonly flushes: number;
-  readonly flush_bytes: number;
-  readonly last_flush_ms: number;
+  readonly flushBytes: number;
+  readonly lastFlushAt: number;
   readonly compactions: number;
-  readonly compaction_bytes_read: number;
-  readonly compaction_bytes_written: number;
+  readonly compactionBytesRead: number;
+  readonly compactionBytesWritten: number;
   /** Entries that flushes and compactions found shadowed or deleted and left out. */
-  readonly entries_dropped: number;
-  readonly last_compaction_ms: number;
+  readonly entriesDropped: number;
+  readonly lastCompactionAt: number;
   /** What the store takes on disk. */
-  readonly disk_bytes: number;
+  readonly diskBytes: number;
   /** Scans that are open. */
   readonly cursors: number;
   /** Files that wait to be deleted. */
-  readonly obsolete_files: number;
+  readonly obsoleteFiles: number;
   /** How often the store was opened. */
   readonly epoch: number;
 }

@@ -30,9 +30,9 @@ function judge(found: Churned): void {
   expect(stats.levels[1]?.entries).toBeGreaterThan(0);
   expect(found.level_0_max).toBeLessThanOrEqual(LEVEL_0_STALL);
   expect(merged.levels[0]?.tables).toBe(0);
-  expect(merged.memtable_entries + merged.frozen).toBe(0);
+  expect(merged.memtableEntries + merged.frozen).toBe(0);
   // Each part overwrites everything twice; three parts more may not take what they wrote.
-  const [first = 0, , last = 0] = found.disk_bytes;
+  const [first = 0, , last = 0] = found.diskBytes;
   expect(last).toBeLessThan(first * 1.5);
   expect(last).toBeLessThan(found.live_bytes * 6);
 }

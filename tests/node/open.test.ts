@@ -40,7 +40,7 @@ describe('open', () => {
     ]);
     expect(db.name).toBe('notes');
     expect(db.storage).toEqual({ kind: 'memory' });
-    expect(db.recovery).toEqual({ state: 'new', records: 0, records_dropped: 0 });
+    expect(db.recovery).toEqual({ state: 'new', records: 0, recordsDropped: 0 });
   });
 
   test('hands a compiled module over as it is', async () => {

@@ -93,7 +93,7 @@ describe.each([1, 2, 3])('random operations, seed %i', (seed) => {
     const model = new Model();
     for (let turn = 0; turn < 40; turn++) {
       for (let i = 0; i < 150; i++) step(store, model, random);
-      if (turn % 10 === 9) store.compact();
+      if (turn % 10 === 9) await store.compact();
       if (turn % 3 === 0) await store.room();
       compare(store, model, random);
     }
@@ -145,12 +145,12 @@ function compare(store: SyncStore<Key, unknown>, model: Model, random: (below: n
 describe('writes', () => {
   test('a set is readable at once, buffered until the turn ends, then relaxed', async () => {
     const store = await openMemory();
-    const logged = store.stats()['wal_bytes'];
+    const logged = store.stats()['walBytes'];
     expect(store.set('k', 'v')).toEqual({ sequence: 1, durability: 'buffered' });
     expect(store.get('k')).toBe('v');
-    expect(store.stats()['wal_bytes']).toBe(logged);
+    expect(store.stats()['walBytes']).toBe(logged);
     await Promise.resolve();
-    expect(store.stats()['wal_bytes']).toBeGreaterThan(Number(logged));
+    expect(store.stats()['walBytes']).toBeGreaterThan(Number(logged));
   });
 
   test('64 KiB of staged writes are logged inside the turn', async () => {
@@ -158,15 +158,15 @@ describe('writes', () => {
     const levels = new Set<string>();
     for (let i = 0; i < 100; i++) levels.add(store.set(i, new Uint8Array(1000)).durability);
     expect(levels).toEqual(new Set(['buffered', 'relaxed']));
-    expect(store.stats()['wal_bytes']).toBeGreaterThan(60_000);
+    expect(store.stats()['walBytes']).toBeGreaterThan(60_000);
   });
 
   test('a strict write is flushed before it returns, with everything before it', async () => {
     const store = await openMemory();
     store.set('a', 1);
-    const before = Number(store.stats()['wal_syncs']);
+    const before = Number(store.stats()['walSyncs']);
     expect(store.set('b', 2, { durability: 'strict' })).toEqual({ sequence: 2, durability: 'strict' });
-    expect(store.stats()['wal_syncs']).toBe(before + 1);
+    expect(store.stats()['walSyncs']).toBe(before + 1);
   });
 
   test('commit tells the sequence and the level, and has nothing left to do twice', async () => {
@@ -174,16 +174,16 @@ describe('writes', () => {
     store.set('a', 1);
     store.delete('a');
     expect(store.commit()).toEqual({ sequence: 2, durability: 'relaxed' });
-    const logged = store.stats()['wal_bytes'];
+    const logged = store.stats()['walBytes'];
     expect(store.commit()).toEqual({ sequence: 2, durability: 'relaxed' });
-    expect(store.stats()['wal_bytes']).toBe(logged);
+    expect(store.stats()['walBytes']).toBe(logged);
   });
 
   test('a store of durability memory logs nothing', async () => {
     const store = await openMemory({ durability: 'memory' });
     expect(store.set('a', 1).durability).toBe('memory');
     await store.room();
-    expect(store.stats()['wal_bytes']).toBe(0);
+    expect(store.stats()['walBytes']).toBe(0);
     expect(store.get('a')).toBe(1);
   });
 

@@ -80,7 +80,7 @@ fn report_object(report: &RecoveryReport) -> Object {
     let object = Object::new();
     put(&object, "state", &JsValue::from_str(state));
     set(&object, "records", report.records as f64);
-    set(&object, "records_dropped", report.records_dropped as f64);
+    set(&object, "recordsDropped", report.records_dropped as f64);
     object
 }
 
@@ -149,15 +149,6 @@ pub fn release(h: u32) -> Result<(), JsError> {
         open.store.refill_reserve()?;
         open.store.release()
     })
-}
-
-/// Flushes and merges everything, here and now.
-///
-/// # Errors
-/// As `varve::store::Store::compact`.
-#[wasm_bindgen]
-pub fn compact_now(h: u32) -> Result<(), JsError> {
-    with(h, |open| open.store.compact())
 }
 
 /// Asks for everything to be flushed and merged by the jobs that are offered from now on.
@@ -298,32 +289,32 @@ fn stats_object(stats: &Stats) -> Object {
     let object = Object::new();
     let numbers = [
         ("sequence", stats.sequence),
-        ("memtable_entries", stats.memtable_entries),
-        ("memtable_bytes", stats.memtable_bytes),
-        ("memtable_bytes_max", stats.memtable_bytes_max),
+        ("memtableEntries", stats.memtable_entries),
+        ("memtableBytes", stats.memtable_bytes),
+        ("memtableBytesMax", stats.memtable_bytes_max),
         ("frozen", stats.frozen),
-        ("frozen_bytes", stats.frozen_bytes),
-        ("wal_segments", stats.wal_segments),
-        ("wal_segment_bytes", stats.wal_segment_bytes),
-        ("wal_bytes", stats.wal_bytes),
-        ("wal_syncs", stats.wal_syncs),
+        ("frozenBytes", stats.frozen_bytes),
+        ("walSegments", stats.wal_segments),
+        ("walSegmentBytes", stats.wal_segment_bytes),
+        ("walBytes", stats.wal_bytes),
+        ("walSyncs", stats.wal_syncs),
         ("writes", stats.writes),
-        ("cache_bytes", stats.cache_bytes),
-        ("cache_bytes_max", stats.cache_bytes_max),
-        ("cache_hits", stats.cache_hits),
-        ("cache_misses", stats.cache_misses),
-        ("resident_bytes", stats.resident_bytes),
+        ("cacheBytes", stats.cache_bytes),
+        ("cacheBytesMax", stats.cache_bytes_max),
+        ("cacheHits", stats.cache_hits),
+        ("cacheMisses", stats.cache_misses),
+        ("residentBytes", stats.resident_bytes),
         ("flushes", stats.flushes),
-        ("flush_bytes", stats.flush_bytes),
-        ("last_flush_ms", stats.last_flush_ms),
+        ("flushBytes", stats.flush_bytes),
+        ("lastFlushAt", stats.last_flush_ms),
         ("compactions", stats.compactions),
-        ("compaction_bytes_read", stats.compaction_bytes_read),
-        ("compaction_bytes_written", stats.compaction_bytes_written),
-        ("entries_dropped", stats.entries_dropped),
-        ("last_compaction_ms", stats.last_compaction_ms),
-        ("disk_bytes", stats.disk_bytes),
+        ("compactionBytesRead", stats.compaction_bytes_read),
+        ("compactionBytesWritten", stats.compaction_bytes_written),
+        ("entriesDropped", stats.entries_dropped),
+        ("lastCompactionAt", stats.last_compaction_ms),
+        ("diskBytes", stats.disk_bytes),
         ("cursors", stats.cursors),
-        ("obsolete_files", stats.obsolete_files),
+        ("obsoleteFiles", stats.obsolete_files),
         ("epoch", stats.epoch),
     ];
     for (name, value) in numbers {

@@ -91,7 +91,7 @@ fn a_deleted_file_frees_its_slot_and_may_come_back_only_until_the_slot_is_reused
 }
 
 #[test]
-fn wal_segments_take_the_longest_free_slot_and_tables_the_best_fit() {
+fn a_file_takes_the_slot_that_it_fits_best() {
     let mut pool = pool(4);
     for (id, kib) in [(1, 10), (2, 300), (3, 50), (4, 200)] {
         pool.create(FileName::table(id), 0).expect("created");
@@ -103,13 +103,42 @@ fn wal_segments_take_the_longest_free_slot_and_tables_the_best_fit() {
     }
     pool.create(FileName::table(5), 40 << 10).expect("created");
     assert_eq!(pool.slot_of(FileName::table(5)), Some(2), "50 KiB fit 40");
-    pool.create(FileName::wal(1), 0).expect("created");
-    assert_eq!(pool.slot_of(FileName::wal(1)), Some(3), "200 KiB is the longest");
+    pool.create(FileName::wal(1), 190 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::wal(1)), Some(3), "200 KiB fit 190");
     let before = pool.bytes_on_disk();
     pool.write(FileName::wal(1), 0, &vec![2; 190 << 10]).expect("written");
     assert_eq!(pool.bytes_on_disk(), before, "a recycled slot does not grow");
     pool.create(FileName::table(6), 1 << 20).expect("created");
     assert_eq!(pool.slot_of(FileName::table(6)), Some(0), "the largest that is left");
+}
+
+/// The story: segments of 256 KiB took the longest free slot, one of 2 MiB, and small tables any that they fitted in. The
+/// next long table then had to make a short slot longer. Step by step every slot became as long as the longest file, and
+/// a store that only overwrote its keys took twenty times what it held.
+#[test]
+fn short_files_leave_long_slots_to_long_files() {
+    let mut pool = pool(5);
+    for (id, kib) in [(1, 300), (2, 300), (3, 2000), (4, 240), (5, 40)] {
+        pool.create(FileName::table(id), 0).expect("created");
+        pool.write(FileName::table(id), 0, &vec![1; kib << 10]).expect("written");
+    }
+    // The first two are kept in reserve.
+    for id in 1..=5 {
+        pool.delete(FileName::table(id)).expect("exists");
+    }
+    pool.create(FileName::wal(1), 230 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::wal(1)), Some(3), "not in 2000 KiB");
+    pool.create(FileName::table(6), 250 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::table(6)), Some(4), "rather made longer than in 2000 KiB");
+
+    // Without room to make a slot longer, the long one will do.
+    let held = pool.device().bytes();
+    pool.device_mut().set_limit(Some(held));
+    assert_eq!(pool.write(FileName::table(6), 0, &vec![2; 250 << 10]), Err(Error::StorageFull));
+    pool.delete(FileName::table(6)).expect("exists");
+    pool.create(FileName::table(7), 250 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::table(7)), Some(2));
+    pool.write(FileName::table(7), 0, &vec![2; 250 << 10]).expect("written");
 }
 
 #[test]

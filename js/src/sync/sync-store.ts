@@ -226,11 +226,10 @@ export class SyncStore<K, V> {
     return this.#host.stats();
   }
 
-  /** Flushes and merges everything into one run, here and now: can take seconds. */
-  compact(): void {
+  /** Flushes and merges everything into one run, in the compactor: resolves when it is done. Reads and writes go on. */
+  async compact(): Promise<void> {
     this.#ensureOpen();
-    this.#host.store.compact();
-    this.#schedule();
+    await this.#host.compact();
   }
 
   /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */

@@ -48,7 +48,7 @@ export interface OpenedStore {
   readonly handle: number;
   readonly state: 'new' | 'clean' | 'replayed' | 'torn';
   readonly records: number;
-  readonly records_dropped: number;
+  readonly recordsDropped: number;
 }
 
 /** Numbers that `open_store` takes. */
@@ -115,7 +115,6 @@ export interface EngineControl {
   run_slice(h: number, entries: number): boolean;
   ask_for_compaction(h: number): void;
   shrink(h: number): void;
-  compact_now(h: number): void;
   wanted_slots(h: number): number;
   slots_added(h: number): void;
   readonly CompactionJob: new (spec: Uint8Array) => CompactionJob;

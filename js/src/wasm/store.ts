@@ -21,7 +21,7 @@ export class EngineStore {
 
   private constructor(engine: Engine, opened: OpenedStore) {
     this.h = opened.handle;
-    this.recovery = { state: opened.state, records: opened.records, records_dropped: opened.records_dropped };
+    this.recovery = { state: opened.state, records: opened.records, recordsDropped: opened.recordsDropped };
     this.exports = engine.exports;
     this.memory = engine.memory;
     this.#control = engine.control;
@@ -94,10 +94,6 @@ export class EngineStore {
 
   askForCompaction(): void {
     attempt(() => this.#control.ask_for_compaction(this.h));
-  }
-
-  compact(): void {
-    attempt(() => this.#control.compact_now(this.h));
   }
 
   close(): void {

@@ -23,7 +23,7 @@ export interface Churned {
   /** What the values take that are there at the end, in bytes. */
   readonly live_bytes: number;
   /** What the store took on disk after each part. */
-  readonly disk_bytes: readonly number[];
+  readonly diskBytes: readonly number[];
   /** Tables in level 0 at most, of what was seen. */
   readonly level_0_max: number;
   /** Before the store was closed. */

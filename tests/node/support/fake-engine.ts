@@ -126,7 +126,7 @@ export class FakeEngine implements Port {
         return {
           type: 'opened',
           id: request.id,
-          report: { storage, recovery: { state: 'new', records: 0, records_dropped: 0 } },
+          report: { storage, recovery: { state: 'new', records: 0, recordsDropped: 0 } },
         };
       }
       case 'hidden':

@@ -18,8 +18,12 @@ impl<D: Slots> SlotPool<D> {
             let zeros = vec![0; (grown(size) - size) as usize];
             self.slots[slot as usize].dirty = true;
             match self.device.write(slot, size, &zeros) {
-                Ok(len) if len == zeros.len() => self.slots[slot as usize].size = grown(size),
+                Ok(len) if len == zeros.len() => {
+                    self.slots[slot as usize].size = grown(size);
+                    self.full = false;
+                }
                 Ok(_) | Err(SlotError::Full) => {
+                    self.full = true;
                     // The count may be wrong, the length is not.
                     let size = self.device.size(slot);
                     self.slots[slot as usize].size = size;
@@ -38,6 +42,7 @@ impl<D: Slots> SlotPool<D> {
         if end <= size {
             return Error::Io("a write inside the file was cut short");
         }
+        self.full = true;
         if self.device.size(slot) > size && self.device.truncate(slot, size).is_err() {
             self.slots[slot as usize].size = self.device.size(slot);
         }

@@ -65,6 +65,8 @@ pub struct SlotPool<D> {
     store: Option<StoreId>,
     /// The highest generation seen or written.
     generation: u64,
+    /// The last attempt to make a slot longer was refused.
+    pub(super) full: bool,
 }
 
 impl<D: Slots> SlotPool<D> {
@@ -76,7 +78,7 @@ impl<D: Slots> SlotPool<D> {
     pub fn open(device: D) -> Result<Self> {
         let count = device.count();
         let mut pool =
-            Self { device, slots: Vec::new(), files: NameMap::default(), store: None, generation: 0 };
+            Self { device, slots: Vec::new(), files: NameMap::default(), store: None, generation: 0, full: false };
         let mut headers = Vec::new();
         for slot in 0..count {
             headers.push(pool.admit(slot)?);
@@ -172,8 +174,10 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Gives a lent file up: its writer failed. The slot is free as soon as it is open.
+    /// Gives a lent file up: its writer failed, in all likelihood for want of room. The slot is free as soon as it is
+    /// open.
     pub fn abandon(&mut self, file: FileName) {
+        self.full = true;
         if let Some(slot) = self.files.remove(&file) {
             self.release(slot);
         }
@@ -281,17 +285,18 @@ impl<D: Slots> SlotPool<D> {
         self.refill_reserve(slot);
     }
 
-    /// Which free slot a new file goes to. A WAL segment takes the one with the most written bytes: it has to
-    /// grow the least. Others take the smallest that they fit in, or else the largest.
-    fn choose(&self, file: FileName, bytes_hint: u64) -> Option<u32> {
-        let free = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
-        let largest = || free().max_by_key(|&(slot, known)| (known.size, u32::MAX - slot));
-        if file.kind == FileKind::Wal {
-            return largest().map(|(slot, _)| slot);
-        }
+    /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it
+    /// empty; then the longest of those that it has to make longer. Short files in long slots would sooner or later
+    /// make every slot as long as the longest file. When there is no room to make one longer, any that fits will do.
+    fn choose(&self, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
+        let free = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
         let fitting = free().filter(|(_, known)| known.size >= need).min_by_key(|(_, known)| known.size);
-        fitting.or_else(largest).map(|(slot, _)| slot)
+        let shorter = free()
+            .filter(|(_, known)| known.size < need)
+            .max_by_key(|&(slot, known)| (known.size, u32::MAX - slot));
+        let snug = fitting.filter(|(_, known)| self.full || known.size <= need.saturating_mul(2));
+        snug.or(shorter).or(fitting).map(|(slot, _)| slot)
     }
 }
 
@@ -338,7 +343,7 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        let slot = self.choose(file, bytes_hint).ok_or(Error::Busy)?;
+        let slot = self.choose(bytes_hint).ok_or(Error::Busy)?;
         self.claim(slot, file)
     }
 
@@ -377,7 +382,10 @@ impl<D: Slots> Storage for SlotPool<D> {
         match self.device.write(slot, start, bytes) {
             Ok(len) if len == bytes.len() => {
                 let known = &mut self.slots[slot as usize];
-                known.size = known.size.max(end);
+                if end > known.size {
+                    known.size = end;
+                    self.full = false;
+                }
                 Ok(())
             }
             Ok(_) | Err(SlotError::Full) => Err(self.cut_short(slot, end)),
