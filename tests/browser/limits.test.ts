@@ -242,7 +242,7 @@ test('empty values and values of 16 MB come back whole, also after reopening', a
       bytes: bytes instanceof Uint8Array && bytes.length === 0,
       text: await store.get('no text'),
       large: isLarge(await store.get('large bytes')),
-      text_large: (await store.get('large text')) === 'silt'.repeat(4 << 20),
+      largeText: (await store.get('large text')) === 'silt'.repeat(4 << 20),
       batch: isLarge(await store.get('large in a batch')),
       small: await store.get('small in it'),
       scanned,
@@ -256,7 +256,7 @@ test('empty values and values of 16 MB come back whole, also after reopening', a
     bytes: true,
     text: '',
     large: true,
-    text_large: true,
+    largeText: true,
     batch: true,
     small: 1,
     scanned: [
@@ -341,9 +341,9 @@ test('keys and values of every type come back as they were, in the order of keys
     const expected = everyType();
     let at = 0;
     for await (const [key, value] of store.entries()) {
-      const [key_expected, value_expected] = expected[at++] ?? [];
-      if (!isSame(key, key_expected)) wrong.push(`key ${at - 1} is ${String(key)}, not ${String(key_expected)}`);
-      if (!isSame(value, value_expected)) wrong.push(`value ${at - 1} is ${String(value)}`);
+      const [expectedKey, expectedValue] = expected[at++] ?? [];
+      if (!isSame(key, expectedKey)) wrong.push(`key ${at - 1} is ${String(key)}, not ${String(expectedKey)}`);
+      if (!isSame(value, expectedValue)) wrong.push(`value ${at - 1} is ${String(value)}`);
     }
     if (at !== expected.length) wrong.push(`${at} entries`);
     for (const [key, value] of expected) {

@@ -36,7 +36,7 @@ test('a browser killed while stores recover, and right after, loses nothing more
   const { page, worker, progress } = await openWriters();
   const started = performance.now();
   await Promise.all([page.evaluate(() => writer.open('page')), worker.evaluate(() => writer.open('worker'))]);
-  const opening_ms = performance.now() - started;
+  const openingMs = performance.now() - started;
   await page.evaluate((plan) => writer.start('page', plan), plans.page);
   await worker.evaluate((plan) => writer.start('worker', plan), plans.worker);
   await Promise.all([progress.reached('page', 3000), progress.reached('worker', 3000)]);
@@ -53,12 +53,12 @@ test('a browser killed while stores recover, and right after, loses nothing more
       (error) => String(error),
     );
     // At some moment of the time that opening takes: each kill has its own part of it.
-    const moment = ((kill + random(1000) / 1000) / KILLS) * opening_ms;
+    const moment = ((kill + random(1000) / 1000) / KILLS) * openingMs;
     const reached = new Promise<string>((resolve) => setTimeout(resolve, moment, 'killed'));
     if ((await Promise.race([opened, reached])) === 'killed') early++;
     await profile.kill();
   }
-  console.log(`${early} of ${KILLS} kills before both stores were open, within ${Math.round(opening_ms)} ms`);
+  console.log(`${early} of ${KILLS} kills before both stores were open, within ${Math.round(openingMs)} ms`);
 
   const first = await openWriters();
   const found = {

@@ -71,7 +71,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             memory_bytes: 32 << 20,
-            memtable_bytes_min: 1 << 20,
+            memtable_bytes_min: 2 << 20,
             memtable_bytes_max: 4 << 20,
             frozen_max: 2,
             block_bytes: 4096,

@@ -21,11 +21,11 @@ export interface Churned {
   /** Everything that was not as the model has it. */
   readonly problems: readonly string[];
   /** What the values take that are there at the end, in bytes. */
-  readonly live_bytes: number;
+  readonly liveBytes: number;
   /** What the store took on disk after each part. */
   readonly diskBytes: readonly number[];
   /** Tables in level 0 at most, of what was seen. */
-  readonly level_0_max: number;
+  readonly level0Max: number;
   /** Before the store was closed. */
   readonly stats: StoreStats;
   /** After everything was merged. */
@@ -64,7 +64,7 @@ export class Churn {
     return [...this.#model].sort(([a], [b]) => a - b);
   }
 
-  get live_bytes(): number {
+  get liveBytes(): number {
     return this.entries().reduce((sum, [, value]) => sum + value.length + 16, 0);
   }
 
@@ -72,8 +72,8 @@ export class Churn {
   compare(when: string, found: readonly (readonly [number, string])[], expected = this.entries()): void {
     if (found.length !== expected.length) this.#note(`${when}: ${found.length} entries, not ${expected.length}`);
     found.forEach(([key, value], i) => {
-      const [key_expected, value_expected] = expected[i] ?? [];
-      if (key !== key_expected || value !== value_expected) this.#note(`${when}: key ${key} at ${i}`);
+      const [expectedKey, expectedValue] = expected[i] ?? [];
+      if (key !== expectedKey || value !== expectedValue) this.#note(`${when}: key ${key} at ${i}`);
     });
   }
 

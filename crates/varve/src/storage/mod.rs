@@ -56,6 +56,11 @@ pub trait Storage {
     /// [`Error::StorageFull`](crate::error::Error::StorageFull) when there is no room.
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()>;
 
+    /// Whether [`create`](Self::create) would find a spare file in this turn.
+    fn has_spare(&self) -> bool {
+        true
+    }
+
     /// Fills `into` with the bytes of `file` from `offset` on.
     ///
     /// # Errors

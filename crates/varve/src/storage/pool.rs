@@ -77,8 +77,14 @@ impl<D: Slots> SlotPool<D> {
     /// [`Error::Version`] when a slot was written by a newer format.
     pub fn open(device: D) -> Result<Self> {
         let count = device.count();
-        let mut pool =
-            Self { device, slots: Vec::new(), files: NameMap::default(), store: None, generation: 0, full: false };
+        let mut pool = Self {
+            device,
+            slots: Vec::new(),
+            files: NameMap::default(),
+            store: None,
+            generation: 0,
+            full: false,
+        };
         let mut headers = Vec::new();
         for slot in 0..count {
             headers.push(pool.admit(slot)?);
@@ -310,6 +316,10 @@ pub(super) fn failed(error: SlotError) -> Error {
 }
 
 impl<D: Slots> Storage for SlotPool<D> {
+    fn has_spare(&self) -> bool {
+        self.free_slots() > 0
+    }
+
     fn reserve_intact(&self) -> bool {
         Self::reserve_intact(self)
     }

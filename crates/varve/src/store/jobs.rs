@@ -235,6 +235,13 @@ impl<S: Storage> Store<S> {
 
     /// Makes room for one more frozen memtable inside a synchronous turn.
     pub(super) fn relieve(&mut self) -> Result<()> {
+        // Asked first: preparing a flush only to find no file for it would cost every writer milliseconds.
+        if !self.storage.has_spare() {
+            self.release()?;
+            if !self.storage.has_spare() && self.storage.reserve_intact() {
+                return Err(Error::Busy);
+            }
+        }
         if self.version.level(0).len() >= self.options.l0_stall
             && let Some(pick) = pick(&self.version, &self.options, true)
         {
