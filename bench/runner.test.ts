@@ -40,11 +40,14 @@ test('every suite that a Map can run is verified and counts what it did', async 
   expect(problems).toEqual([]);
   expect(rows.map(({ suite, verified }) => [suite, verified])).toEqual(suites.map((suite) => [suite, true]));
   const row = (suite: string): Row | undefined => rows.find((found) => found.suite === suite);
-  expect(row('write-rand')).toMatchObject({ ops: 1200, hitRate: null, unit: 'ops' });
-  expect(row('write-batch')).toMatchObject({ ops: 1200, unit: 'entries' });
-  expect(row('read-rand-mem')).toMatchObject({ ops: 1200, hitRate: 1 });
-  expect(row('read-miss')).toMatchObject({ ops: 1200, hitRate: 0 });
-  expect(row('range-100')).toMatchObject({ ops: 1200, hitRate: 1, unit: 'ranges' });
+  expect(row('write-rand')).toMatchObject({ hitRate: null, unit: 'ops' });
+  expect(row('write-batch')).toMatchObject({ unit: 'entries' });
+  expect(row('read-rand-mem')).toMatchObject({ hitRate: 1 });
+  expect(row('read-miss')).toMatchObject({ hitRate: 0 });
+  expect(row('range-100')).toMatchObject({ hitRate: 1, unit: 'ranges' });
+  // A round ends early when its time is up, so on a busy machine there are fewer than 3 rounds of 400.
+  for (const { ops } of rows) expect(ops).toBeGreaterThan(0);
+  for (const { ops } of rows) expect(ops).toBeLessThanOrEqual(1200);
 });
 
 test('a lost write is told, and its row is not verified', async () => {
