@@ -37,7 +37,7 @@ pub use frozen::{FrozenEntry, FrozenIter};
 use index::Index;
 
 /// Longest image in bytes: offsets into it are 32 bits.
-pub const IMAGE_BYTES_MAX: usize = u32::MAX as usize;
+pub const IMAGE_BYTES_MAX: u64 = u32::MAX as u64;
 
 /// The newest entries of a store, and the WAL segment that holds them.
 pub struct Memtable {
@@ -115,7 +115,7 @@ impl Memtable {
         open.left -= 1;
         let offset = self.image.len();
         put_entry(&mut self.image, kind, expires, key, value);
-        assert!(self.image.len() <= IMAGE_BYTES_MAX, "a segment is at most 4 GiB");
+        assert!(self.image.len() as u64 <= IMAGE_BYTES_MAX, "a segment is at most 4 GiB");
         self.index.add(&self.image, offset as u32, sequence, kind, key, value);
     }
 

@@ -21,7 +21,7 @@ impl Memtable {
         end: usize,
         file: FileName,
     ) -> Result<Self> {
-        if end < SEGMENT_HEADER_BYTES || end > bytes.len().min(IMAGE_BYTES_MAX) {
+        if end < SEGMENT_HEADER_BYTES || end > bytes.len() || end as u64 > IMAGE_BYTES_MAX {
             return Err(Error::corrupt(file, end as u64, "a WAL segment has an impossible length"));
         }
         bytes.truncate(end);
