@@ -195,9 +195,8 @@ impl<S: Storage> Store<S> {
             return Ok(false);
         };
         let mut floors = self.version.floors;
-        if self.options.log {
-            floors.log_floor = running.segment;
-        }
+        // Also without a log: the memtable may have been recovered from one, and must not be again.
+        floors.log_floor = running.segment;
         floors.last_sequence = floors.last_sequence.max(oldest.memtable.borrow().max_sequence());
         floors.history_floor = floors.log_floor;
         self.counters.count_flush(&result, self.now_ms);

@@ -292,6 +292,9 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// As [`Store::sync`]; a storage without room for the seal is left unsealed.
     pub fn seal(&mut self) -> Result<()> {
+        if !self.options.log {
+            return self.check_writable();
+        }
         self.log_staged()?;
         self.promise();
         if !self.log.created
