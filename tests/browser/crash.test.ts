@@ -6,7 +6,7 @@
 
 import type { Page, Worker } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { History } from './support/history.ts';
+import { History, type Plan } from './support/history.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 import { Progress } from './support/progress.ts';
 import { randomFrom, shuffled } from './support/random.ts';
@@ -22,6 +22,7 @@ const ENDINGS = [
   'the browser was killed',
 ] as const;
 type Ending = (typeof ENDINGS)[number];
+type Plans = Readonly<Record<'page' | 'worker', Plan>>;
 
 const seed = runSeed('crash');
 const random = randomFrom(seed);
@@ -87,24 +88,58 @@ test.for(rounds.map((round) => ({ round, ending: endings[round] as Ending })))(
       page: { seed, round, sequence: histories.page.sequence },
       worker: { seed: seed + 1, round, sequence: histories.worker.sequence },
     };
-    await Promise.all([
-      page.evaluate((plan) => writer.start('page', plan), plans.page),
-      worker.evaluate((plan) => writer.start('worker', plan), plans.worker),
-    ]);
     const told = progress;
     const sets = SETS + random(SETS_MORE);
-    await Promise.all([told.reached('page', sets), told.reached('worker', sets)]);
+    // Half of the time in the middle of writing; else when all is written, and nothing at all may be missing.
+    const written = random(2) === 0 ? await writeAll(plans, sets) : await writeOn(plans, sets);
     await end(ending);
+    const acknowledged = written ?? { page: told.groups('page'), worker: told.groups('worker') };
     const found = await reopen();
     for (const name of ['page', 'worker'] as const) {
       expect(['replayed', 'torn', 'clean']).toContain(found[name].state);
-      const groups = histories[name].survive(plans[name], told.groups(name), found[name]);
-      console.log(`round ${round}, ${name}: ${groups} groups, ${told.groups(name)} acknowledged, ${found[name].state}`);
+      const groups = histories[name].survive(plans[name], acknowledged[name], found[name]);
+      const { state } = found[name];
+      console.log(`round ${round}, ${name}: ${groups} groups, ${acknowledged[name]} acknowledged, ${state}`);
       expect(histories[name].size).toBeGreaterThan(1000);
     }
     if (random(2) === 0) await closeAndReopen();
   },
 );
+
+test('a store without a log that is killed holds a prefix of its history: the part that was flushed to tables', async () => {
+  const names = ['page-without-log', 'worker-without-log'] as const;
+  const open = async () => [
+    await page.evaluate((name) => writer.open(name, 'memory'), names[0]),
+    await worker.evaluate((name) => writer.open(name, 'memory'), names[1]),
+  ];
+  await open();
+  const plans = [seed + 2, seed + 3].map((number) => ({ seed: number, round: 0, sequence: 0 }));
+  await page.evaluate(([name, plan]) => writer.start(name, plan), [names[0], plans[0] as Plan] as const);
+  await worker.evaluate(([name, plan]) => writer.start(name, plan), [names[1], plans[1] as Plan] as const);
+  await Promise.all(names.map((name) => progress.reached(name, SETS)));
+  await end('the browser was killed');
+  (await open()).forEach((found, i) => {
+    const history = new History();
+    expect(history.survive(plans[i] as Plan, 0, found)).toBeGreaterThan(0);
+    expect(history.size).toBeGreaterThan(1000);
+  });
+});
+
+/** Writes so many sets, and tells how many groups are acknowledged. */
+async function writeAll(plans: Plans, sets: number): Promise<{ page: number; worker: number }> {
+  const [inPage, inWorker] = await Promise.all([
+    page.evaluate(([plan, count]) => writer.write('page', plan, count), [plans.page, sets] as const),
+    worker.evaluate(([plan, count]) => writer.write('worker', plan, count), [plans.worker, sets] as const),
+  ]);
+  return { page: inPage, worker: inWorker };
+}
+
+/** Starts to write, and resolves when so many sets are acknowledged; the writing goes on. */
+async function writeOn(plans: Plans, sets: number): Promise<undefined> {
+  await page.evaluate((plan) => writer.start('page', plan), plans.page);
+  await worker.evaluate((plan) => writer.start('worker', plan), plans.worker);
+  await Promise.all([progress.reached('page', sets), progress.reached('worker', sets)]);
+}
 
 /** A proper close changes nothing and leaves nothing to replay. */
 async function closeAndReopen(): Promise<void> {

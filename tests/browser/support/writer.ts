@@ -5,14 +5,14 @@ import type { Found, Plan } from './history.ts';
 
 /** Writes histories. In a page it uses `varve`, in a worker `varve/sync`. */
 export interface Writer {
-  /** Opens a store and reads all of it, forwards, backwards and by key. */
-  open(name: string): Promise<Found>;
+  /** Opens a store and reads all of it, forwards, backwards and by key. With `memory` it has no log. */
+  open(name: string, durability?: 'memory'): Promise<Found>;
   /** Reads all of a store that is open. */
   read(name: string): Promise<Found>;
   /** Starts to write and goes on until it is stopped from outside. */
   start(name: string, plan: Plan): void;
-  /** Writes until so many sets are acknowledged, and stops. */
-  write(name: string, plan: Plan, sets: number): Promise<void>;
+  /** Writes until so many sets are done, and stops; resolves with how many groups are acknowledged as relaxed or strict. */
+  write(name: string, plan: Plan, sets: number): Promise<number>;
   close(name: string): Promise<void>;
   /** Ends the worker that the store's engine runs in, if that is another one. */
   terminate(name: string): void;
@@ -35,6 +35,6 @@ export function tell(name: string, groups: number, sets: number): void {
 }
 
 /** Runs a writer that nobody waits for. */
-export function detach(name: string, writing: Promise<void>): void {
+export function detach(name: string, writing: Promise<unknown>): void {
   writing.catch((error) => console.debug(`${FAILED} ${name} ${error}`));
 }
