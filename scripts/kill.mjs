@@ -4,7 +4,7 @@
 import { main, run } from './tools.mjs';
 
 await main(() =>
-  run('node', ['scripts/test.mjs', 'browser', '--', 'crash'], {
+  run('node', ['scripts/test.mjs', 'browser', 'crash'], {
     env: { VARVE_KILL_ROUNDS: process.env['VARVE_KILL_ROUNDS'] ?? '50' },
   }),
 );

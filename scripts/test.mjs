@@ -18,7 +18,7 @@ const SUITES = {
   runtimes: () => vitest('runtimes'),
 };
 
-const given = process.argv.slice(2);
+const given = process.argv.slice(2).filter((name) => name !== '--');
 const named = given.filter((name) => name in SUITES);
 const extra = given.filter((name) => !(name in SUITES));
 

@@ -52,8 +52,8 @@ test('a browser killed while stores recover, and right after, loses nothing more
       () => 'opened',
       (error) => String(error),
     );
-    // At some moment of the time that opening takes: each kill has its own part of it.
-    const moment = ((kill + random(1000) / 1000) / KILLS) * openingMs;
+    // At some moment of the time that opening takes, or soon after: each kill has its own part of it.
+    const moment = ((kill + random(1000) / 1000) / KILLS) * openingMs * 1.5;
     const reached = new Promise<string>((resolve) => setTimeout(resolve, moment, 'killed'));
     if ((await Promise.race([opened, reached])) === 'killed') early++;
     await profile.kill();
