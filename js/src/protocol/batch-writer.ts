@@ -16,11 +16,14 @@ const ITEM_HEADER_BYTES = 12;
 
 /** Collects the items of one batch. */
 export class BatchWriter {
-  readonly #sink = new ByteSink(512);
+  readonly #sink: ByteSink;
   #count = 0;
 
-  constructor() {
-    this.#sink.u32(0);
+  /** Collects into `sink`, from its start; it must be left alone meanwhile. */
+  constructor(sink: ByteSink = new ByteSink(512)) {
+    this.#sink = sink;
+    sink.at = 0;
+    sink.u32(0);
   }
 
   /** Items so far. */
@@ -55,10 +58,9 @@ export class BatchWriter {
   #item<K, V>(kind: number, keys: Encoder<K>, key: K, values: Encoder<V> | undefined, value: V): void {
     const sink = this.#sink;
     const start = sink.at;
+    sink.reserve(ITEM_HEADER_BYTES);
+    sink.at = start + ITEM_HEADER_BYTES;
     try {
-      sink.u32(kind);
-      sink.u32(0);
-      sink.u32(0);
       keys.write(key, sink);
       const value_start = sink.at;
       values?.write(value, sink);
@@ -68,6 +70,7 @@ export class BatchWriter {
           `A value takes at most ${VALUE_BYTES_MAX} bytes; this one is longer.`,
         );
       }
+      sink.setU32(start, kind);
       sink.setU32(start + 4, value_start - start - ITEM_HEADER_BYTES);
       sink.setU32(start + 8, sink.at - value_start);
       sink.pad4();

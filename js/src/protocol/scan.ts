@@ -76,12 +76,11 @@ export function readScanBatch(
   has_values: boolean,
 ): ScanBatch {
   if (end - start < 16) throw malformed();
-  const [cursor, count, keys_bytes, values_bytes] = words(bytes, start, 4) as unknown as [
-    number,
-    number,
-    number,
-    number,
-  ];
+  const head = words(bytes, start, 4);
+  const cursor = head[0] as number;
+  const count = head[1] as number;
+  const keys_bytes = head[2] as number;
+  const values_bytes = head[3] as number;
   const ends_bytes = count * 4 * (Number(has_keys) + Number(has_values));
   const keys_start = start + 16 + ends_bytes;
   const values_start = keys_start + ((keys_bytes + 3) & ~3);
@@ -108,11 +107,13 @@ function words(bytes: Uint8Array, start: number, count: number): Uint32Array {
 }
 
 function checkEnds(ends: Uint32Array, size: number): void {
+  const count = ends.length;
   let last = 0;
-  for (let i = 0; i < ends.length; i++) {
+  let falls = 0;
+  for (let i = 0; i < count; i++) {
     const end = ends[i] as number;
-    if (end < last) throw malformed();
+    if (end < last) falls++;
     last = end;
   }
-  if (last !== size) throw malformed();
+  if (falls > 0 || last !== size) throw malformed();
 }

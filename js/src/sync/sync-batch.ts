@@ -7,6 +7,7 @@
 
 import type { KeyFormat } from '../codec/key-format.ts';
 import { encodeDeletion } from '../codec/range.ts';
+import type { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
@@ -21,18 +22,21 @@ export interface SyncBatchParts<K, V> {
   readonly codec: KeyCodec<K> | undefined;
   readonly keys: KeyFormat<K>;
   readonly values: ValueFormat<V>;
+  /** Where items are collected until the commit. */
+  readonly sink: ByteSink;
   readonly commit: CommitBatch;
 }
 
 /** Collects writes. */
 export class SyncBatch<K, V> {
-  readonly #writer = new BatchWriter();
+  readonly #writer: BatchWriter;
   readonly #parts: SyncBatchParts<K, V>;
   #committed = false;
 
   /** @internal Made by `SyncStore.batch`. */
   constructor(parts: SyncBatchParts<K, V>) {
     this.#parts = parts;
+    this.#writer = new BatchWriter(parts.sink);
   }
 
   /** Writes added so far. */

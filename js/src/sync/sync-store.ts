@@ -40,6 +40,8 @@ import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.
 
 /** Staged bytes that are logged without waiting for the end of the turn. */
 const STAGED_BYTES_MAX = 64 * 1024;
+/** A batch's memory up to this size is kept for the next one. */
+const SINK_BYTES_KEPT = 256 * 1024;
 /** The tag byte of a stored string (codec/values.ts): it is decoded in place, everything else is copied first. */
 const TAG_TEXT = 2;
 const RELAXED = levelNumber('relaxed');
@@ -73,6 +75,8 @@ export class SyncStore<K, V> {
   readonly #slab = new Slab();
   readonly #level: Durability | 'buffered';
   readonly #endTurn = (): void => this.#endOfTurn();
+  /** The memory of the last batch, for the next one. */
+  #sink: ByteSink | undefined;
   #scheduled = false;
   #refusal: VarveError | undefined;
 
@@ -171,12 +175,15 @@ export class SyncStore<K, V> {
   /** Collects writes that happen together. */
   batch(): SyncBatch<K, V> {
     this.#ensureOpen();
+    const sink = this.#sink ?? new ByteSink(1024);
+    this.#sink = undefined;
     const commit = (items: Uint8Array, options: SyncWriteOptions): Receipt => {
       this.#ensureOpen();
       this.#memory.put(items);
+      if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
       return this.#staged(this.#exports.varve_batch(this.#h, items.length), options);
     };
-    return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, commit });
+    return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, sink, commit });
   }
 
   /** The keys of a range, in order. */
@@ -251,13 +258,14 @@ export class SyncStore<K, V> {
 
   /** The value whose place is in out cells 0 and 1. */
   #found(): V {
-    const { u8, out } = this.#memory.fresh();
+    const memory = this.#memory.fresh();
+    const { u8, out } = memory;
     const start = out[0] as number;
     const end = start + (out[1] as number);
     const tag = u8[start];
-    if (tag === TAG_RAW && this.#writer.raw) return this.#slab.copy(u8, start + 1, end) as unknown as V;
+    if (tag === TAG_RAW && this.#writer.raw) return this.#slab.copy(memory, start + 1, end) as unknown as V;
     if (tag === TAG_TEXT) return this.#values.read(u8, start, end);
-    const copy = this.#slab.copy(u8, start, end);
+    const copy = this.#slab.copy(memory, start, end);
     return this.#values.read(copy, 0, copy.length);
   }
 

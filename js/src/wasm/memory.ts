@@ -20,6 +20,8 @@ const SCRATCH_BYTES_DOUBLING = 16 * 1024 * 1024;
 export class EngineMemory {
   /** All of the memory. */
   u8 = new Uint8Array(0);
+  /** The same, four bytes at a time. */
+  i32 = new Int32Array(0);
   /** The scratch: never longer than what the engine set aside, so that nothing is written beside it. */
   scratch = new Uint8Array(0);
   /** The out cells. */
@@ -75,6 +77,7 @@ export class EngineMemory {
   #retake(): void {
     const { buffer } = this.#exports.memory;
     this.u8 = new Uint8Array(buffer);
+    this.i32 = new Int32Array(buffer);
     this.scratch = this.u8.subarray(this.#scratchAt, this.#scratchAt + this.#scratchBytes);
     this.out = new Uint32Array(buffer, this.#outAt, 16);
     this.outExpires = new Float64Array(buffer, this.#outAt + 16, 1);

@@ -7,6 +7,9 @@
 
 use core::cmp::Ordering;
 
+/// Longest run of bytes that [`append`] copies by itself.
+const APPENDED_BYTES_MAX: usize = 256;
+
 /// Bytes `a` and `b` in lexicographic order.
 #[inline]
 #[must_use]
@@ -29,7 +32,38 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
 #[inline]
 #[must_use]
 pub fn equal(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && compare(a, b) == Ordering::Equal
+    if a.len() != b.len() {
+        return false;
+    }
+    let (Some(last), Some(other)) = (a.last_chunk::<8>(), b.last_chunk::<8>()) else {
+        return short_head(a) == short_head(b);
+    };
+    let (chunks, others) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+    last == other && chunks.iter().zip(others).all(|(x, y)| x == y)
+}
+
+/// Appends `from`, sixteen bytes at a time: a copy of unknown length is a call out of wasm, which costs as much
+/// as copying a few hundred bytes.
+#[inline]
+pub fn append(into: &mut Vec<u8>, from: &[u8]) {
+    if from.len() > APPENDED_BYTES_MAX {
+        return into.extend_from_slice(from);
+    }
+    let (chunks, mut rest) = from.as_chunks::<16>();
+    for chunk in chunks {
+        into.extend_from_slice(chunk);
+    }
+    if let Some((chunk, behind)) = rest.split_first_chunk::<8>() {
+        into.extend_from_slice(chunk);
+        rest = behind;
+    }
+    if let Some((chunk, behind)) = rest.split_first_chunk::<4>() {
+        into.extend_from_slice(chunk);
+        rest = behind;
+    }
+    for byte in rest {
+        into.push(*byte);
+    }
 }
 
 /// How many bytes `a` and `b` share at the front.
@@ -106,6 +140,16 @@ mod tests {
             assert_eq!(compare(&a, &b), a.cmp(&b), "{a:?} {b:?}");
             assert_eq!(compare(&b, &a), b.cmp(&a), "{b:?} {a:?}");
             assert_eq!(equal(&a, &b), a == b, "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn append_copies_any_length() {
+        let from: Vec<u8> = (0..=APPENDED_BYTES_MAX + 20).map(|index| (index * 7) as u8).collect();
+        for len in 0..from.len() {
+            let mut into = vec![1, 2, 3];
+            append(&mut into, &from[..len]);
+            assert_eq!(into, [&[1, 2, 3], &from[..len]].concat(), "{len}");
         }
     }
 

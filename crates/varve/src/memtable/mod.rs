@@ -143,7 +143,7 @@ impl Memtable {
 
     /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are not
     /// looked at: see [`tombstone_over`](Self::tombstone_over).
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn get(&self, key: &[u8], snapshot: Sequence) -> Option<Found<'_>> {
         let delta = u32::try_from(snapshot.checked_sub(self.index.base)?).unwrap_or(u32::MAX);

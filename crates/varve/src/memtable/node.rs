@@ -50,6 +50,9 @@ pub(super) struct Found {
     pub(super) fits: bool,
 }
 
+/// A look at the heads does not tell.
+pub(super) struct Unclear;
+
 #[repr(C)]
 pub(super) struct Node {
     len: u32,
@@ -90,7 +93,23 @@ impl Node {
             }
             *known = skip;
         }
-        let wanted = head(probe.key, skip);
+        Found { at: self.guess(image, probe), fits: true }
+    }
+
+    /// The place of a probe whose key has the node's prefix. Of any other it is some place, without meaning.
+    #[inline]
+    pub(super) fn guess(&self, image: &[u8], probe: Probe<'_>) -> usize {
+        let (at, wanted) = self.rank(probe.key);
+        if at < self.len() && self.heads[at] == wanted {
+            return self.search_equal(image, probe, at, wanted);
+        }
+        at
+    }
+
+    /// How many heads are below that of `key`, and its head.
+    #[inline(always)]
+    fn rank(&self, key: &[u8]) -> (usize, u64) {
+        let wanted = head(key, self.skip as usize);
         let heads = &self.heads;
         // Three reads that do not wait for each other bring the heads' cache lines in, then steps of 4, 2 and
         // 1.
@@ -99,10 +118,38 @@ impl Node {
         at += 4 * before(at + 3);
         at += 2 * before(at + 1);
         at += before(at);
-        if at < self.len() && heads[at] == wanted {
-            at = self.search_equal(image, probe, at, wanted);
+        (at, wanted)
+    }
+
+    /// How many items come before or are versions of `key`, which has the node's prefix; else a number without
+    /// meaning.
+    #[inline]
+    pub(super) fn up_to(&self, image: &[u8], key: &[u8]) -> usize {
+        let (mut at, wanted) = self.rank(key);
+        while at < self.len() && self.heads[at] == wanted {
+            if compare(key_at(image, self.items[at].offset), key).is_gt() {
+                break;
+            }
+            at += 1;
         }
-        Found { at, fits: true }
+        at
+    }
+
+    /// The only item that can be a version of `key`, in the leaf where its oldest version lies if it has one. `Err`
+    /// where the heads do not tell: then there may be other versions, or the first item's are in the leaf before.
+    #[inline(always)]
+    pub(super) fn only(&self, key: &[u8]) -> Result<Option<Item>, Unclear> {
+        let (at, wanted) = self.rank(key);
+        let heads = &self.heads[..self.len()];
+        match heads.get(at) {
+            Some(&found) if found == wanted => {
+                if at == 0 || heads.get(at + 1) == Some(&wanted) {
+                    return Err(Unclear);
+                }
+                Ok(Some(self.items[at]))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The place of a probe whose key does not have the node's prefix.
@@ -173,7 +220,19 @@ impl Node {
 
     /// Whether `key` has the node's prefix.
     pub(super) fn fits(&self, image: &[u8], key: &[u8]) -> bool {
-        self.skip == 0 || common_prefix(key, key_at(image, self.items[0].offset)) >= self.skip as usize
+        self.shares(image, key, self.skip)
+    }
+
+    /// Whether `key` begins with the first `prefix` bytes of the node's first key.
+    #[inline]
+    pub(super) fn shares(&self, image: &[u8], key: &[u8], prefix: u32) -> bool {
+        prefix == 0 || common_prefix(key, key_at(image, self.items[0].offset)) >= prefix as usize
+    }
+
+    /// How many bytes the node knows its keys to share.
+    #[inline]
+    pub(super) fn skip(&self) -> u32 {
+        self.skip
     }
 
     /// Moves the items from `at` on to a new node.

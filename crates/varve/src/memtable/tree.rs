@@ -7,7 +7,7 @@
 //!
 //! Invariant: leaves in link order hold every item once, in order; no leaf is empty unless the tree is.
 
-use super::node::{Found, Item, Node, Probe, WIDTH};
+use super::node::{Found, Item, Node, Probe, Unclear, WIDTH};
 use crate::codec::bytes::equal;
 use crate::wal::key_at;
 
@@ -68,8 +68,39 @@ impl Tree {
     }
 
     /// Adds an entry of the image; no item has its key and sequence yet.
+    ///
+    /// Prefixes are not compared on the way down but once at its end: a key that shares with one key of the leaf all
+    /// that the nodes on the path share was compared rightly by each of them.
     #[inline]
     pub(super) fn insert(&mut self, image: &[u8], key: &[u8], item: Item) {
+        let probe = Probe { key, delta: item.delta };
+        let mut path = [(0u32, 0usize); HEIGHT_MAX];
+        let (mut at, mut prefix) = (self.root, 0);
+        for step in &mut path[..self.height] {
+            let inner = &self.inners[at as usize];
+            let Some(child) = inner.node.guess(image, probe).checked_sub(1) else {
+                return self.insert_compared(image, key, item);
+            };
+            prefix = prefix.max(inner.node.skip());
+            *step = (at, child);
+            at = inner.children[child];
+        }
+        let leaf = &mut self.leaves[at as usize].node;
+        let found = Found { at: leaf.guess(image, probe), fits: true };
+        if !leaf.shares(image, key, prefix.max(leaf.skip())) {
+            return self.insert_compared(image, key, item);
+        }
+        if leaf.len() < WIDTH {
+            leaf.insert(image, found, key, item);
+        } else {
+            let split = self.split_leaf(image, at, found, key, item);
+            self.grow(image, split, &path);
+        }
+    }
+
+    /// As [`insert`](Self::insert), with all prefixes compared, for a key that does not have them.
+    #[inline(never)]
+    fn insert_compared(&mut self, image: &[u8], key: &[u8], item: Item) {
         let probe = Probe { key, delta: item.delta };
         let mut path = [(0u32, 0usize); HEIGHT_MAX];
         let mut known = 0;
@@ -143,20 +174,42 @@ impl Tree {
     /// The newest item of `key` at or below `delta`.
     #[inline]
     pub(super) fn get(&self, image: &[u8], key: &[u8], delta: u32) -> Option<Item> {
-        let item = self.item(self.lower_bound(image, Probe { key, delta })?);
+        let probe = Probe { key, delta };
+        // Down to the leaf where the key's oldest version lies. Prefixes are not compared on the way: a key that is
+        // there has those of all nodes on its path, and wherever another one leads, the item there has another key.
+        let mut at = self.root;
+        for _ in 0..self.height {
+            let inner = &self.inners[at as usize];
+            at = inner.children[inner.node.up_to(image, key).saturating_sub(1)];
+        }
+        match self.leaves[at as usize].node.only(key) {
+            Ok(None) => return None,
+            Ok(Some(item)) if item.delta <= delta => {
+                return equal(key_at(image, item.offset), key).then_some(item);
+            }
+            Ok(Some(_)) | Err(Unclear) => {}
+        }
+        let item = self.item(self.lower_bound(image, probe)?);
         equal(key_at(image, item.offset), key).then_some(item)
+    }
+
+    /// The leaf in which `probe` belongs. `known` is as in [`Node::search`].
+    #[inline]
+    fn leaf_for(&self, image: &[u8], probe: Probe<'_>, known: &mut usize) -> u32 {
+        let mut at = self.root;
+        for _ in 0..self.height {
+            let inner = &self.inners[at as usize];
+            let found = inner.node.search(image, probe, known);
+            at = inner.children[found.at.saturating_sub(1)];
+        }
+        at
     }
 
     /// The first item at or behind `probe`.
     #[inline]
     pub(super) fn lower_bound(&self, image: &[u8], probe: Probe<'_>) -> Option<Place> {
         let mut known = 0;
-        let mut at = self.root;
-        for _ in 0..self.height {
-            let inner = &self.inners[at as usize];
-            let found = inner.node.search(image, probe, &mut known);
-            at = inner.children[found.at.saturating_sub(1)];
-        }
+        let at = self.leaf_for(image, probe, &mut known);
         let leaf = &self.leaves[at as usize];
         let found = leaf.node.search(image, probe, &mut known);
         if found.at < leaf.node.len() {

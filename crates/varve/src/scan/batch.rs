@@ -8,6 +8,8 @@
 //! Invariant: ends are cumulative and relative to their blob; a blob that was not asked for is empty
 //! and its ends are absent.
 
+use crate::codec::bytes::append;
+
 /// Collects entries and encodes them.
 #[derive(Debug, Default)]
 pub struct Batch {
@@ -43,11 +45,11 @@ impl Batch {
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         self.count += 1;
         if self.want_keys {
-            self.keys.extend_from_slice(key);
+            append(&mut self.keys, key);
             self.key_ends.extend_from_slice(&(self.keys.len() as u32).to_le_bytes());
         }
         if self.want_values {
-            self.values.extend_from_slice(value);
+            append(&mut self.values, value);
             self.value_ends.extend_from_slice(&(self.values.len() as u32).to_le_bytes());
         }
     }

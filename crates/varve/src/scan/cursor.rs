@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::batch::Batch;
 use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
-use crate::codec::bytes::equal;
+use crate::codec::bytes::{append, compare, equal};
 use crate::store::view::View;
 use crate::table::{Blocks, ReadError};
 use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
@@ -136,7 +136,7 @@ impl Cursor {
         loop {
             let Some(source) = merge.current() else { return Ok(self.finish()) };
             if keys_seen == 0 || !equal(&key, source.key()) {
-                if self.options.upper.as_ref().is_some_and(|upper| source.key() >= upper.as_slice()) {
+                if self.options.upper.as_ref().is_some_and(|upper| compare(source.key(), upper).is_ge()) {
                     return Ok(self.finish());
                 }
                 if keys_seen > 0 && (batch.bytes() >= bytes_max || steps >= STEPS_MAX) {
@@ -145,7 +145,7 @@ impl Cursor {
                 }
                 std::mem::swap(&mut key, &mut passed);
                 key.clear();
-                key.extend_from_slice(source.key());
+                append(&mut key, source.key());
                 keys_seen += 1;
                 decided = false;
             }

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use crate::codec::bytes::compare;
 use crate::memtable::MemtableCursor;
 use crate::store::view::TableHandle;
 use crate::table::{Blocks, ReadError, TableCursor};
@@ -31,7 +32,7 @@ impl LevelCursor {
     }
 
     fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
-        let at = self.tables.partition_point(|handle| handle.meta.max_key.as_slice() < key);
+        let at = self.tables.partition_point(|handle| compare(&handle.meta.max_key, key).is_lt());
         let mut cursor = self.open(at, blocks)?;
         if let Some(cursor) = &mut cursor {
             cursor.seek(key, blocks)?;
@@ -40,7 +41,7 @@ impl LevelCursor {
     }
 
     fn seek_before(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
-        let end = self.tables.partition_point(|handle| handle.meta.min_key.as_slice() < key);
+        let end = self.tables.partition_point(|handle| compare(&handle.meta.min_key, key).is_lt());
         let Some(at) = end.checked_sub(1) else {
             self.cursor = None;
             return Ok(());

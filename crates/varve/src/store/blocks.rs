@@ -20,6 +20,7 @@ impl Fetched {
         self.0.borrow_mut().push((need, bytes));
     }
 
+    #[inline]
     pub(crate) fn clear(&self) {
         let mut fetched = self.0.borrow_mut();
         if !fetched.is_empty() {

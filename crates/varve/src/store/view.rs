@@ -7,6 +7,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
+use crate::codec::bytes::compare;
 use crate::codec::hash::xxh3;
 use crate::memtable::Memtable;
 use crate::table::{Block, Blocks, ReadError, Table, TableMeta};
@@ -45,7 +46,7 @@ impl TableHandle {
     }
 
     fn may_hold(&self, key: &[u8]) -> bool {
-        self.meta.min_key.as_slice() <= key && key <= self.meta.max_key.as_slice()
+        compare(&self.meta.min_key, key).is_le() && compare(key, &self.meta.max_key).is_le()
     }
 }
 
@@ -147,6 +148,6 @@ impl View {
 /// The tables of a sorted level that may hold `key`: one, or two where the end of a range tombstone
 /// (exclusive, but counted in the bounds) touches the first key of the next table.
 fn table_for<'a>(tables: &'a [Rc<TableHandle>], key: &[u8]) -> &'a [Rc<TableHandle>] {
-    let at = tables.partition_point(|handle| handle.meta.max_key.as_slice() < key);
+    let at = tables.partition_point(|handle| compare(&handle.meta.max_key, key).is_lt());
     tables.get(at..tables.len().min(at + 2)).unwrap_or(&[])
 }

@@ -10,6 +10,7 @@
 //!
 //! Invariant: decoding is total: any bytes at any offset give an entry inside the bytes or `None`.
 
+use crate::codec::bytes::append;
 use crate::codec::varint;
 use crate::types::Kind;
 
@@ -41,8 +42,8 @@ pub(crate) fn put_entry(image: &mut Vec<u8>, kind: Kind, expires: Option<u64>, k
         }
         _ => put_prelude(image, kind, expires, key.len(), value.len()),
     }
-    image.extend_from_slice(key);
-    image.extend_from_slice(value);
+    append(image, key);
+    append(image, value);
 }
 
 #[inline(never)]
