@@ -164,10 +164,12 @@ export class Client {
   }
 
   #answers(answer: FrameReader): void {
+    let flight: Flight | undefined = this.#flights[0];
     while (answer.next()) {
-      const flight = this.#flights.find((one) => one.has(answer.request));
+      const { request } = answer;
+      if (flight?.has(request) !== true) flight = this.#flights.find((one) => one.has(request));
       if (flight === undefined) throw malformed();
-      flight.land(answer.request, answer.status === Status.error ? answer.error() : undefined, answer);
+      flight.land(request, answer.status === Status.error ? answer.error() : undefined, answer);
     }
     this.#flights = this.#flights.filter((flight) => flight.left > 0);
   }

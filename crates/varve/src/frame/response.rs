@@ -7,6 +7,8 @@ use crate::options::Receipt;
 const OK: u8 = 0;
 const MISSING: u8 = 1;
 const ERROR: u8 = 2;
+/// u32 request | u8 status | u8[3] 0 | u32 payload bytes | u32 0
+const HEADER_BYTES: usize = 16;
 
 /// Builds a response frame; answers are appended in the order of their requests.
 pub(super) struct Responses<'a> {
@@ -45,18 +47,20 @@ impl<'a> Responses<'a> {
     }
 
     fn answer(&mut self, request: u32, status: u8, write: impl FnOnce(&mut Vec<u8>)) {
-        self.out.extend_from_slice(&request.to_le_bytes());
-        self.out.extend_from_slice(&[status, 0, 0, 0]);
-        let length_at = self.out.len();
-        self.out.extend_from_slice(&[0; 8]);
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(&request.to_le_bytes());
+        header[4] = status;
+        self.out.extend_from_slice(&header);
         let start = self.out.len();
         write(self.out);
         let length = (self.out.len() - start) as u32;
-        self.out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
+        self.out[start - 8..start - 4].copy_from_slice(&length.to_le_bytes());
         pad_to_4(self.out);
     }
 }
 
 pub(super) fn pad_to_4(out: &mut Vec<u8>) {
-    out.resize(out.len().next_multiple_of(4), 0);
+    while !out.len().is_multiple_of(4) {
+        out.push(0);
+    }
 }

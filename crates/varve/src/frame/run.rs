@@ -7,6 +7,7 @@
 
 use super::request::{Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan};
 use super::response::{Responses, pad_to_4};
+use crate::codec::bytes::append;
 use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
@@ -74,7 +75,7 @@ impl<S: Storage> Runner<'_, S> {
     fn write(&mut self, at: usize, request: &Request<'_>, strict: bool) -> Result<Receipt> {
         if self.fates[at] == Fate::Open {
             let acknowledged = self.store.acknowledged();
-            let staged = ops_of(request).and_then(|ops| self.store.stage(&ops));
+            let staged = ops_of(request).and_then(|ops| self.store.stage(ops.as_slice()));
             self.fates[at] = match staged {
                 Ok(sequence) => Fate::Staged(sequence),
                 Err(error) => {
@@ -142,10 +143,11 @@ impl<S: Storage> Runner<'_, S> {
     fn retry_deletes(&mut self, requests: &[Request<'_>]) {
         for (at, request) in requests.iter().enumerate() {
             let Ok(ops) = ops_of(request) else { continue };
+            let ops = ops.as_slice();
             let is_delete = !ops.is_empty() && ops.iter().all(Op::is_delete);
             if self.fates[at] == Fate::Failed(Error::StorageFull)
                 && is_delete
-                && let Ok(receipt) = self.store.commit_deletes(&ops, asked(request))
+                && let Ok(receipt) = self.store.commit_deletes(ops, asked(request))
             {
                 self.fates[at] = Fate::Staged(receipt.sequence);
             }
@@ -155,12 +157,12 @@ impl<S: Storage> Runner<'_, S> {
     fn read(&mut self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
         let number = request.request;
         match request.operation {
-            Operation::Get => self.find(request, responses, |entry, out| out.extend_from_slice(entry.value)),
+            Operation::Get => self.find(request, responses, |entry, out| append(out, entry.value)),
             Operation::Has => self.find(request, responses, |_, _| {}),
             Operation::GetEntry => self.find(request, responses, |entry, out| {
                 out.extend_from_slice(&entry.sequence.to_le_bytes());
                 out.extend_from_slice(&(entry.expires.unwrap_or(0) as f64).to_le_bytes());
-                out.extend_from_slice(entry.value);
+                append(out, entry.value);
             }),
             Operation::GetMany => self.get_many(request, responses),
             Operation::ScanOpen => {
@@ -202,7 +204,7 @@ impl<S: Storage> Runner<'_, S> {
             self.store.find(key, |entry| match entry {
                 Some(entry) => {
                     payload.extend_from_slice(&(entry.value.len() as u32).to_le_bytes());
-                    payload.extend_from_slice(entry.value);
+                    append(&mut payload, entry.value);
                     pad_to_4(&mut payload);
                 }
                 None => payload.extend_from_slice(&u32::MAX.to_le_bytes()),
@@ -226,17 +228,29 @@ impl<S: Storage> Runner<'_, S> {
     }
 }
 
-/// The operations of a write.
-fn ops_of<'a>(request: &Request<'a>) -> Result<Vec<Op<'a>>> {
-    Ok(match request.operation {
-        Operation::Set => vec![Op::Set { key: request.key, value: request.value, expires: None }],
-        Operation::Delete => vec![Op::Delete { key: request.key }],
-        Operation::DeleteRange => {
-            vec![Op::DeleteRange { start: request.key, end: end_of_range(request.value) }]
+/// The operations of a write; most have one, which takes no allocation.
+enum Ops<'a> {
+    One(Op<'a>),
+    Many(Vec<Op<'a>>),
+}
+
+impl<'a> Ops<'a> {
+    fn as_slice(&self) -> &[Op<'a>] {
+        match self {
+            Self::One(op) => std::slice::from_ref(op),
+            Self::Many(ops) => ops,
         }
-        Operation::Batch => parse_batch(request.value)?,
-        _ => Vec::new(),
-    })
+    }
+}
+
+fn ops_of<'a>(request: &Request<'a>) -> Result<Ops<'a>> {
+    Ok(Ops::One(match request.operation {
+        Operation::Set => Op::Set { key: request.key, value: request.value, expires: None },
+        Operation::Delete => Op::Delete { key: request.key },
+        Operation::DeleteRange => Op::DeleteRange { start: request.key, end: end_of_range(request.value) },
+        Operation::Batch => return parse_batch(request.value).map(Ops::Many),
+        _ => return Ok(Ops::Many(Vec::new())),
+    }))
 }
 
 /// The durability that a write asks for; relaxed is the default, and a sync is strict by nature.
