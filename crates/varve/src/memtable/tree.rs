@@ -7,7 +7,7 @@
 //!
 //! Invariant: leaves in link order hold every item once, in order; no leaf is empty unless the tree is.
 
-use super::node::{Found, Item, Node, Probe, Unclear, WIDTH};
+use super::node::{Found, Item, Node, Probe, WIDTH};
 use crate::codec::bytes::equal;
 use crate::wal::key_at;
 
@@ -175,19 +175,21 @@ impl Tree {
     #[inline]
     pub(super) fn get(&self, image: &[u8], key: &[u8], delta: u32) -> Option<Item> {
         let probe = Probe { key, delta };
-        // Down to the leaf where the key's oldest version lies. Prefixes are not compared on the way: a key that is
-        // there has those of all nodes on its path, and wherever another one leads, the item there has another key.
-        let mut at = self.root;
+        // Down to the leaf where the key's oldest version lies. As in `insert`, prefixes are not compared on the way: what
+        // is found is the key, and what is not is believed only of a key that has them.
+        let (mut at, mut prefix) = (self.root, 0);
         for _ in 0..self.height {
             let inner = &self.inners[at as usize];
+            prefix = prefix.max(inner.node.skip());
             at = inner.children[inner.node.up_to(image, key).saturating_sub(1)];
         }
-        match self.leaves[at as usize].node.only(key) {
-            Ok(None) => return None,
-            Ok(Some(item)) if item.delta <= delta => {
-                return equal(key_at(image, item.offset), key).then_some(item);
+        let leaf = &self.leaves[at as usize].node;
+        if let Ok(found) = leaf.only(key) {
+            match found.filter(|item| equal(key_at(image, item.offset), key)) {
+                Some(item) if item.delta <= delta => return Some(item),
+                None if leaf.len() > 0 && leaf.shares(image, key, prefix.max(leaf.skip())) => return None,
+                Some(_) | None => {}
             }
-            Ok(Some(_)) | Err(Unclear) => {}
         }
         let item = self.item(self.lower_bound(image, probe)?);
         equal(key_at(image, item.offset), key).then_some(item)
