@@ -80,6 +80,8 @@ impl Session<'_> {
 
     /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
     pub(crate) fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
+        // The power may take what was written ahead, for nothing flushes it.
+        let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty;
         self.cursors.clear();
         self.compactor = None;
         self.store = None;
@@ -105,6 +107,9 @@ impl Session<'_> {
                     self.store = Some(store);
                     break;
                 }
+                Err(Error::StorageFull) if must_open && loss != Loss::Power => {
+                    return Err("a store does not open because the disk is full".to_owned());
+                }
                 Err(Error::StorageFull) if self.disk.is_limited() => self.disk.limit(None),
                 Err(Error::Busy) => self.disk.add_slots(4),
                 Err(error) => return Err(format!("open after {loss:?} loss: {error} ({error:?})")),
@@ -116,6 +121,7 @@ impl Session<'_> {
             self.disk.kill_process();
         }
         self.faults = self.disk.is_limited();
+        self.is_faulty = false;
         self.judge(loss)
     }
 

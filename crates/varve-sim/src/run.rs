@@ -41,6 +41,10 @@ pub struct Totals {
     pub poisoned: u64,
     /// Jobs that a compactor finished.
     pub jobs: u64,
+    /// Deletes that went through a full disk ahead of writes of the memory level.
+    pub saved: u64,
+    /// Times that a set was taken again after everything was deleted on a full disk.
+    pub freed: u64,
 }
 
 impl Totals {
@@ -55,6 +59,8 @@ impl Totals {
         self.torn += other.torn;
         self.poisoned += other.poisoned;
         self.jobs += other.jobs;
+        self.saved += other.saved;
+        self.freed += other.freed;
     }
 }
 
@@ -63,7 +69,7 @@ impl fmt::Display for Totals {
         write!(
             f,
             "{} operations, {} commits, {} refused, {} crashes ({} during recovery), {} groups lost, \
-             {} torn tails, {} poisoned, {} jobs",
+             {} torn tails, {} poisoned, {} jobs, {} deletes on a full disk with writes waiting, {} times freed",
             self.ops,
             self.commits,
             self.refused,
@@ -72,7 +78,9 @@ impl fmt::Display for Totals {
             self.groups_lost,
             self.torn,
             self.poisoned,
-            self.jobs
+            self.jobs,
+            self.saved,
+            self.freed
         )
     }
 }

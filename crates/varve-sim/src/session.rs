@@ -7,6 +7,8 @@
 use std::collections::VecDeque;
 
 use varve::options::Durability;
+use varve::storage::Storage;
+use varve::types::{FileKind, FileName};
 use varve::{Error, Op as StoreOp};
 
 use crate::compactor::{Compactor, SimStore};
@@ -18,6 +20,12 @@ use crate::trace::{Crash, Op, Trace};
 
 /// Cursors held at once; the oldest goes.
 const CURSORS_MAX: usize = 8;
+
+/// Bytes of the memory level that fit the reserve along with a few deletes, and bytes of memtables that fit its table.
+const PENDING_BYTES_MAX: usize = 128 << 10;
+const FREED_BYTES_MAX: u64 = 64 << 10;
+/// A file of this length makes a segment when it is free.
+const FREED_BYTES_MIN: u64 = 60 << 10;
 
 /// A failure in words.
 pub type Outcome<T = ()> = Result<T, String>;
@@ -39,6 +47,8 @@ pub struct Session<'a> {
     pub(crate) now_ms: u64,
     /// Faults that make `Io` and `StorageFull` excusable since the store was opened.
     pub(crate) faults: bool,
+    /// One of them was no quota: the reserve of a full disk proves nothing then.
+    pub(crate) is_faulty: bool,
 }
 
 impl<'a> Session<'a> {
@@ -61,6 +71,7 @@ impl<'a> Session<'a> {
             openings: 0,
             now_ms: 1_000_000,
             faults: false,
+            is_faulty: false,
         };
         session.recover(Loss::Process, &trace.births)?;
         Ok(session)
@@ -145,11 +156,14 @@ impl<'a> Session<'a> {
             Op::ShortWrite(writes) => {
                 self.disk.arm_short_write(*writes);
                 self.faults = true;
+                self.is_faulty = true;
             }
             Op::FlushFailure(flushes) => {
                 self.disk.arm_flush_failure(*flushes);
                 self.faults = true;
+                self.is_faulty = true;
             }
+            Op::FreeRoom => self.free_room(op)?,
             Op::CommitDeletes(keys, level) => self.commit_deletes(op, keys, *level)?,
             Op::AddSlots(count) => self.add_slots(op, *count)?,
             Op::Wait(ms) => {
@@ -281,13 +295,69 @@ impl<'a> Session<'a> {
                 return Ok(());
             }
         }
-        let first_sequence = self.store()?.last_sequence() + 1;
         let changes = keys.iter().cloned().map(Change::Delete).collect();
-        self.model.stage(Group { changes, first_sequence });
-        let ops: Vec<_> = keys.iter().map(|key| StoreOp::Delete { key }).collect();
-        let Some(receipt) = self.attempt(op, |store| store.commit_deletes(&ops, level))? else {
+        self.commit_in_reserve(op, changes, level)
+    }
+
+    /// Deletes everything on a full disk, flushes and merges: the room that this frees must be enough for a set.
+    fn free_room(&mut self, op: &Op) -> Outcome {
+        self.abandon_job()?;
+        self.cursors.clear();
+        if self.model.position() > self.committed {
+            self.commit(Durability::Relaxed)?;
+        }
+        if self.is_in_doubt()? {
+            return Ok(());
+        }
+        let stats = self.store()?.stats();
+        let frees =
+            |&(file, bytes): &(FileName, u64)| file.kind != FileKind::Manifest && bytes >= FREED_BYTES_MIN;
+        let must_free = self.has_reserve()?
+            && stats.frozen_bytes + stats.memtable_bytes < FREED_BYTES_MAX
+            && self.store()?.storage().list().iter().any(frees);
+        self.commit_in_reserve(op, vec![Change::DeleteRange(Vec::new(), None)], Durability::Strict)?;
+        // A job that found no room is tried again, as hosts do.
+        for work in [SimStore::compact, SimStore::compact, SimStore::release] {
+            if self.is_in_doubt()? {
+                return Ok(());
+            }
+            self.attempt(op, work)?;
+        }
+        if self.is_in_doubt()? {
+            return Ok(());
+        }
+        let refused = self.observed.totals.refused;
+        let set = Change::Set(b"room".to_vec(), b"there is".to_vec());
+        self.write(&[set], true, Some(Durability::Relaxed))?;
+        if must_free && self.observed.totals.refused > refused && !self.is_in_doubt()? {
+            return Err(format!("{op}: a set was refused after everything was deleted"));
+        }
+        self.observed.totals.freed += u64::from(must_free);
+        Ok(())
+    }
+
+    /// Whether a few deletes must commit, however full the disk is.
+    pub(crate) fn has_reserve(&mut self) -> Outcome<bool> {
+        let is_faulty = self.is_faulty || !self.disk.is_limited();
+        let store = self.store()?;
+        Ok(!is_faulty && store.storage().reserve_intact() && store.pending_bytes() < PENDING_BYTES_MAX)
+    }
+
+    /// Commits changes that only delete, all of what is staged before them being settled.
+    fn commit_in_reserve(&mut self, op: &Op, changes: Vec<Change>, level: Durability) -> Outcome {
+        let must_commit = self.has_reserve()?;
+        let had_pending = self.store()?.pending_bytes() > 0;
+        let first_sequence = self.store()?.last_sequence() + 1;
+        self.model.stage(Group { changes: changes.clone(), first_sequence });
+        let ops: Vec<_> = changes.iter().map(store_op).collect();
+        let result = self.store()?.commit_deletes(&ops, level);
+        if result == Err(Error::StorageFull) && must_commit && !self.disk.is_dead() {
+            return Err(format!("{op}: a delete was refused though its reserve is whole"));
+        }
+        let Some(receipt) = self.attempt(op, |_| result)? else {
             return Ok(());
         };
+        self.observed.totals.saved += u64::from(must_commit && had_pending);
         if receipt.sequence != self.model.last_sequence() {
             return Err(format!(
                 "{op}: answered with {receipt:?}, not sequence {}",

@@ -98,6 +98,8 @@ pub enum Op {
     FlushFailure(u64),
     /// Delete keys in one batch and commit it, in the reserve when the disk is full.
     CommitDeletes(Vec<Vec<u8>>, Durability),
+    /// Delete everything in the reserve of a full disk, flush, merge, and set a key.
+    FreeRoom,
     /// The host creates more slot files.
     AddSlots(u32),
     /// Time passes, in milliseconds.

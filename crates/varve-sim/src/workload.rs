@@ -13,7 +13,7 @@ use crate::slot::{Keep, PowerLoss};
 use crate::trace::{Crash, Op, Range, Trace};
 
 /// The kinds of operation and how often each comes when the swarm leaves it on.
-const KINDS: [(Kind, u32); 22] = [
+const KINDS: [(Kind, u32); 23] = [
     (Kind::Write, 40),
     (Kind::Commit, 10),
     (Kind::Get, 15),
@@ -35,6 +35,7 @@ const KINDS: [(Kind, u32); 22] = [
     (Kind::Crash, 2),
     (Kind::Fuse, 2),
     (Kind::Fault, 1),
+    (Kind::Full, 1),
     (Kind::Host, 1),
 ];
 
@@ -61,6 +62,7 @@ enum Kind {
     Crash,
     Fuse,
     Fault,
+    Full,
     Host,
 }
 
@@ -175,6 +177,7 @@ impl Swarm {
             Kind::Crash => self.crash_now(),
             Kind::Fuse => Op::Fuse(self.calls(), self.crash()),
             Kind::Fault => self.fault(),
+            Kind::Full => self.full(),
             Kind::Host => match self.rng.below(2) {
                 0 => Op::AddSlots(self.rng.within(1, 4) as u32),
                 _ => Op::Wait(self.rng.pick(&[1, 100, 100_000])),
@@ -282,15 +285,23 @@ impl Swarm {
     }
 
     fn fault(&mut self) -> Op {
-        match self.rng.weighted(&[4, 6, 1, 1, 4]) {
+        match self.rng.weighted(&[1, 1, 2]) {
+            0 => Op::ShortWrite(self.calls()),
+            1 => Op::FlushFailure(self.calls()),
+            _ => self.full(),
+        }
+    }
+
+    /// A disk that has no room, and what is done about it.
+    fn full(&mut self) -> Op {
+        match self.rng.weighted(&[4, 4, 6, 1]) {
             0 => Op::Quota(self.rng.pick(&[0, 100, 10_000, 300_000])),
             1 => Op::Unlimit,
-            2 => Op::ShortWrite(self.calls()),
-            4 => {
+            2 => {
                 let count = self.rng.within(1, self.batch_max);
                 Op::CommitDeletes((0..count).map(|_| self.key()).collect(), self.level())
             }
-            _ => Op::FlushFailure(self.calls()),
+            _ => Op::FreeRoom,
         }
     }
 }
@@ -311,6 +322,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 29);
+        assert_eq!(seen.len(), 30);
     }
 }

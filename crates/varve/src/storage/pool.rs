@@ -151,13 +151,16 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Claims a slot for `file` and answers its number; the caller closes it and hands it to whoever writes the
+    /// Claims a slot for `file`, on a full storage the reserved one, and answers its number; the caller closes it and hands it to whoever writes the
     /// file, from [`SLOT_HEADER_BYTES`] on, and flushes it.
     ///
     /// # Errors
     /// As [`create`](Storage::create).
     pub fn lend(&mut self, file: FileName, bytes_hint: u64) -> Result<u32> {
-        self.create(file, bytes_hint)?;
+        match self.create(file, bytes_hint) {
+            Err(Error::StorageFull) => self.create_from_reserve(file)?,
+            created => created?,
+        }
         let slot = self.slot(file)?;
         self.slots[slot as usize].state = Use::Lent(file);
         Ok(slot)
@@ -353,8 +356,19 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
+        if file.kind == FileKind::Table && self.full && self.only_reserve_fits(bytes_hint) {
+            return Err(Error::StorageFull);
+        }
         let slot = self.choose(bytes_hint).ok_or(Error::Busy)?;
-        self.claim(slot, file)
+        match self.claim(slot, file) {
+            Err(Error::StorageFull) if !self.full => {
+                // Not even a header found room: from now on only slots that were written before will do.
+                self.full = true;
+                let slot = self.choose(bytes_hint).ok_or(Error::Busy)?;
+                self.claim(slot, file)
+            }
+            claimed => claimed,
+        }
     }
 
     #[inline]

@@ -13,6 +13,7 @@
 //! [`create_from_reserve`](SlotPool::create_from_reserve) does. A slot that is set free refills the reserve first.
 
 use super::pool::{SlotPool, Use};
+use super::slot_header::SLOT_HEADER_BYTES;
 use super::slots::Slots;
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName};
@@ -93,6 +94,13 @@ impl<D: Slots> SlotPool<D> {
         if let Some(kind) = RESERVED.into_iter().find(|&kind| self.reserved(kind).is_none()) {
             self.slots[slot as usize].state = Use::Reserved(kind);
         }
+    }
+
+    /// Whether a table of about `bytes_hint` bytes fits the slot that is reserved for one, and no free one.
+    pub(super) fn only_reserve_fits(&self, bytes_hint: u64) -> bool {
+        let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
+        let fits = |state| self.slots.iter().any(|known| known.state == state && known.size >= need);
+        fits(Use::Reserved(FileKind::Table)) && !fits(Use::Free)
     }
 
     fn reserved(&self, kind: FileKind) -> Option<u32> {

@@ -133,14 +133,15 @@ impl<S: Storage> Store<S> {
 
     /// Creates a file; when no slot is free, first lets go of what only waits for an edit.
     pub(super) fn create_file(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        match self.storage.create(file, bytes_hint) {
-            Err(Error::Busy | Error::StorageFull) if self.obsolete.len() > 0 => {
-                self.release()?;
-                self.storage.create(file, bytes_hint)
-            }
-            // On a full storage, a flush or merge may use the table that is set aside: it makes room.
-            Err(Error::StorageFull) if file.kind == FileKind::Table => self.storage.create_from_reserve(file),
-            result => result,
+        let mut created = self.storage.create(file, bytes_hint);
+        if matches!(created, Err(Error::Busy | Error::StorageFull)) && self.obsolete.len() > 0 {
+            self.release()?;
+            created = self.storage.create(file, bytes_hint);
         }
+        if created == Err(Error::StorageFull) && file.kind == FileKind::Table {
+            // A flush or merge may use the table that is set aside: it makes room.
+            return self.storage.create_from_reserve(file);
+        }
+        created
     }
 }

@@ -86,7 +86,14 @@ pub(super) fn open<S: Storage>(
     report.orphans = store.delete_orphans(&files)?;
     if report.torn {
         // The cut must hold even if nothing is written in this session.
-        store.ensure_segment(false)?;
+        match store.ensure_segment(false) {
+            Err(Error::StorageFull | Error::Busy) => {
+                // No room to name it: flushed, the same bytes will be read and cut again.
+                store.log.open_previous = true;
+                store.sync()?;
+            }
+            named => named?,
+        }
     } else if report.records > 0 && !report.clean {
         store.log.open_previous = true;
         store.sync()?;

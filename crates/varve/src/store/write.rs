@@ -6,7 +6,7 @@
 use super::{Frozen, Store};
 use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
-use crate::storage::Storage;
+use crate::storage::{RESERVE_BYTES, Storage};
 use crate::types::{FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
 use crate::wal::SEGMENT_HEADER_BYTES;
 
@@ -159,7 +159,8 @@ impl<S: Storage> Store<S> {
 
     /// Bytes staged but not yet in the WAL.
     pub fn pending_bytes(&self) -> usize {
-        self.active.borrow().image().len() - self.log.written.max(SEGMENT_HEADER_BYTES)
+        // A failed flush rolls back records that are in the file already.
+        self.active.borrow().image().len().saturating_sub(self.log.written.max(SEGMENT_HEADER_BYTES))
     }
 
     /// Bytes of the active WAL segment that are not flushed.
@@ -329,7 +330,9 @@ impl<S: Storage> Store<S> {
             self.leave_reserve()?;
         }
         let active = self.active.borrow();
-        if active.is_empty() || active.bytes() + bytes <= self.memtable_bytes {
+        // A segment in the reserve ends where the reserve ends: the next one would find no room.
+        let bytes_max = self.memtable_bytes.max(if self.log.in_reserve { RESERVE_BYTES as usize } else { 0 });
+        if active.is_empty() || active.bytes() + bytes <= bytes_max {
             return Ok(());
         }
         drop(active);

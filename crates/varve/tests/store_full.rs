@@ -1,0 +1,131 @@
+//! A full storage takes deletes whatever waits to be logged, lets them free room, and opens again.
+//!
+//! The story: the simulator filled the disk while records of the memory level waited for a segment that had a file, and
+//! the delete that followed was refused, though its reserve was whole: it would have overtaken them. Once it committed,
+//! flushes failed in turn: they took a free slot with nothing but an old header in it rather than the reserved one, and
+//! a set did not find the slots that the deletes had set free.
+
+use varve::scan::{Batch, Progress, ScanOptions};
+use varve::storage::{MemorySlots, SlotPool, Slots};
+use varve::store::Op;
+use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
+
+const QUOTA: u64 = 1 << 20;
+/// Memtables that never fill up, and some that many fit the disk.
+const LARGE: usize = 2 << 20;
+const SMALL: usize = 32 << 10;
+
+type FullStore = Store<SlotPool<MemorySlots>>;
+
+fn open(
+    slots: MemorySlots,
+    memtable_bytes: usize,
+    entropy: u64,
+) -> Result<(FullStore, RecoveryReport), Error> {
+    let host = Host { now_ms: 0, entropy, store_id: [5; 16] };
+    let options = Options {
+        memtable_bytes_min: memtable_bytes,
+        memtable_bytes_max: memtable_bytes,
+        ..Options::default()
+    };
+    Store::open(SlotPool::open(slots)?, options, host)
+}
+
+fn name(n: u32) -> Vec<u8> {
+    format!("key{n:05}").into_bytes()
+}
+
+/// A store whose last set was refused, and how many it took.
+fn full(memtable_bytes: usize) -> (FullStore, u32) {
+    let (mut store, _) = open(MemorySlots::with_limit(40, QUOTA), memtable_bytes, 1).expect("opens");
+    assert!(store.storage().reserve_intact());
+    for n in 0.. {
+        let set = store.set(&name(n), &[n as u8; 1000]).and_then(|_| store.commit(Durability::Relaxed));
+        if set.is_err() {
+            assert_eq!(set, Err(Error::StorageFull));
+            return (store, n);
+        }
+    }
+    unreachable!("the storage has an end")
+}
+
+fn keys(store: &FullStore) -> Vec<Vec<u8>> {
+    let found = (0..2000).map(name).filter(|key| store.has(key).expect("read"));
+    found.collect()
+}
+
+#[test]
+fn a_delete_takes_waiting_records_of_the_memory_level_along() {
+    let (mut store, count) = full(LARGE);
+    for n in count..count + 20 {
+        store.set(&name(n), &[1; 1000]).expect("staged");
+        store.commit(Durability::Memory).expect("promised");
+    }
+    assert!(store.pending_bytes() > 20_000);
+    let mut cursor = store.scan(ScanOptions::default()).expect("open");
+
+    let first = name(0);
+    let receipt = store.commit_deletes(&[Op::Delete { key: &first }], Durability::Strict).expect("committed");
+    assert_eq!((receipt.sequence, receipt.durability), (u64::from(count) + 21, Durability::Strict));
+    assert_eq!(keys(&store), (1..count + 20).map(name).collect::<Vec<_>>());
+
+    let mut batch = Batch::new(true, true);
+    assert_eq!(store.scan_next(&mut cursor, usize::MAX, &mut batch), Ok(Progress::Finished));
+    assert_eq!(batch.count(), count + 20, "a scan opened before reads the store as it was");
+    drop(cursor);
+
+    let (store, report) = open(store.into_storage().into_device(), LARGE, 2).expect("opens");
+    assert_eq!(report.sequence, receipt.sequence);
+    assert_eq!(keys(&store), (1..count + 20).map(name).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_deletes_and_a_merge_free_takes_sets_again() {
+    let (mut store, _) = full(SMALL);
+    let everything = [Op::DeleteRange { start: b"key", end: b"kez" }];
+    store.commit_deletes(&everything, Durability::Strict).expect("committed");
+    // The first attempt finds out that free slots cannot grow, the next one takes the slot that is set aside.
+    let _ = store.compact();
+    store.compact().expect("the reserve holds what is left of a memtable");
+    store.release().expect("released");
+    for n in 0..100 {
+        store.set(&name(n), &[2; 1000]).expect("staged");
+        store.commit(Durability::Strict).expect("there is room");
+    }
+    assert_eq!(keys(&store).len(), 100);
+    assert!(store.storage().reserve_intact());
+}
+
+#[test]
+fn a_torn_store_opens_on_a_disk_without_room_for_another_segment() {
+    let (store, count) = full(LARGE);
+    let mut slots = store.into_storage().into_device();
+    let last = [(count - 1) as u8; 900];
+    let in_last = (0..slots.count()).find_map(|slot| {
+        let at = slots.slot(slot).windows(last.len()).rposition(|bytes| bytes == last)?;
+        Some((slot, at))
+    });
+    let (slot, at) = in_last.expect("the last record is in the log");
+    slots.slot_mut(slot).expect("exists")[at] ^= 1;
+    // Spare slots lose what was written ahead, the reserve with them.
+    for slot in 0..slots.count() {
+        let bytes = slots.slot_mut(slot).expect("exists");
+        if bytes.iter().all(|&byte| byte == 0) {
+            bytes.clear();
+        }
+    }
+    let bytes = slots.bytes();
+    slots.set_limit(Some(bytes));
+
+    let (store, report) = open(slots, LARGE, 2).expect("opens");
+    assert!(report.torn, "{report:?}");
+    assert_eq!(keys(&store).len(), count as usize - 1);
+    let mut slots = store.into_storage().into_device();
+    slots.set_limit(None);
+    let (mut store, _) = open(slots, LARGE, 3).expect("opens again");
+    assert_eq!(keys(&store).len(), count as usize - 1, "what was cut stays cut");
+    store.set(b"again", b"there is room").expect("staged");
+    store.commit(Durability::Strict).expect("committed");
+    let (store, report) = open(store.into_storage().into_device(), LARGE, 4).expect("opens");
+    assert!(!report.torn && store.has(b"again") == Ok(true), "{report:?}");
+}
