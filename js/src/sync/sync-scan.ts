@@ -12,6 +12,7 @@
 import type { KeyFormat } from '../codec/key-format.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { readScanBatch } from '../protocol/scan.ts';
+import { faultOfEngine, guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
 
 /** Size of the first batch, in bytes; each next one is four times as large. */
@@ -31,7 +32,7 @@ export interface ScanSource<K, V> {
 }
 
 const abandoned = new FinalizationRegistry<{ store: EngineStore; cursor: number }>(({ store, cursor }) => {
-  store.exports.varve_scan_close(store.h, cursor);
+  if (faultOfEngine() === undefined) guarded(() => store.exports.varve_scan_close(store.h, cursor));
 });
 
 /** An iterator over keys, values or entries. */
@@ -80,7 +81,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   return(): IteratorResult<T, undefined> {
     if (this.#cursor !== 0) {
       const { store } = this.#source;
-      store.exports.varve_scan_close(store.h, this.#cursor);
+      if (faultOfEngine() === undefined) guarded(() => store.exports.varve_scan_close(store.h, this.#cursor));
       this.#finish();
     }
     this.#at = this.#count;
@@ -89,7 +90,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
 
   #fetch(): void {
     const { store } = this.#source;
-    const status = store.exports.varve_scan_next(store.h, this.#cursor, this.#batchBytes);
+    const status = guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, this.#batchBytes));
     if (status < 0) {
       this.#finish();
       throw store.error(status);

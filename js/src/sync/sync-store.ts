@@ -31,6 +31,7 @@ import type {
   StoreStats,
 } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
+import { engineFault, guarded, onEngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
 import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
@@ -79,6 +80,7 @@ export class SyncStore<K, V> {
   #sink: ByteSink | undefined;
   #scheduled = false;
   #refusal: VarveError | undefined;
+  readonly #unwatch: () => void;
 
   /** @internal */
   constructor(
@@ -99,13 +101,22 @@ export class SyncStore<K, V> {
     this.#keys = keyFormatOf(keys);
     this.#values = values;
     this.#source = { store: host.store, keys: this.#keys, values, ensureOpen: () => this.#ensureOpen() };
+    this.#unwatch = onEngineFault((fault) => {
+      this.#refusal = fault;
+    });
     this.#level = durability === undefined || durability === 'relaxed' ? 'buffered' : durability;
   }
 
   /** The value of a key, or undefined. A Uint8Array may be a view of a larger buffer: `slice()` it before you transfer it. */
   get(key: K): V | undefined {
     this.#ensureOpen();
-    const status = this.#exports.varve_get(this.#h, this.#writer.key(key));
+    const keyBytes = this.#writer.key(key);
+    let status: number;
+    try {
+      status = this.#exports.varve_get(this.#h, keyBytes);
+    } catch (error) {
+      throw engineFault(error);
+    }
     if (status === 1) return this.#found();
     if (status < 0) throw this.#host.store.error(status);
     return undefined;
@@ -119,7 +130,8 @@ export class SyncStore<K, V> {
   /** The value of a key with its sequence and expiry, or undefined. */
   getEntry(key: K): Entry<V> | undefined {
     this.#ensureOpen();
-    const status = this.#exports.varve_get_entry(this.#h, this.#writer.key(key));
+    const keyBytes = this.#writer.key(key);
+    const status = guarded(() => this.#exports.varve_get_entry(this.#h, keyBytes));
     if (status < 0) throw this.#host.store.error(status);
     if (status === 0) return undefined;
     const { out, outExpires } = this.#memory.fresh();
@@ -131,7 +143,13 @@ export class SyncStore<K, V> {
   /** Whether a key is there. */
   has(key: K): boolean {
     this.#ensureOpen();
-    const status = this.#exports.varve_has(this.#h, this.#writer.key(key));
+    const keyBytes = this.#writer.key(key);
+    let status: number;
+    try {
+      status = this.#exports.varve_has(this.#h, keyBytes);
+    } catch (error) {
+      throw engineFault(error);
+    }
     if (status < 0) throw this.#host.store.error(status);
     return status === 1;
   }
@@ -145,7 +163,13 @@ export class SyncStore<K, V> {
   set(key: K, value: V, options?: SyncWriteOptions): Receipt {
     this.#ensureOpen();
     const keyBytes = this.#writer.pair(key, value);
-    return this.#staged(this.#exports.varve_set(this.#h, keyBytes, this.#writer.valueBytes), options);
+    let status: number;
+    try {
+      status = this.#exports.varve_set(this.#h, keyBytes, this.#writer.valueBytes);
+    } catch (error) {
+      throw engineFault(error);
+    }
+    return this.#staged(status, options);
   }
 
   /** Gives several keys their values, together. */
@@ -158,7 +182,14 @@ export class SyncStore<K, V> {
   /** Removes a key. */
   delete(key: K, options?: SyncWriteOptions): Receipt {
     this.#ensureOpen();
-    return this.#staged(this.#exports.varve_delete(this.#h, this.#writer.key(key)), options);
+    const keyBytes = this.#writer.key(key);
+    let status: number;
+    try {
+      status = this.#exports.varve_delete(this.#h, keyBytes);
+    } catch (error) {
+      throw engineFault(error);
+    }
+    return this.#staged(status, options);
   }
 
   /** Removes every key of a range, at the cost of one write. A range without bounds is refused: that is `clear()`. */
@@ -169,7 +200,8 @@ export class SyncStore<K, V> {
   /** Removes everything. */
   clear(options?: SyncWriteOptions): Receipt {
     this.#ensureOpen();
-    return this.#staged(this.#exports.varve_delete_range(this.#h, 0, 0), options);
+    const status = guarded(() => this.#exports.varve_delete_range(this.#h, 0, 0));
+    return this.#staged(status, options);
   }
 
   /** Collects writes that happen together. */
@@ -181,7 +213,8 @@ export class SyncStore<K, V> {
       this.#ensureOpen();
       this.#memory.put(items);
       if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
-      return this.#staged(this.#exports.varve_batch(this.#h, items.length), options);
+      const status = guarded(() => this.#exports.varve_batch(this.#h, items.length));
+      return this.#staged(status, options);
     };
     return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, sink, commit });
   }
@@ -241,7 +274,8 @@ export class SyncStore<K, V> {
 
   /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */
   close(): Promise<void> {
-    if (this.#refusal?.code !== 'VARVE_POISONED') {
+    this.#unwatch();
+    if (this.#refusal?.code !== 'VARVE_POISONED' && this.#refusal?.code !== 'VARVE_INTERNAL') {
       this.#refusal = new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
     }
     return this.#host.close();
@@ -286,7 +320,12 @@ export class SyncStore<K, V> {
 
   #commit(durability: Durability): Receipt {
     checkDurability(durability);
-    const status = this.#exports.varve_commit(this.#h, levelNumber(durability));
+    let status: number;
+    try {
+      status = this.#exports.varve_commit(this.#h, levelNumber(durability));
+    } catch (error) {
+      throw engineFault(error);
+    }
     if (status < 0) throw this.#host.store.error(status);
     this.#schedule();
     return { sequence: this.#memory.outSequence(), durability: levelOf(status) ?? durability };
@@ -294,7 +333,7 @@ export class SyncStore<K, V> {
 
   /** Logs what nobody waits for. False: no file is spare, and it is logged once one is. Throws, poisoned, when it cannot be. */
   #log(): boolean {
-    const status = this.#exports.varve_commit(this.#h, RELAXED);
+    const status = guarded(() => this.#exports.varve_commit(this.#h, RELAXED));
     if (status >= 0) return true;
     const cause = this.#host.store.error(status);
     if (cause.code === 'VARVE_BUSY') return false;
@@ -315,9 +354,17 @@ export class SyncStore<K, V> {
   #endOfTurn(): void {
     this.#scheduled = false;
     if (this.#refusal !== undefined) return;
-    this.#host.store.tick();
-    if (this.#level === 'buffered' && this.#exports.varve_pending(this.#h) > 0 && !this.#logAtEndOfTurn()) return;
-    this.#host.afterTurn();
+    try {
+      this.#host.store.tick();
+      if (this.#level === 'buffered' && this.#isPending() && !this.#logAtEndOfTurn()) return;
+      this.#host.afterTurn();
+    } catch {
+      // Nobody is there to catch what the end of a turn throws: a fault of the engine, which every later call tells.
+    }
+  }
+
+  #isPending(): boolean {
+    return guarded(() => this.#exports.varve_pending(this.#h)) > 0;
   }
 
   /** Nobody is there to catch what the end of a turn throws; every later call tells. False: nothing more to do now. */
@@ -344,7 +391,7 @@ export class SyncStore<K, V> {
       sink,
     );
     this.#memory.put(sink.bytes.subarray(0, sink.at));
-    const cursor = this.#exports.varve_scan_open(this.#h, sink.at);
+    const cursor = guarded(() => this.#exports.varve_scan_open(this.#h, sink.at));
     if (cursor < 0) throw this.#host.store.error(cursor);
     return new SyncScan(this.#source, cursor, want);
   }

@@ -31,6 +31,7 @@ import {
 } from '../../pkg/varve.js';
 import { VarveError } from '../errors.ts';
 import type { Engine, EngineControl, EngineExports } from './exports.ts';
+import { faultOfEngine } from './fault.ts';
 import { attachMemory } from './host.ts';
 import { EngineMemory } from './memory.ts';
 
@@ -65,8 +66,10 @@ const control: EngineControl = {
 let engine: Engine | undefined;
 let loading: Promise<Engine> | undefined;
 
-/** The engine of this realm, loaded at the first call. */
+/** The engine of this realm, loaded at the first call. After a fault there is no other one. */
 export async function loadEngine(source?: WasmSource): Promise<Engine> {
+  const fault = faultOfEngine();
+  if (fault !== undefined) throw fault;
   if (engine !== undefined) return engine;
   loading ??= compile(source ?? new URL('./varve.wasm', import.meta.url)).then(instantiate);
   try {

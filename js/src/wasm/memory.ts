@@ -10,6 +10,7 @@
  */
 
 import type { EngineExports } from './exports.ts';
+import { engineFault } from './fault.ts';
 
 /** Enough for any key and most values; longer ones make the scratch grow. */
 const SCRATCH_BYTES_FIRST = 256 * 1024;
@@ -49,7 +50,11 @@ export class EngineMemory {
   reserve(bytes: number): void {
     if (bytes > this.#scratchBytes) {
       this.#scratchBytes = Math.max(bytes, Math.min(this.#scratchBytes * 2, SCRATCH_BYTES_DOUBLING));
-      this.#scratchAt = this.#exports.varve_scratch(this.#scratchBytes) >>> 0;
+      try {
+        this.#scratchAt = this.#exports.varve_scratch(this.#scratchBytes) >>> 0;
+      } catch (error) {
+        throw engineFault(error);
+      }
       this.#retake();
     }
     this.fresh();

@@ -9,6 +9,7 @@ import { VarveError } from '../errors.ts';
 import type { RecoveryReport } from '../types.ts';
 import { controlError } from './errors.ts';
 import type { Engine, EngineControl, EngineExports, JobTicket, OpenedStore, StoreSettings } from './exports.ts';
+import { faultOfEngine } from './fault.ts';
 import type { EngineMemory } from './memory.ts';
 
 /** A store that the engine has open. */
@@ -39,7 +40,10 @@ export class EngineStore {
 
   /** The error behind a negative status of a raw export. */
   error(status: number): VarveError {
-    return VarveError.fromNumber(-status, this.#control.last_error(this.h));
+    return VarveError.fromNumber(
+      -status,
+      attempt(() => this.#control.last_error(this.h)),
+    );
   }
 
   /** Passes a status that is fine, throws the error of one that is not. */
@@ -50,22 +54,22 @@ export class EngineStore {
 
   /** Tells the engine the time; it has no clock of its own. */
   tick(): void {
-    this.exports.varve_now(this.h, Date.now());
+    attempt(() => this.exports.varve_now(this.h, Date.now()));
   }
 
   /** Whether the storage has writes that a power cut could still take. */
   isUnsynced(): boolean {
-    return this.exports.varve_unsynced(this.h) === 1;
+    return attempt(() => this.exports.varve_unsynced(this.h)) === 1;
   }
 
   /** Writes since the log was last sealed. */
   writesSinceSeal(): number {
-    return this.exports.varve_unsealed(this.h);
+    return attempt(() => this.exports.varve_unsealed(this.h));
   }
 
   /** Whether a writer should wait for a flush or a compaction. */
   isStalled(): boolean {
-    return this.exports.varve_stalled(this.h) === 1;
+    return attempt(() => this.exports.varve_stalled(this.h)) === 1;
   }
 
   stats(): object {
@@ -141,7 +145,10 @@ export class EngineStore {
   }
 }
 
+/** Every call but those of the hot path, which catch for themselves. */
 function attempt<T>(call: () => T): T {
+  const fault = faultOfEngine();
+  if (fault !== undefined) throw fault;
   try {
     return call();
   } catch (error) {

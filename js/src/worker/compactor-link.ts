@@ -117,6 +117,8 @@ export class CompactorLink {
       case 'failed':
         this.#jobs.delete(job);
         running.reject(VarveError.fromWire(message.error));
+        // Its engine stopped in the middle of a call and must not be trusted with another job.
+        if (message.error.code === 'VARVE_INTERNAL') this.#die('The compactor worker failed.', undefined);
         return;
     }
   }

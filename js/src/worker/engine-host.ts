@@ -15,6 +15,7 @@ import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { openDevice } from '../storage/open-device.ts';
 import type { EngineOptions, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import type { StoreSettings } from '../wasm/exports.ts';
+import { engineFault, faultOfEngine, onEngineFault } from '../wasm/fault.ts';
 import { registerDevice, unregisterDevice } from '../wasm/host.ts';
 import { loadEngine, type WasmSource } from '../wasm/load.ts';
 import { EngineStore } from '../wasm/store.ts';
@@ -53,6 +54,7 @@ export class EngineHost {
   readonly #flusher: Flusher;
   readonly #slots: SlotKeeper;
   readonly #jobs: JobRunner;
+  readonly #unwatch: () => void;
   #warm = false;
   #closing: Promise<void> | undefined;
 
@@ -73,6 +75,7 @@ export class EngineHost {
     this.#slots = new SlotKeeper(store, parts.device);
     this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
     this.#jobs.onDone = () => this.#flusher.idle();
+    this.#unwatch = onEngineFault(() => this.#stop());
   }
 
   /**
@@ -119,13 +122,19 @@ export class EngineHost {
     const { exports, memory, h } = this.store;
     this.store.tick();
     memory.put(request);
-    this.store.check(exports.varve_frame(h, request.length));
+    let status: number;
+    try {
+      status = exports.varve_frame(h, request.length);
+    } catch (error) {
+      throw engineFault(error);
+    }
+    this.store.check(status);
     return memory.takeOut();
   }
 
   /** To be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
   afterTurn(): void {
-    if (this.#closing !== undefined) return;
+    if (this.#closing !== undefined || faultOfEngine() !== undefined) return;
     this.#flusher.note();
     if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
       this.#warm = true;
@@ -137,7 +146,7 @@ export class EngineHost {
 
   /** Whether writers should wait; then `progress` says when to look again. */
   isStalled(): boolean {
-    return this.#jobs.isBusy() && this.store.isStalled();
+    return this.#jobs.isBusy() && faultOfEngine() === undefined && this.store.isStalled();
   }
 
   /** Resolves when a flush or compaction has ended, or at once when none is running. */
@@ -185,18 +194,27 @@ export class EngineHost {
     return this.#closing;
   }
 
+  /** The engine must not be called any more: nothing is left to be done but to close. */
+  #stop(): void {
+    this.#flusher.stop();
+    void this.#jobs.stop();
+  }
+
   async #close(): Promise<void> {
     this.#flusher.stop();
     await this.#jobs.stop();
-    // What is staged may need a segment of its own.
-    this.#slots.keep();
-    await this.#slots.settled();
     try {
-      this.store.close();
+      if (faultOfEngine() === undefined) {
+        // What is staged may need a segment of its own.
+        this.#slots.keep();
+        await this.#slots.settled();
+        this.store.close();
+      }
     } catch (error) {
       // A poisoned store has nothing left to write, and whoever wrote to it was told.
       if (!(error instanceof VarveError) || error.code !== 'VARVE_POISONED') throw error;
     } finally {
+      this.#unwatch();
       unregisterDevice(this.#deviceId);
       await this.#device.closeAll();
       this.#lock.release();

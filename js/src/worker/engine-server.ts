@@ -10,6 +10,7 @@ import { toWire, VarveError } from '../errors.ts';
 import type { CallMethod, Request, Response } from '../protocol/messages.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
 import { controlError } from '../wasm/errors.ts';
+import { onEngineFault } from '../wasm/fault.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
 import { EngineHost } from './engine-host.ts';
 
@@ -27,14 +28,17 @@ export class EngineServer {
   #host: EngineHost | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
+  #is_dead = false;
 
   constructor(send: Send, compactor: SpawnCompactor | undefined) {
     this.#send = send;
     this.#compactor = compactor;
+    onEngineFault((fault) => this.#die(fault));
   }
 
   /** Takes a message or a frame. */
   receive(incoming: Incoming): void {
+    if (this.#is_dead) return;
     // What is written already is flushed at once; what still waits here is flushed when its turn comes.
     if (!(incoming instanceof ArrayBuffer) && incoming.type === 'hidden') this.#host?.hidden();
     if (this.#busy || this.#mustWait(incoming)) {
@@ -73,7 +77,7 @@ export class EngineServer {
       this.#send(buffer, [buffer]);
     } catch (error) {
       // A frame that cannot be answered as a whole is a broken engine or a broken client: all of its requests fail.
-      this.#send({ type: 'dead', error: toWire(error instanceof VarveError ? error : controlError(error)) }, []);
+      this.#die(error instanceof VarveError ? error : controlError(error));
       return;
     }
     this.#maintain(host);
@@ -83,8 +87,17 @@ export class EngineServer {
     try {
       host.afterTurn();
     } catch (error) {
-      this.#send({ type: 'dead', error: toWire(error) }, []);
+      this.#die(error);
     }
+  }
+
+  /** Everything that is pending or to come fails with `error`; files and lock are let go, should the worker live on. */
+  #die(error: unknown): void {
+    if (this.#is_dead) return;
+    this.#is_dead = true;
+    this.#queue.length = 0;
+    this.#send({ type: 'dead', error: toWire(error) }, []);
+    this.#host?.close().catch(() => undefined);
   }
 
   async #answer(request: Exclude<Request, { type: 'hidden' }>): Promise<void> {
