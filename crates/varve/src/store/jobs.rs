@@ -241,8 +241,9 @@ impl<S: Storage> Store<S> {
                 return Err(Error::Busy);
             }
         }
+        // Only what is due: the pause is that of level 0 and what it overlaps, not of the whole store.
         if self.version.level(0).len() >= self.options.l0_stall
-            && let Some(pick) = pick(&self.version, &self.options, true)
+            && let Some(pick) = pick(&self.version, &self.options, false)
         {
             let job = self.compaction_job(&pick);
             self.run_to_end(job)?;
