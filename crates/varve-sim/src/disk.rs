@@ -6,12 +6,15 @@
 //!
 //! Faults: a quota (refused at once, or told by a short count, as the two browsers do), a write that is short
 //! where it should not be, a flush that fails, and a fuse: after so many writes and flushes the machine dies in
-//! the middle of the next one. Invariant: nothing here is random except through the [`Rng`] of the disk.
+//! the middle of the next one. And a lie: flushes of one kind that say they worked and did nothing, to prove that the
+//! simulator would notice if the engine forgot them. Invariant: nothing here is random except through the [`Rng`] of the disk.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use varve::storage::{SlotError, Slots};
+use varve::storage::{SLOT_HEADER_BYTES, SlotError, SlotHeader, Slots};
+use varve::types::FileKind;
+use varve::wal::SEGMENT_HEADER_BYTES;
 
 use crate::rng::Rng;
 use crate::slot::{PowerLoss, Slot};
@@ -23,6 +26,21 @@ pub enum FullStyle {
     Refuses,
     /// What fits is written, and some count below what was asked for is told (Firefox).
     Shortens,
+}
+
+/// A kind of flush that the engine makes, told by what the slot holds and what waits in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlushKind {
+    /// The first of a WAL segment, which makes its header and the name of its slot durable.
+    WalHeader,
+    /// One that makes records of a WAL segment durable.
+    WalRecords,
+    /// One that makes a snapshot of the manifest durable: a rotation.
+    ManifestSnapshot,
+    /// One that makes an edit of the manifest durable, or that another file took over.
+    ManifestEdit,
+    /// That of a table.
+    Table,
 }
 
 /// What has been asked of the disk so far.
@@ -51,6 +69,7 @@ struct Machine {
     full_style: FullStyle,
     short_write_in: Option<u64>,
     flush_failure_in: Option<u64>,
+    lie: Option<FlushKind>,
 }
 
 /// The machine whose files these are.
@@ -75,6 +94,7 @@ impl Disk {
             full_style,
             short_write_in: None,
             flush_failure_in: None,
+            lie: None,
         };
         Self { machine: Rc::new(RefCell::new(machine)) }
     }
@@ -126,6 +146,11 @@ impl Disk {
     /// After `flushes` more flushes, one fails; some of what it should have made durable may be.
     pub fn arm_flush_failure(&self, flushes: u64) {
         self.machine.borrow_mut().flush_failure_in = Some(flushes);
+    }
+
+    /// From now on, flushes of this kind say that they worked and do nothing.
+    pub fn lie_about(&self, kind: FlushKind) {
+        self.machine.borrow_mut().lie = Some(kind);
     }
 
     /// Takes the fuse out.
@@ -236,7 +261,8 @@ impl Machine {
         let failed = due(&mut self.flush_failure_in);
         let reaches_medium = !(burned || failed) || self.rng.chance(1, 2);
         let file = self.slots.get_mut(slot as usize).ok_or(SlotError::Closed)?;
-        if reaches_medium {
+        let lies = self.lie.is_some() && self.lie == kind_of(file);
+        if reaches_medium && !lies {
             file.flush();
         }
         if burned || failed { Err(SlotError::Io) } else { Ok(()) }
@@ -256,6 +282,25 @@ impl Machine {
         file.resize(usize::try_from(bytes).map_err(|_| SlotError::Full)?);
         Ok(())
     }
+}
+
+/// What a flush of a slot would make durable; `None` for a slot without a readable name.
+fn kind_of(slot: &Slot) -> Option<FlushKind> {
+    const HEADER: usize = SLOT_HEADER_BYTES as usize;
+    let mut page = vec![0; HEADER];
+    if slot.read(0, &mut page) < HEADER {
+        return None;
+    }
+    let file = SlotHeader::decode(&page).ok()??.file?;
+    Some(match file.kind {
+        FileKind::Table => FlushKind::Table,
+        FileKind::Wal if slot.has_unsynced(HEADER + SEGMENT_HEADER_BYTES..usize::MAX) => {
+            FlushKind::WalRecords
+        }
+        FileKind::Wal => FlushKind::WalHeader,
+        FileKind::Manifest if slot.has_unsynced(HEADER..HEADER + 1) => FlushKind::ManifestSnapshot,
+        FileKind::Manifest => FlushKind::ManifestEdit,
+    })
 }
 
 /// Counts down; true once, when it was at zero.

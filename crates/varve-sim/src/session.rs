@@ -58,6 +58,9 @@ impl<'a> Session<'a> {
     /// What was wrong.
     pub fn start(trace: &'a Trace, observed: &'a mut Observed) -> Outcome<Self> {
         let disk = Disk::new(trace.slots, trace.full_style, trace.seed ^ 0x5eed);
+        if let Some(kind) = trace.lie {
+            disk.lie_about(kind);
+        }
         let mut session = Self {
             trace,
             observed,

@@ -12,6 +12,8 @@
 //! the file is chosen apart from its sectors: growth may be lost while bytes inside it were written, or be
 //! kept while its bytes were not, which then read as zero or as stale garbage.
 
+use std::ops::Range;
+
 use crate::rng::Rng;
 
 /// The unit in which a medium keeps or loses bytes.
@@ -67,6 +69,19 @@ impl Slot {
     #[must_use]
     pub fn is_dirty(&self) -> bool {
         !self.unsynced.is_empty()
+    }
+
+    /// Whether a change waits that writes anything but zeros into a range of offsets.
+    #[must_use]
+    pub fn has_unsynced(&self, range: Range<usize>) -> bool {
+        self.unsynced.iter().any(|change| match change {
+            Change::Write { offset, bytes } => {
+                let from = range.start.saturating_sub(*offset).min(bytes.len());
+                let to = range.end.saturating_sub(*offset).min(bytes.len());
+                bytes[from..to].iter().any(|byte| *byte != 0)
+            }
+            Change::Resize { .. } => false,
+        })
     }
 
     /// Copies bytes out, as many as there are.

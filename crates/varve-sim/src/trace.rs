@@ -8,7 +8,7 @@ use std::fmt;
 
 use varve::options::{Durability, Options};
 
-use crate::disk::FullStyle;
+use crate::disk::{FlushKind, FullStyle};
 use crate::model::{Change, show};
 use crate::slot::PowerLoss;
 
@@ -117,6 +117,8 @@ pub struct Trace {
     pub slots: u32,
     /// How the disk tells that it is full.
     pub full_style: FullStyle,
+    /// Flushes that the disk only pretends to make.
+    pub lie: Option<FlushKind>,
     /// Deaths while the store is made, each after so many writes and flushes.
     pub births: Vec<(u64, Crash)>,
     /// What is done.
@@ -188,6 +190,9 @@ impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}, {} slots, full disk {:?}", self.seed, self.slots, self.full_style)?;
         writeln!(f, "{:?}", self.options)?;
+        if let Some(kind) = self.lie {
+            writeln!(f, "the disk lies about flushes of kind {kind:?}")?;
+        }
         for (calls, crash) in &self.births {
             writeln!(f, "while the store is made, after {calls} calls: {crash}")?;
         }

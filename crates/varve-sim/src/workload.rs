@@ -77,7 +77,7 @@ pub fn generate(seed: u64) -> Trace {
     let births = if swarm.rng.chance(1, 4) { swarm.recoveries() } else { Vec::new() };
     let length = swarm.rng.pick(&[20, 60, 200, 600]);
     let ops = (0..length).map(|_| swarm.op()).collect();
-    Trace { seed, options, slots, full_style, births, ops }
+    Trace { seed, options, slots, full_style, lie: None, births, ops }
 }
 
 fn options(rng: &mut Rng) -> Options {
