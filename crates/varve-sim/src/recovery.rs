@@ -3,7 +3,7 @@
 //! Invariant: [`Session::recover`] returns with an open store whose contents the oracle has accepted, or with a
 //! failure; the faults of the disk are gone by then, a quota aside.
 
-use varve::options::{Durability, Host};
+use varve::options::{Durability, Host, Options};
 use varve::storage::SlotPool;
 use varve::{Error, Store};
 
@@ -134,7 +134,8 @@ impl Session<'_> {
             store_id: [self.openings as u8; 16],
         };
         let pool = SlotPool::open(self.disk.slots())?;
-        let (store, report) = Store::open(pool, self.trace.options.clone(), host)?;
+        let options = Options { log: self.log, ..self.trace.options.clone() };
+        let (store, report) = Store::open(pool, options, host)?;
         self.observed.totals.torn += u64::from(report.torn);
         for number in [report.records, report.entries, report.tables, report.orphans, report.sequence] {
             self.observed.number(number);

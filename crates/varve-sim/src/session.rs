@@ -43,6 +43,8 @@ pub struct Session<'a> {
     pub(crate) fuse: Crash,
     /// Groups up to here were committed at some level: no refusal may take them back.
     pub(crate) committed: usize,
+    /// Whether the next opening has a log.
+    pub(crate) log: bool,
     pub(crate) openings: u64,
     pub(crate) now_ms: u64,
     /// Faults that make `Io` and `StorageFull` excusable since the store was opened.
@@ -71,6 +73,7 @@ impl<'a> Session<'a> {
             compactor: None,
             fuse: Crash::Process,
             committed: 0,
+            log: trace.options.log,
             openings: 0,
             now_ms: 1_000_000,
             faults: false,
@@ -132,10 +135,18 @@ impl<'a> Session<'a> {
             }
             Op::Seal => {
                 if self.attempt(op, SimStore::seal)?.is_some() {
+                    let level = self.reached(Durability::Strict)?;
+                    if level == Durability::Strict {
+                        self.acknowledge(level);
+                    }
+                }
+            }
+            Op::Flush => {
+                // Everything lies in flushed tables then, log or no log.
+                if self.attempt(op, SimStore::flush)?.is_some() {
                     self.acknowledge(Durability::Strict);
                 }
             }
-            Op::Flush => self.attempt(op, SimStore::flush).map(|_| ())?,
             Op::Compact => self.attempt(op, SimStore::compact).map(|_| ())?,
             Op::Freeze => self.attempt(op, SimStore::freeze_active).map(|_| ())?,
             Op::Slice(budget) => self.attempt(op, |store| store.run_slice(*budget)).map(|_| ())?,
@@ -166,6 +177,7 @@ impl<'a> Session<'a> {
                 self.faults = true;
                 self.is_faulty = true;
             }
+            Op::SwitchLog => self.log = !self.log,
             Op::FreeRoom => self.free_room(op)?,
             Op::CommitDeletes(keys, level) => self.commit_deletes(op, keys, *level)?,
             Op::AddSlots(count) => self.add_slots(op, *count)?,
@@ -240,6 +252,11 @@ impl<'a> Session<'a> {
         self.committed = self.model.position();
     }
 
+    /// What a commit reaches: a store without a log keeps its writes in memory until a flush.
+    fn reached(&mut self, level: Durability) -> Outcome<Durability> {
+        Ok(if self.store()?.is_logged() { level } else { Durability::Memory })
+    }
+
     fn write(&mut self, changes: &[Change], batch: bool, commit: Option<Durability>) -> Outcome {
         if batch {
             self.stage(changes, true)?;
@@ -281,12 +298,13 @@ impl<'a> Session<'a> {
         let Some(receipt) = self.attempt(&Op::Commit(level), |store| store.commit(level))? else {
             return Ok(());
         };
-        if receipt.sequence != self.model.last_sequence() || receipt.durability != level {
+        let reached = self.reached(level)?;
+        if receipt.sequence != self.model.last_sequence() || receipt.durability != reached {
             let wanted = self.model.last_sequence();
             return Err(format!("commit {level:?} of sequence {wanted} was answered with {receipt:?}"));
         }
         self.observed.number(receipt.sequence);
-        self.acknowledge(level);
+        self.acknowledge(reached);
         Ok(())
     }
 
@@ -367,7 +385,8 @@ impl<'a> Session<'a> {
                 self.model.last_sequence()
             ));
         }
-        self.acknowledge(level);
+        let reached = self.reached(level)?;
+        self.acknowledge(reached);
         Ok(())
     }
 

@@ -100,6 +100,8 @@ pub enum Op {
     CommitDeletes(Vec<Vec<u8>>, Durability),
     /// Delete everything in the reserve of a full disk, flush, merge, and set a key.
     FreeRoom,
+    /// From the next opening on, the store has a log if it had none, and none if it had one.
+    SwitchLog,
     /// The host creates more slot files.
     AddSlots(u32),
     /// Time passes, in milliseconds.

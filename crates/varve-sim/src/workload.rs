@@ -70,13 +70,14 @@ enum Kind {
 #[must_use]
 pub fn generate(seed: u64) -> Trace {
     let mut rng = Rng::new(seed);
-    let options = options(&mut rng);
+    let mut options = options(&mut rng);
     let slots = rng.within(8, 40) as u32;
     let full_style = rng.pick(&[FullStyle::Refuses, FullStyle::Shortens]);
     let mut swarm = Swarm::new(rng);
     let births = if swarm.rng.chance(1, 4) { swarm.recoveries() } else { Vec::new() };
     let length = swarm.rng.pick(&[20, 60, 200, 600]);
-    let ops = (0..length).map(|_| swarm.op()).collect();
+    let mut ops: Vec<_> = (0..length).map(|_| swarm.op()).collect();
+    without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
     Trace { seed, options, slots, full_style, lie: None, births, ops }
 }
 
@@ -96,6 +97,19 @@ fn options(rng: &mut Rng) -> Options {
         l0_stall: l0_trigger + rng.pick(&[1, 4, 12]),
         compress: rng.chance(1, 2),
         log: true,
+    }
+}
+
+/// Some stores have no log, and some change their mind. Drawn apart, so that the rest of a seed's trace stays what it is.
+fn without_log(rng: &mut Rng, options: &mut Options, ops: &mut Vec<Op>) {
+    options.log = !rng.chance(1, 8);
+    if rng.chance(1, 6) {
+        for _ in 0..rng.within(1, 6) {
+            let at = rng.index(ops.len() + 1);
+            ops.insert(at, Op::SwitchLog);
+            // Most traces end in the middle of a session: let it come to an opening.
+            ops.insert(rng.within(at as u64 + 1, ops.len() as u64) as usize, Op::Reopen);
+        }
     }
 }
 
@@ -322,6 +336,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 30);
+        assert_eq!(seen.len(), 31);
     }
 }
