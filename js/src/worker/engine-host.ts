@@ -194,6 +194,16 @@ export class EngineHost {
     return this.#closing;
   }
 
+  /** A closed store keeps no room that it does not need. Not being able to shrink is no reason not to close. */
+  #giveBack(): void {
+    try {
+      this.store.seal();
+      this.store.shrink();
+    } catch {
+      // What matters of it, closing meets again.
+    }
+  }
+
   /** The engine must not be called any more: nothing is left to be done but to close. */
   #stop(): void {
     this.#flusher.stop();
@@ -208,6 +218,7 @@ export class EngineHost {
         // What is staged may need a segment of its own.
         this.#slots.keep();
         await this.#slots.settled();
+        this.#giveBack();
         this.store.close();
       }
     } catch (error) {
