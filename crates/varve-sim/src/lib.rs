@@ -15,6 +15,7 @@
 //! | [`trace`] | operations, spelled out |
 //! | [`workload`] | makes a trace from a seed |
 //! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
+//! | [`frames`] | operations through the frame protocol |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
 //! | [`rot`] | flips bytes of a closed store and asks for its data |
 //! | [`shrink`] | makes a failing trace short |
@@ -23,6 +24,7 @@
 
 pub mod compactor;
 pub mod disk;
+pub mod frames;
 pub mod model;
 pub mod recovery;
 pub mod rng;

@@ -108,6 +108,7 @@ impl<'a> Session<'a> {
         self.observed.totals.ops += 1;
         match op {
             Op::Write { changes, batch, commit } => self.write(changes, *batch, *commit)?,
+            Op::Frame { changes, batch, level } => self.frame(op, changes, *batch, *level)?,
             Op::Commit(level) => self.commit(*level)?,
             Op::Get(key) => self.get(key)?,
             Op::Scan(range, batch_bytes) => {
@@ -212,7 +213,7 @@ impl<'a> Session<'a> {
     }
 
     /// Accepts an error that a fault explains, and takes back what the store took back.
-    fn excuse(&mut self, op: &Op, error: Error) -> Outcome {
+    pub(crate) fn excuse(&mut self, op: &Op, error: Error) -> Outcome {
         self.observed.number(u64::from(error.code() as u8));
         let excusable = match error {
             Error::Busy => {
@@ -253,7 +254,7 @@ impl<'a> Session<'a> {
     }
 
     /// What a commit reaches: a store without a log keeps its writes in memory until a flush.
-    fn reached(&mut self, level: Durability) -> Outcome<Durability> {
+    pub(crate) fn reached(&mut self, level: Durability) -> Outcome<Durability> {
         Ok(if self.store()?.is_logged() { level } else { Durability::Memory })
     }
 
@@ -294,7 +295,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn commit(&mut self, level: Durability) -> Outcome {
+    pub(crate) fn commit(&mut self, level: Durability) -> Outcome {
         let Some(receipt) = self.attempt(&Op::Commit(level), |store| store.commit(level))? else {
             return Ok(());
         };
@@ -336,7 +337,10 @@ impl<'a> Session<'a> {
         let must_free = self.has_reserve()?
             && stats.frozen_bytes + stats.memtable_bytes < FREED_BYTES_MAX
             && self.store()?.storage().list().iter().any(frees);
+        let refused = self.observed.totals.refused;
         self.commit_in_reserve(op, vec![Change::DeleteRange(Vec::new(), None)], Durability::Strict)?;
+        // It may have to wait for a slot.
+        let must_free = must_free && self.observed.totals.refused == refused;
         // A job that found no room is tried again, as hosts do.
         for work in [SimStore::compact, SimStore::compact, SimStore::release] {
             if self.is_in_doubt()? {

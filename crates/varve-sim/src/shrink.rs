@@ -61,7 +61,7 @@ pub fn shrink(trace: &Trace, attempts_max: u32, mut fails: impl FnMut(&Trace) ->
 /// Parts that can be dropped out of an operation and leave something.
 fn parts(op: &Op) -> usize {
     match op {
-        Op::Write { changes, .. } if changes.len() > 1 => changes.len(),
+        Op::Write { changes, .. } | Op::Frame { changes, .. } if changes.len() > 1 => changes.len(),
         Op::CommitDeletes(keys, _) if keys.len() > 1 => keys.len(),
         Op::Crash(_, recoveries) => recoveries.len(),
         _ => 0,
@@ -70,7 +70,7 @@ fn parts(op: &Op) -> usize {
 
 fn drop_part(op: &mut Op, part: usize) {
     match op {
-        Op::Write { changes, .. } if changes.len() > 1 => {
+        Op::Write { changes, .. } | Op::Frame { changes, .. } if changes.len() > 1 => {
             changes.remove(part);
         }
         Op::CommitDeletes(keys, _) if keys.len() > 1 => {

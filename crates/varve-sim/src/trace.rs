@@ -46,6 +46,15 @@ pub enum Op {
         /// The level of the commit that follows at once.
         commit: Option<Durability>,
     },
+    /// Send changes and reads of them as a frame, as a page does.
+    Frame {
+        /// The changes.
+        changes: Vec<Change>,
+        /// All of them as one atomic batch.
+        batch: bool,
+        /// The level each asks for.
+        level: Durability,
+    },
     /// Commit what is staged.
     Commit(Durability),
     /// Read one key.
@@ -151,22 +160,29 @@ impl fmt::Display for Crash {
     }
 }
 
+fn show_changes(f: &mut fmt::Formatter<'_>, changes: &[Change]) -> fmt::Result {
+    changes.iter().try_for_each(|change| match change {
+        Change::Set(key, value) => write!(f, " [set {} {} bytes]", show(key), value.len()),
+        Change::Delete(key) => write!(f, " [delete {}]", show(key)),
+        Change::DeleteRange(start, end) => {
+            let end = end.as_deref().map_or_else(|| "the end".to_owned(), show);
+            write!(f, " [delete {} to {end}]", show(start))
+        }
+    })
+}
+
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Write { changes, batch, commit } => {
                 f.write_str(if *batch { "batch" } else { "stage" })?;
-                for change in changes {
-                    match change {
-                        Change::Set(key, value) => write!(f, " [set {} {} bytes]", show(key), value.len())?,
-                        Change::Delete(key) => write!(f, " [delete {}]", show(key))?,
-                        Change::DeleteRange(start, end) => {
-                            let end = end.as_deref().map_or_else(|| "the end".to_owned(), show);
-                            write!(f, " [delete {} to {end}]", show(start))?;
-                        }
-                    }
-                }
+                show_changes(f, changes)?;
                 commit.map_or(Ok(()), |level| write!(f, ", commit {level:?}"))
+            }
+            Self::Frame { changes, batch, level } => {
+                f.write_str(if *batch { "frame of a batch" } else { "frame" })?;
+                show_changes(f, changes)?;
+                write!(f, ", {level:?}")
             }
             Self::Get(key) => write!(f, "get {}", show(key)),
             Self::CommitDeletes(keys, level) => {

@@ -77,6 +77,7 @@ pub fn generate(seed: u64) -> Trace {
     let births = if swarm.rng.chance(1, 4) { swarm.recoveries() } else { Vec::new() };
     let length = swarm.rng.pick(&[20, 60, 200, 600]);
     let mut ops: Vec<_> = (0..length).map(|_| swarm.op()).collect();
+    through_frames(&mut Rng::new(seed ^ 0xf7a), &mut ops);
     without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
     Trace { seed, options, slots, full_style, lie: None, births, ops }
 }
@@ -97,6 +98,20 @@ fn options(rng: &mut Rng) -> Options {
         l0_stall: l0_trigger + rng.pick(&[1, 4, 12]),
         compress: rng.chance(1, 2),
         log: true,
+    }
+}
+
+/// In some traces, writes that commit at once go through frames. Drawn apart, as the log is.
+fn through_frames(rng: &mut Rng, ops: &mut [Op]) {
+    if !rng.chance(1, 3) {
+        return;
+    }
+    for op in ops {
+        if let Op::Write { changes, batch, commit: Some(level) } = op
+            && rng.chance(2, 3)
+        {
+            *op = Op::Frame { changes: std::mem::take(changes), batch: *batch, level: *level };
+        }
     }
 }
 
@@ -336,6 +351,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 31);
+        assert_eq!(seen.len(), 32);
     }
 }

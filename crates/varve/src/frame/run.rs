@@ -1,9 +1,9 @@
 //! Running a frame against a store.
 //!
 //! A frame runs once in the usual case: writes are staged, reads see them, one commit makes all of them as
-//! durable as the strictest asked. When the commit is refused, what was staged is gone from the store, and
-//! the frame runs a second time with the fate of each write known: reads then answer without the refused
-//! writes, and deletes get a second chance in the reserve of a full storage.
+//! durable as the strictest asked. When the commit is refused, or a write was and took earlier ones with it, what was
+//! staged is gone from the store. Deletes then get a second chance in the reserve of a full storage, and the frame runs a
+//! second time with the fate of each write known: reads answer without the refused writes.
 
 use super::request::{Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan};
 use super::response::{Responses, pad_to_4};
@@ -20,10 +20,14 @@ use crate::store::{Entry, Op, Store};
 /// `InvalidArgument` for a malformed frame (nothing ran). Everything else is an answer inside the response.
 pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let requests = parse(frame)?;
-    let mut runner = Runner { store, fates: vec![Fate::Open; requests.len()], opened: Vec::new() };
+    let mut runner =
+        Runner { store, fates: vec![Fate::Open; requests.len()], opened: Vec::new(), is_revised: false };
     runner.pass(&requests, out);
-    if let Err(error) = runner.commit(&requests) {
-        runner.settle_refused(&requests, &error);
+    match runner.commit(&requests) {
+        Ok(()) => runner.retry_deletes(&requests),
+        Err(error) => runner.settle_refused(&requests, &error),
+    }
+    if runner.is_revised {
         runner.pass(&requests, out);
     }
     Ok(())
@@ -45,6 +49,8 @@ struct Runner<'a, S: Storage> {
     fates: Vec<Fate>,
     /// Cursors that this frame opened: a second pass opens them again.
     opened: Vec<u32>,
+    /// The response says of some write what is not so any more.
+    is_revised: bool,
 }
 
 impl<S: Storage> Runner<'_, S> {
@@ -116,14 +122,13 @@ impl<S: Storage> Runner<'_, S> {
 
     /// After a refused commit: what an earlier append of this frame had already logged stands, the rest failed.
     fn settle_refused(&mut self, requests: &[Request<'_>], error: &Error) {
+        self.is_revised = true;
         if *error == Error::Busy {
             self.store.discard_staged();
         }
         let kept = self.store.acknowledged();
         self.fail_where(error, |_, sequence| sequence > kept);
-        if *error == Error::StorageFull {
-            self.retry_deletes(requests);
-        }
+        self.retry_deletes(requests);
         let is_strict = |at: usize| asked(&requests[at]) == Durability::Strict;
         if (0..requests.len()).any(|at| is_strict(at) && matches!(self.fates[at], Fate::Staged(_)))
             && let Err(error) = self.store.sync()
@@ -136,21 +141,30 @@ impl<S: Storage> Runner<'_, S> {
         for (at, fate) in self.fates.iter_mut().enumerate() {
             if matches!(fate, Fate::Staged(sequence) if is_lost(at, *sequence)) {
                 *fate = Fate::Failed(error.clone());
+                self.is_revised = true;
             }
         }
     }
 
     fn retry_deletes(&mut self, requests: &[Request<'_>]) {
         for (at, request) in requests.iter().enumerate() {
+            if self.fates[at] != Fate::Failed(Error::StorageFull) {
+                continue;
+            }
             let Ok(ops) = ops_of(request) else { continue };
             let ops = ops.as_slice();
-            let is_delete = !ops.is_empty() && ops.iter().all(Op::is_delete);
-            if self.fates[at] == Fate::Failed(Error::StorageFull)
-                && is_delete
-                && let Ok(receipt) = self.store.commit_deletes(ops, asked(request))
-            {
-                self.fates[at] = Fate::Staged(receipt.sequence);
+            if ops.is_empty() || !ops.iter().all(Op::is_delete) {
+                continue;
             }
+            match self.store.commit_deletes(ops, asked(request)) {
+                Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
+                Err(error) => {
+                    // One that only waits for a file would be committed along with somebody else's write.
+                    self.store.discard_staged();
+                    self.fates[at] = Fate::Failed(error);
+                }
+            }
+            self.is_revised = true;
         }
     }
 

@@ -1,0 +1,221 @@
+//! Operations through the frame protocol, as the page sends them: each change a request of its own or all of them one
+//! batch, and reads between them.
+//!
+//! Invariant under test: a write that the response acknowledges is in the history at the sequence it names; one that was
+//! refused is not; and reads of a frame without a refusal see what it wrote before them.
+
+use varve::codec::reader::{Reader, Truncated};
+use varve::frame::{FRAME_MAGIC, Operation, run};
+use varve::options::Durability;
+use varve::{Code, Error};
+
+use crate::model::{Change, Group};
+use crate::session::{Outcome, Session};
+use crate::trace::Op;
+
+const OK: u8 = 0;
+const MISSING: u8 = 1;
+
+/// What a response says of one request.
+enum Answer {
+    Ok(Vec<u8>),
+    Missing,
+    Error(u8),
+}
+
+impl Session<'_> {
+    /// Sends a frame: the changes, and a read of each one's key behind it.
+    pub(crate) fn frame(&mut self, op: &Op, changes: &[Change], batch: bool, level: Durability) -> Outcome {
+        // What was staged without a frame would be committed along with it.
+        if self.model.position() > self.committed {
+            self.commit(Durability::Relaxed)?;
+            if self.is_in_doubt()? {
+                return Ok(());
+            }
+        }
+        let groups: Vec<&[Change]> = if batch { vec![changes] } else { changes.chunks(1).collect() };
+        let frame = encode(&groups, level);
+        let (must_delete, before) = (self.has_reserve()?, self.store()?.last_sequence());
+        let mut response = Vec::new();
+        let ran = run(self.store()?, &frame, &mut response);
+        ran.map_err(|error| format!("{op}: a frame was refused whole: {error}"))?;
+        let answers = decode(&response).map_err(|Truncated| format!("{op}: the response does not decode"))?;
+        if answers.len() != 2 * groups.len() {
+            return Err(format!("{op}: {} requests got {} answers", 2 * groups.len(), answers.len()));
+        }
+        self.observed.bytes(&response);
+        let reached = self.reached(level)?;
+        let mut written: Vec<(u64, &[Change])> = Vec::new();
+        let mut refusal = None;
+        let mut unknown: Vec<&[Change]> = Vec::new();
+        for (group, answer) in groups.iter().zip(answers.iter().step_by(2)) {
+            match answer {
+                Answer::Ok(receipt) => written.push((sequence_of(op, receipt, reached)?, group)),
+                Answer::Missing => return Err(format!("{op}: a write was answered with missing")),
+                Answer::Error(code) => {
+                    let only_deletes = group.iter().all(|change| !matches!(change, Change::Set(..)));
+                    if *code == Code::StorageFull as u8 && only_deletes && must_delete && !self.disk.is_dead()
+                    {
+                        return Err(format!("{op}: a delete was refused though its reserve is whole"));
+                    }
+                    let in_doubt = [Code::Io as u8, Code::Poisoned as u8].contains(code);
+                    if in_doubt {
+                        unknown.push(group);
+                    }
+                    refusal = Some(*code);
+                }
+            }
+        }
+        self.settle_frame(op, before, written, unknown, reached)?;
+        match refusal {
+            None => self.compare_reads(op, &groups, &answers),
+            Some(code) if code == Code::Busy as u8 => self.excuse(op, Error::Busy),
+            Some(code) if code == Code::StorageFull as u8 => self.excuse(op, Error::StorageFull),
+            Some(code) if code == Code::Poisoned as u8 => self.excuse(op, Error::Poisoned),
+            Some(code) if code == Code::Io as u8 => self.excuse(op, Error::Io("in a frame")),
+            Some(code) => Err(format!("{op}: a write was refused with code {code}")),
+        }
+    }
+
+    /// Tells the oracle what of a frame happened, and what may have.
+    fn settle_frame(
+        &mut self,
+        op: &Op,
+        before: u64,
+        mut written: Vec<(u64, &[Change])>,
+        unknown: Vec<&[Change]>,
+        reached: Durability,
+    ) -> Outcome {
+        written.sort_by_key(|(last, _)| *last);
+        let mut at = before;
+        for &(last, group) in &written {
+            if last != at + group.len() as u64 {
+                return Err(format!("{op}: {} changes after sequence {at} got sequence {last}", group.len()));
+            }
+            self.model.stage(Group { changes: group.to_vec(), first_sequence: at + 1 });
+            at = last;
+        }
+        if !written.is_empty() {
+            self.acknowledge(reached);
+        }
+        if self.is_in_doubt()? {
+            for group in unknown {
+                self.model.stage(Group { changes: group.to_vec(), first_sequence: at + 1 });
+                at += group.len() as u64;
+            }
+        } else if self.store()?.last_sequence() != at {
+            let found = self.store()?.last_sequence();
+            return Err(format!("{op}: answered up to sequence {at}, and the store is at {found}"));
+        }
+        Ok(())
+    }
+
+    /// Every read of a frame comes right behind the write of its key: each change but the last of a batch may be hidden.
+    fn compare_reads(&mut self, op: &Op, groups: &[&[Change]], answers: &[Answer]) -> Outcome {
+        for (group, answer) in groups.iter().zip(answers.iter().skip(1).step_by(2)) {
+            let wanted = match group.last() {
+                Some(Change::Set(_, value)) => Some(value),
+                _ => None,
+            };
+            let agrees = match (wanted, answer) {
+                (Some(value), Answer::Ok(found)) => value == found,
+                (None, Answer::Missing) => true,
+                // A range may end before it begins, and its first key be any key.
+                (None, Answer::Ok(_)) => {
+                    matches!(group.last(), Some(Change::DeleteRange(start, Some(end))) if start >= end)
+                }
+                _ => self.disk.is_dead(),
+            };
+            if !agrees {
+                return Err(format!("{op}: a read did not see the write before it"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn sequence_of(op: &Op, receipt: &[u8], reached: Durability) -> Outcome<u64> {
+    let mut reader = Reader::new(receipt);
+    let mut parse = || Ok((reader.u64()?, reader.u32()?));
+    let (sequence, level) = parse().map_err(|Truncated| format!("{op}: a receipt does not decode"))?;
+    if level != reached as u32 {
+        return Err(format!("{op}: reached {level}, not {reached:?}"));
+    }
+    Ok(sequence)
+}
+
+fn encode(groups: &[&[Change]], level: Durability) -> Vec<u8> {
+    let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
+    put_u32(&mut frame, 2 * groups.len());
+    for (number, group) in groups.iter().enumerate() {
+        let (operation, key, value) = match group {
+            [Change::Set(key, value)] => (Operation::Set, &key[..], value.clone()),
+            [Change::Delete(key)] => (Operation::Delete, &key[..], Vec::new()),
+            [Change::DeleteRange(start, end)] => {
+                (Operation::DeleteRange, &start[..], end.clone().unwrap_or_default())
+            }
+            _ => (Operation::Batch, &[][..], batch_of(group)),
+        };
+        put(&mut frame, 2 * number, operation, level as u8, key, &value);
+        let (Change::Set(key, _) | Change::Delete(key) | Change::DeleteRange(key, _)) =
+            &group[group.len() - 1];
+        put(&mut frame, 2 * number + 1, Operation::Get, 0, key, &[]);
+    }
+    frame
+}
+
+fn batch_of(changes: &[Change]) -> Vec<u8> {
+    let mut batch = Vec::new();
+    put_u32(&mut batch, changes.len());
+    for change in changes {
+        let (kind, key, value) = match change {
+            Change::Delete(key) => (0, key, &[][..]),
+            Change::Set(key, value) => (1, key, &value[..]),
+            Change::DeleteRange(start, end) => (2, start, end.as_deref().unwrap_or_default()),
+        };
+        batch.extend_from_slice(&[kind, 0, 0, 0]);
+        put_parts(&mut batch, key, value);
+    }
+    batch
+}
+
+fn put(frame: &mut Vec<u8>, number: usize, operation: Operation, level: u8, key: &[u8], value: &[u8]) {
+    put_u32(frame, number);
+    frame.extend_from_slice(&[operation as u8, level, 0, 0]);
+    put_parts(frame, key, value);
+}
+
+fn put_parts(bytes: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+    put_u32(bytes, key.len());
+    put_u32(bytes, value.len());
+    bytes.extend_from_slice(key);
+    bytes.extend_from_slice(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}
+
+fn put_u32(bytes: &mut Vec<u8>, number: usize) {
+    bytes.extend_from_slice(&(number as u32).to_le_bytes());
+}
+
+fn decode(response: &[u8]) -> Result<Vec<Answer>, Truncated> {
+    let mut reader = Reader::new(response);
+    let (magic, count) = (reader.u32()?, reader.u32()?);
+    let mut answers = Vec::new();
+    for number in 0..count {
+        let (request, status) = (reader.u32()?, reader.u8()?);
+        if magic != FRAME_MAGIC || request != number {
+            return Err(Truncated);
+        }
+        reader.bytes(3)?;
+        let length = reader.u32()? as usize;
+        reader.u32()?;
+        let payload = reader.bytes(length)?.to_vec();
+        reader.bytes(length.next_multiple_of(4) - length)?;
+        answers.push(match status {
+            OK => Answer::Ok(payload),
+            MISSING => Answer::Missing,
+            _ => Answer::Error(payload.first().copied().unwrap_or_default()),
+        });
+    }
+    Ok(answers)
+}
