@@ -8,7 +8,7 @@ import type { Stage } from './stage.ts';
 import { ABSENT } from './trace.ts';
 import type { Suite } from './workloads.ts';
 
-/** A store gives back space that it does not need once it has been idle for a while. */
+/** A store is sealed, and lets go of files that it does not need, once it has been idle for a while. */
 const IDLE_MS = 600;
 
 /** Closes the stage; of a store of Varve's it tells what is on disk. */
