@@ -12,7 +12,7 @@ const LOOK_MS = 250;
 const BLOCKS_MAX = 48;
 /** Looks that the rate of cache hits is taken over. */
 const HIT_LOOKS = 3;
-const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0 };
+const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, target: 0, score: 0 };
 
 export class EnginePanel {
   readonly #store: CityStore;

@@ -15,6 +15,8 @@ export type { Batch } from './store/batch.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
 export type { Store } from './store/store.ts';
 export type {
+  CompactOptions,
+  CompactProgress,
   Durability,
   Entry,
   Key,

@@ -70,6 +70,8 @@ export { VarveError, type VarveErrorCode } from './errors.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
 export { type SyncScanOptions, SyncStore, type SyncWriteOptions } from './sync/sync-store.ts';
 export type {
+  CompactOptions,
+  CompactProgress,
   Durability,
   Entry,
   Key,

@@ -115,6 +115,24 @@ export interface LevelStats {
   readonly bytes: number;
   /** Entries in its tables, tombstones and older versions included. */
   readonly entries: number;
+  /** Bytes it may hold before tables leave it for the next level; 0 for a level that is passed over. */
+  readonly target: number;
+  /** How full it is: from 1 on a compaction is due, the fullest level first. In level 0 the number of tables counts too. */
+  readonly score: number;
+}
+
+/** How far a `compact()` is. */
+export interface CompactProgress {
+  /** Bytes of tables taken in so far. */
+  readonly done: number;
+  /** Bytes to take in altogether, about. */
+  readonly planned: number;
+}
+
+/** Options of `compact`. */
+export interface CompactOptions {
+  /** Called now and then while it runs, and once at its end. */
+  onProgress?: ((progress: CompactProgress) => void) | undefined;
 }
 
 /**
@@ -156,6 +174,23 @@ export interface StoreStats {
   /** Entries that flushes and compactions found shadowed or deleted and left out. */
   readonly entriesDropped: number;
   readonly lastCompactionAt: number;
+  /** Tables that went a level down without being rewritten. */
+  readonly moves: number;
+  /** Tables that a deleted range covered as a whole, dropped without being read. */
+  readonly drops: number;
+  /** 1 while a `compact()` is under way. */
+  readonly compacting: number;
+  /** Bytes that the last `compact()` has taken in, of `compactBytesMax`. */
+  readonly compactBytes: number;
+  readonly compactBytesMax: number;
+  /** Bytes written to tables for each byte flushed to one. */
+  readonly writeAmplification: number;
+  /** 1 while writers wait: `frozenMax` memtables wait and the active one is half full, or level 0 has `levelZeroStall` tables. */
+  readonly stalled: number;
+  readonly frozenMax: number;
+  /** Tables in level 0 that start a compaction. */
+  readonly levelZeroTrigger: number;
+  readonly levelZeroStall: number;
   /** What the store takes on disk. */
   readonly diskBytes: number;
   /** Scans that are open. */

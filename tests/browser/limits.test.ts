@@ -411,7 +411,7 @@ test('everything works under a strict policy: WebAssembly, but no eval and no in
     const { flushes, levels } = await db.stats();
     const value = await db.get(39_999);
     await db.close();
-    return { policy, flushed: flushes > 0, merged: (levels[1]?.tables ?? 0) > 0, value };
+    return { policy, flushed: flushes > 0, merged: levels.slice(1).some((level) => level.tables > 0), value };
   });
   expect(found).toEqual({ policy: '', flushed: true, merged: true, value: 'value 39999'.repeat(5) });
   expect(strict.errors).toEqual([]);

@@ -86,6 +86,28 @@ test('operations of one turn see each other and come back in order', async () =>
   expect([first.sequence, one, gone.sequence, none, many]).toEqual([1, 1, 2, undefined, [undefined, undefined]]);
 });
 
+test('compact tells its progress, and the store answers meanwhile', async () => {
+  const store = await openTest();
+  const random = randomFrom(7);
+  const value = (n: number): string => `value ${n} ${random(2 ** 32)}`.repeat(8);
+  for (let from = 0; from < 40_000; from += 1000) {
+    await store.setMany(Array.from({ length: 1000 }, (_, n): [Key, unknown] => [from + n, value(from + n)]));
+  }
+  const seen: number[] = [];
+  let compacted = false;
+  const compacting = store
+    .compact({ onProgress: ({ done, planned }) => seen.push(done / planned) })
+    .then(() => (compacted = true));
+  expect(await store.has(39_999)).toBe(true);
+  expect(compacted).toBe(false);
+  await compacting;
+  expect(seen.at(-1)).toBe(1);
+  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+  const { levels, compacting: underWay } = await store.stats();
+  expect(levels.filter((level) => level.tables > 0)).toHaveLength(1);
+  expect(underWay).toBe(0);
+});
+
 test('a store closed and opened again is clean and whole', async () => {
   const store = await openTest();
   await store.setMany(Array.from({ length: 500 }, (_, n): [Key, unknown] => [n, `value ${n}`]));

@@ -45,6 +45,10 @@ pub struct Totals {
     pub saved: u64,
     /// Times that a set was taken again after everything was deleted on a full disk.
     pub freed: u64,
+    /// Tables that moved a level down, or that a deleted range dropped, by an edit alone.
+    pub edits: u64,
+    /// Most levels of one store that held tables at a time.
+    pub levels: u64,
 }
 
 impl Totals {
@@ -61,6 +65,8 @@ impl Totals {
         self.jobs += other.jobs;
         self.saved += other.saved;
         self.freed += other.freed;
+        self.edits += other.edits;
+        self.levels = self.levels.max(other.levels);
     }
 }
 
@@ -69,7 +75,8 @@ impl fmt::Display for Totals {
         write!(
             f,
             "{} operations, {} commits, {} refused, {} crashes ({} during recovery), {} groups lost, \
-             {} torn tails, {} poisoned, {} jobs, {} deletes on a full disk with writes waiting, {} times freed",
+             {} torn tails, {} poisoned, {} jobs, {} deletes on a full disk with writes waiting, {} times freed, \
+             {} tables moved or dropped, {} levels at most",
             self.ops,
             self.commits,
             self.refused,
@@ -80,7 +87,9 @@ impl fmt::Display for Totals {
             self.poisoned,
             self.jobs,
             self.saved,
-            self.freed
+            self.freed,
+            self.edits,
+            self.levels
         )
     }
 }

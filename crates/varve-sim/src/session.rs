@@ -150,11 +150,13 @@ impl<'a> Session<'a> {
             }
             Op::Compact => self.attempt(op, SimStore::compact).map(|_| ())?,
             Op::Freeze => self.attempt(op, SimStore::freeze_active).map(|_| ())?,
-            Op::Slice(budget) => self.attempt(op, |store| store.run_slice(*budget)).map(|_| ())?,
+            Op::Slice(budget) => self.counting_edits(|session| {
+                session.attempt(op, |store| store.run_slice(*budget)).map(|_| ())
+            })?,
             Op::Release => self.attempt(op, |store| store.shrink(64 << 10)).map(|_| ())?,
             Op::Shrink(keep_bytes) => self.attempt(op, |store| store.shrink(*keep_bytes)).map(|_| ())?,
             Op::AskForCompaction => self.attempt(op, SimStore::ask_for_compaction).map(|_| ())?,
-            Op::TakeJob => self.take_job()?,
+            Op::TakeJob => self.counting_edits(|session| session.take_job(op))?,
             Op::StepJob(steps, budget) => self.step_job(op, *steps, *budget)?,
             Op::AbandonJob => self.abandon_job()?,
             Op::Reopen => self.reopen(op)?,
@@ -439,9 +441,21 @@ impl<'a> Session<'a> {
         self.scanned(stepped.map(|(entries, _)| entries)).map_err(|what| format!("held cursor: {what}"))
     }
 
-    fn take_job(&mut self) -> Outcome {
+    /// Notes what a step did to the levels of the store.
+    fn counting_edits(&mut self, step: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+        let edits = |stats: &varve::store::Stats| stats.moves + stats.drops;
+        let before = edits(&self.store()?.stats());
+        step(self)?;
+        let stats = self.store()?.stats();
+        self.observed.totals.edits += edits(&stats) - before;
+        let levels = stats.levels.iter().filter(|level| level.tables > 0).count() as u64;
+        self.observed.totals.levels = self.observed.totals.levels.max(levels);
+        Ok(())
+    }
+
+    fn take_job(&mut self, op: &Op) -> Outcome {
         if self.compactor.is_none()
-            && let Some(ticket) = self.store()?.take_job()
+            && let Some(Some(ticket)) = self.attempt(op, SimStore::take_job)?
         {
             self.observed.number(ticket.first_output);
             let started = Compactor::start(ticket, &self.disk);

@@ -93,7 +93,12 @@ fn options(rng: &mut Rng) -> Options {
         block_bytes: rng.pick(&[64, 256, 1024, 4096]),
         restart_interval: rng.pick(&[1, 2, 16, 64]),
         table_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
-        files_max: 128,
+        // Few files, tiny levels and jobs: within a trace tables reach several levels, jobs take key ranges, tables move,
+        // and small ones are joined.
+        files_max: rng.pick(&[8, 24, 128]),
+        level_base_bytes: rng.pick(&[1 << 10, 8 << 10, 64 << 10]),
+        level_factor: rng.pick(&[2, 4, 10]),
+        job_bytes_max: rng.pick(&[4 << 10, 20 << 10, 100 << 10, 1 << 20]),
         l0_trigger,
         l0_stall: l0_trigger + rng.pick(&[1, 4, 12]),
         compress: rng.chance(1, 2),

@@ -172,10 +172,10 @@ pub fn freeze(h: u32) -> Result<(), JsError> {
 /// The next job that is due, as `{ id, kind, spec, bytes_hint }`, or undefined.
 ///
 /// # Errors
-/// `Closed`.
+/// `Closed`; what the manifest's storage answered when tables only had to move or go.
 #[wasm_bindgen]
 pub fn take_job(h: u32) -> Result<JsValue, JsError> {
-    let Some(ticket) = with(h, |open| Ok(open.store.take_job()))? else { return Ok(JsValue::UNDEFINED) };
+    let Some(ticket) = with(h, |open| open.store.take_job())? else { return Ok(JsValue::UNDEFINED) };
     let kind = match ticket.kind {
         JobKind::Flush => "flush",
         JobKind::Compaction => "compaction",
@@ -312,6 +312,15 @@ fn stats_object(stats: &Stats) -> Object {
         ("compactionBytesWritten", stats.compaction_bytes_written),
         ("entriesDropped", stats.entries_dropped),
         ("lastCompactionAt", stats.last_compaction_ms),
+        ("moves", stats.moves),
+        ("drops", stats.drops),
+        ("compacting", u64::from(stats.sweeping)),
+        ("compactBytes", stats.sweep_bytes),
+        ("compactBytesMax", stats.sweep_bytes_max),
+        ("stalled", u64::from(stats.stalled)),
+        ("frozenMax", stats.frozen_max),
+        ("levelZeroTrigger", stats.level_0_trigger),
+        ("levelZeroStall", stats.level_0_stall),
         ("diskBytes", stats.disk_bytes),
         ("cursors", stats.cursors),
         ("obsoleteFiles", stats.obsolete_files),
@@ -320,12 +329,15 @@ fn stats_object(stats: &Stats) -> Object {
     for (name, value) in numbers {
         set(&object, name, value as f64);
     }
+    set(&object, "writeAmplification", stats.write_amplification());
     let levels = Array::new();
     for level in &stats.levels {
         let entry = Object::new();
         set(&entry, "tables", level.tables as f64);
         set(&entry, "bytes", level.bytes as f64);
         set(&entry, "entries", level.entries as f64);
+        set(&entry, "target", level.target_bytes as f64);
+        set(&entry, "score", level.score as f64 / 1000.0);
         levels.push(&entry);
     }
     put(&object, "levels", &levels);

@@ -39,6 +39,8 @@ fn table(id: u64, min_key: &[u8], max_key: &[u8]) -> TableMeta {
         min_key: min_key.to_vec(),
         max_key: max_key.to_vec(),
         raw_bytes: 123_456,
+        // Table 4 is narrowed.
+        skipped_bytes: if id == 4 { 300 } else { 0 },
     }
 }
 

@@ -182,6 +182,7 @@ proptest! {
             min_key: min_key.unwrap_or_default(),
             max_key: max_key.unwrap_or_default(),
             raw_bytes: model.iter().map(|entry| (entry.key.len() + entry.value.len()) as u64).sum(),
+            skipped_bytes: 0,
         };
         prop_assert_eq!(&meta, &expected);
         let mut bytes = Vec::new();

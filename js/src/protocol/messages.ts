@@ -38,6 +38,8 @@ export interface OpenReport {
 export type Response =
   | { readonly type: 'opened'; readonly id: number; readonly report: OpenReport }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }
+  /** How far a call is that will be answered later. */
+  | { readonly type: 'progress'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: WireError }
   /** The engine cannot go on (not the answer to one request): everything pending is rejected with it. */
   | { readonly type: 'dead'; readonly error: WireError };

@@ -12,6 +12,8 @@ import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import type {
+  CompactOptions,
+  CompactProgress,
   Durability,
   Entry,
   KeyCodec,
@@ -282,14 +284,16 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
 
   /**
    * Merges all tables now, dropping what is shadowed or deleted. The store does this by itself, in the background;
-   * reads and writes go on meanwhile.
+   * reads and writes go on meanwhile, and what they write need not be in it.
    *
    * @example
    * await db.clear();
-   * await db.compact(); // the space is free
+   * await db.compact({ onProgress: ({ done, planned }) => show(done / planned) }); // the space is free
    */
-  async compact(): Promise<void> {
-    await this.#client.ask({ type: 'call', method: 'compact', args: [] });
+  async compact({ onProgress }: CompactOptions = {}): Promise<void> {
+    // In a turn of its own: what a callback throws is the caller's affair, not the connection's.
+    const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as CompactProgress));
+    await this.#client.ask({ type: 'call', method: 'compact', args: [] }, progress);
   }
 
   /**

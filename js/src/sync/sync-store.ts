@@ -20,6 +20,7 @@ import { writeScanOpen } from '../protocol/scan.ts';
 import { asyncDispose } from '../store/dispose.ts';
 import { checkDurability, checkLimit } from '../store/options.ts';
 import type {
+  CompactOptions,
   Durability,
   Entry,
   KeyCodec,
@@ -267,9 +268,9 @@ export class SyncStore<K, V> {
   }
 
   /** Flushes and merges everything into one run, in the compactor: resolves when it is done. Reads and writes go on. */
-  async compact(): Promise<void> {
+  async compact({ onProgress }: CompactOptions = {}): Promise<void> {
     this.#ensureOpen();
-    await this.#host.compact();
+    await this.#host.compact(onProgress);
   }
 
   /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */

@@ -39,7 +39,7 @@ export type Ask = Distribute<Request>;
 export class Client {
   readonly #port: Port;
   readonly #writer = new FrameWriter();
-  readonly #asked = new Map<number, { resolve: Settle; reject: Settle }>();
+  readonly #asked = new Map<number, { resolve: Settle; reject: Settle; progress: Settle | undefined }>();
   /** Frames sent and not answered wholly, oldest first. */
   #flights: Flight[] = [];
   /** The flight of the frame being packed. */
@@ -91,10 +91,10 @@ export class Client {
     return promise;
   }
 
-  /** Sends a request beside the frames and resolves with its result. */
-  ask(ask: Ask): Promise<unknown> {
+  /** Sends a request beside the frames and resolves with its result; `progress` hears how far it is. */
+  ask(ask: Ask, progress?: Settle): Promise<unknown> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
-    return this.#post(ask);
+    return this.#post(ask, progress);
   }
 
   /** Tells the engine that the page is about to go: what is queued leaves now, and is flushed. */
@@ -127,11 +127,11 @@ export class Client {
     }
   }
 
-  #post(ask: Ask): Promise<unknown> {
+  #post(ask: Ask, progress?: Settle): Promise<unknown> {
     this.#send();
     const id = ++this.#ask_id;
     return new Promise<unknown>((resolve, reject) => {
-      this.#asked.set(id, { resolve, reject });
+      this.#asked.set(id, { resolve, reject, progress });
       try {
         this.#port.postMessage({ ...ask, id } as Request, []);
       } catch (error) {
@@ -178,6 +178,7 @@ export class Client {
     if (response.type === 'dead') return this.#fail(VarveError.fromWire(response.error));
     const asked = this.#asked.get(response.id);
     if (asked === undefined) throw malformed();
+    if (response.type === 'progress') return asked.progress?.(response.value);
     this.#asked.delete(response.id);
     if (response.type === 'failed') asked.reject(VarveError.fromWire(response.error));
     else asked.resolve(response.type === 'opened' ? response.report : response.value);

@@ -13,7 +13,7 @@ import { abortError, VarveError } from '../errors.ts';
 import type { ManagedDevice } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { openDevice } from '../storage/open-device.ts';
-import type { EngineOptions, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
+import type { CompactProgress, EngineOptions, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import type { StoreSettings } from '../wasm/exports.ts';
 import { engineFault, faultOfEngine, onEngineFault } from '../wasm/fault.ts';
 import { registerDevice, unregisterDevice } from '../wasm/host.ts';
@@ -178,10 +178,17 @@ export class EngineHost {
     return this.store.stats() as StoreStats;
   }
 
-  /** Flushes everything and merges it into one run, by jobs like any other. */
-  async compact(): Promise<void> {
+  /** Flushes everything and merges it into one run, by jobs like any other. What is written meanwhile need not be in it. */
+  async compact(onProgress?: (progress: CompactProgress) => void): Promise<void> {
     this.store.askForCompaction();
-    await this.settled();
+    this.#jobs.kick();
+    for (;;) {
+      const { compacting, compactBytes, compactBytesMax } = this.stats();
+      if (compactBytesMax > 0) onProgress?.({ done: compactBytes, planned: compactBytesMax });
+      if (compacting === 0 || !this.#jobs.isBusy()) break;
+      await this.#jobs.progress();
+    }
+    await this.#slots.settled();
     const { failure } = this.#jobs;
     if (failure !== undefined) throw failure;
     this.store.release();

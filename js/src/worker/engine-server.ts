@@ -1,13 +1,14 @@
 /**
  * Answers one client: frames with frames, messages with messages.
  *
- * Invariant: everything is answered in the order it came. While the engine is stalled (two memtables wait, or level 0
+ * Invariant: everything is answered in the order it came, but for `compact`, which may take minutes: it is answered when
+ * it is done, and tells its progress meanwhile. While the engine is stalled (two memtables wait, or level 0
  * is full) frames queue here until a job has made room, so that no write is refused only because it came too fast; if
  * no job can make room (a full disk), the frame runs and its writes are told so.
  */
 
 import { toWire, VarveError } from '../errors.ts';
-import type { CallMethod, Request, Response } from '../protocol/messages.ts';
+import type { Request, Response } from '../protocol/messages.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
 import { controlError } from '../wasm/errors.ts';
 import { onEngineFault } from '../wasm/fault.ts';
@@ -112,7 +113,8 @@ export class EngineServer {
           return;
         }
         case 'call':
-          this.#send({ type: 'result', id, value: await this.#call(request.method) }, []);
+          if (request.method === 'compact') void this.#compact(id);
+          else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
           return;
         case 'list':
           this.#send({ type: 'result', id, value: await listStores() }, []);
@@ -133,13 +135,17 @@ export class EngineServer {
     }
   }
 
-  async #call(method: CallMethod): Promise<unknown> {
-    if (this.#host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
-    switch (method) {
-      case 'stats':
-        return this.#host.stats();
-      case 'compact':
-        return this.#host.compact();
+  async #compact(id: number): Promise<void> {
+    try {
+      await this.#opened().compact((value) => this.#send({ type: 'progress', id, value }, []));
+      this.#send({ type: 'result', id, value: undefined }, []);
+    } catch (error) {
+      this.#send({ type: 'failed', id, error: toWire(error) }, []);
     }
+  }
+
+  #opened(): EngineHost {
+    if (this.#host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    return this.#host;
   }
 }

@@ -5,8 +5,10 @@
 
 use std::rc::Rc;
 
+use super::below::Below;
 use super::inputs::ChunkBlocks;
 use super::keep::Keep;
+use super::limit::Limit;
 use super::output::{Out, Outputs};
 use super::spec::{JobInput, JobResult, JobSpec};
 use crate::error::{Error, Result};
@@ -41,6 +43,9 @@ pub enum Step {
     Done,
 }
 
+/// The inputs of a compaction, newest first.
+type Runs = Vec<Rc<[Rc<TableHandle>]>>;
+
 enum State {
     /// Walks a frozen memtable: entries already handled.
     Memtable {
@@ -50,12 +55,13 @@ enum State {
     },
     /// Inputs not open yet.
     Opening {
-        runs: Vec<Rc<[Rc<TableHandle>]>>,
+        runs: Runs,
         blocks: ChunkBlocks,
     },
     /// Merging; `consumed` says that the current entry was handled and the merge has to advance.
     Merging {
         merge: Merge<'static>,
+        limit: Limit,
         blocks: ChunkBlocks,
         consumed: bool,
     },
@@ -89,23 +95,24 @@ impl Job {
     /// `Error::InvalidArgument` when the memtable of a flush is not one.
     pub fn new(mut spec: JobSpec) -> Result<Self> {
         let outputs = Outputs::new(&spec);
-        let snapshots = spec.snapshots.clone();
         let input = std::mem::replace(&mut spec.input, JobInput::Runs(Vec::new()));
         let mut result = JobResult::default();
         let (state, keep) = match input {
             JobInput::Memtable { image, order } => {
                 result.bytes_read = image.len() as u64;
                 let ranges = Memtable::frozen(&image, &order)?.range_tombstones();
-                let keep = Keep::new(snapshots, spec.bottom, ranges);
+                let keep = keep_of(&mut spec, ranges);
                 (State::Memtable { image, order, at: 0 }, keep)
             }
             JobInput::Runs(runs) => {
                 let sizes = runs.iter().flatten().map(|table| (table.id, table.size)).collect();
                 let blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
-                result.bytes_read = runs.iter().flatten().map(|table| table.size).sum();
-                let handle = |table| Rc::new(TableHandle::new(Rc::new(table)));
+                let handle = |table| Rc::new(TableHandle::new(table));
                 let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
-                (State::Opening { runs, blocks }, Keep::new(Vec::new(), spec.bottom, Vec::new()))
+                (
+                    State::Opening { runs, blocks },
+                    Keep::new(Vec::new(), 0, false, Below::default(), Vec::new()),
+                )
             }
         };
         let kept_ranges = keep.ranges().cloned().collect();
@@ -176,10 +183,12 @@ impl Job {
                 for entry in iterator.skip(from).take(budget) {
                     let entry = entry?;
                     handled += 1;
-                    if self.keep.entry(entry.key, entry.sequence, entry.kind) {
-                        self.outputs.add(entry.key, entry.sequence, entry.kind, entry.expires, entry.value);
-                    } else {
-                        self.result.entries_dropped += 1;
+                    match self.keep.entry(entry.key, entry.sequence, entry.kind, entry.expires) {
+                        Some(kind) if kind == entry.kind => {
+                            self.outputs.add(entry.key, entry.sequence, kind, entry.expires, entry.value);
+                        }
+                        Some(kind) => self.outputs.add(entry.key, entry.sequence, kind, None, &[]),
+                        None => self.result.entries_dropped += 1,
                     }
                 }
                 *at = from + handled;
@@ -201,41 +210,62 @@ impl Job {
         let mut ranges = Vec::new();
         for handle in runs.iter().flat_map(|run| run.iter()).filter(|handle| handle.meta.range_tombstones > 0)
         {
-            ranges.extend(handle.open(&self.spec.store, blocks)?.range_tombstones().iter().cloned());
+            for range in handle.open(&self.spec.store, blocks)?.range_tombstones() {
+                // What lies before the bounds of a narrowed table is in the outputs of an earlier job.
+                let start = range.start.clone().max(handle.meta.min_key.clone());
+                if start < range.end {
+                    ranges.push(RangeTombstone { start, ..range.clone() });
+                }
+            }
         }
         let sources =
             runs.iter().map(|run| Source::Level(LevelCursor::new(self.spec.store, run.clone()))).collect();
         let merge = Merge::start(sources, Start::Forward(None), blocks)?;
-        self.keep = Keep::new(self.spec.snapshots.clone(), self.spec.bottom, ranges);
+        self.keep = keep_of(&mut self.spec, ranges);
         self.kept_ranges = self.keep.ranges().cloned().collect();
-        if let State::Opening { blocks, .. } = std::mem::replace(&mut self.state, State::Done) {
-            self.state = State::Merging { merge, blocks, consumed: false };
+        if let State::Opening { blocks, runs } = std::mem::replace(&mut self.state, State::Done) {
+            let limit = Limit::new(self.spec.raw_bytes_max, self.spec.end.take(), runs);
+            self.state = State::Merging { merge, limit, blocks, consumed: false };
         }
         Ok(())
     }
 
     fn merge(&mut self, budget: usize) -> Result<(), ReadError> {
         let Self { state, keep, kept_ranges, outputs, result, .. } = self;
-        let State::Merging { merge, blocks, consumed } = state else { return Ok(()) };
+        let State::Merging { merge, limit, blocks, consumed } = state else { return Ok(()) };
         for _ in 0..budget {
             if *consumed {
                 merge.advance(blocks)?;
                 *consumed = false;
             }
-            let Some(source) = merge.current() else {
-                outputs.cut(kept_ranges, None);
-                *state = State::Done;
-                return Ok(());
-            };
+            let source = merge.current();
+            let next = source.map(Source::key).filter(|key| !keep.is_current(key));
+            if source.is_none() || next.is_some() {
+                let until = limit.until(next).map(<[u8]>::to_vec);
+                if source.is_none() || until.is_some() {
+                    outputs.cut(kept_ranges, until.as_deref());
+                    limit.settle(until, result);
+                    *state = State::Done;
+                    return Ok(());
+                }
+            }
+            let Some(source) = source else { return Ok(()) };
             let (key, sequence, kind): (&[u8], Sequence, _) =
                 (source.key(), source.sequence(), source.kind());
-            if outputs.is_full() && !keep.is_current(key) {
-                outputs.cut(kept_ranges, Some(key));
+            if next.is_some() {
+                keep.below().advance(key);
+                if outputs.is_full(keep.below()) {
+                    keep.below().cut();
+                    outputs.cut(kept_ranges, Some(key));
+                }
             }
-            if keep.entry(key, sequence, kind) {
-                outputs.add(key, sequence, kind, source.expires(), source.value());
-            } else {
-                result.entries_dropped += 1;
+            limit.take(key.len() + source.value().len());
+            match keep.entry(key, sequence, kind, source.expires()) {
+                Some(kind) if kind == source.kind() => {
+                    outputs.add(key, sequence, kind, source.expires(), source.value());
+                }
+                Some(kind) => outputs.add(key, sequence, kind, None, &[]),
+                None => result.entries_dropped += 1,
             }
             *consumed = true;
             if !outputs.queue.is_empty() {
@@ -244,6 +274,11 @@ impl Job {
         }
         Ok(())
     }
+}
+
+fn keep_of(spec: &mut JobSpec, ranges: Vec<RangeTombstone>) -> Keep {
+    let below = Below::new(std::mem::take(&mut spec.below));
+    Keep::new(spec.snapshots.clone(), spec.now_ms, spec.bottom, below, ranges)
 }
 
 impl From<ReadError> for Error {

@@ -8,13 +8,15 @@
 //! JobSpec --decode--> Job --step(budget)--> Need / Write / Finished / Done --result--> JobResult
 //! ```
 
+mod below;
 mod inputs;
 mod job;
 mod keep;
+mod limit;
 mod output;
 mod pick;
 mod spec;
 
 pub use job::{Job, Step};
-pub(crate) use pick::{Pick, pick};
+pub(crate) use pick::{Levels, Merge, Pick, Situation, covered};
 pub use spec::{JobInput, JobKind, JobResult, JobSpec};

@@ -3,12 +3,16 @@
 //! Invariant: tables of a job are disjoint in user keys; a range tombstone that reaches over a cut is
 //! split at it. Bytes come out in file order.
 
+use super::below::Below;
 use super::spec::JobSpec;
 use crate::table::{TableBuilder, TableMeta, TableOptions};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
 /// Bytes collected before they are handed out to be written.
 const WRITE_BYTES: u64 = 256 << 10;
+
+/// An output may overlap this many tables' worth of the next level.
+pub(crate) const OVERLAP_TABLES_MAX: u64 = 10;
 
 /// Something for the host to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,10 +64,16 @@ impl Outputs {
         builder.get_or_insert_with(|| TableBuilder::new(spec.store, *next, spec.options.clone()))
     }
 
-    /// Whether the open table has reached its size; the last number that was set aside takes all that is left.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether the open table has reached its size; or nearly, where a table of the next level ends (a later compaction
+    /// of it then rewrites one table less: RocksDB, "Align Compaction Output File", 2022); or overlaps more of the next
+    /// level than a later compaction should have to rewrite (LevelDB's rule of ten tables). The last number that was set
+    /// aside takes all that is left.
+    pub(crate) fn is_full(&self, below: &Below) -> bool {
+        let table_bytes = self.spec.table_bytes;
+        let reaches_far = below.passed_bytes() > table_bytes.saturating_mul(OVERLAP_TABLES_MAX);
+        let enough = if below.is_boundary() { table_bytes - table_bytes / 8 } else { table_bytes };
         self.next < self.last
-            && self.builder.as_ref().is_some_and(|builder| builder.bytes() >= self.spec.table_bytes)
+            && self.builder.as_ref().is_some_and(|builder| reaches_far || builder.bytes() >= enough)
     }
 
     pub(crate) fn add(

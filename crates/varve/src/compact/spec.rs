@@ -3,6 +3,8 @@
 //! Both live for one session and are never stored, so they carry no version and no checksum; decoding
 //! is bounded all the same.
 
+use std::rc::Rc;
+
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
 use crate::error::{Error, Result};
@@ -29,7 +31,7 @@ pub enum JobInput {
         order: Vec<u8>,
     },
     /// Runs of tables: each run is sorted and disjoint, newer runs come first.
-    Runs(Vec<Vec<TableMeta>>),
+    Runs(Vec<Vec<Rc<TableMeta>>>),
 }
 
 /// Everything a job needs to know.
@@ -39,7 +41,7 @@ pub struct JobSpec {
     pub store: StoreId,
     /// Level of the outputs.
     pub level: u8,
-    /// Nothing older lies below the outputs: tombstones may go.
+    /// Older versions can only lie in `below`: tombstones over keys that no table there may hold can go.
     pub bottom: bool,
     /// Compress output blocks where it pays.
     pub compress: bool,
@@ -55,8 +57,16 @@ pub struct JobSpec {
     pub first_output: u64,
     /// How many table numbers are set aside.
     pub outputs_max: u64,
+    /// The job ends between two keys once it has taken in this many bytes of keys and values, about.
+    pub raw_bytes_max: u64,
+    /// The job ends before this key: tables from there on were left out.
+    pub end: Option<Vec<u8>>,
+    /// The time, in milliseconds since 1970: entries that expired by then are tombstones.
+    pub now_ms: u64,
     /// Sequences that open snapshots read at, ascending.
     pub snapshots: Vec<Sequence>,
+    /// The tables of each level below the outputs that touch their key range, each level by key.
+    pub below: Vec<Vec<Rc<TableMeta>>>,
     /// The input.
     pub input: JobInput,
 }
@@ -66,6 +76,10 @@ pub struct JobSpec {
 pub struct JobResult {
     /// The finished tables, in key order.
     pub tables: Vec<TableMeta>,
+    /// The first key that was not taken in, when the job took only a key range.
+    pub until: Option<Vec<u8>>,
+    /// For each input that reaches over `until`: its number, and how many of its bytes lie before.
+    pub skipped: Vec<(u64, u64)>,
     /// Bytes read from input files or the memtable.
     pub bytes_read: u64,
     /// Bytes written to output files.
@@ -97,6 +111,8 @@ impl JobSpec {
             self.table_bytes,
             self.first_output,
             self.outputs_max,
+            self.raw_bytes_max,
+            self.now_ms,
             self.snapshots.len() as u64,
         ] {
             put_u64(&mut out, number);
@@ -104,6 +120,11 @@ impl JobSpec {
         for snapshot in &self.snapshots {
             put_u64(&mut out, *snapshot);
         }
+        let end = self.end.as_deref();
+        out.push(u8::from(end.is_some()));
+        put_u64(&mut out, end.unwrap_or_default().len() as u64);
+        out.extend_from_slice(end.unwrap_or_default());
+        encode_runs(&self.below, &mut out);
         match &self.input {
             JobInput::Memtable { image, order } => {
                 out.push(0);
@@ -114,10 +135,7 @@ impl JobSpec {
             }
             JobInput::Runs(runs) => {
                 out.push(1);
-                put_u64(&mut out, runs.len() as u64);
-                for run in runs {
-                    encode_tables(run, &mut out);
-                }
+                encode_runs(runs, &mut out);
             }
         }
         out
@@ -139,10 +157,13 @@ impl JobSpec {
             || -> Result<u32, Truncated> { u32::try_from(reader.varint()?).map_err(|_| Truncated) };
         let (block_bytes, restart_interval, bits_per_key) = (small()?, small()?, small()?);
         let (table_bytes, first_output, outputs_max) = (reader.varint()?, reader.varint()?, reader.varint()?);
+        let (raw_bytes_max, now_ms) = (reader.varint()?, reader.varint()?);
         let mut snapshots = Vec::new();
         for _ in 0..reader.varint()? {
             snapshots.push(reader.varint()?);
         }
+        let (has_end, end) = (reader.u8()? != 0, reader.prefixed()?.to_vec());
+        let below = decode_runs(reader)?;
         let input = if reader.u8()? == 0 {
             let (image, order) = (reader.varint()?, reader.varint()?);
             let mut take = |length: u64| -> Result<Vec<u8>, Truncated> {
@@ -150,11 +171,7 @@ impl JobSpec {
             };
             JobInput::Memtable { image: take(image)?, order: take(order)? }
         } else {
-            let mut runs = Vec::new();
-            for _ in 0..reader.varint()? {
-                runs.push(decode_tables(reader)?);
-            }
-            JobInput::Runs(runs)
+            JobInput::Runs(decode_runs(reader)?)
         };
         Ok(Self {
             store,
@@ -167,7 +184,11 @@ impl JobSpec {
             table_bytes,
             first_output,
             outputs_max,
+            raw_bytes_max,
+            end: has_end.then_some(end),
+            now_ms,
             snapshots,
+            below,
             input,
         })
     }
@@ -181,7 +202,20 @@ impl JobResult {
         for number in [self.bytes_read, self.bytes_written, self.entries_dropped] {
             put_u64(&mut out, number);
         }
-        encode_tables(&self.tables, &mut out);
+        put_u64(&mut out, self.tables.len() as u64);
+        for table in &self.tables {
+            table.encode(&mut out);
+        }
+        put_u64(&mut out, self.skipped.len() as u64);
+        for (table, bytes) in &self.skipped {
+            put_u64(&mut out, *table);
+            put_u64(&mut out, *bytes);
+        }
+        // Last, and all that is left: no length is needed.
+        if let Some(until) = &self.until {
+            out.push(1);
+            out.extend_from_slice(until);
+        }
         out
     }
 
@@ -192,28 +226,46 @@ impl JobResult {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let mut parse = || -> Result<Self, Truncated> {
-            Ok(Self {
+            let mut result = Self {
                 bytes_read: reader.varint()?,
                 bytes_written: reader.varint()?,
                 entries_dropped: reader.varint()?,
-                tables: decode_tables(&mut reader)?,
-            })
+                ..Self::default()
+            };
+            for _ in 0..reader.varint()? {
+                result.tables.push(TableMeta::decode(&mut reader)?);
+            }
+            for _ in 0..reader.varint()? {
+                result.skipped.push((reader.varint()?, reader.varint()?));
+            }
+            if !reader.is_empty() {
+                reader.u8()?;
+                result.until = Some(reader.bytes(reader.remaining())?.to_vec());
+            }
+            Ok(result)
         };
         parse().map_err(|Truncated| Error::InvalidArgument("These bytes are not the result of a job."))
     }
 }
 
-fn encode_tables(tables: &[TableMeta], out: &mut Vec<u8>) {
-    put_u64(out, tables.len() as u64);
-    for table in tables {
-        table.encode(out);
+fn encode_runs(runs: &[Vec<Rc<TableMeta>>], out: &mut Vec<u8>) {
+    put_u64(out, runs.len() as u64);
+    for run in runs {
+        put_u64(out, run.len() as u64);
+        for table in run {
+            table.encode(out);
+        }
     }
 }
 
-fn decode_tables(reader: &mut Reader<'_>) -> Result<Vec<TableMeta>, Truncated> {
-    let mut tables = Vec::new();
+fn decode_runs(reader: &mut Reader<'_>) -> Result<Vec<Vec<Rc<TableMeta>>>, Truncated> {
+    let mut runs = Vec::new();
     for _ in 0..reader.varint()? {
-        tables.push(TableMeta::decode(reader)?);
+        let mut run = Vec::new();
+        for _ in 0..reader.varint()? {
+            run.push(Rc::new(TableMeta::decode(reader)?));
+        }
+        runs.push(run);
     }
-    Ok(tables)
+    Ok(runs)
 }

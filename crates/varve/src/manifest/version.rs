@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::table::TableMeta;
 
 /// How many levels a store may have. With a factor of 10 between levels, 7 hold 32 TB.
-pub const LEVELS_MAX: usize = 16;
+pub const LEVELS_MAX: usize = 7;
 
 /// The tables of one level, in the level's order.
 type Level = Rc<Vec<Rc<TableMeta>>>;
@@ -100,16 +100,16 @@ impl Version {
         })
     }
 
-    /// Bytes of the tables of a level.
+    /// Bytes of the tables of a level, without what narrowed ones no longer show.
     #[must_use]
     pub fn level_bytes(&self, level: usize) -> u64 {
-        self.level(level).iter().map(|table| table.size).sum()
+        self.level(level).iter().map(|table| table.live_bytes()).sum()
     }
 
-    /// Bytes of all tables.
+    /// Bytes of all tables, without what narrowed ones no longer show.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.tables().map(|(_, table)| table.size).sum()
+        (0..self.levels()).map(|level| self.level_bytes(level)).sum()
     }
 
     /// The version after `edit`.

@@ -92,7 +92,11 @@ impl Cursor {
                     let table = handle.open(store, blocks)?;
                     deleted.extend(table.range_tombstones().iter().cloned());
                     if level == 0 && self.overlaps(&handle.meta.min_key, &handle.meta.max_key) {
-                        sources.push(Source::Table(table.clone().cursor()));
+                        sources.push(if handle.meta.is_narrowed() {
+                            Source::Level(LevelCursor::new(*store, Rc::new([handle.clone()])))
+                        } else {
+                            Source::Table(table.clone().cursor())
+                        });
                     }
                 }
             }

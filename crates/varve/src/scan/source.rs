@@ -11,7 +11,8 @@ use crate::store::view::TableHandle;
 use crate::table::{Blocks, ReadError, TableCursor};
 use crate::types::{Kind, Sequence, StoreId};
 
-/// A sorted level read as one run: its tables are opened one after the other.
+/// A sorted level read as one run: its tables are opened one after the other. What a narrowed table's file holds before
+/// its bounds is never shown.
 pub(crate) struct LevelCursor {
     store: StoreId,
     tables: Rc<[Rc<TableHandle>]>,
@@ -31,12 +32,26 @@ impl LevelCursor {
         }
     }
 
+    /// A cursor on the first entry of table `at` whose key is `key` or behind it.
+    fn enter(&self, at: usize, key: &[u8], blocks: &dyn Blocks) -> Result<Option<TableCursor>, ReadError> {
+        let mut cursor = self.open(at, blocks)?;
+        if let (Some(cursor), Some(handle)) = (&mut cursor, self.tables.get(at)) {
+            cursor.seek(key.max(handle.meta.min_key.as_slice()), blocks)?;
+        }
+        Ok(cursor)
+    }
+
+    /// Whether a cursor of table `at` stands on an entry inside the table's bounds. Only a walk backward can leave them.
+    fn shows(&self, at: usize, cursor: &TableCursor) -> bool {
+        let within = |handle: &Rc<TableHandle>| {
+            !handle.meta.is_narrowed() || cursor.key() >= handle.meta.min_key.as_slice()
+        };
+        cursor.valid() && self.tables.get(at).is_some_and(within)
+    }
+
     fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
         let at = self.tables.partition_point(|handle| compare(&handle.meta.max_key, key).is_lt());
-        let mut cursor = self.open(at, blocks)?;
-        if let Some(cursor) = &mut cursor {
-            cursor.seek(key, blocks)?;
-        }
+        let cursor = self.enter(at, key, blocks)?;
         self.settle_forward(at, cursor, blocks)
     }
 
@@ -54,10 +69,7 @@ impl LevelCursor {
     }
 
     fn seek_first(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
-        let mut cursor = self.open(0, blocks)?;
-        if let Some(cursor) = &mut cursor {
-            cursor.seek_first(blocks)?;
-        }
+        let cursor = self.enter(0, &[], blocks)?;
         self.settle_forward(0, cursor, blocks)
     }
 
@@ -82,10 +94,7 @@ impl LevelCursor {
     ) -> Result<(), ReadError> {
         while cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
             at += 1;
-            cursor = self.open(at, blocks)?;
-            if let Some(cursor) = &mut cursor {
-                cursor.seek_first(blocks)?;
-            }
+            cursor = self.enter(at, &[], blocks)?;
         }
         self.at = at;
         self.cursor = cursor;
@@ -99,7 +108,7 @@ impl LevelCursor {
         mut cursor: Option<TableCursor>,
         blocks: &dyn Blocks,
     ) -> Result<(), ReadError> {
-        while cursor.as_ref().is_some_and(|cursor| !cursor.valid()) {
+        while cursor.as_ref().is_some_and(|cursor| !self.shows(at, cursor)) {
             let Some(before) = at.checked_sub(1) else {
                 cursor = None;
                 break;
@@ -123,28 +132,25 @@ impl LevelCursor {
             } else {
                 cursor.prev(blocks)?;
             }
-            if cursor.valid() {
-                return Ok(());
-            }
         }
-        // The table is spent. Its cursor stays (invalid) until the neighbour opened: a Need may come between.
-        let (at, next) = if forward {
-            (self.at + 1, self.open(self.at + 1, blocks)?)
-        } else {
-            match self.at.checked_sub(1) {
-                Some(at) => (at, self.open(at, blocks)?),
-                None => (0, None),
-            }
+        let Some(cursor) = &self.cursor else { return Ok(()) };
+        if if forward { cursor.valid() } else { self.shows(self.at, cursor) } {
+            return Ok(());
+        }
+        // The table is spent. Its cursor stays (spent) until the neighbour opened: a Need may come between.
+        if forward {
+            let next = self.enter(self.at + 1, &[], blocks)?;
+            return self.settle_forward(self.at + 1, next, blocks);
+        }
+        let Some(at) = self.at.checked_sub(1) else {
+            self.cursor = None;
+            return Ok(());
         };
-        let mut next = next;
+        let mut next = self.open(at, blocks)?;
         if let Some(cursor) = &mut next {
-            if forward {
-                cursor.seek_first(blocks)?;
-            } else {
-                cursor.seek_last(blocks)?;
-            }
+            cursor.seek_last(blocks)?;
         }
-        if forward { self.settle_forward(at, next, blocks) } else { self.settle_backward(at, next, blocks) }
+        self.settle_backward(at, next, blocks)
     }
 }
 

@@ -90,6 +90,11 @@ pub trait Storage {
     /// How much room the files take, spare ones included.
     fn bytes_on_disk(&self) -> u64;
 
+    /// How much more can be written before the storage is full, spare files included; `None` where nobody knows.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Gives back what `file` has beyond its first `bytes` bytes, which the caller will not read again.
     ///
     /// # Errors

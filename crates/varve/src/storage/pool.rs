@@ -67,6 +67,8 @@ pub struct SlotPool<D> {
     generation: u64,
     /// The last attempt to make a slot longer was refused.
     pub(super) full: bool,
+    /// What the host believes that its slots may still grow by, all together.
+    room_bytes: Option<u64>,
 }
 
 impl<D: Slots> SlotPool<D> {
@@ -84,6 +86,7 @@ impl<D: Slots> SlotPool<D> {
             store: None,
             generation: 0,
             full: false,
+            room_bytes: None,
         };
         let mut headers = Vec::new();
         for slot in 0..count {
@@ -133,6 +136,11 @@ impl<D: Slots> SlotPool<D> {
     #[must_use]
     pub fn wanted_slots(&self) -> u32 {
         FREE_SLOTS_MIN.saturating_sub(self.free_slots())
+    }
+
+    /// Tells the pool by how much its slots may still grow, all together, as the host knows it from its quota.
+    pub fn set_room(&mut self, bytes: Option<u64>) {
+        self.room_bytes = bytes;
     }
 
     /// Takes in slots that the host has added or opened since. What they claim to hold is not listed: the store
@@ -321,6 +329,13 @@ pub(super) fn failed(error: SlotError) -> Error {
 impl<D: Slots> Storage for SlotPool<D> {
     fn has_spare(&self) -> bool {
         self.free_slots() > 0
+    }
+
+    /// What the host said, and what spare slots were grown to before. Once a slot was refused to grow, only the latter.
+    fn free_bytes(&self) -> Option<u64> {
+        let room = if self.full { Some(0) } else { self.room_bytes };
+        let spare = self.slots.iter().filter(|slot| slot.state == Use::Free).map(|slot| slot.size);
+        room.map(|room| room.saturating_add(spare.sum()))
     }
 
     fn reserve_intact(&self) -> bool {

@@ -29,6 +29,11 @@ impl Obsolete {
     pub(super) fn len(&self) -> usize {
         self.files.len()
     }
+
+    /// Edits committed in this session.
+    pub(super) fn edits(&self) -> u64 {
+        self.edits
+    }
 }
 
 impl<S: Storage> Store<S> {
@@ -36,10 +41,15 @@ impl<S: Storage> Store<S> {
     pub(super) fn refresh_view(&mut self) {
         let known: Vec<_> = self.view.levels.iter().flat_map(|level| level.iter().cloned()).collect();
         let levels = (0..self.version.levels())
+            .filter(|&level| level == 0 || !self.version.level(level).is_empty())
             .map(|level| {
                 let handles = self.version.level(level).iter().map(|meta| {
                     let open = known.iter().find(|handle| handle.meta.id == meta.id);
-                    open.cloned().unwrap_or_else(|| Rc::new(TableHandle::new(meta.clone())))
+                    match open {
+                        Some(handle) if handle.meta.skipped_bytes == meta.skipped_bytes => handle.clone(),
+                        Some(handle) => Rc::new(handle.with_bounds(meta.clone())),
+                        None => Rc::new(TableHandle::new(meta.clone())),
+                    }
                 });
                 handles.collect::<Rc<[_]>>()
             })
@@ -64,7 +74,10 @@ impl<S: Storage> Store<S> {
         self.version = after;
         self.obsolete.edits += 1;
         for table in &edit.removed {
-            self.obsolete.drop_file(FileName::table(*table));
+            // A table that moved, or was narrowed, is removed and added again: its file stays.
+            if self.version.table(*table).is_none() {
+                self.obsolete.drop_file(FileName::table(*table));
+            }
         }
         let log_floor = self.version.floors.log_floor;
         for segment in self.segments.extract_if(.., |segment| *segment <= log_floor) {
@@ -81,7 +94,7 @@ impl<S: Storage> Store<S> {
     pub(super) fn delete_obsolete(&mut self) -> Result<()> {
         self.obsolete.views.retain(|view| view.strong_count() > 0);
         let (edits, views) = (self.obsolete.edits, self.obsolete.views.clone());
-        let is_input = |id| self.running.iter().any(|running| running.inputs.contains(&id));
+        let is_input = |id| self.running.iter().any(|running| running.reads(id));
         let is_read = |file: &FileName| {
             file.kind == FileKind::Table
                 && (is_input(file.id)

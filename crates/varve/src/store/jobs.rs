@@ -1,10 +1,10 @@
-//! Flushes and compactions: handed to a compactor, run inline, or run in slices.
+//! Flushes and compactions: handed out as tickets, and installed when they are done.
 //!
 //! Invariant: results are installed in the order of history: a flush only if its memtable is still the
-//! oldest, a compaction only if all its inputs are still there. Anything else is stale and its outputs go.
+//! oldest, a compaction only if all its inputs are still what they were. Anything else is stale and its outputs go.
 
 use super::Store;
-use crate::compact::{Job, JobInput, JobKind, JobResult, JobSpec, Pick, Step, pick};
+use crate::compact::{JobInput, JobKind, JobResult, JobSpec, Merge};
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
 use crate::storage::Storage;
@@ -13,8 +13,11 @@ use crate::types::FileName;
 
 /// Filter bits per key in levels 0 and 1, where most lookups pass.
 const BITS_PER_KEY: u32 = 14;
-/// Entries handled between two looks at the clock by an inline job.
-const INLINE_BUDGET: usize = 4096;
+/// What an output may be larger than its target by.
+const OUTPUT_SLACK_BYTES: u64 = 256 << 10;
+
+/// A job that is about to start: what it is told, what is remembered of it, and how long an output will be.
+pub(super) type Offer = (JobSpec, Running, u64);
 
 /// A job for a compactor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,39 +36,46 @@ pub struct JobTicket {
     pub bytes_hint: u64,
 }
 
+/// An input table as it was when its job was picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Input {
+    id: u64,
+    level: usize,
+    skipped_bytes: u64,
+}
+
 /// A job that was handed out.
 #[derive(Debug)]
 pub(super) struct Running {
-    id: u32,
-    kind: JobKind,
+    pub(super) id: u32,
+    pub(super) kind: JobKind,
     /// The memtable that is flushed.
     segment: u64,
     /// The tables that are merged.
-    pub(super) inputs: Vec<u64>,
+    inputs: Vec<Input>,
     level: u8,
+    /// It is part of a sweep.
+    swept: bool,
 }
 
-/// A job that this store runs itself.
-pub(super) struct Inline {
-    id: u32,
-    job: Job,
-    bytes_hint: u64,
-    created: Vec<u64>,
-}
-
-impl std::fmt::Debug for Inline {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inline").field("id", &self.id).field("created", &self.created).finish_non_exhaustive()
+impl Running {
+    /// Whether the job reads this table.
+    pub(super) fn reads(&self, id: u64) -> bool {
+        self.inputs.iter().any(|input| input.id == id)
     }
 }
 
 impl<S: Storage> Store<S> {
-    /// The next job to run, if one is due: at most one flush and one compaction at a time.
-    pub fn take_job(&mut self) -> Option<JobTicket> {
+    /// The next job to run, if one is due: at most one flush and one compaction at a time. Tables that only move or go
+    /// do so here.
+    ///
+    /// # Errors
+    /// What the manifest's storage answered to such an edit.
+    pub fn take_job(&mut self) -> Result<Option<JobTicket>> {
         if self.poisoned || self.closed {
-            return None;
+            return Ok(None);
         }
-        let (spec, running, bytes_hint) = self.next_job()?;
+        let Some((spec, running, bytes_hint)) = self.next_job()? else { return Ok(None) };
         let ticket = JobTicket {
             id: running.id,
             kind: running.kind,
@@ -74,34 +84,13 @@ impl<S: Storage> Store<S> {
             spec: spec.encode(),
             bytes_hint,
         };
+        self.begin(running);
+        Ok(Some(ticket))
+    }
+
+    /// Remembers a job as handed out.
+    pub(super) fn begin(&mut self, running: Running) {
         self.running.push(running);
-        Some(ticket)
-    }
-
-    fn next_job(&mut self) -> Option<(JobSpec, Running, u64)> {
-        let runs = |kind| self.running.iter().any(|running| running.kind == kind);
-        let (flushing, compacting) = (runs(JobKind::Flush), runs(JobKind::Compaction));
-        if !flushing && let Some(job) = self.flush_job() {
-            return Some(job);
-        }
-        if compacting {
-            return None;
-        }
-        // A merge that was asked for waits until all memtables are tables.
-        let forced = self.compaction_asked && self.frozen.is_empty();
-        self.compaction_asked &= !forced;
-        let pick = pick(&self.version, &self.options, forced)?;
-        Some(self.compaction_job(&pick))
-    }
-
-    /// Asks for everything to be flushed and merged into one run, by the jobs that [`Store::take_job`] offers from now on.
-    ///
-    /// # Errors
-    /// What the commit of staged writes answered.
-    pub fn ask_for_compaction(&mut self) -> Result<()> {
-        self.freeze_active()?;
-        self.compaction_asked = true;
-        Ok(())
     }
 
     fn job_spec(&mut self, outputs_max: u64, table_bytes: u64, level: u8, bottom: bool) -> JobSpec {
@@ -118,17 +107,21 @@ impl<S: Storage> Store<S> {
             table_bytes,
             first_output,
             outputs_max,
+            raw_bytes_max: u64::MAX,
+            end: None,
+            now_ms: self.now_ms,
             snapshots: Vec::new(),
+            below: Vec::new(),
             input: JobInput::Runs(Vec::new()),
         }
     }
 
-    fn running(&mut self, kind: JobKind, segment: u64, inputs: Vec<u64>, level: u8) -> Running {
+    fn running(&mut self, kind: JobKind, segment: u64, inputs: Vec<Input>, level: u8) -> Running {
         self.next_job += 1;
-        Running { id: self.next_job, kind, segment, inputs, level }
+        Running { id: self.next_job, kind, segment, inputs, level, swept: false }
     }
 
-    fn flush_job(&mut self) -> Option<(JobSpec, Running, u64)> {
+    pub(super) fn flush_job(&mut self) -> Option<Offer> {
         let oldest = self.frozen.front()?;
         let segment = oldest.segment;
         let (image, order) = {
@@ -143,19 +136,27 @@ impl<S: Storage> Store<S> {
         Some((spec, running, bytes_hint))
     }
 
-    fn compaction_job(&mut self, pick: &Pick) -> (JobSpec, Running, u64) {
-        let tables = || pick.runs.iter().flatten();
-        let input_bytes: u64 = tables().map(|table| table.size).sum();
-        let inputs = tables().map(|table| table.id).collect();
-        // Uncompressed outputs may be larger than their inputs.
-        let outputs_max =
-            tables().map(|table| table.raw_bytes.max(table.size)).sum::<u64>() / pick.table_bytes + 2;
-        let mut spec = self.job_spec(outputs_max, pick.table_bytes, pick.level, pick.bottom);
-        let owned =
-            |run: &Vec<std::rc::Rc<TableMeta>>| run.iter().map(|table| TableMeta::clone(table)).collect();
-        spec.input = JobInput::Runs(pick.runs.iter().map(owned).collect());
-        let running = self.running(JobKind::Compaction, 0, inputs, pick.level);
-        (spec, running, pick.table_bytes.min(input_bytes) + (256 << 10))
+    pub(super) fn compaction_job(&mut self, merge: Merge) -> Offer {
+        let tables = || merge.runs.iter().flatten();
+        let stored: u64 = merge.bytes();
+        let raw: u64 = tables().map(|table| table.raw_bytes).sum();
+        let level_of = |id| self.version.table(id).map_or(0, |(level, _)| level);
+        let input = |table: &std::rc::Rc<TableMeta>| {
+            let TableMeta { id, skipped_bytes, .. } = **table;
+            Input { id, level: level_of(id), skipped_bytes }
+        };
+        let inputs = tables().map(input).collect();
+        let next_level: u64 = merge.below.first().into_iter().flatten().map(|table| table.live_bytes()).sum();
+        // Uncompressed outputs may be larger than their inputs; some are cut for what they overlap.
+        let outputs_max = (raw.max(stored) + next_level) / (merge.table_bytes / 8 * 7).max(1) + 2;
+        let mut spec = self.job_spec(outputs_max, merge.table_bytes, merge.level as u8, true);
+        spec.input = JobInput::Runs(merge.runs);
+        spec.below = merge.below;
+        spec.raw_bytes_max = merge.raw_bytes_max;
+        spec.end = merge.end;
+        let mut running = self.running(JobKind::Compaction, 0, inputs, merge.level as u8);
+        running.swept = self.sweep.is_some();
+        (spec, running, merge.table_bytes.min(stored) + OUTPUT_SLACK_BYTES)
     }
 
     /// Installs what a compactor made. Its tables must be flushed. A stale result is dropped with its tables.
@@ -185,8 +186,12 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Forgets a job that did not come to an end; it will be offered again.
+    /// Forgets a job that did not come to an end; it will be offered again. A sweep ends with it: whoever asked for one
+    /// is told.
     pub fn fail_job(&mut self, id: u32) {
+        if self.running.iter().any(|running| running.id == id && running.swept) {
+            self.end_sweep();
+        }
         self.running.retain(|running| running.id != id);
     }
 
@@ -213,168 +218,54 @@ impl<S: Storage> Store<S> {
     }
 
     fn install_compaction(&mut self, running: &Running, result: JobResult) -> Result<bool> {
-        if !running.inputs.iter().all(|input| self.version.table(*input).is_some()) {
+        let mut edit = Edit { floors: self.version.floors, ..Edit::default() };
+        for input in &running.inputs {
+            let known = self.version.table(input.id);
+            let Some((level, table)) = known
+                .filter(|(level, table)| *level == input.level && table.skipped_bytes == input.skipped_bytes)
+            else {
+                return Ok(false);
+            };
+            match &result.until {
+                // The job ended before this table, or inside it.
+                Some(until) if table.min_key >= *until => continue,
+                Some(until) if table.max_key >= *until && !self.ends_at(level, table, until) => {
+                    let skipped = result.skipped.iter().find(|(id, _)| *id == input.id);
+                    let rest = table.rest(until, skipped.map_or(1, |(_, bytes)| *bytes));
+                    edit.added.push((level as u8, rest));
+                }
+                _ => {}
+            }
+            edit.removed.push(input.id);
+        }
+        if !self.fits(running, &result) {
             return Ok(false);
         }
-        let mut floors = self.version.floors;
-        floors.gc_sequence = floors.last_sequence;
+        edit.floors.gc_sequence = edit.floors.last_sequence;
         self.counters.count_compaction(&result, self.now_ms);
-        let added = result.tables.into_iter().map(|table| (running.level, table)).collect();
-        self.commit_edit(Edit { added, removed: running.inputs.clone(), floors, ..Edit::default() })?;
+        if let Some(sweep) = self.sweep.as_mut().filter(|_| running.swept) {
+            sweep.done_bytes += result.bytes_read;
+        }
+        edit.added.extend(result.tables.into_iter().map(|table| (running.level, table)));
+        self.commit_edit(edit)?;
         Ok(true)
     }
 
-    /// Whether a writer should wait for a job before it writes more: the queue of frozen memtables is full and the active
-    /// one is half full as well, or level 0 has grown to its limit.
-    pub fn is_stalled(&self) -> bool {
-        let queued = self.frozen.len() >= self.options.frozen_max;
-        queued && self.active.borrow().bytes() > self.memtable_bytes / 2
-            || self.version.level(0).len() >= self.options.l0_stall
+    /// Whether a table of a sorted level only ends at `key`, the exclusive end of a range tombstone, because the next one
+    /// begins there.
+    fn ends_at(&self, level: usize, table: &TableMeta, key: &[u8]) -> bool {
+        let mut there = self.version.overlapping(level, key, key);
+        level > 0 && table.max_key == key && there.any(|next| next.id != table.id && next.min_key == key)
     }
 
-    /// Makes room for one more frozen memtable inside a synchronous turn.
-    pub(super) fn relieve(&mut self) -> Result<()> {
-        // Asked first: preparing a flush only to find no file for it would cost every writer milliseconds.
-        if !self.storage.has_spare() {
-            self.release()?;
-            if !self.storage.has_spare() && self.storage.reserve_intact() {
-                return Err(Error::Busy);
-            }
-        }
-        // Only what is due: the pause is that of level 0 and what it overlaps, not of the whole store.
-        if self.version.level(0).len() >= self.options.l0_stall
-            && let Some(pick) = pick(&self.version, &self.options, false)
-        {
-            let job = self.compaction_job(&pick);
-            self.run_to_end(job)?;
-        }
-        self.flush_oldest()
-    }
-
-    fn flush_oldest(&mut self) -> Result<()> {
-        match self.flush_job() {
-            Some(job) => self.run_to_end(job),
-            None => Ok(()),
-        }
-    }
-
-    /// Flushes all memtables to tables, here and now.
-    ///
-    /// # Errors
-    /// `Busy` when no file is spare, `StorageFull`, or what the storage answered; nothing is lost.
-    pub fn flush(&mut self) -> Result<()> {
-        self.check_writable()?;
-        self.freeze_active()?;
-        while !self.frozen.is_empty() {
-            self.flush_oldest()?;
-        }
-        Ok(())
-    }
-
-    /// Freezes the active memtable, so that the next job flushes it.
-    ///
-    /// # Errors
-    /// What the commit of staged writes answered.
-    pub fn freeze_active(&mut self) -> Result<()> {
-        self.check_writable()?;
-        if self.active.borrow().is_empty() {
-            return Ok(());
-        }
-        if self.options.log {
-            self.log_staged()?;
-        }
-        self.promise();
-        self.freeze();
-        Ok(())
-    }
-
-    /// Flushes and merges everything into one run, here and now.
-    ///
-    /// # Errors
-    /// As [`Store::flush`].
-    pub fn compact(&mut self) -> Result<()> {
-        self.flush()?;
-        if let Some(pick) = pick(&self.version, &self.options, true) {
-            let job = self.compaction_job(&pick);
-            self.run_to_end(job)?;
-        }
-        self.release()
-    }
-
-    /// Works on a due job for about `budget` entries; answers whether there is more to do. For hosts without a compactor.
-    ///
-    /// # Errors
-    /// What the job met; it is dropped and offered again.
-    pub fn run_slice(&mut self, budget: usize) -> Result<bool> {
-        self.check_writable()?;
-        let mut inline = match self.inline.take() {
-            Some(inline) => inline,
-            None => match self.next_job() {
-                Some(job) => self.begin_inline(job)?,
-                None => return Ok(false),
-            },
-        };
-        match self.advance_inline(&mut inline, budget) {
-            Ok(true) => Ok(true),
-            Ok(false) => {
-                self.inline = Some(inline);
-                Ok(true)
-            }
-            Err(error) => Err(self.drop_inline(&inline, error)),
-        }
-    }
-
-    fn run_to_end(&mut self, job: (JobSpec, Running, u64)) -> Result<()> {
-        let mut inline = self.begin_inline(job)?;
-        loop {
-            match self.advance_inline(&mut inline, INLINE_BUDGET) {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(error) => return Err(self.drop_inline(&inline, error)),
-            }
-        }
-    }
-
-    fn begin_inline(&mut self, (spec, running, bytes_hint): (JobSpec, Running, u64)) -> Result<Inline> {
-        let inline = Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new() };
-        self.running.push(running);
-        Ok(inline)
-    }
-
-    /// One step; answers whether the job is over.
-    fn advance_inline(&mut self, inline: &mut Inline, budget: usize) -> Result<bool> {
-        match inline.job.step(budget)? {
-            Step::Working => {}
-            Step::Need(need) => {
-                let bytes = self.read_input(need.file.id, need.offset, need.len)?;
-                inline.job.feed(bytes);
-            }
-            Step::Write { table, offset } => {
-                let file = FileName::table(table);
-                if inline.created.last() != Some(&table) {
-                    self.create_file(file, inline.bytes_hint)?;
-                    inline.created.push(table);
-                }
-                self.storage.write(file, offset, &inline.job.take_output())?;
-            }
-            Step::Finished { table, .. } => self.storage.sync(FileName::table(table))?,
-            Step::Done => {
-                let result = inline.job.result();
-                inline.created.clear();
-                self.finish_job(inline.id, &result)?;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn drop_inline(&mut self, inline: &Inline, error: Error) -> Error {
-        self.fail_job(inline.id);
-        for table in &inline.created {
-            if let Err(second) = self.storage.delete(FileName::table(*table)) {
-                return second;
-            }
-        }
-        error
+    /// Whether the outputs overlap none but inputs: an inline job may have put a table into a gap between them.
+    fn fits(&self, running: &Running, result: &JobResult) -> bool {
+        result.tables.iter().all(|table| {
+            let mut there =
+                self.version.overlapping(usize::from(running.level), &table.min_key, &table.max_key);
+            there.all(|there| {
+                running.reads(there.id) || there.max_key == table.min_key || there.min_key == table.max_key
+            })
+        })
     }
 }

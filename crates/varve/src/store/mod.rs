@@ -12,7 +12,9 @@
 //! - After one failed flush nothing is acknowledged any more (`Error::Poisoned`); reads go on.
 
 mod blocks;
+mod choose;
 mod files;
+mod inline;
 mod jobs;
 mod read;
 mod recover;
@@ -36,9 +38,11 @@ use crate::types::{Sequence, StoreId};
 use crate::wal::{SegmentHeader, segment_salt};
 
 use blocks::Fetched;
+use choose::Sweep;
 use files::Obsolete;
+use inline::Inline;
 pub use jobs::JobTicket;
-use jobs::{Inline, Running};
+use jobs::Running;
 pub use recover::RecoveryReport;
 pub use stats::{LevelStats, Stats};
 pub use view::Entry;
@@ -86,7 +90,11 @@ pub struct Store<S: Storage> {
     running: Vec<Running>,
     inline: Option<Inline>,
     /// Somebody wants all tables merged.
-    compaction_asked: bool,
+    sweep: Option<Sweep>,
+    /// Bytes that the last sweep has done, of how many.
+    swept: (u64, u64),
+    /// No compaction was due after this many edits.
+    settled_at: Option<u64>,
     next_job: u32,
     next_table: u64,
     next_segment: u64,

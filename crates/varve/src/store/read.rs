@@ -130,7 +130,7 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    fn blocks(&self) -> StoreBlocks<'_, S> {
+    pub(super) fn blocks(&self) -> StoreBlocks<'_, S> {
         StoreBlocks { storage: &self.storage, cache: &self.cache, fetched: &self.fetched, store: self.id }
     }
 }

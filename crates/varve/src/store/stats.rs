@@ -1,7 +1,7 @@
 //! What a store can tell about itself.
 
 use super::Store;
-use crate::compact::JobResult;
+use crate::compact::{JobResult, Levels};
 use crate::storage::Storage;
 use crate::types::Sequence;
 
@@ -19,6 +19,8 @@ pub(super) struct Counters {
     compaction_bytes_written: u64,
     entries_dropped: u64,
     last_compaction_ms: u64,
+    pub(super) moves: u64,
+    pub(super) drops: u64,
 }
 
 impl Counters {
@@ -47,6 +49,11 @@ pub struct LevelStats {
     pub bytes: u64,
     /// Their entries, tombstones included.
     pub entries: u64,
+    /// Bytes that the level may hold before tables leave it; 0 for a level that is passed over.
+    pub target_bytes: u64,
+    /// How full it is, in thousandths; from 1000 on a compaction is due, the fullest level first. Of level 0 the number
+    /// of tables counts as well.
+    pub score: u64,
 }
 
 /// A picture of a store. Bytes are bytes, times are milliseconds since 1970 (0: never in this session).
@@ -102,6 +109,24 @@ pub struct Stats {
     pub entries_dropped: u64,
     /// When the last compaction was installed.
     pub last_compaction_ms: u64,
+    /// Tables that went a level down by an edit alone.
+    pub moves: u64,
+    /// Tables that a range tombstone deleted as a whole, dropped by an edit alone.
+    pub drops: u64,
+    /// A `compact()` is under way.
+    pub sweeping: bool,
+    /// Bytes that the sweep of a `compact()` has taken in, the last one's when none is under way.
+    pub sweep_bytes: u64,
+    /// Bytes that it has to take in, about; 0 before it is known.
+    pub sweep_bytes_max: u64,
+    /// Whether a writer should wait (see [`Store::is_stalled`]).
+    pub stalled: bool,
+    /// Memtables that may wait for their flush before a writer has to wait.
+    pub frozen_max: u64,
+    /// Tables in level 0 that start a compaction.
+    pub level_0_trigger: u64,
+    /// Tables in level 0 at which a writer has to wait.
+    pub level_0_stall: u64,
     /// Bytes that the storage takes on disk.
     pub disk_bytes: u64,
     /// Open scans.
@@ -112,18 +137,33 @@ pub struct Stats {
     pub epoch: u64,
 }
 
+impl Stats {
+    /// Bytes written to tables for each byte flushed in this session, 0 before the first flush.
+    #[must_use]
+    pub fn write_amplification(&self) -> f64 {
+        if self.flush_bytes == 0 {
+            return 0.0;
+        }
+        (self.flush_bytes + self.compaction_bytes_written) as f64 / self.flush_bytes as f64
+    }
+}
+
 impl<S: Storage> Store<S> {
     /// A picture of the store as it is now.
     pub fn stats(&self) -> Stats {
         let active = self.active.borrow();
         let cache = self.cache.borrow();
         let counters = &self.counters;
+        let targets = Levels::of(&self.version, &self.options);
+        let swept = self.sweep.map_or(self.swept, |sweep| (sweep.done_bytes, sweep.planned_bytes));
         let level = |level: usize| {
             let tables = self.version.level(level);
             LevelStats {
                 tables: tables.len() as u64,
-                bytes: tables.iter().map(|table| table.size).sum(),
+                bytes: self.version.level_bytes(level),
                 entries: tables.iter().map(|table| table.entries).sum(),
+                target_bytes: targets.target_bytes[level],
+                score: targets.score(&self.version, &self.options, level),
             }
         };
         Stats {
@@ -158,6 +198,15 @@ impl<S: Storage> Store<S> {
             compaction_bytes_written: counters.compaction_bytes_written,
             entries_dropped: counters.entries_dropped,
             last_compaction_ms: counters.last_compaction_ms,
+            moves: counters.moves,
+            drops: counters.drops,
+            sweeping: self.sweep.is_some(),
+            sweep_bytes: swept.0.min(swept.1),
+            sweep_bytes_max: swept.1,
+            stalled: self.is_stalled(),
+            frozen_max: self.options.frozen_max as u64,
+            level_0_trigger: self.options.l0_trigger as u64,
+            level_0_stall: self.options.l0_stall as u64,
             disk_bytes: self.storage.bytes_on_disk(),
             cursors: self.cursors.len() as u64,
             obsolete_files: self.obsolete.len() as u64,

@@ -28,6 +28,16 @@ impl TableHandle {
         Self { meta, table: OnceCell::new() }
     }
 
+    /// The same table under other bounds; what is open stays open.
+    pub(crate) fn with_bounds(&self, meta: Rc<TableMeta>) -> Self {
+        Self { meta, table: self.table.clone() }
+    }
+
+    /// The table, if something has read from it.
+    pub(crate) fn opened(&self) -> Option<&Rc<Table>> {
+        self.table.get()
+    }
+
     /// The open table; reads its footer, index and filter the first time.
     pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<&Rc<Table>, ReadError> {
         if self.table.get().is_none() {
@@ -63,7 +73,7 @@ pub struct Entry<'a> {
     pub block: Option<&'a Rc<Block>>,
 }
 
-/// Memtables (newest first) and tables by level.
+/// Memtables (newest first) and tables by level: level 0, then those below that hold tables.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) memtables: Vec<SharedMemtable>,

@@ -1,0 +1,71 @@
+//! Where a compaction ends that takes only a key range of its inputs.
+//!
+//! A job merges from the first key of its inputs on. It ends once it has taken in as much as it may, between two keys;
+//! what lies from there on stays where it is, in tables with narrowed bounds. The end is decided while merging, so it
+//! needs no guess of what lies where, and a job over skewed keys is cut as exactly as any other.
+//!
+//! Invariants: a job takes at least one key, if there is one before its end; it never goes past its end, where tables
+//! begin that were left out of it.
+
+use std::rc::Rc;
+
+use super::spec::JobResult;
+use crate::store::view::TableHandle;
+
+/// Counts what a merge took in.
+pub(crate) struct Limit {
+    raw_bytes_max: u64,
+    end: Option<Vec<u8>>,
+    taken: u64,
+    runs: Vec<Rc<[Rc<TableHandle>]>>,
+    /// The next table of the lowest run.
+    next: usize,
+}
+
+impl Limit {
+    pub(crate) fn new(raw_bytes_max: u64, end: Option<Vec<u8>>, runs: Vec<Rc<[Rc<TableHandle>]>>) -> Self {
+        Self { raw_bytes_max, end, taken: 0, runs, next: 0 }
+    }
+
+    /// An entry with this many bytes of key and value was taken in.
+    pub(crate) fn take(&mut self, raw_bytes: usize) {
+        self.taken += raw_bytes.max(1) as u64;
+    }
+
+    /// The first key that the job leaves alone, if it ends before `key` (`None`: there is no more). It ends at its limit,
+    /// or, once half of that is reached, before a table of the lowest run that would go beyond it: a table that is not
+    /// begun need not be narrowed.
+    pub(crate) fn until<'a>(&'a mut self, key: Option<&'a [u8]>) -> Option<&'a [u8]> {
+        if self.end.as_deref().is_some_and(|end| key.is_none_or(|key| end <= key)) {
+            return self.end.as_deref();
+        }
+        let (key, lowest) = (key?, self.runs.last()?);
+        let mut begun = 0;
+        while let Some(handle) = lowest.get(self.next).filter(|handle| handle.meta.min_key.as_slice() <= key)
+        {
+            begun = handle.meta.raw_bytes;
+            self.next += 1;
+        }
+        let is_full = self.taken >= self.raw_bytes_max
+            || begun > 0 && self.taken >= self.raw_bytes_max / 2 && self.taken + begun > self.raw_bytes_max;
+        (self.taken > 0 && is_full).then_some(key)
+    }
+
+    /// Writes down what was taken in before `until`, or all.
+    pub(crate) fn settle(&self, until: Option<Vec<u8>>, result: &mut JobResult) {
+        result.bytes_read = 0;
+        for handle in self.runs.iter().flat_map(|run| run.iter()) {
+            let meta = &handle.meta;
+            let Some(key) = until.as_deref().filter(|key| meta.max_key.as_slice() >= *key) else {
+                result.bytes_read += meta.live_bytes();
+                continue;
+            };
+            if meta.min_key.as_slice() < key {
+                let before = handle.opened().map_or(0, |table| table.offset_of(key));
+                result.bytes_read += before.saturating_sub(meta.skipped_bytes);
+                result.skipped.push((meta.id, before));
+            }
+        }
+        result.until = until;
+    }
+}

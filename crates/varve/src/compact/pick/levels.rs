@@ -1,0 +1,112 @@
+//! How large each level may be, and how far over that it is.
+//!
+//! Dynamic level bytes (RocksDB, "Dynamic Level Size for Level-Based Compaction", 2015, and
+//! `VersionStorageInfo::CalculateBaseBytes`): the largest level sets the sizes of those above it, so that most of a store
+//! always lies in its deepest level. There are as few levels as a factor of 10 between them allows, and then the steps are
+//! made even: 32 MiB, 224, 1568, 10976 rather than 32, 100, 1000, 10000. Against RocksDB's steps that writes 5 to 12 % less
+//! and takes 1.12 to 1.17 times the data rather than 1.09 (`simulation.rs`).
+//!
+//! ```text
+//! level 0   flushes                        |##|
+//! level 4   base: first below 0, 32 MiB    |###|
+//! level 5   6 x                            |##################|
+//! level 6   deepest: the data              |##########################################  ...
+//! ```
+//!
+//! Invariant: all levels between 0 and `base` are empty. So what leaves level 0 for the base passes nothing newer.
+
+use crate::manifest::{LEVELS_MAX, Version};
+use crate::options::Options;
+
+/// The deepest level.
+pub(crate) const DEEPEST: usize = LEVELS_MAX - 1;
+
+/// The score of a level that is exactly as large as it may be.
+pub(crate) const SCORE_DUE: u64 = 1000;
+
+/// What the levels of a version may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Levels {
+    /// Where level 0 is merged into.
+    pub(crate) base: usize,
+    /// Most bytes of each level; 0 for those between 0 and the base.
+    pub(crate) target_bytes: [u64; LEVELS_MAX],
+}
+
+impl Levels {
+    pub(crate) fn of(version: &Version, options: &Options) -> Self {
+        let first = (1..DEEPEST).find(|&level| !version.level(level).is_empty()).unwrap_or(DEEPEST);
+        let largest_bytes = (1..LEVELS_MAX).map(|level| version.level_bytes(level)).max().unwrap_or(0);
+        let (factor, base_bytes) = (options.level_factor.max(2), options.level_base_bytes.max(1));
+        let mut bytes = (first..DEEPEST).fold(largest_bytes, |bytes, _| bytes / factor);
+        let mut base = first;
+        while base > 1 && bytes > base_bytes {
+            base -= 1;
+            bytes /= factor;
+        }
+        // The smallest factor that reaches the largest level from a full base: even steps cost the least.
+        let reach = |factor: u64| (base..DEEPEST).fold(base_bytes, |bytes, _| bytes.saturating_mul(factor));
+        let factor = (2..factor).find(|&factor| reach(factor) >= largest_bytes).unwrap_or(factor);
+        bytes = base_bytes;
+        let mut target_bytes = [0; LEVELS_MAX];
+        target_bytes[0] = base_bytes;
+        for target in &mut target_bytes[base..] {
+            *target = bytes;
+            bytes = bytes.saturating_mul(factor);
+        }
+        Self { base, target_bytes }
+    }
+
+    /// How full a level is, in thousandths of its target. For level 0 its tables count as well: reads visit each of them.
+    pub(crate) fn score(&self, version: &Version, options: &Options, level: usize) -> u64 {
+        let share = |part: u64, whole: u64| part.saturating_mul(SCORE_DUE) / whole.max(1);
+        let by_bytes = share(version.level_bytes(level), self.target_bytes[level]);
+        if level > 0 {
+            return by_bytes;
+        }
+        by_bytes.max(share(version.level(0).len() as u64, options.l0_trigger as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::{Edit, Floors};
+    use crate::table::TableMeta;
+
+    const MIB: u64 = 1 << 20;
+
+    fn version(levels: &[(u8, u64)]) -> Version {
+        let meta = |id: u64, size| TableMeta { id, size, ..TableMeta::default() };
+        let added = (1..).zip(levels).map(|(id, (level, size))| (*level, meta(id, *size))).collect();
+        let floors = Floors { next_table: 100, ..Floors::default() };
+        Version::default().apply(&Edit { added, floors, ..Edit::default() }).expect("fits")
+    }
+
+    fn levels(tables: &[(u8, u64)]) -> (usize, Vec<u64>) {
+        let levels = Levels::of(&version(tables), &Options::default());
+        (levels.base, levels.target_bytes[levels.base..].iter().map(|bytes| bytes / MIB).collect())
+    }
+
+    #[test]
+    fn the_deepest_level_sets_the_sizes_of_those_above() {
+        assert_eq!(levels(&[]), (6, vec![32]));
+        assert_eq!(levels(&[(6, 30 * MIB)]), (6, vec![32]));
+        assert_eq!(levels(&[(6, 100 * MIB)]), (5, vec![32, 128]));
+        assert_eq!(levels(&[(6, 1000 * MIB)]), (4, vec![32, 192, 1152]));
+        assert_eq!(levels(&[(6, 10_000 * MIB)]), (3, vec![32, 224, 1568, 10_976]));
+    }
+
+    #[test]
+    fn the_base_is_never_below_a_level_that_holds_tables() {
+        assert_eq!(levels(&[(4, MIB), (6, 10 * MIB)]).0, 4);
+        assert_eq!(levels(&[(1, 10_000 * MIB)]).0, 1);
+    }
+
+    #[test]
+    fn a_full_level_scores_a_thousand() {
+        let (options, version) = (Options::default(), version(&[(0, MIB), (5, 48 * MIB), (6, 100 * MIB)]));
+        let levels = Levels::of(&version, &options);
+        assert_eq!([0, 4, 5, 6].map(|level| levels.score(&version, &options, level)), [125, 0, 1500, 781]);
+    }
+}

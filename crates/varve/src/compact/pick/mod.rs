@@ -1,0 +1,300 @@
+//! Which compaction to run next: a pure function of a version, the options and the free room.
+//!
+//! In this order:
+//! 1. the level whose score is highest, from 1 on ([`levels`]): level 0 goes into the base, of another level the table
+//!    that overlaps least of the next one for its size (RocksDB's `kMinOverlappingRatio`);
+//! 2. a table that a job has narrowed: its file still takes the room of what went;
+//! 3. a table of which half the entries are tombstones (Pebble's tombstone-density compactions): what they delete goes
+//!    only where they meet it;
+//! 4. neighbours that are small for the store's size, while there are more files than planned.
+//!
+//! Within a level narrowed tables come first, then tombstone-dense ones. A table that overlaps nothing of the next level
+//! moves there by an edit alone. A job over the cap takes a key range ([`super::limit`]): whatever is picked here may be
+//! left half done, and is then picked again.
+//!
+//! Invariant: for every key of its range a job takes in everything between its newest input and the level of its
+//! outputs, and of level 0 the oldest tables: so what it writes is older than all that stays above, and newer than all below.
+
+mod levels;
+#[cfg(test)]
+mod simulation;
+mod whole;
+
+use std::rc::Rc;
+
+pub(crate) use levels::Levels;
+use levels::{DEEPEST, SCORE_DUE};
+
+use super::output::OVERLAP_TABLES_MAX;
+use crate::manifest::Version;
+use crate::options::Options;
+use crate::storage::RESERVE_BYTES;
+use crate::table::TableMeta;
+use crate::types::RangeTombstone;
+
+/// A table that versions share.
+type Shared = Rc<TableMeta>;
+
+/// What to do next.
+#[derive(Debug, Clone)]
+pub(crate) enum Pick {
+    /// Merge tables.
+    Merge(Merge),
+    /// Put one table, as it is, into this level.
+    Move(Shared, usize),
+}
+
+/// The inputs of a compaction.
+#[derive(Debug, Clone)]
+pub(crate) struct Merge {
+    /// Sorted runs, newest first.
+    pub(crate) runs: Vec<Vec<Shared>>,
+    /// Level of the outputs.
+    pub(crate) level: usize,
+    /// The tables of each level below that touch the inputs' key range.
+    pub(crate) below: Vec<Vec<Shared>>,
+    /// Outputs are cut at this size.
+    pub(crate) table_bytes: u64,
+    /// The job ends once it has taken in this many bytes of keys and values.
+    pub(crate) raw_bytes_max: u64,
+    /// The job ends before this key: tables that it cannot come to were left out.
+    pub(crate) end: Option<Vec<u8>>,
+    /// Bytes of all that was picked, left out or not.
+    pub(crate) picked_bytes: u64,
+}
+
+impl Merge {
+    /// Bytes of all inputs.
+    pub(crate) fn bytes(&self) -> u64 {
+        sum(&self.runs, TableMeta::live_bytes)
+    }
+}
+
+/// All that a pick depends on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Situation<'a> {
+    pub(crate) version: &'a Version,
+    pub(crate) options: &'a Options,
+    /// Room that the storage still has, in bytes; `None` where it is not known.
+    pub(crate) free_bytes: Option<u64>,
+}
+
+/// Numbers of the tables that `range` deletes as a whole: dropping them needs no job (Pebble's delete-only compactions).
+pub(crate) fn covered<'a>(version: &'a Version, range: &'a RangeTombstone) -> impl Iterator<Item = u64> + 'a {
+    let is_covered = |table: &Shared| {
+        table.max_sequence < range.sequence && range.start <= table.min_key && table.max_key < range.end
+    };
+    version.tables().filter(move |(_, table)| is_covered(table)).map(|(_, table)| table.id)
+}
+
+impl Situation<'_> {
+    /// The next step, if one is due.
+    pub(crate) fn pick(&self) -> Option<Pick> {
+        let (version, options) = (self.version, self.options);
+        let files = version.tables().count() as u64;
+        // Three quarters of the files are the most that tables may take: the rest are segments, outputs and spare ones.
+        if files > options.files_max * 3 / 4
+            && let Some(merge) = self.join_small()
+        {
+            return Some(Pick::Merge(merge));
+        }
+        let levels = Levels::of(version, options);
+        let score = |level| levels.score(version, options, level);
+        let (due, highest) =
+            (0..DEEPEST).map(|level| (level, score(level))).max_by_key(|(_, score)| *score)?;
+        if highest >= SCORE_DUE {
+            return self.sink(due);
+        }
+        for wanted in [TableMeta::is_narrowed, is_dense] {
+            for level in 0..=DEEPEST {
+                // Level 0 is merged as a whole, so there tombstones can wait.
+                let mut tables = version.level(level).iter();
+                if tables.any(|table| wanted(table) && (level > 0 || table.is_narrowed())) {
+                    return self.sink(level);
+                }
+            }
+        }
+        let joined = (files > options.files_max * 5 / 8).then(|| self.join_small())?;
+        joined.map(Pick::Merge)
+    }
+
+    /// The size at which outputs are cut: it grows with the store so that half of the files suffice, up to half a job.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        let options = self.options;
+        let wanted = self.version.bytes() / (options.files_max / 2).max(1);
+        options.table_bytes.max(wanted.min(options.job_bytes_max / 2))
+    }
+
+    /// Most bytes that a job takes in: its outputs need as much free room, and its inputs stay until the edit after it.
+    fn job_bytes_max(&self) -> u64 {
+        let free = self.free_bytes.map_or(u64::MAX, |free| (free / 4).max(RESERVE_BYTES / 2));
+        free.min(self.options.job_bytes_max)
+    }
+
+    /// Whether there is so little room that only the smallest jobs are sure to end.
+    fn is_tight(&self) -> bool {
+        self.free_bytes.is_some_and(|free| free / 2 < self.table_bytes())
+    }
+
+    fn sink(&self, level: usize) -> Option<Pick> {
+        if level == 0 { self.level_zero().map(Pick::Merge) } else { self.sorted(level) }
+    }
+
+    /// Merges level 0 into the base: all of it, or first the rest of what a job has begun.
+    pub(crate) fn level_zero(&self) -> Option<Merge> {
+        let tables = self.version.level(0);
+        let begun = tables.iter().position(|table| table.is_narrowed()).unwrap_or(0);
+        let runs = tables[begun..].iter().map(|table| vec![table.clone()]).collect();
+        self.merge(runs, Levels::of(self.version, self.options).base)
+    }
+
+    /// Moves or merges the best table of a level below 0 (and its neighbours, while they are small) into the next one.
+    fn sorted(&self, level: usize) -> Option<Pick> {
+        let tables = self.version.level(level);
+        let first = (0..tables.len()).min_by_key(|&at| self.rank(level, &tables[at]))?;
+        if level == DEEPEST {
+            // Written anew, a table is rid of what it does not show.
+            return self.merge_down(vec![tables[first].clone()], level).map(Pick::Merge);
+        }
+        let mut run = vec![tables[first].clone()];
+        let mut bytes = tables[first].live_bytes();
+        for table in &tables[first + 1..] {
+            bytes += table.live_bytes();
+            if bytes > self.table_bytes() {
+                break;
+            }
+            run.push(table.clone());
+        }
+        if let [table] = &run[..]
+            && self.can_move(table, level + 1)
+        {
+            return Some(Pick::Move(table.clone(), level + 1));
+        }
+        self.merge_down(run, level + 1).map(Pick::Merge)
+    }
+
+    /// The order in which the tables of a level go down; the lowest first.
+    fn rank(&self, level: usize, table: &TableMeta) -> (u8, u64) {
+        let (overlap_bytes, bytes) = (self.overlap_bytes(level + 1, table), table.live_bytes());
+        let class = if table.is_narrowed() { 0 } else { 2 - u8::from(is_dense(table)) };
+        if self.is_tight() {
+            return (class, overlap_bytes + bytes);
+        }
+        (class, overlap_bytes.saturating_mul(1000) / bytes.max(1))
+    }
+
+    fn overlap_bytes(&self, level: usize, table: &TableMeta) -> u64 {
+        let overlapping = self.version.overlapping(level, &table.min_key, &table.max_key);
+        overlapping.map(|table| table.live_bytes()).sum()
+    }
+
+    /// Whether a table may go into a level as it is: nothing there overlaps it, not too much below does, and there is
+    /// nothing in it that a merge would drop.
+    fn can_move(&self, table: &TableMeta, level: usize) -> bool {
+        let below_bytes = self.overlap_bytes(level + 1, table);
+        let has_tombstones = table.tombstones + table.range_tombstones > 0;
+        let is_bottom = (level + 1..=DEEPEST).all(|level| self.overlap_bytes(level, table) == 0);
+        self.overlap_bytes(level, table) == 0
+            && !table.is_narrowed()
+            && !(has_tombstones && is_bottom)
+            && below_bytes <= self.table_bytes().saturating_mul(OVERLAP_TABLES_MAX)
+    }
+
+    fn merge_down(&self, run: Vec<Shared>, level: usize) -> Option<Merge> {
+        self.merge(vec![run], level)
+    }
+
+    /// Merges the longest row of neighbours that fit into one table.
+    fn join_small(&self) -> Option<Merge> {
+        let bytes_max = self.table_bytes().min(self.job_bytes_max());
+        let mut longest: (usize, &[Shared]) = (0, &[]);
+        for level in 1..=DEEPEST {
+            let tables = self.version.level(level);
+            let (mut start, mut bytes) = (0, 0);
+            for (at, table) in tables.iter().enumerate() {
+                bytes += table.live_bytes();
+                while bytes > bytes_max {
+                    bytes -= tables[start].live_bytes();
+                    start += 1;
+                }
+                if (at + 1).saturating_sub(start) > longest.1.len() {
+                    longest = (level, &tables[start..=at]);
+                }
+            }
+        }
+        let (level, row) = longest;
+        if row.len() < 2 {
+            return None;
+        }
+        let merge = self.finish(vec![row.to_vec()], level)?;
+        // Into one table whatever lies below: one that was cut again would be joined again, for ever.
+        Some(Merge { table_bytes: u64::MAX / 16, ..merge })
+    }
+
+    /// Merges runs with what they overlap of `level`, which is not among them.
+    fn merge(&self, mut runs: Vec<Vec<Shared>>, level: usize) -> Option<Merge> {
+        let (first, last) = bounds(&runs)?;
+        // The outputs may reach over gaps between the inputs: what lies there must be merged as well.
+        let is_new = |table: &&Shared| runs.iter().flatten().all(|input| input.id != table.id);
+        let overlapped: Vec<_> =
+            self.version.overlapping(level, &first, &last).filter(is_new).cloned().collect();
+        if !overlapped.is_empty() {
+            runs.push(overlapped);
+        }
+        self.finish(runs, level)
+    }
+
+    /// A merge of exactly these runs, as far as one job comes.
+    fn finish(&self, mut runs: Vec<Vec<Shared>>, level: usize) -> Option<Merge> {
+        let (picked_bytes, bytes_max) = (sum(&runs, TableMeta::live_bytes), self.job_bytes_max());
+        let raw_bytes = sum(&runs, |table| table.raw_bytes);
+        let (mut raw_bytes_max, mut end) = (u64::MAX, None);
+        if picked_bytes > bytes_max {
+            // A job counts keys and values as they are; the cap is in bytes as they are stored.
+            raw_bytes_max = (bytes_max as f64 / picked_bytes as f64 * raw_bytes as f64) as u64;
+            end = runs.iter().filter_map(|run| out_of_reach(run, raw_bytes_max)).min().cloned();
+        }
+        if let Some(end) = &end {
+            for run in &mut runs {
+                run.retain(|table| table.min_key < *end);
+            }
+            runs.retain(|run| !run.is_empty());
+        }
+        let (first, last) = bounds(&runs)?;
+        let touched = |level| self.version.overlapping(level, &first, &last).cloned().collect();
+        let below = (level + 1..=DEEPEST).map(touched).collect();
+        // Even shares: a small rest would be one more file.
+        let (bytes, table_bytes) = (picked_bytes.min(bytes_max), self.table_bytes());
+        let tables = (bytes + table_bytes / 2) / table_bytes.max(1);
+        let table_bytes = if tables > 1 { bytes.div_ceil(tables) } else { table_bytes * 3 / 2 };
+        Some(Merge { runs, level, below, table_bytes, raw_bytes_max, end, picked_bytes })
+    }
+}
+
+fn sum(runs: &[Vec<Shared>], bytes: impl Fn(&TableMeta) -> u64) -> u64 {
+    runs.iter().flatten().map(|table| bytes(table)).sum()
+}
+
+/// Where the first table of a run begins that a job cannot come to: those before it are all that it may take in.
+fn out_of_reach(run: &[Shared], raw_bytes_max: u64) -> Option<&Vec<u8>> {
+    let mut taken = 0;
+    for pair in run.windows(2) {
+        taken += pair[0].raw_bytes;
+        if taken > raw_bytes_max && pair[0].min_key < pair[1].min_key {
+            return Some(&pair[1].min_key);
+        }
+    }
+    None
+}
+
+/// Whether half of a table's entries are tombstones.
+fn is_dense(table: &TableMeta) -> bool {
+    table.tombstones > 0 && table.tombstones * 2 >= table.entries
+}
+
+/// The lowest and the highest key of some runs.
+fn bounds(runs: &[Vec<Shared>]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let first = runs.iter().flatten().map(|table| &table.min_key).min()?;
+    let last = runs.iter().flatten().map(|table| &table.max_key).max()?;
+    Some((first.clone(), last.clone()))
+}

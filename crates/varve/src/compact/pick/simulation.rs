@@ -1,0 +1,300 @@
+//! The picker alone, over tables that hold nothing but key numbers: many flushes, and every job carried out on paper.
+//!
+//! Sizes are scaled down by a thousand; what is measured (write and space amplification, scores, files) does not depend on
+//! the scale. The model of a job ends where `Limit` ends one: at its cap, between two keys, and before a table of the
+//! lowest run that would go beyond it.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::{DEEPEST, Levels, Merge, OVERLAP_TABLES_MAX, Pick, SCORE_DUE, Situation};
+use crate::compact::below::Below;
+use crate::manifest::{Edit, Version};
+use crate::options::Options;
+use crate::table::TableMeta;
+
+const KIB: u64 = 1 << 10;
+const ENTRY_BYTES: u64 = 100;
+
+/// Defaults, a thousandth in size, for a store with this many files.
+fn options(files_max: u64) -> Options {
+    Options {
+        memtable_bytes_max: 4 << 10,
+        table_bytes: 2 * KIB,
+        level_base_bytes: 32 * KIB,
+        job_bytes_max: 64 * KIB,
+        files_max,
+        ..Options::default()
+    }
+}
+
+struct Simulation {
+    options: Options,
+    version: Version,
+    /// The keys of each table, ascending.
+    keys: BTreeMap<u64, Vec<u32>>,
+    sequence: u64,
+    flushed: u64,
+    written: u64,
+    jobs_cut: u32,
+    moves: u32,
+    files_most: u64,
+}
+
+fn key(number: u32) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+fn number(key: &[u8]) -> u32 {
+    u32::from_be_bytes(key.try_into().expect("four bytes"))
+}
+
+impl Simulation {
+    fn new(options: Options) -> Self {
+        Self {
+            options,
+            version: Version::default(),
+            keys: BTreeMap::new(),
+            sequence: 0,
+            flushed: 0,
+            written: 0,
+            jobs_cut: 0,
+            moves: 0,
+            files_most: 0,
+        }
+    }
+
+    fn table(&mut self, keys: Vec<u32>, id: u64) -> TableMeta {
+        let bytes = keys.len() as u64 * ENTRY_BYTES;
+        let (first, last) = (keys[0], keys[keys.len() - 1]);
+        self.sequence += 1;
+        let meta = TableMeta {
+            id,
+            size: bytes,
+            raw_bytes: bytes,
+            entries: keys.len() as u64,
+            min_sequence: self.sequence,
+            max_sequence: self.sequence,
+            min_key: key(first),
+            max_key: key(last),
+            ..TableMeta::default()
+        };
+        self.keys.insert(id, keys);
+        self.written += bytes;
+        meta
+    }
+
+    fn apply(&mut self, mut edit: Edit) {
+        edit.floors = self.version.floors;
+        edit.floors.next_table += edit.added.len() as u64;
+        // `apply` checks that levels are sorted and disjoint.
+        self.version = self.version.apply(&edit).expect("the picker keeps levels disjoint");
+        self.keys.retain(|id, _| self.version.table(*id).is_some());
+        self.files_most = self.files_most.max(self.version.tables().count() as u64);
+    }
+
+    fn flush(&mut self, mut keys: Vec<u32>) {
+        keys.sort_unstable();
+        keys.dedup();
+        self.flushed += keys.len() as u64 * ENTRY_BYTES;
+        let id = self.version.floors.next_table;
+        let table = self.table(keys, id);
+        self.apply(Edit { added: vec![(0, table)], ..Edit::default() });
+    }
+
+    /// Runs jobs until none is due; every score is then under one.
+    fn settle(&mut self) {
+        let situation = |this: &Self| {
+            Situation { version: &this.version, options: &this.options, free_bytes: None }.pick()
+        };
+        let mut steps = 0;
+        while let Some(pick) = situation(self) {
+            match pick {
+                Pick::Merge(merge) => self.merge(&merge),
+                Pick::Move(table, level) => {
+                    self.moves += 1;
+                    let added = vec![(level as u8, (*table).clone())];
+                    self.apply(Edit { added, removed: vec![table.id], ..Edit::default() });
+                }
+            }
+            steps += 1;
+            assert!(steps < 10_000, "the picker never comes to rest");
+        }
+        let levels = Levels::of(&self.version, &self.options);
+        for level in 0..DEEPEST {
+            assert!(levels.score(&self.version, &self.options, level) < SCORE_DUE, "level {level}");
+        }
+    }
+
+    fn merge(&mut self, merge: &Merge) {
+        let inputs: Vec<_> = merge.runs.iter().flatten().cloned().collect();
+        let lowest = merge.runs.last().expect("runs");
+        let mut taken = 0;
+        let mut until = merge.end.as_ref().map(|end| number(end));
+        let mut output: Vec<u32> = Vec::new();
+        let mut merged: Vec<u32> = inputs.iter().flat_map(|table| self.live(table)).collect();
+        merged.sort_unstable();
+        for key in merged {
+            if until.is_some_and(|until| key >= until) {
+                break;
+            }
+            if output.last() != Some(&key) {
+                let begun = lowest.iter().find(|table| number(&table.min_key) == key);
+                let next = begun.map_or(0, |table| table.raw_bytes);
+                let full = taken >= merge.raw_bytes_max
+                    || next > 0 && taken >= merge.raw_bytes_max / 2 && taken + next > merge.raw_bytes_max;
+                if full && taken > 0 {
+                    until = Some(key);
+                    break;
+                }
+                output.push(key);
+            }
+            taken += ENTRY_BYTES;
+        }
+        assert!(taken <= merge.raw_bytes_max.saturating_add(20 * ENTRY_BYTES), "a job keeps to its cap");
+        let mut edit = Edit::default();
+        for table in &inputs {
+            match until {
+                Some(until) if number(&table.min_key) >= until => continue,
+                Some(until) if number(&table.max_key) >= until => {
+                    let before = self.keys[&table.id].partition_point(|key| *key < until) as u64;
+                    let (level, _) = self.version.table(table.id).expect("an input");
+                    edit.added.push((level as u8, table.rest(&key(until), before * ENTRY_BYTES)));
+                }
+                _ => {}
+            }
+            edit.removed.push(table.id);
+        }
+        self.jobs_cut += u32::from(until.is_some());
+        let first_output = self.version.floors.next_table;
+        let entries = (merge.table_bytes / ENTRY_BYTES).clamp(1, 1 << 20) as usize;
+        let mut below = Below::new(merge.below.clone());
+        let mut tables: Vec<Vec<u32>> = vec![Vec::new()];
+        for number in output {
+            below.advance(&key(number));
+            let enough = if below.is_boundary() { entries - entries / 8 } else { entries };
+            let reaches_far = below.passed_bytes() > merge.table_bytes.saturating_mul(OVERLAP_TABLES_MAX);
+            let open = tables.len() - 1;
+            if tables[open].len() >= enough || reaches_far && !tables[open].is_empty() {
+                tables.push(Vec::new());
+                below.cut();
+            }
+            tables.last_mut().expect("an open table").push(number);
+        }
+        for (id, keys) in (first_output..).zip(tables.into_iter().filter(|keys| !keys.is_empty())) {
+            let table = self.table(keys, id);
+            edit.added.push((merge.level as u8, table));
+        }
+        self.apply(edit);
+    }
+
+    fn live(&self, table: &Rc<TableMeta>) -> Vec<u32> {
+        let first = number(&table.min_key);
+        self.keys[&table.id].iter().copied().filter(|key| *key >= first).collect()
+    }
+
+    /// Files that are there, narrowed ones in full.
+    fn bytes_on_disk(&self) -> u64 {
+        self.version.tables().map(|(_, table)| table.size).sum()
+    }
+
+    fn write_amplification(&self) -> f64 {
+        self.written as f64 / self.flushed as f64
+    }
+}
+
+/// Random numbers that are the same in every run.
+fn random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state >> 16
+}
+
+/// Loads a store of `entries` keys in random order and overwrites each key three times, then measures.
+fn uniform(files_max: u64, store_bytes: u64) -> Simulation {
+    let mut simulation = Simulation::new(options(files_max));
+    let entries = store_bytes / ENTRY_BYTES;
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let per_flush = 4 * KIB / ENTRY_BYTES;
+    for _ in 0..entries * 4 / per_flush {
+        simulation.flush((0..per_flush).map(|_| (random(&mut state) % entries) as u32).collect());
+        simulation.settle();
+    }
+    simulation
+}
+
+/// Files, GB of data, and the bytes that may be written for each byte flushed. Measured: 8.6, 11.6, 9.7 and 14.9. A full step
+/// from one level to the next costs about six tenths of its factor, so beyond a few GB twelve times is out of reach
+/// without giving up room (factor 4: about 12 times, and 1.3 of the data).
+const COSTS: [(u64, u64, f64); 4] = [(128, 1, 10.0), (128, 2, 12.0), (1000, 2, 12.0), (1000, 10, 16.0)];
+
+#[test]
+fn uniform_writes_cost_little_and_take_little_more_room() {
+    for (files_max, store_mib, cost) in COSTS {
+        let simulation = uniform(files_max, store_mib * KIB * KIB);
+        let space = simulation.bytes_on_disk() as f64 / (store_mib * KIB * KIB) as f64;
+        let tables = simulation.files_most;
+        let told = format!(
+            "{store_mib} GB: write amplification {:.1}, space {space:.2}, {tables} tables at most, {} jobs cut",
+            simulation.write_amplification(),
+            simulation.jobs_cut
+        );
+        assert!(simulation.write_amplification() < cost && space < 1.3, "{told}");
+        assert!(tables <= files_max, "{told}");
+        // Where tables are as large as half a job, jobs take key ranges.
+        assert!(files_max == 1000 || simulation.jobs_cut > 0, "{told}");
+    }
+}
+
+#[test]
+fn a_store_of_the_largest_size_keeps_within_its_files() {
+    for files_max in [64, 128] {
+        let options = options(files_max);
+        let store_bytes = options.store_bytes_max();
+        let random = uniform(files_max, store_bytes);
+        assert!(random.files_most <= files_max, "{} tables of {files_max}", random.files_most);
+        // Written in order: tables are small while the store is, and must be joined as it grows.
+        let mut ordered = Simulation::new(options);
+        let per_flush = (4 * KIB / ENTRY_BYTES) as u32;
+        for flush in 0..(store_bytes / ENTRY_BYTES) as u32 / per_flush {
+            ordered.flush((flush * per_flush..(flush + 1) * per_flush).collect());
+            ordered.settle();
+        }
+        assert!(ordered.files_most <= files_max, "{} tables of {files_max}", ordered.files_most);
+        assert!(ordered.moves > 0, "nothing in the way, and nothing moved");
+        let cost = ordered.write_amplification();
+        assert!(cost < 5.0, "writing in order cost {cost:.1} times");
+    }
+}
+
+#[test]
+fn a_sweep_leaves_one_run_and_writes_it_once() {
+    let mut simulation = uniform(128, KIB * KIB / 2);
+    simulation.flush((0..40).map(|key| key * 100).collect());
+    let (before, bytes) = (simulation.written, simulation.version.bytes());
+    let until = u64::MAX;
+    let mut jobs = 0;
+    loop {
+        let Simulation { version, options, .. } = &simulation;
+        let Some(merge) = (Situation { version, options, free_bytes: None }).whole(until) else { break };
+        simulation.merge(&merge);
+        jobs += 1;
+        assert!(jobs < 1000, "the sweep never ends");
+    }
+    assert!((0..DEEPEST).all(|level| simulation.version.level(level).is_empty()));
+    assert!(jobs > 5 && simulation.written - before <= bytes, "{jobs} jobs");
+}
+
+#[test]
+fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
+    let mut simulation = uniform(128, KIB * KIB / 4);
+    simulation.flush((0..40).map(|key| key * 60).collect());
+    let Simulation { version, options, .. } = &simulation;
+    let pick = |free_bytes| (Situation { version, options, free_bytes }).level_zero().expect("level 0");
+    // The smallest cap is larger than these scaled jobs: only its order is looked at.
+    assert!(pick(Some(0)).raw_bytes_max <= pick(None).raw_bytes_max);
+    let roomy = Options { job_bytes_max: u64::MAX, ..options.clone() };
+    let capped = Situation { version, options: &roomy, free_bytes: Some(4 * 200 * KIB) };
+    assert!(capped.whole(u64::MAX).expect("untidy").raw_bytes_max <= 200 * KIB);
+}

@@ -1,0 +1,66 @@
+//! `compact()`: everything that was written up to a moment becomes one run in the deepest level, rid of tombstones.
+//!
+//! One sweep from the lowest key to the highest merges all levels at once, job by job, each ending at the cap: so every
+//! byte is written once, where a cascade from level to level would write it several times.
+//!
+//! Invariant: after a job all keys before its end are tidy, as far as they were written before the moment asked for; so
+//! the sweep comes to an end. What is written meanwhile stays above.
+
+use super::{DEEPEST, Merge, Shared, Situation};
+use crate::manifest::Version;
+use crate::table::TableMeta;
+use crate::types::Sequence;
+
+/// The level that the sweep merges into.
+fn bottom(version: &Version) -> usize {
+    if version.levels() > 1 { version.levels() - 1 } else { DEEPEST }
+}
+
+/// Whether the sweep has work with a table.
+fn is_untidy(table: &TableMeta, level: usize, bottom: usize, until: Sequence) -> bool {
+    let has_garbage = table.tombstones + table.range_tombstones + table.skipped_bytes > 0;
+    table.min_sequence <= until && (level < bottom || has_garbage)
+}
+
+impl Situation<'_> {
+    /// The next job of a sweep over all that was written up to `until`; `None` when it is done.
+    pub(crate) fn whole(&self, until: Sequence) -> Option<Merge> {
+        let version = self.version;
+        let bottom = bottom(version);
+        let (mut first, mut last): (Option<&Vec<u8>>, Option<&Vec<u8>>) = (None, None);
+        for (level, table) in version.tables() {
+            if is_untidy(table, level, bottom, until) {
+                first = first.into_iter().chain([&table.min_key]).min();
+                last = last.max(Some(&table.max_key));
+            }
+        }
+        let (mut first, mut last) = (first?, last?);
+        // Below level 0, what a table reaches over has to be merged with it; of level 0 the oldest tables are.
+        loop {
+            let mut runs: Vec<Vec<Shared>> = Vec::new();
+            let (low, high) = (first, last);
+            for level in 0..=bottom {
+                let mut run = Vec::new();
+                for table in version.overlapping(level, low, high) {
+                    if level > 0 {
+                        run.push(table.clone());
+                    } else if table.min_sequence <= until {
+                        runs.push(vec![table.clone()]);
+                    } else {
+                        continue;
+                    }
+                    if level < bottom {
+                        first = first.min(&table.min_key);
+                        last = last.max(&table.max_key);
+                    }
+                }
+                if !run.is_empty() {
+                    runs.push(run);
+                }
+            }
+            if (low, high) == (first, last) {
+                return self.finish(runs, bottom);
+            }
+        }
+    }
+}

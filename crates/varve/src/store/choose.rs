@@ -1,0 +1,139 @@
+//! Which job comes next, and the steps that need none: tables that move or go by an edit alone.
+//!
+//! In this order: a flush; what a range tombstone deletes as a whole; the sweep of a `compact()`, unless level 0 fills up
+//! meanwhile; what [`Situation::pick`] says.
+//!
+//! Invariant: edits are made here only while no compaction is handed out, so its inputs stay what they were.
+
+use super::Store;
+use super::jobs::Offer;
+use crate::compact::{JobKind, Merge, Pick, Situation, covered};
+use crate::error::{Error, Result};
+use crate::manifest::Edit;
+use crate::storage::Storage;
+use crate::types::Sequence;
+
+/// Range tombstones looked at to find tables that they delete as a whole.
+const RANGES_MAX: usize = 1000;
+
+/// A `compact()` under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sweep {
+    /// All that was written up to here becomes one run.
+    pub(super) until: Sequence,
+    /// Bytes to take in, known once the first job is picked.
+    pub(super) planned_bytes: u64,
+    /// Bytes that its jobs have taken in.
+    pub(super) done_bytes: u64,
+}
+
+impl<S: Storage> Store<S> {
+    pub(super) fn next_job(&mut self) -> Result<Option<Offer>> {
+        let runs = |kind| self.running.iter().any(|running| running.kind == kind);
+        let (flushing, compacting) = (runs(JobKind::Flush), runs(JobKind::Compaction));
+        if !flushing && let Some(job) = self.flush_job() {
+            return Ok(Some(job));
+        }
+        if compacting {
+            return Ok(None);
+        }
+        if let Some(merge) = self.next_of_sweep() {
+            return Ok(Some(self.compaction_job(merge)));
+        }
+        // Nothing was due for these tables when they were looked at last.
+        while self.settled_at != Some(self.obsolete.edits()) {
+            let done = match self.edit_for_deleted() {
+                Some(edit) => self.commit_edit(edit),
+                None => match self.situation().pick() {
+                    Some(Pick::Merge(merge)) => return Ok(Some(self.compaction_job(merge))),
+                    Some(Pick::Move(table, level)) => {
+                        self.counters.moves += 1;
+                        self.commit_edit(Edit {
+                            removed: vec![table.id],
+                            added: vec![(level as u8, (*table).clone())],
+                            floors: self.version.floors,
+                            ..Edit::default()
+                        })
+                    }
+                    None => {
+                        self.settled_at = Some(self.obsolete.edits());
+                        Ok(())
+                    }
+                },
+            };
+            match done {
+                // No room for an edit: this can wait.
+                Err(Error::StorageFull) => return Ok(None),
+                done => done?,
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn situation(&self) -> Situation<'_> {
+        let Self { version, options, storage, .. } = self;
+        Situation { version, options, free_bytes: storage.free_bytes() }
+    }
+
+    /// Drops the tables that range tombstones in other tables delete as a whole. Those in memtables do not count: they
+    /// may not be durable. A range tombstone that has to be read first is looked at another time.
+    fn edit_for_deleted(&mut self) -> Option<Edit> {
+        let mut removed: Vec<u64> = Vec::new();
+        let handles = self.view.levels.iter().flat_map(|level| level.iter());
+        let mut left = RANGES_MAX;
+        for handle in handles.filter(|handle| handle.meta.range_tombstones > 0) {
+            let Ok(table) = handle.open(&self.id, &self.blocks()) else { continue };
+            for range in table.range_tombstones().iter().take(left) {
+                left -= 1;
+                for id in covered(&self.version, range) {
+                    if !removed.contains(&id) {
+                        removed.push(id);
+                    }
+                }
+            }
+        }
+        self.counters.drops += removed.len() as u64;
+        (!removed.is_empty()).then(|| Edit { removed, floors: self.version.floors, ..Edit::default() })
+    }
+
+    /// Asks for everything to be flushed and merged into one run, by the jobs that [`Store::take_job`] offers from now on.
+    ///
+    /// # Errors
+    /// What the commit of staged writes answered.
+    pub fn ask_for_compaction(&mut self) -> Result<()> {
+        self.freeze_active()?;
+        let until = self.last_sequence;
+        self.sweep = Some(Sweep { until, planned_bytes: 0, done_bytes: 0 });
+        self.swept = (0, 0);
+        Ok(())
+    }
+
+    /// The next job of a sweep that was asked for, once all that it covers lies in tables.
+    pub(super) fn next_of_sweep(&mut self) -> Option<Merge> {
+        let sweep = self.sweep?;
+        let is_flushed = self.frozen.is_empty() || self.version.floors.last_sequence >= sweep.until;
+        // Writers that wait come first.
+        let fresh = self.version.level(0).iter().take_while(|table| table.min_sequence > sweep.until).count();
+        if !is_flushed || fresh >= self.options.l0_trigger {
+            return None;
+        }
+        // Under steady writes a sweep might never find everything tidy: twice the way is enough.
+        let is_long = sweep.planned_bytes > 0 && sweep.done_bytes / 2 > sweep.planned_bytes;
+        let merge = self.situation().whole(sweep.until).filter(|_| !is_long);
+        match (&merge, &mut self.sweep) {
+            (Some(merge), Some(sweep)) if sweep.planned_bytes == 0 => {
+                sweep.planned_bytes = merge.picked_bytes
+            }
+            (Some(_), _) => {}
+            (None, _) => self.end_sweep(),
+        }
+        merge
+    }
+
+    /// Leaves the sweep's numbers for `stats`, and goes back to other work.
+    pub(super) fn end_sweep(&mut self) {
+        if let Some(sweep) = self.sweep.take() {
+            self.swept = (sweep.planned_bytes, sweep.planned_bytes);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Jobs that the store runs itself: to the end inside one synchronous turn, or in slices between turns.
+//!
+//! Invariant: an inline job that fails leaves nothing behind: its outputs are deleted, and it is offered again.
+//!
+//! The stall rules, which `stats` shows: a writer waits while `frozen_max` memtables wait for their flush and the active
+//! one is half full, or while level 0 has `l0_stall` tables. Where nothing can wait, [`Store::relieve`] does the work.
+
+use super::Store;
+use super::jobs::Offer;
+use crate::compact::{Job, Step};
+use crate::error::{Error, Result};
+use crate::storage::Storage;
+use crate::types::FileName;
+
+/// Entries handled by one step of an inline job.
+const INLINE_BUDGET: usize = 4096;
+
+/// A job that this store runs itself.
+pub(super) struct Inline {
+    id: u32,
+    job: Job,
+    bytes_hint: u64,
+    created: Vec<u64>,
+}
+
+impl std::fmt::Debug for Inline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inline").field("id", &self.id).field("created", &self.created).finish_non_exhaustive()
+    }
+}
+
+impl<S: Storage> Store<S> {
+    /// Whether a writer should wait for a job before it writes more: the queue of frozen memtables is full and the active
+    /// one is half full as well, or level 0 has grown to its limit.
+    pub fn is_stalled(&self) -> bool {
+        let queued = self.frozen.len() >= self.options.frozen_max;
+        queued && self.active.borrow().bytes() > self.memtable_bytes / 2
+            || self.version.level(0).len() >= self.options.l0_stall
+    }
+
+    /// Makes room for one more frozen memtable inside a synchronous turn.
+    pub(super) fn relieve(&mut self) -> Result<()> {
+        // Asked first: preparing a flush only to find no file for it would cost every writer milliseconds.
+        if !self.storage.has_spare() {
+            self.release()?;
+            if !self.storage.has_spare() && self.storage.reserve_intact() {
+                return Err(Error::Busy);
+            }
+        }
+        if self.version.level(0).len() >= self.options.l0_stall
+            && let Some(merge) = self.situation().level_zero()
+        {
+            let job = self.compaction_job(merge);
+            self.run_to_end(job)?;
+        }
+        self.flush_oldest()
+    }
+
+    fn flush_oldest(&mut self) -> Result<()> {
+        match self.flush_job() {
+            Some(job) => self.run_to_end(job),
+            None => Ok(()),
+        }
+    }
+
+    /// Flushes all memtables to tables, here and now.
+    ///
+    /// # Errors
+    /// `Busy` when no file is spare, `StorageFull`, or what the storage answered; nothing is lost.
+    pub fn flush(&mut self) -> Result<()> {
+        self.check_writable()?;
+        self.freeze_active()?;
+        while !self.frozen.is_empty() {
+            self.flush_oldest()?;
+        }
+        Ok(())
+    }
+
+    /// Freezes the active memtable, so that the next job flushes it.
+    ///
+    /// # Errors
+    /// What the commit of staged writes answered.
+    pub fn freeze_active(&mut self) -> Result<()> {
+        self.check_writable()?;
+        if self.active.borrow().is_empty() {
+            return Ok(());
+        }
+        if self.options.log {
+            self.log_staged()?;
+        }
+        self.promise();
+        self.freeze();
+        Ok(())
+    }
+
+    /// Flushes and merges everything into one run, here and now.
+    ///
+    /// # Errors
+    /// As [`Store::flush`].
+    pub fn compact(&mut self) -> Result<()> {
+        self.flush()?;
+        self.ask_for_compaction()?;
+        while let Some(merge) = self.next_of_sweep() {
+            let job = self.compaction_job(merge);
+            self.run_to_end(job)?;
+        }
+        self.release()
+    }
+
+    /// Works on a due job for about `budget` entries; answers whether there is more to do. For hosts without a compactor.
+    ///
+    /// # Errors
+    /// What the job met; it is dropped and offered again.
+    pub fn run_slice(&mut self, budget: usize) -> Result<bool> {
+        self.check_writable()?;
+        let mut inline = match self.inline.take() {
+            Some(inline) => inline,
+            None => match self.next_job()? {
+                Some(job) => self.begin_inline(job)?,
+                None => return Ok(false),
+            },
+        };
+        match self.advance_inline(&mut inline, budget) {
+            Ok(true) => Ok(true),
+            Ok(false) => {
+                self.inline = Some(inline);
+                Ok(true)
+            }
+            Err(error) => Err(self.drop_inline(&inline, error)),
+        }
+    }
+
+    fn run_to_end(&mut self, job: Offer) -> Result<()> {
+        let mut inline = self.begin_inline(job)?;
+        loop {
+            match self.advance_inline(&mut inline, INLINE_BUDGET) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) => return Err(self.drop_inline(&inline, error)),
+            }
+        }
+    }
+
+    fn begin_inline(&mut self, (spec, running, bytes_hint): Offer) -> Result<Inline> {
+        let inline = Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new() };
+        self.begin(running);
+        Ok(inline)
+    }
+
+    /// One step; answers whether the job is over.
+    fn advance_inline(&mut self, inline: &mut Inline, budget: usize) -> Result<bool> {
+        match inline.job.step(budget)? {
+            Step::Working => {}
+            Step::Need(need) => {
+                let bytes = self.read_input(need.file.id, need.offset, need.len)?;
+                inline.job.feed(bytes);
+            }
+            Step::Write { table, offset } => {
+                let file = FileName::table(table);
+                if inline.created.last() != Some(&table) {
+                    self.create_file(file, inline.bytes_hint)?;
+                    inline.created.push(table);
+                }
+                self.storage.write(file, offset, &inline.job.take_output())?;
+            }
+            Step::Finished { table, .. } => self.storage.sync(FileName::table(table))?,
+            Step::Done => {
+                let result = inline.job.result();
+                inline.created.clear();
+                self.finish_job(inline.id, &result)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn drop_inline(&mut self, inline: &Inline, error: Error) -> Error {
+        self.fail_job(inline.id);
+        for table in &inline.created {
+            if let Err(second) = self.storage.delete(FileName::table(*table)) {
+                return second;
+            }
+        }
+        error
+    }
+}

@@ -1,0 +1,169 @@
+//! Levels at work in a whole store: jobs that take key ranges, tables that move or go, little room, and a `compact()`
+//! that leaves one run.
+
+use std::collections::BTreeMap;
+
+use varve::scan::{Batch, Progress, ScanOptions};
+use varve::storage::{MemorySlots, SlotPool};
+use varve::{Durability, Host, Options, Store};
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+type Memory = Store<SlotPool<MemorySlots>>;
+
+/// Levels a thousandth of the usual size.
+fn options() -> Options {
+    Options {
+        memtable_bytes_min: 4 << 10,
+        memtable_bytes_max: 4 << 10,
+        block_bytes: 256,
+        table_bytes: 2 << 10,
+        level_base_bytes: 16 << 10,
+        level_factor: 4,
+        job_bytes_max: 24 << 10,
+        l0_trigger: 4,
+        compress: false,
+        ..Options::default()
+    }
+}
+
+fn open(slots: MemorySlots) -> Memory {
+    let host = Host { now_ms: 1_000, entropy: 5, store_id: [3; 16] };
+    Store::open(SlotPool::open(slots).expect("slots"), options(), host).expect("opens").0
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("key {number:06}").into_bytes()
+}
+
+/// Sets keys and lets every job that is due run.
+fn fill(store: &mut Memory, model: &mut Model, numbers: impl Iterator<Item = u32>) {
+    for number in numbers {
+        let value = format!("value {number} after {}", store.last_sequence()).into_bytes();
+        store.set(&key(number), &value).expect("staged");
+        model.insert(key(number), value);
+        store.commit(Durability::Relaxed).expect("committed");
+        while store.run_slice(1000).expect("a job") {}
+    }
+}
+
+fn scan(store: &Memory, reverse: bool) -> Model {
+    let mut cursor = store.scan(ScanOptions { reverse, ..ScanOptions::default() }).expect("a cursor");
+    let (mut batch, mut found) = (Batch::default(), Model::new());
+    loop {
+        batch.reset(true, true);
+        let progress = store.scan_next(&mut cursor, 1000, &mut batch).expect("read");
+        let mut bytes = Vec::new();
+        batch.encode(0, &mut bytes);
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
+        let (count, keys_bytes) = (word(4), word(8));
+        let keys = 16 + 8 * count;
+        let values = keys + keys_bytes.next_multiple_of(4);
+        let part = |blob: usize, ends: usize, at: usize| {
+            let start = if at == 0 { 0 } else { word(ends + 4 * (at - 1)) };
+            bytes[blob + start..blob + word(ends + 4 * at)].to_vec()
+        };
+        found.extend((0..count).map(|at| (part(keys, 16, at), part(values, 16 + 4 * count, at))));
+        if progress == Progress::Finished {
+            return found;
+        }
+    }
+}
+
+fn check(store: &Memory, model: &Model) {
+    assert!(scan(store, false) == *model && scan(store, true) == *model, "a scan differs");
+    for number in 0..4000 {
+        assert_eq!(store.get(&key(number)).expect("read").as_ref(), model.get(&key(number)), "key {number}");
+    }
+}
+
+fn spread(count: u32) -> impl Iterator<Item = u32> {
+    (0..count).map(|number| number.wrapping_mul(2_654_435_761) % 4000)
+}
+
+#[test]
+fn a_store_spreads_over_levels_and_reads_the_same_after_a_sweep_and_a_reopening() {
+    let (mut store, mut model) = (open(MemorySlots::new(200)), Model::new());
+    fill(&mut store, &mut model, spread(12_000));
+    let stats = store.stats();
+    let filled = stats.levels.iter().filter(|level| level.bytes > 0).count();
+    assert!(filled >= 3 && stats.levels.iter().skip(1).take(5).all(|level| level.score < 1000), "{stats:?}");
+    check(&store, &model);
+    store.ask_for_compaction().expect("asked");
+    let mut jobs = 0;
+    let before = stats.compactions;
+    while store.run_slice(1000).expect("a job") {
+        let stats = store.stats();
+        if stats.compactions > before + jobs {
+            jobs = stats.compactions - before;
+            check(&store, &model);
+            assert!(stats.sweep_bytes > 0 && stats.sweep_bytes <= stats.sweep_bytes_max, "{stats:?}");
+        }
+    }
+    let stats = store.stats();
+    assert!(jobs > 5, "one job took {} bytes", stats.sweep_bytes_max);
+    assert_eq!(stats.levels.iter().filter(|level| level.tables > 0).count(), 1, "{:?}", stats.levels);
+    assert!(!stats.sweeping && stats.sweep_bytes == stats.sweep_bytes_max);
+    check(&store, &model);
+    check(&open(store.into_storage().into_device()), &model);
+}
+
+#[test]
+fn a_narrowed_table_never_shows_what_a_job_took_even_after_a_reopening() {
+    let (mut store, mut model) = (open(MemorySlots::new(200)), Model::new());
+    fill(&mut store, &mut model, spread(6000));
+    for number in 0..4000 {
+        store.delete(&key(number)).expect("staged");
+        model.remove(&key(number));
+    }
+    store.ask_for_compaction().expect("asked");
+    // Every job of the sweep leaves tables whose files still hold what it dropped, tombstones first of all.
+    while store.run_slice(1000).expect("a job") {
+        check(&store, &model);
+    }
+    check(&open(store.into_storage().into_device()), &model);
+}
+
+#[test]
+fn tables_with_nothing_in_their_way_move() {
+    let (mut store, mut model) = (open(MemorySlots::new(200)), Model::new());
+    fill(&mut store, &mut model, 0..4000);
+    let stats = store.stats();
+    assert!(stats.moves > 0 && stats.write_amplification() < 4.0, "{stats:?}");
+    check(&store, &model);
+}
+
+#[test]
+fn a_deleted_range_drops_whole_tables_unread_and_not_before_it_is_in_a_table() {
+    let (mut store, mut model) = (open(MemorySlots::new(200)), Model::new());
+    fill(&mut store, &mut model, spread(8000));
+    let cursor_sees = model.clone();
+    let mut cursor = store.scan(ScanOptions::default()).expect("a cursor");
+    store.delete_range(b"key 0005", b"key 0035").expect("staged");
+    model.retain(|key, _| key.as_slice() < &b"key 0005"[..] || key.as_slice() >= &b"key 0035"[..]);
+    store.commit(Durability::Strict).expect("committed");
+    while store.run_slice(1000).expect("a job") {}
+    assert_eq!(store.stats().drops, 0, "the range may still be lost");
+    store.freeze_active().expect("frozen");
+    while store.run_slice(1000).expect("a job") {}
+    let stats = store.stats();
+    assert!(stats.drops > 5, "{stats:?}");
+    check(&store, &model);
+    // A scan that began before keeps the files.
+    let (mut batch, mut found) = (Batch::default(), 0);
+    while store.scan_next(&mut cursor, 1000, &mut batch).expect("read") == Progress::More {
+        found += batch.count();
+        batch.reset(true, true);
+    }
+    assert_eq!((found + batch.count()) as usize, cursor_sees.len());
+    check(&open(store.into_storage().into_device()), &model);
+}
+
+#[test]
+fn with_little_room_jobs_are_small() {
+    let (mut store, mut model) = (open(MemorySlots::new(200)), Model::new());
+    fill(&mut store, &mut model, spread(3000));
+    store.storage_mut().set_room(Some(0));
+    fill(&mut store, &mut model, spread(3000));
+    store.compact().expect("compacted");
+    check(&store, &model);
+}
