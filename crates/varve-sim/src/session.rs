@@ -343,8 +343,12 @@ impl<'a> Session<'a> {
         self.commit_in_reserve(op, vec![Change::DeleteRange(Vec::new(), None)], Durability::Strict)?;
         // It may have to wait for a slot.
         let must_free = must_free && self.observed.totals.refused == refused;
-        // A job that found no room is tried again, as hosts do.
-        for work in [SimStore::compact, SimStore::compact, SimStore::release] {
+        // A job that found no room is tried again, and slices go on to their end, as hosts have them do.
+        let slices = |store: &mut SimStore| {
+            while store.run_slice(usize::MAX)? {}
+            Ok(())
+        };
+        for work in [SimStore::compact, SimStore::compact, slices, SimStore::release, SimStore::release] {
             if self.is_in_doubt()? {
                 return Ok(());
             }
