@@ -371,7 +371,10 @@ impl<'a> Session<'a> {
     pub(crate) fn has_reserve(&mut self) -> Outcome<bool> {
         let is_faulty = self.is_faulty || !self.disk.is_limited();
         let store = self.store()?;
-        Ok(!is_faulty && store.storage().reserve_intact() && store.pending_bytes() < PENDING_BYTES_MAX)
+        Ok(!is_faulty
+            && store.is_logged()
+            && store.storage().reserve_intact()
+            && store.pending_bytes() < PENDING_BYTES_MAX)
     }
 
     /// Commits changes that only delete, all of what is staged before them being settled.

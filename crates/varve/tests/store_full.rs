@@ -129,3 +129,35 @@ fn a_torn_store_opens_on_a_disk_without_room_for_another_segment() {
     let (store, report) = open(store.into_storage().into_device(), LARGE, 4).expect("opens");
     assert!(!report.torn && store.has(b"again") == Ok(true), "{report:?}");
 }
+
+/// The story: a store without a log whose flush found no room moved its deletes to a segment in the reserve all the same.
+/// The segment held a header and nothing else, the next one named an end far behind it, and the next opening called the
+/// store damaged (seed 5340).
+#[test]
+fn a_store_without_a_log_never_starts_one_on_a_full_disk() {
+    let mut slots = MemorySlots::with_limit(40, QUOTA);
+    let bare = Options {
+        memtable_bytes_min: SMALL,
+        memtable_bytes_max: SMALL,
+        frozen_max: 1,
+        log: false,
+        ..Options::default()
+    };
+    let host = Host { now_ms: 0, entropy: 7, store_id: [5; 16] };
+    let (store, _) = open(slots, SMALL, 1).expect("opens");
+    slots = store.into_storage().into_device();
+    let (mut store, _) = Store::open(SlotPool::open(slots).expect("opens"), bare, host).expect("opens");
+    let mut count = 0;
+    while store.set(&name(count), &[1; 1000]).is_ok() {
+        store.commit(Durability::Memory).expect("promised");
+        count += 1;
+    }
+    // Deletes with keys of their own fill memtables too, until no flush finds room.
+    let refused = (0..2000).any(|n| {
+        let key = [&name(n)[..], &[b'x'; 900]].concat();
+        let deleted = store.commit_deletes(&[Op::Delete { key: &key }], Durability::Relaxed);
+        assert_eq!(store.stats().wal_segments, 0, "delete {n}: {deleted:?}");
+        deleted == Err(Error::StorageFull)
+    });
+    assert!(refused && count > 0);
+}

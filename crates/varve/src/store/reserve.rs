@@ -66,7 +66,8 @@ impl<S: Storage> Store<S> {
     /// `StorageFull` when the reserve is used up as well; nothing was kept.
     pub fn commit_deletes(&mut self, ops: &[Op<'_>], durability: Durability) -> Result<Receipt> {
         let plainly = self.stage(ops).and_then(|_| self.commit(durability));
-        if plainly != Err(Error::StorageFull) {
+        // Without a log there is no segment to put into the reserve: what was refused is a flush that makes room.
+        if plainly != Err(Error::StorageFull) || !self.options.log {
             return plainly;
         }
         self.enter_reserve()?;
