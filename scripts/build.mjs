@@ -39,21 +39,22 @@ export async function build() {
   return printSizes(DIST);
 }
 
-// How the engine is compiled for size, measured in one run (5 rounds, median ns of set / get / has, and gzip):
-//   opt-level 3                        535 / 723 / 420, 140.0 KB
-//   opt-level s                        609 / 803 / 458, 109.2 KB
-//   opt-level s, panics abort at once  593 / 790 / 445,  99.2 KB
-// and, later and with more in it, whether to inline what is not marked for it (get / has / scan, quarter of 31 rounds):
-//   opt-level s as it is               820 / 275 / 507, 101.5 KB
-//   inline-threshold 0                 839 / 286 / 490,  98.6 KB
-// A panic that aborts at once formats no message and keeps no location; it takes a standard library built the same way,
-// which stable Rust offers only under RUSTC_BOOTSTRAP. Vectorized loops do not pay in code like this (xxh3 writes its own).
+// How the engine is compiled for size. Measured in Chromium in one run (ns of get / set / scan of an entry: the quarter
+// of 21 rounds), and gzip:
+//   opt-level s                                         479 / 920 / 553, 112.0 KB
+//   opt-level s, inline-threshold 0                     as good,         108.1 KB
+//   opt-level z                                         492 / 997 / 538,  98.3 KB
+//   opt-level z, what is called most marked for speed   465 / 863 / 530, 101.0 KB
+// The marks are `optimize(speed)`, an unstable attribute behind the cfg `varve_size`: without it they are not there.
+// A panic that aborts at once formats no message and keeps no location (10 KB); it takes a standard library built the
+// same way, which stable Rust offers only under RUSTC_BOOTSTRAP. Vectorized loops do not pay in code like this (xxh3
+// writes its own).
 const WASM_ENV = {
   RUSTC_BOOTSTRAP: '1',
-  CARGO_PROFILE_RELEASE_OPT_LEVEL: 's',
+  CARGO_PROFILE_RELEASE_OPT_LEVEL: 'z',
   RUSTFLAGS: [
     ...['-Ctarget-feature=+simd128', '-Cno-vectorize-loops', '-Cno-vectorize-slp'],
-    '-Cllvm-args=-inline-threshold=0',
+    '--cfg varve_size',
     ...['-Zunstable-options', '-Cpanic=immediate-abort'],
   ].join(' '),
 };

@@ -67,6 +67,7 @@ impl Cache {
 
     /// The block, if it is held.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn get(&mut self, key: CacheKey) -> Option<Rc<Block>> {
         let slot = self.places.get(&key).and_then(|&place| self.slots[place as usize].as_mut());
         let Some(slot) = slot else {

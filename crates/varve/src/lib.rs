@@ -17,6 +17,7 @@
 //! | [`storage`] | the storage contract, and the pool of slot files |
 //! | [`frame`] | the binary protocol between a page and the engine |
 //! | [`codec`] | varints, bounded reading, checksums, comparing |
+#![cfg_attr(varve_size, feature(optimize_attribute))]
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 

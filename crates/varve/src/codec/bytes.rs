@@ -13,6 +13,7 @@ const APPENDED_BYTES_MAX: usize = 256;
 /// Bytes `a` and `b` in lexicographic order.
 #[inline]
 #[must_use]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let (mut left, mut right) = (a, b);
     while let (Some((x, left_rest)), Some((y, right_rest))) =
@@ -31,6 +32,7 @@ pub fn compare(a: &[u8], b: &[u8]) -> Ordering {
 /// Whether `a` and `b` are the same bytes.
 #[inline]
 #[must_use]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn equal(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
         return false;
@@ -45,6 +47,7 @@ pub fn equal(a: &[u8], b: &[u8]) -> bool {
 /// Appends `from`, sixteen bytes at a time: a copy of unknown length is a call out of wasm, which costs as much
 /// as copying a few hundred bytes.
 #[inline]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn append(into: &mut Vec<u8>, from: &[u8]) {
     if from.len() > APPENDED_BYTES_MAX {
         return into.extend_from_slice(from);
@@ -69,6 +72,7 @@ pub fn append(into: &mut Vec<u8>, from: &[u8]) {
 /// How many bytes `a` and `b` share at the front.
 #[inline]
 #[must_use]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let (mut left, mut right) = (a, b);
     let mut shared = 0;
@@ -91,6 +95,7 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 /// heads say nothing yet.
 #[inline]
 #[must_use]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn head(key: &[u8], skip: usize) -> u64 {
     let rest = key.get(skip..).unwrap_or_default();
     if let Some(chunk) = rest.first_chunk::<8>() {
@@ -101,6 +106,7 @@ pub fn head(key: &[u8], skip: usize) -> u64 {
 
 /// The head of fewer than 8 bytes, without a loop: two overlapping reads of 4, or three single bytes.
 #[inline]
+#[cfg_attr(varve_size, optimize(speed))]
 fn short_head(rest: &[u8]) -> u64 {
     let len = rest.len();
     if let (Some(front), Some(back)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {

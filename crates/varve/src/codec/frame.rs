@@ -73,6 +73,7 @@ pub fn aligned(len: usize) -> usize {
 /// Appends the header of a record whose payload is pushed next; answers where the record starts, for
 /// [`end_record`]. The image is the file's bytes from offset 0 on.
 #[inline]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn begin_record(image: &mut Vec<u8>) -> usize {
     let start = image.len();
     debug_assert!(start.is_multiple_of(8), "records are 8-aligned");
@@ -82,6 +83,7 @@ pub fn begin_record(image: &mut Vec<u8>) -> usize {
 
 /// Closes the record that starts at `start` and ends with the image: fills its header in and pads.
 #[inline]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn end_record(image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
     close(&mut image[start..], start as u64, salt, synced_upto);
     image.resize(aligned(image.len()), 0);
@@ -107,6 +109,7 @@ pub fn record_for(offset: u64, salt: u64, synced_upto: u32, payload: &[u8]) -> V
 
 /// Fills the header of `record`, header and payload, which lies at `offset` of its file.
 #[inline]
+#[cfg_attr(varve_size, optimize(speed))]
 fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32) {
     let len = record.len() - RECORD_HEADER_BYTES;
     debug_assert!(len <= u32::MAX as usize, "a payload is at most 4 GiB");

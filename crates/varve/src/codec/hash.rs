@@ -8,6 +8,7 @@ use xxhash_rust::xxh3;
 /// The hash of `bytes` under `seed`.
 #[inline]
 #[must_use]
+#[cfg_attr(varve_size, optimize(speed))]
 pub fn xxh3(bytes: &[u8], seed: u64) -> u64 {
     xxh3::xxh3_64_with_seed(bytes, seed)
 }

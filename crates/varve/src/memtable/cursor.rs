@@ -43,6 +43,7 @@ impl<'a> MemtableCursor<'a> {
 
     /// Goes one entry on.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn next(&mut self) {
         if let Some((place, ..)) = self.at {
             self.settle(self.memtable.index.tree.next(place));
@@ -67,6 +68,7 @@ impl<'a> MemtableCursor<'a> {
     /// The entry's key; empty when the cursor is not valid.
     #[inline]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn key(&self) -> &'a [u8] {
         self.at.map_or(&[], |(_, _, entry)| entry.key)
     }
@@ -95,6 +97,7 @@ impl<'a> MemtableCursor<'a> {
     /// The entry's value; empty when the cursor is not valid.
     #[inline]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn value(&self) -> &'a [u8] {
         self.at.map_or(&[], |(_, _, entry)| entry.value)
     }

@@ -44,6 +44,7 @@ impl Index {
 
     /// Adds the entry at `offset` of `image`, which is newer than all others.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn add(
         &mut self,
         image: &[u8],

@@ -92,6 +92,7 @@ impl Memtable {
     /// # Panics
     /// When a record is open, when sequences do not ascend or reach 2^32 past the first one here: each would
     /// make a segment that recovery refuses.
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn begin(&mut self, client: u64, request: u64, first_sequence: Sequence, count: u32) {
         assert!(self.open.is_none(), "a record is open");
         assert!(self.index.admits(first_sequence, u64::from(count)), "sequences ascend, over less than 2^32");
@@ -108,6 +109,7 @@ impl Memtable {
     ///
     /// # Panics
     /// When no record is open, it has its `count` entries, or the image would pass [`IMAGE_BYTES_MAX`].
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn push(&mut self, kind: Kind, expires: Option<u64>, key: &[u8], value: &[u8]) {
         let open = self.open.as_mut().filter(|open| open.left > 0).expect("a record is open");
         let sequence = open.next_sequence;
@@ -124,6 +126,7 @@ impl Memtable {
     ///
     /// # Panics
     /// When no record is open, or entries are missing from it.
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn end(&mut self, synced_upto: u32) {
         let open = self.open.take().expect("a record is open");
         assert!(open.left == 0, "a record has as many entries as it says");
@@ -145,6 +148,7 @@ impl Memtable {
     /// looked at: see [`tombstone_over`](Self::tombstone_over).
     #[inline(always)]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn get(&self, key: &[u8], snapshot: Sequence) -> Option<Found<'_>> {
         let delta = u32::try_from(snapshot.checked_sub(self.index.base)?).unwrap_or(u32::MAX);
         let item = self.index.tree.get(&self.image, key, delta)?;
@@ -157,6 +161,7 @@ impl Memtable {
     /// none.
     #[inline]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn tombstone_over(&self, key: &[u8], snapshot: Sequence) -> Sequence {
         let newest_first = self.index.range_tombstones.iter().rev();
         let mut covering = newest_first.filter(|range| range.sequence <= snapshot && range.covers(key));

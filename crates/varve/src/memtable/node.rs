@@ -85,6 +85,7 @@ impl Node {
     /// node's first key; it is brought up to date for the child whose first key is the last item before the
     /// probe. (That item lies between the node's first key and the probe, so it has all that the two share.)
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn search(&self, image: &[u8], probe: Probe<'_>, known: &mut usize) -> Found {
         let skip = self.skip as usize;
         if skip > *known {
@@ -98,6 +99,7 @@ impl Node {
 
     /// The place of a probe whose key has the node's prefix. Of any other it is some place, without meaning.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn guess(&self, image: &[u8], probe: Probe<'_>) -> usize {
         let (at, wanted) = self.rank(probe.key);
         if at < self.len() && self.heads[at] == wanted {
@@ -108,6 +110,7 @@ impl Node {
 
     /// How many heads are below that of `key`, and its head.
     #[inline(always)]
+    #[cfg_attr(varve_size, optimize(speed))]
     fn rank(&self, key: &[u8]) -> (usize, u64) {
         let wanted = head(key, self.skip as usize);
         let heads = &self.heads;
@@ -124,6 +127,7 @@ impl Node {
     /// How many items come before or are versions of `key`, which has the node's prefix; else a number without
     /// meaning.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn up_to(&self, image: &[u8], key: &[u8]) -> usize {
         let (mut at, wanted) = self.rank(key);
         while at < self.len() && self.heads[at] == wanted {
@@ -138,6 +142,7 @@ impl Node {
     /// The only item that can be a version of `key`, in the leaf where its oldest version lies if it has one. `Err`
     /// where the heads do not tell: then there may be other versions, or the first item's are in the leaf before.
     #[inline(always)]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn only(&self, key: &[u8]) -> Result<Option<Item>, Unclear> {
         let (at, wanted) = self.rank(key);
         let heads = &self.heads[..self.len()];
@@ -154,6 +159,7 @@ impl Node {
 
     /// The place of a probe whose key does not have the node's prefix.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     fn outside(&self, image: &[u8], probe: Probe<'_>, known: usize) -> Option<Found> {
         let skip = self.skip as usize;
         let prefix = key_at(image, self.items[0].offset).get(known..skip).unwrap_or_default();
@@ -166,6 +172,7 @@ impl Node {
     }
 
     /// Narrows down among the items whose head is `wanted`; `from` is the first of them.
+    #[cfg_attr(varve_size, optimize(speed))]
     fn search_equal(&self, image: &[u8], probe: Probe<'_>, from: usize, wanted: u64) -> usize {
         let heads = &self.heads[..self.len()];
         let equal = heads[from..].iter().take_while(|&&head| head == wanted).count();
@@ -184,6 +191,7 @@ impl Node {
     }
 
     /// Whether the item at `at`, whose head is the probe's, comes before the probe.
+    #[cfg_attr(varve_size, optimize(speed))]
     fn precedes(&self, image: &[u8], at: usize, probe: Probe<'_>) -> bool {
         let item = self.items[at];
         let key = key_at(image, item.offset);
@@ -197,6 +205,7 @@ impl Node {
 
     /// Puts an item at its place; the node is not full. `fits` as [`search`](Self::search) found it.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn insert(&mut self, image: &[u8], place: Found, key: &[u8], item: Item) {
         let len = self.len();
         if !place.fits {
@@ -225,6 +234,7 @@ impl Node {
 
     /// Whether `key` begins with the first `prefix` bytes of the node's first key.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn shares(&self, image: &[u8], key: &[u8], prefix: u32) -> bool {
         prefix == 0 || common_prefix(key, key_at(image, self.items[0].offset)) >= prefix as usize
     }

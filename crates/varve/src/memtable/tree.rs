@@ -72,6 +72,7 @@ impl Tree {
     /// Prefixes are not compared on the way down but once at its end: a key that shares with one key of the leaf all
     /// that the nodes on the path share was compared rightly by each of them.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn insert(&mut self, image: &[u8], key: &[u8], item: Item) {
         let probe = Probe { key, delta: item.delta };
         let mut path = [(0u32, 0usize); HEIGHT_MAX];
@@ -173,6 +174,7 @@ impl Tree {
 
     /// The newest item of `key` at or below `delta`.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn get(&self, image: &[u8], key: &[u8], delta: u32) -> Option<Item> {
         let probe = Probe { key, delta };
         // Down to the leaf where the key's oldest version lies. As in `insert`, prefixes are not compared on the way: what
@@ -197,6 +199,7 @@ impl Tree {
 
     /// The leaf in which `probe` belongs. `known` is as in [`Node::search`].
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     fn leaf_for(&self, image: &[u8], probe: Probe<'_>, known: &mut usize) -> u32 {
         let mut at = self.root;
         for _ in 0..self.height {
@@ -209,6 +212,7 @@ impl Tree {
 
     /// The first item at or behind `probe`.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn lower_bound(&self, image: &[u8], probe: Probe<'_>) -> Option<Place> {
         let mut known = 0;
         let at = self.leaf_for(image, probe, &mut known);
@@ -238,6 +242,7 @@ impl Tree {
     }
 
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn next(&self, place: Place) -> Option<Place> {
         let leaf = &self.leaves[place.leaf as usize];
         if (place.at as usize) + 1 < leaf.node.len() {
@@ -260,6 +265,7 @@ impl Tree {
     }
 
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn item(&self, place: Place) -> Item {
         self.leaves[place.leaf as usize].node.item(place.at as usize)
     }

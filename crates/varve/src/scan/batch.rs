@@ -42,6 +42,7 @@ impl Batch {
 
     /// Adds an entry.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn push(&mut self, key: &[u8], value: &[u8]) {
         self.count += 1;
         if self.want_keys {
@@ -67,6 +68,7 @@ impl Batch {
     }
 
     /// Appends the encoded batch to `out`; `cursor` 0 says that the scan is finished.
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn encode(&self, cursor: u32, out: &mut Vec<u8>) {
         out.reserve(16 + self.key_ends.len() + self.value_ends.len() + self.bytes() + 8);
         for word in [cursor, self.count, self.keys.len() as u32, self.values.len() as u32] {

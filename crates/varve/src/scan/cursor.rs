@@ -117,6 +117,7 @@ impl Cursor {
             && self.options.upper.as_ref().is_none_or(|upper| min_key < upper.as_slice())
     }
 
+    #[cfg_attr(varve_size, optimize(speed))]
     fn fill_forward(
         &mut self,
         sources: Vec<Source<'_>>,
@@ -235,6 +236,7 @@ impl Cursor {
         }
     }
 
+    #[cfg_attr(varve_size, optimize(speed))]
     fn is_live(&self, source: &Source<'_>, deleted: &[RangeTombstone]) -> bool {
         source.kind() == Kind::Set
             && source.expires().is_none_or(|at| at > self.now_ms)

@@ -29,6 +29,7 @@ pub(crate) struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// Seeks every source and orders them.
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn start(
         mut sources: Vec<Source<'a>>,
         start: Start<'_>,
@@ -55,12 +56,14 @@ impl<'a> Merge<'a> {
 
     /// The source that holds the current entry.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn current(&self) -> Option<&Source<'a>> {
         self.order.last().map(|&index| &self.sources[index as usize])
     }
 
     /// Moves past the current entry.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn advance(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
         let Some(&index) = self.order.last() else { return Ok(()) };
         let index = index as usize;

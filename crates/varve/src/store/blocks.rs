@@ -44,6 +44,7 @@ pub(crate) struct StoreBlocks<'a, S> {
 }
 
 impl<S: Storage> Blocks for StoreBlocks<'_, S> {
+    #[cfg_attr(varve_size, optimize(speed))]
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
         if let Some(block) = self.cache.borrow_mut().get((FileName::table(table), handle.offset)) {
             return Ok(block);

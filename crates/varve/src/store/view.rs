@@ -55,6 +55,7 @@ impl TableHandle {
         self.table.get().map_or(0, |table| table.resident_bytes())
     }
 
+    #[cfg_attr(varve_size, optimize(speed))]
     fn may_hold(&self, key: &[u8]) -> bool {
         compare(&self.meta.min_key, key).is_le() && compare(key, &self.meta.max_key).is_le()
     }
@@ -82,6 +83,7 @@ pub(crate) struct View {
 
 impl View {
     /// Finds the newest version of `key` at `snapshot` and hands it to `then`; `None` when the key is absent.
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn find<R>(
         &self,
         store: &StoreId,
@@ -112,6 +114,7 @@ impl View {
         self.find_in_tables(store, blocks, key, snapshot, now_ms, then)
     }
 
+    #[cfg_attr(varve_size, optimize(speed))]
     fn find_in_tables<R>(
         &self,
         store: &StoreId,
@@ -157,6 +160,7 @@ impl View {
 
 /// The tables of a sorted level that may hold `key`: one, or two where the end of a range tombstone
 /// (exclusive, but counted in the bounds) touches the first key of the next table.
+#[cfg_attr(varve_size, optimize(speed))]
 fn table_for<'a>(tables: &'a [Rc<TableHandle>], key: &[u8]) -> &'a [Rc<TableHandle>] {
     let at = tables.partition_point(|handle| compare(&handle.meta.max_key, key).is_lt());
     tables.get(at..tables.len().min(at + 2)).unwrap_or(&[])

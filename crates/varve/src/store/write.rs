@@ -126,6 +126,7 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// As [`Store::set`].
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn stage(&mut self, ops: &[Op<'_>]) -> Result<Sequence> {
         self.check_writable()?;
         let mut bytes = RECORD_OVERHEAD;

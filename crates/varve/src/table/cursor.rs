@@ -107,6 +107,7 @@ impl TableCursor {
 
     /// Goes one entry forward; from the last one, nowhere. A cursor that stands nowhere stays there.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn next(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
         let Some(block) = &self.block else {
             return Ok(());
@@ -227,6 +228,7 @@ impl TableCursor {
     /// The key.
     #[inline]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn key(&self) -> &[u8] {
         self.key.as_slice()
     }
@@ -255,6 +257,7 @@ impl TableCursor {
     /// The value; empty for a tombstone and where the cursor stands nowhere.
     #[inline]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn value(&self) -> &[u8] {
         self.block.as_ref().map_or(&[], |block| self.entry.value(block))
     }

@@ -62,6 +62,7 @@ impl Filter {
     /// False when no key with this [`hash_key`] was added.
     #[inline]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn may_contain(&self, hash: u64) -> bool {
         let Some(line) = self.lines.get(line_of(hash, self.lines.len())) else {
             return false;

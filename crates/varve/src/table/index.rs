@@ -130,6 +130,7 @@ impl Index {
     /// `key` with that sequence or an older one, the newest such entry is in this one. The number of blocks
     /// when all separators are before.
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn find(&self, key: &[u8], sequence: Sequence) -> usize {
         let shared = bytes::common_prefix(&self.prefix, key);
         if let Some(byte) = self.prefix.get(shared) {

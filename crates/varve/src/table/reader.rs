@@ -126,6 +126,7 @@ impl Table {
     }
 
     /// [`Table::get`] with the key's [`hash_key`], which is the same for all tables.
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn get_hashed(
         &self,
         key: &[u8],

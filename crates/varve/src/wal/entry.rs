@@ -31,6 +31,7 @@ pub struct Entry<'a> {
 
 /// Appends an entry.
 #[inline]
+#[cfg_attr(varve_size, optimize(speed))]
 pub(crate) fn put_entry(image: &mut Vec<u8>, kind: Kind, expires: Option<u64>, key: &[u8], value: &[u8]) {
     match expires {
         None if key.len() < 0x80 && value.len() < 0x80 => {
@@ -60,6 +61,7 @@ impl<'a> Entry<'a> {
     /// The entry at `offset` of `image`, and the offset behind it; `None` when there is none.
     #[inline]
     #[must_use]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn decode(image: &'a [u8], offset: usize) -> Option<(Self, usize)> {
         let byte = *image.get(offset)?;
         let kind = Kind::from_byte(byte & !Kind::EXPIRES)?;
@@ -84,6 +86,7 @@ impl<'a> Entry<'a> {
 /// Looks at lengths only as far as needed: for keys under 128 bytes and no expiry, where the value's length
 /// ends.
 #[inline]
+#[cfg_attr(varve_size, optimize(speed))]
 pub(crate) fn key_at(image: &[u8], offset: u32) -> &[u8] {
     let rest = image.get(offset as usize..).unwrap_or_default();
     if let [kind, key_len, a, b, c, ..] = *rest

@@ -41,6 +41,7 @@ impl Entry {
 
     /// Decodes an entry behind the head of a run, whose sequence is `head_sequence`.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub fn decode_tail(
         bytes: &[u8],
         at: u32,

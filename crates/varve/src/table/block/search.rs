@@ -15,6 +15,7 @@ use crate::types::Sequence;
 
 impl Block {
     /// The newest version of `key` at or below `sequence`.
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(in crate::table) fn find(&self, key: &[u8], sequence: Sequence) -> Result<Option<Entry>, Malformed> {
         // A key that leaves what all keys share lands anywhere, and then differs from what it finds there.
         self.bound(key, sequence).map(|(_, entry)| entry)
@@ -34,6 +35,7 @@ impl Block {
 
     /// Searches for a key that begins as all keys do. Answers the entry too if it is a version of `key`.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     fn bound(&self, key: &[u8], sequence: Sequence) -> Result<(usize, Option<Entry>), Malformed> {
         let marks = &self.layout.marks;
         let head = bytes::head(key, self.layout.shared);
@@ -71,6 +73,7 @@ impl Block {
 
     /// How the key of entry `index` lies to `key`, and the entry.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     fn compare(&self, index: usize, key: &[u8]) -> Result<(Ordering, Entry), Malformed> {
         let run = self.run(self.run_of(index));
         let entry = self.entry(run, index)?;
@@ -86,6 +89,7 @@ impl Block {
 
     /// Entry `index`, which lies in `run`.
     #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
     pub(in crate::table) fn entry(&self, run: &Run, index: usize) -> Result<Entry, Malformed> {
         let offset = self.layout.marks[index].offset;
         if index == run.first as usize {
