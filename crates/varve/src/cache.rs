@@ -31,6 +31,7 @@ const SMALL_DIVISOR: usize = 10;
 /// What an entry takes beside its block: slot, queue and map.
 const ENTRY_BYTES: usize = 96;
 
+/// Of one value type only, so that its code is there once.
 type Map<V> = HashMap<CacheKey, V, BuildHasherDefault<PlaceHasher>>;
 
 #[derive(Debug)]
@@ -48,7 +49,7 @@ pub struct Cache {
     capacity_bytes: usize,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
-    places: Map<u32>,
+    places: Map<u64>,
     small: VecDeque<u32>,
     main: VecDeque<u32>,
     small_bytes: usize,
@@ -96,7 +97,7 @@ impl Cache {
             self.slots.push(slot);
             (self.slots.len() - 1) as u32
         };
-        self.places.insert(key, place);
+        self.places.insert(key, u64::from(place));
         if in_main {
             self.main.push_back(place);
             self.main_bytes += bytes;

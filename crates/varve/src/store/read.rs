@@ -32,9 +32,14 @@ impl<S: Storage> Store<S> {
         then: impl FnOnce(Option<Entry<'_>>) -> R,
     ) -> Result<R, ReadError> {
         self.check_open()?;
-        let found = self.view.find(&self.id, &self.blocks(), key, snapshot, self.now_ms, then)?;
+        let (mut then, mut answer) = (Some(then), None);
+        let mut once = |entry: Option<Entry<'_>>| answer = then.take().map(|then| then(entry));
+        self.view.find(&self.id, &self.blocks(), key, snapshot, self.now_ms, &mut once)?;
         self.fetched.clear();
-        Ok(found)
+        match answer {
+            Some(answer) => Ok(answer),
+            None => unreachable!("a read that ended well has answered"),
+        }
     }
 
     /// The value of `key`, copied.

@@ -82,17 +82,19 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Finds the newest version of `key` at `snapshot` and hands it to `then`; `None` when the key is absent.
+    /// Finds the newest version of `key` at `snapshot` and hands it to `then`, once; `None` when the key is absent.
+    ///
+    /// Not generic over `then`: there is one `find` in the program, not one for each caller.
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn find<R>(
+    pub(crate) fn find(
         &self,
         store: &StoreId,
         blocks: &dyn Blocks,
         key: &[u8],
         snapshot: Sequence,
         now_ms: u64,
-        then: impl FnOnce(Option<Entry<'_>>) -> R,
-    ) -> Result<R, ReadError> {
+        then: &mut dyn FnMut(Option<Entry<'_>>),
+    ) -> Result<(), ReadError> {
         for memtable in &self.memtables {
             let memtable = memtable.borrow();
             let deleted = memtable.tombstone_over(key, snapshot);
@@ -100,30 +102,32 @@ impl View {
                 let live = found.kind == Kind::Set
                     && found.sequence > deleted
                     && found.expires.is_none_or(|at| at > now_ms);
-                return Ok(then(live.then_some(Entry {
+                then(live.then_some(Entry {
                     sequence: found.sequence,
                     expires: found.expires,
                     value: found.value,
                     block: None,
-                })));
+                }));
+                return Ok(());
             }
             if deleted > 0 {
-                return Ok(then(None));
+                then(None);
+                return Ok(());
             }
         }
         self.find_in_tables(store, blocks, key, snapshot, now_ms, then)
     }
 
     #[cfg_attr(varve_size, optimize(speed))]
-    fn find_in_tables<R>(
+    fn find_in_tables(
         &self,
         store: &StoreId,
         blocks: &dyn Blocks,
         key: &[u8],
         snapshot: Sequence,
         now_ms: u64,
-        then: impl FnOnce(Option<Entry<'_>>) -> R,
-    ) -> Result<R, ReadError> {
+        then: &mut dyn FnMut(Option<Entry<'_>>),
+    ) -> Result<(), ReadError> {
         let hash = xxh3(key, 0);
         for (level, tables) in self.levels.iter().enumerate() {
             let candidates = if level == 0 { &tables[..] } else { table_for(tables, key) };
@@ -137,19 +141,22 @@ impl View {
                     let live = found.kind == Kind::Set
                         && found.sequence > deleted
                         && found.expires.is_none_or(|at| at > now_ms);
-                    return Ok(then(live.then(|| Entry {
+                    then(live.then(|| Entry {
                         sequence: found.sequence,
                         expires: found.expires,
                         value: found.value(),
                         block: Some(&found.block),
-                    })));
+                    }));
+                    return Ok(());
                 }
                 if deleted > 0 {
-                    return Ok(then(None));
+                    then(None);
+                    return Ok(());
                 }
             }
         }
-        Ok(then(None))
+        then(None);
+        Ok(())
     }
 
     /// Whether one of the view's tables is file `id`.
