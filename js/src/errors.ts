@@ -39,6 +39,14 @@ const ENGINE_CODES: readonly VarveErrorCode[] = [
   'VARVE_IO',
 ];
 
+/** What a `VARVE_CONFLICT` came upon. */
+export interface Conflict {
+  /** The key whose entry is not as the write asked. */
+  readonly key: unknown;
+  /** The sequence that its entry has; null where there is none. */
+  readonly sequence: number | null;
+}
+
 /** What crosses a worker boundary instead of an error object. */
 export interface WireError {
   readonly code: VarveErrorCode;
@@ -57,9 +65,13 @@ export class VarveError extends Error {
   /** Stable name of what went wrong; branch on this. */
   readonly code: VarveErrorCode;
 
-  constructor(code: VarveErrorCode, message: string, options?: { cause?: unknown }) {
+  /** With `VARVE_CONFLICT` of a write that had a condition: what was found instead. */
+  readonly conflict: Conflict | undefined;
+
+  constructor(code: VarveErrorCode, message: string, options?: { cause?: unknown; conflict?: Conflict }) {
     super(message, options);
     this.code = code;
+    this.conflict = options?.conflict;
   }
 
   /** The error for an engine code number (1..12); an unknown number gives `VARVE_INTERNAL`. */

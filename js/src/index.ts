@@ -10,13 +10,15 @@ import type { Store } from './store/store.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';
-export { VarveError, type VarveErrorCode } from './errors.ts';
+export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export type { Batch } from './store/batch.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
 export type { Store } from './store/store.ts';
 export type {
   CompactOptions,
   CompactProgress,
+  Condition,
+  DeleteKeyOptions,
   Durability,
   Entry,
   Key,
@@ -27,9 +29,12 @@ export type {
   Receipt,
   RecoveryReport,
   ScanOptions,
+  SetItemOptions,
+  SetOptions,
   StorageKind,
   StorageReport,
   StoreStats,
+  UpdateOptions,
   ValueCodec,
   WaitOptions,
   WriteOptions,

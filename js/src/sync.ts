@@ -66,9 +66,15 @@ export function deleteStore(name: string, options: { wait?: number | undefined }
 }
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';
-export { VarveError, type VarveErrorCode } from './errors.ts';
+export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
-export { type SyncScanOptions, SyncStore, type SyncWriteOptions } from './sync/sync-store.ts';
+export {
+  type SyncDeleteOptions,
+  type SyncScanOptions,
+  type SyncSetOptions,
+  SyncStore,
+  type SyncWriteOptions,
+} from './sync/sync-store.ts';
 export type {
   CompactOptions,
   CompactProgress,

@@ -72,6 +72,30 @@ export interface WriteOptions extends WaitOptions {
   durability?: Durability | undefined;
 }
 
+/** What a write may depend on. */
+export interface Condition {
+  /**
+   * Write only if the key's entry has this sequence (from `getEntry` or a receipt), or, with null, only if there is none;
+   * else `VARVE_CONFLICT`, whose `conflict` names the key and the sequence found, and nothing is written.
+   */
+  ifSequence?: number | null | undefined;
+}
+
+/** What one set of a batch can be given. */
+export interface SetItemOptions extends Condition {
+  /** How long the entry lives from when it is applied, in milliseconds, above 0. It then reads as absent. Default: for ever. */
+  expiresIn?: number | undefined;
+}
+
+/** Options of `set`. */
+export interface SetOptions extends WriteOptions, SetItemOptions {}
+
+/** Options of `delete`. */
+export interface DeleteKeyOptions extends WriteOptions, Condition {}
+
+/** Options of `update`. */
+export type UpdateOptions = Omit<SetOptions, 'ifSequence'>;
+
 /** What a write resolves with. */
 export interface Receipt {
   /** The sequence of the write (of the last entry of a batch): grows with every write, below 2^53. */

@@ -4,9 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key, OpenOptions } from '../../js/src/types.ts';
-import type { Port } from '../../js/src/worker/client.ts';
-import { EngineServer } from '../../js/src/worker/engine-server.ts';
-import { LocalCompactor, randomFrom, wasm } from './support/engine.ts';
+import { randomFrom, spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 const stores: Store<Key, unknown>[] = [];
@@ -23,27 +21,8 @@ afterEach(async () => {
   vi.unstubAllGlobals();
 });
 
-/** A worker on this thread: both directions clone, transfer and arrive in later turns. */
-function spawn(): Port {
-  const port: Port = {
-    onmessage: null,
-    postMessage: (message, transfer) => {
-      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] }) as ArrayBuffer;
-      setImmediate(() => server.receive(clone));
-    },
-  };
-  const server = new EngineServer(
-    (message, transfer) => {
-      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
-      setImmediate(() => port.onmessage?.(new MessageEvent('message', { data: clone })));
-    },
-    () => new LocalCompactor() as unknown as Worker,
-  );
-  return port;
-}
-
 async function openTest(options: OpenOptions<Key, unknown> = {}): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, memory: 1024 * 1024, ...options }, spawn);
+  const store = await openStore<Key, unknown>('test', { wasm, memory: 1024 * 1024, ...options }, spawnServer);
   stores.push(store);
   return store;
 }

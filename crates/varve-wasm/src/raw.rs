@@ -10,7 +10,7 @@ use std::rc::Rc;
 use varve::error::Error;
 use varve::frame;
 use varve::options::Durability;
-use varve::store::Entry;
+use varve::store::{Entry, Op};
 
 use crate::registry::{Open, raw};
 use crate::scratch;
@@ -71,12 +71,20 @@ pub extern "C" fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
     })
 }
 
-/// Stages the items of a batch: all of them or, on an error, none.
+/// Stages the items of a batch: all of them or, on an error, none. A conflict names its key (cells 0 and 1, in the
+/// scratch) and the sequence found (cells 2 and 3).
 #[unsafe(no_mangle)]
 pub extern "C" fn varve_batch(h: u32, length: usize) -> i32 {
     raw(h, |open| {
-        let ops = frame::parse_batch(scratch::bytes(length))?;
-        let sequence = open.store.stage(&ops)?;
+        let batch = frame::parse_batch(scratch::bytes(length), open.store.now_ms())?;
+        if let Err(error) = open.store.check_conditions(&batch.conditions) {
+            if let Error::Conflict { item, found } = error {
+                scratch::set_out_bytes(batch.ops.get(item as usize).map_or(&[][..], Op::key));
+                scratch::set_out_u64(2, found);
+            }
+            return Err(error);
+        }
+        let sequence = open.store.stage(&batch.ops)?;
         open.deletes.mix();
         Ok(staged(open, sequence))
     })
@@ -97,7 +105,7 @@ pub extern "C" fn varve_get(h: u32, key: usize) -> i32 {
 /// Whether a key is there.
 #[unsafe(no_mangle)]
 pub extern "C" fn varve_has(h: u32, key: usize) -> i32 {
-    raw(h, |open| Ok(open.store.find(scratch::bytes(key), |entry| u32::from(entry.is_some()))?))
+    raw(h, |open| Ok(u32::from(open.store.sequence_of(scratch::bytes(key))? > 0)))
 }
 
 /// Finds a value, its sequence (cells 2 and 3) and its expiry (cells 4 and 5, an f64; 0 for none).

@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use crate::types::FileName;
+use crate::types::{FileName, Sequence};
 
 /// A result whose error is [`Error`] unless said otherwise.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
@@ -28,8 +28,13 @@ pub enum Error {
     Locked,
     /// The store was closed.
     Closed,
-    /// A condition of the write did not hold.
-    Conflict,
+    /// A condition of the write did not hold; nothing of it was written.
+    Conflict {
+        /// Which item of the batch, from 0.
+        item: u32,
+        /// The sequence that its key has; 0 when the key is absent.
+        found: Sequence,
+    },
     /// No spare file is open inside this synchronous turn.
     Busy,
     /// The key is not acceptable.
@@ -96,7 +101,7 @@ impl Error {
             Self::StorageFull => Code::StorageFull,
             Self::Locked => Code::Locked,
             Self::Closed => Code::Closed,
-            Self::Conflict => Code::Conflict,
+            Self::Conflict { .. } => Code::Conflict,
             Self::Busy => Code::Busy,
             Self::InvalidKey(_) => Code::InvalidKey,
             Self::InvalidValue(_) => Code::InvalidValue,
@@ -120,7 +125,7 @@ impl fmt::Display for Error {
             ),
             Self::Locked => f.write_str("Another tab or worker has this store open. Close it there, or wait longer."),
             Self::Closed => f.write_str("The store is closed. Open it again."),
-            Self::Conflict => f.write_str("A condition of this write did not hold. Read again and retry."),
+            Self::Conflict { .. } => f.write_str("A condition of this write did not hold. Read again and retry."),
             Self::Busy => f.write_str(
                 "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
             ),

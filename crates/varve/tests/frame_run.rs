@@ -200,3 +200,98 @@ proptest! {
         let _ = run(&mut store, &bytes, &mut Vec::new());
     }
 }
+
+const CONFLICT: u32 = 5;
+
+/// One item of a batch: kind, flags, key, and a value that begins with what the flags announce.
+fn item(kind: u8, flags: u8, key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![kind, flags, 0, 0];
+    bytes.extend_from_slice(&(key.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(key);
+    bytes.extend_from_slice(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+fn batch(items: &[Vec<u8>]) -> Vec<u8> {
+    [&(items.len() as u32).to_le_bytes()[..], &items.concat()].concat()
+}
+
+/// A set that wants `key` to have `sequence`, 0 for none.
+fn set_if(key: &[u8], sequence: u64, value: &[u8]) -> Vec<u8> {
+    item(1, 2, key, &[&sequence.to_le_bytes()[..], value].concat())
+}
+
+fn conflict(found: u64, key: &[u8]) -> (u8, Vec<u8>) {
+    (2, [&CONFLICT.to_le_bytes()[..], &found.to_le_bytes(), key].concat())
+}
+
+#[test]
+fn a_condition_sees_what_the_frame_wrote_before_it() {
+    let mut store = open(MemorySlots::new(12));
+    let frame = Frame::default()
+        .op(6, b"", &batch(&[set_if(b"k", 0, b"first")]))
+        .op(6, b"", &batch(&[set_if(b"k", 0, b"second")]))
+        .op(6, b"", &batch(&[set_if(b"k", 1, b"third")]))
+        .op(6, b"", &batch(&[item(0, 2, b"k", &1_u64.to_le_bytes())]));
+    let answers = send(&mut store, frame);
+    assert_eq!((answers[0].0, answers[2].0), (0, 0));
+    assert_eq!(answers[1], conflict(1, b"k"));
+    assert_eq!(answers[3], conflict(2, b"k"));
+    assert_eq!(store.get(b"k"), Ok(Some(b"third".to_vec())));
+    assert_eq!(store.last_sequence(), 2, "a refused write takes no sequence");
+}
+
+#[test]
+fn one_condition_that_does_not_hold_refuses_the_whole_batch() {
+    let mut store = open(MemorySlots::new(12));
+    store.set(b"taken", b"v").expect("staged");
+    let items = [set_if(b"free", 0, b"v"), item(1, 0, b"plain", b"v"), set_if(b"taken", 0, b"w")];
+    let answers = send(&mut store, Frame::default().op(6, b"", &batch(&items)));
+    assert_eq!(answers[0], conflict(1, b"taken"));
+    assert_eq!((store.has(b"free"), store.has(b"plain")), (Ok(false), Ok(false)));
+}
+
+#[test]
+fn conditions_of_a_batch_look_at_the_store_before_it() {
+    let mut store = open(MemorySlots::new(12));
+    let items = [set_if(b"k", 0, b"one"), set_if(b"k", 0, b"two")];
+    let answers = send(&mut store, Frame::default().op(6, b"", &batch(&items)));
+    assert_eq!(answers[0].0, 0);
+    assert_eq!(store.get(b"k"), Ok(Some(b"two".to_vec())));
+}
+
+#[test]
+fn an_expired_entry_is_absent_to_a_condition() {
+    let mut store = open(MemorySlots::new(12));
+    let lives_10_ms = item(1, 1, b"k", &[&10_u64.to_le_bytes()[..], b"v"].concat());
+    send(&mut store, Frame::default().op(6, b"", &batch(&[lives_10_ms])));
+    assert!(store.has(b"k").expect("read"));
+    let answers = send(&mut store, Frame::default().op(6, b"", &batch(&[set_if(b"k", 0, b"w")])));
+    assert_eq!(answers[0], conflict(1, b"k"));
+    store.set_now(11);
+    let answers = send(&mut store, Frame::default().op(6, b"", &batch(&[set_if(b"k", 0, b"w")])));
+    assert_eq!(answers[0].0, 0);
+    assert_eq!(store.get(b"k"), Ok(Some(b"w".to_vec())));
+}
+
+/// A conflict with a write of its own frame that the storage then refused is no conflict: nobody holds the key. It is
+/// told what the write was told.
+#[test]
+fn a_conflict_with_a_write_that_was_refused_is_told_the_refusal() {
+    let mut slots = MemorySlots::new(12);
+    slots = open(slots).into_storage().into_device();
+    let mut store = open(slots);
+    store.set(b"before", b"v").expect("staged");
+    store.commit(varve::Durability::Strict).expect("committed");
+    store.storage_mut().device_mut().set_limit(Some(0));
+    let huge = vec![7; 1 << 20];
+    let frame = Frame::default().op(4, b"k", &huge).op(6, b"", &batch(&[set_if(b"k", 0, b"mine")]));
+    let answers = send(&mut store, frame);
+    let full = Error::StorageFull.code() as u32;
+    for (status, payload) in answers {
+        assert_eq!((status, &payload[..4]), (2, &full.to_le_bytes()[..]));
+    }
+    assert_eq!(store.has(b"k"), Ok(false));
+}

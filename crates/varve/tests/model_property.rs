@@ -10,12 +10,14 @@ use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Durability, Host, Op, Options, Store};
 
-type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+/// Values and when they expire; what has expired stays in here, to see that the store does not bring it back.
+type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
 type Slots = SlotPool<MemorySlots>;
 
 #[derive(Debug, Clone)]
 enum Change {
-    Set(Vec<u8>, Vec<u8>),
+    /// With a time to live, in milliseconds.
+    Set(Vec<u8>, Vec<u8>, Option<u64>),
     Delete(Vec<u8>),
     DeleteRange(Vec<u8>, Vec<u8>),
 }
@@ -25,6 +27,7 @@ enum Step {
     Write(Change),
     Batch(Vec<Change>),
     Commit(Durability),
+    Wait(u64),
     Get(Vec<u8>),
     Scan { lower: Vec<u8>, upper: Option<Vec<u8>>, reverse: bool, limit: Option<u64>, batch_bytes: usize },
     Flush,
@@ -45,7 +48,7 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
 
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
-        6 => (key(), value()).prop_map(|(key, value)| Change::Set(key, value)),
+        6 => (key(), value(), prop::option::of(1..100_u64)).prop_map(|(key, value, ttl)| Change::Set(key, value, ttl)),
         2 => key().prop_map(Change::Delete),
         1 => (key(), key()).prop_map(|(a, b)| if a < b { Change::DeleteRange(a, b) } else { Change::DeleteRange(b, a) }),
     ]
@@ -64,6 +67,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => change().prop_map(Step::Write),
         3 => vec(change(), 1..20).prop_map(Step::Batch),
         3 => level.prop_map(Step::Commit),
+        2 => (1..60_u64).prop_map(Step::Wait),
         6 => key().prop_map(Step::Get),
         4 => range.prop_map(|(lower, upper, reverse, limit, batch_bytes)| Step::Scan { lower, upper, reverse, limit, batch_bytes }),
         2 => Just(Step::Flush),
@@ -96,18 +100,18 @@ fn options() -> impl Strategy<Value = Options> {
     )
 }
 
-fn op(change: &Change) -> Op<'_> {
+fn op(change: &Change, now_ms: u64) -> Op<'_> {
     match change {
-        Change::Set(key, value) => Op::Set { key, value, expires: None },
+        Change::Set(key, value, ttl) => Op::Set { key, value, expires: ttl.map(|ms| now_ms + ms) },
         Change::Delete(key) => Op::Delete { key },
         Change::DeleteRange(start, end) => Op::DeleteRange { start, end },
     }
 }
 
-fn apply(change: &Change, model: &mut Model) {
+fn apply(change: &Change, now_ms: u64, model: &mut Model) {
     match change {
-        Change::Set(key, value) => {
-            model.insert(key.clone(), value.clone());
+        Change::Set(key, value, ttl) => {
+            model.insert(key.clone(), (value.clone(), ttl.map(|ms| now_ms + ms)));
         }
         Change::Delete(key) => {
             model.remove(key);
@@ -116,6 +120,12 @@ fn apply(change: &Change, model: &mut Model) {
     }
 }
 
+/// What is alive at a time.
+fn alive(entry: &(Vec<u8>, Option<u64>), now_ms: u64) -> bool {
+    entry.1.is_none_or(|at| at > now_ms)
+}
+
+/// Opens with a clock that has gone back to 0: time is then what the last edit of the manifest says.
 fn open(slots: MemorySlots, options: &Options, opening: u64) -> Store<Slots> {
     let storage = SlotPool::open(slots).expect("slots");
     let host = Host { now_ms: 0, entropy: opening, store_id: [9; 16] };
@@ -146,13 +156,13 @@ fn scan(store: &Store<Slots>, options: ScanOptions, batch_bytes: usize) -> Vec<(
     }
 }
 
-fn expected(model: &Model, options: &ScanOptions) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn expected(model: &Model, options: &ScanOptions, now_ms: u64) -> Vec<(Vec<u8>, Vec<u8>)> {
     let inside =
         |key: &Vec<u8>| *key >= options.lower && options.upper.as_ref().is_none_or(|upper| key < upper);
     let mut entries: Vec<_> = model
         .iter()
-        .filter(|(key, _)| inside(key))
-        .map(|(key, value)| (key.clone(), value.clone()))
+        .filter(|(key, entry)| inside(key) && alive(entry, now_ms))
+        .map(|(key, entry)| (key.clone(), entry.0.clone()))
         .collect();
     if options.reverse {
         entries.reverse();
@@ -169,24 +179,30 @@ proptest! {
         let mut model = Model::new();
         let mut store = open(MemorySlots::new(60), &options, 0);
         for (opening, step) in (1..).zip(&steps) {
+            let now = store.now_ms();
             match step {
+                Step::Wait(ms) => store.set_now(now + ms),
                 Step::Write(change) => {
-                    store.stage(&[op(change)]).expect("staged");
-                    apply(change, &mut model);
+                    store.stage(&[op(change, now)]).expect("staged");
+                    apply(change, now, &mut model);
                 }
                 Step::Batch(changes) => {
-                    store.stage(&changes.iter().map(op).collect::<Vec<_>>()).expect("staged");
-                    changes.iter().for_each(|change| apply(change, &mut model));
+                    let ops: Vec<_> = changes.iter().map(|change| op(change, now)).collect();
+                    store.stage(&ops).expect("staged");
+                    changes.iter().for_each(|change| apply(change, now, &mut model));
                 }
                 Step::Commit(level) => {
                     let receipt = store.commit(*level).expect("committed");
                     prop_assert_eq!(receipt.sequence, store.last_sequence());
                 }
-                Step::Get(key) => prop_assert_eq!(store.get(key).expect("read"), model.get(key).cloned()),
+                Step::Get(key) => {
+                    let wanted = model.get(key).filter(|entry| alive(entry, now)).map(|entry| entry.0.clone());
+                    prop_assert_eq!(store.get(key).expect("read"), wanted);
+                }
                 Step::Scan { lower, upper, reverse, limit, batch_bytes } => {
                     let (lower, upper) = (lower.clone(), upper.clone());
                     let range = ScanOptions { lower, upper, reverse: *reverse, limit: *limit };
-                    prop_assert_eq!(scan(&store, range.clone(), *batch_bytes), expected(&model, &range));
+                    prop_assert_eq!(scan(&store, range.clone(), *batch_bytes), expected(&model, &range, now));
                 }
                 Step::Flush => store.flush().expect("flushed"),
                 Step::Compact => store.compact().expect("compacted"),
@@ -204,6 +220,7 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(scan(&store, ScanOptions::default(), 1 << 16), model.into_iter().collect::<Vec<_>>());
+        let all = ScanOptions::default();
+        prop_assert_eq!(scan(&store, all.clone(), 1 << 16), expected(&model, &all, store.now_ms()));
     }
 }

@@ -1,6 +1,7 @@
 /**
  * The items of a batch, as the operation `batch` carries them: u32 count, then
- * { u8 kind, u8[3] 0, u32 key_len, u32 value_len, key, value, pad to 4 }.
+ * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. By its flags a value begins with a
+ * lifetime and with a condition.
  *
  * Invariant: the sink holds whole items only; an item whose key or value was refused leaves no trace. Keys and values
  * are encoded when they are added, so changing an object afterwards changes nothing.
@@ -9,7 +10,8 @@
 import { ByteSink } from '../codec/sink.ts';
 import { VALUE_BYTES_MAX } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
-import { BatchKind } from './frame.ts';
+import type { SetItemOptions } from '../types.ts';
+import { BatchKind, ItemFlag } from './frame.ts';
 import { type Encoder, rawBytes } from './frame-writer.ts';
 
 const ITEM_HEADER_BYTES = 12;
@@ -18,6 +20,7 @@ const ITEM_HEADER_BYTES = 12;
 export class BatchWriter {
   readonly #sink: ByteSink;
   #count = 0;
+  #has_conditions = false;
 
   /** Collects into `sink`, from its start; it must be left alone meanwhile. */
   constructor(sink: ByteSink = new ByteSink(512)) {
@@ -31,17 +34,22 @@ export class BatchWriter {
     return this.#count;
   }
 
+  /** Whether an item depends on what is there. */
+  get has_conditions(): boolean {
+    return this.#has_conditions;
+  }
+
   /** Bytes of the batch so far. */
   get bytes(): number {
     return this.#sink.at;
   }
 
-  set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V): void {
-    this.#item(BatchKind.set, keys, key, values, value);
+  set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V, options?: SetItemOptions): void {
+    this.#item(BatchKind.set, keys, key, values, value, options);
   }
 
-  delete<K>(keys: Encoder<K>, key: K): void {
-    this.#item(BatchKind.delete, keys, key, undefined, undefined);
+  delete<K>(keys: Encoder<K>, key: K, options?: SetItemOptions): void {
+    this.#item(BatchKind.delete, keys, key, undefined, undefined, options);
   }
 
   /** Deletes from `start` to before `end`; an empty `end` is the end of the store. */
@@ -55,29 +63,68 @@ export class BatchWriter {
     return this.#sink.bytes.subarray(0, this.#sink.at);
   }
 
-  #item<K, V>(kind: number, keys: Encoder<K>, key: K, values: Encoder<V> | undefined, value: V): void {
+  #item<K, V>(
+    kind: number,
+    keys: Encoder<K>,
+    key: K,
+    values: Encoder<V> | undefined,
+    value: V,
+    options?: SetItemOptions,
+  ): void {
     const sink = this.#sink;
     const start = sink.at;
+    const flags = options === undefined ? 0 : itemFlags(options);
     sink.reserve(ITEM_HEADER_BYTES);
     sink.at = start + ITEM_HEADER_BYTES;
     try {
       keys.write(key, sink);
       const value_start = sink.at;
+      if ((flags & ItemFlag.expiresIn) !== 0) putU64(options?.expiresIn as number, sink);
+      if ((flags & ItemFlag.ifSequence) !== 0) putU64(options?.ifSequence ?? 0, sink);
+      const content_start = sink.at;
       values?.write(value, sink);
-      if (sink.at - value_start > VALUE_BYTES_MAX) {
+      if (sink.at - content_start > VALUE_BYTES_MAX) {
         throw new VarveError(
           'VARVE_INVALID_VALUE',
           `A value takes at most ${VALUE_BYTES_MAX} bytes; this one is longer.`,
         );
       }
-      sink.setU32(start, kind);
+      sink.setU32(start, kind | (flags << 8));
       sink.setU32(start + 4, value_start - start - ITEM_HEADER_BYTES);
       sink.setU32(start + 8, sink.at - value_start);
       sink.pad4();
       this.#count++;
+      if ((flags & ItemFlag.ifSequence) !== 0) this.#has_conditions = true;
     } catch (error) {
       sink.at = start;
       throw error;
     }
   }
+}
+
+/** Longest lifetime, in milliseconds: what expires then is still a Date. */
+const EXPIRES_IN_MAX = 8e15;
+
+/** The flags of an item. Throws `VARVE_INVALID_ARGUMENT` for a lifetime or a sequence that is none. */
+function itemFlags({ expiresIn, ifSequence }: SetItemOptions): number {
+  if (expiresIn !== undefined && !(typeof expiresIn === 'number' && expiresIn > 0 && expiresIn <= EXPIRES_IN_MAX)) {
+    throw new VarveError(
+      'VARVE_INVALID_ARGUMENT',
+      `expiresIn is a number of milliseconds above 0, not ${String(expiresIn)}.`,
+    );
+  }
+  if (ifSequence !== undefined && ifSequence !== null && !(Number.isSafeInteger(ifSequence) && ifSequence > 0)) {
+    throw new VarveError(
+      'VARVE_INVALID_ARGUMENT',
+      `ifSequence is the sequence of an entry, or null for none, not ${String(ifSequence)}.`,
+    );
+  }
+  return (expiresIn === undefined ? 0 : ItemFlag.expiresIn) | (ifSequence === undefined ? 0 : ItemFlag.ifSequence);
+}
+
+/** A whole number of up to 53 bits; a part of a millisecond counts as one. */
+function putU64(number: number, sink: ByteSink): void {
+  const whole = Math.ceil(number);
+  sink.u32(whole >>> 0);
+  sink.u32(Math.floor(whole / 0x1_0000_0000));
 }

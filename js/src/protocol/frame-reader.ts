@@ -6,9 +6,12 @@
  */
 
 import { readUtf8 } from '../codec/text.ts';
-import { VarveError } from '../errors.ts';
+import { codeNumber, VarveError } from '../errors.ts';
 import type { Receipt } from '../types.ts';
+import { EngineConflict } from './conflict.ts';
 import { ABSENT, ANSWER_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_MAGIC, levelOf, Status } from './frame.ts';
+
+const CONFLICT = codeNumber('VARVE_CONFLICT');
 
 /** One frame; after `next()` its fields describe the next answer. */
 export class FrameReader {
@@ -53,10 +56,15 @@ export class FrameReader {
     return true;
   }
 
-  /** The error of an answer whose status says so. */
+  /** The error of an answer whose status says so: u32 code, text; of a conflict u32 code, u64 sequence found, key. */
   error(): VarveError {
     this.#need(4);
-    return VarveError.fromNumber(this.u32(this.start), readUtf8(this.bytes, this.start + 4, this.end));
+    const number = this.u32(this.start);
+    if (number === CONFLICT) {
+      this.#need(12);
+      return new EngineConflict(this.bytes.slice(this.start + 12, this.end), this.u64(this.start + 4));
+    }
+    return VarveError.fromNumber(number, readUtf8(this.bytes, this.start + 4, this.end));
   }
 
   /** The receipt of a write: u64 sequence, u32 level. */

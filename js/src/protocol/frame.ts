@@ -25,7 +25,7 @@ export const Op = {
   getEntry: 3,
   set: 4,
   delete: 5,
-  /** value: u32 count, then items { u8 BatchKind, u8[3] 0, u32 klen, u32 vlen, key, value, pad to 4 } */
+  /** value: u32 count, then items { u8 BatchKind, u8 ItemFlag, u16 0, u32 klen, u32 vlen, key, value, pad to 4 } */
   batch: 6,
   /** value: the picture in scan.ts */
   scanOpen: 7,
@@ -44,6 +44,14 @@ export type OpCode = (typeof Op)[keyof typeof Op];
 
 /** Kinds of a batch's items. */
 export const BatchKind = { delete: 0, set: 1, deleteRange: 2 } as const;
+
+/** What the value of a batch's item begins with, in this order, before the value itself; vlen counts it. */
+export const ItemFlag = {
+  /** u64: milliseconds after which the entry expires */
+  expiresIn: 1,
+  /** u64: the sequence that the key must have; 0 for none */
+  ifSequence: 2,
+} as const;
 
 /** How an answer went. */
 export const Status = { ok: 0, missing: 1, error: 2 } as const;

@@ -7,11 +7,11 @@
 import { encodeDeletion } from '../codec/range.ts';
 import { VarveError } from '../errors.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
-import type { KeyCodec, KeyRange, Receipt, WriteOptions } from '../types.ts';
+import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions, WriteOptions } from '../types.ts';
 import type { Operations } from './operations.ts';
 
 /** Sends the bytes of a batch. */
-export type CommitBatch = (items: Uint8Array, options: WriteOptions) => Promise<Receipt>;
+export type CommitBatch = (batch: BatchWriter, options: WriteOptions) => Promise<Receipt>;
 
 /**
  * Writes collected by `store.batch()`, applied atomically by `commit()`.
@@ -43,17 +43,23 @@ export class Batch<K, V> {
     return this.#writer.bytes;
   }
 
-  /** Adds a write. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. */
-  set(key: K, value: V): this {
+  /**
+   * Adds a write. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. `ifSequence` is compared
+   * with the store before the batch: if one does not hold, nothing of the batch is written.
+   *
+   * @example
+   * await db.batch().set('token', token, { expiresIn: 60_000 }).set('owner', me, { ifSequence: null }).commit();
+   */
+  set(key: K, value: V, options?: SetItemOptions): this {
     this.#ensureOpen();
-    this.#writer.set(this.#operations.keys, key, this.#operations.values, value);
+    this.#writer.set(this.#operations.keys, key, this.#operations.values, value, options);
     return this;
   }
 
   /** Adds the deletion of a key. */
-  delete(key: K): this {
+  delete(key: K, options?: Condition): this {
     this.#ensureOpen();
-    this.#writer.delete(this.#operations.keys, key);
+    this.#writer.delete(this.#operations.keys, key, options);
     return this;
   }
 
@@ -65,7 +71,7 @@ export class Batch<K, V> {
     return this;
   }
 
-  /** Applies all of it; resolves when it is as durable as asked. Can be called once. */
+  /** Applies all of it; resolves when it is as durable as asked. `VARVE_CONFLICT` when a condition did not hold. Can be called once. */
   commit(options: WriteOptions = {}): Promise<Receipt> {
     try {
       this.#ensureOpen();
@@ -73,7 +79,7 @@ export class Batch<K, V> {
       return Promise.reject(error);
     }
     this.#is_committed = true;
-    return this.#commit(this.#writer.view(), options);
+    return this.#commit(this.#writer, options);
   }
 
   #ensureOpen(): void {

@@ -14,6 +14,9 @@ export const NAME_BYTES_MAX = 200;
 /** Smallest memory budget, in bytes. */
 export const MEMORY_BYTES_MIN = 1024 * 1024;
 
+/** How often `update` reads before it gives up. */
+export const UPDATE_ATTEMPTS_MAX = 16;
+
 /** Throws unless the name can name a store. */
 export function checkName(name: unknown): asserts name is string {
   const usable = typeof name === 'string' && name !== '' && isWellFormed(name);

@@ -8,12 +8,14 @@
 import { encodeRange } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
+import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import type {
   CompactOptions,
   CompactProgress,
+  DeleteKeyOptions,
   Durability,
   Entry,
   KeyCodec,
@@ -22,8 +24,10 @@ import type {
   Receipt,
   RecoveryReport,
   ScanOptions,
+  SetOptions,
   StorageReport,
   StoreStats,
+  UpdateOptions,
   WaitOptions,
   WriteOptions,
 } from '../types.ts';
@@ -41,7 +45,7 @@ import {
   scan_values,
   sync_operation,
 } from './operations.ts';
-import { checkDurability, checkLimit } from './options.ts';
+import { checkDurability, checkLimit, UPDATE_ATTEMPTS_MAX } from './options.ts';
 import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
 
 /** Bounds of everything, for the operation that deletes a range. */
@@ -140,9 +144,39 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
    *
    * @example
    * await db.set(['note', 42], { title: 'Silt' }, { durability: 'strict' });
+   * await db.set(['session', id], user, { expiresIn: 60_000 });
+   * await db.set('leader', me, { ifSequence: null }); // VARVE_CONFLICT if there is one
    */
-  set(key: K, value: V, options?: WriteOptions): Promise<Receipt> {
-    return this.#write(this.#operations.set, key, value, options);
+  set(key: K, value: V, options?: SetOptions): Promise<Receipt> {
+    if (options?.expiresIn === undefined && options?.ifSequence === undefined) {
+      return this.#write(this.#operations.set, key, value, options);
+    }
+    const { keys, values } = this.#operations;
+    return this.#collected((writer) => writer.set(keys, key, values, value, options), options);
+  }
+
+  /**
+   * Replaces a value by what `change` makes of it: reads, calls `change` (with undefined for an absent key), and writes
+   * unless someone wrote the key meanwhile; then it reads and calls `change` again, 16 times at most, after which it rejects with
+   * `VARVE_CONFLICT`. An expiry of the old entry is not kept: give `expiresIn`.
+   *
+   * @example
+   * await db.update('visits', (visits = 0) => visits + 1);
+   */
+  async update(
+    key: K,
+    change: (value: V | undefined) => V | PromiseLike<V>,
+    options: UpdateOptions = {},
+  ): Promise<Receipt> {
+    for (let attempt = 1; ; attempt++) {
+      const entry = await this.getEntry(key, options);
+      const value = await change(entry?.value);
+      try {
+        return await this.set(key, value, { ...options, ifSequence: entry?.sequence ?? null });
+      } catch (error) {
+        if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
+      }
+    }
   }
 
   /**
@@ -153,13 +187,9 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
    */
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Promise<Receipt> {
     const { keys, values } = this.#operations;
-    const writer = new BatchWriter();
-    try {
+    return this.#collected((writer) => {
       for (const [key, value] of entries) writer.set(keys, key, values, value);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    return this.#write(batch_operation, undefined, writer.view(), options);
+    }, options);
   }
 
   /**
@@ -167,9 +197,12 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
    *
    * @example
    * await db.delete(['note', 42]);
+   * await db.delete('lock', { ifSequence: receipt.sequence }); // only if nobody else wrote it
    */
-  delete(key: K, options?: WriteOptions): Promise<Receipt> {
-    return this.#write(this.#operations.delete, key, undefined, options);
+  delete(key: K, options?: DeleteKeyOptions): Promise<Receipt> {
+    if (options?.ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options);
+    const { ifSequence } = options;
+    return this.#collected((writer) => writer.delete(this.#operations.keys, key, { ifSequence }), options);
   }
 
   /**
@@ -204,9 +237,7 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
    * await db.batch().set('from', 90).set('to', 10).commit();
    */
   batch(): Batch<K, V> {
-    return new Batch(this.#operations, this.#key_codec, (items, options) =>
-      this.#write(batch_operation, undefined, items, options),
-    );
+    return new Batch(this.#operations, this.#key_codec, (batch, options) => this.#commit(batch, options));
   }
 
   /**
@@ -310,6 +341,25 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
   /** `close()`, for `await using`. */
   [asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** Commits a batch of what `collect` adds. */
+  #collected(collect: (writer: BatchWriter) => void, options?: WriteOptions): Promise<Receipt> {
+    const writer = new BatchWriter();
+    try {
+      collect(writer);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.#commit(writer, options);
+  }
+
+  #commit(batch: BatchWriter, options?: WriteOptions): Promise<Receipt> {
+    const receipt = this.#write(batch_operation, undefined, batch.view(), options);
+    if (!batch.has_conditions) return receipt;
+    return receipt.catch((error) => {
+      throw namedConflict(error, this.#operations.keys);
+    });
   }
 
   #write<A, B>(operation: Operation<A, B, Receipt>, key: A, value: B, options?: WriteOptions): Promise<Receipt> {

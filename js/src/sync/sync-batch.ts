@@ -11,7 +11,7 @@ import type { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
-import type { KeyCodec, KeyRange, Receipt } from '../types.ts';
+import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions } from '../types.ts';
 import type { SyncWriteOptions } from './sync-store.ts';
 
 /** Commits the items of a batch. */
@@ -49,17 +49,20 @@ export class SyncBatch<K, V> {
     return this.#writer.bytes;
   }
 
-  /** Adds a set. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. */
-  set(key: K, value: V): this {
+  /**
+   * Adds a set. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. `ifSequence` is compared
+   * with the store before the batch: if one does not hold, nothing of the batch is written.
+   */
+  set(key: K, value: V, options?: SetItemOptions): this {
     this.#ensureOpen();
-    this.#writer.set(this.#parts.keys, key, this.#parts.values, value);
+    this.#writer.set(this.#parts.keys, key, this.#parts.values, value, options);
     return this;
   }
 
   /** Adds the deletion of a key. */
-  delete(key: K): this {
+  delete(key: K, options?: Condition): this {
     this.#ensureOpen();
-    this.#writer.delete(this.#parts.keys, key);
+    this.#writer.delete(this.#parts.keys, key, options);
     return this;
   }
 
@@ -71,7 +74,7 @@ export class SyncBatch<K, V> {
     return this;
   }
 
-  /** Applies all of it. Can be called once. */
+  /** Applies all of it. Throws `VARVE_CONFLICT` when a condition did not hold. Can be called once. */
   commit(options: SyncWriteOptions = {}): Receipt {
     this.#ensureOpen();
     this.#committed = true;

@@ -14,13 +14,15 @@ import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
-import { VarveError } from '../errors.ts';
+import { codeNumber, VarveError } from '../errors.ts';
+import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { levelNumber, levelOf } from '../protocol/frame.ts';
 import { writeScanOpen } from '../protocol/scan.ts';
 import { asyncDispose } from '../store/dispose.ts';
-import { checkDurability, checkLimit } from '../store/options.ts';
+import { checkDurability, checkLimit, UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
 import type {
   CompactOptions,
+  Condition,
   Durability,
   Entry,
   KeyCodec,
@@ -28,6 +30,7 @@ import type {
   Receipt,
   RecoveryReport,
   ScanOptions,
+  SetItemOptions,
   StorageReport,
   StoreStats,
 } from '../types.ts';
@@ -47,12 +50,20 @@ const SINK_BYTES_KEPT = 256 * 1024;
 /** The tag byte of a stored string (codec/values.ts): it is decoded in place, everything else is copied first. */
 const TAG_TEXT = 2;
 const RELAXED = levelNumber('relaxed');
+/** The status of a batch whose condition did not hold. */
+const CONFLICT = -codeNumber('VARVE_CONFLICT');
 
 /** Options of one synchronous write. */
 export interface SyncWriteOptions {
   /** The level to reach before the call returns. Default: `buffered`, or the store's `durability` unless that is `relaxed`. */
   durability?: Durability | undefined;
 }
+
+/** Options of a synchronous `set`. */
+export interface SyncSetOptions extends SyncWriteOptions, SetItemOptions {}
+
+/** Options of a synchronous `delete`. */
+export interface SyncDeleteOptions extends SyncWriteOptions, Condition {}
 
 /** Options of a synchronous scan. */
 export type SyncScanOptions<K> = Omit<ScanOptions<K>, 'signal'>;
@@ -80,6 +91,11 @@ export class SyncStore<K, V> {
   /** The memory of the last batch, for the next one. */
   #sink: ByteSink | undefined;
   #scheduled = false;
+  /** The engine knows the time of this turn. */
+  #timed = false;
+  readonly #endTime = (): void => {
+    this.#timed = false;
+  };
   #refusal: VarveError | undefined;
   readonly #unwatch: () => void;
 
@@ -160,9 +176,12 @@ export class SyncStore<K, V> {
     return Array.from(keys, (key) => this.has(key));
   }
 
-  /** Gives a key a value. */
-  set(key: K, value: V, options?: SyncWriteOptions): Receipt {
+  /** Gives a key a value, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is the one that was read. */
+  set(key: K, value: V, options?: SyncSetOptions): Receipt {
     this.#ensureOpen();
+    if (options !== undefined && (options.expiresIn !== undefined || options.ifSequence !== undefined)) {
+      return this.batch().set(key, value, options).commit(options);
+    }
     const keyBytes = this.#writer.pair(key, value);
     let status: number;
     try {
@@ -173,6 +192,22 @@ export class SyncStore<K, V> {
     return this.#staged(status, options);
   }
 
+  /**
+   * Replaces a value by what `change` makes of it (undefined for an absent key). Should `change` itself write the key, it is
+   * called again, 16 times at most, then `VARVE_CONFLICT` is thrown. An expiry is not kept: give `expiresIn`.
+   */
+  update(key: K, change: (value: V | undefined) => V, options: Omit<SyncSetOptions, 'ifSequence'> = {}): Receipt {
+    for (let attempt = 1; ; attempt++) {
+      const entry = this.getEntry(key);
+      const value = change(entry?.value);
+      try {
+        return this.set(key, value, { ...options, ifSequence: entry?.sequence ?? null });
+      } catch (error) {
+        if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
+      }
+    }
+  }
+
   /** Gives several keys their values, together. */
   setMany(entries: Iterable<readonly [K, V]>, options?: SyncWriteOptions): Receipt {
     const batch = this.batch();
@@ -180,9 +215,12 @@ export class SyncStore<K, V> {
     return batch.commit(options);
   }
 
-  /** Removes a key. */
-  delete(key: K, options?: SyncWriteOptions): Receipt {
+  /** Removes a key; with `ifSequence` only if its entry is the one that was read. */
+  delete(key: K, options?: SyncDeleteOptions): Receipt {
     this.#ensureOpen();
+    if (options?.ifSequence !== undefined) {
+      return this.batch().delete(key, { ifSequence: options.ifSequence }).commit(options);
+    }
     const keyBytes = this.#writer.key(key);
     let status: number;
     try {
@@ -215,6 +253,7 @@ export class SyncStore<K, V> {
       this.#memory.put(items);
       if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
       const status = guarded(() => this.#exports.varve_batch(this.#h, items.length));
+      if (status === CONFLICT) throw this.#conflict();
       return this.#staged(status, options);
     };
     return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, sink, commit });
@@ -289,6 +328,14 @@ export class SyncStore<K, V> {
 
   #ensureOpen(): void {
     if (this.#refusal !== undefined) throw this.#refusal;
+    if (!this.#timed) this.#tellTime();
+  }
+
+  /** Once in a turn, before its first operation: what expires, expires between turns. */
+  #tellTime(): void {
+    this.#timed = true;
+    this.#host.store.tick();
+    queueMicrotask(this.#endTime);
   }
 
   /** The value whose place is in out cells 0 and 1. */
@@ -302,6 +349,14 @@ export class SyncStore<K, V> {
     if (tag === TAG_TEXT) return this.#values.read(u8, start, end);
     const copy = this.#slab.copy(memory, start, end);
     return this.#values.read(copy, 0, copy.length);
+  }
+
+  /** The conflict whose key is in out cells 0 and 1 and whose sequence is in 2 and 3. */
+  #conflict(): unknown {
+    const key = this.#memory.takeOut();
+    const { out } = this.#memory;
+    const found = (out[2] ?? 0) + (out[3] ?? 0) * 0x1_0000_0000;
+    return namedConflict(new EngineConflict(key, found), this.#keys);
   }
 
   /** What a staged write returns; `status` is the number of bytes staged. */
@@ -356,7 +411,6 @@ export class SyncStore<K, V> {
     this.#scheduled = false;
     if (this.#refusal !== undefined) return;
     try {
-      this.#host.store.tick();
       if (this.#level === 'buffered' && this.#isPending() && !this.#logAtEndOfTurn()) return;
       this.#host.afterTurn();
     } catch {

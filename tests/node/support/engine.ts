@@ -2,8 +2,10 @@
  * What tests of the engine in Node share: the compiled wasm, seeded randomness, and a compactor "worker" on this thread.
  */
 
+import type { Port } from '../../../js/src/worker/client.ts';
 import { Compactor } from '../../../js/src/worker/compactor.ts';
 import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker/compactor-messages.ts';
+import { EngineServer } from '../../../js/src/worker/engine-server.ts';
 
 /** The engine as `npm run build` leaves it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
@@ -45,4 +47,23 @@ export class LocalCompactor extends EventTarget {
       if (!this.terminated) this.dispatchEvent(new MessageEvent('message', { data: clone }));
     });
   }
+}
+
+/** An engine worker on this thread: both directions clone, transfer and arrive in later turns. */
+export function spawnServer(): Port {
+  const port: Port = {
+    onmessage: null,
+    postMessage: (message, transfer) => {
+      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] }) as ArrayBuffer;
+      setImmediate(() => server.receive(clone));
+    },
+  };
+  const server = new EngineServer(
+    (message, transfer) => {
+      const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
+      setImmediate(() => port.onmessage?.(new MessageEvent('message', { data: clone })));
+    },
+    () => new LocalCompactor() as unknown as Worker,
+  );
+  return port;
 }

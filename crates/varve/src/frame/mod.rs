@@ -2,8 +2,12 @@
 //!
 //! ```text
 //! request:  u32 "VRF1" | u32 count | { u32 request | u8 op | u8 durability | u16 0 | u32 key len | u32 value len | key | value | pad 4 }*
+//! batch:    value: u32 count | { u8 kind | u8 flags | u16 0 | u32 key len | u32 value len | key | value | pad 4 }*
+//!           value: u64 expires in ms, if flags & 1 | u64 sequence that the key must have (0: absent), if flags & 2 | value
 //! response: u32 "VRF1" | u32 count | { u32 request | u8 status | u8 0 * 3 | u32 payload len | u32 0 | payload | pad 4 }*
 //! ```
+//!
+//! The payload of an error is its code and a sentence; of a conflict, its code, the u64 sequence found and the key.
 //!
 //! Invariant: operations run in order and see what the frame wrote before them; all writes of a frame
 //! are one group commit. Decoding takes arbitrary bytes: a malformed frame is refused whole, before
@@ -13,5 +17,5 @@ mod request;
 mod response;
 mod run;
 
-pub use request::{FRAME_MAGIC, Operation, Request, ScanRequest, parse, parse_batch, parse_scan};
+pub use request::{Batch, FRAME_MAGIC, Operation, Request, ScanRequest, parse, parse_batch, parse_scan};
 pub use run::run;

@@ -4,7 +4,7 @@ use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
 use crate::options::Durability;
 use crate::scan::ScanOptions;
-use crate::store::Op;
+use crate::store::{Condition, Op};
 
 /// First word of every frame: "VRF1".
 pub const FRAME_MAGIC: u32 = 0x3146_5256;
@@ -112,32 +112,57 @@ fn pad(reader: &mut Reader<'_>) -> Result<(), Truncated> {
     reader.bytes(at.next_multiple_of(4) - at).map(|_| ())
 }
 
-/// Decodes the operations of a batch.
+/// The writes of a batch and what they depend on.
+#[derive(Debug, Default)]
+pub struct Batch<'a> {
+    /// The writes, in order.
+    pub ops: Vec<Op<'a>>,
+    /// What must hold before any of them happens.
+    pub conditions: Vec<Condition<'a>>,
+}
+
+/// The item's value begins with a u64: milliseconds after which the entry expires.
+const EXPIRES_IN: u8 = 1;
+/// The item's value goes on with a u64: the sequence that the key must have, 0 for none.
+const IF_SEQUENCE: u8 = 2;
+
+/// Decodes the operations of a batch; lifetimes of entries count from `now_ms`.
 ///
 /// # Errors
 /// `InvalidArgument` when the bytes are not a batch.
-pub fn parse_batch(bytes: &[u8]) -> Result<Vec<Op<'_>>> {
+pub fn parse_batch(bytes: &[u8], now_ms: u64) -> Result<Batch<'_>> {
     let mut reader = Reader::new(bytes);
-    parse_ops(&mut reader).map_err(|Truncated| MALFORMED)
+    parse_items(&mut reader, now_ms).map_err(|Truncated| MALFORMED)
 }
 
-fn parse_ops<'a>(reader: &mut Reader<'a>) -> Result<Vec<Op<'a>>, Truncated> {
-    let count = reader.u32()? as usize;
-    let mut ops = Vec::with_capacity(count.min(reader.remaining() / 12));
-    for _ in 0..count {
-        let kind = reader.u8()?;
-        reader.bytes(3)?;
+fn parse_items<'a>(reader: &mut Reader<'a>, now_ms: u64) -> Result<Batch<'a>, Truncated> {
+    let count = reader.u32()?;
+    let mut batch = Batch::default();
+    batch.ops.reserve((count as usize).min(reader.remaining() / 12));
+    for item in 0..count {
+        let (kind, flags) = (reader.u8()?, reader.u8()?);
+        reader.u16()?;
         let (key_len, value_len) = (reader.u32()? as usize, reader.u32()? as usize);
-        let (key, value) = (reader.bytes(key_len)?, reader.bytes(value_len)?);
+        let key = reader.bytes(key_len)?;
+        let value = reader.bytes(value_len)?;
         pad(reader)?;
-        ops.push(match kind {
+        let mut value = Reader::new(value);
+        let mut expires = None;
+        if flags & EXPIRES_IN != 0 {
+            expires = Some(now_ms.saturating_add(value.u64()?));
+        }
+        if flags & IF_SEQUENCE != 0 {
+            batch.conditions.push(Condition { item, key, sequence: value.u64()? });
+        }
+        let value = value.bytes(value.remaining())?;
+        batch.ops.push(match kind {
             0 => Op::Delete { key },
-            1 => Op::Set { key, value, expires: None },
+            1 => Op::Set { key, value, expires },
             2 => Op::DeleteRange { start: key, end: end_of_range(value) },
             _ => return Err(Truncated),
         });
     }
-    if reader.is_empty() { Ok(ops) } else { Err(Truncated) }
+    if reader.is_empty() { Ok(batch) } else { Err(Truncated) }
 }
 
 /// The keys of a `GetMany`.

@@ -1,7 +1,7 @@
 //! Encoding of response frames.
 
 use super::request::FRAME_MAGIC;
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::options::Receipt;
 
 const OK: u8 = 0;
@@ -36,6 +36,15 @@ impl<'a> Responses<'a> {
         self.answer(request, ERROR, |out| {
             out.extend_from_slice(&u32::from(error.code() as u8).to_le_bytes());
             out.extend_from_slice(error.to_string().as_bytes());
+        });
+    }
+
+    /// A condition did not hold: `key` has the sequence `found`, 0 when it is absent.
+    pub(super) fn conflict(&mut self, request: u32, found: u64, key: &[u8]) {
+        self.answer(request, ERROR, |out| {
+            out.extend_from_slice(&(Code::Conflict as u32).to_le_bytes());
+            out.extend_from_slice(&found.to_le_bytes());
+            out.extend_from_slice(key);
         });
     }
 

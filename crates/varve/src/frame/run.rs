@@ -5,14 +5,14 @@
 //! staged is gone from the store. Deletes then get a second chance in the reserve of a full storage, and the frame runs a
 //! second time with the fate of each write known: reads answer without the refused writes.
 
-use super::request::{Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan};
+use super::request::{Batch, Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan};
 use super::response::{Responses, pad_to_4};
 use crate::codec::bytes::append;
 use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
-use crate::store::{Entry, Op, Store};
+use crate::store::{Condition, Entry, Op, Store};
 
 /// Runs a frame and writes the response frame into `out`.
 ///
@@ -71,8 +71,14 @@ impl<S: Storage> Runner<'_, S> {
                 }
                 _ => self.read(request, &mut responses),
             };
-            if let Err(error) = answered {
-                responses.error(request.request, &error);
+            match answered {
+                Ok(()) => {}
+                Err(Error::Conflict { item, found }) => {
+                    let batch = parse_batch(request.value, 0).unwrap_or_default();
+                    let key = batch.ops.get(item as usize).map_or(&[][..], Op::key);
+                    responses.conflict(request.request, found, key);
+                }
+                Err(error) => responses.error(request.request, &error),
             }
         }
     }
@@ -81,7 +87,10 @@ impl<S: Storage> Runner<'_, S> {
     fn write(&mut self, at: usize, request: &Request<'_>, strict: bool) -> Result<Receipt> {
         if self.fates[at] == Fate::Open {
             let acknowledged = self.store.acknowledged();
-            let staged = ops_of(request).and_then(|ops| self.store.stage(ops.as_slice()));
+            let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
+                self.store.check_conditions(ops.conditions())?;
+                self.store.stage(ops.as_slice())
+            });
             self.fates[at] = match staged {
                 Ok(sequence) => Fate::Staged(sequence),
                 Err(error) => {
@@ -138,10 +147,18 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     fn fail_where(&mut self, error: &Error, is_lost: impl Fn(usize, u64) -> bool) {
+        let mut some_lost = false;
         for (at, fate) in self.fates.iter_mut().enumerate() {
-            if matches!(fate, Fate::Staged(sequence) if is_lost(at, *sequence)) {
+            // A conflict behind a lost write may be one with just that write, which never happened.
+            let lost = match fate {
+                Fate::Staged(sequence) => is_lost(at, *sequence),
+                Fate::Failed(Error::Conflict { .. }) => some_lost,
+                _ => false,
+            };
+            if lost {
                 *fate = Fate::Failed(error.clone());
                 self.is_revised = true;
+                some_lost = true;
             }
         }
     }
@@ -151,12 +168,13 @@ impl<S: Storage> Runner<'_, S> {
             if self.fates[at] != Fate::Failed(Error::StorageFull) {
                 continue;
             }
-            let Ok(ops) = ops_of(request) else { continue };
-            let ops = ops.as_slice();
+            let Ok(writes) = ops_of(request, 0) else { continue };
+            let ops = writes.as_slice();
             if ops.is_empty() || !ops.iter().all(Op::is_delete) {
                 continue;
             }
-            match self.store.commit_deletes(ops, asked(request)) {
+            let hold = self.store.check_conditions(writes.conditions());
+            match hold.and_then(|()| self.store.commit_deletes(ops, asked(request))) {
                 Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
                 Err(error) => {
                     // One that only waits for a file would be committed along with somebody else's write.
@@ -245,25 +263,32 @@ impl<S: Storage> Runner<'_, S> {
 /// The operations of a write; most have one, which takes no allocation.
 enum Ops<'a> {
     One(Op<'a>),
-    Many(Vec<Op<'a>>),
+    Many(Batch<'a>),
 }
 
 impl<'a> Ops<'a> {
     fn as_slice(&self) -> &[Op<'a>] {
         match self {
             Self::One(op) => std::slice::from_ref(op),
-            Self::Many(ops) => ops,
+            Self::Many(batch) => &batch.ops,
+        }
+    }
+
+    fn conditions(&self) -> &[Condition<'a>] {
+        match self {
+            Self::One(_) => &[],
+            Self::Many(batch) => &batch.conditions,
         }
     }
 }
 
-fn ops_of<'a>(request: &Request<'a>) -> Result<Ops<'a>> {
+fn ops_of<'a>(request: &Request<'a>, now_ms: u64) -> Result<Ops<'a>> {
     Ok(Ops::One(match request.operation {
         Operation::Set => Op::Set { key: request.key, value: request.value, expires: None },
         Operation::Delete => Op::Delete { key: request.key },
         Operation::DeleteRange => Op::DeleteRange { start: request.key, end: end_of_range(request.value) },
-        Operation::Batch => return parse_batch(request.value).map(Ops::Many),
-        _ => return Ok(Ops::Many(Vec::new())),
+        Operation::Batch => return parse_batch(request.value, now_ms).map(Ops::Many),
+        _ => return Ok(Ops::Many(Batch::default())),
     }))
 }
 

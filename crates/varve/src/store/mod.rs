@@ -13,6 +13,7 @@
 
 mod blocks;
 mod choose;
+mod condition;
 mod files;
 mod inline;
 mod jobs;
@@ -39,6 +40,7 @@ use crate::wal::{SegmentHeader, segment_salt};
 
 use blocks::Fetched;
 use choose::Sweep;
+pub use condition::Condition;
 use files::Obsolete;
 use inline::Inline;
 pub use jobs::JobTicket;
@@ -138,6 +140,11 @@ impl<S: Storage> Store<S> {
     /// Tells the store what time it is: milliseconds since 1970.
     pub fn set_now(&mut self, now_ms: u64) {
         self.now_ms = self.now_ms.max(now_ms);
+    }
+
+    /// The time that reads go by: the highest that the host has told or an edit of the manifest holds.
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms
     }
 
     /// The storage beneath.

@@ -55,7 +55,7 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// As [`Store::get`].
     pub fn has(&self, key: &[u8]) -> Result<bool> {
-        Ok(self.find(key, |entry| entry.is_some())?)
+        Ok(self.sequence_of(key)? > 0)
     }
 
     /// Starts a scan of the store as it is now; writes that follow are not seen by it.

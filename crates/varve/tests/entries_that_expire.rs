@@ -1,0 +1,75 @@
+//! Entries with an expiry: absent from their time on, for good, and gone from the files after a merge.
+
+use varve::scan::{Batch, ScanOptions};
+use varve::storage::{MemorySlots, SlotPool};
+use varve::{Durability, Host, Op, Options, Store};
+
+type TestStore = Store<SlotPool<MemorySlots>>;
+
+fn open(slots: MemorySlots, now_ms: u64) -> TestStore {
+    let pool = SlotPool::open(slots).expect("a pool opens");
+    let host = Host { now_ms, entropy: 3, store_id: [7; 16] };
+    Store::open(pool, Options::default(), host).expect("a store opens").0
+}
+
+fn set_until(store: &mut TestStore, key: &[u8], expires: u64) {
+    store.stage(&[Op::Set { key, value: b"v", expires: Some(expires) }]).expect("staged");
+    store.commit(Durability::Strict).expect("committed");
+}
+
+fn count(store: &TestStore, reverse: bool) -> u32 {
+    let mut cursor = store.scan(ScanOptions { reverse, ..ScanOptions::default() }).expect("a scan");
+    let mut batch = Batch::new(true, true);
+    store.scan_next(&mut cursor, usize::MAX, &mut batch).expect("a batch");
+    batch.count()
+}
+
+#[test]
+fn an_entry_is_there_until_its_time_and_absent_from_then_on() {
+    for flushed in [false, true] {
+        let mut store = open(MemorySlots::new(12), 1000);
+        set_until(&mut store, b"k", 2000);
+        if flushed {
+            store.flush().expect("flushed");
+        }
+        store.set_now(1999);
+        assert!(store.has(b"k").expect("read"));
+        assert_eq!((count(&store, false), count(&store, true)), (1, 1));
+        store.set_now(2000);
+        assert!(!store.has(b"k").expect("read"));
+        assert_eq!(store.get(b"k"), Ok(None));
+        assert_eq!((count(&store, false), count(&store, true)), (0, 0));
+        assert_eq!(store.sequence_of(b"k"), Ok(0), "a condition finds it absent");
+    }
+}
+
+#[test]
+fn an_expired_entry_hides_what_it_replaced() {
+    let mut store = open(MemorySlots::new(12), 1000);
+    store.set(b"k", b"old").expect("staged");
+    store.flush().expect("flushed");
+    set_until(&mut store, b"k", 2000);
+    store.set_now(3000);
+    assert_eq!(store.get(b"k"), Ok(None));
+    store.flush().expect("flushed");
+    assert_eq!(store.get(b"k"), Ok(None));
+    store.compact().expect("merged");
+    assert_eq!(store.get(b"k"), Ok(None));
+    let entries: u64 = store.stats().levels.iter().map(|level| level.entries).sum();
+    assert_eq!(entries, 0, "nothing lies below: neither the entry nor a tombstone is kept");
+}
+
+#[test]
+fn a_clock_that_went_back_brings_nothing_back() {
+    let mut store = open(MemorySlots::new(12), 1000);
+    set_until(&mut store, b"k", 2000);
+    store.set_now(5000);
+    store.flush().expect("flushed");
+    let mut store = open(store.into_storage().into_device(), 1500);
+    assert_eq!(store.now_ms(), 5000, "the time of the last edit");
+    assert_eq!(store.get(b"k"), Ok(None));
+    store.set_now(1600);
+    assert_eq!(store.now_ms(), 5000, "nor does it go back while the store is open");
+    set_until(&mut store, b"later", 5001);
+    assert!(store.has(b"later").expect("read"));
+}

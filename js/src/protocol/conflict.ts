@@ -1,0 +1,40 @@
+/**
+ * A conflict as the engine tells it, and as the caller of a write is told.
+ *
+ * Invariant: an `EngineConflict` never reaches a caller: its key is bytes, and only the store that wrote knows how to
+ * read them.
+ */
+
+import type { KeyFormat } from '../codec/key-format.ts';
+import { VarveError } from '../errors.ts';
+
+/** A condition that did not hold: the bytes of the key, and the sequence found, 0 for none. */
+export class EngineConflict extends VarveError {
+  readonly key_bytes: Uint8Array;
+  readonly found: number;
+
+  constructor(key_bytes: Uint8Array, found: number) {
+    super('VARVE_CONFLICT', 'A condition of this write did not hold. Read again and retry.');
+    this.key_bytes = key_bytes;
+    this.found = found;
+  }
+}
+
+/** The error that the caller gets: a conflict with its key read, anything else as it is. */
+export function namedConflict<K>(error: unknown, keys: KeyFormat<K>): unknown {
+  if (!(error instanceof EngineConflict)) return error;
+  const { key_bytes, found } = error;
+  const key = keys.read(key_bytes, 0, key_bytes.length);
+  const sequence = found === 0 ? null : found;
+  const state = sequence === null ? 'is absent' : `has sequence ${sequence}`;
+  const message = `A condition of this write did not hold: the key ${shown(key)} ${state}. Nothing was written; read again and retry.`;
+  return new VarveError('VARVE_CONFLICT', message, { conflict: { key, sequence } });
+}
+
+/** A key in a sentence. */
+function shown(key: unknown): string {
+  if (typeof key === 'string') return JSON.stringify(key);
+  if (Array.isArray(key)) return `[${key.map(shown).join(', ')}]`;
+  if (key instanceof Date) return key.toISOString();
+  return typeof key === 'bigint' ? `${key}n` : String(key);
+}

@@ -1,0 +1,214 @@
+/** Lifetimes and conditions of writes, in both stores over the real engine. */
+
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openStore } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import { open, type SyncStore } from '../../js/src/sync.ts';
+import type { Key } from '../../js/src/types.ts';
+import { spawnServer, wasm } from './support/engine.ts';
+
+const stores: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  vi.useRealTimers();
+});
+
+async function openAsync(): Promise<Store<Key, unknown>> {
+  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory' }, spawnServer);
+  stores.push(store);
+  return store;
+}
+
+async function openSync(): Promise<SyncStore<Key, unknown>> {
+  const store = await open<Key, unknown>('test', { wasm, storage: 'memory' });
+  stores.push(store);
+  return store;
+}
+
+/** Time passes; timers and turns do not wait for it. */
+function setTime(ms: number): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: ms });
+}
+
+const T0 = 2_000_000_000_000;
+const conflict = (key: unknown, sequence: number | null): unknown =>
+  expect.objectContaining({ code: 'VARVE_CONFLICT', conflict: { key, sequence } });
+
+async function allKeys(db: Store<Key, unknown>): Promise<Key[]> {
+  const keys: Key[] = [];
+  for await (const key of db.keys()) keys.push(key);
+  return keys;
+}
+
+describe('entries that expire', () => {
+  test('are absent to every read of the asynchronous store from their time on', async () => {
+    setTime(T0);
+    const db = await openAsync();
+    await db.set('short', 1, { expiresIn: 100 });
+    await db.batch().set('batched', 2, { expiresIn: 200.5 }).set('kept', 3).commit();
+    expect((await db.getEntry('short'))?.expires).toStrictEqual(new Date(T0 + 100));
+    expect((await db.getEntry('batched'))?.expires).toStrictEqual(new Date(T0 + 201));
+    setTime(T0 + 99);
+    expect(await db.get('short')).toBe(1);
+    setTime(T0 + 100);
+    expect(await db.get('short')).toBe(undefined);
+    expect(await db.has('short')).toBe(false);
+    expect(await db.getEntry('short')).toBe(undefined);
+    expect(await db.getMany(['short', 'batched'])).toStrictEqual([undefined, 2]);
+    expect(await allKeys(db)).toStrictEqual(['batched', 'kept']);
+    setTime(T0 + 201);
+    expect(await allKeys(db)).toStrictEqual(['kept']);
+    await db.compact();
+    setTime(T0);
+    expect(await allKeys(db), 'a clock that goes back brings nothing back').toStrictEqual(['kept']);
+  });
+
+  test('are absent to the synchronous store from the next turn on', async () => {
+    setTime(T0);
+    const db = await openSync();
+    db.set('short', 1, { expiresIn: 100 });
+    expect(db.getEntry('short')?.expires).toStrictEqual(new Date(T0 + 100));
+    setTime(T0 + 100);
+    expect(db.has('short'), 'time stands still within a turn').toBe(true);
+    await Promise.resolve();
+    expect(db.get('short')).toBe(undefined);
+    expect(db.has('short')).toBe(false);
+    expect([...db.keys()]).toStrictEqual([]);
+  });
+
+  test('a set without a lifetime takes it away', async () => {
+    setTime(T0);
+    const db = await openAsync();
+    await db.set('k', 1, { expiresIn: 100 });
+    await db.set('k', 2);
+    setTime(T0 + 1000);
+    expect(await db.getEntry('k')).toStrictEqual({ value: 2, sequence: 2, expires: undefined });
+  });
+
+  test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number])(
+    'a lifetime of %s is refused',
+    async (expiresIn) => {
+      const db = await openAsync();
+      const code = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });
+      await expect(db.set('k', 1, { expiresIn })).rejects.toThrow(code);
+      expect(() => db.batch().set('k', 1, { expiresIn })).toThrow(code);
+      expect(await db.has('k')).toBe(false);
+    },
+  );
+});
+
+describe('conditions', () => {
+  test('write only to what was read, in the asynchronous store', async () => {
+    const db = await openAsync();
+    const first = await db.set(['k', 1], 'a', { ifSequence: null });
+    await expect(db.set(['k', 1], 'b', { ifSequence: null })).rejects.toThrow(conflict(['k', 1], first.sequence));
+    const second = await db.set(['k', 1], 'b', { ifSequence: first.sequence });
+    await expect(db.delete(['k', 1], { ifSequence: first.sequence })).rejects.toThrow(
+      conflict(['k', 1], second.sequence),
+    );
+    await expect(db.set('none', 1, { ifSequence: 7 })).rejects.toThrow(conflict('none', null));
+    expect(await db.get(['k', 1])).toBe('b');
+    await db.delete(['k', 1], { ifSequence: second.sequence });
+    expect(await db.has(['k', 1])).toBe(false);
+  });
+
+  test('write only to what was read, in the synchronous store', async () => {
+    const db = await openSync();
+    const first = db.set('k', 'a', { ifSequence: null });
+    expect(() => db.set('k', 'b', { ifSequence: null })).toThrow(conflict('k', first.sequence));
+    const second = db.set('k', 'b', { ifSequence: first.sequence, durability: 'strict' });
+    expect(second.durability).toBe('strict');
+    expect(() => db.delete('k', { ifSequence: first.sequence })).toThrow(conflict('k', second.sequence));
+    expect(() => db.delete('none', { ifSequence: 7 })).toThrow(conflict('none', null));
+    db.delete('k', { ifSequence: second.sequence });
+    expect(db.has('k')).toBe(false);
+  });
+
+  test('the message names the key and what was found', async () => {
+    const db = await openAsync();
+    await db.set(['k', 1n, new Date(0)], 1);
+    await expect(db.set(['k', 1n, new Date(0)], 2, { ifSequence: null })).rejects.toThrow(
+      'the key ["k", 1n, 1970-01-01T00:00:00.000Z] has sequence 1.',
+    );
+  });
+
+  test('of a batch hold all, or nothing of it is written', async () => {
+    for (const db of [await openAsync(), await openSync()]) {
+      const { sequence } = await db.set('taken', 1);
+      const batch = db
+        .batch()
+        .set('free', 1)
+        .delete('taken', { ifSequence: sequence })
+        .set('other', 1, { ifSequence: 9 });
+      await expect((async () => batch.commit())()).rejects.toThrow(conflict('other', null));
+      expect([await db.has('free'), await db.has('taken')]).toStrictEqual([false, true]);
+      await db.batch().set('free', 1).delete('taken', { ifSequence: sequence }).commit();
+      expect([await db.has('free'), await db.has('taken')]).toStrictEqual([true, false]);
+    }
+  });
+
+  test('of writes in one turn see one another in order', async () => {
+    const db = await openAsync();
+    const writes = [1, 2, 3].map((value) => db.set('k', value, { ifSequence: null }));
+    const outcomes = (await Promise.allSettled(writes)).map(({ status }) => status);
+    expect(outcomes).toStrictEqual(['fulfilled', 'rejected', 'rejected']);
+    expect(await db.get('k')).toBe(1);
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, '1' as unknown as number])('the sequence %s is refused', async (ifSequence) => {
+    const db = await openAsync();
+    const code = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });
+    await expect(db.set('k', 1, { ifSequence })).rejects.toThrow(code);
+    await expect(db.delete('k', { ifSequence })).rejects.toThrow(code);
+  });
+});
+
+describe('update', () => {
+  test('loses nothing to others who update the same key', async () => {
+    const db = await openAsync();
+    const add = (n: unknown): number => ((n as number | undefined) ?? 0) + 1;
+    await Promise.all(Array.from({ length: 10 }, () => db.update('n', add)));
+    expect(await db.get('n')).toBe(10);
+  });
+
+  test('waits for a function that does, and takes options of a set', async () => {
+    setTime(T0);
+    const db = await openAsync();
+    const later = async (value: unknown): Promise<string> => `${String(value)}!`;
+    const receipt = await db.update('k', later, { durability: 'strict', expiresIn: 5 });
+    expect(receipt.durability).toBe('strict');
+    expect(await db.getEntry('k')).toStrictEqual({ value: 'undefined!', sequence: 1, expires: new Date(T0 + 5) });
+  });
+
+  test('gives up after 16 conflicts', async () => {
+    const db = await openAsync();
+    let calls = 0;
+    const meddle = async (): Promise<number> => {
+      await db.set('k', -1);
+      return ++calls;
+    };
+    await expect(db.update('k', meddle)).rejects.toThrow(conflict('k', 16));
+    expect(calls).toBe(16);
+    expect(await db.get('k')).toBe(-1);
+  });
+
+  test('hands on what the function throws, and writes nothing', async () => {
+    const db = await openAsync();
+    const failing = (): never => {
+      throw new Error('no');
+    };
+    await expect(db.update('k', failing)).rejects.toThrow('no');
+    expect(await db.has('k')).toBe(false);
+  });
+
+  test('of the synchronous store calls again when the function wrote the key itself', async () => {
+    const db = await openSync();
+    let calls = 0;
+    db.update('k', (value) => {
+      if (++calls === 1) db.set('k', 'meddled');
+      return `${String(value)}!`;
+    });
+    expect([calls, db.get('k')]).toStrictEqual([2, 'meddled!']);
+  });
+});
