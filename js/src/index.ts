@@ -12,7 +12,9 @@ import type { Key, OpenOptions, WaitOptions } from './types.ts';
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export type { Batch } from './store/batch.ts';
+export type { CountOptions, ReadView } from './store/read-view.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
+export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
 export type {
   CompactOptions,

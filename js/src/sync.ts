@@ -68,6 +68,7 @@ export function deleteStore(name: string, options: { wait?: number | undefined }
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
+export { SyncSnapshot } from './sync/sync-snapshot.ts';
 export {
   type SyncDeleteOptions,
   type SyncScanOptions,

@@ -219,6 +219,10 @@ export interface StoreStats {
   readonly diskBytes: number;
   /** Scans that are open. */
   readonly cursors: number;
+  /** Snapshots that are open: each keeps memory and files of its moment. */
+  readonly snapshots: number;
+  /** Age of the oldest of them, in milliseconds; 0 without one. */
+  readonly snapshotAge: number;
   /** Files that wait to be deleted. */
   readonly obsoleteFiles: number;
   /** How often the store was opened. */

@@ -162,7 +162,7 @@ describe('scans', () => {
     const sink = new ByteSink(4);
     const bound = (byte: number, exclusive: boolean) => ({ key: new Uint8Array([byte]), exclusive });
     const range = { lower: bound(1, true), upper: bound(2, false), empty: false };
-    writeScanOpen({ range, reverse: true, keys: true, values: false, limit: 5, batch_bytes: 16 }, sink);
+    writeScanOpen({ range, reverse: true, keys: true, values: false, limit: 5, snapshot: 0, batch_bytes: 16 }, sink);
     expect(hex(sink.copy())).toBe('3b000000' + '05000000' + '10000000' + '01000000' + '01000000' + '0102');
     sink.at = 0;
     writeScanOpen(
@@ -172,6 +172,7 @@ describe('scans', () => {
         keys: false,
         values: true,
         limit: undefined,
+        snapshot: 0,
         batch_bytes: 1,
       },
       sink,

@@ -34,5 +34,6 @@ pub mod scan;
 pub mod session;
 pub mod shrink;
 pub mod slot;
+pub mod snapshots;
 pub mod trace;
 pub mod workload;

@@ -20,6 +20,7 @@ impl Session<'_> {
     pub(crate) fn reopen(&mut self, op: &Op) -> Outcome {
         self.abandon_job()?;
         self.cursors.clear();
+        self.snapshots.clear();
         let closed = self.attempt(op, SimStore::close)?;
         if self.disk.is_dead() {
             return Ok(());
@@ -36,6 +37,7 @@ impl Session<'_> {
     pub(crate) fn close(&mut self) -> Outcome {
         self.abandon_job()?;
         self.cursors.clear();
+        self.snapshots.clear();
         self.store()?.close().map_err(|error| format!("close: {error}"))?;
         self.store = None;
         Ok(())
@@ -83,6 +85,7 @@ impl Session<'_> {
         // The power may take what was written ahead, for nothing flushes it.
         let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty;
         self.cursors.clear();
+        self.snapshots.clear();
         self.compactor = None;
         self.store = None;
         let mut recoveries = recoveries.iter();

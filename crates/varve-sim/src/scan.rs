@@ -143,7 +143,7 @@ pub fn contents<S: Storage>(store: &Store<S>) -> Result<State, ScanError> {
     Err(ScanError::Wrong("the scan never ends".to_owned()))
 }
 
-fn expected(state: &State, range: &Range) -> Entries {
+pub(crate) fn expected(state: &State, range: &Range) -> Entries {
     let upper = range.upper.as_ref();
     let inside =
         state.range(range.lower.clone()..).take_while(|(key, _)| upper.is_none_or(|upper| *key < upper));
@@ -166,7 +166,7 @@ fn unexpected(position: usize, key: &[u8], value: &[u8], wanted: Option<(Vec<u8>
     }
 }
 
-fn decode(batch: &Batch) -> Result<Entries, Truncated> {
+pub(crate) fn decode(batch: &Batch) -> Result<Entries, Truncated> {
     let mut bytes = Vec::new();
     batch.encode(1, &mut bytes);
     let mut reader = Reader::new(&bytes);

@@ -16,6 +16,7 @@ use crate::disk::Disk;
 use crate::model::{Change, Group, Loss, Model, show};
 use crate::run::Observed;
 use crate::scan::{Expectation, ScanError, contents};
+use crate::snapshots::Held;
 use crate::trace::{Crash, Op, Trace};
 
 /// Cursors held at once; the oldest goes.
@@ -38,6 +39,7 @@ pub struct Session<'a> {
     pub(crate) model: Model,
     pub(crate) store: Option<SimStore>,
     pub(crate) cursors: VecDeque<Expectation>,
+    pub(crate) snapshots: VecDeque<Held>,
     pub(crate) compactor: Option<Compactor>,
     /// What happens when the fuse burns.
     pub(crate) fuse: Crash,
@@ -70,6 +72,7 @@ impl<'a> Session<'a> {
             model: Model::default(),
             store: None,
             cursors: VecDeque::new(),
+            snapshots: VecDeque::new(),
             compactor: None,
             fuse: Crash::Process,
             committed: 0,
@@ -129,6 +132,9 @@ impl<'a> Session<'a> {
             Op::DropCursor(which) => {
                 self.cursors.remove(*which);
             }
+            Op::OpenSnapshot => self.open_snapshot()?,
+            Op::ReadSnapshot(which, key, range, bytes) => self.read_snapshot(*which, key, range, *bytes)?,
+            Op::DropSnapshot(which) => self.drop_snapshot(*which)?,
             Op::Sync => {
                 if self.attempt(op, SimStore::sync)?.is_some() {
                     self.model.acknowledge_sync();
@@ -241,6 +247,7 @@ impl<'a> Session<'a> {
             ));
         }
         self.model.refuse(position);
+        self.refuse_in_snapshots(kept);
         self.cursors.retain(|cursor| cursor.snapshot() <= kept);
         Ok(())
     }
@@ -327,6 +334,9 @@ impl<'a> Session<'a> {
     fn free_room(&mut self, op: &Op) -> Outcome {
         self.abandon_job()?;
         self.cursors.clear();
+        while !self.snapshots.is_empty() {
+            self.drop_snapshot(0)?;
+        }
         if self.model.position() > self.committed {
             self.commit(Durability::Relaxed)?;
         }

@@ -67,6 +67,12 @@ pub enum Op {
     StepCursor(usize),
     /// Let one of the cursors go.
     DropCursor(usize),
+    /// Take a snapshot and hold it.
+    OpenSnapshot,
+    /// Read a key of a held snapshot; scan and count a range of it, this many bytes to a batch.
+    ReadSnapshot(usize, Vec<u8>, Range, usize),
+    /// Let one of the snapshots go.
+    DropSnapshot(usize),
     /// Flush the WAL.
     Sync,
     /// Seal the WAL, as an idle store does.
@@ -192,6 +198,9 @@ impl fmt::Display for Op {
             }
             Self::Scan(range, bytes) => write!(f, "scan {range}, batches of {bytes} bytes"),
             Self::OpenCursor(range, bytes) => write!(f, "open cursor {range}, batches of {bytes} bytes"),
+            Self::ReadSnapshot(which, key, range, bytes) => {
+                write!(f, "snapshot {which}: get {}, scan {range}, batches of {bytes} bytes", show(key))
+            }
             Self::Crash(crash, recoveries) => {
                 write!(f, "{crash}")?;
                 recoveries.iter().try_for_each(|(calls, crash)| {

@@ -13,7 +13,7 @@ use crate::slot::{Keep, PowerLoss};
 use crate::trace::{Crash, Op, Range, Trace};
 
 /// The kinds of operation and how often each comes when the swarm leaves it on.
-const KINDS: [(Kind, u32); 23] = [
+const KINDS: [(Kind, u32); 24] = [
     (Kind::Write, 40),
     (Kind::Commit, 10),
     (Kind::Get, 15),
@@ -37,6 +37,7 @@ const KINDS: [(Kind, u32); 23] = [
     (Kind::Fault, 1),
     (Kind::Full, 1),
     (Kind::Host, 1),
+    (Kind::Snapshot, 5),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,7 @@ enum Kind {
     Fault,
     Full,
     Host,
+    Snapshot,
 }
 
 /// Generates the trace of a seed.
@@ -193,6 +195,11 @@ impl Swarm {
             Kind::OpenCursor => Op::OpenCursor(self.range(), self.batch_bytes()),
             Kind::StepCursor => Op::StepCursor(self.rng.index(8)),
             Kind::DropCursor => Op::DropCursor(self.rng.index(8)),
+            Kind::Snapshot => match self.rng.weighted(&[2, 5, 1]) {
+                0 => Op::OpenSnapshot,
+                1 => Op::ReadSnapshot(self.rng.index(4), self.key(), self.range(), self.batch_bytes()),
+                _ => Op::DropSnapshot(self.rng.index(4)),
+            },
             Kind::Sync => Op::Sync,
             Kind::Seal => Op::Seal,
             Kind::Flush => Op::Flush,
@@ -356,6 +363,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 32);
+        assert_eq!(seen.len(), 35);
     }
 }

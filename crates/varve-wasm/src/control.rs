@@ -323,6 +323,8 @@ fn stats_object(stats: &Stats) -> Object {
         ("levelZeroStall", stats.level_0_stall),
         ("diskBytes", stats.disk_bytes),
         ("cursors", stats.cursors),
+        ("snapshots", stats.snapshots),
+        ("snapshotAge", stats.snapshot_age_ms),
         ("obsoleteFiles", stats.obsolete_files),
         ("epoch", stats.epoch),
     ];

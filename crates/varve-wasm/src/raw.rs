@@ -99,7 +99,7 @@ fn staged(open: &Open, sequence: u64) -> u32 {
 /// Finds a value: 1 with pointer and length, or 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn varve_get(h: u32, key: usize) -> i32 {
-    raw(h, |open| found(open, scratch::bytes(key), |_| {}))
+    raw(h, |open| found(open, 0, scratch::bytes(key), |_| {}))
 }
 
 /// Whether a key is there.
@@ -108,11 +108,11 @@ pub extern "C" fn varve_has(h: u32, key: usize) -> i32 {
     raw(h, |open| Ok(u32::from(open.store.sequence_of(scratch::bytes(key))? > 0)))
 }
 
-/// Finds a value, its sequence (cells 2 and 3) and its expiry (cells 4 and 5, an f64; 0 for none).
+/// Finds, in a snapshot or (0) in the store as it is, a value, its sequence (cells 2 and 3) and its expiry (cells 4 and 5, an f64; 0 for none).
 #[unsafe(no_mangle)]
-pub extern "C" fn varve_get_entry(h: u32, key: usize) -> i32 {
+pub extern "C" fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
     raw(h, |open| {
-        found(open, scratch::bytes(key), |entry| {
+        found(open, snapshot, scratch::bytes(key), |entry| {
             scratch::set_out_u64(2, entry.sequence);
             scratch::set_out_u64(4, (entry.expires.unwrap_or(0) as f64).to_bits());
         })
@@ -121,9 +121,9 @@ pub extern "C" fn varve_get_entry(h: u32, key: usize) -> i32 {
 
 /// Finds a value and names its bytes where they lie: in a memtable, or in a block that is kept for it.
 #[inline]
-fn found(open: &mut Open, key: &[u8], more: impl FnOnce(&Entry<'_>)) -> Result<u32, Error> {
+fn found(open: &mut Open, snapshot: u32, key: &[u8], more: impl FnOnce(&Entry<'_>)) -> Result<u32, Error> {
     let Open { store, block, .. } = open;
-    Ok(store.find(key, |entry| match entry {
+    Ok(store.find_in(snapshot, key, |entry| match entry {
         Some(entry) => {
             scratch::set_out_bytes(entry.value);
             more(&entry);

@@ -1,7 +1,7 @@
-//! The raw exports of scans.
+//! The raw exports of scans and snapshots.
 //!
 //! ```text
-//! open: u8 flags | u8[3] 0 | u32 limit | u32 batch bytes | u32 lower_len | u32 upper_len | lower | upper
+//! open: u16 flags | u16 snapshot, 0 for none | u32 limit | u32 batch bytes | u32 lower_len | u32 upper_len | lower | upper
 //! next: the batch that varve::scan::Batch encodes
 //! ```
 //!
@@ -16,10 +16,7 @@ use crate::scratch;
 /// Opens a scan; answers its number, above 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn varve_scan_open(h: u32, length: usize) -> i32 {
-    raw(h, |open| {
-        let scan = frame::parse_scan(scratch::bytes(length))?;
-        open.store.open_cursor(scan.options, scan.want_keys, scan.want_values)
-    })
+    raw(h, |open| open.store.open_cursor(frame::parse_scan(scratch::bytes(length))?))
 }
 
 /// Brings the next batch of about `bytes`: 1 when there may be more, 0 when the scan is finished.
@@ -41,6 +38,25 @@ pub extern "C" fn varve_scan_next(h: u32, scan: u32, bytes: usize) -> i32 {
 pub extern "C" fn varve_scan_close(h: u32, scan: u32) -> i32 {
     raw(h, |open| {
         open.store.close_cursor(scan);
+        Ok(0)
+    })
+}
+
+/// Takes a snapshot; answers its number, above 0, its sequence in cells 0 and 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_snapshot_open(h: u32) -> i32 {
+    raw(h, |open| {
+        let number = open.store.open_snapshot()?;
+        scratch::set_out_u64(0, open.store.snapshot_sequence(number)?);
+        Ok(number)
+    })
+}
+
+/// Lets a snapshot go.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_snapshot_close(h: u32, number: u32) -> i32 {
+    raw(h, |open| {
+        open.store.close_snapshot(number);
         Ok(0)
     })
 }

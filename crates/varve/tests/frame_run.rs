@@ -22,10 +22,15 @@ struct Frame {
 }
 
 impl Frame {
-    fn op(mut self, operation: u8, key: &[u8], value: &[u8]) -> Self {
+    fn op(self, operation: u8, key: &[u8], value: &[u8]) -> Self {
+        self.op_of(0, operation, key, value)
+    }
+
+    /// An operation on a snapshot.
+    fn op_of(mut self, snapshot: u8, operation: u8, key: &[u8], value: &[u8]) -> Self {
         self.count += 1;
         self.ops.extend_from_slice(&self.count.to_le_bytes());
-        self.ops.extend_from_slice(&[operation, RELAXED, 0, 0]);
+        self.ops.extend_from_slice(&[operation, RELAXED, snapshot, 0]);
         self.ops.extend_from_slice(&(key.len() as u32).to_le_bytes());
         self.ops.extend_from_slice(&(value.len() as u32).to_le_bytes());
         self.ops.extend_from_slice(key);
@@ -294,4 +299,24 @@ fn a_conflict_with_a_write_that_was_refused_is_told_the_refusal() {
         assert_eq!((status, &payload[..4]), (2, &full.to_le_bytes()[..]));
     }
     assert_eq!(store.has(b"k"), Ok(false));
+}
+
+#[test]
+fn a_snapshot_stands_where_its_frame_took_it() {
+    let mut store = open(MemorySlots::new(12));
+    let frame = Frame::default().op(4, b"k", b"old").op(13, b"", b"").op(4, b"k", b"new");
+    let taken = send(&mut store, frame).swap_remove(1);
+    assert_eq!(taken, (0, [&1_u64.to_le_bytes()[..], &1_u32.to_le_bytes()].concat()));
+    let count = [0, 0, 1, 0, 255, 255, 255, 255, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let frame = Frame::default()
+        .op_of(1, 1, b"k", b"")
+        .op(1, b"k", b"")
+        .op(7, b"", &count)
+        .op_of(1, 14, b"", b"")
+        .op_of(1, 1, b"k", b"");
+    let answers = send(&mut store, frame);
+    assert_eq!(answers[0], (0, b"old".to_vec()));
+    assert_eq!(answers[1], (0, b"new".to_vec()));
+    assert_eq!(answers[2].1[..8], [0, 0, 0, 0, 1, 0, 0, 0], "finished, one entry");
+    assert_eq!((answers[3].0, answers[4].0), (0, 2), "closed, and not known any more");
 }

@@ -4,7 +4,7 @@
  * Invariant: little-endian; every operation and every answer begins at a multiple of four.
  *
  *   request   u32 "VRF1" | u32 count | operation*
- *   operation u32 request | u8 op | u8 durability | u16 0 | u32 key_len | u32 value_len | key | value | pad to 4
+ *   operation u32 request | u8 op | u8 durability | u16 snapshot | u32 key_len | u32 value_len | key | value | pad to 4
  *   response  u32 "VRF1" | u32 count | answer*
  *   answer    u32 request | u8 status | u8[3] 0 | u32 payload_len | u32 0 | payload | pad to 4
  *
@@ -39,6 +39,10 @@ export const Op = {
   deleteRange: 11,
   /** flushes the log */
   sync: 12,
+  /** answer: u64 sequence, u32 number */
+  snapshotOpen: 13,
+  /** lets the snapshot of the header go */
+  snapshotClose: 14,
 } as const;
 export type OpCode = (typeof Op)[keyof typeof Op];
 

@@ -1,7 +1,7 @@
 /**
  * What opens a scan, and the batches that it answers with.
  *
- *   open   u8 flags | u8[3] 0 | u32 limit | u32 batch bytes | u32 lower_len | u32 upper_len | lower | upper
+ *   open   u16 flags | u16 snapshot | u32 limit | u32 batch bytes | u32 lower_len | u32 upper_len | lower | upper
  *   batch  u32 cursor (0: finished) | u32 count | u32 keys_bytes | u32 values_bytes
  *          | u32 key_end[count] if keys | u32 value_end[count] if values | keys, pad to 4 | values, pad to 4
  *
@@ -31,7 +31,9 @@ export interface ScanRequest {
   readonly values: boolean;
   /** At most this many entries; undefined for all. */
   readonly limit: number | undefined;
-  /** Wanted size of the first batch, in bytes. */
+  /** The snapshot to scan; 0 for the store as it is. */
+  readonly snapshot: number;
+  /** Wanted size of the first batch, in bytes (in entries, when it brings neither keys nor values). */
   readonly batch_bytes: number;
 }
 
@@ -45,7 +47,7 @@ export function writeScanOpen(scan: ScanRequest, sink: ByteSink): void {
     (scan.reverse ? ScanFlag.reverse : 0) | (scan.keys ? ScanFlag.keys : 0) | (scan.values ? ScanFlag.values : 0);
   if (lower !== undefined) flags |= ScanFlag.lower | (lower.exclusive ? ScanFlag.lowerExclusive : 0);
   if (upper !== undefined) flags |= ScanFlag.upper | (upper.exclusive ? ScanFlag.upperExclusive : 0);
-  sink.u32(flags);
+  sink.u32(flags | (scan.snapshot << 16));
   sink.u32(Math.min(scan.limit ?? NO_LIMIT, NO_LIMIT));
   sink.u32(scan.batch_bytes);
   sink.u32(lower?.key.length ?? 0);
@@ -117,3 +119,6 @@ function checkEnds(ends: Uint32Array, size: number): void {
   }
   if (falls > 0 || last !== size) throw malformed();
 }
+
+/** Entries that one step of a count looks at: about a millisecond. */
+export const COUNT_BATCH = 10_000;

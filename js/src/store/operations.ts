@@ -92,6 +92,29 @@ export const scan_close: Operation<number, undefined, void> = {
   read: () => undefined,
 };
 
+/** A snapshot as the engine knows it. */
+export interface Taken {
+  readonly number: number;
+  readonly sequence: number;
+}
+
+/** Takes a snapshot. */
+export const snapshot_open: Operation<undefined, undefined, Taken> = {
+  code: Op.snapshotOpen,
+  key: undefined,
+  value: undefined,
+  read: (answer) => ({ sequence: answer.u64(answer.start), number: answer.u32(answer.start + 8) }),
+};
+/** Lets the snapshot go that is in the place of the level. */
+export const snapshot_close: Operation<undefined, undefined, void> = {
+  code: Op.snapshotClose,
+  key: undefined,
+  value: undefined,
+  read: () => undefined,
+};
+
+/** Scans that only count. */
+export const scan_count: ScanOperations = scan({ keys: false, values: false });
 /** Scans for keys, for values, or for both. */
 export const scan_keys: ScanOperations = scan({ keys: true, values: false });
 export const scan_values: ScanOperations = scan({ keys: false, values: true });

@@ -5,8 +5,6 @@
  * writes called before them. The store itself holds no data: what it knows is in the engine behind its client.
  */
 
-import { encodeRange } from '../codec/range.ts';
-import { abortError } from '../errors.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
@@ -17,13 +15,11 @@ import type {
   CompactProgress,
   DeleteKeyOptions,
   Durability,
-  Entry,
   KeyCodec,
   KeyRange,
   OpenOptions,
   Receipt,
   RecoveryReport,
-  ScanOptions,
   SetOptions,
   StorageReport,
   StoreStats,
@@ -33,20 +29,11 @@ import type {
 } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
-import { Cursor, firstBatchBytes } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
-import {
-  batch_operation,
-  delete_range,
-  Operations,
-  type ScanOperations,
-  scan_entries,
-  scan_keys,
-  scan_values,
-  sync_operation,
-} from './operations.ts';
-import { checkDurability, checkLimit, UPDATE_ATTEMPTS_MAX } from './options.ts';
-import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
+import { batch_operation, delete_range, Operations, snapshot_open, sync_operation } from './operations.ts';
+import { checkDurability, UPDATE_ATTEMPTS_MAX } from './options.ts';
+import { ReadView } from './read-view.ts';
+import { Snapshot } from './snapshot.ts';
 
 /** Bounds of everything, for the operation that deletes a range. */
 const NOTHING = new Uint8Array(0);
@@ -63,7 +50,7 @@ const NOTHING = new Uint8Array(0);
  * await db.set('visits', 1);
  * await db.get('visits'); // 1
  */
-export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
+export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** The name it was opened by. */
   readonly name: string;
   /** The storage in use, and why not a better one. */
@@ -78,64 +65,16 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
 
   /** @internal Made by `open`. */
   constructor(name: string, client: Client, report: OpenReport, options: OpenOptions<K, V>, on_close: () => void) {
+    const operations = new Operations(options.keys, options.values);
+    super(client, operations, options.keys, { number: 0, refusal: undefined });
     this.name = name;
     this.storage = report.storage;
     this.recovery = report.recovery;
     this.#client = client;
-    this.#operations = new Operations(options.keys, options.values);
+    this.#operations = operations;
     this.#key_codec = options.keys;
     this.#level = levelNumber(options.durability ?? 'relaxed');
     this.#on_close = on_close;
-  }
-
-  /**
-   * The value of a key, or undefined where there is none.
-   *
-   * @example
-   * const note = await db.get(['note', 42]);
-   */
-  get(key: K, options?: WaitOptions): Promise<V | undefined> {
-    return this.#client.submit(this.#operations.get, key, undefined, 0, options?.signal);
-  }
-
-  /**
-   * The values of several keys, in their order, all as of one moment.
-   *
-   * @example
-   * const [a, b] = await db.getMany(['a', 'b']);
-   */
-  getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
-    return this.#client.submit(this.#operations.getMany, undefined, [...keys], 0, options?.signal);
-  }
-
-  /**
-   * The value of a key with the sequence of the write that made it and when it expires.
-   *
-   * @example
-   * const entry = await db.getEntry('etag'); // { value, sequence: 17, expires: undefined }
-   */
-  getEntry(key: K, options?: WaitOptions): Promise<Entry<V> | undefined> {
-    return this.#client.submit(this.#operations.getEntry, key, undefined, 0, options?.signal);
-  }
-
-  /**
-   * Whether a key is there; its value is not moved.
-   *
-   * @example
-   * if (!(await db.has('seen'))) await db.set('seen', true);
-   */
-  has(key: K, options?: WaitOptions): Promise<boolean> {
-    return this.#client.submit(this.#operations.has, key, undefined, 0, options?.signal);
-  }
-
-  /**
-   * Whether each of several keys is there, in their order.
-   *
-   * @example
-   * const [a, b] = await db.hasMany(['a', 'b']);
-   */
-  hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
-    return Promise.all(Array.from(keys, (key) => this.has(key, options)));
   }
 
   /**
@@ -241,55 +180,18 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
   }
 
   /**
-   * The keys of a range, in order, as of the moment of this call. Values are not read. Throws `VARVE_INVALID_ARGUMENT` at
-   * once for a range that makes no sense.
+   * Takes a snapshot: every read of it sees the store as it is at this call, whatever is written later. It holds on to the
+   * memory and the files of that moment: close it, or let `await using` do that. One that is forgotten is let go when it is
+   * collected as garbage; `stats()` tells how many are open and the age of the oldest.
    *
    * @example
-   * for await (const key of db.keys({ gte: 'a', lt: 'b' })) console.log(key);
+   * await using before = await db.snapshot();
+   * await db.clear();
+   * await before.count(); // as many as there were
    */
-  keys(options: ScanOptions<K> = {}): StoreIterator<K> {
-    const { keys } = this.#operations;
-    return this.#scan(scan_keys, options, (batch) => {
-      const all = keys.readAll(batch.keys, batch.key_ends);
-      return (i) => all[i] as K;
-    });
-  }
-
-  /**
-   * The values of a range, in the order of their keys, as of the moment of this call.
-   *
-   * @example
-   * for await (const note of db.values({ prefix: ['note'], limit: 20 })) show(note);
-   */
-  values(options: ScanOptions<K> = {}): StoreIterator<V> {
-    const { values } = this.#operations;
-    return this.#scan(scan_values, options, (batch) => {
-      const { values: bytes, value_ends } = batch;
-      return (i) => values.read(bytes, i === 0 ? 0 : (value_ends[i - 1] as number), value_ends[i] as number);
-    });
-  }
-
-  /**
-   * The entries of a range, in the order of their keys, as of the moment of this call.
-   *
-   * @example
-   * for await (const [key, value] of db.entries({ prefix: ['note'], reverse: true, limit: 20 })) show(key, value);
-   */
-  entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
-    const { keys, values } = this.#operations;
-    return this.#scan(scan_entries, options, (batch) => {
-      const { values: bytes, value_ends } = batch;
-      const all = keys.readAll(batch.keys, batch.key_ends);
-      return (i) => {
-        const start = i === 0 ? 0 : (value_ends[i - 1] as number);
-        return [all[i] as K, values.read(bytes, start, value_ends[i] as number)];
-      };
-    });
-  }
-
-  /** All entries, in the order of their keys: `for await (const [key, value] of db)`. */
-  [Symbol.asyncIterator](): StoreIterator<[K, V]> {
-    return this.entries();
+  async snapshot(): Promise<Snapshot<K, V>> {
+    const taken = await this.#client.submit(snapshot_open, undefined, undefined, 0);
+    return new Snapshot(this.#client, this.#operations, this.#key_codec, taken);
   }
 
   /**
@@ -374,17 +276,5 @@ export class Store<K, V> implements AsyncIterable<[K, V]>, AsyncDisposable {
       level = levelNumber(durability);
     }
     return this.#client.submit(operation, key, value, level, options?.signal);
-  }
-
-  #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    const { reverse = false, limit, signal } = options;
-    if (limit !== undefined) checkLimit(limit);
-    const range = encodeRange(options, this.#key_codec);
-    this.#client.ensureOpen();
-    if (signal?.aborted) throw abortError(signal);
-    if (range.empty || limit === 0) return new ScanIterator(undefined, unpack, undefined);
-    const batch_bytes = firstBatchBytes(limit);
-    const cursor = new Cursor(this.#client, operations, { range, reverse, limit, batch_bytes, ...operations.wanted });
-    return new ScanIterator(cursor, unpack, signal);
   }
 }

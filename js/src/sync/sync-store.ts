@@ -17,7 +17,7 @@ import type { ValueFormat } from '../codec/values.ts';
 import { codeNumber, VarveError } from '../errors.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { levelNumber, levelOf } from '../protocol/frame.ts';
-import { writeScanOpen } from '../protocol/scan.ts';
+import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { asyncDispose } from '../store/dispose.ts';
 import { checkDurability, checkLimit, UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
 import type {
@@ -42,6 +42,7 @@ import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
+import { SyncSnapshot } from './sync-snapshot.ts';
 
 /** Staged bytes that are logged without waiting for the end of the turn. */
 const STAGED_BYTES_MAX = 64 * 1024;
@@ -146,9 +147,13 @@ export class SyncStore<K, V> {
 
   /** The value of a key with its sequence and expiry, or undefined. */
   getEntry(key: K): Entry<V> | undefined {
+    return this.#entry(key, 0);
+  }
+
+  #entry(key: K, snapshot: number): Entry<V> | undefined {
     this.#ensureOpen();
     const keyBytes = this.#writer.key(key);
-    const status = guarded(() => this.#exports.varve_get_entry(this.#h, keyBytes));
+    const status = guarded(() => this.#exports.varve_get_entry(this.#h, keyBytes, snapshot));
     if (status < 0) throw this.#host.store.error(status);
     if (status === 0) return undefined;
     const { out, outExpires } = this.#memory.fresh();
@@ -277,6 +282,31 @@ export class SyncStore<K, V> {
   /** All entries, in the order of their keys. */
   [Symbol.iterator](): IterableIterator<[K, V]> {
     return this.entries();
+  }
+
+  /** How many keys a range has; no key leaves the engine. */
+  count(range: KeyRange<K> = {}): number {
+    return this.#count(range, 0);
+  }
+
+  /**
+   * Takes a snapshot: every read of it sees the store as it is now. It holds on to memory and files: close it, or let `using`
+   * do that.
+   * @example
+   * using before = db.snapshot();
+   */
+  snapshot(): SyncSnapshot<K, V> {
+    this.#ensureOpen();
+    const number = guarded(() => this.#exports.varve_snapshot_open(this.#h));
+    if (number < 0) throw this.#host.store.error(number);
+    return new SyncSnapshot<K, V>(this.#memory.outSequence(), {
+      entry: (key) => this.#entry(key, number),
+      scan: (options, want) => this.#scan(options, want, number),
+      count: (range) => this.#count(range, number),
+      release: () => {
+        if (this.#refusal === undefined) guarded(() => this.#exports.varve_snapshot_close(this.#h, number));
+      },
+    });
   }
 
   /** Logs everything written so far; with `strict`, flushes it too. */
@@ -432,22 +462,39 @@ export class SyncStore<K, V> {
     }
   }
 
-  #scan<T>(options: SyncScanOptions<K>, want: number): SyncScan<K, V, T> {
+  #scan<T>(options: SyncScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
+    return new SyncScan(this.#source, this.#openScan(options, want, snapshot), want);
+  }
+
+  #count(range: KeyRange<K>, snapshot: number): number {
+    const { store } = this.#host;
+    const cursor = this.#openScan({ ...range, reverse: false, limit: undefined }, 0, snapshot);
+    let count = 0;
+    for (let more = cursor > 0; more; ) {
+      more = store.check(guarded(() => this.#exports.varve_scan_next(this.#h, cursor, COUNT_BATCH))) > 0;
+      const bytes = this.#memory.takeOut();
+      count += readScanBatch(bytes, 0, bytes.length, false, false).count;
+    }
+    return count;
+  }
+
+  /** Opens a scan in the engine; 0 for one that has nothing to bring. */
+  #openScan(options: SyncScanOptions<K>, want: number, snapshot: number): number {
     this.#ensureOpen();
     const range = encodeRange(options, this.#codec);
     const { limit } = options;
     if (limit !== undefined) checkLimit(limit);
-    if (range.empty || limit === 0) return new SyncScan(this.#source, 0, want);
+    if (range.empty || limit === 0) return 0;
     const sink = new ByteSink(64);
     const keys = (want & Want.keys) !== 0;
     const values = (want & Want.values) !== 0;
     writeScanOpen(
-      { range, reverse: options.reverse === true, keys, values, limit, batch_bytes: BATCH_BYTES_FIRST },
+      { range, reverse: options.reverse === true, keys, values, limit, snapshot, batch_bytes: BATCH_BYTES_FIRST },
       sink,
     );
     this.#memory.put(sink.bytes.subarray(0, sink.at));
     const cursor = guarded(() => this.#exports.varve_scan_open(this.#h, sink.at));
     if (cursor < 0) throw this.#host.store.error(cursor);
-    return new SyncScan(this.#source, cursor, want);
+    return cursor;
   }
 }

@@ -25,7 +25,7 @@ export interface EngineExports {
   varve_get(h: number, keyBytes: number): number;
   varve_has(h: number, keyBytes: number): number;
   /** As `varve_get`, with the sequence in out 2..4 and the expiry, as f64 bits, in out 4..6. */
-  varve_get_entry(h: number, keyBytes: number): number;
+  varve_get_entry(h: number, keyBytes: number, snapshot: number): number;
   /** Logs all that is staged; sequence in out 0..2. */
   varve_commit(h: number, durability: number): number;
   varve_pending(h: number): number;
@@ -39,6 +39,9 @@ export interface EngineExports {
   /** 1 more, 0 finished; the batch at out 0..2; out 2 is 1 when all key bytes are ASCII. */
   varve_scan_next(h: number, cursor: number, batchBytes: number): number;
   varve_scan_close(h: number, cursor: number): number;
+  /** Its number, above 0; its sequence in out 0..2. */
+  varve_snapshot_open(h: number): number;
+  varve_snapshot_close(h: number, snapshot: number): number;
   /** Answers a frame; the response at out 0..2. */
   varve_frame(h: number, bytes: number): number;
 }

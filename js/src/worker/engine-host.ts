@@ -175,6 +175,7 @@ export class EngineHost {
 
   /** Numbers about the store. */
   stats(): StoreStats {
+    this.store.tick();
     return this.store.stats() as StoreStats;
   }
 

@@ -1,7 +1,7 @@
 //! Frames: every operation that a page called in one turn, in one binary message, and their answers in another.
 //!
 //! ```text
-//! request:  u32 "VRF1" | u32 count | { u32 request | u8 op | u8 durability | u16 0 | u32 key len | u32 value len | key | value | pad 4 }*
+//! request:  u32 "VRF1" | u32 count | { u32 request | u8 op | u8 durability | u16 snapshot | u32 key len | u32 value len | key | value | pad 4 }*
 //! batch:    value: u32 count | { u8 kind | u8 flags | u16 0 | u32 key len | u32 value len | key | value | pad 4 }*
 //!           value: u64 expires in ms, if flags & 1 | u64 sequence that the key must have (0: absent), if flags & 2 | value
 //! response: u32 "VRF1" | u32 count | { u32 request | u8 status | u8 0 * 3 | u32 payload len | u32 0 | payload | pad 4 }*

@@ -37,6 +37,10 @@ pub enum Operation {
     DeleteRange = 11,
     /// Flushes the WAL.
     Sync = 12,
+    /// Takes a snapshot.
+    SnapshotOpen = 13,
+    /// Lets a snapshot go.
+    SnapshotClose = 14,
 }
 
 impl Operation {
@@ -54,6 +58,8 @@ impl Operation {
             10 => Self::GetMany,
             11 => Self::DeleteRange,
             12 => Self::Sync,
+            13 => Self::SnapshotOpen,
+            14 => Self::SnapshotClose,
             _ => return None,
         })
     }
@@ -68,6 +74,8 @@ pub struct Request<'a> {
     pub operation: Operation,
     /// How durable, for writes.
     pub durability: Option<Durability>,
+    /// The snapshot that a read is of; 0 for the store as it is.
+    pub snapshot: u32,
     /// The key, or whatever the operation keeps there.
     pub key: &'a [u8],
     /// The value, or whatever the operation keeps there.
@@ -97,11 +105,11 @@ fn parse_requests<'a>(reader: &mut Reader<'a>) -> Result<Vec<Request<'a>>, Trunc
         let request = reader.u32()?;
         let operation = Operation::from_byte(reader.u8()?).ok_or(Truncated)?;
         let durability = Durability::from_byte(reader.u8()?);
-        reader.u16()?;
+        let snapshot = u32::from(reader.u16()?);
         let (key_len, value_len) = (reader.u32()? as usize, reader.u32()? as usize);
         let (key, value) = (reader.bytes(key_len)?, reader.bytes(value_len)?);
         pad(reader)?;
-        requests.push(Request { request, operation, durability, key, value });
+        requests.push(Request { request, operation, durability, snapshot, key, value });
     }
     if reader.is_empty() { Ok(requests) } else { Err(Truncated) }
 }
@@ -195,7 +203,9 @@ pub struct ScanRequest {
     pub want_keys: bool,
     /// Deliver values.
     pub want_values: bool,
-    /// Bytes to aim at in the first batch.
+    /// The snapshot to scan; 0 for the store as it is.
+    pub snapshot: u32,
+    /// Bytes to aim at in the first batch (entries, when neither keys nor values are wanted).
     pub batch_bytes: usize,
 }
 
@@ -206,8 +216,8 @@ pub struct ScanRequest {
 pub fn parse_scan(bytes: &[u8]) -> Result<ScanRequest> {
     let mut reader = Reader::new(bytes);
     let mut parse = || -> Result<ScanRequest, Truncated> {
-        let flags = reader.u8()?;
-        reader.bytes(3)?;
+        let flags = reader.u16()?;
+        let snapshot = u32::from(reader.u16()?);
         let limit = reader.u32()?;
         let batch_bytes = reader.u32()? as usize;
         let (lower_len, upper_len) = (reader.u32()? as usize, reader.u32()? as usize);
@@ -223,6 +233,7 @@ pub fn parse_scan(bytes: &[u8]) -> Result<ScanRequest> {
             },
             want_keys: flags & 2 != 0,
             want_values: flags & 4 != 0,
+            snapshot,
             batch_bytes,
         })
     };

@@ -20,8 +20,13 @@ use crate::store::{Condition, Entry, Op, Store};
 /// `InvalidArgument` for a malformed frame (nothing ran). Everything else is an answer inside the response.
 pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let requests = parse(frame)?;
-    let mut runner =
-        Runner { store, fates: vec![Fate::Open; requests.len()], opened: Vec::new(), is_revised: false };
+    let mut runner = Runner {
+        store,
+        fates: vec![Fate::Open; requests.len()],
+        opened: Vec::new(),
+        taken: Vec::new(),
+        is_revised: false,
+    };
     runner.pass(&requests, out);
     match runner.commit(&requests) {
         Ok(()) => runner.retry_deletes(&requests),
@@ -49,6 +54,8 @@ struct Runner<'a, S: Storage> {
     fates: Vec<Fate>,
     /// Cursors that this frame opened: a second pass opens them again.
     opened: Vec<u32>,
+    /// Snapshots that it took, likewise.
+    taken: Vec<u32>,
     /// The response says of some write what is not so any more.
     is_revised: bool,
 }
@@ -57,6 +64,9 @@ impl<S: Storage> Runner<'_, S> {
     fn pass(&mut self, requests: &[Request<'_>], out: &mut Vec<u8>) {
         for cursor in self.opened.drain(..) {
             self.store.close_cursor(cursor);
+        }
+        for snapshot in self.taken.drain(..) {
+            self.store.close_snapshot(snapshot);
         }
         let strict = requests.iter().any(|request| asked(request) == Durability::Strict);
         let mut responses = Responses::new(out, requests.len());
@@ -199,9 +209,10 @@ impl<S: Storage> Runner<'_, S> {
             Operation::GetMany => self.get_many(request, responses),
             Operation::ScanOpen => {
                 let scan = parse_scan(request.value)?;
-                let cursor = self.store.open_cursor(scan.options, scan.want_keys, scan.want_values)?;
+                let batch_bytes = scan.batch_bytes;
+                let cursor = self.store.open_cursor(scan)?;
                 self.opened.push(cursor);
-                self.advance(number, cursor, scan.batch_bytes, responses)
+                self.advance(number, cursor, batch_bytes, responses)
             }
             Operation::ScanNext => {
                 let (cursor, bytes) = (word(request.key)?, word(request.value)?);
@@ -209,6 +220,21 @@ impl<S: Storage> Runner<'_, S> {
             }
             Operation::ScanClose => {
                 self.store.close_cursor(word(request.key)?);
+                responses.ok(number, |_| {});
+                Ok(())
+            }
+            Operation::SnapshotOpen => {
+                let snapshot = self.store.open_snapshot()?;
+                self.taken.push(snapshot);
+                let sequence = self.store.snapshot_sequence(snapshot)?;
+                responses.ok(number, |out| {
+                    out.extend_from_slice(&sequence.to_le_bytes());
+                    out.extend_from_slice(&snapshot.to_le_bytes());
+                });
+                Ok(())
+            }
+            Operation::SnapshotClose => {
+                self.store.close_snapshot(request.snapshot);
                 responses.ok(number, |_| {});
                 Ok(())
             }
@@ -222,7 +248,7 @@ impl<S: Storage> Runner<'_, S> {
         responses: &mut Responses<'_>,
         write: impl FnOnce(&Entry<'_>, &mut Vec<u8>),
     ) -> Result<()> {
-        let answered = self.store.find(request.key, |entry| match entry {
+        let answered = self.store.find_in(request.snapshot, request.key, |entry| match entry {
             Some(entry) => responses.ok(request.request, |out| write(&entry, out)),
             None => responses.missing(request.request),
         });
@@ -233,7 +259,7 @@ impl<S: Storage> Runner<'_, S> {
         let keys = parse_keys(request.value)?;
         let mut payload = (keys.len() as u32).to_le_bytes().to_vec();
         for key in keys {
-            self.store.find(key, |entry| match entry {
+            self.store.find_in(request.snapshot, key, |entry| match entry {
                 Some(entry) => {
                     payload.extend_from_slice(&(entry.value.len() as u32).to_le_bytes());
                     append(&mut payload, entry.value);

@@ -15,7 +15,7 @@ use crate::table::{Blocks, ReadError};
 use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
 
 /// Entries looked at in one batch before it returns, found or not: bounds the time of a call.
-const STEPS_MAX: u32 = 50_000;
+const STEPS_MAX: u32 = 20_000;
 
 /// What to scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub enum Progress {
 /// A scan in progress.
 #[derive(Debug)]
 pub struct Cursor {
-    view: Rc<View>,
+    pub(crate) view: Rc<View>,
     snapshot: Sequence,
-    now_ms: u64,
+    pub(crate) now_ms: u64,
     options: ScanOptions,
     /// The last key looked at: the next batch starts after it (before it, in reverse).
     position: Option<Vec<u8>>,
@@ -63,6 +63,16 @@ impl Cursor {
     #[must_use]
     pub fn snapshot(&self) -> Sequence {
         self.snapshot
+    }
+
+    /// The same moment, for another range.
+    pub(crate) fn again(&self, options: ScanOptions) -> Self {
+        Self::new(self.view.clone(), self.snapshot, self.now_ms, options)
+    }
+
+    /// Forgets that sequences after `last` were seen.
+    pub(crate) fn see_at_most(&mut self, last: Sequence) {
+        self.snapshot = self.snapshot.min(last);
     }
 
     /// Adds live entries to `batch` until it holds `bytes_max` bytes or the scan ends.

@@ -20,6 +20,7 @@ mod jobs;
 mod read;
 mod recover;
 mod reserve;
+mod snapshot;
 mod stats;
 pub(crate) mod view;
 mod write;
@@ -86,6 +87,8 @@ pub struct Store<S: Storage> {
     cache: RefCell<Cache>,
     fetched: Fetched,
     cursors: Vec<Numbered>,
+    /// By number, from 1.
+    snapshots: Vec<Option<Cursor>>,
     /// Reused by every batch of a numbered scan.
     batch: Batch,
     next_cursor: u32,
@@ -193,6 +196,7 @@ impl<S: Storage> Store<S> {
         let result = if self.poisoned { Err(Error::Poisoned) } else { self.close_log() };
         self.closed = true;
         self.cursors.clear();
+        self.snapshots.clear();
         result
     }
 

@@ -7,10 +7,11 @@ use super::blocks::StoreBlocks;
 use super::view::Entry;
 use super::{Numbered, Store};
 use crate::error::{Error, Result};
+use crate::frame::ScanRequest;
 use crate::scan::{Batch, Cursor, Progress, ScanOptions};
 use crate::storage::{Fetch, Storage};
 use crate::table::{Need, ReadError};
-use crate::types::{FileName, Sequence};
+use crate::types::FileName;
 
 impl<S: Storage> Store<S> {
     /// Finds the newest version of `key` and hands it to `then` without copying; `None` when it is absent.
@@ -18,23 +19,30 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `ReadError::Need` on a storage that cannot read at once; `Corrupt` when a block is damaged.
     pub fn find<R>(&self, key: &[u8], then: impl FnOnce(Option<Entry<'_>>) -> R) -> Result<R, ReadError> {
-        self.find_at(key, self.last_sequence, then)
+        self.find_in(0, key, then)
     }
 
-    /// As [`Store::find`], at an earlier sequence. Versions older than the newest may be gone.
+    /// As [`Store::find`], in a snapshot; number 0 is the store as it is now.
     ///
     /// # Errors
-    /// As [`Store::find`].
-    pub fn find_at<R>(
+    /// As [`Store::find`]; `InvalidArgument` when there is no such snapshot.
+    pub fn find_in<R>(
         &self,
+        number: u32,
         key: &[u8],
-        snapshot: Sequence,
         then: impl FnOnce(Option<Entry<'_>>) -> R,
     ) -> Result<R, ReadError> {
         self.check_open()?;
+        let (view, snapshot, now_ms) = match number {
+            0 => (&self.view, self.last_sequence, self.now_ms),
+            _ => {
+                let taken = self.snapshot(number)?;
+                (&taken.view, taken.snapshot(), taken.now_ms)
+            }
+        };
         let (mut then, mut answer) = (Some(then), None);
         let mut once = |entry: Option<Entry<'_>>| answer = then.take().map(|then| then(entry));
-        self.view.find(&self.id, &self.blocks(), key, snapshot, self.now_ms, &mut once)?;
+        view.find(&self.id, &self.blocks(), key, snapshot, now_ms, &mut once)?;
         self.fetched.clear();
         match answer {
             Some(answer) => Ok(answer),
@@ -83,12 +91,18 @@ impl<S: Storage> Store<S> {
         Ok(progress)
     }
 
-    /// Keeps a scan under a number, for callers on the other side of a boundary.
+    /// Keeps a scan, of a snapshot or (0) of the store as it is, under a number, for callers on the other side of a
+    /// boundary.
     ///
     /// # Errors
-    /// `Closed`.
-    pub fn open_cursor(&mut self, options: ScanOptions, want_keys: bool, want_values: bool) -> Result<u32> {
-        let cursor = self.scan(options)?;
+    /// `Closed`; `InvalidArgument` when there is no such snapshot.
+    pub fn open_cursor(&mut self, scan: ScanRequest) -> Result<u32> {
+        let ScanRequest { options, want_keys, want_values, snapshot, .. } = scan;
+        self.check_open()?;
+        let cursor = match snapshot {
+            0 => self.scan(options)?,
+            _ => self.snapshot(snapshot)?.again(options),
+        };
         self.next_cursor = self.next_cursor.checked_add(1).unwrap_or(1);
         self.cursors.push(Numbered { number: self.next_cursor, cursor, want_keys, want_values });
         Ok(self.next_cursor)

@@ -241,6 +241,7 @@ fn assemble<S: Storage>(
         segments: replay.segments,
         fetched: Fetched::default(),
         cursors: Vec::new(),
+        snapshots: Vec::new(),
         batch: Batch::default(),
         next_cursor: 0,
         running: Vec::new(),

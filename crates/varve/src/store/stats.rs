@@ -131,6 +131,10 @@ pub struct Stats {
     pub disk_bytes: u64,
     /// Open scans.
     pub cursors: u64,
+    /// Snapshots that are open.
+    pub snapshots: u64,
+    /// Age of the oldest of them, in milliseconds; 0 when there is none.
+    pub snapshot_age_ms: u64,
     /// Files that wait to be deleted.
     pub obsolete_files: u64,
     /// Leader epoch: how often the store was opened.
@@ -166,6 +170,8 @@ impl<S: Storage> Store<S> {
                 score: targets.score(&self.version, &self.options, level),
             }
         };
+        let opened = self.snapshots.iter().flatten().map(|taken| taken.now_ms);
+        let oldest = opened.min().unwrap_or(self.now_ms);
         Stats {
             sequence: self.last_sequence,
             memtable_entries: active.entries() as u64,
@@ -209,6 +215,8 @@ impl<S: Storage> Store<S> {
             level_0_stall: self.options.l0_stall as u64,
             disk_bytes: self.storage.bytes_on_disk(),
             cursors: self.cursors.len() as u64,
+            snapshots: self.snapshots.iter().flatten().count() as u64,
+            snapshot_age_ms: self.now_ms - oldest,
             obsolete_files: self.obsolete.len() as u64,
             epoch: self.manifest.epoch(),
         }

@@ -243,7 +243,9 @@ impl<S: Storage> Store<S> {
         if active.image().len() > self.log.acknowledged_end {
             active.rollback(self.log.acknowledged_end);
         }
+        drop(active);
         self.last_sequence = self.acknowledged;
+        self.forget_refused(self.acknowledged);
     }
 
     /// Creates the active segment's file at its first use. The header is flushed before any record follows.

@@ -1,0 +1,108 @@
+//! Snapshots that are held over writes, flushes, merges and refusals, against the state that they were taken of.
+//!
+//! Invariant: a snapshot answers what the model said when it was taken, but for what the store refused since.
+
+use varve::frame::ScanRequest;
+use varve::scan::{Progress, ScanOptions};
+use varve::table::ReadError;
+
+use crate::model::{State, show};
+use crate::session::{Outcome, Session};
+use crate::trace::Range;
+
+/// Snapshots held at once; the oldest goes.
+const SNAPSHOTS_MAX: usize = 4;
+
+/// A snapshot of the store, and what it must answer.
+#[derive(Debug)]
+pub(crate) struct Held {
+    number: u32,
+    sequence: u64,
+    state: State,
+}
+
+impl Session<'_> {
+    pub(crate) fn open_snapshot(&mut self) -> Outcome {
+        let number = self.store()?.open_snapshot().map_err(|error| format!("open snapshot: {error}"))?;
+        let (sequence, state) = (self.model.last_sequence(), self.model.state().clone());
+        self.snapshots.push_back(Held { number, sequence, state });
+        if self.snapshots.len() > SNAPSHOTS_MAX {
+            self.drop_snapshot(0)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn drop_snapshot(&mut self, which: usize) -> Outcome {
+        let Some(held) = self.snapshots.remove(which) else { return Ok(()) };
+        self.store()?.close_snapshot(held.number);
+        Ok(())
+    }
+
+    /// What was refused is in no snapshot any more: all of them that saw it see the present.
+    pub(crate) fn refuse_in_snapshots(&mut self, kept: u64) {
+        for held in self.snapshots.iter_mut().filter(|held| held.sequence > kept) {
+            held.sequence = kept;
+            held.state.clone_from(self.model.state());
+        }
+    }
+
+    /// Reads a key and a range of one of the snapshots, and counts the range.
+    pub(crate) fn read_snapshot(&mut self, which: usize, key: &[u8], range: &Range, bytes: usize) -> Outcome {
+        let Some(held) = self.snapshots.get(which) else { return Ok(()) };
+        let store = self.store.as_mut().ok_or("no store")?;
+        let number = held.number;
+        if store.snapshot_sequence(number) != Ok(held.sequence) {
+            let found = store.snapshot_sequence(number);
+            return Err(format!("snapshot of sequence {} has {found:?}", held.sequence));
+        }
+        let found =
+            store.find_in(number, key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
+        match found {
+            Err(_) if self.disk.is_dead() => return Ok(()),
+            Err(error) => return Err(format!("get {} of a snapshot: {error:?}", show(key))),
+            Ok(found) if found.as_ref() != held.state.get(key) => {
+                return Err(format!("get {} of the snapshot at {} is wrong", show(key), held.sequence));
+            }
+            Ok(_) => {}
+        }
+        let wanted: Vec<u8> = crate::scan::expected(&held.state, range)
+            .into_iter()
+            .flat_map(|(key, value)| [key, value].concat())
+            .collect();
+        let entries = crate::scan::expected(&held.state, range).len();
+        for counting in [false, true] {
+            let Range { lower, upper, reverse, limit } = range.clone();
+            let request = ScanRequest {
+                options: ScanOptions { lower, upper, reverse, limit },
+                want_keys: !counting,
+                want_values: !counting,
+                snapshot: number,
+                batch_bytes: bytes,
+            };
+            let cursor = store.open_cursor(request).map_err(|error| format!("scan a snapshot: {error}"))?;
+            let (mut count, mut found) = (0, Vec::new());
+            loop {
+                let (progress, batch) = match store.next_of_cursor(cursor, bytes) {
+                    Ok(next) => next,
+                    Err(ReadError::Error(_)) if self.disk.is_dead() => return Ok(()),
+                    Err(error) => return Err(format!("scan of a snapshot: {error:?}")),
+                };
+                count += batch.count() as usize;
+                if !counting {
+                    let pairs = crate::scan::decode(batch).map_err(|_| "a batch does not decode")?;
+                    found.extend(pairs.into_iter().flat_map(|(key, value)| [key, value].concat()));
+                }
+                if progress == Progress::Finished {
+                    break;
+                }
+            }
+            if count != entries || (!counting && found != wanted) {
+                let sequence = held.sequence;
+                return Err(format!("the snapshot at {sequence} gave {count} entries, wanted {entries}"));
+            }
+        }
+        self.observed.number(entries as u64);
+        self.observed.bytes(&wanted);
+        Ok(())
+    }
+}

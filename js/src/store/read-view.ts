@@ -1,0 +1,202 @@
+/**
+ * Everything that can be read, of a store as it is or as a snapshot fixed it.
+ *
+ * Invariant: a read is of the moment whose number it carries: 0 for the store at the moment of the call.
+ */
+
+import { encodeRange } from '../codec/range.ts';
+import { abortError, type VarveError } from '../errors.ts';
+import type { Operation } from '../protocol/frame-writer.ts';
+import { COUNT_BATCH } from '../protocol/scan.ts';
+import type { Entry, KeyCodec, KeyRange, ScanOptions, WaitOptions } from '../types.ts';
+import type { Client } from '../worker/client.ts';
+import { Cursor, firstBatchBytes } from './cursor.ts';
+import {
+  type Operations,
+  type ScanOperations,
+  scan_count,
+  scan_entries,
+  scan_keys,
+  scan_values,
+} from './operations.ts';
+import { checkLimit } from './options.ts';
+import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
+
+/** Options of `count`. */
+export type CountOptions<K> = KeyRange<K> & WaitOptions;
+
+/** What a view reads: the number of a snapshot, 0 for the present; and why no more, once it is closed. */
+export interface Moment {
+  readonly number: number;
+  refusal: VarveError | undefined;
+}
+
+/** Where the snapshot of an operation has its place: in front of the durability, which reads have none of. */
+export function levelOfSnapshot(number: number): number {
+  return number << 8;
+}
+
+/** Reads of a store, or of a snapshot of it. */
+export class ReadView<K, V> implements AsyncIterable<[K, V]> {
+  readonly #client: Client;
+  readonly #operations: Operations<K, V>;
+  readonly #key_codec: KeyCodec<K> | undefined;
+  readonly #moment: Moment;
+
+  /** @internal */
+  constructor(client: Client, operations: Operations<K, V>, key_codec: KeyCodec<K> | undefined, moment: Moment) {
+    this.#client = client;
+    this.#operations = operations;
+    this.#key_codec = key_codec;
+    this.#moment = moment;
+  }
+
+  /**
+   * The value of a key, or undefined where there is none.
+   *
+   * @example
+   * const note = await db.get(['note', 42]);
+   */
+  get(key: K, options?: WaitOptions): Promise<V | undefined> {
+    return this.#submit(this.#operations.get, key, undefined, options);
+  }
+
+  /**
+   * The values of several keys, in their order, all as of one moment.
+   *
+   * @example
+   * const [a, b] = await db.getMany(['a', 'b']);
+   */
+  getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
+    return this.#submit(this.#operations.getMany, undefined, [...keys], options);
+  }
+
+  /**
+   * The value of a key with the sequence of the write that made it and when it expires.
+   *
+   * @example
+   * const entry = await db.getEntry('etag'); // { value, sequence: 17, expires: undefined }
+   */
+  getEntry(key: K, options?: WaitOptions): Promise<Entry<V> | undefined> {
+    return this.#submit(this.#operations.getEntry, key, undefined, options);
+  }
+
+  /**
+   * Whether a key is there; its value is not moved.
+   *
+   * @example
+   * if (!(await db.has('seen'))) await db.set('seen', true);
+   */
+  has(key: K, options?: WaitOptions): Promise<boolean> {
+    return this.#submit(this.#operations.has, key, undefined, options);
+  }
+
+  /**
+   * Whether each of several keys is there, in their order.
+   *
+   * @example
+   * const [a, b] = await db.hasMany(['a', 'b']);
+   */
+  hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
+    return Promise.all(Array.from(keys, (key) => this.has(key, options)));
+  }
+
+  /**
+   * The keys of a range, in order, as of the moment of this call. Values are not read. Throws `VARVE_INVALID_ARGUMENT` at
+   * once for a range that makes no sense.
+   *
+   * @example
+   * for await (const key of db.keys({ gte: 'a', lt: 'b' })) console.log(key);
+   */
+  keys(options: ScanOptions<K> = {}): StoreIterator<K> {
+    const { keys } = this.#operations;
+    return this.#scan(scan_keys, options, (batch) => {
+      const all = keys.readAll(batch.keys, batch.key_ends);
+      return (i) => all[i] as K;
+    });
+  }
+
+  /**
+   * The values of a range, in the order of their keys, as of the moment of this call.
+   *
+   * @example
+   * for await (const note of db.values({ prefix: ['note'], limit: 20 })) show(note);
+   */
+  values(options: ScanOptions<K> = {}): StoreIterator<V> {
+    const { values } = this.#operations;
+    return this.#scan(scan_values, options, (batch) => {
+      const { values: bytes, value_ends } = batch;
+      return (i) => values.read(bytes, i === 0 ? 0 : (value_ends[i - 1] as number), value_ends[i] as number);
+    });
+  }
+
+  /**
+   * The entries of a range, in the order of their keys, as of the moment of this call.
+   *
+   * @example
+   * for await (const [key, value] of db.entries({ prefix: ['note'], reverse: true, limit: 20 })) show(key, value);
+   */
+  entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
+    const { keys, values } = this.#operations;
+    return this.#scan(scan_entries, options, (batch) => {
+      const { values: bytes, value_ends } = batch;
+      const all = keys.readAll(batch.keys, batch.key_ends);
+      return (i) => {
+        const start = i === 0 ? 0 : (value_ends[i - 1] as number);
+        return [all[i] as K, values.read(bytes, start, value_ends[i] as number)];
+      };
+    });
+  }
+
+  /** All entries, in the order of their keys: `for await (const [key, value] of db)`. */
+  [Symbol.asyncIterator](): StoreIterator<[K, V]> {
+    return this.entries();
+  }
+
+  /**
+   * How many keys a range has, as of the moment of this call. The engine counts, slice by slice; no key is moved.
+   *
+   * @example
+   * await db.count({ prefix: ['note'] });
+   */
+  async count(range: CountOptions<K> = {}): Promise<number> {
+    const cursor = this.#cursor(scan_count, { ...range, reverse: false, limit: undefined });
+    let count = 0;
+    for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
+      count += batch.count;
+      if (range.signal?.aborted) {
+        cursor?.close();
+        throw abortError(range.signal);
+      }
+    }
+    return count;
+  }
+
+  #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
+    return new ScanIterator(this.#cursor(operations, options), unpack, options.signal);
+  }
+
+  /** Opens a scan; undefined for one that has nothing to bring. */
+  #cursor(operations: ScanOperations, options: ScanOptions<K>): Cursor | undefined {
+    const { reverse = false, limit, signal } = options;
+    if (limit !== undefined) checkLimit(limit);
+    const range = encodeRange(options, this.#key_codec);
+    this.#ensureOpen();
+    if (signal?.aborted) throw abortError(signal);
+    if (range.empty || limit === 0) return undefined;
+    const batch_bytes = operations === scan_count ? COUNT_BATCH : firstBatchBytes(limit);
+    const snapshot = this.#moment.number;
+    return new Cursor(this.#client, operations, { range, reverse, limit, snapshot, batch_bytes, ...operations.wanted });
+  }
+
+  #submit<A, B, T>(operation: Operation<A, B, T>, key: A, value: B, options?: WaitOptions): Promise<T> {
+    const { number, refusal } = this.#moment;
+    if (refusal !== undefined) return Promise.reject(refusal);
+    return this.#client.submit(operation, key, value, levelOfSnapshot(number), options?.signal);
+  }
+
+  #ensureOpen(): void {
+    if (this.#moment.refusal !== undefined) throw this.#moment.refusal;
+    this.#client.ensureOpen();
+  }
+}

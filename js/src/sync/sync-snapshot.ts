@@ -1,0 +1,106 @@
+/**
+ * A snapshot of the synchronous store.
+ *
+ * Invariant: the engine lets go of it exactly once: when it is closed, or when it is collected. Iterators that began before
+ * go on to their ends.
+ */
+
+import { VarveError } from '../errors.ts';
+import { dispose } from '../store/dispose.ts';
+import type { Entry, KeyRange } from '../types.ts';
+import { Want } from './sync-scan.ts';
+import type { SyncScanOptions } from './sync-store.ts';
+
+/** The store's own reads, of the snapshot. They throw once the store is closed. */
+export interface SnapshotReads<K, V> {
+  entry(key: K): Entry<V> | undefined;
+  scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T>;
+  count(range: KeyRange<K>): number;
+  /** Lets go of it in the engine, unless the store is closed. */
+  readonly release: () => void;
+}
+
+const forgotten = new FinalizationRegistry<() => void>((release) => release());
+
+/** The store as it was when `store.snapshot()` was called: all its reads, none of its writes. */
+export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
+  /** The sequence of the last write that it sees. */
+  readonly sequence: number;
+  readonly #reads: SnapshotReads<K, V>;
+  #closed = false;
+
+  /** @internal Made by `SyncStore.snapshot`. */
+  constructor(sequence: number, reads: SnapshotReads<K, V>) {
+    this.sequence = sequence;
+    this.#reads = reads;
+    forgotten.register(this, reads.release, this);
+  }
+
+  /** The value of a key, or undefined. */
+  get(key: K): V | undefined {
+    return this.getEntry(key)?.value;
+  }
+
+  /** The values of several keys, in their order. */
+  getMany(keys: Iterable<K>): (V | undefined)[] {
+    return Array.from(keys, (key) => this.get(key));
+  }
+
+  /** The value of a key with its sequence and expiry, or undefined. */
+  getEntry(key: K): Entry<V> | undefined {
+    return this.#open().entry(key);
+  }
+
+  /** Whether a key is there. */
+  has(key: K): boolean {
+    return this.getEntry(key) !== undefined;
+  }
+
+  /** Whether each of several keys is there, in their order. */
+  hasMany(keys: Iterable<K>): boolean[] {
+    return Array.from(keys, (key) => this.has(key));
+  }
+
+  /** The keys of a range, in order. */
+  keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
+    return this.#open().scan(options, Want.keys);
+  }
+
+  /** The values of a range, in the order of their keys. */
+  values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
+    return this.#open().scan(options, Want.values);
+  }
+
+  /** The entries of a range, in the order of their keys. */
+  entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
+    return this.#open().scan(options, Want.entries);
+  }
+
+  /** All entries, in the order of their keys. */
+  [Symbol.iterator](): IterableIterator<[K, V]> {
+    return this.entries();
+  }
+
+  /** How many keys a range has. */
+  count(range: KeyRange<K> = {}): number {
+    return this.#open().count(range);
+  }
+
+  /** Lets go of it; every later read throws `VARVE_CLOSED`. Closing twice is closing once. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    forgotten.unregister(this);
+    this.#reads.release();
+  }
+
+  /** `close()`, for `using`. */
+  [dispose](): void {
+    this.close();
+  }
+
+  #open(): SnapshotReads<K, V> {
+    if (this.#closed) throw new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
+    return this.#reads;
+  }
+}

@@ -1,0 +1,171 @@
+/** Snapshots and counts, of both stores over the real engine. */
+
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openStore } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import { open, type SyncStore } from '../../js/src/sync.ts';
+import type { Key } from '../../js/src/types.ts';
+import { spawnServer, wasm } from './support/engine.ts';
+
+const stores: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  vi.useRealTimers();
+});
+
+async function openAsync(): Promise<Store<Key, unknown>> {
+  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawnServer);
+  stores.push(store);
+  return store;
+}
+
+async function openSync(): Promise<SyncStore<Key, unknown>> {
+  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 });
+  stores.push(store);
+  return store;
+}
+
+async function collect<T>(items: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+const closed = expect.objectContaining({ code: 'VARVE_CLOSED' });
+const numbered = (count: number): [Key, unknown][] => Array.from({ length: count }, (_, i) => [i, `value ${i}`]);
+
+describe.each([
+  ['asynchronous', openAsync],
+  ['synchronous', openSync],
+] as const)('a snapshot of the %s store', (_, openEither) => {
+  test('sees what was there at its call, and nothing that came later', async () => {
+    const db = await openEither();
+    await db.setMany([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    const taken = db.snapshot();
+    const later = [db.set('a', 10), db.delete('b'), db.set('c', 3)];
+    const snapshot = await taken;
+    await Promise.all(later);
+    expect(snapshot.sequence).toBe(2);
+    expect(await snapshot.get('a')).toBe(1);
+    expect(await snapshot.getMany(['a', 'b', 'c'])).toStrictEqual([1, 2, undefined]);
+    expect(await snapshot.getEntry('b')).toStrictEqual({ value: 2, sequence: 2, expires: undefined });
+    expect(await snapshot.getEntry('c')).toBe(undefined);
+    expect(await snapshot.hasMany(['b', 'c'])).toStrictEqual([true, false]);
+    expect(await collect(snapshot)).toStrictEqual([
+      ['a', 1],
+      ['b', 2],
+    ]);
+    expect(await collect(snapshot.keys({ reverse: true }))).toStrictEqual(['b', 'a']);
+    expect(await collect(snapshot.values({ gt: 'a' }))).toStrictEqual([2]);
+    expect([await snapshot.count(), await db.count()]).toStrictEqual([2, 2]);
+    expect(await collect(db.keys())).toStrictEqual(['a', 'c']);
+  });
+
+  test('outlives flushes and merges of what replaced it', async () => {
+    const db = await openEither();
+    const before = numbered(3000);
+    await db.setMany(before);
+    const snapshot = await db.snapshot();
+    for (let round = 0; round < 4; round++) {
+      for (let at = 0; at < before.length; at += 500) {
+        const part = before.slice(at, at + 500);
+        await db.setMany(part.map(([key]): [Key, unknown] => [key, `round ${round} ${'x'.repeat(100)}`]));
+        if ('room' in db) await db.room();
+      }
+    }
+    await db.deleteRange({ gte: 1000 });
+    await db.compact();
+    expect(await db.count()).toBe(1000);
+    expect(await snapshot.count()).toBe(3000);
+    expect(await collect(snapshot)).toStrictEqual(before);
+    expect(await snapshot.get(2999)).toBe('value 2999');
+  });
+
+  test('is told in stats until it is closed, and closed for good', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 2_000_000_000_000 });
+    const db = await openEither();
+    await db.set('a', 1);
+    const first = await db.snapshot();
+    vi.setSystemTime(2_000_000_000_500);
+    const second = await db.snapshot();
+    expect(await db.stats()).toMatchObject({ snapshots: 2, snapshotAge: 500 });
+    await first.close();
+    await first.close();
+    expect(await db.stats()).toMatchObject({ snapshots: 1, snapshotAge: 0 });
+    await expect((async () => first.get('a'))()).rejects.toThrow(closed);
+    expect(() => first.keys()).toThrow(closed);
+    await expect((async () => first.count())()).rejects.toThrow(closed);
+    const third = await db.snapshot();
+    expect(await third.get('a'), 'whose number the closed one had').toBe(1);
+    await expect((async () => first.has('a'))()).rejects.toThrow(closed);
+    await second.close();
+    await third.close();
+    expect(await db.stats()).toMatchObject({ snapshots: 0, snapshotAge: 0 });
+  });
+
+  test('fixes the time as well: what expires later is still there', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 2_000_000_000_000 });
+    const db = await openEither();
+    await db.set('a', 1, { expiresIn: 100 });
+    const snapshot = await db.snapshot();
+    vi.setSystemTime(2_000_000_001_000);
+    await Promise.resolve();
+    expect([await db.get('a'), await db.count()]).toStrictEqual([undefined, 0]);
+    expect([await snapshot.get('a'), await snapshot.count()]).toStrictEqual([1, 1]);
+  });
+
+  test('that outlives its store says that it is closed', async () => {
+    const db = await openEither();
+    const snapshot = await db.snapshot();
+    await db.close();
+    await expect((async () => snapshot.get('a'))()).rejects.toThrow(closed);
+    await snapshot.close();
+  });
+});
+
+test('using closes a snapshot at the end of its block', async () => {
+  const db = await openAsync();
+  const sync = await openSync();
+  {
+    await using snapshot = await db.snapshot();
+    using other = sync.snapshot();
+    expect([await snapshot.count(), other.count()]).toStrictEqual([0, 0]);
+  }
+  expect((await db.stats()).snapshots + sync.stats().snapshots).toBe(0);
+});
+
+describe('count', () => {
+  test.each([openAsync, openSync])('counts the keys of any range, in more than one slice', async (openEither) => {
+    const db = await openEither();
+    for (let at = 0; at < 25_000; at += 5000) {
+      await db.setMany(numbered(at + 5000).slice(at));
+      if ('room' in db) await db.room();
+    }
+    await db.set('text', 1);
+    await db.delete(7);
+    expect(await db.count()).toBe(25_000);
+    expect(await db.count({ gte: 0, lt: 10 })).toBe(9);
+    expect(await db.count({ gt: 24_998 })).toBe(1);
+    expect(await db.count({ prefix: 'te' })).toBe(1);
+    expect(await db.count({ gt: 5, lt: 5 })).toBe(0);
+    expect((await db.stats()).cursors).toBe(0);
+  });
+
+  test('is of the moment of its call', async () => {
+    const db = await openAsync();
+    await db.set('a', 1);
+    const counted = db.count();
+    await db.clear();
+    expect(await counted).toBe(1);
+  });
+
+  test('can be aborted', async () => {
+    const db = await openAsync();
+    const signal = AbortSignal.abort();
+    await expect(db.count({ signal })).rejects.toThrow(expect.objectContaining({ code: 'VARVE_ABORTED' }));
+  });
+});
