@@ -138,6 +138,18 @@ pub fn shrink(h: u32) -> Result<(), JsError> {
     with(h, |open| open.store.shrink(SPARE_BYTES))
 }
 
+/// Tells how many bytes the quota leaves: compactions then stay small enough to fit.
+///
+/// # Errors
+/// `Closed`.
+#[wasm_bindgen]
+pub fn set_room(h: u32, bytes: f64) -> Result<(), JsError> {
+    with(h, |open| {
+        open.store.storage_mut().set_room(Some(bytes as u64));
+        Ok(())
+    })
+}
+
 /// Completes the reserve that deletes need on a full storage, and gives back the room of files that only wait for
 /// the next edit. For idle moments.
 ///

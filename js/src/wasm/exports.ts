@@ -118,6 +118,8 @@ export interface EngineControl {
   run_slice(h: number, entries: number): boolean;
   ask_for_compaction(h: number): void;
   shrink(h: number): void;
+  /** Bytes that the quota leaves. */
+  set_room(h: number, bytes: number): void;
   wanted_slots(h: number): number;
   slots_added(h: number): void;
   readonly CompactionJob: new (spec: Uint8Array) => CompactionJob;

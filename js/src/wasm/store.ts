@@ -88,6 +88,11 @@ export class EngineStore {
     attempt(() => this.#control.release(this.h));
   }
 
+  /** Tells the engine how many bytes the quota leaves. */
+  setRoom(bytes: number): void {
+    attempt(() => this.#control.set_room(this.h, bytes));
+  }
+
   shrink(): void {
     attempt(() => this.#control.shrink(this.h));
   }

@@ -22,6 +22,7 @@ import { EngineStore } from '../wasm/store.ts';
 import { CompactorLink, type SpawnCompactor } from './compactor-link.ts';
 import { Flusher } from './flusher.ts';
 import { JobRunner } from './job-runner.ts';
+import { Quota } from './quota.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
 const WAIT_MS_DEFAULT = 5000;
@@ -54,6 +55,7 @@ export class EngineHost {
   readonly #flusher: Flusher;
   readonly #slots: SlotKeeper;
   readonly #jobs: JobRunner;
+  readonly #quota: Quota | undefined;
   readonly #unwatch: () => void;
   #warm = false;
   #closing: Promise<void> | undefined;
@@ -74,7 +76,12 @@ export class EngineHost {
     this.#flusher = new Flusher(store);
     this.#slots = new SlotKeeper(store, parts.device);
     this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
-    this.#jobs.onDone = () => this.#flusher.idle();
+    this.#quota = parts.device.kind === 'memory' ? undefined : new Quota(store);
+    this.#jobs.onDone = () => {
+      this.#flusher.idle();
+      this.#quota?.look();
+    };
+    this.#quota?.look();
     this.#unwatch = onEngineFault(() => this.#stop());
   }
 
@@ -215,11 +222,13 @@ export class EngineHost {
   /** The engine must not be called any more: nothing is left to be done but to close. */
   #stop(): void {
     this.#flusher.stop();
+    this.#quota?.stop();
     void this.#jobs.stop();
   }
 
   async #close(): Promise<void> {
     this.#flusher.stop();
+    this.#quota?.stop();
     await this.#jobs.stop();
     try {
       if (faultOfEngine() === undefined) {

@@ -1,0 +1,61 @@
+/** What the engine is told about the room that the browser leaves. */
+
+import { afterEach, expect, test, vi } from 'vitest';
+import type { EngineStore } from '../../js/src/wasm/store.ts';
+import { Quota } from '../../js/src/worker/quota.ts';
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+function told(estimate: () => Promise<StorageEstimate>): { quota: Quota; rooms: number[]; asked: () => number } {
+  let asked = 0;
+  const counted = (): Promise<StorageEstimate> => {
+    asked++;
+    return estimate();
+  };
+  vi.stubGlobal('navigator', { storage: { estimate: counted } });
+  const rooms: number[] = [];
+  const store = { setRoom: (bytes: number) => rooms.push(bytes) } as unknown as EngineStore;
+  return { quota: new Quota(store), rooms, asked: () => asked };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+
+test('the engine is told what the quota leaves, and never less than nothing', async () => {
+  const some = told(async () => ({ quota: 1000, usage: 400 }));
+  some.quota.look();
+  await turn();
+  expect(some.rooms).toEqual([600]);
+  const none = told(async () => ({ quota: 1000, usage: 1200 }));
+  none.quota.look();
+  await turn();
+  expect(none.rooms).toEqual([0]);
+});
+
+test('the browser is not asked again a moment later', async () => {
+  const { quota, asked } = told(async () => ({ quota: 10, usage: 1 }));
+  quota.look();
+  quota.look();
+  await turn();
+  expect(asked()).toBe(1);
+});
+
+test('a closed store is not called, whenever the answer comes', async () => {
+  let answer: (estimate: StorageEstimate) => void = () => undefined;
+  const { quota, rooms } = told(() => new Promise((resolve) => (answer = resolve)));
+  quota.look();
+  quota.stop();
+  answer({ quota: 10, usage: 1 });
+  await turn();
+  expect(rooms).toEqual([]);
+});
+
+test('a browser that refuses or says nothing changes nothing', async () => {
+  for (const estimate of [() => Promise.reject(new TypeError('no')), async () => ({})]) {
+    const { quota, rooms } = told(estimate);
+    quota.look();
+    await turn();
+    expect(rooms).toEqual([]);
+  }
+});
