@@ -166,7 +166,7 @@ fn unexpected(position: usize, key: &[u8], value: &[u8], wanted: Option<(Vec<u8>
     }
 }
 
-fn decode(batch: &Batch) -> Result<Entries, Truncated> {
+pub(crate) fn decode(batch: &Batch) -> Result<Entries, Truncated> {
     let mut bytes = Vec::new();
     batch.encode(1, &mut bytes);
     let mut reader = Reader::new(&bytes);
