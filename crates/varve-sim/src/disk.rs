@@ -58,7 +58,9 @@ pub struct Counts {
 
 #[derive(Debug, Clone)]
 struct Machine {
-    slots: Vec<Slot>,
+    slots: Vec<Rc<Slot>>,
+    /// What the medium looked like before each change that was asked of it, while somebody wants to know.
+    moments: Option<Vec<Moment>>,
     open: Vec<bool>,
     rng: Rng,
     counts: Counts,
@@ -72,6 +74,9 @@ struct Machine {
     lie: Option<FlushKind>,
 }
 
+/// All slots at one moment.
+pub type Moment = Vec<Rc<Slot>>;
+
 /// The machine whose files these are.
 #[derive(Debug, Clone)]
 pub struct Disk {
@@ -83,7 +88,8 @@ impl Disk {
     #[must_use]
     pub fn new(slots: u32, full_style: FullStyle, seed: u64) -> Self {
         let machine = Machine {
-            slots: vec![Slot::default(); slots as usize],
+            slots: vec![Rc::default(); slots as usize],
+            moments: None,
             open: vec![true; slots as usize],
             rng: Rng::new(seed),
             counts: Counts::default(),
@@ -115,7 +121,7 @@ impl Disk {
     pub fn lose_power(&self, loss: PowerLoss) {
         let machine = &mut *self.machine.borrow_mut();
         for slot in &mut machine.slots {
-            slot.lose_power(loss, &mut machine.rng);
+            Rc::make_mut(slot).lose_power(loss, &mut machine.rng);
         }
         machine.restart();
     }
@@ -167,8 +173,9 @@ impl Disk {
     /// Creates more slot files, as a host does ahead of need.
     pub fn add_slots(&self, count: u32) {
         let mut machine = self.machine.borrow_mut();
+        machine.note_moment();
         let total = machine.slots.len() + count as usize;
-        machine.slots.resize(total, Slot::default());
+        machine.slots.resize(total, Rc::default());
         machine.open.resize(total, true);
     }
 
@@ -182,7 +189,7 @@ impl Disk {
     /// Flips bits of one byte of one slot, on the medium.
     pub fn flip(&self, slot: u32, offset: usize, mask: u8) {
         if let Some(slot) = self.machine.borrow_mut().slots.get_mut(slot as usize) {
-            slot.flip(offset, mask);
+            Rc::make_mut(slot).flip(offset, mask);
         }
     }
 
@@ -195,7 +202,27 @@ impl Disk {
     /// The sizes of all slot files in bytes.
     #[must_use]
     pub fn sizes(&self) -> Vec<usize> {
-        self.machine.borrow().slots.iter().map(Slot::size).collect()
+        self.machine.borrow().slots.iter().map(|slot| slot.size()).collect()
+    }
+
+    /// A disk that holds these slots, with nothing armed.
+    #[must_use]
+    pub fn holding(slots: Moment, seed: u64) -> Self {
+        let disk = Self::new(slots.len() as u32, FullStyle::Refuses, seed);
+        disk.machine.borrow_mut().slots = slots;
+        disk
+    }
+
+    /// All slots as they are now.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        self.machine.borrow().slots.clone()
+    }
+
+    /// The moments before each write, flush, change of size and creation of slots since the last call, oldest first.
+    /// From the first call on they are kept.
+    pub fn take_moments(&self) -> Vec<Moment> {
+        self.machine.borrow_mut().moments.replace(Vec::new()).unwrap_or_default()
     }
 
     /// What has been asked of the disk.
@@ -219,6 +246,12 @@ impl Machine {
         self.slots.iter().map(|slot| slot.size() as u64).sum()
     }
 
+    fn note_moment(&mut self) {
+        if let Some(moments) = &mut self.moments {
+            moments.push(self.slots.clone());
+        }
+    }
+
     /// Counts a fuse down; true when it burns now.
     fn burns(&mut self) -> bool {
         let burns = due(&mut self.fuse);
@@ -227,6 +260,7 @@ impl Machine {
     }
 
     fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
+        self.note_moment();
         self.counts.writes += 1;
         let at = usize::try_from(offset).map_err(|_| SlotError::Full)?;
         let mut count = bytes.len();
@@ -245,7 +279,7 @@ impl Machine {
             }
             count = fits;
         }
-        file.write(at, &bytes[..count]);
+        Rc::make_mut(file).write(at, &bytes[..count]);
         self.counts.bytes_written += count as u64;
         if burned {
             return Err(SlotError::Io);
@@ -256,6 +290,7 @@ impl Machine {
     }
 
     fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
+        self.note_moment();
         self.counts.flushes += 1;
         let burned = self.burns();
         let failed = due(&mut self.flush_failure_in);
@@ -263,12 +298,13 @@ impl Machine {
         let file = self.slots.get_mut(slot as usize).ok_or(SlotError::Closed)?;
         let lies = self.lie.is_some() && self.lie == kind_of(file);
         if reaches_medium && !lies {
-            file.flush();
+            Rc::make_mut(file).flush();
         }
         if burned || failed { Err(SlotError::Io) } else { Ok(()) }
     }
 
     fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
+        self.note_moment();
         self.counts.writes += 1;
         if self.burns() {
             return Err(SlotError::Io);
@@ -279,7 +315,7 @@ impl Machine {
         if grown > 0 && self.quota_bytes.is_some_and(|quota| used + grown > quota) {
             return Err(SlotError::Full);
         }
-        file.resize(usize::try_from(bytes).map_err(|_| SlotError::Full)?);
+        Rc::make_mut(file).resize(usize::try_from(bytes).map_err(|_| SlotError::Full)?);
         Ok(())
     }
 }

@@ -27,11 +27,8 @@ impl Session<'_> {
     /// Sends a frame: the changes, and a read of each one's key behind it.
     pub(crate) fn frame(&mut self, op: &Op, changes: &[Change], batch: bool, level: Durability) -> Outcome {
         // What was staged without a frame would be committed along with it.
-        if self.model.position() > self.committed {
-            self.commit(Durability::Relaxed)?;
-            if self.is_in_doubt()? {
-                return Ok(());
-            }
+        if !self.settle_staged()? {
+            return Ok(());
         }
         let groups: Vec<&[Change]> = if batch { vec![changes] } else { changes.chunks(1).collect() };
         let frame = encode(&groups, level);

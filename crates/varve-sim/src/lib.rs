@@ -17,6 +17,8 @@
 //! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
 //! | [`frames`] | operations through the frame protocol |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
+//! | [`exhaustive`] | crashes short traces everywhere, in all ways |
+//! | [`metamorphic`] | one trace under any options, for runs to be compared |
 //! | [`rot`] | flips bytes of a closed store and asks for its data |
 //! | [`shrink`] | makes a failing trace short |
 #![forbid(unsafe_code)]
@@ -24,7 +26,9 @@
 
 pub mod compactor;
 pub mod disk;
+pub mod exhaustive;
 pub mod frames;
+pub mod metamorphic;
 pub mod model;
 pub mod recovery;
 pub mod rng;

@@ -4,13 +4,16 @@
 //! varve-sim --seed N             one run, operation by operation
 //! varve-sim --seeds K [--from N] K runs
 //! varve-sim --seconds S | --minutes M [--from N]   runs until the time is over
+//! varve-sim --exhaustive K [--from N]   K short traces, crashed at every call to the disk in every way
 //! ```
 //! Without `--from`, the first seed comes from the clock and is printed. A failure ends the program with
 //! status 1, after printing the seed, the cause, the shortest trace found, and how to replay.
 
+use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use varve_sim::exhaustive::{Effort, Tried, crash_everywhere, short_trace};
 use varve_sim::run::{Totals, run};
 use varve_sim::shrink::shrink;
 use varve_sim::trace::Trace;
@@ -19,8 +22,7 @@ use varve_sim::workload::generate;
 /// Runs that the shrinker may spend on one failure.
 const SHRINK_ATTEMPTS_MAX: u32 = 4000;
 
-const USAGE: &str =
-    "usage: varve-sim (--seed N | --seeds K | --seconds S | --minutes M) [--from N] [--keep-going]";
+const USAGE: &str = "usage: varve-sim (--seed N | --seeds K | --seconds S | --minutes M | --exhaustive K) [--from N] [--keep-going]";
 
 struct Arguments {
     first: u64,
@@ -28,6 +30,7 @@ struct Arguments {
     until: Option<Instant>,
     verbose: bool,
     keep_going: bool,
+    exhaustive: bool,
 }
 
 fn main() -> ExitCode {
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
     };
     // The runner catches panics and reports them with the trace; the default hook would print them twice.
     std::panic::set_hook(Box::new(|_| {}));
-    simulate(&arguments)
+    if arguments.exhaustive { crash_short_traces(&arguments) } else { simulate(&arguments) }
 }
 
 fn parse(arguments: &[String]) -> Option<Arguments> {
@@ -48,6 +51,7 @@ fn parse(arguments: &[String]) -> Option<Arguments> {
         until: None,
         verbose: false,
         keep_going: false,
+        exhaustive: false,
     };
     let mut bounded = false;
     let mut rest = arguments.iter();
@@ -65,6 +69,10 @@ fn parse(arguments: &[String]) -> Option<Arguments> {
                 parsed.verbose = true;
             }
             "--seeds" => parsed.count = number,
+            "--exhaustive" => {
+                parsed.count = number;
+                parsed.exhaustive = true;
+            }
             "--seconds" => parsed.until = Some(Instant::now() + Duration::from_secs(number)),
             "--minutes" => parsed.until = Some(Instant::now() + Duration::from_secs(60 * number)),
             "--from" => parsed.first = number,
@@ -112,6 +120,24 @@ fn simulate(arguments: &Arguments) -> ExitCode {
         }
     }
     println!("{} seeds, {failures} failed: {totals}", seed - arguments.first);
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn crash_short_traces(arguments: &Arguments) -> ExitCode {
+    println!("first seed {}", arguments.first);
+    let mut tried = Tried::default();
+    let mut failures = 0;
+    for seed in (arguments.first..).take(arguments.count as usize) {
+        let crashed = catch_unwind(|| crash_everywhere(&short_trace(seed), Effort::THOROUGH));
+        match crashed.unwrap_or_else(|_| Err("the engine panics".to_owned())) {
+            Ok(more) => tried.add(&more),
+            Err(what) => {
+                failures += 1;
+                println!("{what}\nreplay: cargo run -p varve-sim -- --exhaustive 1 --from {seed}");
+            }
+        }
+    }
+    println!("{} traces, {failures} failed: {tried}", arguments.count);
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

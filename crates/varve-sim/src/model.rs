@@ -160,11 +160,7 @@ impl Model {
     /// # Errors
     /// The state is none that the loss allows.
     pub fn recover(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
-        let floor = match loss {
-            Loss::Power => self.power_floor,
-            Loss::Process => self.kill_floor,
-            Loss::Nothing => self.groups.len(),
-        };
+        let floor = self.floor(loss);
         let mut state = self.state_after(floor);
         let mut survivors = Vec::new();
         for position in floor..=self.groups.len() {
@@ -188,6 +184,30 @@ impl Model {
             self.power_floor = survivor;
         }
         Ok(lost)
+    }
+
+    /// The states that a crash may leave while the history grows from this model's to `after`'s: what this one promises
+    /// is there, and nothing that the later one does not have. `None` where `after` has forgotten its beginnings.
+    #[must_use]
+    pub fn states_between(&self, after: &Self, loss: Loss) -> Option<Vec<State>> {
+        if self.base_sequence != after.base_sequence {
+            return None;
+        }
+        let mut state = after.state_after(self.floor(loss).min(after.groups.len()));
+        let mut states = vec![state.clone()];
+        for group in after.groups.iter().skip(self.floor(loss)) {
+            group.apply(&mut state);
+            states.push(state.clone());
+        }
+        Some(states)
+    }
+
+    fn floor(&self, loss: Loss) -> usize {
+        match loss {
+            Loss::Power => self.power_floor,
+            Loss::Process => self.kill_floor,
+            Loss::Nothing => self.groups.len(),
+        }
     }
 
     fn sequence_after(&self, position: usize) -> u64 {

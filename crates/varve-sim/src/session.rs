@@ -22,6 +22,9 @@ use crate::trace::{Crash, Op, Trace};
 /// Cursors held at once; the oldest goes.
 const CURSORS_MAX: usize = 8;
 
+/// Times that a commit is tried while it waits for slots.
+const COMMITS_MAX: u32 = 3;
+
 /// Bytes of the memory level that fit the reserve along with a few deletes, and bytes of memtables that fit its table.
 const PENDING_BYTES_MAX: usize = 128 << 10;
 const FREED_BYTES_MAX: u64 = 64 << 10;
@@ -318,13 +321,25 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Commits what is staged, ahead of something that might take it back along with its own. A commit that only waits for
+    /// a slot leaves it staged and is tried again. `false` when the outcome is in doubt, or nothing settles it.
+    pub(crate) fn settle_staged(&mut self) -> Outcome<bool> {
+        for _ in 0..=COMMITS_MAX {
+            if self.is_in_doubt()? {
+                return Ok(false);
+            }
+            if self.model.position() == self.committed {
+                return Ok(true);
+            }
+            self.commit(Durability::Relaxed)?;
+        }
+        Ok(false)
+    }
+
     /// Deletes that may go through the reserve. What is staged before them is settled first, for they may refuse it.
     fn commit_deletes(&mut self, op: &Op, keys: &[Vec<u8>], level: Durability) -> Outcome {
-        if self.model.position() > self.committed {
-            self.commit(Durability::Relaxed)?;
-            if self.is_in_doubt()? {
-                return Ok(());
-            }
+        if !self.settle_staged()? {
+            return Ok(());
         }
         let changes = keys.iter().cloned().map(Change::Delete).collect();
         self.commit_in_reserve(op, changes, level)
@@ -337,10 +352,7 @@ impl<'a> Session<'a> {
         while !self.snapshots.is_empty() {
             self.drop_snapshot(0)?;
         }
-        if self.model.position() > self.committed {
-            self.commit(Durability::Relaxed)?;
-        }
-        if self.is_in_doubt()? {
+        if !self.settle_staged()? {
             return Ok(());
         }
         let stats = self.store()?.stats();
@@ -531,7 +543,7 @@ impl<'a> Session<'a> {
     }
 }
 
-fn store_op(change: &Change) -> StoreOp<'_> {
+pub(crate) fn store_op(change: &Change) -> StoreOp<'_> {
     match change {
         Change::Set(key, value) => StoreOp::Set { key, value, expires: None },
         Change::Delete(key) => StoreOp::Delete { key },

@@ -16,6 +16,10 @@ use std::ops::Range;
 
 use crate::rng::Rng;
 
+mod outcomes;
+
+pub use outcomes::{Choice, Outcomes};
+
 /// The unit in which a medium keeps or loses bytes.
 pub const SECTOR_BYTES: usize = 512;
 

@@ -1,0 +1,270 @@
+//! One trace under any options: what it reads, and what it leaves.
+//!
+//! Invariant under test: [`answers`] depends on the trace alone, not on the options, and not on whether the storage
+//! reads at once or says `Need` to every read of a table first. No oracle takes part: runs are compared with one
+//! another.
+
+use std::cell::Cell;
+
+use varve::options::{Host, Options};
+use varve::scan::{Batch, Progress, ScanOptions};
+use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
+use varve::table::ReadError;
+use varve::types::{FileKind, FileName, StoreId};
+use varve::{Error, Op as StoreOp, Result, Store};
+
+use crate::model::Change;
+use crate::scan::decode;
+use crate::session::store_op;
+use crate::trace::{Op, Range, Trace};
+use crate::workload::generate;
+
+/// Slots that a run begins with; the host adds more when the store asks.
+const SLOTS: u32 = 48;
+
+/// How reads of tables are served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// The storage answers at once.
+    AtOnce,
+    /// The storage never answers: each range is fetched, provided, and the read runs again.
+    Waiting,
+}
+
+/// What a read answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// A point read: the value and its sequence.
+    Point(Option<(Vec<u8>, u64)>),
+    /// A scan: its entries in order.
+    Entries(Vec<(Vec<u8>, Vec<u8>)>),
+}
+
+/// What a run of a trace came to.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// Of every read, in order; the last is a scan of everything after the store was opened again.
+    pub answers: Vec<Answer>,
+    /// Reads that had to be run again.
+    pub waited: u64,
+    /// Levels that held tables in the end.
+    pub levels: usize,
+}
+
+/// The trace of a seed without its faults: nothing is refused, and every run can carry all of it out.
+#[must_use]
+pub fn calm_trace(seed: u64) -> Trace {
+    let mut trace = generate(seed);
+    trace.births.clear();
+    trace.ops.retain(|op| {
+        matches!(
+            op,
+            Op::Write { .. }
+                | Op::Frame { .. }
+                | Op::Commit(_)
+                | Op::Get(_)
+                | Op::Scan(..)
+                | Op::Sync
+                | Op::Flush
+                | Op::Compact
+                | Op::Slice(_)
+                | Op::Reopen
+        )
+    });
+    // Large values make little of a trace; half a megabyte of them in each run, nothing but time.
+    for op in &mut trace.ops {
+        if let Op::Write { changes, .. } | Op::Frame { changes, .. } = op {
+            for change in changes {
+                if let Change::Set(_, value) = change {
+                    value.truncate(3000);
+                }
+            }
+        }
+    }
+    trace
+}
+
+/// Carries out a calm trace.
+///
+/// # Panics
+/// Where the store answers with an error: on a storage in memory nothing can fail.
+#[must_use]
+pub fn answers(trace: &Trace, options: &Options, driver: Driver) -> Run {
+    let mut runner = Runner { run: Run::default(), options, driver, store: None, openings: 0 };
+    runner.open(MemorySlots::new(SLOTS));
+    for op in &trace.ops {
+        runner.perform(op);
+    }
+    runner.reopen();
+    let everything = Range { lower: Vec::new(), upper: None, reverse: false, limit: None };
+    runner.scan(&everything, 1 << 16);
+    runner.scan(&Range { reverse: true, ..everything }, 100);
+    let levels = runner.store().stats().levels;
+    runner.run.levels = levels.iter().filter(|level| level.tables > 0).count();
+    runner.run
+}
+
+struct Runner<'a> {
+    run: Run,
+    options: &'a Options,
+    driver: Driver,
+    store: Option<Store<Waiting>>,
+    openings: u64,
+}
+
+impl Runner<'_> {
+    fn store(&mut self) -> &mut Store<Waiting> {
+        self.store.as_mut().expect("a store is open")
+    }
+
+    fn open(&mut self, slots: MemorySlots) {
+        self.openings += 1;
+        let host = Host { now_ms: 1, entropy: self.openings, store_id: [3; 16] };
+        let pool = SlotPool::open(slots).expect("a pool opens");
+        let storage = Waiting { pool, waits: Cell::new(false) };
+        let (store, _) = Store::open(storage, self.options.clone(), host).expect("a store opens");
+        store.storage().waits.set(self.driver == Driver::Waiting);
+        self.store = Some(store);
+    }
+
+    fn reopen(&mut self) {
+        // A close is made once: without a log it writes tables, and whatever it lacks files for is lost.
+        if !self.options.log {
+            self.act(Store::flush);
+        }
+        self.store().close().expect("a store closes");
+        let storage = self.store.take().expect("a store is open").into_storage();
+        self.open(storage.pool.into_device());
+    }
+
+    fn perform(&mut self, op: &Op) {
+        match op {
+            Op::Write { changes, batch, commit } => {
+                self.write(changes, *batch);
+                if let Some(level) = commit {
+                    self.act(|store| store.commit(*level));
+                }
+            }
+            Op::Frame { changes, batch, level } => {
+                self.write(changes, *batch);
+                self.act(|store| store.commit(*level));
+            }
+            Op::Commit(level) => self.act(|store| store.commit(*level)),
+            Op::Get(key) => {
+                let found = self.read(|store| {
+                    store.find(key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
+                });
+                self.run.answers.push(Answer::Point(found));
+            }
+            Op::Scan(range, bytes) => self.scan(range, *bytes),
+            Op::Sync => self.act(Store::sync),
+            Op::Flush => self.act(Store::flush),
+            Op::Compact => self.act(Store::compact),
+            Op::Slice(budget) => self.act(|store| store.run_slice(*budget)),
+            Op::Reopen => self.reopen(),
+            other => panic!("{other} is not calm"),
+        }
+    }
+
+    fn write(&mut self, changes: &[Change], batch: bool) {
+        let ops: Vec<StoreOp<'_>> = changes.iter().map(store_op).collect();
+        for ops in ops.chunks(if batch { ops.len().max(1) } else { 1 }) {
+            self.act(|store| store.stage(ops));
+        }
+    }
+
+    /// Work inside the engine reads at once, as jobs and recovery do everywhere.
+    fn act<T>(&mut self, act: impl Fn(&mut Store<Waiting>) -> Result<T>) {
+        let waits = self.driver == Driver::Waiting;
+        self.store().storage().waits.set(false);
+        loop {
+            match act(self.store()) {
+                Ok(_) => break,
+                Err(Error::Busy) => {
+                    let pool = &mut self.store().storage_mut().pool;
+                    pool.device_mut().add(4);
+                    pool.added().expect("slots were added");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        self.store().storage().waits.set(waits);
+    }
+
+    /// Runs a read until it needs nothing more.
+    fn read<T>(&mut self, mut read: impl FnMut(&Store<Waiting>) -> Result<T, ReadError>) -> T {
+        loop {
+            let store = self.store.as_ref().expect("a store is open");
+            match read(store) {
+                Ok(answer) => return answer,
+                Err(ReadError::Need(need)) => {
+                    let mut bytes = vec![0; need.len as usize];
+                    store
+                        .storage()
+                        .pool
+                        .read(need.file, need.offset, &mut bytes)
+                        .expect("the range is there");
+                    store.provide(need, bytes);
+                    self.run.waited += 1;
+                }
+                Err(ReadError::Error(error)) => panic!("{error}"),
+            }
+        }
+    }
+
+    fn scan(&mut self, range: &Range, batch_bytes: usize) {
+        let Range { lower, upper, reverse, limit } = range.clone();
+        let cursor = self.store().scan(ScanOptions { lower, upper, reverse, limit });
+        let mut cursor = cursor.expect("a cursor opens");
+        let mut entries = Vec::new();
+        loop {
+            let mut batch = Batch::new(true, true);
+            let progress = self.read(|store| store.scan_next(&mut cursor, batch_bytes, &mut batch));
+            entries.extend(decode(&batch).expect("a batch decodes"));
+            if progress == Progress::Finished {
+                break;
+            }
+        }
+        self.run.answers.push(Answer::Entries(entries));
+    }
+}
+
+/// A pool in memory, whose reads of tables wait while `waits` is set.
+#[derive(Debug)]
+struct Waiting {
+    pool: SlotPool<MemorySlots>,
+    waits: Cell<bool>,
+}
+
+impl Storage for Waiting {
+    fn list(&self) -> Vec<(FileName, u64)> {
+        self.pool.list()
+    }
+    fn adopt(&mut self, store: StoreId) {
+        self.pool.adopt(store);
+    }
+    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
+        self.pool.create(file, bytes_hint)
+    }
+    fn has_spare(&self) -> bool {
+        self.pool.has_spare()
+    }
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
+        if self.waits.get() && file.kind == FileKind::Table {
+            return Ok(Fetch::Pending);
+        }
+        self.pool.read(file, offset, into)
+    }
+    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.pool.write(file, offset, bytes)
+    }
+    fn sync(&mut self, file: FileName) -> Result<()> {
+        self.pool.sync(file)
+    }
+    fn delete(&mut self, file: FileName) -> Result<()> {
+        self.pool.delete(file)
+    }
+    fn bytes_on_disk(&self) -> u64 {
+        self.pool.bytes_on_disk()
+    }
+}
