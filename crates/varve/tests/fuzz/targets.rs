@@ -1,0 +1,254 @@
+//! The targets: plain functions of bytes, which answer or refuse.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+use varve::codec::reader::Reader;
+use varve::compact::{Job, JobResult, JobSpec, Step};
+use varve::manifest::{Edit, Manifest, Version};
+use varve::memtable::Memtable;
+use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
+use varve::table::{
+    Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, MemoryBlocks, Properties,
+    RangeTombstones, ReadError, open_block,
+};
+use varve::types::FileName;
+use varve::wal::{SegmentHeader, header_was_lost, scan_segment};
+use varve::{Durability, Error, Host, Options, Store};
+
+use super::corpus;
+use super::mutate::rehash;
+use crate::table_common::{STORE, TABLE, open};
+
+/// Steps after which a job over garbage is left.
+const STEPS_MAX: usize = 300;
+
+pub fn segment(bytes: &[u8]) {
+    let _ = SegmentHeader::decode(bytes);
+    let _ = header_was_lost(bytes, 5);
+    let header = corpus::segment_header();
+    for end in [None, Some(bytes.len() as u64)] {
+        let Ok(scan) = scan_segment(bytes, &header, end, FileName::wal(5)) else { continue };
+        if let Ok(memtable) = Memtable::from_segment(bytes.to_vec(), header, scan.end, FileName::wal(5)) {
+            let order = memtable.freeze_order();
+            let frozen = Memtable::frozen(memtable.image(), &order).expect("what was indexed is in order");
+            let ranges = frozen.range_tombstones().len();
+            assert_eq!(frozen.count() + ranges, memtable.entries());
+        }
+    }
+}
+
+/// As it is, and with the hash of its header made right.
+pub fn manifest(bytes: &[u8]) {
+    let mut hashed = bytes.to_vec();
+    rehash(&mut hashed, 0, 56);
+    for bytes in [bytes, &hashed] {
+        let mut pool = SlotPool::open(MemorySlots::new(4)).expect("a pool opens");
+        pool.adopt(*b"golden store  v0");
+        let file = FileName::manifest(0);
+        if pool.create(file, 0).and_then(|()| pool.write(file, 0, bytes)).is_ok() {
+            let _ = Manifest::open(&mut pool, 7);
+        }
+    }
+}
+
+pub fn version_and_edit(bytes: &[u8]) {
+    let _ = Version::decode(&mut Reader::new(bytes));
+    if let Ok(edit) = Edit::decode(&mut Reader::new(bytes)) {
+        let _ = Version::default().apply(&edit);
+    }
+}
+
+pub fn slot_header(bytes: &[u8]) {
+    let _ = SlotHeader::decode(bytes);
+    let mut hashed = bytes.to_vec();
+    for copy in [0, 2048] {
+        rehash(&mut hashed, copy, copy + 40);
+    }
+    let _ = SlotHeader::decode(&hashed);
+}
+
+/// Answers every block of a table with one.
+struct OneBlock(Rc<Block>);
+
+impl Blocks for OneBlock {
+    fn block(&self, _: u64, _: BlockHandle, _: BlockKind) -> Result<Rc<Block>, ReadError> {
+        Ok(Rc::clone(&self.0))
+    }
+
+    fn raw(&self, _: u64, _: u64, _: u32) -> Result<Vec<u8>, ReadError> {
+        Ok(Vec::new())
+    }
+}
+
+pub fn block(bytes: &[u8]) {
+    let handle = BlockHandle { offset: 0, len: bytes.len() as u32 };
+    let _ = open_block(&STORE, TABLE, handle, bytes.to_vec(), BlockKind::Data);
+    let Ok(block) = Block::parse(BlockKind::Data, bytes.to_vec()) else { return };
+    let (meta, file) = corpus::table(false);
+    let mut good = MemoryBlocks::new(STORE);
+    good.insert(TABLE, file);
+    let table = open(&meta, &good).expect("the table is good");
+    let blocks = OneBlock(Rc::new(block));
+    for key in [&b"user:0000"[..], b"user:0017", b"user:9", b"", bytes.get(..9).unwrap_or_default()] {
+        let _ = table.get(key, 1 << 40, &blocks);
+        let mut cursor = table.cursor();
+        if cursor.seek(key, &blocks).is_ok() {
+            while cursor.valid() && cursor.key().len() < 1 << 20 {
+                let _ = (cursor.value(), cursor.sequence());
+                // A block that answers for all of them need not end.
+                if cursor.next(&blocks).is_err() || cursor.sequence() % 64 == 63 {
+                    break;
+                }
+            }
+        }
+        if cursor.seek_before(key, &blocks).is_ok() {
+            for _ in 0..40 {
+                if !cursor.valid() || cursor.prev(&blocks).is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+pub fn filter(bytes: &[u8]) {
+    if let Ok(filter) = Filter::decode(bytes) {
+        for hash in [0, 1, u64::MAX, 0x1234_5678_9abc_def0] {
+            let _ = filter.may_contain(hash);
+        }
+    }
+}
+
+pub fn index(bytes: &[u8]) {
+    if let Ok(index) = Index::decode(bytes) {
+        assert!(index.find(b"user:0017", 5) <= index.len());
+        let _ = (index.find(bytes, 0), index.data_end());
+    }
+    if let Ok(tombstones) = RangeTombstones::decode(bytes) {
+        let _ = tombstones.over(b"user:0001", 9);
+    }
+    let _ = Properties::decode(bytes);
+}
+
+pub fn footer(bytes: &[u8]) {
+    let _ = Footer::decode(bytes, &STORE, FileName::table(TABLE), 0);
+    if bytes.len() < FOOTER_BYTES {
+        return;
+    }
+    let mut hashed = bytes[..FOOTER_BYTES].to_vec();
+    let seed = varve::codec::hash::xxh3(&STORE, 0);
+    let hash = varve::codec::hash::xxh3(&hashed[..FOOTER_BYTES - 8], seed);
+    hashed[FOOTER_BYTES - 8..].copy_from_slice(&hash.to_le_bytes());
+    // A table that ends with it: what its handles say is believed no further than the file goes.
+    let (meta, mut file) = corpus::table(true);
+    let start = file.len() - FOOTER_BYTES;
+    file[start..].copy_from_slice(&hashed);
+    let mut blocks = MemoryBlocks::new(STORE);
+    blocks.insert(TABLE, file);
+    let _ = open(&varve::table::TableMeta { footer_hash: hash, ..meta }, &blocks);
+}
+
+fn store() -> Store<SlotPool<MemorySlots>> {
+    let options =
+        Options { memtable_bytes_min: 2048, memtable_bytes_max: 4096, l0_trigger: 2, ..Options::default() };
+    let host = Host { now_ms: 1, entropy: 3, store_id: [7; 16] };
+    let pool = SlotPool::open(MemorySlots::new(40)).expect("a pool opens");
+    Store::open(pool, options, host).expect("a new store opens").0
+}
+
+pub fn frame(bytes: &[u8]) {
+    let mut response = Vec::new();
+    let mut store = store();
+    let _ = varve::frame::run(&mut store, bytes, &mut response);
+    let _ = varve::frame::run(&mut store, bytes, &mut response);
+}
+
+/// Runs a job that may be anything. A table out of order would give wrong answers for ever, so its builder panics, as it
+/// says, and the job with it; nothing else does.
+pub fn job_spec(bytes: &[u8]) {
+    let _ = JobSpec::decode(bytes);
+    let Ok(job) = Job::decode(bytes) else { return };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| finish(job))) {
+        let is_disorder = panic.downcast_ref::<&str>() == Some(&"entries of a table must be added in order");
+        if !is_disorder {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Steps through a job over a table of its inputs' name.
+fn finish(mut job: Job) {
+    let (_, file) = corpus::table(true);
+    for _ in 0..STEPS_MAX {
+        match job.step(50) {
+            Ok(Step::Need(need)) => {
+                // A host that cannot read what it is asked for gives the job up.
+                if need.len as usize > file.len() {
+                    return;
+                }
+                let start = (need.offset as usize).min(file.len());
+                let mut bytes = file[start..file.len().min(start + need.len as usize)].to_vec();
+                bytes.resize(need.len as usize, 0);
+                job.feed(bytes);
+            }
+            Ok(Step::Write { .. }) => drop(job.take_output()),
+            Ok(Step::Done) => {
+                JobResult::decode(&job.result()).expect("a result decodes");
+                return;
+            }
+            Ok(_) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Also given to a store whose job this is.
+pub fn job_result(bytes: &[u8]) {
+    let _ = JobResult::decode(bytes);
+    let mut store = store();
+    store.set(b"key", b"value").expect("room");
+    store.freeze_active().expect("room");
+    if let Ok(Some(ticket)) = store.take_job() {
+        let _ = store.finish_job(ticket.id, bytes);
+        let _ = store.get(b"key");
+    }
+}
+
+/// Operations against a map: what a store answers is what the map does.
+pub fn operations(bytes: &[u8]) {
+    let mut store = store();
+    let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+    for (at, operation) in bytes.chunks_exact(3).enumerate() {
+        let key = vec![b'k'; 1 + operation[1] as usize % 5].into_iter().chain([operation[1] % 16]);
+        let key: Vec<u8> = key.collect();
+        let done = match operation[0] % 13 {
+            0..=4 => {
+                let value = vec![at as u8; operation[2] as usize];
+                store.set(&key, &value).map(|_| drop(model.insert(key, value)))
+            }
+            5 => store.delete(&key).map(|_| drop(model.remove(&key))),
+            6 => {
+                let end = [&key[..], &[operation[2]]].concat();
+                store.delete_range(&key, &end).map(|_| model.retain(|other, _| other < &key || other >= &end))
+            }
+            7 => store.commit(Durability::Strict).map(|_| ()),
+            8 => store.flush(),
+            9 => store.run_slice(operation[2] as usize + 1).map(|_| ()),
+            10 if operation[2] < 20 => store.compact(),
+            _ => {
+                assert_eq!(store.get(&key).expect("a read"), model.get(&key).cloned());
+                Ok(())
+            }
+        };
+        match done {
+            // Nobody adds slots here: writes wait, and nothing of them is kept.
+            Err(Error::Busy) => return,
+            done => done.expect("memory never fails"),
+        }
+    }
+    for (key, value) in &model {
+        assert_eq!(store.get(key).as_ref().map(Option::as_ref), Ok(Some(value)));
+    }
+}
