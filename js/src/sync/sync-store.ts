@@ -91,6 +91,8 @@ export class SyncStore<K, V> {
   readonly #endTurn = (): void => this.#endOfTurn();
   /** The memory of the last batch, for the next one. */
   #sink: ByteSink | undefined;
+  /** The newest write that returned as buffered and is not known to be logged; 0 when there is none. */
+  #buffered = 0;
   #scheduled = false;
   /** The engine knows the time of this turn. */
   #timed = false;
@@ -391,10 +393,17 @@ export class SyncStore<K, V> {
 
   /** What a staged write returns; `status` is the number of bytes staged. */
   #staged(status: number, options: SyncWriteOptions | undefined): Receipt {
-    if (status < 0) throw this.#host.store.error(status);
+    if (status < 0) throw this.#refused(this.#host.store.error(status));
     const level = options?.durability ?? this.#level;
-    if (level !== 'buffered') return this.#commit(level);
+    if (level !== 'buffered') {
+      try {
+        return this.#commit(level);
+      } catch (error) {
+        throw this.#refused(error);
+      }
+    }
     const sequence = this.#memory.outSequence();
+    this.#buffered = sequence;
     if (status < STAGED_BYTES_MAX) {
       this.#schedule();
       return { sequence, durability: 'buffered' };
@@ -413,6 +422,7 @@ export class SyncStore<K, V> {
       throw engineFault(error);
     }
     if (status < 0) throw this.#host.store.error(status);
+    this.#buffered = 0;
     this.#schedule();
     return { sequence: this.#memory.outSequence(), durability: levelOf(status) ?? durability };
   }
@@ -420,15 +430,30 @@ export class SyncStore<K, V> {
   /** Logs what nobody waits for. False: no file is spare, and it is logged once one is. Throws, poisoned, when it cannot be. */
   #log(): boolean {
     const status = guarded(() => this.#exports.varve_commit(this.#h, RELAXED));
-    if (status >= 0) return true;
+    if (status >= 0) {
+      this.#buffered = 0;
+      return true;
+    }
     const cause = this.#host.store.error(status);
     if (cause.code === 'VARVE_BUSY') return false;
+    this.#poison(cause);
+    throw cause;
+  }
+
+  /** A write was refused. Making room for it may have taken writes before it along, which had returned as buffered. */
+  #refused(cause: unknown): unknown {
+    const isTold = this.#refusal !== undefined || this.#buffered === 0;
+    if (!isTold && this.#host.stats().sequence < this.#buffered) this.#poison(cause);
+    return cause;
+  }
+
+  #poison(cause: unknown): void {
+    const why = cause instanceof Error ? cause.message : String(cause);
     this.#refusal = new VarveError(
       'VARVE_POISONED',
-      `Writes that had returned as buffered could not be logged and are lost (${cause.message}) Close the store and open it again.`,
+      `Writes that had returned as buffered could not be logged and are lost (${why}) Close the store and open it again.`,
       { cause },
     );
-    throw cause;
   }
 
   #schedule(): void {
