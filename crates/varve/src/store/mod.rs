@@ -31,7 +31,7 @@ use std::rc::Rc;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
-use crate::manifest::{Manifest, Version};
+use crate::manifest::{Edit, Manifest, Version};
 use crate::memtable::Memtable;
 use crate::options::{Host, Options};
 use crate::scan::{Batch, Cursor};
@@ -205,8 +205,14 @@ impl<S: Storage> Store<S> {
             self.log_staged()?;
             return self.seal();
         }
+        let mut flushed = false;
         while !self.frozen.is_empty() || !self.active.borrow().is_empty() {
             self.flush()?;
+            flushed = true;
+        }
+        // There is no log to replay what a damaged last edit added: an empty edit behind it promises that it was durable.
+        if flushed {
+            self.commit_edit(Edit { floors: self.version.floors, ..Edit::default() })?;
         }
         Ok(())
     }
