@@ -16,8 +16,10 @@
 //! | [`workload`] | makes a trace from a seed |
 //! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
 //! | [`frames`] | operations through the frame protocol |
+//! | [`full_disk`], [`snapshots`] | what a full disk must still take; reads of a moment |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
 //! | [`exhaustive`] | crashes short traces everywhere, in all ways |
+//! | [`waiting`] | a storage whose reads wait, and their driver |
 //! | [`metamorphic`] | one trace under any options, for runs to be compared |
 //! | [`rot`] | flips bytes of a closed store and asks for its data |
 //! | [`shrink`] | makes a failing trace short |
@@ -28,6 +30,7 @@ pub mod compactor;
 pub mod disk;
 pub mod exhaustive;
 pub mod frames;
+pub mod full_disk;
 pub mod metamorphic;
 pub mod model;
 pub mod recovery;
@@ -40,4 +43,5 @@ pub mod shrink;
 pub mod slot;
 pub mod snapshots;
 pub mod trace;
+pub mod waiting;
 pub mod workload;

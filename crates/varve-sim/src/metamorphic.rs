@@ -4,19 +4,17 @@
 //! reads at once or says `Need` to every read of a table first. No oracle takes part: runs are compared with one
 //! another.
 
-use std::cell::Cell;
-
 use varve::options::{Host, Options};
 use varve::scan::{Batch, Progress, ScanOptions};
-use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
+use varve::storage::MemorySlots;
 use varve::table::ReadError;
-use varve::types::{FileKind, FileName, StoreId};
 use varve::{Error, Op as StoreOp, Result, Store};
 
 use crate::model::Change;
 use crate::scan::decode;
 use crate::session::store_op;
 use crate::trace::{Op, Range, Trace};
+use crate::waiting::{Waiting, drive};
 use crate::workload::generate;
 
 /// Slots that a run begins with; the host adds more when the store asks.
@@ -120,9 +118,7 @@ impl Runner<'_> {
     fn open(&mut self, slots: MemorySlots) {
         self.openings += 1;
         let host = Host { now_ms: 1, entropy: self.openings, store_id: [3; 16] };
-        let pool = SlotPool::open(slots).expect("a pool opens");
-        let storage = Waiting { pool, waits: Cell::new(false) };
-        let (store, _) = Store::open(storage, self.options.clone(), host).expect("a store opens");
+        let (store, _) = Store::open(Waiting::new(slots), self.options.clone(), host).expect("a store opens");
         store.storage().waits.set(self.driver == Driver::Waiting);
         self.store = Some(store);
     }
@@ -191,25 +187,9 @@ impl Runner<'_> {
         self.store().storage().waits.set(waits);
     }
 
-    /// Runs a read until it needs nothing more.
-    fn read<T>(&mut self, mut read: impl FnMut(&Store<Waiting>) -> Result<T, ReadError>) -> T {
-        loop {
-            let store = self.store.as_ref().expect("a store is open");
-            match read(store) {
-                Ok(answer) => return answer,
-                Err(ReadError::Need(need)) => {
-                    let mut bytes = vec![0; need.len as usize];
-                    store
-                        .storage()
-                        .pool
-                        .read(need.file, need.offset, &mut bytes)
-                        .expect("the range is there");
-                    store.provide(need, bytes);
-                    self.run.waited += 1;
-                }
-                Err(ReadError::Error(error)) => panic!("{error}"),
-            }
-        }
+    fn read<T>(&mut self, read: impl FnMut(&Store<Waiting>) -> Result<T, ReadError>) -> T {
+        let store = self.store.as_ref().expect("a store is open");
+        drive(store, &mut self.run.waited, read)
     }
 
     fn scan(&mut self, range: &Range, batch_bytes: usize) {
@@ -226,45 +206,5 @@ impl Runner<'_> {
             }
         }
         self.run.answers.push(Answer::Entries(entries));
-    }
-}
-
-/// A pool in memory, whose reads of tables wait while `waits` is set.
-#[derive(Debug)]
-struct Waiting {
-    pool: SlotPool<MemorySlots>,
-    waits: Cell<bool>,
-}
-
-impl Storage for Waiting {
-    fn list(&self) -> Vec<(FileName, u64)> {
-        self.pool.list()
-    }
-    fn adopt(&mut self, store: StoreId) {
-        self.pool.adopt(store);
-    }
-    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        self.pool.create(file, bytes_hint)
-    }
-    fn has_spare(&self) -> bool {
-        self.pool.has_spare()
-    }
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
-        if self.waits.get() && file.kind == FileKind::Table {
-            return Ok(Fetch::Pending);
-        }
-        self.pool.read(file, offset, into)
-    }
-    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.pool.write(file, offset, bytes)
-    }
-    fn sync(&mut self, file: FileName) -> Result<()> {
-        self.pool.sync(file)
-    }
-    fn delete(&mut self, file: FileName) -> Result<()> {
-        self.pool.delete(file)
-    }
-    fn bytes_on_disk(&self) -> u64 {
-        self.pool.bytes_on_disk()
     }
 }

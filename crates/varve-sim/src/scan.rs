@@ -166,7 +166,11 @@ fn unexpected(position: usize, key: &[u8], value: &[u8], wanted: Option<(Vec<u8>
     }
 }
 
-pub(crate) fn decode(batch: &Batch) -> Result<Entries, Truncated> {
+/// The entries of a batch, from the bytes that JavaScript gets.
+///
+/// # Errors
+/// They end too soon.
+pub fn decode(batch: &Batch) -> Result<Entries, Truncated> {
     let mut bytes = Vec::new();
     batch.encode(1, &mut bytes);
     let mut reader = Reader::new(&bytes);

@@ -197,25 +197,17 @@ impl Tree {
         equal(key_at(image, item.offset), key).then_some(item)
     }
 
-    /// The leaf in which `probe` belongs. `known` is as in [`Node::search`].
-    #[inline]
-    #[cfg_attr(varve_size, optimize(speed))]
-    fn leaf_for(&self, image: &[u8], probe: Probe<'_>, known: &mut usize) -> u32 {
-        let mut at = self.root;
-        for _ in 0..self.height {
-            let inner = &self.inners[at as usize];
-            let found = inner.node.search(image, probe, known);
-            at = inner.children[found.at.saturating_sub(1)];
-        }
-        at
-    }
-
     /// The first item at or behind `probe`.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn lower_bound(&self, image: &[u8], probe: Probe<'_>) -> Option<Place> {
         let mut known = 0;
-        let at = self.leaf_for(image, probe, &mut known);
+        let mut at = self.root;
+        for _ in 0..self.height {
+            let inner = &self.inners[at as usize];
+            let found = inner.node.search(image, probe, &mut known);
+            at = inner.children[found.at.saturating_sub(1)];
+        }
         let leaf = &self.leaves[at as usize];
         let found = leaf.node.search(image, probe, &mut known);
         if found.at < leaf.node.len() {

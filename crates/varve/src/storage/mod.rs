@@ -15,6 +15,7 @@ mod growth;
 mod memory;
 mod name_map;
 mod pool;
+mod pool_files;
 mod reserve;
 mod slot_header;
 mod slots;

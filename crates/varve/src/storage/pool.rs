@@ -9,17 +9,17 @@
 //! ```
 //!
 //! Invariants:
-//! - A slot's header is durable before the slot is used for its file (see `slot_header`).
+//! - A slot's header is durable with the first flush of its file (see `slot_header`).
 //! - WAL segments and manifests are grown by written zeros before a record goes into them. So when the room
 //!   ends, it ends in the zeros: nothing of the record is on disk. Slots only grow, a recycled one starts large.
 //! - Deleting a file is a change in memory alone. Its header stays until the slot is used again, so after a
 //!   crash the file may be listed once more; the engine knows which files it needs.
 //! - Lengths are tracked here. Asking the host costs tens of microseconds in Firefox.
 
+use super::Storage;
 use super::name_map::NameMap;
 use super::slot_header::{SLOT_HEADER_BYTES, SlotHeader};
 use super::slots::{SlotError, Slots};
-use super::{Fetch, Storage};
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
@@ -62,13 +62,13 @@ pub struct SlotPool<D> {
     pub(super) device: D,
     pub(super) slots: Vec<Slot>,
     pub(super) files: NameMap,
-    store: Option<StoreId>,
+    pub(super) store: Option<StoreId>,
     /// The highest generation seen or written.
     generation: u64,
     /// The last attempt to make a slot longer was refused.
     pub(super) full: bool,
     /// What the host believes that its slots may still grow by, all together.
-    room_bytes: Option<u64>,
+    pub(super) room_bytes: Option<u64>,
 }
 
 impl<D: Slots> SlotPool<D> {
@@ -257,7 +257,7 @@ impl<D: Slots> SlotPool<D> {
 
     /// The slot of a file that must exist and must not be lent.
     #[inline]
-    fn held(&self, file: FileName) -> Result<u32> {
+    pub(super) fn held(&self, file: FileName) -> Result<u32> {
         let slot = self.slot(file)?;
         match self.slots[slot as usize].state {
             Use::Holds(_) => Ok(slot),
@@ -292,7 +292,7 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// Makes a slot that held or was lent to a file spare again.
-    fn release(&mut self, slot: u32) {
+    pub(super) fn release(&mut self, slot: u32) {
         let state = if self.device.is_open(slot) { Use::Free } else { Use::Closed };
         let known = &mut self.slots[slot as usize];
         if matches!(known.state, Use::Lent(_)) && state == Use::Free {
@@ -305,7 +305,7 @@ impl<D: Slots> SlotPool<D> {
     /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it
     /// empty; then the longest of those that it has to make longer. Short files in long slots would sooner or later
     /// make every slot as long as the longest file. When there is no room to make one longer, any that fits will do.
-    fn choose(&self, bytes_hint: u64) -> Option<u32> {
+    pub(super) fn choose(&self, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
         let free = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
         let fitting = free().filter(|(_, known)| known.size >= need).min_by_key(|(_, known)| known.size);
@@ -323,146 +323,5 @@ pub(super) fn failed(error: SlotError) -> Error {
         SlotError::Full => Error::StorageFull,
         SlotError::Io => Error::Io("a file operation failed"),
         SlotError::Closed => Error::Io("a file was closed from outside"),
-    }
-}
-
-impl<D: Slots> Storage for SlotPool<D> {
-    fn has_spare(&self) -> bool {
-        self.free_slots() > 0
-    }
-
-    /// What the host said, and what spare slots were grown to before. Once a slot was refused to grow, only the latter.
-    fn free_bytes(&self) -> Option<u64> {
-        let room = if self.full { Some(0) } else { self.room_bytes };
-        let spare = self.slots.iter().filter(|slot| slot.state == Use::Free).map(|slot| slot.size);
-        room.map(|room| room.saturating_add(spare.sum()))
-    }
-
-    fn reserve_intact(&self) -> bool {
-        Self::reserve_intact(self)
-    }
-
-    fn ensure_reserve(&mut self) -> Result<()> {
-        Self::ensure_reserve(self)
-    }
-
-    fn create_from_reserve(&mut self, file: FileName) -> Result<()> {
-        Self::create_from_reserve(self, file)
-    }
-
-    fn list(&self) -> Vec<(FileName, u64)> {
-        let held = self.slots.iter().filter_map(|known| match known.state {
-            Use::Holds(file) => Some((file, known.size.saturating_sub(SLOT_HEADER_BYTES))),
-            _ => None,
-        });
-        held.collect()
-    }
-
-    fn adopt(&mut self, store: StoreId) {
-        if self.store != Some(store) {
-            self.store = Some(store);
-            self.files.clear();
-            for slot in 0..self.slots.len() as u32 {
-                if matches!(self.slots[slot as usize].state, Use::Holds(_) | Use::Lent(_)) {
-                    self.release(slot);
-                }
-            }
-        }
-    }
-
-    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        if file.kind == FileKind::Table && self.full && self.only_reserve_fits(bytes_hint) {
-            return Err(Error::StorageFull);
-        }
-        let slot = self.choose(bytes_hint).ok_or(Error::Busy)?;
-        match self.claim(slot, file) {
-            Err(Error::StorageFull) if !self.full => {
-                // Not even a header found room: from now on only slots that were written before will do.
-                self.full = true;
-                let slot = self.choose(bytes_hint).ok_or(Error::Busy)?;
-                self.claim(slot, file)
-            }
-            claimed => claimed,
-        }
-    }
-
-    #[inline]
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
-        let slot = self.held(file)?;
-        let short = Error::corrupt(file, offset, "short read");
-        let start = offset.saturating_add(SLOT_HEADER_BYTES);
-        // A slot torn inside its header page is shorter than the page, and its file is empty.
-        let end = self.slots[slot as usize].size.max(SLOT_HEADER_BYTES);
-        if start.saturating_add(into.len() as u64) > end {
-            return Err(short);
-        }
-        match self.device.read(slot, start, into) {
-            Ok(len) if len == into.len() => Ok(Fetch::Ready),
-            Ok(_) => Err(short),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    #[inline]
-    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
-        let slot = self.held(file)?;
-        let start = offset.saturating_add(SLOT_HEADER_BYTES);
-        let end = start.saturating_add(bytes.len() as u64);
-        if end > self.slots[slot as usize].size {
-            if file.kind != FileKind::Table {
-                self.grow(slot, end)?;
-            } else if start > self.slots[slot as usize].size {
-                return Err(Error::InvalidArgument(
-                    "A table is written from its start to its end, without gaps.",
-                ));
-            }
-        }
-        self.slots[slot as usize].dirty = true;
-        match self.device.write(slot, start, bytes) {
-            Ok(len) if len == bytes.len() => {
-                let known = &mut self.slots[slot as usize];
-                if end > known.size {
-                    known.size = end;
-                    self.full = false;
-                }
-                Ok(())
-            }
-            Ok(_) | Err(SlotError::Full) => Err(self.cut_short(slot, end)),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    fn sync(&mut self, file: FileName) -> Result<()> {
-        let slot = self.held(file)?;
-        if self.slots[slot as usize].dirty {
-            self.device.flush(slot).map_err(failed)?;
-            self.slots[slot as usize].dirty = false;
-        }
-        Ok(())
-    }
-
-    fn delete(&mut self, file: FileName) -> Result<()> {
-        let slot = self.slot(file)?;
-        self.files.remove(&file);
-        self.release(slot);
-        Ok(())
-    }
-
-    fn trim(&mut self, file: FileName, bytes: u64) -> Result<()> {
-        let slot = self.held(file)?;
-        let end = SLOT_HEADER_BYTES + bytes;
-        if self.slots[slot as usize].size > end {
-            self.device.truncate(slot, end).map_err(failed)?;
-            self.slots[slot as usize].size = end;
-        }
-        Ok(())
-    }
-
-    fn shrink(&mut self, keep_bytes: u64) -> Result<()> {
-        self.shrink_idle(keep_bytes)
-    }
-
-    fn bytes_on_disk(&self) -> u64 {
-        self.slots.iter().map(|known| known.size).sum()
     }
 }

@@ -9,8 +9,8 @@
 //!
 //! role is a [`FileKind`], 0 for a slot that holds nothing. xxh3 is over the 40 bytes before it, seed 0.
 //!
-//! Invariant: both copies are written in one write and flushed before the slot is used for its file. Sectors may
-//! tear between the copies, so the valid copy with the highest generation counts; a slot with none is free.
+//! Invariant: both copies are written in one write, and are durable with the first flush of the slot's file: until then
+//! nothing that is durable names the file. Sectors may tear between the copies, so the valid copy with the highest generation counts; a slot with none is free.
 //! Generations never repeat within a pool: of two slots that claim one file, the higher generation holds it.
 
 use crate::codec::hash::xxh3;

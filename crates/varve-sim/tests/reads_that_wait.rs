@@ -1,70 +1,11 @@
 //! A storage that never reads at once answers like one that does: every read of a table says `Need` first, is given the
 //! range, and runs again.
 
-use std::cell::Cell;
-
 use varve::scan::{Batch, Progress, ScanOptions};
-use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
-use varve::table::ReadError;
-use varve::types::{FileKind, FileName, StoreId};
-use varve::{Durability, Host, Options, Result, Store};
-
-/// Reads of tables wait while `waits` is set.
-struct Waiting {
-    pool: SlotPool<MemorySlots>,
-    waits: Cell<bool>,
-}
-
-impl Storage for Waiting {
-    fn list(&self) -> Vec<(FileName, u64)> {
-        self.pool.list()
-    }
-    fn adopt(&mut self, store: StoreId) {
-        self.pool.adopt(store);
-    }
-    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        self.pool.create(file, bytes_hint)
-    }
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
-        if self.waits.get() && file.kind == FileKind::Table {
-            return Ok(Fetch::Pending);
-        }
-        self.pool.read(file, offset, into)
-    }
-    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.pool.write(file, offset, bytes)
-    }
-    fn sync(&mut self, file: FileName) -> Result<()> {
-        self.pool.sync(file)
-    }
-    fn delete(&mut self, file: FileName) -> Result<()> {
-        self.pool.delete(file)
-    }
-    fn bytes_on_disk(&self) -> u64 {
-        self.pool.bytes_on_disk()
-    }
-}
-
-/// Runs a read until it needs nothing more; counts how often it had to wait.
-fn drive<T>(
-    store: &Store<Waiting>,
-    waited: &mut u32,
-    mut read: impl FnMut(&Store<Waiting>) -> Result<T, ReadError>,
-) -> T {
-    for _ in 0..1000 {
-        match read(store) {
-            Ok(answer) => return answer,
-            Err(ReadError::Need(need)) => {
-                *waited += 1;
-                let mut bytes = vec![0; need.len as usize];
-                store.storage().pool.read(need.file, need.offset, &mut bytes).expect("the range is there");
-                store.provide(need, bytes);
-            }
-            Err(ReadError::Error(error)) => panic!("{error}"),
-        }
-    }
-    panic!("the read never ends");
-}
+use varve::storage::MemorySlots;
+use varve::{Durability, Host, Options, Store};
+use varve_sim::scan::decode;
+use varve_sim::waiting::{Waiting, drive};
 
 /// A store of several levels. With `cache_bytes` near nothing, no block stays from one read to the next.
 fn store(memory_bytes: usize) -> Store<Waiting> {
@@ -77,10 +18,8 @@ fn store(memory_bytes: usize) -> Store<Waiting> {
         l0_trigger: 3,
         ..Options::default()
     };
-    let pool = SlotPool::open(MemorySlots::new(100)).expect("opens");
-    let storage = Waiting { pool, waits: Cell::new(false) };
     let host = Host { now_ms: 0, entropy: 4, store_id: [4; 16] };
-    let (mut store, _) = Store::open(storage, options, host).expect("opens");
+    let (mut store, _) = Store::open(Waiting::new(MemorySlots::new(100)), options, host).expect("opens");
     for n in 0..1500_u32 {
         store.set(&key(n * 7 % 1000), &n.to_le_bytes().repeat(1 + n as usize % 9)).expect("staged");
         if n % 11 == 0 {
@@ -105,33 +44,17 @@ fn scan_all(
     store: &Store<Waiting>,
     options: &ScanOptions,
     bytes_max: usize,
-    waited: &mut u32,
+    waited: &mut u64,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut cursor = store.scan(options.clone()).expect("open");
     let mut all = Vec::new();
     loop {
         let mut batch = Batch::new(true, true);
         let progress = drive(store, waited, |store| store.scan_next(&mut cursor, bytes_max, &mut batch));
-        entries(&batch, &mut all);
+        all.extend(decode(&batch).expect("a batch decodes"));
         if progress == Progress::Finished {
             return all;
         }
-    }
-}
-
-/// Decodes a batch as frames carry it: cursor, count, bytes of keys and of values, their ends, keys, values.
-fn entries(batch: &Batch, all: &mut Vec<(Vec<u8>, Vec<u8>)>) {
-    let mut bytes = Vec::new();
-    batch.encode(1, &mut bytes);
-    let word = |at: usize| u32::from_le_bytes(bytes[4 * at..4 * at + 4].try_into().expect("a word")) as usize;
-    let (count, key_bytes) = (word(1), word(2));
-    let keys = &bytes[16 + 8 * count..];
-    let values = &keys[key_bytes.next_multiple_of(4)..];
-    let (mut key_at, mut value_at) = (0, 0);
-    for n in 0..count {
-        let (key_end, value_end) = (word(4 + n), word(4 + count + n));
-        all.push((keys[key_at..key_end].to_vec(), values[value_at..value_end].to_vec()));
-        (key_at, value_at) = (key_end, value_end);
     }
 }
 
