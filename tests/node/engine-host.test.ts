@@ -52,6 +52,7 @@ function storeOf(host: EngineHost): SyncStore<Key, unknown> {
 const value = (n: number): string => `value ${n} `.repeat(20);
 
 const MANY = 200;
+const STRICT = { durability: 'strict' } as const;
 
 /** Sets large values in one turn, many or until one is refused; returns how many sets returned. */
 function setUntilRefused(store: SyncStore<Key, unknown>, size: number): number {
@@ -264,6 +265,45 @@ describe('a full disk', () => {
     expect([...store.keys({ limit: 1 })]).toEqual([150]);
     await store.close();
     expect([...storeOf(await openHost()).keys()]).toHaveLength(kept - 150);
+  });
+
+  // A batch is deletes too, when all of it only deletes: ranges and conditional deletes go that way.
+  test.each([
+    ['a range', (store: SyncStore<Key, unknown>) => store.deleteRange({ gte: 0, lt: 100 }, STRICT)],
+    ['a batch', (store: SyncStore<Key, unknown>) => store.batch().delete(0).delete(1).commit(STRICT)],
+    ['a condition', (store) => store.delete(0, { ...STRICT, ifSequence: store.getEntry(0)?.sequence ?? null })],
+  ] as [string, (store: SyncStore<Key, unknown>) => unknown][])('takes deletes as %s', async (_, remove) => {
+    const store = storeOf(await openHost());
+    for (let n = 0; n < 200; n++) store.set(n, value(n));
+    store.flush();
+    opfs.quota = opfs.used();
+    expect(() => {
+      for (let n = 200; n < 3000; n++) store.set(n, value(n), { durability: 'relaxed' });
+    }).toThrow(expect.objectContaining({ code: 'VARVE_STORAGE_FULL' }));
+    remove(store);
+    expect(store.has(0)).toBe(false);
+    expect(() => store.set('another', value(0), STRICT)).toThrow();
+    await store.close();
+    expect(storeOf(await openHost()).has(0)).toBe(false);
+  });
+
+  test('a commit that is refused tells of all that was buffered, and poisons nothing', async () => {
+    const store = storeOf(await openHost());
+    for (let n = 0; n < 200; n++) store.set(n, value(n));
+    store.flush();
+    opfs.quota = opfs.used();
+    const full = expect.objectContaining({ code: 'VARVE_STORAGE_FULL' });
+    let sets = 0;
+    expect(() => {
+      for (; sets < 3000; sets++) {
+        store.set(`more ${sets}`, value(sets));
+        store.commit();
+      }
+    }).toThrow(full);
+    store.set('buffered', value(1));
+    expect(() => store.commit()).toThrow(full);
+    expect(() => store.set('strict', value(1), STRICT)).toThrow(full);
+    expect([store.has('buffered'), store.has('strict'), store.get(7)]).toEqual([false, false, value(7)]);
   });
 
   test('a deferred write that cannot be logged poisons the synchronous store', async () => {

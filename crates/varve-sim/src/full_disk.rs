@@ -89,7 +89,8 @@ impl Session<'_> {
         let first_sequence = self.store()?.last_sequence() + 1;
         self.model.stage(Group { changes: changes.clone(), first_sequence });
         let ops: Vec<_> = changes.iter().map(store_op).collect();
-        let result = self.store()?.commit_deletes(&ops, level);
+        let store = self.store()?;
+        let result = store.stage(&ops).and_then(|_| store.commit(level));
         if result == Err(Error::StorageFull) && must_commit && !self.disk.is_dead() {
             return Err(format!("{op}: a delete was refused though its reserve is whole"));
         }

@@ -124,11 +124,7 @@ impl Runner<'_> {
     }
 
     fn reopen(&mut self) {
-        // A close is made once: without a log it writes tables, and whatever it lacks files for is lost.
-        if !self.options.log {
-            self.act(Store::flush);
-        }
-        self.store().close().expect("a store closes");
+        self.act(Store::close);
         let storage = self.store.take().expect("a store is open").into_storage();
         self.open(storage.pool.into_device());
     }

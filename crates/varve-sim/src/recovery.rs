@@ -16,12 +16,16 @@ use crate::trace::{Crash, Op};
 /// Attempts to open a store, the crashes of a trace aside.
 const OPENINGS_MAX: u32 = 10;
 
+/// Times that a store is closed again because it waited for slots.
+const CLOSES_MAX: u32 = 16;
+
 impl Session<'_> {
     pub(crate) fn reopen(&mut self, op: &Op) -> Outcome {
         self.abandon_job()?;
         self.cursors.clear();
         self.snapshots.clear();
-        let closed = self.attempt(op, SimStore::close)?;
+        let result = self.close_store()?;
+        let closed = self.attempt(op, |_| result)?;
         if self.disk.is_dead() {
             return Ok(());
         }
@@ -38,9 +42,22 @@ impl Session<'_> {
         self.abandon_job()?;
         self.cursors.clear();
         self.snapshots.clear();
-        self.store()?.close().map_err(|error| format!("close: {error}"))?;
+        self.close_store()?.map_err(|error| format!("close: {error}"))?;
         self.store = None;
         Ok(())
+    }
+
+    /// Closes the store as hosts do: as long as it waits for slots, it stays open and is given some.
+    fn close_store(&mut self) -> Outcome<varve::Result<()>> {
+        let mut result = self.store()?.close();
+        for _ in 0..CLOSES_MAX {
+            if result != Err(Error::Busy) {
+                break;
+            }
+            self.add_wanted_slots()?;
+            result = self.store()?.close();
+        }
+        Ok(result)
     }
 
     /// After an operation: deals with a burned fuse or a poisoned store.

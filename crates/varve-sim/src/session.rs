@@ -429,7 +429,7 @@ impl<'a> Session<'a> {
     }
 
     /// What a host does once the turn is over: it replenishes the spare slots.
-    fn add_wanted_slots(&mut self) -> Outcome {
+    pub(crate) fn add_wanted_slots(&mut self) -> Outcome {
         let pool = self.store()?.storage_mut();
         let wanted = pool.wanted_slots().max(1);
         self.disk.add_slots(wanted);

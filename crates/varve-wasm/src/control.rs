@@ -84,16 +84,13 @@ fn report_object(report: &RecoveryReport) -> Object {
     object
 }
 
-/// Commits, seals and closes a store. It is gone afterwards, whatever this answers.
+/// Commits, seals and closes a store. It is gone afterwards, unless this answers `Busy`.
 ///
 /// # Errors
-/// What the last flush answered.
+/// `Busy` when no slot is free for what is still in memory; what the last flush answered.
 #[wasm_bindgen]
 pub fn close_store(h: u32) -> Result<(), JsError> {
-    match registry::remove(h) {
-        Some(mut open) => open.store.close().map_err(exception),
-        None => Ok(()),
-    }
+    registry::close(h).map_err(exception)
 }
 
 /// The sentence of the last error that a raw export answered with.

@@ -14,7 +14,6 @@
 //! code is in [`scratch`] and nowhere else in the project.
 
 mod control;
-mod deletes;
 mod fault;
 mod host;
 mod job;

@@ -42,7 +42,6 @@ pub extern "C" fn varve_set(h: u32, key: usize, value: usize) -> i32 {
     let (key, value) = scratch::pair(key, value);
     raw(h, |open| {
         let sequence = open.store.set(key, value)?;
-        open.deletes.mix();
         Ok(staged(open, sequence))
     })
 }
@@ -53,7 +52,6 @@ pub extern "C" fn varve_delete(h: u32, key: usize) -> i32 {
     let key = scratch::bytes(key);
     raw(h, |open| {
         let sequence = open.store.delete(key)?;
-        open.deletes.push(key, &[]);
         Ok(staged(open, sequence))
     })
 }
@@ -66,7 +64,6 @@ pub extern "C" fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
     let end = if end.is_empty() { &[0xff] } else { end };
     raw(h, |open| {
         let sequence = open.store.delete_range(start, end)?;
-        open.deletes.push(start, end);
         Ok(staged(open, sequence))
     })
 }
@@ -85,7 +82,6 @@ pub extern "C" fn varve_batch(h: u32, length: usize) -> i32 {
             return Err(error);
         }
         let sequence = open.store.stage(&batch.ops)?;
-        open.deletes.mix();
         Ok(staged(open, sequence))
     })
 }
@@ -142,13 +138,7 @@ pub extern "C" fn varve_commit(h: u32, durability: u32) -> i32 {
     raw(h, |open| {
         let asked = u8::try_from(durability).ok().and_then(Durability::from_byte);
         let asked = asked.ok_or(Error::InvalidArgument("There is no such durability."))?;
-        let Open { store, deletes, .. } = open;
-        let receipt = match store.commit(asked) {
-            Err(Error::StorageFull) => deletes.retry(store, asked),
-            other => other,
-        };
-        deletes.clear();
-        let receipt = receipt?;
+        let receipt = open.store.commit(asked)?;
         scratch::set_out_u64(0, receipt.sequence);
         Ok(receipt.durability as u32)
     })

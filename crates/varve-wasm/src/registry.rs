@@ -11,7 +11,6 @@ use varve::storage::SlotPool;
 use varve::store::Store;
 use varve::table::Block;
 
-use crate::deletes::Deletes;
 use crate::fault;
 use crate::host::HostSlots;
 
@@ -27,8 +26,6 @@ pub(crate) struct Open {
     pub(crate) answer: Vec<u8>,
     /// The block that the last value lies in.
     pub(crate) block: Option<Rc<Block>>,
-    /// What is staged, while it is deletes only.
-    pub(crate) deletes: Deletes,
     /// The sequence up to which the log was sealed.
     pub(crate) sealed: u64,
 }
@@ -36,7 +33,7 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) fn new(store: HostStore) -> Self {
         let sealed = store.last_sequence();
-        Self { store, error: None, answer: Vec::new(), block: None, deletes: Deletes::default(), sealed }
+        Self { store, error: None, answer: Vec::new(), block: None, sealed }
     }
 }
 
@@ -56,9 +53,16 @@ pub(crate) fn add(open: Open) -> u32 {
     })
 }
 
-/// Takes a store out.
-pub(crate) fn remove(handle: u32) -> Option<Open> {
-    STORES.with_borrow_mut(|stores| stores.get_mut(handle as usize)?.take())
+/// Closes a store and forgets it, unless it has to wait for a slot.
+pub(crate) fn close(handle: u32) -> Result<(), Error> {
+    STORES.with_borrow_mut(|stores| {
+        let Some(place) = stores.get_mut(handle as usize) else { return Ok(()) };
+        let result = place.as_mut().map_or(Ok(()), |open| open.store.close());
+        if result != Err(Error::Busy) {
+            *place = None;
+        }
+        result
+    })
 }
 
 /// Runs a call on a store.

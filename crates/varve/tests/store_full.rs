@@ -65,7 +65,10 @@ fn a_delete_takes_waiting_records_of_the_memory_level_along() {
     let mut cursor = store.scan(ScanOptions::default()).expect("open");
 
     let first = name(0);
-    let receipt = store.commit_deletes(&[Op::Delete { key: &first }], Durability::Strict).expect("committed");
+    let receipt = store
+        .stage(&[Op::Delete { key: &first }])
+        .and_then(|_| store.commit(Durability::Strict))
+        .expect("committed");
     assert_eq!((receipt.sequence, receipt.durability), (u64::from(count) + 21, Durability::Strict));
     assert_eq!(keys(&store), (1..count + 20).map(name).collect::<Vec<_>>());
 
@@ -83,7 +86,7 @@ fn a_delete_takes_waiting_records_of_the_memory_level_along() {
 fn what_deletes_and_a_merge_free_takes_sets_again() {
     let (mut store, _) = full(SMALL);
     let everything = [Op::DeleteRange { start: b"key", end: b"kez" }];
-    store.commit_deletes(&everything, Durability::Strict).expect("committed");
+    store.stage(&everything).and_then(|_| store.commit(Durability::Strict)).expect("committed");
     // The first attempt finds out that free slots cannot grow, the next one takes the slot that is set aside.
     let _ = store.compact();
     store.compact().expect("the reserve holds what is left of a memtable");
@@ -155,7 +158,8 @@ fn a_store_without_a_log_never_starts_one_on_a_full_disk() {
     // Deletes with keys of their own fill memtables too, until no flush finds room.
     let refused = (0..2000).any(|n| {
         let key = [&name(n)[..], &[b'x'; 900]].concat();
-        let deleted = store.commit_deletes(&[Op::Delete { key: &key }], Durability::Relaxed);
+        let deleted =
+            store.stage(&[Op::Delete { key: &key }]).and_then(|_| store.commit(Durability::Relaxed));
         assert_eq!(store.stats().wal_segments, 0, "delete {n}: {deleted:?}");
         deleted == Err(Error::StorageFull)
     });

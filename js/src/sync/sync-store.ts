@@ -1,11 +1,7 @@
 /**
  * The synchronous store: every operation returns at once.
  *
- * A write is staged in the engine (readable at once, level `buffered`) and logged with all others at the end of the turn,
- * at 64 KiB, or by `commit`. `strict` writes are logged and flushed before they return.
- *
- * Invariant: what a turn staged is logged in order, all of it or (refused) none. If logging that nobody waits for fails,
- * the store is poisoned: writes that returned `buffered` are lost, and every later call says so.
+ * A write is staged in the engine, readable at once; when it is logged is up to the turn's log (`turn-log.ts`).
  *
  * Hot path: no allocation besides the result, numbers across the boundary, keys and values through the scratch.
  */
@@ -14,12 +10,11 @@ import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
-import { codeNumber, VarveError } from '../errors.ts';
+import { codeNumber } from '../errors.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
-import { levelNumber, levelOf } from '../protocol/frame.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { asyncDispose } from '../store/dispose.ts';
-import { checkDurability, checkLimit, UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
+import { checkLimit, UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
 import type {
   CompactOptions,
   Condition,
@@ -35,7 +30,7 @@ import type {
   StoreStats,
 } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
-import { engineFault, guarded, onEngineFault } from '../wasm/fault.ts';
+import { engineFault, guarded } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
 import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
@@ -43,14 +38,12 @@ import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
 import { SyncSnapshot } from './sync-snapshot.ts';
+import { TurnLog } from './turn-log.ts';
 
-/** Staged bytes that are logged without waiting for the end of the turn. */
-const STAGED_BYTES_MAX = 64 * 1024;
 /** A batch's memory up to this size is kept for the next one. */
 const SINK_BYTES_KEPT = 256 * 1024;
 /** The tag byte of a stored string (codec/values.ts): it is decoded in place, everything else is copied first. */
 const TAG_TEXT = 2;
-const RELAXED = levelNumber('relaxed');
 /** The status of a batch whose condition did not hold. */
 const CONFLICT = -codeNumber('VARVE_CONFLICT');
 
@@ -87,20 +80,14 @@ export class SyncStore<K, V> {
   readonly #values: ValueFormat<V>;
   readonly #source: ScanSource<K, V>;
   readonly #slab = new Slab();
-  readonly #level: Durability | 'buffered';
-  readonly #endTurn = (): void => this.#endOfTurn();
+  readonly #log: TurnLog;
   /** The memory of the last batch, for the next one. */
   #sink: ByteSink | undefined;
-  /** The newest write that returned as buffered and is not known to be logged; 0 when there is none. */
-  #buffered = 0;
-  #scheduled = false;
   /** The engine knows the time of this turn. */
   #timed = false;
   readonly #endTime = (): void => {
     this.#timed = false;
   };
-  #refusal: VarveError | undefined;
-  readonly #unwatch: () => void;
 
   /** @internal */
   constructor(
@@ -121,10 +108,7 @@ export class SyncStore<K, V> {
     this.#keys = keyFormatOf(keys);
     this.#values = values;
     this.#source = { store: host.store, keys: this.#keys, values, ensureOpen: () => this.#ensureOpen() };
-    this.#unwatch = onEngineFault((fault) => {
-      this.#refusal = fault;
-    });
-    this.#level = durability === undefined || durability === 'relaxed' ? 'buffered' : durability;
+    this.#log = new TurnLog(host, durability);
   }
 
   /** The value of a key, or undefined. A Uint8Array may be a view of a larger buffer: `slice()` it before you transfer it. */
@@ -158,9 +142,8 @@ export class SyncStore<K, V> {
     const status = guarded(() => this.#exports.varve_get_entry(this.#h, keyBytes, snapshot));
     if (status < 0) throw this.#host.store.error(status);
     if (status === 0) return undefined;
-    const { out, outExpires } = this.#memory.fresh();
-    const sequence = (out[2] ?? 0) + (out[3] ?? 0) * 0x1_0000_0000;
-    const expires = outExpires[0] ?? 0;
+    const sequence = this.#memory.outU64(2);
+    const expires = this.#memory.outExpires[0] ?? 0;
     return { value: this.#found(), sequence, expires: expires === 0 ? undefined : new Date(expires) };
   }
 
@@ -196,7 +179,7 @@ export class SyncStore<K, V> {
     } catch (error) {
       throw engineFault(error);
     }
-    return this.#staged(status, options);
+    return this.#log.staged(status, options?.durability);
   }
 
   /**
@@ -235,7 +218,7 @@ export class SyncStore<K, V> {
     } catch (error) {
       throw engineFault(error);
     }
-    return this.#staged(status, options);
+    return this.#log.staged(status, options?.durability);
   }
 
   /** Removes every key of a range, at the cost of one write. A range without bounds is refused: that is `clear()`. */
@@ -247,7 +230,7 @@ export class SyncStore<K, V> {
   clear(options?: SyncWriteOptions): Receipt {
     this.#ensureOpen();
     const status = guarded(() => this.#exports.varve_delete_range(this.#h, 0, 0));
-    return this.#staged(status, options);
+    return this.#log.staged(status, options?.durability);
   }
 
   /** Collects writes that happen together. */
@@ -261,7 +244,7 @@ export class SyncStore<K, V> {
       if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
       const status = guarded(() => this.#exports.varve_batch(this.#h, items.length));
       if (status === CONFLICT) throw this.#conflict();
-      return this.#staged(status, options);
+      return this.#log.staged(status, options?.durability);
     };
     return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, sink, commit });
   }
@@ -306,7 +289,7 @@ export class SyncStore<K, V> {
       scan: (options, want) => this.#scan(options, want, number),
       count: (range) => this.#count(range, number),
       release: () => {
-        if (this.#refusal === undefined) guarded(() => this.#exports.varve_snapshot_close(this.#h, number));
+        if (this.#log.refusal === undefined) guarded(() => this.#exports.varve_snapshot_close(this.#h, number));
       },
     });
   }
@@ -314,7 +297,7 @@ export class SyncStore<K, V> {
   /** Logs everything written so far; with `strict`, flushes it too. */
   commit(options: SyncWriteOptions = {}): Receipt {
     this.#ensureOpen();
-    return this.#commit(options.durability ?? (this.#level === 'buffered' ? 'relaxed' : this.#level));
+    return this.#log.commit(options.durability);
   }
 
   /** Makes everything written so far as durable as `strict`. */
@@ -346,10 +329,7 @@ export class SyncStore<K, V> {
 
   /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */
   close(): Promise<void> {
-    this.#unwatch();
-    if (this.#refusal?.code !== 'VARVE_POISONED' && this.#refusal?.code !== 'VARVE_INTERNAL') {
-      this.#refusal = new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
-    }
+    this.#log.close();
     return this.#host.close();
   }
 
@@ -359,7 +339,7 @@ export class SyncStore<K, V> {
   }
 
   #ensureOpen(): void {
-    if (this.#refusal !== undefined) throw this.#refusal;
+    if (this.#log.refusal !== undefined) throw this.#log.refusal;
     if (!this.#timed) this.#tellTime();
   }
 
@@ -385,106 +365,8 @@ export class SyncStore<K, V> {
 
   /** The conflict whose key is in out cells 0 and 1 and whose sequence is in 2 and 3. */
   #conflict(): unknown {
-    const key = this.#memory.takeOut();
-    const { out } = this.#memory;
-    const found = (out[2] ?? 0) + (out[3] ?? 0) * 0x1_0000_0000;
-    return namedConflict(new EngineConflict(key, found), this.#keys);
-  }
-
-  /** What a staged write returns; `status` is the number of bytes staged. */
-  #staged(status: number, options: SyncWriteOptions | undefined): Receipt {
-    if (status < 0) throw this.#refused(this.#host.store.error(status));
-    const level = options?.durability ?? this.#level;
-    if (level !== 'buffered') {
-      try {
-        return this.#commit(level);
-      } catch (error) {
-        throw this.#refused(error);
-      }
-    }
-    const sequence = this.#memory.outSequence();
-    this.#buffered = sequence;
-    if (status < STAGED_BYTES_MAX) {
-      this.#schedule();
-      return { sequence, durability: 'buffered' };
-    }
-    const logged = this.#log();
-    this.#schedule();
-    return { sequence, durability: logged ? 'relaxed' : 'buffered' };
-  }
-
-  #commit(durability: Durability): Receipt {
-    checkDurability(durability);
-    let status: number;
-    try {
-      status = this.#exports.varve_commit(this.#h, levelNumber(durability));
-    } catch (error) {
-      throw engineFault(error);
-    }
-    if (status < 0) throw this.#host.store.error(status);
-    this.#buffered = 0;
-    this.#schedule();
-    return { sequence: this.#memory.outSequence(), durability: levelOf(status) ?? durability };
-  }
-
-  /** Logs what nobody waits for. False: no file is spare, and it is logged once one is. Throws, poisoned, when it cannot be. */
-  #log(): boolean {
-    const status = guarded(() => this.#exports.varve_commit(this.#h, RELAXED));
-    if (status >= 0) {
-      this.#buffered = 0;
-      return true;
-    }
-    const cause = this.#host.store.error(status);
-    if (cause.code === 'VARVE_BUSY') return false;
-    this.#poison(cause);
-    throw cause;
-  }
-
-  /** A write was refused. Making room for it may have taken writes before it along, which had returned as buffered. */
-  #refused(cause: unknown): unknown {
-    const isTold = this.#refusal !== undefined || this.#buffered === 0;
-    if (!isTold && this.#host.stats().sequence < this.#buffered) this.#poison(cause);
-    return cause;
-  }
-
-  #poison(cause: unknown): void {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    this.#refusal = new VarveError(
-      'VARVE_POISONED',
-      `Writes that had returned as buffered could not be logged and are lost (${why}) Close the store and open it again.`,
-      { cause },
-    );
-  }
-
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    queueMicrotask(this.#endTurn);
-  }
-
-  #endOfTurn(): void {
-    this.#scheduled = false;
-    if (this.#refusal !== undefined) return;
-    try {
-      if (this.#level === 'buffered' && this.#isPending() && !this.#logAtEndOfTurn()) return;
-      this.#host.afterTurn();
-    } catch {
-      // Nobody is there to catch what the end of a turn throws: a fault of the engine, which every later call tells.
-    }
-  }
-
-  #isPending(): boolean {
-    return guarded(() => this.#exports.varve_pending(this.#h)) > 0;
-  }
-
-  /** Nobody is there to catch what the end of a turn throws; every later call tells. False: nothing more to do now. */
-  #logAtEndOfTurn(): boolean {
-    try {
-      if (!this.#log()) this.#host.room().then(this.#endTurn, () => undefined);
-      return true;
-    } catch {
-      return false;
-    }
+    const found = this.#memory.outU64(2);
+    return namedConflict(new EngineConflict(this.#memory.takeOut(), found), this.#keys);
   }
 
   #scan<T>(options: SyncScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {

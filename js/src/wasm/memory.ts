@@ -75,8 +75,13 @@ export class EngineMemory {
 
   /** The sequence in out cells 0 and 1. */
   outSequence(): number {
+    return this.outU64(0);
+  }
+
+  /** The 64-bit number in an out cell and the one behind it. Numbers above 2^53 lose their last bits. */
+  outU64(cell: number): number {
     this.fresh();
-    return (this.out[0] ?? 0) + (this.out[1] ?? 0) * 0x1_0000_0000;
+    return (this.out[cell] ?? 0) + (this.out[cell + 1] ?? 0) * 0x1_0000_0000;
   }
 
   #retake(): void {

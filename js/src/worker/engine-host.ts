@@ -28,6 +28,8 @@ import { SlotKeeper } from './slot-keeper.ts';
 const WAIT_MS_DEFAULT = 5000;
 /** A dead worker's handles are closed a moment after its lock is free. */
 const HANDLES_WAIT_MS = 5000;
+/** Each time a closing store finds no spare slot, some are added. */
+const CLOSE_ATTEMPTS_MAX = 16;
 /** Writes after which a flush is likely to come: starting a worker takes tens of milliseconds. */
 const WARM_WRITES = 500;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
@@ -226,17 +228,28 @@ export class EngineHost {
     void this.#jobs.stop();
   }
 
+  /** What is staged may need a segment of its own; without a log, what is in memory needs tables. */
+  async #closeStore(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      this.#slots.keep();
+      await this.#slots.settled();
+      this.#giveBack();
+      try {
+        this.store.close();
+        return;
+      } catch (error) {
+        if (attempt === CLOSE_ATTEMPTS_MAX || (error as { code?: unknown }).code !== 'VARVE_BUSY') throw error;
+      }
+    }
+  }
+
   async #close(): Promise<void> {
     this.#flusher.stop();
     this.#quota?.stop();
     await this.#jobs.stop();
     try {
       if (faultOfEngine() === undefined) {
-        // What is staged may need a segment of its own.
-        this.#slots.keep();
-        await this.#slots.settled();
-        this.#giveBack();
-        this.store.close();
+        await this.#closeStore();
       }
     } catch (error) {
       // A poisoned store has nothing left to write, and whoever wrote to it was told.

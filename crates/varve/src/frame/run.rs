@@ -184,7 +184,7 @@ impl<S: Storage> Runner<'_, S> {
                 continue;
             }
             let hold = self.store.check_conditions(writes.conditions());
-            match hold.and_then(|()| self.store.commit_deletes(ops, asked(request))) {
+            match hold.and_then(|()| self.store.stage(ops)).and_then(|_| self.store.commit(asked(request))) {
                 Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
                 Err(error) => {
                     // One that only waits for a file would be committed along with somebody else's write.

@@ -86,7 +86,7 @@ impl<S: Storage> Store<S> {
             return Ok(());
         }
         if self.options.log {
-            self.log_staged()?;
+            self.log_staged(false)?;
         }
         self.promise();
         self.freeze();

@@ -188,12 +188,16 @@ impl<S: Storage> Store<S> {
     /// Commits what is staged, flushes the WAL, seals it, and accepts nothing more.
     ///
     /// # Errors
-    /// What the commit or the flush answered; the store is closed all the same.
+    /// `Busy` when no file is spare for what is still in memory: the store stays open, close it again when there is one.
+    /// Else what the commit or the flush answered; the store is closed all the same.
     pub fn close(&mut self) -> Result<()> {
         if self.closed {
             return Ok(());
         }
         let result = if self.poisoned { Err(Error::Poisoned) } else { self.close_log() };
+        if result == Err(Error::Busy) {
+            return result;
+        }
         self.closed = true;
         self.cursors.clear();
         self.snapshots.clear();
@@ -202,7 +206,7 @@ impl<S: Storage> Store<S> {
 
     fn close_log(&mut self) -> Result<()> {
         if self.options.log {
-            self.log_staged()?;
+            self.log_staged(false)?;
             return self.seal();
         }
         let mut flushed = false;

@@ -7,33 +7,37 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Op, Store};
+use super::Store;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
-use crate::options::{Durability, Receipt};
 use crate::storage::Storage;
-use crate::types::FileName;
+use crate::types::{FileName, Kind};
 use crate::wal::Records;
 
 impl<S: Storage> Store<S> {
+    /// Whether all that is staged is deletes. If nothing is, then what is staged next decides: `only_deletes`.
+    pub(super) fn may_use_reserve(&self, only_deletes: bool) -> bool {
+        let active = self.active.borrow();
+        let staged =
+            Records::new(active.image(), active.header().salt).starting_at(self.log.acknowledged_end);
+        let mut entries = staged.flatten().flat_map(|record| record.entries.flatten()).peekable();
+        (only_deletes || entries.peek().is_some()) && entries.all(|entry| entry.kind != Kind::Set)
+    }
+
     /// Moves to a segment in the reserve, and what waits for the log with it.
-    fn enter_reserve(&mut self) -> Result<()> {
-        self.check_writable()?;
+    pub(super) fn enter_reserve(&mut self) -> Result<()> {
         if self.log.created {
             self.freeze_logged()?;
         }
-        match self.ensure_segment(true) {
-            Err(error) if !matches!(error, Error::StorageFull | Error::Busy) => Err(self.poison(error)),
-            result => result,
-        }
+        self.ensure_segment(true)
     }
 
-    /// Freezes what the active segment's file holds. Records of the memory level that it does not hold yet become the
-    /// first of the next segment: what is deleted there must not overtake them.
+    /// Freezes what the active segment's file holds. What it does not hold yet becomes the beginning of the next segment:
+    /// records of the memory level, which deletes must not overtake, and then what is staged.
     fn freeze_logged(&mut self) -> Result<()> {
         let whole = self.active.clone();
         let whole = whole.borrow();
-        let (header, logged) = (*whole.header(), self.log.written);
+        let (header, logged, promised_end) = (*whole.header(), self.log.written, self.log.acknowledged_end);
         if whole.image().len() > logged || whole.is_empty() {
             // Replaced, not cut: open scans go on reading the memtable as it was.
             let image = whole.image()[..logged].to_vec();
@@ -46,33 +50,17 @@ impl<S: Storage> Store<S> {
             self.refresh_view();
         }
         let mut next = self.active.borrow_mut();
-        for record in Records::new(whole.image(), header.salt).flatten() {
-            if record.offset >= logged {
-                next.begin(record.client, record.request, record.first_sequence, record.count as u32);
-                for entry in record.entries.flatten() {
-                    next.push(entry.kind, entry.expires, entry.key, entry.value);
-                }
-                next.end(0);
+        for record in Records::new(whole.image(), header.salt).starting_at(logged).flatten() {
+            next.begin(record.client, record.request, record.first_sequence, record.count as u32);
+            for entry in record.entries.flatten() {
+                next.push(entry.kind, entry.expires, entry.key, entry.value);
+            }
+            next.end(0);
+            if record.offset < promised_end {
+                self.log.acknowledged_end = next.image().len();
             }
         }
-        drop(next);
-        self.promise();
         Ok(())
-    }
-
-    /// Commits deletes on a storage that refused a commit: plainly if there is room, else in the reserve.
-    ///
-    /// # Errors
-    /// `StorageFull` when the reserve is used up as well; nothing was kept.
-    pub fn commit_deletes(&mut self, ops: &[Op<'_>], durability: Durability) -> Result<Receipt> {
-        let plainly = self.stage(ops).and_then(|_| self.commit(durability));
-        // Without a log there is no segment to put into the reserve: what was refused is a flush that makes room.
-        if plainly != Err(Error::StorageFull) || !self.options.log {
-            return plainly;
-        }
-        self.enter_reserve()?;
-        self.stage(ops)?;
-        self.commit(durability)
     }
 
     /// Completes the reserve again before a set is admitted to a segment that lies in it.

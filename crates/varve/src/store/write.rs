@@ -184,7 +184,7 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `StorageFull` when the WAL cannot grow: everything staged since the last commit is rolled back, the store goes
-    /// on. `Io`: rolled back as well, and the store is poisoned. `Busy` when no file is spare: what is staged stays;
+    /// on. (Should it all be deletes, only when the reserve is used up as well.) `Io`: rolled back as well, and the store is poisoned. `Busy` when no file is spare: what is staged stays;
     /// commit again when there is one, or [`Store::discard_staged`].
     pub fn commit(&mut self, durability: Durability) -> Result<Receipt> {
         self.check_writable()?;
@@ -192,7 +192,7 @@ impl<S: Storage> Store<S> {
         if !self.options.log {
             reached = Durability::Memory;
         } else if durability > Durability::Memory {
-            self.log_staged()?;
+            self.log_staged(false)?;
             if durability == Durability::Strict {
                 self.sync()?;
             }
@@ -207,12 +207,17 @@ impl<S: Storage> Store<S> {
         self.acknowledged = self.last_sequence;
     }
 
-    /// Appends the records that are not in the WAL yet.
-    pub(super) fn log_staged(&mut self) -> Result<()> {
+    /// Appends the records that are not in the WAL yet. Deletes, those that are staged or (`only_deletes`) the ones to come, may use the
+    /// reserve.
+    pub(super) fn log_staged(&mut self, only_deletes: bool) -> Result<()> {
         if self.pending_bytes() == 0 {
             return Ok(());
         }
-        let Err(error) = self.append_staged() else { return Ok(()) };
+        let mut appended = self.append_staged();
+        if appended == Err(Error::StorageFull) && self.may_use_reserve(only_deletes) {
+            appended = self.enter_reserve().and_then(|()| self.append_staged());
+        }
+        let Err(error) = appended else { return Ok(()) };
         if error == Error::Busy {
             // Only a file is missing: what is staged stays, to be logged once the host has added one.
             return Err(error);
@@ -305,7 +310,7 @@ impl<S: Storage> Store<S> {
         if !self.options.log {
             return self.check_writable();
         }
-        self.log_staged()?;
+        self.log_staged(false)?;
         self.promise();
         if !self.log.created
             && self.log.open_previous
@@ -321,7 +326,7 @@ impl<S: Storage> Store<S> {
         }
         self.sync()?;
         self.active.borrow_mut().seal();
-        let logged = self.log_staged();
+        let logged = self.log_staged(false);
         self.log.acknowledged_end = self.active.borrow().image().len();
         match logged {
             Ok(()) => {
@@ -338,22 +343,33 @@ impl<S: Storage> Store<S> {
         if self.log.in_reserve && !only_deletes {
             self.leave_reserve()?;
         }
-        let active = self.active.borrow();
-        // A segment in the reserve ends where the reserve ends: the next one would find no room.
-        let bytes_max = self.memtable_bytes.max(if self.log.in_reserve { RESERVE_BYTES as usize } else { 0 });
-        if active.is_empty() || active.bytes() + bytes <= bytes_max {
+        if self.has_room(bytes) {
             return Ok(());
         }
-        drop(active);
         if self.options.log {
-            self.log_staged()?;
+            self.log_staged(only_deletes)?;
         }
         self.promise();
+        if self.has_room(bytes) {
+            // What it held was refused room, and went to the reserve.
+            return Ok(());
+        }
         if self.frozen.len() >= self.options.frozen_max {
-            self.relieve()?;
+            match self.relieve() {
+                // No room for a flush. Deletes may use the reserve, and one memtable more for that.
+                Err(Error::StorageFull) if only_deletes && self.options.log => {}
+                result => result?,
+            }
         }
         self.freeze();
         Ok(())
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        let active = self.active.borrow();
+        // A segment in the reserve ends where the reserve ends: the next one would find no room.
+        let bytes_max = self.memtable_bytes.max(if self.log.in_reserve { RESERVE_BYTES as usize } else { 0 });
+        active.is_empty() || active.bytes() + bytes <= bytes_max
     }
 
     /// Freezes the active memtable and starts a new one with a segment of its own.

@@ -118,6 +118,12 @@ impl<'a> Records<'a> {
         Self { bytes, at: super::SEGMENT_HEADER_BYTES, salt }
     }
 
+    /// Starts at the record at offset `at` instead.
+    #[must_use]
+    pub fn starting_at(self, at: usize) -> Self {
+        Self { at, ..self }
+    }
+
     /// Where the next record starts.
     #[must_use]
     pub fn position(&self) -> usize {

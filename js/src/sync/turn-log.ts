@@ -1,0 +1,161 @@
+/**
+ * When the writes of a turn are logged, and what becomes of those that nobody waits for.
+ *
+ * A staged write returns as `buffered`. It is logged with all others at the end of the turn, at 64 KiB, or by `commit`;
+ * `strict` writes are logged and flushed before they return.
+ *
+ * Invariant: what a turn staged is logged in order, all of it or (refused) none. If logging that nobody waits for fails,
+ * the store is poisoned: writes that returned `buffered` are lost, and every later call says so.
+ */
+
+import { VarveError } from '../errors.ts';
+import { levelNumber, levelOf } from '../protocol/frame.ts';
+import { checkDurability } from '../store/options.ts';
+import type { Durability, Receipt } from '../types.ts';
+import type { EngineExports } from '../wasm/exports.ts';
+import { engineFault, guarded, onEngineFault } from '../wasm/fault.ts';
+import type { EngineMemory } from '../wasm/memory.ts';
+import type { EngineHost } from '../worker/engine-host.ts';
+
+/** Staged bytes that are logged without waiting for the end of the turn. */
+const STAGED_BYTES_MAX = 64 * 1024;
+const RELAXED = levelNumber('relaxed');
+
+/** Logs what a synchronous store stages. */
+export class TurnLog {
+  /** What every call of the store throws from now on: it is closed, poisoned, or its engine died. */
+  refusal: VarveError | undefined;
+  readonly #host: EngineHost;
+  readonly #exports: EngineExports;
+  readonly #memory: EngineMemory;
+  readonly #h: number;
+  readonly #level: Durability | 'buffered';
+  readonly #endTurn = (): void => this.#endOfTurn();
+  readonly #unwatch: () => void;
+  /** The newest write that returned as buffered and is not known to be logged; 0 when there is none. */
+  #buffered = 0;
+  #scheduled = false;
+
+  /** `durability` is the level of writes that name none; undefined and `relaxed` mean that they are buffered. */
+  constructor(host: EngineHost, durability: Durability | undefined) {
+    this.#host = host;
+    this.#exports = host.store.exports;
+    this.#memory = host.store.memory;
+    this.#h = host.store.h;
+    this.#level = durability === undefined || durability === 'relaxed' ? 'buffered' : durability;
+    this.#unwatch = onEngineFault((fault) => {
+      this.refusal = fault;
+    });
+  }
+
+  /** What a staged write returns; `status` is the number of bytes staged, or an error's. */
+  staged(status: number, durability: Durability | undefined): Receipt {
+    if (status < 0) throw this.#refused(this.#host.store.error(status));
+    const level = durability ?? this.#level;
+    if (level !== 'buffered') {
+      const reached = this.#commit(level);
+      if (reached < 0) throw this.#refused(this.#host.store.error(reached));
+      return this.#receipt(reached, level);
+    }
+    const sequence = this.#memory.outSequence();
+    this.#buffered = sequence;
+    if (status < STAGED_BYTES_MAX) {
+      this.#schedule();
+      return { sequence, durability: 'buffered' };
+    }
+    const logged = this.#log();
+    this.#schedule();
+    return { sequence, durability: logged ? 'relaxed' : 'buffered' };
+  }
+
+  /** Logs everything staged so far, at the store's own level if none is named. What it throws tells of all of it. */
+  commit(durability: Durability = this.#level === 'buffered' ? 'relaxed' : this.#level): Receipt {
+    const reached = this.#commit(durability);
+    if (reached >= 0) return this.#receipt(reached, durability);
+    const cause = this.#host.store.error(reached);
+    if (cause.code !== 'VARVE_BUSY') this.#buffered = 0;
+    throw cause;
+  }
+
+  /** Refuses every later call, with what the store died of if it died before. */
+  close(): void {
+    this.#unwatch();
+    if (this.refusal?.code === 'VARVE_POISONED' || this.refusal?.code === 'VARVE_INTERNAL') return;
+    this.refusal = new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+  }
+
+  /** The level reached, or an error's status. */
+  #commit(durability: Durability): number {
+    checkDurability(durability);
+    try {
+      return this.#exports.varve_commit(this.#h, levelNumber(durability));
+    } catch (error) {
+      throw engineFault(error);
+    }
+  }
+
+  #receipt(reached: number, durability: Durability): Receipt {
+    this.#buffered = 0;
+    this.#schedule();
+    return { sequence: this.#memory.outSequence(), durability: levelOf(reached) ?? durability };
+  }
+
+  /** Logs what nobody waits for. False: no file is spare, and it is logged once one is. Throws, poisoned, when it cannot be. */
+  #log(): boolean {
+    const status = guarded(() => this.#exports.varve_commit(this.#h, RELAXED));
+    if (status >= 0) {
+      this.#buffered = 0;
+      return true;
+    }
+    const cause = this.#host.store.error(status);
+    if (cause.code === 'VARVE_BUSY') return false;
+    this.#poison(cause);
+    throw cause;
+  }
+
+  /** A write was refused, which may have taken along writes before it that had returned as buffered: nobody else tells of those. */
+  #refused(cause: VarveError): VarveError {
+    const isTold = this.refusal !== undefined || this.#buffered === 0;
+    if (!isTold && this.#host.stats().sequence < this.#buffered) this.#poison(cause);
+    return cause;
+  }
+
+  #poison(cause: VarveError): void {
+    this.refusal = new VarveError(
+      'VARVE_POISONED',
+      `Writes that had returned as buffered could not be logged and are lost (${cause.message}) Close the store and open it again.`,
+      { cause },
+    );
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(this.#endTurn);
+  }
+
+  #endOfTurn(): void {
+    this.#scheduled = false;
+    if (this.refusal !== undefined) return;
+    try {
+      if (this.#level === 'buffered' && this.#isPending() && !this.#logAtEndOfTurn()) return;
+      this.#host.afterTurn();
+    } catch {
+      // Nobody is there to catch what the end of a turn throws: a fault of the engine, which every later call tells.
+    }
+  }
+
+  #isPending(): boolean {
+    return guarded(() => this.#exports.varve_pending(this.#h)) > 0;
+  }
+
+  /** Nobody is there to catch what the end of a turn throws; every later call tells. False: nothing more to do now. */
+  #logAtEndOfTurn(): boolean {
+    try {
+      if (!this.#log()) this.#host.room().then(this.#endTurn, () => undefined);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
