@@ -3,7 +3,7 @@
 //! Invariant: every function that can fail throws `"<code number> <sentence>"`. Numbers of tables and sizes travel
 //! as f64, exact up to 2^53.
 
-use js_sys::{Array, Object, Reflect, Uint8Array};
+use js_sys::{Object, Reflect, Uint8Array};
 use varve::compact::JobKind;
 use varve::error::Error;
 use varve::options::{Host, Options};
@@ -289,70 +289,59 @@ pub fn slots_added(h: u32) -> Result<(), JsError> {
 /// # Errors
 /// `Closed`.
 #[wasm_bindgen]
-pub fn stats(h: u32) -> Result<JsValue, JsError> {
-    let stats = with(h, |open| Ok(open.store.stats()))?;
-    Ok(stats_object(&stats).into())
+pub fn stats(h: u32) -> Result<Vec<f64>, JsError> {
+    with(h, |open| Ok(stats_numbers(&open.store.stats())))
 }
 
-fn stats_object(stats: &Stats) -> Object {
-    let object = Object::new();
+/// The numbers of a store one after another, then those of each level; `js/src/wasm/stats.ts` has their names.
+fn stats_numbers(stats: &Stats) -> Vec<f64> {
     let numbers = [
-        ("sequence", stats.sequence),
-        ("memtableEntries", stats.memtable_entries),
-        ("memtableBytes", stats.memtable_bytes),
-        ("memtableBytesMax", stats.memtable_bytes_max),
-        ("frozen", stats.frozen),
-        ("frozenBytes", stats.frozen_bytes),
-        ("walSegments", stats.wal_segments),
-        ("walSegmentBytes", stats.wal_segment_bytes),
-        ("walBytes", stats.wal_bytes),
-        ("walSyncs", stats.wal_syncs),
-        ("writes", stats.writes),
-        ("cacheBytes", stats.cache_bytes),
-        ("cacheBytesMax", stats.cache_bytes_max),
-        ("cacheHits", stats.cache_hits),
-        ("cacheMisses", stats.cache_misses),
-        ("residentBytes", stats.resident_bytes),
-        ("flushes", stats.flushes),
-        ("flushBytes", stats.flush_bytes),
-        ("lastFlushAt", stats.last_flush_ms),
-        ("compactions", stats.compactions),
-        ("compactionBytesRead", stats.compaction_bytes_read),
-        ("compactionBytesWritten", stats.compaction_bytes_written),
-        ("entriesDropped", stats.entries_dropped),
-        ("lastCompactionAt", stats.last_compaction_ms),
-        ("moves", stats.moves),
-        ("drops", stats.drops),
-        ("compacting", u64::from(stats.sweeping)),
-        ("compactBytes", stats.sweep_bytes),
-        ("compactBytesMax", stats.sweep_bytes_max),
-        ("stalled", u64::from(stats.stalled)),
-        ("frozenMax", stats.frozen_max),
-        ("levelZeroTrigger", stats.level_0_trigger),
-        ("levelZeroStall", stats.level_0_stall),
-        ("diskBytes", stats.disk_bytes),
-        ("cursors", stats.cursors),
-        ("snapshots", stats.snapshots),
-        ("snapshotAge", stats.snapshot_age_ms),
-        ("obsoleteFiles", stats.obsolete_files),
-        ("epoch", stats.epoch),
+        stats.sequence,
+        stats.memtable_entries,
+        stats.memtable_bytes,
+        stats.memtable_bytes_max,
+        stats.frozen,
+        stats.frozen_bytes,
+        stats.wal_segments,
+        stats.wal_segment_bytes,
+        stats.wal_bytes,
+        stats.wal_syncs,
+        stats.writes,
+        stats.cache_bytes,
+        stats.cache_bytes_max,
+        stats.cache_hits,
+        stats.cache_misses,
+        stats.resident_bytes,
+        stats.flushes,
+        stats.flush_bytes,
+        stats.last_flush_ms,
+        stats.compactions,
+        stats.compaction_bytes_read,
+        stats.compaction_bytes_written,
+        stats.entries_dropped,
+        stats.last_compaction_ms,
+        stats.moves,
+        stats.drops,
+        u64::from(stats.sweeping),
+        stats.sweep_bytes,
+        stats.sweep_bytes_max,
+        u64::from(stats.stalled),
+        stats.frozen_max,
+        stats.level_0_trigger,
+        stats.level_0_stall,
+        stats.disk_bytes,
+        stats.cursors,
+        stats.snapshots,
+        stats.snapshot_age_ms,
+        stats.obsolete_files,
+        stats.epoch,
     ];
-    for (name, value) in numbers {
-        set(&object, name, value as f64);
-    }
-    set(&object, "writeAmplification", stats.write_amplification());
-    let levels = Array::new();
-    for level in &stats.levels {
-        let entry = Object::new();
-        set(&entry, "tables", level.tables as f64);
-        set(&entry, "bytes", level.bytes as f64);
-        set(&entry, "entries", level.entries as f64);
-        set(&entry, "target", level.target_bytes as f64);
-        set(&entry, "score", level.score as f64 / 1000.0);
-        levels.push(&entry);
-    }
-    put(&object, "levels", &levels);
-    object
+    let levels = stats
+        .levels
+        .iter()
+        .flat_map(|level| [level.tables, level.bytes, level.entries, level.target_bytes, level.score]);
+    let counts = numbers.into_iter().chain(levels).map(|number| number as f64);
+    core::iter::once(stats.write_amplification()).chain(counts).collect()
 }
 
 fn set(object: &Object, name: &str, value: f64) {

@@ -101,7 +101,8 @@ export interface EngineControl {
   close_store(h: number): void;
   /** The sentence of the last error that a raw export answered with. */
   last_error(h: number): string;
-  stats(h: number): object;
+  /** The numbers that `statsOf` names. */
+  stats(h: number): Float64Array;
   sync(h: number): void;
   seal(h: number): void;
   /** Gives back files that only wait for the next edit. */

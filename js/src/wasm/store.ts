@@ -6,11 +6,12 @@
  */
 
 import { VarveError } from '../errors.ts';
-import type { RecoveryReport } from '../types.ts';
+import type { RecoveryReport, StoreStats } from '../types.ts';
 import { controlError } from './errors.ts';
 import type { Engine, EngineControl, EngineExports, JobTicket, OpenedStore, StoreSettings } from './exports.ts';
 import { faultOfEngine } from './fault.ts';
 import type { EngineMemory } from './memory.ts';
+import { statsOf } from './stats.ts';
 
 /** A store that the engine has open. */
 export class EngineStore {
@@ -72,8 +73,8 @@ export class EngineStore {
     return attempt(() => this.exports.varve_stalled(this.h)) === 1;
   }
 
-  stats(): object {
-    return attempt(() => this.#control.stats(this.h));
+  stats(): StoreStats {
+    return statsOf(attempt(() => this.#control.stats(this.h)));
   }
 
   sync(): void {

@@ -185,7 +185,7 @@ export class EngineHost {
   /** Numbers about the store. */
   stats(): StoreStats {
     this.store.tick();
-    return this.store.stats() as StoreStats;
+    return this.store.stats();
   }
 
   /** Flushes everything and merges it into one run, by jobs like any other. What is written meanwhile need not be in it. */

@@ -123,7 +123,7 @@ impl<D: Slots> SlotPool<D> {
     /// The slot that holds `file`.
     #[must_use]
     pub fn slot_of(&self, file: FileName) -> Option<u32> {
-        self.files.get(&file).copied()
+        self.files.get(file)
     }
 
     /// How many slots [`create`](Storage::create) can use now.
@@ -195,7 +195,7 @@ impl<D: Slots> SlotPool<D> {
     /// open.
     pub fn abandon(&mut self, file: FileName) {
         self.full = true;
-        if let Some(slot) = self.files.remove(&file) {
+        if let Some(slot) = self.files.remove(file) {
             self.release(slot);
         }
     }
@@ -204,7 +204,7 @@ impl<D: Slots> SlotPool<D> {
     pub fn quarantine(&mut self, slot: u32) {
         if let Some(known) = self.slots.get_mut(slot as usize) {
             known.state = Use::Quarantined;
-            self.files.retain(|_, held| *held != slot);
+            self.files.forget_slot(slot);
         }
     }
 
@@ -238,8 +238,7 @@ impl<D: Slots> SlotPool<D> {
             if Some(store) != self.store {
                 continue;
             }
-            let rival =
-                self.files.get(&file).and_then(|&rival| headers.get(rival as usize).copied().flatten());
+            let rival = self.files.get(file).and_then(|rival| headers.get(rival as usize).copied().flatten());
             if rival.is_none_or(|rival| generation > rival.generation) {
                 if let Some(loser) = self.files.insert(file, slot) {
                     self.slots[loser as usize].state = Use::Free;
@@ -252,7 +251,7 @@ impl<D: Slots> SlotPool<D> {
     /// The slot of a file that must exist.
     #[inline]
     pub(super) fn slot(&self, file: FileName) -> Result<u32> {
-        self.files.get(&file).copied().ok_or(Error::corrupt(file, 0, "the file is missing"))
+        self.files.get(file).ok_or(Error::corrupt(file, 0, "the file is missing"))
     }
 
     /// The slot of a file that must exist and must not be lent.
@@ -271,7 +270,7 @@ impl<D: Slots> SlotPool<D> {
         let Some(store) = self.store else {
             return Err(Error::InvalidArgument("No store was adopted: open or create a manifest first."));
         };
-        debug_assert!(!self.files.contains_key(&file), "{file} exists");
+        debug_assert!(self.files.get(file).is_none(), "{file} exists");
         self.generation += 1;
         let page = SlotHeader { store, file: Some(file), generation: self.generation }.encode();
         match self.device.write(slot, 0, &page) {

@@ -126,7 +126,7 @@ impl<D: Slots> Storage for SlotPool<D> {
 
     fn delete(&mut self, file: FileName) -> Result<()> {
         let slot = self.slot(file)?;
-        self.files.remove(&file);
+        self.files.remove(file);
         self.release(slot);
         Ok(())
     }
