@@ -183,12 +183,18 @@ export interface StoreStats {
   readonly writes: number;
   /** Level 0 first. */
   readonly levels: readonly LevelStats[];
+  /** Blocks of tables kept in memory. */
   readonly cacheBytes: number;
+  /** What memtables leave of the memory: the bound of `cacheBytes` and `residentBytes` together. */
   readonly cacheBytesMax: number;
   readonly cacheHits: number;
   readonly cacheMisses: number;
-  /** Indexes and filters held in memory. */
+  /** Indexes and filters of open tables. */
   readonly residentBytes: number;
+  /** Flushed memtables that only snapshots and iterators still read. */
+  readonly retainedBytes: number;
+  /** The `memory` option: the bound of memtables (these included), cache and open tables together. */
+  readonly memoryBytesMax: number;
   readonly flushes: number;
   readonly flushBytes: number;
   readonly lastFlushAt: number;
@@ -237,7 +243,10 @@ export interface EngineOptions {
   storage?: StorageKind | undefined;
   /** How long to wait for another holder of the store, in milliseconds. Default 5000. */
   wait?: number | undefined;
-  /** Budget of memtables and cache together, in bytes. Default 32 MiB, at least 1 MiB. */
+  /**
+   * Budget of memtables, cached blocks, indexes and filters together, in bytes. Default 32 MiB, at least 1 MiB. Indexes and filters
+   * take about 2 bytes a key; where they do not fit, reads that miss them read them again.
+   */
   memory?: number | undefined;
 }
 

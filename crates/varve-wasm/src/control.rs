@@ -312,6 +312,8 @@ fn stats_numbers(stats: &Stats) -> Vec<f64> {
         stats.cache_hits,
         stats.cache_misses,
         stats.resident_bytes,
+        stats.retained_bytes,
+        stats.memory_bytes_max,
         stats.flushes,
         stats.flush_bytes,
         stats.last_flush_ms,

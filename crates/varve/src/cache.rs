@@ -17,11 +17,14 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use crate::table::Block;
+use crate::table::{Block, Table};
 use crate::types::FileName;
 
 /// The name of a cached block: its file and its offset there.
 pub type CacheKey = (FileName, u64);
+
+/// Where an open table is filed: no block has this offset.
+const TABLE_OFFSET: u64 = u64::MAX;
 
 const READS_MAX: u8 = 3;
 /// Reads in `small` that move a block to `main`.
@@ -34,16 +37,23 @@ const ENTRY_BYTES: usize = 96;
 /// Of one value type only, so that its code is there once.
 type Map<V> = HashMap<CacheKey, V, BuildHasherDefault<PlaceHasher>>;
 
+/// What a slot keeps alive.
+#[derive(Debug)]
+enum Held {
+    Block(Rc<Block>),
+    Table(Rc<Table>),
+}
+
 #[derive(Debug)]
 struct Slot {
     key: CacheKey,
-    block: Rc<Block>,
+    held: Held,
     bytes: usize,
     reads: u8,
     in_main: bool,
 }
 
-/// Blocks of tables, kept while they are worth their weight.
+/// Open tables and blocks of them, kept while they are worth their weight.
 #[derive(Debug, Default)]
 pub struct Cache {
     capacity_bytes: usize,
@@ -54,6 +64,7 @@ pub struct Cache {
     main: VecDeque<u32>,
     small_bytes: usize,
     main_bytes: usize,
+    table_bytes: usize,
     ghost: Ghost,
     hits: u64,
     misses: u64,
@@ -75,9 +86,10 @@ impl Cache {
             self.misses += 1;
             return None;
         };
+        let Held::Block(block) = &slot.held else { return None };
         self.hits += 1;
         slot.reads = (slot.reads + 1).min(READS_MAX);
-        Some(Rc::clone(&slot.block))
+        Some(Rc::clone(block))
     }
 
     /// Holds the block, evicting others for it. One that is held already stays (blocks never change); one
@@ -88,8 +100,29 @@ impl Cache {
             return;
         }
         let in_main = self.ghost.take(key);
-        self.evict_to(self.capacity_bytes - bytes);
-        let slot = Some(Slot { key, block, bytes, reads: 0, in_main });
+        self.hold(Slot { key, held: Held::Block(block), bytes, reads: 0, in_main });
+    }
+
+    /// Holds an open table, evicting others for it. It is taken to be read again: a read that finds its table closed has to
+    /// read all of index and filter. For that reason it is held however large it is.
+    pub fn insert_table(&mut self, table: Rc<Table>) {
+        let key = (FileName::table(table.id()), TABLE_OFFSET);
+        let bytes = table.resident_bytes() + ENTRY_BYTES;
+        if let Some(&place) = self.places.get(&key) {
+            // Opened twice, under two bounds.
+            if let Some(slot) = &mut self.slots[place as usize] {
+                slot.held = Held::Table(table);
+            }
+            return;
+        }
+        self.table_bytes += bytes;
+        self.hold(Slot { key, held: Held::Table(table), bytes, reads: READS_MAX, in_main: true });
+    }
+
+    fn hold(&mut self, slot: Slot) {
+        let Slot { key, bytes, in_main, .. } = slot;
+        self.evict_to(self.capacity_bytes.saturating_sub(bytes));
+        let slot = Some(slot);
         let place = if let Some(place) = self.free.pop() {
             self.slots[place as usize] = slot;
             place
@@ -138,7 +171,13 @@ impl Cache {
         self.small_bytes + self.main_bytes
     }
 
-    /// How many blocks are held.
+    /// Bytes that open tables take of that: their indexes and filters.
+    #[must_use]
+    pub fn table_bytes(&self) -> usize {
+        self.table_bytes
+    }
+
+    /// How many blocks and open tables are held.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
@@ -200,6 +239,11 @@ impl Cache {
         let Some(slot) = self.slots[place as usize].as_mut() else {
             return;
         };
+        if let Held::Table(table) = &slot.held
+            && table.take_used()
+        {
+            slot.reads = READS_MAX;
+        }
         if slot.reads > 0 {
             slot.reads -= 1;
             self.main.push_back(place);
@@ -214,6 +258,9 @@ impl Cache {
             return;
         };
         self.places.remove(&slot.key);
+        if matches!(slot.held, Held::Table(_)) {
+            self.table_bytes -= slot.bytes;
+        }
         if slot.in_main {
             self.main_bytes -= slot.bytes;
         } else {

@@ -41,7 +41,7 @@ pub struct Receipt {
 /// Sizes and limits of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Bound over memtables and block cache, in bytes.
+    /// Bound over memtables, cached blocks, and the indexes and filters of open tables, in bytes.
     pub memory_bytes: usize,
     /// Size of the first memtable, in bytes; each next one is twice as large.
     pub memtable_bytes_min: usize,
@@ -97,10 +97,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Bytes left for the block cache once memtables have their share.
+    /// Bytes left for blocks and open tables when memtables hold so many bytes: they always have their share.
     #[must_use]
-    pub fn cache_bytes(&self) -> usize {
-        let memtables = self.memtable_bytes_max * (self.frozen_max + 1);
+    pub fn cache_bytes(&self, memtable_bytes: usize) -> usize {
+        let memtables = memtable_bytes.max(self.memtable_bytes_max * (self.frozen_max + 1));
         self.memory_bytes.saturating_sub(memtables).max(self.memory_bytes / 8)
     }
 

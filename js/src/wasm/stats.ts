@@ -24,6 +24,8 @@ const NAMES = [
   'cacheHits',
   'cacheMisses',
   'residentBytes',
+  'retainedBytes',
+  'memoryBytesMax',
   'flushes',
   'flushBytes',
   'lastFlushAt',

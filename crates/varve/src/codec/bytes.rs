@@ -11,7 +11,6 @@ use core::cmp::Ordering;
 const APPENDED_BYTES_MAX: usize = 256;
 
 /// Bytes `a` and `b` in lexicographic order.
-#[inline]
 #[must_use]
 #[cfg_attr(varve_size, optimize(speed))]
 pub fn compare(a: &[u8], b: &[u8]) -> Ordering {

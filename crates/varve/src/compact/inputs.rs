@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::error::Error;
-use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, open_block};
+use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block};
 use crate::types::{FileName, StoreId};
 
 /// Bytes asked for at once: one read of this size costs an engine worker about 0.1 ms.
@@ -29,12 +29,21 @@ pub(crate) struct ChunkBlocks {
     sizes: Vec<(u64, u64)>,
     chunks: RefCell<Vec<Chunk>>,
     clock: RefCell<u64>,
+    /// The inputs that are open: all of them, until the job is done.
+    tables: RefCell<Vec<Rc<Table>>>,
     lanes: usize,
 }
 
 impl ChunkBlocks {
     pub(crate) fn new(store: StoreId, sizes: Vec<(u64, u64)>, lanes: usize) -> Self {
-        Self { store, sizes, chunks: RefCell::default(), clock: RefCell::default(), lanes }
+        Self {
+            store,
+            sizes,
+            chunks: RefCell::default(),
+            clock: RefCell::default(),
+            tables: RefCell::default(),
+            lanes,
+        }
     }
 
     /// Keeps what the host fetched for `need`.
@@ -81,5 +90,9 @@ impl Blocks for ChunkBlocks {
             if offset >= tail { (tail, size) } else { (offset, size.min(offset + len.max(CHUNK_BYTES))) };
         let len = u32::try_from(until - from).map_err(|_| Error::InvalidArgument("A block is too large."))?;
         Err(ReadError::Need(Need { file: FileName::table(table), offset: from, len }))
+    }
+
+    fn keep(&self, table: &Rc<Table>) {
+        self.tables.borrow_mut().push(Rc::clone(table));
     }
 }

@@ -105,7 +105,7 @@ impl Cursor {
                         sources.push(if handle.meta.is_narrowed() {
                             Source::Level(LevelCursor::new(*store, Rc::new([handle.clone()])))
                         } else {
-                            Source::Table(table.clone().cursor())
+                            Source::Table(table.cursor())
                         });
                     }
                 }

@@ -27,7 +27,7 @@ impl LevelCursor {
 
     fn open(&self, at: usize, blocks: &dyn Blocks) -> Result<Option<TableCursor>, ReadError> {
         match self.tables.get(at) {
-            Some(handle) => Ok(Some(handle.open(&self.store, blocks)?.clone().cursor())),
+            Some(handle) => Ok(Some(handle.open(&self.store, blocks)?.cursor())),
             None => Ok(None),
         }
     }

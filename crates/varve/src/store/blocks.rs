@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use crate::cache::Cache;
 use crate::storage::{Fetch, Storage};
-use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, open_block};
+use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block};
 use crate::types::{FileName, StoreId};
 
 /// Ranges fetched by an asynchronous host for reads that answered `Need`.
@@ -67,5 +67,9 @@ impl<S: Storage> Blocks for StoreBlocks<'_, S> {
             Fetch::Ready => Ok(bytes),
             Fetch::Pending => Err(ReadError::Need(Need { file, offset, len })),
         }
+    }
+
+    fn keep(&self, table: &Rc<Table>) {
+        self.cache.borrow_mut().insert_table(Rc::clone(table));
     }
 }

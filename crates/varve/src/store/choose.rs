@@ -31,6 +31,13 @@ impl<S: Storage> Store<S> {
     pub(super) fn next_job(&mut self) -> Result<Option<Offer>> {
         let runs = |kind| self.running.iter().any(|running| running.kind == kind);
         let (flushing, compacting) = (runs(JobKind::Flush), runs(JobKind::Compaction));
+        // A batch larger than a memtable is one of its own, which nothing is to be added to.
+        let active = self.active.borrow();
+        let is_oversized = !active.is_empty() && active.bytes() > self.memtable_bytes;
+        drop(active);
+        if is_oversized && self.frozen.is_empty() && !self.log.in_reserve && !self.is_staged() {
+            self.freeze();
+        }
         if !flushing && let Some(job) = self.flush_job() {
             return Ok(Some(job));
         }

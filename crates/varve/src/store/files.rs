@@ -30,6 +30,11 @@ impl Obsolete {
         self.files.len()
     }
 
+    /// Views that were replaced and that somebody may still read.
+    pub(super) fn views(&self) -> &[Weak<View>] {
+        &self.views
+    }
+
     /// Edits committed in this session.
     pub(super) fn edits(&self) -> u64 {
         self.edits
@@ -59,6 +64,8 @@ impl<S: Storage> Store<S> {
         let view = Rc::new(View { memtables, levels });
         let old = std::mem::replace(&mut self.view, view);
         self.obsolete.views.push(Rc::downgrade(&old));
+        drop(old);
+        self.fit_memory();
     }
 
     /// Commits an edit and takes on the version after it.

@@ -17,6 +17,7 @@ mod condition;
 mod files;
 mod inline;
 mod jobs;
+mod memory;
 mod read;
 mod recover;
 mod reserve;

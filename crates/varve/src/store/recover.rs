@@ -232,7 +232,7 @@ fn assemble<S: Storage>(
     let unsynced = (replay.previous > 0).then(|| FileName::wal(replay.previous));
     let nothing = Rc::new(RefCell::new(Memtable::new(SegmentHeader::default())));
     let mut store = Store {
-        cache: RefCell::new(Cache::new(options.cache_bytes())),
+        cache: RefCell::new(Cache::new(options.cache_bytes(0))),
         memtable_bytes: options.memtable_bytes_min.min(options.memtable_bytes_max),
         view: Rc::new(View { memtables: Vec::new(), levels: Vec::new() }),
         active: nothing,

@@ -83,16 +83,20 @@ pub struct Stats {
     pub writes: u64,
     /// Every level, from 0.
     pub levels: Vec<LevelStats>,
-    /// Block cache: bytes in use, its bound, and lookups that found their block or did not.
+    /// Bytes of cached blocks.
     pub cache_bytes: u64,
-    /// Bound of the block cache.
+    /// What memtables leave of the memory: the bound of `cache_bytes` and `resident_bytes` together.
     pub cache_bytes_max: u64,
     /// Lookups that found their block.
     pub cache_hits: u64,
     /// Lookups that did not.
     pub cache_misses: u64,
-    /// Bytes of indexes and filters kept in memory.
+    /// Bytes of indexes and filters of open tables.
     pub resident_bytes: u64,
+    /// Bytes of flushed memtables that only snapshots and scans read.
+    pub retained_bytes: u64,
+    /// The bound over all of these, memtables included.
+    pub memory_bytes_max: u64,
     /// Memtable flushes in this session.
     pub flushes: u64,
     /// Bytes they wrote.
@@ -158,6 +162,7 @@ impl<S: Storage> Store<S> {
         let active = self.active.borrow();
         let cache = self.cache.borrow();
         let counters = &self.counters;
+        let frozen_bytes = self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes() as u64).sum();
         let targets = Levels::of(&self.version, &self.options);
         let swept = self.sweep.map_or(self.swept, |sweep| (sweep.done_bytes, sweep.planned_bytes));
         let level = |level: usize| {
@@ -178,24 +183,20 @@ impl<S: Storage> Store<S> {
             memtable_bytes: active.bytes() as u64,
             memtable_bytes_max: self.memtable_bytes as u64,
             frozen: self.frozen.len() as u64,
-            frozen_bytes: self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes() as u64).sum(),
+            frozen_bytes,
             wal_segments: self.segments.len() as u64,
             wal_segment_bytes: self.log.written as u64,
             wal_bytes: counters.wal_bytes,
             wal_syncs: counters.syncs,
             writes: counters.writes,
             levels: (0..self.version.levels()).map(level).collect(),
-            cache_bytes: cache.bytes() as u64,
-            cache_bytes_max: self.options.cache_bytes() as u64,
+            cache_bytes: (cache.bytes() - cache.table_bytes()) as u64,
+            cache_bytes_max: cache.capacity() as u64,
             cache_hits: cache.hits(),
             cache_misses: cache.misses(),
-            resident_bytes: self
-                .view
-                .levels
-                .iter()
-                .flat_map(|level| level.iter())
-                .map(|handle| handle.resident_bytes() as u64)
-                .sum(),
+            resident_bytes: cache.table_bytes() as u64,
+            retained_bytes: self.memtable_bytes_held() as u64 - active.bytes() as u64 - frozen_bytes,
+            memory_bytes_max: self.options.memory_bytes as u64,
             flushes: counters.flushes,
             flush_bytes: counters.flush_bytes,
             last_flush_ms: counters.last_flush_ms,

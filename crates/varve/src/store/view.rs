@@ -4,8 +4,8 @@
 //! higher sequences, which a snapshot does not see). Whoever holds a view can read at its sequence
 //! for as long as it likes: the files of its tables are kept.
 
-use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
 
 use crate::codec::bytes::compare;
 use crate::codec::hash::xxh3;
@@ -16,16 +16,16 @@ use crate::types::{Kind, Sequence, StoreId};
 /// A memtable that the store and its views share.
 pub(crate) type SharedMemtable = Rc<RefCell<Memtable>>;
 
-/// A table of a version, opened at its first read.
+/// A table of a version, opened at its first read. The cache keeps it open, and closes it when it needs the memory.
 #[derive(Debug)]
 pub(crate) struct TableHandle {
     pub(crate) meta: Rc<TableMeta>,
-    table: OnceCell<Rc<Table>>,
+    table: RefCell<Weak<Table>>,
 }
 
 impl TableHandle {
     pub(crate) fn new(meta: Rc<TableMeta>) -> Self {
-        Self { meta, table: OnceCell::new() }
+        Self { meta, table: RefCell::default() }
     }
 
     /// The same table under other bounds; what is open stays open.
@@ -33,26 +33,29 @@ impl TableHandle {
         Self { meta, table: self.table.clone() }
     }
 
-    /// The table, if something has read from it.
-    pub(crate) fn opened(&self) -> Option<&Rc<Table>> {
-        self.table.get()
+    /// The table, if it is open.
+    pub(crate) fn opened(&self) -> Option<Rc<Table>> {
+        self.table.borrow().upgrade()
     }
 
-    /// The open table; reads its footer, index and filter the first time.
-    pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<&Rc<Table>, ReadError> {
-        if self.table.get().is_none() {
-            let table = Rc::new(Table::open(store, &self.meta, blocks)?);
-            let _ = self.table.set(table);
+    /// The open table; reads its footer, index and filter when it is not open.
+    #[inline(never)]
+    #[cfg_attr(varve_size, optimize(speed))]
+    pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
+        if let Some(table) = self.opened() {
+            table.touch();
+            return Ok(table);
         }
-        match self.table.get() {
-            Some(table) => Ok(table),
-            None => unreachable!("the cell was filled above"),
-        }
+        self.reopen(store, blocks)
     }
 
-    /// Bytes that the open table keeps in memory besides cached blocks.
-    pub(crate) fn resident_bytes(&self) -> usize {
-        self.table.get().map_or(0, |table| table.resident_bytes())
+    #[cold]
+    #[inline(never)]
+    fn reopen(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
+        let table = Rc::new(Table::open(store, &self.meta, blocks)?);
+        *self.table.borrow_mut() = Rc::downgrade(&table);
+        blocks.keep(&table);
+        Ok(table)
     }
 
     #[cfg_attr(varve_size, optimize(speed))]

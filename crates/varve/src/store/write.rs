@@ -158,7 +158,11 @@ impl<S: Storage> Store<S> {
             active.end(synced);
             self.log.sealed = false;
         }
+        let is_oversized = active.bytes() > self.memtable_bytes;
         drop(active);
+        if is_oversized {
+            self.fit_memory();
+        }
         self.last_sequence += ops.len() as u64;
         self.counters.writes += ops.len() as u64;
         Ok(self.last_sequence)
@@ -168,6 +172,12 @@ impl<S: Storage> Store<S> {
     pub fn pending_bytes(&self) -> usize {
         // A failed flush rolls back records that are in the file already.
         self.active.borrow().image().len().saturating_sub(self.log.written.max(SEGMENT_HEADER_BYTES))
+    }
+
+    /// Whether something is staged that no caller was promised, or promised and not logged.
+    pub(super) fn is_staged(&self) -> bool {
+        let end = self.active.borrow().image().len();
+        end > self.log.acknowledged_end || (self.options.log && self.pending_bytes() > 0)
     }
 
     /// Bytes of the active WAL segment that are not flushed.

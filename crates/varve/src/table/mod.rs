@@ -109,4 +109,9 @@ pub trait Blocks {
 
     /// `len` bytes of the file from `offset` on, as they are: a table's footer, and its blocks after the data.
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError>;
+
+    /// Keeps an open table for later reads, as long as its memory is worth it. Unless overridden, only its readers keep it.
+    fn keep(&self, table: &Rc<Table>) {
+        let _ = table;
+    }
 }

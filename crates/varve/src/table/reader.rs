@@ -6,6 +6,7 @@
 //! Invariant: the parts of the file lie one behind the other without a gap, so each of its bytes is under
 //! a checksum; opening checks that.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use super::block::{Malformed, verify};
@@ -26,6 +27,8 @@ pub struct Table {
     index: Index,
     filter: Option<Filter>,
     range_tombstones: RangeTombstones,
+    /// Somebody asked for it since the cache last looked.
+    used: Cell<bool>,
 }
 
 /// The version of a key that a get found. It keeps its block alive.
@@ -87,6 +90,7 @@ impl Table {
             index: Index::default(),
             filter: None,
             range_tombstones: RangeTombstones::default(),
+            used: Cell::new(false),
             footer,
         };
         for (kind, handle) in parts {
@@ -218,6 +222,17 @@ impl Table {
     pub fn offset_of(&self, key: &[u8]) -> u64 {
         let at = self.index.find(key, Sequence::MAX);
         if at < self.index.len() { self.index.handle(at).offset } else { self.index.data_end() }
+    }
+
+    /// Notes that somebody reads from the table.
+    #[inline]
+    pub fn touch(&self) {
+        self.used.set(true);
+    }
+
+    /// Whether somebody read from it since the last call.
+    pub fn take_used(&self) -> bool {
+        self.used.replace(false)
     }
 
     /// Bytes of memory that the open table takes.

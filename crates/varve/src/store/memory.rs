@@ -1,0 +1,32 @@
+//! One budget of memory: memtables, cached blocks, and the indexes and filters of open tables.
+//!
+//! Invariant: the cache, which open tables are part of, gets what memtables leave: their share of the budget, or what they
+//! really take when that is more (a batch larger than a memtable, memtables that only a snapshot or a scan still reads).
+//! It always gets an eighth.
+
+use std::rc::Rc;
+
+use super::Store;
+use crate::storage::Storage;
+
+impl<S: Storage> Store<S> {
+    /// Gives the cache what memtables leave. To be called when they change.
+    pub(super) fn fit_memory(&mut self) {
+        let bytes = self.options.cache_bytes(self.memtable_bytes_held());
+        self.cache.borrow_mut().set_capacity(bytes);
+    }
+
+    /// Bytes of the memtables of the present view, and of older ones that somebody reads.
+    pub(super) fn memtable_bytes_held(&self) -> usize {
+        let mut held = self.view.memtables.clone();
+        for view in self.obsolete.views() {
+            let Some(view) = view.upgrade() else { continue };
+            for memtable in &view.memtables {
+                if !held.iter().any(|other| Rc::ptr_eq(other, memtable)) {
+                    held.push(Rc::clone(memtable));
+                }
+            }
+        }
+        held.iter().map(|memtable| memtable.borrow().bytes()).sum()
+    }
+}
