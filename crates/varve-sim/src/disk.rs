@@ -296,7 +296,7 @@ impl Machine {
         let failed = due(&mut self.flush_failure_in);
         let reaches_medium = !(burned || failed) || self.rng.chance(1, 2);
         let file = self.slots.get_mut(slot as usize).ok_or(SlotError::Closed)?;
-        let lies = self.lie.is_some() && self.lie == kind_of(file);
+        let lies = self.lie.is_some() && self.lie == kind_of(file, slot);
         if reaches_medium && !lies {
             Rc::make_mut(file).flush();
         }
@@ -321,13 +321,13 @@ impl Machine {
 }
 
 /// What a flush of a slot would make durable; `None` for a slot without a readable name.
-fn kind_of(slot: &Slot) -> Option<FlushKind> {
+fn kind_of(slot: &Slot, number: u32) -> Option<FlushKind> {
     const HEADER: usize = SLOT_HEADER_BYTES as usize;
     let mut page = vec![0; HEADER];
     if slot.read(0, &mut page) < HEADER {
         return None;
     }
-    let file = SlotHeader::decode(&page).ok()??.file?;
+    let file = SlotHeader::decode(&page, number).ok()??.file?;
     Some(match file.kind {
         FileKind::Table => FlushKind::Table,
         FileKind::Wal if slot.has_unsynced(HEADER + SEGMENT_HEADER_BYTES..usize::MAX) => {

@@ -149,7 +149,7 @@ fn sequence_of(op: &Op, receipt: &[u8], reached: Durability) -> Outcome<u64> {
     Ok(sequence)
 }
 
-fn encode(groups: &[&[Change]], level: Durability) -> Vec<u8> {
+pub(crate) fn encode(groups: &[&[Change]], level: Durability) -> Vec<u8> {
     let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
     put_u32(&mut frame, 2 * groups.len());
     for (number, group) in groups.iter().enumerate() {
@@ -184,7 +184,14 @@ fn batch_of(changes: &[Change]) -> Vec<u8> {
     batch
 }
 
-fn put(frame: &mut Vec<u8>, number: usize, operation: Operation, level: u8, key: &[u8], value: &[u8]) {
+pub(crate) fn put(
+    frame: &mut Vec<u8>,
+    number: usize,
+    operation: Operation,
+    level: u8,
+    key: &[u8],
+    value: &[u8],
+) {
     put_u32(frame, number);
     frame.extend_from_slice(&[operation as u8, level, 0, 0]);
     put_parts(frame, key, value);
@@ -198,7 +205,7 @@ fn put_parts(bytes: &mut Vec<u8>, key: &[u8], value: &[u8]) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-fn put_u32(bytes: &mut Vec<u8>, number: usize) {
+pub(crate) fn put_u32(bytes: &mut Vec<u8>, number: usize) {
     bytes.extend_from_slice(&(number as u32).to_le_bytes());
 }
 

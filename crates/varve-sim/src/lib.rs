@@ -21,6 +21,7 @@
 //! | [`exhaustive`] | crashes short traces everywhere, in all ways |
 //! | [`waiting`] | a storage whose reads wait, and their driver |
 //! | [`metamorphic`] | one trace under any options, for runs to be compared |
+//! | [`record`] | a trace for the compiled WebAssembly to replay |
 //! | [`rot`] | flips bytes of a closed store and asks for its data |
 //! | [`shrink`] | makes a failing trace short |
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@ pub mod frames;
 pub mod full_disk;
 pub mod metamorphic;
 pub mod model;
+pub mod record;
 pub mod recovery;
 pub mod rng;
 pub mod rot;

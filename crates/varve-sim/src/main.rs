@@ -5,6 +5,7 @@
 //! varve-sim --seeds K [--from N] K runs
 //! varve-sim --seconds S | --minutes M [--from N]   runs until the time is over
 //! varve-sim --exhaustive K [--from N]   K short traces, crashed at every call to the disk in every way
+//! varve-sim --record FILE --from N      the recording of one calm trace, for another build to replay
 //! ```
 //! Without `--from`, the first seed comes from the clock and is printed. A failure ends the program with
 //! status 1, after printing the seed, the cause, the shortest trace found, and how to replay.
@@ -22,7 +23,7 @@ use varve_sim::workload::generate;
 /// Runs that the shrinker may spend on one failure.
 const SHRINK_ATTEMPTS_MAX: u32 = 4000;
 
-const USAGE: &str = "usage: varve-sim (--seed N | --seeds K | --seconds S | --minutes M | --exhaustive K) [--from N] [--keep-going]";
+const USAGE: &str = "usage: varve-sim (--seed N | --seeds K | --seconds S | --minutes M | --exhaustive K | --record FILE) [--from N] [--keep-going]";
 
 struct Arguments {
     first: u64,
@@ -31,6 +32,7 @@ struct Arguments {
     verbose: bool,
     keep_going: bool,
     exhaustive: bool,
+    record: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -38,6 +40,15 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
+    if let Some(file) = &arguments.record {
+        return match std::fs::write(file, varve_sim::record::record(arguments.first)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{file}: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     // The runner catches panics and reports them with the trace; the default hook would print them twice.
     std::panic::set_hook(Box::new(|_| {}));
     if arguments.exhaustive { crash_short_traces(&arguments) } else { simulate(&arguments) }
@@ -52,12 +63,18 @@ fn parse(arguments: &[String]) -> Option<Arguments> {
         verbose: false,
         keep_going: false,
         exhaustive: false,
+        record: None,
     };
     let mut bounded = false;
     let mut rest = arguments.iter();
     while let Some(name) = rest.next() {
         if name == "--keep-going" {
             parsed.keep_going = true;
+            continue;
+        }
+        if name == "--record" {
+            parsed.record = Some(rest.next()?.clone());
+            bounded = true;
             continue;
         }
         let number: u64 = rest.next()?.parse().ok()?;

@@ -1,9 +1,14 @@
-//! Damage: a store is written and closed, then bytes of its files are flipped, one at a time.
+//! Damage: a store is written and closed, then its files are damaged in one place: a bit is flipped, a sector holds what was
+//! meant for another place (a misdirected write), or nothing at all (a lost one).
 //!
-//! Invariant under test: a closed (and so sealed) store never gives a wrong answer. After a flip it either holds
+//! Invariant under test: a closed (and so sealed) store never gives a wrong answer. After the damage it either holds
 //! what it held before, or says that it is damaged.
+//!
+//! Without the sector that holds the very end of a log or of a manifest, or the beginning of the newest log, it looks as if that had
+//! never been written, and nothing can tell; such places are passed over.
 
 use varve::storage::{SLOT_HEADER_BYTES, SlotHeader, Slots};
+use varve::types::{FileKind, FileName};
 use varve::{Code, Error};
 
 use crate::disk::Disk;
@@ -14,20 +19,34 @@ use crate::scan::{Expectation, ScanError, contents};
 use crate::session::Session;
 use crate::trace::{Op, Range, Trace};
 
-/// What the flips came to.
+/// What happens to one place of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// One bit is another.
+    Flip,
+    /// A sector holds the bytes of a sector elsewhere, of this file or another.
+    Misdirected,
+    /// A sector holds zeros.
+    Lost,
+}
+
+/// Bytes that a disk writes as one.
+const SECTOR: usize = 512;
+
+/// What the faults came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Damage {
     /// The store said that it was damaged.
     pub told: u64,
-    /// The flipped byte did not matter.
+    /// The damaged bytes did not matter.
     pub harmless: u64,
 }
 
-/// Does the harmless operations of a trace, closes the store, and opens it after each of `flips` single flips.
+/// Does the harmless operations of a trace, closes the store, and opens it after each of `count` single faults.
 ///
 /// # Errors
 /// A wrong answer, in words.
-pub fn flip_bytes(trace: &Trace, flips: u32) -> Result<Damage, String> {
+pub fn damage(trace: &Trace, fault: Fault, count: u32) -> Result<Damage, String> {
     let mut observed = Observed::new();
     let calm = Trace { births: Vec::new(), ops: Vec::new(), ..trace.clone() };
     let mut session = Session::start(&calm, &mut observed)?;
@@ -38,9 +57,13 @@ pub fn flip_bytes(trace: &Trace, flips: u32) -> Result<Damage, String> {
     let disk = session.disk.clone();
     let mut rng = Rng::new(trace.seed);
     let mut damage = Damage::default();
-    for _ in 0..flips {
+    for _ in 0..count {
         session.disk = disk.fork();
-        let place = flip_one(&session.disk, &mut rng);
+        let place = match fault {
+            Fault::Flip => Some(flip_one(&session.disk, &mut rng)),
+            Fault::Misdirected | Fault::Lost => replace_one(&session.disk, fault, &mut rng),
+        };
+        let Some(place) = place else { continue };
         match reread(&mut session) {
             Ok(()) => damage.harmless += 1,
             Err(ScanError::Store(error)) if tells(&error) => damage.told += 1,
@@ -89,13 +112,57 @@ fn flip_one(disk: &Disk, rng: &mut Rng) -> String {
         offset = rng.index(size);
     }
     let mask = 1 << rng.below(8);
-    let mut page = [0; SLOT_HEADER_BYTES as usize];
-    let file = match disk.slots().read(slot, 0, &mut page).map(|_| SlotHeader::decode(&page)) {
-        Ok(Ok(Some(SlotHeader { file: Some(file), .. }))) => file.to_string(),
-        _ => "no file".to_owned(),
-    };
+    let file = name(file_in(disk, slot));
     disk.flip(slot, offset, mask);
     format!("slot {slot} ({file}), byte {offset} of {size}, mask {mask:#04x}")
+}
+
+/// Replaces a sector by another or by zeros; `None` where that looks like an end that was never written.
+fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
+    let slots: Vec<Vec<u8>> = (0..disk.sizes().len() as u32).map(|slot| bytes_of(disk, slot)).collect();
+    // Sectors that say something.
+    let sectors: Vec<(usize, usize)> = slots
+        .iter()
+        .enumerate()
+        .flat_map(|(slot, bytes)| (0..bytes.len() / SECTOR).map(move |sector| (slot, sector * SECTOR)))
+        .filter(|&(slot, at)| slots[slot][at..at + SECTOR].iter().any(|&byte| byte != 0))
+        .collect();
+    let (slot, at) = rng.pick(&sectors);
+    let file = file_in(disk, slot as u32);
+    let last = slots[slot].iter().rposition(|&byte| byte != 0).unwrap_or(0);
+    let is_end = (at..at + SECTOR).contains(&last) && file.is_some_and(|file| file.kind != FileKind::Table);
+    let is_begin = at == SLOT_HEADER_BYTES as usize && file.is_some_and(|file| file.kind == FileKind::Wal);
+    if is_end || is_begin {
+        return None;
+    }
+    let (from_slot, from) = rng.pick(&sectors);
+    let new = if fault == Fault::Lost { &[0; SECTOR][..] } else { &slots[from_slot][from..from + SECTOR] };
+    for (offset, (old, new)) in slots[slot][at..].iter().zip(new).enumerate() {
+        disk.flip(slot as u32, at + offset, old ^ new);
+    }
+    let (file, source) = (name(file), name(file_in(disk, from_slot as u32)));
+    Some(format!(
+        "slot {slot} ({file}), sector at {at}, {fault:?} (slot {from_slot}, {source}, sector at {from})"
+    ))
+}
+
+fn bytes_of(disk: &Disk, slot: u32) -> Vec<u8> {
+    let mut bytes = vec![0; disk.sizes()[slot as usize]];
+    let count = disk.slots().read(slot, 0, &mut bytes).unwrap_or(0);
+    bytes.truncate(count);
+    bytes
+}
+
+fn file_in(disk: &Disk, slot: u32) -> Option<FileName> {
+    let mut page = [0; SLOT_HEADER_BYTES as usize];
+    match disk.slots().read(slot, 0, &mut page).map(|_| SlotHeader::decode(&page, slot)) {
+        Ok(Ok(Some(SlotHeader { file, .. }))) => file,
+        _ => None,
+    }
+}
+
+fn name(file: Option<FileName>) -> String {
+    file.map_or_else(|| "no file".to_owned(), |file| file.to_string())
 }
 
 /// Opens the store and reads everything, both ways.

@@ -137,6 +137,15 @@ fn without_a_manifest_there_is_no_store_unless_a_file_is_left() {
     assert_eq!(open(pool.into_device()), Ok(Some(Version::default())));
 }
 
+/// The bytes of a slot as they would be in another.
+fn moved(bytes: &[u8], from: u32, to: u32) -> Vec<u8> {
+    let mut moved = bytes.to_vec();
+    if let Ok(Some(header)) = SlotHeader::decode(bytes, from) {
+        moved[..SLOT_HEADER_BYTES as usize].copy_from_slice(&header.encode(to));
+    }
+    moved
+}
+
 #[test]
 fn two_slots_claiming_one_manifest_read_as_the_newer_claim() {
     let built = build(1);
@@ -147,12 +156,16 @@ fn two_slots_claiming_one_manifest_read_as_the_newer_claim() {
     for place in [0, 5] {
         let mut slots = MemorySlots::new(6);
         for from in 0..4 {
-            slots.slot_mut(from + 1).expect("exists").clone_from(&pool.device().slot(from).to_vec());
+            slots.slot_mut(from + 1).expect("exists").clone_from(&moved(
+                pool.device().slot(from),
+                from,
+                from + 1,
+            ));
         }
         let mut copy = stale.clone();
-        let header = SlotHeader::decode(&copy).expect("known").expect("valid");
+        let header = SlotHeader::decode(&copy, slot).expect("known").expect("valid");
         let older = SlotHeader { generation: 0, ..header };
-        copy[..SLOT_HEADER_BYTES as usize].copy_from_slice(&older.encode());
+        copy[..SLOT_HEADER_BYTES as usize].copy_from_slice(&older.encode(place));
         copy[SLOT_HEADER_BYTES as usize + 70] ^= 0xff;
         slots.slot_mut(place).expect("exists").clone_from(&copy);
         assert_eq!(open(slots), Ok(Some(built.last.clone())));

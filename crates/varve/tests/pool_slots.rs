@@ -29,8 +29,8 @@ fn names<D: Slots>(pool: &SlotPool<D>) -> Vec<FileName> {
 }
 
 /// The header page for a claim.
-fn claim(store: StoreId, file: FileName, generation: u64) -> Vec<u8> {
-    SlotHeader { store, file: Some(file), generation }.encode()
+fn claim(slot: u32, store: StoreId, file: FileName, generation: u64) -> Vec<u8> {
+    SlotHeader { store, file: Some(file), generation }.encode(slot)
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn of_two_slots_that_claim_one_file_the_higher_generation_holds_it() {
         let mut slots = MemorySlots::new(2);
         for (slot, generation) in (0u32..).zip(generations) {
             let bytes = slots.slot_mut(slot).expect("exists");
-            *bytes = claim(STORE, FileName::table(1), generation);
+            *bytes = claim(slot, STORE, FileName::table(1), generation);
             bytes.push(generation as u8);
         }
         let mut pool = SlotPool::open(slots).expect("opens");
@@ -70,7 +70,8 @@ fn of_two_slots_that_claim_one_file_the_higher_generation_holds_it() {
         assert_eq!(read(&pool, FileName::table(1), 0, 1), Ok(vec![9]));
         // The other is free, and what goes there counts as newer than both.
         pool.create(FileName::table(2), 0).expect("a slot is free");
-        let header = SlotHeader::decode(pool.device().slot(1 - winner)).expect("known").expect("valid");
+        let header =
+            SlotHeader::decode(pool.device().slot(1 - winner), 1 - winner).expect("known").expect("valid");
         assert_eq!((header.file, header.generation), (Some(FileName::table(2)), 10));
     }
 }
@@ -170,9 +171,9 @@ fn growth_is_zeros_written_ahead_and_a_record_of_any_size_fits() {
 #[test]
 fn files_of_another_store_are_not_listed_and_their_slots_are_reused() {
     let mut slots = MemorySlots::new(3);
-    *slots.slot_mut(0).expect("exists") = claim([1; 16], FileName::wal(4), 50);
-    *slots.slot_mut(1).expect("exists") = claim(STORE, FileName::manifest(0), 20);
-    *slots.slot_mut(2).expect("exists") = claim(STORE, FileName::wal(1), 21);
+    *slots.slot_mut(0).expect("exists") = claim(0, [1; 16], FileName::wal(4), 50);
+    *slots.slot_mut(1).expect("exists") = claim(1, STORE, FileName::manifest(0), 20);
+    *slots.slot_mut(2).expect("exists") = claim(2, STORE, FileName::wal(1), 21);
     let mut pool = SlotPool::open(slots).expect("opens");
     assert_eq!(names(&pool), [FileName::manifest(0), FileName::wal(1)]);
     pool.adopt(STORE);
@@ -194,7 +195,7 @@ fn without_a_store_nothing_is_created() {
 #[test]
 fn a_newer_format_is_refused() {
     let mut slots = MemorySlots::new(1);
-    let mut page = claim(STORE, FileName::table(1), 1);
+    let mut page = claim(0, STORE, FileName::table(1), 1);
     for copy in [0, 2048] {
         page[copy + 4] = 1;
         let hash = varve::codec::hash::xxh3(&page[copy..copy + 40], 0);
@@ -267,7 +268,7 @@ fn a_lent_file_comes_back_as_long_as_its_writer_says() {
     let mut pool = doors(3);
     let file = FileName::table(1);
     let slot = pool.lend(file, 5000).expect("a slot is free");
-    let header = SlotHeader::decode(pool.device().slots.slot(slot)).expect("known").expect("valid");
+    let header = SlotHeader::decode(pool.device().slots.slot(slot), slot).expect("known").expect("valid");
     assert_eq!(header.file, Some(file), "the claim is written before the slot leaves");
     pool.device_mut().closed[slot as usize] = true;
     assert!(
@@ -312,8 +313,8 @@ fn slots_added_later_are_free_and_wanted_until_four_are() {
 fn a_claim_in_a_slot_that_was_closed_at_open_never_outranks_what_was_made_since() {
     let file = FileName::table(9);
     let mut device = Doors::new(3);
-    *device.slots.slot_mut(0).expect("exists") = claim(STORE, FileName::manifest(0), 3);
-    *device.slots.slot_mut(2).expect("exists") = claim(STORE, file, 7);
+    *device.slots.slot_mut(0).expect("exists") = claim(0, STORE, FileName::manifest(0), 3);
+    *device.slots.slot_mut(2).expect("exists") = claim(2, STORE, file, 7);
     device.closed[2] = true;
     let mut pool = SlotPool::open(device).expect("opens");
     pool.create(file, 0).expect("the engine knows of no such file");

@@ -216,7 +216,7 @@ impl<D: Slots> SlotPool<D> {
             let mut page = vec![0; SLOT_HEADER_BYTES as usize];
             match self.device.read(slot, 0, &mut page) {
                 Ok(len) => {
-                    header = SlotHeader::decode(page.get(..len).unwrap_or_default())?;
+                    header = SlotHeader::decode(page.get(..len).unwrap_or_default(), slot)?;
                     known.size = self.device.size(slot);
                     known.state = Use::Free;
                 }
@@ -272,7 +272,7 @@ impl<D: Slots> SlotPool<D> {
         };
         debug_assert!(self.files.get(file).is_none(), "{file} exists");
         self.generation += 1;
-        let page = SlotHeader { store, file: Some(file), generation: self.generation }.encode();
+        let page = SlotHeader { store, file: Some(file), generation: self.generation }.encode(slot);
         match self.device.write(slot, 0, &page) {
             Ok(len) if len == page.len() => {}
             Ok(_) | Err(SlotError::Full) => {

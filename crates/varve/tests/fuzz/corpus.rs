@@ -47,7 +47,7 @@ pub fn manifests() -> Corpus {
 }
 
 pub fn slot_headers() -> Corpus {
-    let header = |file| SlotHeader { store: STORE, file, generation: 3 }.encode();
+    let header = |file| SlotHeader { store: STORE, file, generation: 3 }.encode(0);
     vec![
         include_bytes!("../golden/slot-header-v0.bin").to_vec(),
         header(None),

@@ -61,12 +61,12 @@ pub fn version_and_edit(bytes: &[u8]) {
 }
 
 pub fn slot_header(bytes: &[u8]) {
-    let _ = SlotHeader::decode(bytes);
+    let _ = SlotHeader::decode(bytes, 0);
     let mut hashed = bytes.to_vec();
     for copy in [0, 2048] {
         rehash(&mut hashed, copy, copy + 40);
     }
-    let _ = SlotHeader::decode(&hashed);
+    let _ = SlotHeader::decode(&hashed, 0);
 }
 
 /// Answers every block of a table with one.

@@ -1,0 +1,168 @@
+/**
+ * Recorded traces through the compiled WebAssembly: the same requests get the same responses as from the native engine,
+ * and leave the same bytes in every slot.
+ */
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { MemoryDevice } from '../../js/src/storage/memory.ts';
+import type { Engine } from '../../js/src/wasm/exports.ts';
+import { registerDevice, unregisterDevice } from '../../js/src/wasm/host.ts';
+import { loadEngine } from '../../js/src/wasm/load.ts';
+import { wasm } from './support/engine.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
+
+/** What `crates/varve-sim/src/record.rs` names: both sides open the store alike. */
+const SLOTS = 96;
+const MEMORY_BYTES = 64 * 1024;
+const NOW = 1;
+const STORE_ID = new Uint8Array(16).fill(7);
+
+const SEEDS = 12;
+
+let directory: string;
+let engine: Engine;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'varve-traces-'));
+  engine = await loadEngine(wasm);
+});
+
+afterAll(() => rm(directory, { recursive: true }));
+
+async function record(seed: number): Promise<Buffer> {
+  const file = join(directory, `${seed}.trace`);
+  const cargo = ['run', '--quiet', '-p', 'varve-sim', '--', '--record', file, '--from', String(seed)];
+  await promisify(execFile)('cargo', cargo);
+  return readFile(file);
+}
+
+/** Reads a recording. */
+class Steps {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get left(): boolean {
+    return this.#at < this.#bytes.length;
+  }
+
+  u32(): number {
+    this.#at += 4;
+    return this.#bytes.readUInt32LE(this.#at - 4);
+  }
+
+  padded(): Buffer {
+    const length = this.u32();
+    const bytes = this.#bytes.subarray(this.#at, this.#at + length);
+    this.#at += Math.ceil(length / 4) * 4;
+    return bytes;
+  }
+}
+
+/** The engine on a memory device, driven as the recording says. */
+class Replay {
+  readonly #device = new MemoryDevice({ slots: SLOTS, slotsMax: SLOTS });
+  readonly #id = registerDevice(this.#device);
+  #h = this.#open(1);
+  frames = 0;
+  slots = 0;
+
+  #open(entropy: number): number {
+    const settings = { memory_bytes: MEMORY_BYTES, files_max: SLOTS, log: true };
+    return engine.control.open_store(this.#id, settings, NOW, entropy, 0, STORE_ID).handle;
+  }
+
+  frame(request: Buffer): Uint8Array {
+    const { exports, memory } = engine;
+    memory.put(request);
+    expect(exports.varve_frame(this.#h, request.length)).toBe(0);
+    this.frames++;
+    return memory.takeOut();
+  }
+
+  slices(entries: number): void {
+    while (engine.control.run_slice(this.#h, entries));
+  }
+
+  freeze(): void {
+    engine.control.freeze(this.#h);
+  }
+
+  merge(): void {
+    engine.control.ask_for_compaction(this.#h);
+  }
+
+  close(): void {
+    engine.control.close_store(this.#h);
+  }
+
+  reopen(entropy: number): void {
+    this.close();
+    this.#h = this.#open(entropy);
+  }
+
+  slot(slot: number): Buffer {
+    const bytes = Buffer.alloc(this.#device.size(slot));
+    this.#device.read(slot, bytes, 0);
+    this.slots += Number(bytes.length > 0);
+    return bytes;
+  }
+
+  end(): void {
+    unregisterDevice(this.#id);
+  }
+}
+
+function replay(steps: Steps): Replay {
+  const run = new Replay();
+  let closed = false;
+  while (steps.left) {
+    const kind = steps.u32();
+    const payload = steps.padded();
+    if (kind === 0) {
+      const expected = steps.padded();
+      if (Buffer.compare(run.frame(payload), expected) !== 0)
+        throw new Error(`frame ${run.frames} is answered otherwise`);
+    } else if (kind === 1) run.slices(payload.readUInt32LE());
+    else if (kind === 2) run.freeze();
+    else if (kind === 3) run.merge();
+    else if (kind === 4) run.reopen(payload.readUInt32LE());
+    else {
+      if (!closed) run.close();
+      closed = true;
+      const slot = payload.readUInt32LE();
+      if (Buffer.compare(run.slot(slot), payload.subarray(4)) !== 0) throw new Error(`slot ${slot} holds other bytes`);
+    }
+  }
+  run.end();
+  return run;
+}
+
+test('give the same responses and the same files as natively', async () => {
+  let frames = 0;
+  let slots = 0;
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const run = replay(new Steps(await record(seed)));
+    frames += run.frames;
+    slots += run.slots;
+  }
+  expect(frames).toBeGreaterThan(SEEDS * 100);
+  expect(slots).toBeGreaterThan(SEEDS * 5);
+});
+
+test('tell a response that differs', async () => {
+  const recording = await record(0);
+  const first = recording.readUInt32LE(4);
+  const response = 8 + Math.ceil(first / 4) * 4 + 4;
+  recording.writeUInt8(recording.readUInt8(response + 12) ^ 1, response + 12);
+  expect(() => replay(new Steps(recording))).toThrow('frame 1 is answered otherwise');
+});
