@@ -13,6 +13,10 @@ const deny = ['--', '--deny', 'warnings'];
 /** @type {[string, () => Promise<void>][]} */
 const CHECKS = [
   ['rustfmt', () => run('cargo', ['fmt', '--all', ...(fix ? [] : ['--check'])])],
+  [
+    'rustfmt, fuzz',
+    () => run('cargo', ['fmt', '--manifest-path', 'crates/varve-fuzz/Cargo.toml', ...(fix ? [] : ['--check'])]),
+  ],
   ['clippy', () => run('cargo', [...clippy, '--workspace', '--exclude', 'varve-wasm', ...deny])],
   // The boundary is compiled for the target it is for.
   [

@@ -69,3 +69,38 @@ pub(crate) fn set_out_u64(cell: usize, value: u64) {
     set_out(cell, value as u32);
     set_out(cell + 1, (value >> 32) as u32);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What JavaScript does between calls: it writes through the pointer that it was given.
+    fn write(at: *const u8, bytes: &[u8]) {
+        // SAFETY: `reserve` answered `at` for at least this many bytes, and no slice of the scratch is in use.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.cast_mut(), bytes.len()) };
+    }
+
+    /// One test, for the regions are one: to be run under Miri, which sees every access.
+    #[test]
+    fn what_is_written_between_calls_is_read_in_the_next_one() {
+        let at = reserve(8);
+        write(at, b"siltfine");
+        assert_eq!(pair(4, 4), (&b"silt"[..], &b"fine"[..]));
+        assert_eq!(reserve(4), at, "it moves only to grow");
+        write(at, b"sand");
+        assert_eq!(bytes(8), b"sandfine");
+        assert_eq!(bytes(1000), b"sandfine", "never beyond its end");
+        assert_eq!(pair(6, 1000), (&b"sandfi"[..], &b"ne"[..]));
+        assert_eq!(pair(usize::MAX, 1).0, b"sandfine");
+
+        let grown = reserve(1 << 16);
+        write(grown, &[7; 1 << 16]);
+        assert_eq!(bytes(1 << 16), [7; 1 << 16]);
+
+        set_out_u64(0, 0x1122_3344_5566_7788);
+        set_out(16, 1);
+        // SAFETY: the cells are 16, and nobody writes them now.
+        let cells = unsafe { std::slice::from_raw_parts(out(), 16) };
+        assert_eq!(cells[..2], [0x5566_7788, 0x1122_3344]);
+    }
+}

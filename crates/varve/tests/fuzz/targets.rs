@@ -1,5 +1,6 @@
 //! The targets: plain functions of bytes, which answer or refuse.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -170,12 +171,16 @@ pub fn frame(bytes: &[u8]) {
 pub fn job_spec(bytes: &[u8]) {
     let _ = JobSpec::decode(bytes);
     let Ok(job) = Job::decode(bytes) else { return };
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| finish(job))) {
-        let is_disorder = panic.downcast_ref::<&str>() == Some(&"entries of a table must be added in order");
-        if !is_disorder {
-            resume_unwind(panic);
-        }
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| finish(job)))
+        && !is_disorder(&*panic)
+    {
+        resume_unwind(panic);
     }
+}
+
+/// Whether a panic is the one that garbage may end in: a table whose input is not in order is never written.
+pub fn is_disorder(panic: &(dyn Any + Send)) -> bool {
+    panic.downcast_ref::<&str>() == Some(&"entries of a table must be added in order")
 }
 
 /// Steps through a job over a table of its inputs' name.
