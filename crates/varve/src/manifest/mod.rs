@@ -19,12 +19,14 @@
 
 mod edit;
 mod header;
+mod inspect;
 mod log;
 mod open;
 mod version;
 
 pub use edit::{ClientState, Edit, Floors};
 pub use header::{MANIFEST_HEADER_BYTES, ManifestHeader};
+pub use inspect::{Inspection, inspect_manifest};
 pub use log::Manifest;
 pub use version::{LEVELS_MAX, Version};
 
