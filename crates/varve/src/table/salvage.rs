@@ -97,7 +97,11 @@ pub fn salvage_table(bytes: &[u8], store: &StoreId, id: u64, expects_ranges: boo
             (remains.blocks, remains.gaps) = handles.partition(|&handle| is_good(handle));
             remains.index = Some(index);
         }
-        None => search(bytes.len(), &trailers, is_good, &mut remains),
+        None => {
+            // The parts lie behind the data, whether there is a filter or not.
+            let data_end = footer.as_ref().and_then(|footer| usize::try_from(footer.filter.offset).ok());
+            search(data_end.unwrap_or(bytes.len()).min(bytes.len()), &trailers, is_good, &mut remains);
+        }
     }
     remains
 }
