@@ -23,6 +23,8 @@ import { isProgram, main, root, run, step } from './tools.mjs';
 const PKG = join(root, 'js', 'pkg');
 /** The npm package. */
 export const DIST = join(root, 'dist');
+// Not in js/pkg: wasm-pack optimises whatever wasm it finds there.
+const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** Everything the compiled engine depends on: folders, then single files. */
@@ -66,7 +68,7 @@ const WASM_STD = ['-Zbuild-std=std,panic_abort', '-Zbuild-std-features=optimize_
 /** Compiles the engine into js/pkg, unless the one there is of these sources. */
 export async function buildWasm() {
   const stamp = fingerprint();
-  const isBuilt = ['varve_bg.wasm', 'varve-tools.wasm'].every((file) => existsSync(join(PKG, file)));
+  const isBuilt = existsSync(join(PKG, 'varve_bg.wasm')) && existsSync(TOOLS);
   if (isBuilt && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return;
   await run(
     'wasm-pack',
@@ -77,8 +79,8 @@ export async function buildWasm() {
     ],
     { env: WASM_ENV },
   );
-  await buildTools();
   mkdirSync(join(root, 'build'), { recursive: true });
+  await buildTools();
   // Taken again: the first build of a clone writes Cargo.lock.
   writeFileSync(STAMP, fingerprint());
 }
@@ -95,7 +97,7 @@ async function buildTools() {
     ],
     { env: WASM_ENV },
   );
-  copyFileSync(join(target, triple, 'release', 'varve_tools.wasm'), join(PKG, 'varve-tools.wasm'));
+  copyFileSync(join(target, triple, 'release', 'varve_tools.wasm'), TOOLS);
 }
 
 /** A hash over the names and bytes of the engine's sources. */
@@ -133,7 +135,7 @@ export async function buildPackage() {
   });
   if (errors.length > 0) throw new Error(`esbuild: ${errors.length} errors`);
   copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
-  copyFileSync(join(PKG, 'varve-tools.wasm'), join(fresh, 'varve-tools.wasm'));
+  copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
   await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
   rmSync(DIST, { recursive: true, force: true });
   renameSync(fresh, DIST);

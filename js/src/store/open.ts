@@ -7,9 +7,10 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenReport } from '../protocol/messages.ts';
+import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import type { OpenOptions, WaitOptions } from '../types.ts';
 import { type Ask, Client, type Port } from '../worker/client.ts';
-import { checkName, checkWait, engineOptions } from './options.ts';
+import { checkName, checkWait, engineOptions, repairRequest } from './options.ts';
 import { Store } from './store.ts';
 
 /** Makes the worker that a store runs in. */
@@ -43,9 +44,22 @@ export async function deleteNamed(
   return askOnce<boolean>(name, { type: 'delete', name, wait }, options, spawn);
 }
 
-async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spawn: Spawn): Promise<T> {
+/** Salvages a store into a new one. */
+export function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
+  const { onProgress } = options;
+  const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
+  return askOnce(name, { type: 'repair', name, request: repairRequest(name, options) }, options, spawn, progress);
+}
+
+async function askOnce<T>(
+  name: string,
+  question: Ask,
+  options: WaitOptions,
+  spawn: Spawn,
+  progress?: (value: unknown) => void,
+): Promise<T> {
   const client = start(name, options, spawn);
-  const answer = await ask<T>(client, question, options.signal);
+  const answer = await ask<T>(client, question, options.signal, progress);
   client.abandon(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
   return answer;
 }
@@ -60,13 +74,18 @@ function start(name: string, options: WaitOptions, spawn: Spawn): Client {
 }
 
 /** Asks; on failure or abort the worker is ended. */
-async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undefined): Promise<T> {
+async function ask<T>(
+  client: Client,
+  question: Ask,
+  signal: AbortSignal | undefined,
+  progress?: (value: unknown) => void,
+): Promise<T> {
   const abort = (): void => {
     if (signal !== undefined) client.abandon(abortError(signal));
   };
   signal?.addEventListener('abort', abort, { once: true });
   try {
-    return (await client.ask(question)) as T;
+    return (await client.ask(question, progress)) as T;
   } catch (error) {
     client.abandon(new VarveError('VARVE_CLOSED', 'The store did not open.'));
     throw error;

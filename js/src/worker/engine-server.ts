@@ -1,8 +1,8 @@
 /**
  * Answers one client: frames with frames, messages with messages.
  *
- * Invariant: everything is answered in the order it came, but for `compact`, which may take minutes: it is answered when
- * it is done, and tells its progress meanwhile. While the engine is stalled (two memtables wait, or level 0
+ * Invariant: everything is answered in the order it came, but for `compact` and `check`, which may take minutes: they are
+ * answered when they are done, and tell their progress meanwhile. While the engine is stalled (two memtables wait, or level 0
  * is full) frames queue here until a job has made room, so that no write is refused only because it came too fast; if
  * no job can make room (a full disk), the frame runs and its writes are told so.
  */
@@ -10,6 +10,8 @@
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
+import { repairStore } from '../tools/repair.ts';
+import type { CheckOptions } from '../tools/types.ts';
 import { controlError } from '../wasm/errors.ts';
 import { onEngineFault } from '../wasm/fault.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
@@ -26,6 +28,7 @@ export class EngineServer {
   readonly #send: Send;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #queue: Incoming[] = [];
+  readonly #checks = new Set<AbortController>();
   #host: EngineHost | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
@@ -113,11 +116,16 @@ export class EngineServer {
           return;
         }
         case 'call':
-          if (request.method === 'compact') void this.#compact(id);
+          if (request.method === 'compact') void this.#progressing(id, (tell) => this.#opened().compact(tell));
+          else if (request.method === 'check') void this.#check(id, request.args[0] as CheckOptions);
+          else if (request.method === 'stopCheck') this.#stopChecks(id);
           else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
           return;
         case 'list':
           this.#send({ type: 'result', id, value: await listStores() }, []);
+          return;
+        case 'repair':
+          await this.#progressing(id, (onProgress) => repairStore(request.name, request.request, { onProgress }));
           return;
         case 'delete':
           this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait) }, []);
@@ -135,13 +143,27 @@ export class EngineServer {
     }
   }
 
-  async #compact(id: number): Promise<void> {
+  /** Answers when something is done that takes long, and tells how far it is meanwhile. */
+  async #progressing(id: number, work: (tell: (progress: object) => void) => Promise<unknown>): Promise<void> {
     try {
-      await this.#opened().compact((value) => this.#send({ type: 'progress', id, value }, []));
-      this.#send({ type: 'result', id, value: undefined }, []);
+      const value = await work((progress) => this.#send({ type: 'progress', id, value: progress }, []));
+      this.#send({ type: 'result', id, value }, []);
     } catch (error) {
       this.#send({ type: 'failed', id, error: toWire(error) }, []);
     }
+  }
+
+  async #check(id: number, options: CheckOptions): Promise<void> {
+    const controller = new AbortController();
+    this.#checks.add(controller);
+    const { signal } = controller;
+    await this.#progressing(id, (onProgress) => this.#opened().check({ ...options, onProgress, signal }));
+    this.#checks.delete(controller);
+  }
+
+  #stopChecks(id: number): void {
+    for (const check of this.#checks) check.abort();
+    this.#send({ type: 'result', id, value: undefined }, []);
   }
 
   #opened(): EngineHost {
