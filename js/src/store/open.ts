@@ -45,7 +45,7 @@ export async function deleteNamed(
 }
 
 /** Salvages a store into a new one. */
-export function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
+export async function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
   const { onProgress } = options;
   const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
   return askOnce(name, { type: 'repair', name, request: repairRequest(name, options) }, options, spawn, progress);

@@ -119,7 +119,7 @@ export interface RepairReport {
   readonly records: number;
   /** Entries that may be older than what was lost: kept, or left out with `strict`. */
   readonly older: number;
-  /** The log ended as a closed store's does: nothing is missing behind what was read of it. */
+  /** The log ended as a closed store's does: nothing is missing behind what was read of it. False after a crash, and without a log. */
   readonly sealed: boolean;
   /** No manifest told which tables count: keys that were deleted may be back. */
   readonly mayResurrect: boolean;

@@ -222,7 +222,7 @@ export class EngineHost {
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     const module = await loadTools(options.tools);
     if (options.signal?.aborted) throw abortError(options.signal);
-    if (this.#closing !== undefined) throw closed();
+    if (this.#closing !== undefined) throw closedError();
     const snapshot = this.store.openSnapshot();
     try {
       const input = survey(this.#device, this.stats().walSegmentBytes || -1);
@@ -231,7 +231,7 @@ export class EngineHost {
         ? runCheck(module, input, read, options)
         : checkInWorker(this.#spawn, module, input, read, options));
     } catch (error) {
-      throw this.#closing === undefined ? error : closed();
+      throw this.#closing === undefined ? error : closedError();
     } finally {
       if (this.#closing === undefined && faultOfEngine() === undefined) this.store.closeSnapshot(snapshot);
     }
@@ -295,7 +295,7 @@ export class EngineHost {
   }
 }
 
-function closed(): VarveError {
+function closedError(): VarveError {
   return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
 }
 
