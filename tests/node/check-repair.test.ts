@@ -35,11 +35,11 @@ async function openSyncTest(options: object = {}): Promise<SyncStore<Key, unknow
   return store;
 }
 
-const valueOf = (number: number): string => `value of ${number} `.repeat(20);
+const textOf = (number: number): string => `value of ${number} `.repeat(20);
 
 /** Fills a store: some entries in a table, some in the log. */
 async function fill(store: Store<Key, unknown>, count = 2000): Promise<void> {
-  await store.setMany(Array.from({ length: count }, (_, number) => [['item', number], valueOf(number)]));
+  await store.setMany(Array.from({ length: count }, (_, number) => [['item', number], textOf(number)]));
   await store.compact();
   await store.set('late', 'in the log', { durability: 'strict' });
 }
@@ -139,7 +139,7 @@ test('where the tools cannot be loaded a check says how to give their place', as
 
 test('a synchronous store is checked in slices of its own', async () => {
   const store = await openSyncTest();
-  for (let number = 0; number < 3000; number++) store.set(['item', number], valueOf(number));
+  for (let number = 0; number < 3000; number++) store.set(['item', number], textOf(number));
   await store.compact();
   store.set('late', 1, { durability: 'strict' });
   expect(await store.check({ tools })).toMatchObject({ ok: true, problems: [] });
@@ -167,7 +167,7 @@ test('a store that does not open names repair(), which salvages it', async () =>
   expect(await snapshotOf('test')).toEqual(before);
   const repaired = await openTest('test-repaired');
   expect(await repaired.count()).toBe(2000);
-  expect(await repaired.get(['item', 1234])).toBe(valueOf(1234));
+  expect(await repaired.get(['item', 1234])).toBe(textOf(1234));
   expect((await repaired.check({ tools })).problems).toEqual([]);
 });
 
