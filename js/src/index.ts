@@ -70,7 +70,7 @@ export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'wo
  * what the type arguments say.
  *
  * Rejects with `VARVE_LOCKED` when another tab or worker holds the store for longer than `wait`, `VARVE_CORRUPT` when its
- * files are damaged, `VARVE_VERSION` when newer code wrote them, `VARVE_UNSUPPORTED` where workers cannot be had,
+ * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them, `VARVE_UNSUPPORTED` where workers cannot be had,
  * `VARVE_INVALID_ARGUMENT` for a name or an option that makes no sense, `VARVE_ABORTED` when the signal aborts.
  *
  * @example

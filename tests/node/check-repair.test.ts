@@ -200,7 +200,7 @@ test('a damaged block costs its keys, which the report names; twice repaired it 
 
 test('a repair refuses what it must not touch, and leaves nothing behind when it fails', async () => {
   const store = await openTest();
-  await fill(store);
+  await fill(store, 20_000);
   const code = (name: string) => ({ code: name });
   const repair = (name: string, options: object) => repairNamed(name, { tools, ...options }, spawnServer);
   await expect(repair('test', { wait: 0 })).rejects.toMatchObject(code('VARVE_LOCKED'));
@@ -212,6 +212,13 @@ test('a repair refuses what it must not touch, and leaves nothing behind when it
   opfs.quota = opfs.used() + 100_000;
   await expect(repair('test', {})).rejects.toMatchObject(code('VARVE_STORAGE_FULL'));
   await expect(filesOf('test-repaired')).rejects.toThrow('no such directory');
+  opfs.quota = Number.POSITIVE_INFINITY;
+  const controller = new AbortController();
+  const aborted = repair('test', { signal: controller.signal });
+  setImmediate(() => controller.abort());
+  await expect(aborted).rejects.toMatchObject(code('VARVE_ABORTED'));
+  await expect(filesOf('test-repaired')).rejects.toThrow('no such directory');
+  expect(await repair('test', {})).toMatchObject({ entries: 20_001, lost: [] });
 });
 
 test('varve/sync repairs too', async () => {

@@ -8,8 +8,8 @@ import type { WireError } from '../errors.ts';
 import type { RepairRequest } from '../tools/repair.ts';
 import type { EngineOptions, RecoveryReport, StorageReport } from '../types.ts';
 
-/** What the engine's methods outside frames are called. */
-export type CallMethod = 'stats' | 'compact' | 'check' | 'stopCheck';
+/** What the engine's methods outside frames are called. `stop` ends checks and repairs that run. */
+export type CallMethod = 'stats' | 'compact' | 'check' | 'stop';
 
 /** What the worker is told when it opens a store: plain data only. */
 export interface OpenMessageOptions extends EngineOptions {

@@ -44,22 +44,25 @@ export async function deleteNamed(
   return askOnce<boolean>(name, { type: 'delete', name, wait }, options, spawn);
 }
 
-/** Salvages a store into a new one. */
+/** Salvages a store into a new one. A signal has the worker stop and clear away what it made, and then it is ended. */
 export async function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
-  const { onProgress } = options;
+  const request = repairRequest(name, options);
+  const { onProgress, signal } = options;
+  const client = start(name, options, spawn);
+  const stop = (): void => void client.ask({ type: 'call', method: 'stop', args: [] }).catch(() => undefined);
+  signal?.addEventListener('abort', stop, { once: true });
   const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
-  return askOnce(name, { type: 'repair', name, request: repairRequest(name, options) }, options, spawn, progress);
+  try {
+    return (await client.ask({ type: 'repair', name, request }, progress)) as RepairReport;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    client.abandon(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
+  }
 }
 
-async function askOnce<T>(
-  name: string,
-  question: Ask,
-  options: WaitOptions,
-  spawn: Spawn,
-  progress?: (value: unknown) => void,
-): Promise<T> {
+async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spawn: Spawn): Promise<T> {
   const client = start(name, options, spawn);
-  const answer = await ask<T>(client, question, options.signal, progress);
+  const answer = await ask<T>(client, question, options.signal);
   client.abandon(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
   return answer;
 }
@@ -74,18 +77,13 @@ function start(name: string, options: WaitOptions, spawn: Spawn): Client {
 }
 
 /** Asks; on failure or abort the worker is ended. */
-async function ask<T>(
-  client: Client,
-  question: Ask,
-  signal: AbortSignal | undefined,
-  progress?: (value: unknown) => void,
-): Promise<T> {
+async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undefined): Promise<T> {
   const abort = (): void => {
     if (signal !== undefined) client.abandon(abortError(signal));
   };
   signal?.addEventListener('abort', abort, { once: true });
   try {
-    return (await client.ask(question, progress)) as T;
+    return (await client.ask(question)) as T;
   } catch (error) {
     client.abandon(new VarveError('VARVE_CLOSED', 'The store did not open.'));
     throw error;

@@ -242,9 +242,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   async check({ onProgress, signal, tools }: CheckOptions = {}): Promise<CheckReport> {
     const options = { tools: tools === undefined ? undefined : wasmPlace(tools) };
     const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
-    const call = (method: 'check' | 'stopCheck', ...args: unknown[]): Promise<unknown> =>
+    const call = (method: 'check' | 'stop', ...args: unknown[]): Promise<unknown> =>
       this.#client.ask({ type: 'call', method, args }, progress);
-    return untilAborted(call('check', options) as Promise<CheckReport>, signal, () => call('stopCheck'));
+    return untilAborted(call('check', options) as Promise<CheckReport>, signal, () => call('stop'));
   }
 
   /**

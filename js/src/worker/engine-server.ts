@@ -10,7 +10,7 @@
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
-import { repairStore } from '../tools/repair.ts';
+import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
 import { controlError } from '../wasm/errors.ts';
 import { onEngineFault } from '../wasm/fault.ts';
@@ -28,7 +28,7 @@ export class EngineServer {
   readonly #send: Send;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #queue: Incoming[] = [];
-  readonly #checks = new Set<AbortController>();
+  readonly #stoppables = new Set<AbortController>();
   #host: EngineHost | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
@@ -43,6 +43,11 @@ export class EngineServer {
   /** Takes a message or a frame. */
   receive(incoming: Incoming): void {
     if (this.#is_dead) return;
+    // Nothing that it ends is waited for.
+    if (!(incoming instanceof ArrayBuffer) && incoming.type === 'call' && incoming.method === 'stop') {
+      this.#stop(incoming.id);
+      return;
+    }
     // What is written already is flushed at once; what still waits here is flushed when its turn comes.
     if (!(incoming instanceof ArrayBuffer) && incoming.type === 'hidden') this.#host?.hidden();
     if (this.#busy || this.#mustWait(incoming)) {
@@ -117,15 +122,16 @@ export class EngineServer {
         }
         case 'call':
           if (request.method === 'compact') void this.#progressing(id, (tell) => this.#opened().compact(tell));
-          else if (request.method === 'check') void this.#check(id, request.args[0] as CheckOptions);
-          else if (request.method === 'stopCheck') this.#stopChecks(id);
-          else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
+          else if (request.method === 'check') {
+            const options = request.args[0] as CheckOptions;
+            void this.#stoppable(id, (watch) => this.#opened().check({ ...options, ...watch }));
+          } else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
           return;
         case 'list':
           this.#send({ type: 'result', id, value: await listStores() }, []);
           return;
         case 'repair':
-          await this.#progressing(id, (onProgress) => repairStore(request.name, request.request, { onProgress }));
+          await this.#stoppable(id, (watch) => repairStore(request.name, request.request, watch));
           return;
         case 'delete':
           this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait) }, []);
@@ -153,16 +159,16 @@ export class EngineServer {
     }
   }
 
-  async #check(id: number, options: CheckOptions): Promise<void> {
+  /** The same for what `stop` ends. */
+  async #stoppable(id: number, work: (watch: RepairWatch) => Promise<unknown>): Promise<void> {
     const controller = new AbortController();
-    this.#checks.add(controller);
-    const { signal } = controller;
-    await this.#progressing(id, (onProgress) => this.#opened().check({ ...options, onProgress, signal }));
-    this.#checks.delete(controller);
+    this.#stoppables.add(controller);
+    await this.#progressing(id, (onProgress) => work({ onProgress, signal: controller.signal }));
+    this.#stoppables.delete(controller);
   }
 
-  #stopChecks(id: number): void {
-    for (const check of this.#checks) check.abort();
+  #stop(id: number): void {
+    for (const running of this.#stoppables) running.abort();
     this.#send({ type: 'result', id, value: undefined }, []);
   }
 

@@ -46,21 +46,6 @@ impl Manifest {
     /// # Errors
     /// Whatever the storage answers; the files are then as good as absent.
     pub fn create<S: Storage>(storage: &mut S, store: StoreId, salt_seed: u64) -> Result<(Self, Version)> {
-        let version = Version::default();
-        let manifest = Self::create_with(storage, store, salt_seed, &version)?;
-        Ok((manifest, version))
-    }
-
-    /// Starts the manifest of a store whose tables, those of `version`, are durable already.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create).
-    pub fn create_with<S: Storage>(
-        storage: &mut S,
-        store: StoreId,
-        salt_seed: u64,
-        version: &Version,
-    ) -> Result<Self> {
         storage.adopt(store);
         for file in [0, 1].map(FileName::manifest) {
             // Left over from a creation that crashed.
@@ -71,12 +56,13 @@ impl Manifest {
         for file in [0, 1].map(FileName::manifest) {
             create_blank(storage, file)?;
         }
+        let version = Version::default();
         // Before the first rotation there is no file to leave.
         let header = ManifestHeader { rotation: 0, epoch: 1, store, salt: 0 };
         let mut manifest = Self { header, slot: 1, snapshot_end: 0, end: 0, salt_seed, poisoned: false };
-        let (next, end) = manifest.write_snapshot(storage, version)?;
+        let (next, end) = manifest.write_snapshot(storage, &version)?;
         manifest.switch(next, end);
-        Ok(manifest)
+        Ok((manifest, version))
     }
 
     /// Goes on from a file that was read, as the next leader, in a fresh file.
@@ -233,7 +219,7 @@ impl Manifest {
 }
 
 /// Creates a manifest file that does not open, whatever its slot held before.
-fn create_blank<S: Storage>(storage: &mut S, file: FileName) -> Result<()> {
+pub(super) fn create_blank<S: Storage>(storage: &mut S, file: FileName) -> Result<()> {
     storage.create(file, MANIFEST_BYTES_HINT)?;
     storage.write(file, 0, &[0; MANIFEST_HEADER_BYTES])?;
     storage.sync(file)

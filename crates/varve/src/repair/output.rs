@@ -2,9 +2,8 @@
 //!
 //! Invariant: tables are flushed before the manifest is written. Until then the files make up no store.
 
-use crate::codec::hash::xxh3;
 use crate::error::Result;
-use crate::manifest::{Edit, Floors, LEVELS_MAX, Manifest, Version};
+use crate::manifest::{Edit, Floors, LEVELS_MAX, Version, write_first_manifest};
 use crate::storage::Storage;
 use crate::table::{TableBuilder, TableMeta, TableOptions};
 use crate::types::{FileName, StoreId};
@@ -84,7 +83,6 @@ impl<S: Storage> Output<S> {
             ..Edit::default()
         };
         let version = Version::default().apply(&edit)?;
-        Manifest::create_with(&mut self.storage, self.store, xxh3(b"manifest", entropy), &version)?;
-        Ok(())
+        write_first_manifest(&mut self.storage, self.store, entropy, &version)
     }
 }
