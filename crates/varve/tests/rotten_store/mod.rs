@@ -37,6 +37,9 @@ pub struct Rotten {
     pub slots: MemorySlots,
     /// What it holds.
     pub now: Keys,
+    /// The sequence of what each key holds.
+    #[allow(dead_code, reason = "a test that repairs nothing does not ask")]
+    pub sequences: BTreeMap<Vec<u8>, u64>,
     /// Every value that a key ever had.
     #[allow(dead_code, reason = "a test that repairs nothing does not ask")]
     pub ever: BTreeMap<Vec<u8>, Vec<Vec<u8>>>,
@@ -98,8 +101,11 @@ pub fn build() -> Rotten {
         "{stats:?}"
     );
     assert!(stats.wal_segments > 1, "{stats:?}");
+    let sequence =
+        |key: &Vec<u8>| store.find(key, |entry| entry.map_or(0, |entry| entry.sequence)).expect("read");
+    let sequences = now.keys().map(|key| (key.clone(), sequence(key))).collect();
     store.close().expect("closed");
-    Rotten { slots: store.into_storage().into_device(), now, ever }
+    Rotten { sequences, slots: store.into_storage().into_device(), now, ever }
 }
 
 /// Verifies slots.
