@@ -31,7 +31,7 @@ export interface SlotImage {
 /** What a check needs to know. */
 export interface CheckInput {
   readonly images: readonly SlotImage[];
-  /** Bytes written to the newest WAL segment; -1 where there is none. */
+  /** Bytes written to the newest WAL segment. Without one of this session: 0 if the log is known to be torn, else -1. */
   readonly logEnd: number;
 }
 

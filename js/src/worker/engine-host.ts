@@ -225,7 +225,7 @@ export class EngineHost {
     if (this.#closing !== undefined) throw closedError();
     const snapshot = this.store.openSnapshot();
     try {
-      const input = survey(this.#device, this.stats().walSegmentBytes || -1);
+      const input = survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
       const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
       return await (this.#spawn === undefined
         ? runCheck(module, input, read, options)

@@ -87,7 +87,7 @@ enum Asked {
 
 impl Check {
     /// Starts a check of the store whose slots begin with `pages`. `log_end` is how many bytes of the newest WAL segment
-    /// were written, if the store is open and has begun one.
+    /// were written, if the store is open and has begun one; 0 if it has not, and the one before is known to be torn.
     ///
     /// # Errors
     /// `Error::Version` when a slot is of a newer format.

@@ -1,7 +1,8 @@
 //! Verifying the live WAL segments.
 //!
 //! Invariant: they are judged as recovery would judge them, but for the end of the newest: an open store knows how far it
-//! has written, so there is no torn tail that could be a crash's.
+//! has written, so there is no torn tail that could be a crash's. The exception is a store that a crash tore and whose
+//! storage had no room to name the cut: it says that it has written nothing.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use crate::error::Error;
 use crate::types::FileName;
 use crate::wal::{HeaderError, SegmentHeader, Tail, header_was_lost, scan_segment};
 
-/// Looks at the segments above `log_floor`. `log_end` is how much of the newest one was written, where that is known.
+/// Looks at the segments above `log_floor`. `log_end` is how much of the newest one was written, where that
+/// is known; 0 when a torn tail is known to be there.
 pub(super) fn check_log(
     segments: &BTreeMap<u64, &[u8]>,
     log_floor: u64,
@@ -65,8 +67,9 @@ fn check_segment(
         Ok(scan) => {
             report.records += u64::from(scan.records);
             report.bytes += scan.end as u64;
+            let is_known = log_end == Some(0);
             let is_short = named_end.is_none() && log_end.is_some_and(|end| (scan.end as u64) < end);
-            if named_end.is_none() && (is_short || matches!(scan.tail, Tail::Torn { .. })) {
+            if named_end.is_none() && !is_known && (is_short || matches!(scan.tail, Tail::Torn { .. })) {
                 tell(report, id, scan.end as u64, "a WAL record that was written does not verify");
             }
         }
