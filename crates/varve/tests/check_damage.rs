@@ -4,38 +4,9 @@
 
 mod rotten_store;
 
-use std::collections::BTreeMap;
-
-use rotten_store::{build, check, holder, open};
-use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
-use varve::types::{FileKind, FileName};
-
-/// The files that count, with where they lie and how many of their bytes count.
-fn live(slots: &MemorySlots) -> BTreeMap<FileName, (u32, u64)> {
-    use varve::manifest::inspect_manifest;
-    let mut live = BTreeMap::new();
-    let file_of = |slot: u32| slots.slot(slot).get(SLOT_HEADER_BYTES as usize..).unwrap_or_default();
-    let manifests = [0, 1].map(FileName::manifest).into_iter().filter_map(|file| {
-        let slot = holder(slots, file)?;
-        Some((file, slot, inspect_manifest(file_of(slot)).ok()??))
-    });
-    let newest = manifests.max_by_key(|(_, _, found)| found.header.rotation).expect("a manifest");
-    live.insert(newest.0, (newest.1, newest.2.end));
-    let version = newest.2.version.expect("a version");
-    for (_, table) in version.tables() {
-        let file = FileName::table(table.id);
-        live.insert(file, (holder(slots, file).expect("a slot"), table.size));
-    }
-    for id in version.floors.log_floor + 1..version.floors.next_segment + 9 {
-        let file = FileName::wal(id);
-        let Some(slot) = holder(slots, file) else { continue };
-        let bytes = file_of(slot);
-        let Ok(header) = varve::wal::SegmentHeader::decode(bytes) else { continue };
-        let scan = varve::wal::scan_segment(bytes, &header, None, file).expect("sound");
-        live.insert(file, (slot, scan.end as u64));
-    }
-    live
-}
+use rotten_store::{build, check, live, open};
+use varve::storage::{SLOT_HEADER_BYTES, Slots};
+use varve::types::FileKind;
 
 #[test]
 fn a_sound_store_has_no_problems_and_everything_is_counted() {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use varve::check::{Check, CheckReport, CheckStep, SlotPage};
+use varve::manifest::inspect_manifest;
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::FileName;
 use varve::{Durability, Host, Op, Options, Store};
@@ -141,4 +142,30 @@ pub fn holder(slots: &MemorySlots, file: FileName) -> Option<u32> {
     let header = |slot: u32| SlotHeader::decode(slots.slot(slot), slot).ok().flatten();
     let holds = |slot: &u32| header(*slot).is_some_and(|header| header.file == Some(file));
     (0..slots.count()).filter(holds).max_by_key(|&slot| header(slot).map(|header| header.generation))
+}
+
+/// The files that count, with where they lie and how many of their bytes count.
+pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, (u32, u64)> {
+    let mut live = BTreeMap::new();
+    let file_of = |slot: u32| slots.slot(slot).get(SLOT_HEADER_BYTES as usize..).unwrap_or_default();
+    let manifests = [0, 1].map(FileName::manifest).into_iter().filter_map(|file| {
+        let slot = holder(slots, file)?;
+        Some((file, slot, inspect_manifest(file_of(slot)).ok()??))
+    });
+    let newest = manifests.max_by_key(|(_, _, found)| found.header.rotation).expect("a manifest");
+    live.insert(newest.0, (newest.1, newest.2.end));
+    let version = newest.2.version.expect("a version");
+    for (_, table) in version.tables() {
+        let file = FileName::table(table.id);
+        live.insert(file, (holder(slots, file).expect("a slot"), table.size));
+    }
+    for id in version.floors.log_floor + 1..version.floors.next_segment + 9 {
+        let file = FileName::wal(id);
+        let Some(slot) = holder(slots, file) else { continue };
+        let bytes = file_of(slot);
+        let Ok(header) = varve::wal::SegmentHeader::decode(bytes) else { continue };
+        let scan = varve::wal::scan_segment(bytes, &header, None, file).expect("sound");
+        live.insert(file, (slot, scan.end as u64));
+    }
+    live
 }
