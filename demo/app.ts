@@ -37,6 +37,7 @@ class App {
   readonly #load_button = byId('load', HTMLButtonElement);
   readonly #clear_button = byId('clear', HTMLButtonElement);
   readonly #compact_button = byId('compact', HTMLButtonElement);
+  readonly #check_button = byId('check', HTMLButtonElement);
   readonly #map_text = byId('map-text', HTMLElement);
   #loading: AbortController | undefined;
   #drawing = new AbortController();
@@ -58,6 +59,7 @@ class App {
     new EnginePanel(gazetteer.store, onError);
     this.#load_button.addEventListener('click', () => this.#toggleLoading());
     this.#compact_button.addEventListener('click', () => this.#compact());
+    this.#check_button.addEventListener('click', () => this.#check());
     const dialog = byId('clear-dialog', HTMLDialogElement);
     this.#clear_button.addEventListener('click', () => dialog.showModal());
     dialog.addEventListener('close', () => dialog.returnValue === 'clear' && this.#clear());
@@ -97,6 +99,7 @@ class App {
     this.#load_button.disabled = !is_loading && this.#is_complete;
     this.#clear_button.disabled = is_loading || is_empty;
     this.#compact_button.disabled = is_loading || is_empty;
+    this.#check_button.disabled = is_empty;
     document.body.dataset['state'] = is_loading ? 'loading' : is_empty ? 'empty' : 'ready';
   }
 
@@ -213,6 +216,28 @@ class App {
       const tables = after.levels.reduce((sum, level) => sum + level.tables, 0);
       const sizes = `${formatBytes(bytesOf(before))} to ${formatBytes(bytesOf(after))}`;
       status.say(`Merged in ${took}: ${sizes}, ${plural(tables, 'table', 'tables')}`);
+    } catch (error) {
+      status.alarm(error);
+    }
+    this.#showButtons();
+  }
+
+  async #check(): Promise<void> {
+    this.#check_button.disabled = true;
+    try {
+      const start = performance.now();
+      const { bytes, entries, problems } = await this.#gazetteer.store.check({
+        onProgress: ({ done, total }) => status.say(`Verifying: ${formatBytes(done)} of ${formatBytes(total)}`),
+      });
+      const took = formatDuration(performance.now() - start);
+      const [first] = problems;
+      if (first === undefined) {
+        status.say(
+          `Verified in ${took}: ${plural(entries, 'entry', 'entries')} in tables, ${formatBytes(bytes)}, no problem`,
+        );
+      } else {
+        status.say(`${plural(problems.length, 'problem', 'problems')}: ${first.message} in ${first.file}`);
+      }
     } catch (error) {
       status.alarm(error);
     }

@@ -23,11 +23,16 @@ import { isProgram, main, root, run, step } from './tools.mjs';
 const PKG = join(root, 'js', 'pkg');
 /** The npm package. */
 export const DIST = join(root, 'dist');
+// Not in js/pkg: wasm-pack optimises whatever wasm it finds there.
+const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** Everything the compiled engine depends on: folders, then single files. */
-const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src'];
-const WASM_FILES = ['crates/varve/Cargo.toml', 'crates/varve-wasm/Cargo.toml', 'Cargo.toml', 'Cargo.lock'];
+const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];
+const WASM_FILES = [
+  ...['varve', 'varve-wasm', 'varve-tools'].map((crate) => `crates/${crate}/Cargo.toml`),
+  ...['Cargo.toml', 'Cargo.lock'],
+];
 const WASM_TOOLS = ['rust-toolchain.toml', '.cargo/config.toml', 'package-lock.json', 'scripts/build.mjs'];
 
 /** Sets up, then builds the engine, the package and the pages. */
@@ -63,7 +68,8 @@ const WASM_STD = ['-Zbuild-std=std,panic_abort', '-Zbuild-std-features=optimize_
 /** Compiles the engine into js/pkg, unless the one there is of these sources. */
 export async function buildWasm() {
   const stamp = fingerprint();
-  if (existsSync(join(PKG, 'varve_bg.wasm')) && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return;
+  const isBuilt = existsSync(join(PKG, 'varve_bg.wasm')) && existsSync(TOOLS);
+  if (isBuilt && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return;
   await run(
     'wasm-pack',
     [
@@ -74,8 +80,24 @@ export async function buildWasm() {
     { env: WASM_ENV },
   );
   mkdirSync(join(root, 'build'), { recursive: true });
+  await buildTools();
   // Taken again: the first build of a clone writes Cargo.lock.
   writeFileSync(STAMP, fingerprint());
+}
+
+/** Compiles what checks and repairs stores, with the engine's flags, so that all it shares with the engine is compiled once. */
+async function buildTools() {
+  const target = process.env['CARGO_TARGET_DIR'] || join(root, 'target');
+  const triple = 'wasm32-unknown-unknown';
+  await run(
+    'cargo',
+    [
+      ...['rustc', '--quiet', '--package', 'varve-tools', '--release', '--target', triple, ...WASM_STD],
+      ...['--', '-Clink-arg=--strip-all'],
+    ],
+    { env: WASM_ENV },
+  );
+  copyFileSync(join(target, triple, 'release', 'varve_tools.wasm'), TOOLS);
 }
 
 /** A hash over the names and bytes of the engine's sources. */
@@ -113,6 +135,7 @@ export async function buildPackage() {
   });
   if (errors.length > 0) throw new Error(`esbuild: ${errors.length} errors`);
   copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
+  copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
   await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
   rmSync(DIST, { recursive: true, force: true });
   renameSync(fresh, DIST);

@@ -8,6 +8,8 @@ import { main, Problem, run, step } from './tools.mjs';
 
 const fix = process.argv.includes('--fix');
 const clippy = ['clippy', '--quiet', '--all-targets'];
+const boundary = ['--package', 'varve-wasm', '--package', 'varve-tools'];
+const without = ['--exclude', 'varve-wasm', '--exclude', 'varve-tools'];
 const deny = ['--', '--deny', 'warnings'];
 
 /** @type {[string, () => Promise<void>][]} */
@@ -17,12 +19,9 @@ const CHECKS = [
     'rustfmt, fuzz',
     () => run('cargo', ['fmt', '--manifest-path', 'crates/varve-fuzz/Cargo.toml', ...(fix ? [] : ['--check'])]),
   ],
-  ['clippy', () => run('cargo', [...clippy, '--workspace', '--exclude', 'varve-wasm', ...deny])],
+  ['clippy', () => run('cargo', [...clippy, '--workspace', ...without, ...deny])],
   // The boundary is compiled for the target it is for.
-  [
-    'clippy, wasm',
-    () => run('cargo', [...clippy, '--package', 'varve-wasm', '--target', 'wasm32-unknown-unknown', ...deny]),
-  ],
+  ['clippy, wasm', () => run('cargo', [...clippy, ...boundary, '--target', 'wasm32-unknown-unknown', ...deny])],
   ['biome', () => run('biome', fix ? ['check', '--write'] : ['ci', '--colors=off'])],
   // Types need the declarations that the engine's build writes.
   ['engine', buildWasm],

@@ -6,10 +6,11 @@ import { extname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { Problem } from './tools.mjs';
 
-/** The most that a file may weigh after gzip, in bytes. The client is what a page loads; the rest loads in workers. */
+/** The most that a file may weigh after gzip, in bytes. The client is what a page loads; the rest loads in workers, the tools only when they are asked for. */
 const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 100 * 1024],
   ['index.js', 20 * 1024],
+  ['varve-tools.wasm', 80 * 1024],
 ]);
 
 /**

@@ -39,6 +39,9 @@ const ENGINE_CODES: readonly VarveErrorCode[] = [
   'VARVE_IO',
 ];
 
+/** The way out of a damaged store. */
+const SALVAGE = 'Call check() to see what is wrong, and repair() to salvage the rest into a new store.';
+
 /** What a `VARVE_CONFLICT` came upon. */
 export interface Conflict {
   /** The key whose entry is not as the write asked. */
@@ -76,7 +79,8 @@ export class VarveError extends Error {
 
   /** The error for an engine code number (1..12); an unknown number gives `VARVE_INTERNAL`. */
   static fromNumber(code: number, message: string): VarveError {
-    return new VarveError(ENGINE_CODES[code] ?? 'VARVE_INTERNAL', message);
+    const name = ENGINE_CODES[code] ?? 'VARVE_INTERNAL';
+    return new VarveError(name, name === 'VARVE_CORRUPT' ? `${message} ${SALVAGE}` : message);
   }
 
   /** The error that a worker described in a message. */

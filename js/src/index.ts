@@ -5,8 +5,9 @@
  * package, and `new Worker(new URL(...))` stands here in the one form that every bundler finds.
  */
 
-import { deleteNamed, listNames, openStore, type Spawn } from './store/open.ts';
+import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';
@@ -16,6 +17,16 @@ export type { CountOptions, ReadView } from './store/read-view.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
 export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
+export type {
+  CheckOptions,
+  CheckProblem,
+  CheckProblemKind,
+  CheckReport,
+  LostPart,
+  RepairReport,
+  ToolsOptions,
+  ToolsProgress,
+} from './tools/types.ts';
 export type {
   CompactOptions,
   CompactProgress,
@@ -51,12 +62,15 @@ export interface DeleteOptions extends ListOptions {
   wait?: number | undefined;
 }
 
+/** Options of `repair`. */
+export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'worker'> {}
+
 /**
  * Opens a store, making it where there is none. Its keys and values follow the codecs; with the default codecs they are
  * what the type arguments say.
  *
  * Rejects with `VARVE_LOCKED` when another tab or worker holds the store for longer than `wait`, `VARVE_CORRUPT` when its
- * files are damaged, `VARVE_VERSION` when newer code wrote them, `VARVE_UNSUPPORTED` where workers cannot be had,
+ * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them, `VARVE_UNSUPPORTED` where workers cannot be had,
  * `VARVE_INVALID_ARGUMENT` for a name or an option that makes no sense, `VARVE_ABORTED` when the signal aborts.
  *
  * @example
@@ -86,6 +100,27 @@ export function listStores(options: ListOptions = {}): Promise<string[]> {
  */
 export function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   return deleteNamed(name, options, spawnOf(options.worker));
+}
+
+/**
+ * Salvages what can be read of a damaged store into a new one, and tells what is lost. The damaged store, which nobody may
+ * have open, is not changed. Every block and every record whose checksum holds is taken: of each key the newest version that
+ * is left, with its sequence and its expiry. See `RepairReport` for what to mind about it.
+ *
+ * To go on under the old name, delete the damaged store and repair the repaired one into it: of a sound store, a repair is
+ * a copy. (After LevelDB's RepairDB and the `.recover` of SQLite's shell.)
+ *
+ * Rejects with `VARVE_INVALID_ARGUMENT` when there is no such store, or one where the new one should go; `VARVE_LOCKED`,
+ * `VARVE_STORAGE_FULL`, `VARVE_VERSION`, `VARVE_UNSUPPORTED` and `VARVE_ABORTED` as `open` does.
+ *
+ * @example
+ * const { store, entries, lost } = await repair('notes'); // 'notes-repaired'
+ * for (const { file, message, from, to } of lost) console.warn(file, message, from, to);
+ * await deleteStore('notes');
+ * await repair(store, { into: 'notes' });
+ */
+export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
+  return repairNamed(name, options, spawnOf(options.worker));
 }
 
 function spawnOf(worker: OpenOptions['worker']): Spawn {

@@ -6,8 +6,10 @@
 
 import { formatOf, structured } from './codec/values.ts';
 import { deleteStore as deleteNamed, listStores as listNames } from './storage/stores.ts';
-import { checkName, checkWait, engineOptions } from './store/options.ts';
+import { checkName, checkWait, engineOptions, repairRequest } from './store/options.ts';
 import { SyncStore } from './sync/sync-store.ts';
+import { repairStore } from './tools/repair.ts';
+import type { RepairOptions, RepairReport } from './tools/types.ts';
 import type { Key, OpenOptions, ValueCodec } from './types.ts';
 import { EngineHost } from './worker/engine-host.ts';
 import { spawnCompactor } from './worker/spawn-compactor.ts';
@@ -65,6 +67,17 @@ export function deleteStore(name: string, options: { wait?: number | undefined }
   return deleteNamed(name, wait);
 }
 
+/**
+ * Salvages what can be read of a damaged store into a new one, and tells what is lost: see `repair` of `varve`. It runs on
+ * this worker, in slices.
+ *
+ * @example
+ * const { store, lost } = await repair('notes'); // 'notes-repaired'
+ */
+export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
+  return repairStore(name, repairRequest(name, options), options);
+}
+
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
@@ -76,6 +89,17 @@ export {
   SyncStore,
   type SyncWriteOptions,
 } from './sync/sync-store.ts';
+export type {
+  CheckOptions,
+  CheckProblem,
+  CheckProblemKind,
+  CheckReport,
+  LostPart,
+  RepairOptions,
+  RepairReport,
+  ToolsOptions,
+  ToolsProgress,
+} from './tools/types.ts';
 export type {
   CompactOptions,
   CompactProgress,

@@ -7,11 +7,13 @@
 //! Without the sector that holds the very end of a log or of a manifest, or the beginning of the newest log, it looks as if that had
 //! never been written, and nothing can tell; such places are passed over.
 
-use varve::storage::{SLOT_HEADER_BYTES, SlotHeader, Slots};
+use varve::check::{Check, CheckReport, CheckStep, SlotPage};
+use varve::repair::{Repair, RepairOptions, RepairReport};
+use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::{FileKind, FileName};
-use varve::{Code, Error};
+use varve::{Code, Error, Host, Store};
 
-use crate::disk::Disk;
+use crate::disk::{Disk, SimSlots};
 use crate::model::difference;
 use crate::rng::Rng;
 use crate::run::Observed;
@@ -48,12 +50,8 @@ pub struct Damage {
 /// A wrong answer, in words.
 pub fn damage(trace: &Trace, fault: Fault, count: u32) -> Result<Damage, String> {
     let mut observed = Observed::new();
-    let calm = Trace { births: Vec::new(), ops: Vec::new(), ..trace.clone() };
-    let mut session = Session::start(&calm, &mut observed)?;
-    for op in trace.ops.iter().filter(|op| is_harmless(op)) {
-        session.perform(op)?;
-    }
-    session.close()?;
+    let calm = calm(trace);
+    let mut session = closed_after(trace, &calm, &mut observed)?;
     let disk = session.disk.clone();
     let mut rng = Rng::new(trace.seed);
     let mut damage = Damage::default();
@@ -72,6 +70,82 @@ pub fn damage(trace: &Trace, fault: Fault, count: u32) -> Result<Damage, String>
         }
     }
     Ok(damage)
+}
+
+/// Does the harmless operations of a trace and closes the store. A check must find nothing wrong with it, and a repair must
+/// give a store that holds the same, sequences included. Answers how many tables there were.
+///
+/// # Errors
+/// What the check or the comparison found, in words.
+pub fn check_and_repair(trace: &Trace) -> Result<u64, String> {
+    let mut observed = Observed::new();
+    let calm = calm(trace);
+    let mut session = closed_after(trace, &calm, &mut observed)?;
+    let slots = session.disk.fork().slots();
+    let found = check(&slots).map_err(|error| error.to_string())?;
+    if !found.problems.is_empty() {
+        return Err(format!("a sound store has problems: {:?}", found.problems));
+    }
+    let (repaired, report) = repair(slots).map_err(|error| error.to_string())?;
+    if !report.lost.is_empty() || report.may_resurrect {
+        return Err(format!("of a sound store something is lost: {report:?}"));
+    }
+    let host = Host { now_ms: session.now_ms, entropy: 3, store_id: [0xee; 16] };
+    let pool = SlotPool::open(repaired).map_err(|error| error.to_string())?;
+    let (store, _) = Store::open(pool, trace.options.clone(), host).map_err(|error| error.to_string())?;
+    let wrong = |error: ScanError| format!("{error:?}");
+    let before = contents(&session.open().map_err(|error| error.to_string())?).map_err(wrong)?;
+    let after = contents(&store).map_err(wrong)?;
+    match difference(&before, &after).into_iter().next() {
+        Some(first) => Err(format!("the repaired store differs: {first}")),
+        None => Ok(found.tables),
+    }
+}
+
+/// A trace like this one, without what happens in it.
+fn calm(trace: &Trace) -> Trace {
+    Trace { births: Vec::new(), ops: Vec::new(), ..trace.clone() }
+}
+
+/// The session after the harmless operations of `trace`, its store closed.
+fn closed_after<'a>(
+    trace: &Trace,
+    calm: &'a Trace,
+    observed: &'a mut Observed,
+) -> Result<Session<'a>, String> {
+    let mut session = Session::start(calm, observed)?;
+    for op in trace.ops.iter().filter(|op| is_harmless(op)) {
+        session.perform(op)?;
+    }
+    session.close()?;
+    Ok(session)
+}
+
+fn check(slots: &SimSlots) -> varve::Result<CheckReport> {
+    let read = |slot: u32, offset: u64, len: u32| {
+        let mut bytes = vec![0; len as usize];
+        let read = slots.read(slot, offset, &mut bytes).unwrap_or(0);
+        bytes.truncate(read);
+        bytes
+    };
+    let page =
+        |slot| SlotPage { slot, bytes: slots.size(slot), page: read(slot, 0, SLOT_HEADER_BYTES as u32) };
+    let mut check = Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None)?;
+    loop {
+        match check.step()? {
+            CheckStep::Working => {}
+            CheckStep::Need { slot, offset, len } => check.feed(read(slot, offset, len)),
+            CheckStep::Done => return Ok(check.report().clone()),
+        }
+    }
+}
+
+fn repair(slots: SimSlots) -> varve::Result<(MemorySlots, RepairReport)> {
+    let options = RepairOptions { strict: true, store_id: [0xee; 16], entropy: 5, files_max: 64 };
+    let mut repair = Repair::new(slots, MemorySlots::new(64), options)?;
+    while repair.step()? {}
+    let report = repair.report().clone();
+    Ok((repair.into_target(), report))
 }
 
 fn is_harmless(op: &Op) -> bool {

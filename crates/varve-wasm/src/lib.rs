@@ -11,7 +11,7 @@
 //!
 //! Invariant: nothing unwinds across the boundary. A raw export answers 0 or more, or the negated number of an
 //! error code whose sentence `last_error` tells; a control function throws `"<code number> <sentence>"`. Unsafe
-//! code is in [`scratch`] and nowhere else in the project.
+//! code is in [`scratch`], and in `varve-tools` where the host is called, and nowhere else in the project.
 
 mod control;
 mod fault;

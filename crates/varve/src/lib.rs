@@ -16,12 +16,15 @@
 //! | [`compact`] | flush and compaction as blocks-in, blocks-out jobs |
 //! | [`storage`] | the storage contract, and the pool of slot files |
 //! | [`frame`] | the binary protocol between a page and the engine |
+//! | [`check`] | verifying every byte of a store while it is open |
+//! | [`repair`] | salvaging what can be read of a damaged one |
 //! | [`codec`] | varints, bounded reading, checksums, comparing |
 #![cfg_attr(varve_size, feature(optimize_attribute))]
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod cache;
+pub mod check;
 pub mod codec;
 pub mod compact;
 pub mod error;
@@ -29,6 +32,7 @@ pub mod frame;
 pub mod manifest;
 pub mod memtable;
 pub mod options;
+pub mod repair;
 pub mod scan;
 pub mod storage;
 pub mod store;

@@ -54,6 +54,11 @@ fn blocks() {
 }
 
 #[test]
+fn tables_to_salvage() {
+    run("salvage", corpus::tables(), DECODER_BYTES_MAX, targets::salvage);
+}
+
+#[test]
 fn filters() {
     run("filter", corpus::filters(), DECODER_BYTES_MAX, targets::filter);
 }

@@ -5,10 +5,11 @@
  */
 
 import type { WireError } from '../errors.ts';
+import type { RepairRequest } from '../tools/repair.ts';
 import type { EngineOptions, RecoveryReport, StorageReport } from '../types.ts';
 
-/** What the engine's methods outside frames are called. */
-export type CallMethod = 'stats' | 'compact';
+/** What the engine's methods outside frames are called. `stop` ends checks and repairs that run. */
+export type CallMethod = 'stats' | 'compact' | 'check' | 'stop';
 
 /** What the worker is told when it opens a store: plain data only. */
 export interface OpenMessageOptions extends EngineOptions {
@@ -25,6 +26,8 @@ export type Request =
   | { readonly type: 'list'; readonly id: number }
   /** Removes a store: answered by a `result` with whether it was there. Needs no open store. */
   | { readonly type: 'delete'; readonly id: number; readonly name: string; readonly wait: number }
+  /** Salvages a store into a new one: tells progress, then a `result` with a `RepairReport`. Needs no open store. */
+  | { readonly type: 'repair'; readonly id: number; readonly name: string; readonly request: RepairRequest }
   /** The page is hidden or goes away: flush at once. Not answered. */
   | { readonly type: 'hidden' };
 

@@ -7,9 +7,10 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenReport } from '../protocol/messages.ts';
+import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import type { OpenOptions, WaitOptions } from '../types.ts';
 import { type Ask, Client, type Port } from '../worker/client.ts';
-import { checkName, checkWait, engineOptions } from './options.ts';
+import { checkName, checkWait, engineOptions, repairRequest } from './options.ts';
 import { Store } from './store.ts';
 
 /** Makes the worker that a store runs in. */
@@ -41,6 +42,22 @@ export async function deleteNamed(
   const { wait = WAIT_MS } = options;
   checkWait(wait);
   return askOnce<boolean>(name, { type: 'delete', name, wait }, options, spawn);
+}
+
+/** Salvages a store into a new one. A signal has the worker stop and clear away what it made, and then it is ended. */
+export async function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
+  const request = repairRequest(name, options);
+  const { onProgress, signal } = options;
+  const client = start(name, options, spawn);
+  const stop = (): void => void client.ask({ type: 'call', method: 'stop', args: [] }).catch(() => undefined);
+  signal?.addEventListener('abort', stop, { once: true });
+  const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
+  try {
+    return (await client.ask({ type: 'repair', name, request }, progress)) as RepairReport;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    client.abandon(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
+  }
 }
 
 async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spawn: Spawn): Promise<T> {

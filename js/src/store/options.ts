@@ -7,6 +7,8 @@
 import { isWellFormed } from '../codec/text.ts';
 import { VarveError } from '../errors.ts';
 import type { OpenMessageOptions } from '../protocol/messages.ts';
+import type { RepairRequest } from '../tools/repair.ts';
+import type { RepairOptions } from '../tools/types.ts';
 import type { Durability, OpenOptions } from '../types.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
@@ -62,6 +64,16 @@ export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOpti
   return { durability, storage, wait, memory, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
 }
 
+/** What a repair is told, its name and its options in order. */
+export function repairRequest(name: string, options: RepairOptions): RepairRequest {
+  const { into = `${name}-repaired`, strict = false, wait = 5000, tools } = options;
+  checkName(name);
+  checkName(into);
+  checkWait(wait);
+  if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
+  return { into, strict, wait, tools: tools === undefined ? undefined : wasmPlace(tools) };
+}
+
 function checkCodec(option: string, codec: { readonly encode: unknown; readonly decode: unknown } | undefined): void {
   if (codec === undefined) return;
   if (typeof codec?.encode !== 'function' || typeof codec.decode !== 'function') {
@@ -70,7 +82,7 @@ function checkCodec(option: string, codec: { readonly encode: unknown; readonly 
 }
 
 /** A relative URL is meant from the page, but would be read from the worker's script. */
-function wasmPlace(wasm: string | URL | WebAssembly.Module): string | WebAssembly.Module {
+export function wasmPlace(wasm: string | URL | WebAssembly.Module): string | WebAssembly.Module {
   if (typeof wasm !== 'string' && !(wasm instanceof URL)) return wasm;
   return new URL(wasm, globalThis.location?.href).href;
 }

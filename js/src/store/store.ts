@@ -10,6 +10,7 @@ import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type { OpenReport } from '../protocol/messages.ts';
+import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
 import type {
   CompactOptions,
   CompactProgress,
@@ -31,9 +32,10 @@ import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
 import { asyncDispose } from './dispose.ts';
 import { batch_operation, delete_range, Operations, snapshot_open, sync_operation } from './operations.ts';
-import { checkDurability, UPDATE_ATTEMPTS_MAX } from './options.ts';
+import { checkDurability, UPDATE_ATTEMPTS_MAX, wasmPlace } from './options.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
+import { untilAborted } from './until-aborted.ts';
 
 /** Bounds of everything, for the operation that deletes a range. */
 const NOTHING = new Uint8Array(0);
@@ -227,6 +229,22 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     // In a turn of its own: what a callback throws is the caller's affair, not the connection's.
     const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as CompactProgress));
     await this.#client.ask({ type: 'call', method: 'compact', args: [] }, progress);
+  }
+
+  /**
+   * Verifies every block and every record of the store, in a worker of its own, while reads and writes go on. It changes
+   * nothing; what is wrong is listed, not thrown. For what it finds there is `repair`.
+   *
+   * @example
+   * const { ok, problems } = await db.check({ onProgress: ({ done, total }) => show(done / total) });
+   * if (!ok) console.warn(problems); // [{ file: 'table 12', kind: 'block', message: 'block checksum', offset: 40960, level: 6 }]
+   */
+  async check({ onProgress, signal, tools }: CheckOptions = {}): Promise<CheckReport> {
+    const options = { tools: tools === undefined ? undefined : wasmPlace(tools) };
+    const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
+    const call = (method: 'check' | 'stop', ...args: unknown[]): Promise<unknown> =>
+      this.#client.ask({ type: 'call', method, args }, progress);
+    return untilAborted(call('check', options) as Promise<CheckReport>, signal, () => call('stop'));
   }
 
   /**

@@ -15,6 +15,7 @@ import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { asyncDispose } from '../store/dispose.ts';
 import { checkLimit, UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
+import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import type {
   CompactOptions,
   Condition,
@@ -325,6 +326,12 @@ export class SyncStore<K, V> {
   async compact({ onProgress }: CompactOptions = {}): Promise<void> {
     this.#ensureOpen();
     await this.#host.compact(onProgress);
+  }
+
+  /** Verifies every block and record while reads and writes go on, in a worker of its own if the store has a compactor. */
+  async check(options: CheckOptions = {}): Promise<CheckReport> {
+    this.#ensureOpen();
+    return this.#host.check(options);
   }
 
   /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */

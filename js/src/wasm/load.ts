@@ -30,14 +30,13 @@ import {
   take_job,
   wanted_slots,
 } from '../../pkg/varve.js';
-import { VarveError } from '../errors.ts';
+import { compile, type WasmSource } from './compile.ts';
 import type { Engine, EngineControl, EngineExports } from './exports.ts';
 import { faultOfEngine } from './fault.ts';
 import { attachMemory } from './host.ts';
 import { EngineMemory } from './memory.ts';
 
-/** Where the engine comes from: a URL of the file, or a module compiled already. */
-export type WasmSource = string | URL | WebAssembly.Module;
+export type { WasmSource };
 
 /** Named one by one, so that a bundler drops what the glue offers beyond them. */
 const control: EngineControl = {
@@ -73,7 +72,7 @@ export async function loadEngine(source?: WasmSource): Promise<Engine> {
   const fault = faultOfEngine();
   if (fault !== undefined) throw fault;
   if (engine !== undefined) return engine;
-  loading ??= compile(source ?? new URL('./varve.wasm', import.meta.url)).then(instantiate);
+  loading ??= compile(source ?? new URL('./varve.wasm', import.meta.url), 'wasm').then(instantiate);
   try {
     return await loading;
   } catch (error) {
@@ -90,32 +89,4 @@ export function instantiate(module: WebAssembly.Module): Engine {
     engine = { exports, control, memory: new EngineMemory(exports), module };
   }
   return engine;
-}
-
-async function compile(source: WasmSource): Promise<WebAssembly.Module> {
-  if (source instanceof WebAssembly.Module) return source;
-  const url = new URL(source, import.meta.url);
-  try {
-    if (url.protocol === 'file:' && 'process' in globalThis) return await WebAssembly.compile(await readFile(url));
-    const response = await fetch(url);
-    if (!response.ok) throw new Error(`HTTP status ${response.status}`);
-    if (response.headers.get('content-type')?.startsWith('application/wasm')) {
-      return await WebAssembly.compileStreaming(response);
-    }
-    return await WebAssembly.compile(await response.arrayBuffer());
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new VarveError(
-      'VARVE_UNSUPPORTED',
-      `The engine could not be loaded from ${url.href} (${why}). Serve varve.wasm there, or pass its place as the option wasm.`,
-      { cause },
-    );
-  }
-}
-
-/** Reads a file on Node, whose fetch knows no file URLs. The specifier is no literal so that bundlers leave it alone. */
-async function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
-  const specifier: string = 'node:fs/promises';
-  const fs: { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> } = await import(/* @vite-ignore */ specifier);
-  return fs.readFile(url);
 }

@@ -73,6 +73,15 @@ export class EngineStore {
     return attempt(() => this.exports.varve_stalled(this.h)) === 1;
   }
 
+  /** Opens a snapshot; gives its number. */
+  openSnapshot(): number {
+    return this.check(attempt(() => this.exports.varve_snapshot_open(this.h)));
+  }
+
+  closeSnapshot(snapshot: number): void {
+    attempt(() => this.exports.varve_snapshot_close(this.h, snapshot));
+  }
+
   stats(): StoreStats {
     return statsOf(attempt(() => this.#control.stats(this.h)));
   }

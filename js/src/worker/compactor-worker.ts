@@ -4,10 +4,13 @@
  * Invariant: nothing but the wiring of messages to a `Compactor`.
  */
 
+import type { CheckerRequest } from './checker.ts';
 import { Compactor } from './compactor.ts';
 import type { CompactorRequest } from './compactor-messages.ts';
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
 const compactor = new Compactor((message, transfer) => scope.postMessage(message, transfer));
 
-scope.addEventListener('message', (event: MessageEvent<CompactorRequest>) => compactor.receive(event.data));
+scope.addEventListener('message', (event: MessageEvent<CompactorRequest | CheckerRequest>) =>
+  compactor.receive(event.data),
+);

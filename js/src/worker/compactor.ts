@@ -14,6 +14,7 @@ import { storeDirectory } from '../storage/opfs-directory.ts';
 import { controlError } from '../wasm/errors.ts';
 import { type CompactionJob, type EngineControl, JobStep } from '../wasm/exports.ts';
 import { instantiate } from '../wasm/load.ts';
+import { Checker, type CheckerRequest, type CheckerResponse } from './checker.ts';
 import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
 import { CompactorOutputs } from './compactor-output.ts';
 import { nextTurn } from './turn.ts';
@@ -23,7 +24,7 @@ const STEP_ENTRIES = 2000;
 const SLICE_MS = 8;
 
 /** Sends a message to the engine worker. */
-export type Post = (message: CompactorResponse, transfer: Transferable[]) => void;
+export type Post = (message: CompactorResponse | CheckerResponse, transfer: Transferable[]) => void;
 
 interface Running {
   readonly urgent: boolean;
@@ -37,15 +38,17 @@ interface Running {
 export class Compactor {
   readonly #post: Post;
   readonly #jobs = new Map<number, Running>();
+  readonly #checker: Checker;
   #control: EngineControl | undefined;
   #directory: Promise<FileSystemDirectoryHandle | undefined> | undefined;
 
   constructor(post: Post) {
     this.#post = post;
+    this.#checker = new Checker((message) => post(message, []));
   }
 
   /** Handles one message. */
-  receive(message: CompactorRequest): void {
+  receive(message: CompactorRequest | CheckerRequest): void {
     switch (message.type) {
       case 'start':
         this.#control = instantiate(message.module).control;
@@ -64,6 +67,8 @@ export class Compactor {
       case 'refused':
         this.#jobs.get(message.job)?.reject?.(VarveError.fromWire(message.error));
         return;
+      default:
+        this.#checker.receive(message);
     }
   }
 

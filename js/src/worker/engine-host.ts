@@ -13,12 +13,16 @@ import { abortError, VarveError } from '../errors.ts';
 import type { ManagedDevice } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { openDevice } from '../storage/open-device.ts';
+import { readSlot, runCheck, survey } from '../tools/check.ts';
+import { loadTools } from '../tools/instance.ts';
+import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import type { CompactProgress, EngineOptions, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import type { StoreSettings } from '../wasm/exports.ts';
 import { engineFault, faultOfEngine, onEngineFault } from '../wasm/fault.ts';
 import { registerDevice, unregisterDevice } from '../wasm/host.ts';
 import { loadEngine, type WasmSource } from '../wasm/load.ts';
 import { EngineStore } from '../wasm/store.ts';
+import { checkInWorker } from './checker-link.ts';
 import { CompactorLink, type SpawnCompactor } from './compactor-link.ts';
 import { Flusher } from './flusher.ts';
 import { JobRunner } from './job-runner.ts';
@@ -58,6 +62,7 @@ export class EngineHost {
   readonly #slots: SlotKeeper;
   readonly #jobs: JobRunner;
   readonly #quota: Quota | undefined;
+  readonly #spawn: SpawnCompactor | undefined;
   readonly #unwatch: () => void;
   #warm = false;
   #closing: Promise<void> | undefined;
@@ -67,7 +72,9 @@ export class EngineHost {
     store: EngineStore,
     parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport },
     compactor: CompactorLink | undefined,
+    spawn: SpawnCompactor | undefined,
   ) {
+    this.#spawn = spawn;
     this.name = name;
     this.store = store;
     this.storage = parts.storage;
@@ -115,7 +122,13 @@ export class EngineHost {
         device.lendable && options.compactor !== undefined
           ? new CompactorLink(options.compactor, engine.module, name)
           : undefined;
-      const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor);
+      const host = new EngineHost(
+        name,
+        store,
+        { device, deviceId, lock, storage: opened.report },
+        compactor,
+        device.lendable ? options.compactor : undefined,
+      );
       host.afterTurn();
       return host;
     } catch (error) {
@@ -205,6 +218,25 @@ export class EngineHost {
     this.afterTurn();
   }
 
+  /** Verifies every file, in a worker where there can be one. The store goes on: it gives bytes, 1 MiB at a time. */
+  async check(options: CheckOptions = {}): Promise<CheckReport> {
+    const module = await loadTools(options.tools);
+    if (options.signal?.aborted) throw abortError(options.signal);
+    if (this.#closing !== undefined) throw closedError();
+    const snapshot = this.store.openSnapshot();
+    try {
+      const input = survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
+      const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
+      return await (this.#spawn === undefined
+        ? runCheck(module, input, read, options)
+        : checkInWorker(this.#spawn, module, input, read, options));
+    } catch (error) {
+      throw this.#closing === undefined ? error : closedError();
+    } finally {
+      if (this.#closing === undefined && faultOfEngine() === undefined) this.store.closeSnapshot(snapshot);
+    }
+  }
+
   /** Closes the store; safe to call twice. Resolves when another tab could open it. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -261,6 +293,10 @@ export class EngineHost {
       this.#lock.release();
     }
   }
+}
+
+function closedError(): VarveError {
+  return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
 }
 
 function settingsOf(options: EngineHostOptions): StoreSettings {

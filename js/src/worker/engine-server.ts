@@ -1,8 +1,8 @@
 /**
  * Answers one client: frames with frames, messages with messages.
  *
- * Invariant: everything is answered in the order it came, but for `compact`, which may take minutes: it is answered when
- * it is done, and tells its progress meanwhile. While the engine is stalled (two memtables wait, or level 0
+ * Invariant: everything is answered in the order it came, but for `compact` and `check`, which may take minutes: they are
+ * answered when they are done, and tell their progress meanwhile. While the engine is stalled (two memtables wait, or level 0
  * is full) frames queue here until a job has made room, so that no write is refused only because it came too fast; if
  * no job can make room (a full disk), the frame runs and its writes are told so.
  */
@@ -10,6 +10,8 @@
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
+import { type RepairWatch, repairStore } from '../tools/repair.ts';
+import type { CheckOptions } from '../tools/types.ts';
 import { controlError } from '../wasm/errors.ts';
 import { onEngineFault } from '../wasm/fault.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
@@ -26,6 +28,7 @@ export class EngineServer {
   readonly #send: Send;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #queue: Incoming[] = [];
+  readonly #stoppables = new Set<AbortController>();
   #host: EngineHost | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
@@ -40,6 +43,11 @@ export class EngineServer {
   /** Takes a message or a frame. */
   receive(incoming: Incoming): void {
     if (this.#is_dead) return;
+    // Nothing that it ends is waited for.
+    if (!(incoming instanceof ArrayBuffer) && incoming.type === 'call' && incoming.method === 'stop') {
+      this.#stop(incoming.id);
+      return;
+    }
     // What is written already is flushed at once; what still waits here is flushed when its turn comes.
     if (!(incoming instanceof ArrayBuffer) && incoming.type === 'hidden') this.#host?.hidden();
     if (this.#busy || this.#mustWait(incoming)) {
@@ -113,11 +121,17 @@ export class EngineServer {
           return;
         }
         case 'call':
-          if (request.method === 'compact') void this.#compact(id);
-          else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
+          if (request.method === 'compact') void this.#progressing(id, (tell) => this.#opened().compact(tell));
+          else if (request.method === 'check') {
+            const options = request.args[0] as CheckOptions;
+            void this.#stoppable(id, (watch) => this.#opened().check({ ...options, ...watch }));
+          } else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
           return;
         case 'list':
           this.#send({ type: 'result', id, value: await listStores() }, []);
+          return;
+        case 'repair':
+          await this.#stoppable(id, (watch) => repairStore(request.name, request.request, watch));
           return;
         case 'delete':
           this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait) }, []);
@@ -135,13 +149,27 @@ export class EngineServer {
     }
   }
 
-  async #compact(id: number): Promise<void> {
+  /** Answers when something is done that takes long, and tells how far it is meanwhile. */
+  async #progressing(id: number, work: (tell: (progress: object) => void) => Promise<unknown>): Promise<void> {
     try {
-      await this.#opened().compact((value) => this.#send({ type: 'progress', id, value }, []));
-      this.#send({ type: 'result', id, value: undefined }, []);
+      const value = await work((progress) => this.#send({ type: 'progress', id, value: progress }, []));
+      this.#send({ type: 'result', id, value }, []);
     } catch (error) {
       this.#send({ type: 'failed', id, error: toWire(error) }, []);
     }
+  }
+
+  /** The same for what `stop` ends. */
+  async #stoppable(id: number, work: (watch: RepairWatch) => Promise<unknown>): Promise<void> {
+    const controller = new AbortController();
+    this.#stoppables.add(controller);
+    await this.#progressing(id, (onProgress) => work({ onProgress, signal: controller.signal }));
+    this.#stoppables.delete(controller);
+  }
+
+  #stop(id: number): void {
+    for (const running of this.#stoppables) running.abort();
+    this.#send({ type: 'result', id, value: undefined }, []);
   }
 
   #opened(): EngineHost {

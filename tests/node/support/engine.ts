@@ -2,6 +2,7 @@
  * What tests of the engine in Node share: the compiled wasm, seeded randomness, and a compactor "worker" on this thread.
  */
 
+import type { CheckerRequest, CheckerResponse } from '../../../js/src/worker/checker.ts';
 import type { Port } from '../../../js/src/worker/client.ts';
 import { Compactor } from '../../../js/src/worker/compactor.ts';
 import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker/compactor-messages.ts';
@@ -9,6 +10,9 @@ import { EngineServer } from '../../../js/src/worker/engine-server.ts';
 
 /** The engine as `npm run build` leaves it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
+
+/** The module that checks and repairs. */
+export const tools = new URL('../../../build/varve-tools.wasm', import.meta.url);
 
 /** Numbers below `below`, the same for the same seed (mulberry32). */
 export function randomFrom(seed: number): (below: number) => number {
@@ -24,13 +28,15 @@ export function randomFrom(seed: number): (below: number) => number {
 /** A compactor behind the interface of a worker: messages are cloned and arrive in later turns. */
 export class LocalCompactor extends EventTarget {
   /** Everything it was sent. */
-  readonly received: CompactorRequest['type'][] = [];
+  readonly received: (CompactorRequest | CheckerRequest)['type'][] = [];
   terminated = false;
   readonly #compactor = new Compactor((message, transfer) => this.#deliver(message, transfer));
 
-  postMessage(message: CompactorRequest, transfer: Transferable[] = []): void {
-    const clone: CompactorRequest =
-      message.type === 'start' ? message : structuredClone(message, { transfer: transfer as ArrayBuffer[] });
+  postMessage(message: CompactorRequest | CheckerRequest, transfer: Transferable[] = []): void {
+    const clone: CompactorRequest | CheckerRequest =
+      message.type === 'start' || message.type === 'check'
+        ? message
+        : structuredClone(message, { transfer: transfer as ArrayBuffer[] });
     this.received.push(message.type);
     setImmediate(() => {
       if (!this.terminated) this.#compactor.receive(clone);
@@ -41,7 +47,7 @@ export class LocalCompactor extends EventTarget {
     this.terminated = true;
   }
 
-  #deliver(message: CompactorResponse, transfer: Transferable[]): void {
+  #deliver(message: CompactorResponse | CheckerResponse, transfer: Transferable[]): void {
     const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
     setImmediate(() => {
       if (!this.terminated) this.dispatchEvent(new MessageEvent('message', { data: clone }));

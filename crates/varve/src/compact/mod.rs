@@ -17,6 +17,7 @@ mod output;
 mod pick;
 mod spec;
 
+pub(crate) use inputs::ChunkBlocks;
 pub use job::{Job, Step};
 pub(crate) use pick::{Levels, Merge, Pick, Situation, covered};
 pub use spec::{JobInput, JobKind, JobResult, JobSpec};

@@ -219,7 +219,7 @@ impl Manifest {
 }
 
 /// Creates a manifest file that does not open, whatever its slot held before.
-fn create_blank<S: Storage>(storage: &mut S, file: FileName) -> Result<()> {
+pub(super) fn create_blank<S: Storage>(storage: &mut S, file: FileName) -> Result<()> {
     storage.create(file, MANIFEST_BYTES_HINT)?;
     storage.write(file, 0, &[0; MANIFEST_HEADER_BYTES])?;
     storage.sync(file)

@@ -18,13 +18,17 @@
 //!   that follows the one that dropped them. So the version before the last edit stays readable.
 
 mod edit;
+mod first;
 mod header;
+mod inspect;
 mod log;
 mod open;
 mod version;
 
 pub use edit::{ClientState, Edit, Floors};
+pub use first::write_first_manifest;
 pub use header::{MANIFEST_HEADER_BYTES, ManifestHeader};
+pub use inspect::{Inspection, inspect_manifest};
 pub use log::Manifest;
 pub use version::{LEVELS_MAX, Version};
 

@@ -122,17 +122,17 @@ fn read_slot<S: Storage>(storage: &S, slot: u64, len: u64) -> Result<Content> {
 
 /// What the records of a file say up to its end.
 #[derive(Debug, Default)]
-struct Replay {
-    version: Option<Version>,
+pub(super) struct Replay {
+    pub(super) version: Option<Version>,
     end: usize,
-    successor: Option<u64>,
+    pub(super) successor: Option<u64>,
 }
 
 /// Why they make no sense.
 #[derive(Debug)]
-struct Stop {
-    offset: usize,
-    what: &'static str,
+pub(super) struct Stop {
+    pub(super) offset: usize,
+    pub(super) what: &'static str,
 }
 
 impl From<Lost> for Stop {
@@ -152,7 +152,7 @@ fn replay(bytes: &[u8], salt: u64) -> Result<Replay, Stop> {
 }
 
 impl Replay {
-    fn step(&mut self, payload: &[u8]) -> Result<(), &'static str> {
+    pub(super) fn step(&mut self, payload: &[u8]) -> Result<(), &'static str> {
         let mut reader = Reader::new(payload);
         let truncated = |Truncated| "a record ends early";
         if self.successor.is_some() {

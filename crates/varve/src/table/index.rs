@@ -120,6 +120,18 @@ impl Index {
         BlockHandle { offset, len: (end - offset) as u32 }
     }
 
+    /// The separator of block `index`, as (key, sequence).
+    ///
+    /// # Panics
+    /// When there is no such block.
+    #[must_use]
+    pub fn separator(&self, index: usize) -> (Vec<u8>, Sequence) {
+        let separator = &self.separators[index];
+        let mut key = self.prefix.clone();
+        key.extend_from_slice(self.suffix(separator));
+        (key, separator.sequence)
+    }
+
     /// The first byte behind the data blocks.
     #[must_use]
     pub fn data_end(&self) -> u64 {

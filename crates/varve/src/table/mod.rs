@@ -24,11 +24,12 @@ mod memory;
 mod meta;
 mod properties;
 mod reader;
+mod salvage;
 mod tombstones;
 
 use std::rc::Rc;
 
-pub use block::{Block, Malformed, TRAILER_BYTES, open_block};
+pub use block::{Block, BlockEntry, Malformed, TRAILER_BYTES, open_block};
 pub use builder::{TableBuilder, TableOptions};
 pub use cursor::TableCursor;
 pub use filter::{Filter, FilterBuilder, hash_key};
@@ -38,6 +39,7 @@ pub use memory::MemoryBlocks;
 pub use meta::TableMeta;
 pub use properties::Properties;
 pub use reader::{Table, TableValue};
+pub use salvage::{Remains, find_footer, salvage_table};
 pub use tombstones::RangeTombstones;
 
 use crate::error::Error;

@@ -17,6 +17,7 @@
 mod entry;
 mod header;
 mod record;
+mod salvage;
 mod scan;
 
 pub use crate::codec::frame::RECORD_HEADER_BYTES;
@@ -24,4 +25,5 @@ pub use entry::Entry;
 pub(crate) use entry::{key_at, put_entry};
 pub use header::{HeaderError, SEGMENT_HEADER_BYTES, SEGMENT_VERSION, SegmentHeader, segment_salt};
 pub use record::{Entries, Record, Records};
+pub use salvage::{Piece, find_salt, salvage_segment};
 pub use scan::{Scan, Tail, header_was_lost, scan_segment};

@@ -99,6 +99,13 @@ pub fn blocks() -> Corpus {
     (0..table.index().len().min(4)).map(|n| part(table.index().handle(n), &file)).collect()
 }
 
+/// Whole tables, and ones without their footer.
+pub fn tables() -> Corpus {
+    let whole: Corpus = [false, true].map(|tombstones| table(tombstones).1).into();
+    let cut = whole.iter().map(|file| file[..file.len() - 96].to_vec());
+    cut.chain(whole.iter().cloned()).collect()
+}
+
 pub fn filters() -> Corpus {
     let filter = |keys: u32| {
         let mut filter = FilterBuilder::new(10);

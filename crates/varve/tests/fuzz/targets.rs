@@ -7,15 +7,15 @@ use std::rc::Rc;
 
 use varve::codec::reader::Reader;
 use varve::compact::{Job, JobResult, JobSpec, Step};
-use varve::manifest::{Edit, Manifest, Version};
+use varve::manifest::{Edit, Manifest, Version, inspect_manifest};
 use varve::memtable::Memtable;
 use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
 use varve::table::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, MemoryBlocks, Properties,
-    RangeTombstones, ReadError, open_block,
+    RangeTombstones, ReadError, find_footer, open_block, salvage_table,
 };
 use varve::types::FileName;
-use varve::wal::{SegmentHeader, header_was_lost, scan_segment};
+use varve::wal::{SegmentHeader, find_salt, header_was_lost, salvage_segment, scan_segment};
 use varve::{Durability, Error, Host, Options, Store};
 
 use super::corpus;
@@ -29,6 +29,8 @@ pub fn segment(bytes: &[u8]) {
     let _ = SegmentHeader::decode(bytes);
     let _ = header_was_lost(bytes, 5);
     let header = corpus::segment_header();
+    let _ = find_salt(bytes, 5);
+    let _ = salvage_segment(bytes, header.salt, bytes.len()).len();
     for end in [None, Some(bytes.len() as u64)] {
         let Ok(scan) = scan_segment(bytes, &header, end, FileName::wal(5)) else { continue };
         if let Ok(memtable) = Memtable::from_segment(bytes.to_vec(), header, scan.end, FileName::wal(5)) {
@@ -40,11 +42,26 @@ pub fn segment(bytes: &[u8]) {
     }
 }
 
+/// What a repair takes of a table verifies, and lies in it in order, nothing twice.
+pub fn salvage(bytes: &[u8]) {
+    let _ = find_footer(bytes, &STORE, None);
+    let remains = salvage_table(bytes, &STORE, TABLE, true);
+    let mut end = 0;
+    for handle in remains.blocks {
+        assert!(handle.offset >= end && handle.end() <= bytes.len() as u64);
+        end = handle.end();
+        let stored = bytes[handle.offset as usize..end as usize].to_vec();
+        let block = open_block(&STORE, TABLE, handle, stored, BlockKind::Data).expect("it verifies");
+        block.walk(|_| {}).expect("every entry decodes");
+    }
+}
+
 /// As it is, and with the hash of its header made right.
 pub fn manifest(bytes: &[u8]) {
     let mut hashed = bytes.to_vec();
     rehash(&mut hashed, 0, 56);
     for bytes in [bytes, &hashed] {
+        let _ = inspect_manifest(bytes);
         let mut pool = SlotPool::open(MemorySlots::new(4)).expect("a pool opens");
         pool.adopt(*b"golden store  v0");
         let file = FileName::manifest(0);

@@ -23,10 +23,12 @@ mod entry;
 mod layout;
 mod search;
 mod trailer;
+mod walk;
 
 use core::ops::Deref;
 
 pub use trailer::{TRAILER_BYTES, open_block};
+pub use walk::BlockEntry;
 
 pub(super) use builder::BlockBuilder;
 pub(super) use entry::Entry;

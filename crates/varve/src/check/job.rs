@@ -1,0 +1,294 @@
+//! A check in progress.
+//!
+//! Life cycle: made from slot pages -> asks for manifests and WAL segments as a whole -> judges them -> asks for the bytes
+//! of one table after another -> done. A host that checks an open store reads all that comes before the tables in one turn
+//! in which nothing is written.
+//!
+//! Invariant: `step` after `Need` is called only when `feed` was.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use super::log::check_log;
+use super::survey::{SlotPage, Survey, survey};
+use super::table::TableCheck;
+use super::{CheckReport, Problem, ProblemKind};
+use crate::error::{Error, Result};
+use crate::manifest::{Inspection, Version, inspect_manifest};
+use crate::storage::SLOT_HEADER_BYTES;
+use crate::table::{Need, ReadError, TableMeta};
+use crate::types::{FileKind, FileName, StoreId};
+
+/// What a step came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckStep {
+    /// Call again.
+    Working,
+    /// Read this range of a slot and `feed` it.
+    Need {
+        /// The slot.
+        slot: u32,
+        /// First byte, from the start of the slot.
+        offset: u64,
+        /// How many bytes.
+        len: u32,
+    },
+    /// All was looked at: see `report`.
+    Done,
+}
+
+/// Verifies a store. See [the module](super).
+///
+/// # Example
+/// ```
+/// use varve::check::{Check, CheckStep, SlotPage};
+/// use varve::storage::{MemorySlots, SlotPool, Slots};
+/// use varve::{Durability, Host, Options, Store};
+/// let host = Host { now_ms: 0, entropy: 7, store_id: [1; 16] };
+/// let (mut store, _) = Store::open(SlotPool::open(MemorySlots::new(8))?, Options::default(), host)?;
+/// store.set(b"silt", b"fine")?;
+/// store.flush()?;
+/// let slots = store.storage().device();
+/// let page = |slot| SlotPage { slot, bytes: slots.size(slot), page: slots.slot(slot).iter().take(4096).copied().collect() };
+/// let mut check = Check::new(&(0..slots.count()).map(page).collect::<Vec<_>>(), None)?;
+/// loop {
+///     match check.step()? {
+///         CheckStep::Working => {}
+///         CheckStep::Need { slot, offset, len } => {
+///             let bytes = &slots.slot(slot)[offset as usize..][..len as usize];
+///             check.feed(bytes.to_vec());
+///         }
+///         CheckStep::Done => break,
+///     }
+/// }
+/// assert_eq!((check.report().tables, check.report().problems.len()), (1, 0));
+/// # Ok::<(), varve::Error>(())
+/// ```
+pub struct Check {
+    survey: Survey,
+    store: StoreId,
+    log_end: Option<u64>,
+    /// Manifests and WAL segments still to be fetched.
+    fetch: VecDeque<FileName>,
+    fetched: BTreeMap<FileName, Vec<u8>>,
+    asked: Option<Asked>,
+    /// `None` until the manifest was judged.
+    tables: Option<VecDeque<(u8, Rc<TableMeta>)>>,
+    table: Option<TableCheck>,
+    report: CheckReport,
+    bytes_total: u64,
+    bytes_done: u64,
+}
+
+enum Asked {
+    File(FileName),
+    Table(Need),
+}
+
+impl Check {
+    /// Starts a check of the store whose slots begin with `pages`. `log_end` is how many bytes of the newest WAL segment
+    /// were written, if the store is open and has begun one; 0 if it has not, and the one before is known to be torn.
+    ///
+    /// # Errors
+    /// `Error::Version` when a slot is of a newer format.
+    pub fn new(pages: &[SlotPage], log_end: Option<u64>) -> Result<Self> {
+        let survey = survey(pages)?;
+        let files = survey.files.keys().filter(|file| file.kind != FileKind::Table).copied();
+        Ok(Self {
+            store: survey.store.unwrap_or_default(),
+            fetch: files.collect(),
+            survey,
+            log_end,
+            fetched: BTreeMap::new(),
+            asked: None,
+            tables: None,
+            table: None,
+            report: CheckReport::default(),
+            bytes_total: 0,
+            bytes_done: 0,
+        })
+    }
+
+    /// Does a part of the work: at most one block.
+    ///
+    /// # Errors
+    /// `Error::Io` when a file is too large for this machine.
+    pub fn step(&mut self) -> Result<CheckStep> {
+        if let Some(&file) = self.fetch.front() {
+            let found = self.survey.files.get(&file);
+            let (slot, bytes) = found.map_or((0, 0), |found| (found.slot, found.bytes));
+            let len = u32::try_from(bytes).map_err(|_| Error::Io("a file is too large to read"))?;
+            self.asked = Some(Asked::File(file));
+            return Ok(CheckStep::Need { slot, offset: SLOT_HEADER_BYTES, len });
+        }
+        if self.tables.is_none() {
+            self.judge();
+            return Ok(CheckStep::Working);
+        }
+        if self.table.is_none() && !self.begin_table() {
+            return Ok(CheckStep::Done);
+        }
+        self.step_table()
+    }
+
+    /// Answers the last `CheckStep::Need`; fewer bytes than were asked for where the file ends before.
+    pub fn feed(&mut self, bytes: Vec<u8>) {
+        match self.asked.take() {
+            Some(Asked::File(file)) => {
+                self.fetch.retain(|waiting| *waiting != file);
+                self.fetched.insert(file, bytes);
+            }
+            Some(Asked::Table(need)) => {
+                let is_short = bytes.len() < need.len as usize;
+                match &self.table {
+                    Some(table) if !is_short => table.blocks().feed(&need, bytes),
+                    _ => {
+                        self.tell(need.file, ProblemKind::Block, "a table cannot be read to its end");
+                        self.table = None;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub fn report(&self) -> &CheckReport {
+        &self.report
+    }
+
+    /// Bytes verified, of how many.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        let table = self.table.as_ref().map_or(0, TableCheck::position);
+        ((self.bytes_done + table).min(self.bytes_total), self.bytes_total)
+    }
+
+    fn tell(&mut self, file: FileName, kind: ProblemKind, what: &'static str) {
+        self.report.problems.push(Problem { file, kind, what, offset: None, level: None });
+    }
+
+    /// Manifest and log, which were fetched; then it is known which tables there are.
+    fn judge(&mut self) {
+        let fetched = std::mem::take(&mut self.fetched);
+        let version = self.judge_manifests(&fetched).unwrap_or_default();
+        let segments = fetched.iter().filter(|(file, _)| file.kind == FileKind::Wal);
+        let segments = segments.map(|(file, bytes)| (file.id, bytes.as_slice())).collect();
+        check_log(&segments, version.floors.log_floor, self.log_end, &mut self.report);
+        self.judge_levels(&version);
+        let live = |file: &FileName| match file.kind {
+            FileKind::Manifest => true,
+            FileKind::Wal => file.id > version.floors.log_floor,
+            FileKind::Table => version.table(file.id).is_some(),
+        };
+        let damaged: Vec<_> = self.survey.files.iter().filter(|(file, _)| live(file)).collect();
+        for (file, found) in damaged {
+            if let Some(at) = found.damaged_at {
+                let what = "the page that says what a slot holds is damaged in part";
+                let (kind, offset) = (ProblemKind::Slot, Some(at));
+                self.report.problems.push(Problem { file: *file, kind, what, offset, level: None });
+            }
+        }
+        self.bytes_done = self.report.bytes;
+        self.bytes_total = self.report.bytes + version.tables().map(|(_, table)| table.size).sum::<u64>();
+        self.tables = Some(version.tables().map(|(level, table)| (level as u8, table.clone())).collect());
+    }
+
+    fn judge_manifests(&mut self, fetched: &BTreeMap<FileName, Vec<u8>>) -> Option<Version> {
+        let mut best: Option<(FileName, Inspection)> = None;
+        for id in [0, 1] {
+            let file = FileName::manifest(id);
+            let Some(bytes) = fetched.get(&file) else {
+                self.tell(file, ProblemKind::Missing, "a manifest file is missing");
+                continue;
+            };
+            match inspect_manifest(bytes) {
+                Ok(Some(found)) => {
+                    let rotation = found.header.rotation;
+                    if best.as_ref().is_none_or(|(_, best)| best.header.rotation < rotation) {
+                        best = Some((file, found));
+                    }
+                }
+                Ok(None) => {}
+                Err(_) => self.tell(file, ProblemKind::Manifest, "a manifest of another format"),
+            }
+        }
+        let Some((file, best)) = best else {
+            self.tell(FileName::manifest(0), ProblemKind::Manifest, "no manifest can be read");
+            return None;
+        };
+        self.report.bytes += best.end;
+        let kind = ProblemKind::Manifest;
+        if let Some((offset, what)) = best.damage {
+            self.report.problems.push(Problem { file, kind, what, offset: Some(offset), level: None });
+        } else if best.torn {
+            let what = "the last edit does not verify";
+            self.report.problems.push(Problem { file, kind, what, offset: Some(best.end), level: None });
+        }
+        if best.successor.is_some() {
+            self.tell(FileName::manifest(1 - file.id), kind, "the newer manifest cannot be read");
+        }
+        if best.version.is_none() {
+            self.tell(file, kind, "the snapshot does not verify");
+        }
+        best.version
+    }
+
+    /// What can be told from the manifest alone. Order and overlap in levels are verified where a version is decoded.
+    fn judge_levels(&mut self, version: &Version) {
+        let tables: Vec<_> = version.tables().map(|(level, table)| (level, table.clone())).collect();
+        for (level, table) in tables {
+            let file = FileName::table(table.id);
+            let (kind, what) = match self.survey.files.get(&file) {
+                None => (ProblemKind::Missing, "a table of the manifest is missing"),
+                Some(found) if found.bytes < table.size => {
+                    (ProblemKind::Missing, "a table is shorter than the manifest says")
+                }
+                Some(_) => continue,
+            };
+            let level = Some(level as u8);
+            self.report.problems.push(Problem { file, kind, what, offset: None, level });
+        }
+        for pair in version.level(0).windows(2) {
+            let [newer, older] = pair else { continue };
+            if newer.min_sequence <= older.max_sequence {
+                let file = FileName::table(newer.id);
+                self.tell(
+                    file,
+                    ProblemKind::Levels,
+                    "a table of level 0 holds older entries than the one below it",
+                );
+            }
+        }
+    }
+
+    fn begin_table(&mut self) -> bool {
+        while let Some((level, meta)) = self.tables.as_mut().and_then(VecDeque::pop_front) {
+            let Some(found) = self.survey.files.get(&FileName::table(meta.id)) else { continue };
+            self.report.tables += 1;
+            self.table = Some(TableCheck::new(self.store, level, meta, found.bytes));
+            return true;
+        }
+        self.bytes_done = self.bytes_total;
+        false
+    }
+
+    fn step_table(&mut self) -> Result<CheckStep> {
+        let Some(table) = &mut self.table else { return Ok(CheckStep::Working) };
+        match table.step(&self.store, &mut self.report) {
+            Ok(false) => Ok(CheckStep::Working),
+            Ok(true) => {
+                self.bytes_done += table.size();
+                self.table = None;
+                Ok(CheckStep::Working)
+            }
+            Err(ReadError::Need(need)) => {
+                self.asked = Some(Asked::Table(need));
+                let slot = self.survey.files.get(&need.file).map_or(0, |found| found.slot);
+                Ok(CheckStep::Need { slot, offset: SLOT_HEADER_BYTES + need.offset, len: need.len })
+            }
+            Err(ReadError::Error(error)) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Verifying the live WAL segments.
+//!
+//! Invariant: they are judged as recovery would judge them, but for the end of the newest: an open store knows how far it
+//! has written, so there is no torn tail that could be a crash's. The exception is a store that a crash tore and whose
+//! storage had no room to name the cut: it says that it has written nothing.
+
+use std::collections::BTreeMap;
+
+use super::{CheckReport, Problem, ProblemKind};
+use crate::error::Error;
+use crate::types::FileName;
+use crate::wal::{HeaderError, SegmentHeader, Tail, header_was_lost, scan_segment};
+
+/// Looks at the segments above `log_floor`. `log_end` is how much of the newest one was written, where that
+/// is known; 0 when a torn tail is known to be there.
+pub(super) fn check_log(
+    segments: &BTreeMap<u64, &[u8]>,
+    log_floor: u64,
+    log_end: Option<u64>,
+    report: &mut CheckReport,
+) {
+    let mut headers = BTreeMap::new();
+    for (&id, bytes) in segments.range(log_floor.saturating_add(1)..) {
+        match SegmentHeader::decode(bytes) {
+            Ok(header) if header.segment == id => {
+                headers.insert(id, header);
+            }
+            Err(HeaderError::Version(_)) => tell(report, id, 0, "a WAL segment of another format"),
+            _ if header_was_lost(bytes, id) => tell(report, id, 0, "the header of a WAL segment is damaged"),
+            // Never written: the file of a segment that was not begun.
+            _ => {}
+        }
+    }
+    let mut named_end = None;
+    let mut next = headers.keys().next_back().copied();
+    while let Some(id) = next.filter(|&id| id > log_floor) {
+        let (Some(header), Some(bytes)) = (headers.get(&id), segments.get(&id)) else {
+            if !report.problems.iter().any(|problem| problem.file == FileName::wal(id)) {
+                let file = FileName::wal(id);
+                let what = "a WAL segment is missing";
+                report.problems.push(Problem {
+                    file,
+                    kind: ProblemKind::Missing,
+                    what,
+                    offset: None,
+                    level: None,
+                });
+            }
+            return;
+        };
+        check_segment(bytes, header, named_end, log_end, report);
+        named_end = Some(header.previous_end);
+        next = Some(header.previous).filter(|&previous| previous < id);
+    }
+}
+
+fn check_segment(
+    bytes: &[u8],
+    header: &SegmentHeader,
+    named_end: Option<u64>,
+    log_end: Option<u64>,
+    report: &mut CheckReport,
+) {
+    let id = header.segment;
+    report.segments += 1;
+    match scan_segment(bytes, header, named_end, FileName::wal(id)) {
+        Ok(scan) => {
+            report.records += u64::from(scan.records);
+            report.bytes += scan.end as u64;
+            let is_known = log_end == Some(0);
+            let is_short = named_end.is_none() && log_end.is_some_and(|end| (scan.end as u64) < end);
+            if named_end.is_none() && !is_known && (is_short || matches!(scan.tail, Tail::Torn { .. })) {
+                tell(report, id, scan.end as u64, "a WAL record that was written does not verify");
+            }
+        }
+        Err(Error::Corrupt { offset, what, .. }) => tell(report, id, offset, what),
+        Err(_) => tell(report, id, 0, "a WAL segment cannot be read"),
+    }
+}
+
+fn tell(report: &mut CheckReport, segment: u64, offset: u64, what: &'static str) {
+    report.problems.push(Problem {
+        file: FileName::wal(segment),
+        kind: ProblemKind::Log,
+        what,
+        offset: Some(offset),
+        level: None,
+    });
+}

@@ -1,0 +1,83 @@
+//! Which slot holds which file, from the first page of every slot.
+//!
+//! Invariant: the same slots belong to the same files as in `SlotPool::open`: those of the store whose manifest slot was
+//! claimed last, each file in the slot that claims it with the highest generation.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::storage::{SLOT_HEADER_BYTES, SlotHeader};
+use crate::types::{FileKind, FileName, StoreId};
+
+/// The beginning of a slot, as a host read it.
+#[derive(Debug, Clone)]
+pub struct SlotPage {
+    /// The slot.
+    pub slot: u32,
+    /// Bytes in the slot.
+    pub bytes: u64,
+    /// Its first page, shorter where the slot is.
+    pub page: Vec<u8>,
+}
+
+/// A file that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The slot that holds it.
+    pub slot: u32,
+    /// Bytes of it that can be read, at most.
+    pub bytes: u64,
+    /// When the slot was claimed for it.
+    pub generation: u64,
+    /// The first byte of the page that is not as it was written.
+    pub damaged_at: Option<u64>,
+}
+
+/// All files of a store.
+#[derive(Debug, Clone, Default)]
+pub struct Survey {
+    /// The store; `None` when no page is readable.
+    pub store: Option<StoreId>,
+    /// Where each file is.
+    pub files: BTreeMap<FileName, Found>,
+    /// Slots that hold bytes and do not say what, with the number of bytes behind their page.
+    pub headless: Vec<(u32, u64)>,
+}
+
+/// Reads the pages of all slots.
+///
+/// # Errors
+/// [`Error::Version`](crate::error::Error::Version) when a newer format wrote one.
+pub fn survey(pages: &[SlotPage]) -> Result<Survey> {
+    let mut survey = Survey::default();
+    let mut headers = Vec::new();
+    for page in pages {
+        let header = SlotHeader::decode(&page.page, page.slot)?;
+        if header.is_none() && page.bytes > SLOT_HEADER_BYTES {
+            survey.headless.push((page.slot, page.bytes - SLOT_HEADER_BYTES));
+        }
+        headers.extend(header.map(|header| (page, header)));
+    }
+    let is_manifest = |header: &SlotHeader| header.file.is_some_and(|file| file.kind == FileKind::Manifest);
+    let newest = headers.iter().max_by_key(|(_, header)| (is_manifest(header), header.generation));
+    survey.store = newest.map(|(_, header)| header.store);
+    for (page, header) in headers.iter().filter(|(_, header)| Some(header.store) == survey.store) {
+        let Some(file) = header.file else { continue };
+        let found = Found {
+            slot: page.slot,
+            bytes: page.bytes.saturating_sub(SLOT_HEADER_BYTES),
+            generation: header.generation,
+            damaged_at: first_difference(&header.encode(page.slot), &page.page),
+        };
+        let place = survey.files.entry(file).or_insert(found);
+        if found.generation > place.generation {
+            *place = found;
+        }
+    }
+    Ok(survey)
+}
+
+fn first_difference(written: &[u8], found: &[u8]) -> Option<u64> {
+    let differs = |at: &usize| written.get(*at) != found.get(*at);
+    (0..written.len()).find(differs).map(|at| at as u64)
+}

@@ -1,0 +1,187 @@
+//! Which files to salvage from.
+//!
+//! ```text
+//! newest manifest reads to its end     its tables with their bounds, segments above its floor
+//! it is damaged, or an older one left  every table that is found, with the bounds that are known; segments likewise
+//! none                                 every table and segment that is found
+//! ```
+//!
+//! A slot whose page is damaged says by its contents what it held: manifests and segments by their header, tables by their
+//! footer.
+//!
+//! Invariant: keys that a manifest excludes by a table's bounds are not read, however old that manifest is: bounds only narrow.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::{Lost, RepairReport};
+use crate::check::{SlotPage, Survey, survey};
+use crate::error::{Error, Result};
+use crate::manifest::{Floors, Inspection, Version, inspect_manifest};
+use crate::storage::{SLOT_HEADER_BYTES, SlotError, Slots};
+use crate::table::{TableMeta, find_footer};
+use crate::types::{FileKind, FileName, StoreId};
+use crate::wal::SegmentHeader;
+
+/// A file to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) slot: u32,
+    /// Bytes behind the page.
+    pub(super) bytes: u64,
+}
+
+/// What to read.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub(super) store: StoreId,
+    pub(super) floors: Floors,
+    /// By number; with what the manifest says, if it does.
+    pub(super) tables: BTreeMap<u64, (Place, Option<Rc<TableMeta>>)>,
+    pub(super) segments: BTreeMap<u64, Place>,
+}
+
+/// Reads from a slot, behind its page; fewer bytes than `len` where it ends before or fails.
+pub(super) fn read<D: Slots>(device: &D, slot: u32, offset: u64, len: u64) -> Result<Vec<u8>> {
+    let len = usize::try_from(len).map_err(|_| Error::Io("a file is too large to read"))?;
+    let mut bytes = vec![0; len];
+    let read = match device.read(slot, SLOT_HEADER_BYTES + offset, &mut bytes) {
+        Ok(read) => read,
+        Err(SlotError::Closed) => return Err(Error::Io("a slot of the damaged store is not open")),
+        Err(_) => 0,
+    };
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// Looks for everything there is.
+pub(super) fn find<D: Slots>(device: &D, report: &mut RepairReport) -> Result<Files> {
+    let mut found = survey(&pages(device))?;
+    let headless = adopt_headless(device, &mut found)?;
+    let mut files = Files { store: found.store.unwrap_or_default(), ..Files::default() };
+    let (version, is_complete) = judge_manifests(device, &found, report)?;
+    if let Some(version) = &version {
+        files.floors = version.floors;
+    }
+    for (file, place) in all(&found).chain(headless) {
+        match file.kind {
+            FileKind::Manifest => {}
+            FileKind::Wal if file.id > files.floors.log_floor => {
+                files.segments.insert(file.id, place);
+            }
+            FileKind::Wal => {}
+            FileKind::Table => {
+                let meta = version.as_ref().and_then(|version| version.table(file.id));
+                if meta.is_some() || !is_complete {
+                    files.tables.insert(file.id, (place, meta.map(|(_, meta)| meta.clone())));
+                }
+            }
+        }
+    }
+    for (_, table) in version.iter().flat_map(Version::tables) {
+        if !files.tables.contains_key(&table.id) {
+            let what = if is_complete {
+                "a table is missing"
+            } else {
+                "a table is missing; it may have been replaced by others"
+            };
+            report.lost.push(Lost { offset: 0, bytes: Some(table.size), ..lost_range(table, what) });
+        }
+    }
+    report.may_resurrect = !is_complete;
+    Ok(files)
+}
+
+/// All of a table's keys.
+pub(super) fn lost_range(table: &TableMeta, what: &'static str) -> Lost {
+    Lost {
+        from: Some(table.min_key.clone()),
+        to: Some(table.max_key.clone()),
+        sequences: Some((table.min_sequence, table.max_sequence)),
+        ..Lost::of(FileName::table(table.id), what)
+    }
+}
+
+fn pages<D: Slots>(device: &D) -> Vec<SlotPage> {
+    let open = (0..device.count()).filter(|&slot| device.is_open(slot));
+    let page = |slot| {
+        let mut page = vec![0; SLOT_HEADER_BYTES as usize];
+        let read = device.read(slot, 0, &mut page).unwrap_or(0);
+        page.truncate(read);
+        SlotPage { slot, bytes: device.size(slot), page }
+    };
+    open.map(page).collect()
+}
+
+fn all(survey: &Survey) -> impl Iterator<Item = (FileName, Place)> + '_ {
+    survey.files.iter().map(|(file, found)| (*file, Place { slot: found.slot, bytes: found.bytes }))
+}
+
+/// Files in slots whose page is damaged, if no other slot holds them.
+fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileName, Place)>> {
+    let mut adopted = Vec::new();
+    let mut unknown = Vec::new();
+    for &(slot, bytes) in &found.headless {
+        let image = read(device, slot, 0, bytes)?;
+        if let Ok(Some(manifest)) = inspect_manifest(&image) {
+            found.store.get_or_insert(manifest.header.store);
+            // Which of the two it was does not matter: rotations tell them apart.
+            let id = u64::from(found.files.contains_key(&FileName::manifest(0)));
+            let is_new = adopted.iter().all(|(file, _)| *file != FileName::manifest(id));
+            adopted.push((FileName::manifest(if is_new { id } else { 1 - id }), Place { slot, bytes }));
+        } else if let Ok(header) = SegmentHeader::decode(&image) {
+            adopted.push((FileName::wal(header.segment), Place { slot, bytes }));
+        } else {
+            unknown.push((slot, bytes, image));
+        }
+    }
+    let store = found.store.unwrap_or_default();
+    for (slot, bytes, image) in unknown {
+        if let Some(table) = find_footer(&image, &store, None) {
+            adopted.push((FileName::table(table.id), Place { slot, bytes }));
+        }
+    }
+    adopted.retain(|(file, _)| !found.files.contains_key(file));
+    for (file, place) in adopted.iter().filter(|(file, _)| file.kind == FileKind::Manifest) {
+        let Place { slot, bytes } = *place;
+        let file = *file;
+        found.files.insert(file, crate::check::Found { slot, bytes, generation: 0, damaged_at: None });
+    }
+    Ok(adopted)
+}
+
+/// The version to go by, and whether it is all that was ever acknowledged.
+fn judge_manifests<D: Slots>(
+    device: &D,
+    found: &Survey,
+    report: &mut RepairReport,
+) -> Result<(Option<Version>, bool)> {
+    let mut manifests: Vec<(FileName, Inspection)> = Vec::new();
+    for (file, place) in all(found).filter(|(file, _)| file.kind == FileKind::Manifest) {
+        let image = read(device, place.slot, 0, place.bytes)?;
+        manifests.extend(inspect_manifest(&image)?.map(|inspection| (file, inspection)));
+    }
+    let newest_rotation = manifests.iter().map(|(_, found)| found.header.rotation).max();
+    let damaged_above = |rotation: u64| {
+        let above = manifests.iter().filter(|(_, found)| found.header.rotation > rotation);
+        above.filter(|(_, found)| found.damage.is_some()).count() > 0
+    };
+    let readable = manifests.iter().filter(|(_, found)| found.version.is_some());
+    let Some((file, best)) = readable.max_by_key(|(_, found)| found.header.rotation) else {
+        let lost =
+            Lost::of(FileName::manifest(0), "no manifest can be read: every table that was found was read");
+        report.lost.push(Lost { is_data: false, ..lost });
+        return Ok((None, false));
+    };
+    let is_newest = newest_rotation == Some(best.header.rotation) || !damaged_above(best.header.rotation);
+    let is_complete = best.damage.is_none() && best.successor.is_none() && is_newest;
+    if !is_complete {
+        let (file, offset) = match best.damage {
+            Some((offset, _)) => (*file, offset),
+            None => (FileName::manifest(1 - file.id), 0),
+        };
+        let what = "the newest manifest is damaged: every table that was found was read";
+        report.lost.push(Lost { offset, is_data: false, ..Lost::of(file, what) });
+    }
+    Ok((best.version.clone(), is_complete))
+}

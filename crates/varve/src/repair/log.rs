@@ -1,0 +1,156 @@
+//! Salvaging WAL segments.
+//!
+//! Invariants: records that recovery cut off stay cut: those behind the end that a newer segment names, and, where that
+//! segment's header is lost, those whose sequences a newer segment uses again. Entries are answered in the order of a merge.
+
+use super::files::{Files, read};
+use super::{Lost, RepairReport};
+use crate::error::Result;
+use crate::storage::Slots;
+use crate::types::{FileName, Kind, RangeTombstone, Sequence};
+use crate::wal::{
+    Piece, SEGMENT_HEADER_BYTES, SegmentHeader, Tail, find_salt, salvage_segment, scan_segment,
+};
+
+/// One entry of a record.
+#[derive(Debug, Clone)]
+pub(super) struct LogEntry {
+    pub(super) key: Vec<u8>,
+    pub(super) sequence: Sequence,
+    pub(super) kind: Kind,
+    pub(super) expires: Option<u64>,
+    pub(super) value: Vec<u8>,
+}
+
+/// All that the log says.
+#[derive(Debug, Default)]
+pub(super) struct LogEntries {
+    /// By key ascending, then sequence descending.
+    pub(super) entries: Vec<LogEntry>,
+    pub(super) ranges: Vec<RangeTombstone>,
+    pub(super) last_sequence: Sequence,
+}
+
+/// Reads all segments, newest first.
+pub(super) fn salvage_log<D: Slots>(
+    device: &D,
+    files: &Files,
+    report: &mut RepairReport,
+) -> Result<LogEntries> {
+    let mut log = LogEntries::default();
+    let mut ceiling = Sequence::MAX;
+    let mut named_end = None;
+    for (&id, place) in files.segments.iter().rev() {
+        let file = FileName::wal(id);
+        let bytes = read(device, place.slot, 0, place.bytes)?;
+        let header = SegmentHeader::decode(&bytes).ok().filter(|header| header.segment == id);
+        let end: Option<u64> = named_end.take_if(|(previous, _)| *previous == id).map(|(_, end)| end);
+        if let Some(header) = header {
+            named_end = Some((header.previous, header.previous_end));
+            let previous = header.previous;
+            if previous > files.floors.log_floor
+                && !files.segments.contains_key(&previous)
+                && !report.may_resurrect
+            {
+                report.lost.push(Lost::of(FileName::wal(previous), "a WAL segment is missing"));
+            }
+        }
+        let Some(salt) = find_salt(&bytes, id) else {
+            if end.is_some() || header.is_none() && began(&bytes) {
+                report.lost.push(Lost::of(file, "a WAL segment has no record that can be read"));
+            }
+            continue;
+        };
+        report.segments += 1;
+        let known = SegmentHeader { segment: id, salt, ..SegmentHeader::default() };
+        let is_torn = match scan_segment(&bytes, &known, end, file) {
+            Ok(scan) => matches!(scan.tail, Tail::Torn { .. }),
+            Err(_) => true,
+        };
+        let limit = end.and_then(|end| usize::try_from(end).ok()).unwrap_or(bytes.len());
+        if limit > bytes.len() {
+            let lost = Lost::of(file, "the end of a WAL segment is missing");
+            report.lost.push(Lost {
+                offset: bytes.len() as u64,
+                bytes: Some((limit - bytes.len()) as u64),
+                ..lost
+            });
+        }
+        let pieces = salvage_segment(&bytes, salt, limit);
+        if files.segments.keys().next_back() == Some(&id) {
+            // What lies behind the seal was left there by an earlier use of the file, unless it began as a record.
+            let last = pieces.iter().rfind(|piece| is_torn || !matches!(piece, Piece::Gap { .. }));
+            report.is_sealed = matches!(last, Some(Piece::Seal { .. }));
+        }
+        ceiling = log.take(file, pieces, ceiling, (end.is_some(), is_torn), report);
+    }
+    log.entries.sort_by(|a, b| a.key.cmp(&b.key).then(b.sequence.cmp(&a.sequence)));
+    Ok(log)
+}
+
+/// Whether anything was ever written where the first record would be.
+fn began(bytes: &[u8]) -> bool {
+    bytes.get(SEGMENT_HEADER_BYTES..).is_some_and(|rest| rest.iter().take(64).any(|&byte| byte != 0))
+}
+
+impl LogEntries {
+    /// Takes the pieces of one segment; answers the first sequence it uses.
+    fn take(
+        &mut self,
+        file: FileName,
+        pieces: Vec<Piece<'_>>,
+        ceiling: Sequence,
+        (has_end, is_torn): (bool, bool),
+        report: &mut RepairReport,
+    ) -> Sequence {
+        let (mut last, mut gap, mut floor) = (None, None, ceiling);
+        for piece in pieces {
+            match piece {
+                Piece::Gap { offset, end, is_inside } => {
+                    if is_inside || has_end || is_torn {
+                        gap = Some(Lost {
+                            offset: offset as u64,
+                            bytes: Some((end - offset) as u64),
+                            sequences: last.map(|last: Sequence| (last + 1, ceiling - 1)),
+                            ..Lost::of(file, "records of a WAL segment do not verify")
+                        });
+                    }
+                }
+                Piece::Seal { .. } => report.lost.extend(gap.take()),
+                Piece::Record(record) => {
+                    if record.first_sequence >= ceiling {
+                        continue;
+                    }
+                    if let Some(lost) = gap.take() {
+                        let first = last.map_or(1, |last: Sequence| last + 1);
+                        let until = record.first_sequence - 1;
+                        // Where no sequence is missing only a seal was damaged.
+                        let is_data = last.is_none() || first <= until;
+                        report.lost.push(Lost { sequences: Some((first, until)), is_data, ..lost });
+                    }
+                    report.records += 1;
+                    floor = floor.min(record.first_sequence);
+                    let mut sequence = record.first_sequence;
+                    for entry in record.entries.flatten() {
+                        self.add(&entry, sequence);
+                        sequence += 1;
+                    }
+                    last = Some(sequence - 1);
+                }
+            }
+        }
+        report.lost.extend(gap);
+        floor
+    }
+
+    fn add(&mut self, entry: &crate::wal::Entry<'_>, sequence: Sequence) {
+        self.last_sequence = self.last_sequence.max(sequence);
+        let (key, value) = (entry.key.to_vec(), entry.value.to_vec());
+        if entry.kind == Kind::RangeDelete {
+            self.ranges.push(RangeTombstone { start: key, end: value, sequence });
+        } else {
+            let (kind, expires) = (entry.kind, entry.expires);
+            self.entries.push(LogEntry { key, sequence, kind, expires, value });
+        }
+    }
+}

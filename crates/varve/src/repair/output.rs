@@ -1,0 +1,88 @@
+//! The new store: tables on the deepest level, then the manifest that names them.
+//!
+//! Invariant: tables are flushed before the manifest is written. Until then the files make up no store.
+
+use crate::error::Result;
+use crate::manifest::{Edit, Floors, LEVELS_MAX, Version, write_first_manifest};
+use crate::storage::Storage;
+use crate::table::{TableBuilder, TableMeta, TableOptions};
+use crate::types::{FileName, StoreId};
+
+use super::log::LogEntry;
+
+/// Bytes collected before they are written.
+const WRITE_BYTES: u64 = 256 << 10;
+/// Smallest size of a table.
+const TABLE_BYTES_MIN: u64 = 2 << 20;
+/// Largest size of a table, but for a single entry that is larger.
+const TABLE_BYTES_MAX: u64 = 32 << 20;
+
+/// Writes a store from entries in order.
+pub(super) struct Output<S> {
+    pub(super) storage: S,
+    store: StoreId,
+    table_bytes: u64,
+    builder: Option<TableBuilder>,
+    written: u64,
+    tables: Vec<TableMeta>,
+}
+
+impl<S: Storage> Output<S> {
+    /// `bytes`: about how much will come, which must end in less than half of `files_max` tables.
+    pub(super) fn new(mut storage: S, store: StoreId, bytes: u64, files_max: u64) -> Self {
+        storage.adopt(store);
+        let table_bytes = (bytes / (files_max / 4).max(1)).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
+        Self { storage, store, table_bytes, builder: None, written: 0, tables: Vec::new() }
+    }
+
+    /// Adds an entry; answers whether a table was ended with it.
+    pub(super) fn add(&mut self, entry: &LogEntry) -> Result<bool> {
+        let id = self.tables.len() as u64 + 1;
+        if self.builder.is_none() {
+            self.storage.create(FileName::table(id), self.table_bytes)?;
+            let options = TableOptions { compress: true, ..TableOptions::default() };
+            self.builder = Some(TableBuilder::new(self.store, id, options));
+            self.written = 0;
+        }
+        let Some(builder) = &mut self.builder else { return Ok(false) };
+        builder.add(&entry.key, entry.sequence, entry.kind, entry.expires, &entry.value);
+        if builder.bytes() >= self.table_bytes {
+            self.end_table()?;
+            return Ok(true);
+        }
+        if builder.bytes() - self.written >= WRITE_BYTES {
+            let bytes = builder.take();
+            self.write(id, &bytes)?;
+        }
+        Ok(false)
+    }
+
+    fn write(&mut self, id: u64, bytes: &[u8]) -> Result<()> {
+        self.storage.write(FileName::table(id), self.written, bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn end_table(&mut self) -> Result<()> {
+        let Some(mut builder) = self.builder.take() else { return Ok(()) };
+        let meta = builder.finish();
+        self.write(meta.id, &builder.take())?;
+        self.storage.sync(FileName::table(meta.id))?;
+        self.tables.push(meta);
+        Ok(())
+    }
+
+    /// Makes the tables a store.
+    pub(super) fn finish(&mut self, floors: Floors, entropy: u64) -> Result<()> {
+        self.end_table()?;
+        let next_table = self.tables.len() as u64 + 1;
+        let deepest = (LEVELS_MAX - 1) as u8;
+        let edit = Edit {
+            added: self.tables.iter().map(|table| (deepest, table.clone())).collect(),
+            floors: Floors { log_floor: 0, history_floor: 0, next_table, next_segment: 1, ..floors },
+            ..Edit::default()
+        };
+        let version = Version::default().apply(&edit)?;
+        write_first_manifest(&mut self.storage, self.store, entropy, &version)
+    }
+}

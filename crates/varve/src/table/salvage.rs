@@ -1,0 +1,169 @@
+//! What can still be read of a table whose end is damaged, whole blocks at a time.
+//!
+//! Usually footer and index say where the blocks lie. Without them the trailers do (see `block/trailer.rs`):
+//!
+//! ```text
+//! ... stored bytes | kind codec 0 0 raw_len hash | stored bytes | kind codec 0 0 raw_len hash | ...
+//!                    ^ found by its first 4 bytes  ^ so a block may begin here
+//! ```
+//!
+//! A block begins where the one before it ended, which a trailer tells even when its block is damaged. So a search from
+//! front to back tries every place behind a possible trailer with the next few possible trailers, and the checksum, which
+//! is seeded with the place, says which pair is a block. Blocks that are not compressed say themselves where they begin.
+//!
+//! Invariant: nothing is answered whose checksum does not hold.
+
+use super::block::verify;
+use super::{
+    BlockHandle, BlockKind, FOOTER_BYTES, Footer, Index, RangeTombstones, TRAILER_BYTES, TableMeta,
+    open_block,
+};
+use crate::types::{FileName, RangeTombstone, StoreId};
+
+/// Ends that are tried for one beginning. A stored block holds four bytes that look like a trailer once in a million.
+const ENDS_MAX: usize = 8;
+/// Where the magic of a footer lies in it.
+const MAGIC_OFFSET: usize = 84;
+
+/// What is left of a table.
+#[derive(Debug, Default)]
+pub struct Remains {
+    /// The index, if it can be read: then it names every block there was.
+    pub index: Option<Index>,
+    /// Data blocks that verify, in the order of the file.
+    pub blocks: Vec<BlockHandle>,
+    /// Places from where to where data blocks do not verify.
+    pub gaps: Vec<BlockHandle>,
+    /// The range tombstones; `None` when there were some, or may have been, and they cannot be read.
+    pub range_tombstones: Option<Vec<RangeTombstone>>,
+}
+
+/// The footer of table `id` in the bytes of its file, which may be longer than the table: its size and footer hash.
+#[must_use]
+pub fn find_footer(bytes: &[u8], store: &StoreId, id: Option<u64>) -> Option<TableMeta> {
+    let mut end = bytes.len();
+    while let Some(at) = bytes[..end].windows(4).rposition(|window| window == b"VRVS") {
+        end = at + 3;
+        let Some(start) = at.checked_sub(MAGIC_OFFSET) else { continue };
+        let Some(stored) = bytes.get(start..start + FOOTER_BYTES) else { continue };
+        if let Ok((footer, footer_hash)) = Footer::decode(stored, store, FileName::table(0), 0)
+            && id.is_none_or(|id| id == footer.file_id)
+        {
+            let size = (start + FOOTER_BYTES) as u64;
+            let (min_sequence, max_sequence) = (footer.min_sequence, footer.max_sequence);
+            return Some(TableMeta {
+                id: footer.file_id,
+                size,
+                footer_hash,
+                entries: footer.entries,
+                min_sequence,
+                max_sequence,
+                ..TableMeta::default()
+            });
+        }
+    }
+    None
+}
+
+/// Looks for all that verifies in the bytes of table `id`. `expects_ranges`: the manifest says that it has range tombstones.
+#[must_use]
+pub fn salvage_table(bytes: &[u8], store: &StoreId, id: u64, expects_ranges: bool) -> Remains {
+    let file = FileName::table(id);
+    let start = bytes.len().saturating_sub(FOOTER_BYTES);
+    let footer = Footer::decode(&bytes[start..], store, file, start as u64).ok().map(|(footer, _)| footer);
+    let footer = footer.filter(|footer| footer.file_id == id);
+    let trailers = trailers(bytes);
+    let part = |kind: BlockKind, handle: Option<BlockHandle>| -> Option<&[u8]> {
+        let at = |handle: BlockHandle| {
+            let stored = slice(bytes, handle)?;
+            verify(store, id, handle.offset, stored, kind).ok()
+        };
+        handle.and_then(at).or_else(|| trailers.iter().rev().find_map(|&end| at(raw_block(bytes, end)?)))
+    };
+    let handle_of = |pick: fn(&Footer) -> BlockHandle| footer.as_ref().map(pick);
+    let index =
+        part(BlockKind::Index, handle_of(|footer| footer.index)).and_then(|raw| Index::decode(raw).ok());
+    let ranges = part(BlockKind::RangeTombstones, handle_of(|footer| footer.range_tombstones))
+        .and_then(|raw| RangeTombstones::decode(raw).ok());
+    let has_none = footer.as_ref().map_or(!expects_ranges, |footer| footer.range_tombstones.len == 0);
+    let mut remains = Remains {
+        range_tombstones: ranges.map(|ranges| ranges.as_slice().to_vec()).or(has_none.then(Vec::new)),
+        ..Remains::default()
+    };
+    let is_good = |handle| is_block(bytes, store, id, handle);
+    match index {
+        Some(index) => {
+            let handles = (0..index.len()).map(|at| index.handle(at));
+            (remains.blocks, remains.gaps) = handles.partition(|&handle| is_good(handle));
+            remains.index = Some(index);
+        }
+        None => {
+            // The parts lie behind the data, whether there is a filter or not.
+            let data_end = footer.as_ref().and_then(|footer| usize::try_from(footer.filter.offset).ok());
+            search(data_end.unwrap_or(bytes.len()).min(bytes.len()), &trailers, is_good, &mut remains);
+        }
+    }
+    remains
+}
+
+/// Finds blocks without an index.
+fn search(len: usize, ends: &[usize], is_good: impl Fn(BlockHandle) -> bool, remains: &mut Remains) {
+    let (mut start, mut gap) = (0, None);
+    let mut next = 0;
+    while start < len {
+        while ends.get(next).is_some_and(|&end| end <= start) {
+            next += 1;
+        }
+        let tried = ends[next..].iter().take(ENDS_MAX);
+        match tried.map(|&end| handle(start, end)).find(|&handle| is_good(handle)) {
+            Some(handle) => {
+                if let Some(from) = gap.take() {
+                    remains.gaps.push(self::handle(from, start));
+                }
+                remains.blocks.push(handle);
+                start = handle.end() as usize;
+            }
+            None => {
+                gap = gap.or(Some(start));
+                match ends.get(next) {
+                    Some(&end) => start = end,
+                    None => break,
+                }
+            }
+        }
+    }
+    // What lies behind the last block is the rest of the table, or a block that is lost.
+    if let Some(from) = gap {
+        remains.gaps.push(handle(from, len));
+    }
+}
+
+fn handle(start: usize, end: usize) -> BlockHandle {
+    BlockHandle { offset: start as u64, len: u32::try_from(end - start).unwrap_or(u32::MAX) }
+}
+
+fn slice(bytes: &[u8], handle: BlockHandle) -> Option<&[u8]> {
+    bytes.get(usize::try_from(handle.offset).ok()?..usize::try_from(handle.end()).ok()?)
+}
+
+fn is_block(bytes: &[u8], store: &StoreId, id: u64, handle: BlockHandle) -> bool {
+    let stored = slice(bytes, handle);
+    stored.is_some_and(|stored| open_block(store, id, handle, stored.to_vec(), BlockKind::Data).is_ok())
+}
+
+/// Where a trailer may end, ascending.
+fn trailers(bytes: &[u8]) -> Vec<usize> {
+    let kinds = BlockKind::Data as u8..=BlockKind::Properties as u8;
+    let is_trailer =
+        |trailer: &[u8]| kinds.contains(&trailer[0]) && trailer[1] <= 1 && trailer[2..4] == [0, 0];
+    let found = bytes.windows(TRAILER_BYTES).enumerate().filter(|(_, trailer)| is_trailer(trailer));
+    found.map(|(at, _)| at + TRAILER_BYTES).collect()
+}
+
+/// The block before a trailer that ends at `end`, as if it were not compressed: then its length stands in the trailer.
+fn raw_block(bytes: &[u8], end: usize) -> Option<BlockHandle> {
+    let trailer = bytes.get(end - TRAILER_BYTES..end)?;
+    let raw_len = u32::from_le_bytes(*trailer.get(4..)?.first_chunk()?) as usize;
+    let start = (end - TRAILER_BYTES).checked_sub(raw_len)?;
+    Some(handle(start, end))
+}

@@ -1,0 +1,76 @@
+//! Every record of a segment that verifies, also behind a damaged one.
+//!
+//! Recovery stops at the first bad record, because what survives a crash is a prefix of history. Whoever repairs a store
+//! wants the rest too, and a list of what is missing between.
+//!
+//! Invariant: a record is answered only if its checksum holds under the salt of this very segment.
+
+use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
+use super::record::Record;
+use crate::codec::frame::record_at;
+
+/// A piece of a segment.
+#[derive(Debug, Clone)]
+pub enum Piece<'a> {
+    /// A record that verifies.
+    Record(Record<'a>),
+    /// A seal: everything before it was flushed.
+    Seal {
+        /// Where it starts.
+        offset: usize,
+    },
+    /// Bytes from where to where that were records, or may have been. At the end of a segment that no seal closes they
+    /// may as well be what a crash cut, or left over from an earlier use of the file.
+    Gap {
+        /// First byte.
+        offset: usize,
+        /// First byte behind.
+        end: usize,
+        /// Whether a valid record lies behind it.
+        is_inside: bool,
+    },
+}
+
+/// The salt of segment `segment`: from its header, or, where that is damaged, from the first record whose tag proves it
+/// (see [`segment_salt`]).
+#[must_use]
+pub fn find_salt(bytes: &[u8], segment: u64) -> Option<u64> {
+    if let Ok(header) = SegmentHeader::decode(bytes)
+        && header.segment == segment
+    {
+        return Some(header.salt);
+    }
+    (SEGMENT_HEADER_BYTES..bytes.len()).step_by(8).find_map(|at| {
+        let tag = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        let salt = tag ^ at as u64;
+        let proven = segment_salt(segment, salt >> 32) == salt && record_at(bytes, at, salt).is_some();
+        proven.then_some(salt)
+    })
+}
+
+/// All pieces of a segment up to `end`, in order.
+#[must_use]
+pub fn salvage_segment(bytes: &[u8], salt: u64, end: usize) -> Vec<Piece<'_>> {
+    let image = &bytes[..end.min(bytes.len())];
+    let (mut pieces, mut at, mut gap) = (Vec::new(), SEGMENT_HEADER_BYTES, None);
+    while at < image.len() {
+        let Some(frame) = record_at(image, at, salt) else {
+            gap = gap.or(Some(at));
+            at += 8;
+            continue;
+        };
+        if let Some(offset) = gap.take() {
+            pieces.push(Piece::Gap { offset, end: at, is_inside: true });
+        }
+        pieces.push(match Record::decode(image, &frame) {
+            Ok(Some(record)) => Piece::Record(record),
+            Ok(None) => Piece::Seal { offset: at },
+            Err(_) => Piece::Gap { offset: at, end: frame.end, is_inside: true },
+        });
+        at = frame.end;
+    }
+    if let Some(offset) = gap {
+        pieces.push(Piece::Gap { offset, end: image.len(), is_inside: false });
+    }
+    pieces
+}

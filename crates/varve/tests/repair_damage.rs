@@ -1,0 +1,241 @@
+//! Repair of a store with a damaged byte, a file cut short, a page or a manifest gone: what can be read comes back, what
+//! cannot is listed, and no value appears that the key never had.
+
+mod rotten_store;
+
+use rotten_store::{Keys, Rotten, SLOTS, build, check, holder, live, open};
+use varve::repair::{Lost, Repair, RepairOptions, RepairReport};
+use varve::scan::{Batch, Progress, ScanOptions};
+use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
+use varve::types::{FileKind, FileName};
+
+fn repair(slots: &MemorySlots, strict: bool) -> (MemorySlots, RepairReport) {
+    let options = RepairOptions { strict, store_id: [3; 16], entropy: 11, files_max: 128 };
+    let mut repair = Repair::new(slots.clone(), MemorySlots::new(SLOTS), options).expect("of this format");
+    let mut last = 0;
+    while repair.step().expect("repairs") {
+        let (done, total) = repair.progress();
+        assert!(last <= done && done <= total, "{last} {done} {total}");
+        last = done;
+    }
+    let report = repair.report().clone();
+    (repair.into_target(), report)
+}
+
+/// Everything a store holds, which a check must find sound.
+fn contents(slots: MemorySlots) -> Keys {
+    assert_eq!(check(&slots).problems, []);
+    let store = open(slots).expect("a repaired store opens");
+    let mut cursor = store.scan(ScanOptions::default()).expect("scans");
+    let mut keys = Vec::new();
+    loop {
+        let mut batch = Batch::new(true, false);
+        let progress = store.scan_next(&mut cursor, 1 << 20, &mut batch).expect("reads");
+        let mut bytes = Vec::new();
+        batch.encode(0, &mut bytes);
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
+        let blob = 16 + 4 * word(4);
+        let ends: Vec<usize> = (0..word(4)).map(|at| word(16 + 4 * at)).collect();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        keys.extend(starts.zip(&ends).map(|(start, &end)| bytes[blob + start..blob + end].to_vec()));
+        if progress == Progress::Finished {
+            break;
+        }
+    }
+    let value = |key: &Vec<u8>| store.get(key).expect("read").expect("there");
+    keys.into_iter().map(|key| (key.clone(), value(&key))).collect()
+}
+
+/// What the damage allows.
+fn judge(built: &Rotten, slots: &MemorySlots, place: &str, with_strict: bool) -> RepairReport {
+    let (repaired, report) = repair(slots, false);
+    let found = contents(repaired);
+    assert_eq!(report.entries, found.len() as u64);
+    // A key is excused by a loss that may have had its newest version: its key in the range, its sequence too.
+    let excused = |key: &[u8]| {
+        let sequence = built.sequences.get(key);
+        let may_have = |lost: &Lost| match (lost.sequences, sequence) {
+            (Some((first, last)), Some(&sequence)) => (first..=last).contains(&sequence),
+            _ => true,
+        };
+        report.lost.iter().any(|lost| lost.concerns(key) && may_have(lost)) || !report.is_sealed
+    };
+    for (key, value) in &built.now {
+        assert!(found.get(key) == Some(value) || excused(key), "{place}: lost {key:?}\n{report:#?}");
+    }
+    for (key, value) in &found {
+        let ever = built.ever.get(key).is_some_and(|values| values.contains(value));
+        assert!(ever, "{place}: {key:?} never had that value");
+        let may_be_back = report.may_resurrect && !built.now.contains_key(key);
+        assert!(
+            built.now.get(key) == Some(value) || excused(key) || may_be_back,
+            "{place}: {key:?} is wrong\n{report:#?}"
+        );
+    }
+    if with_strict && !report.lost.is_empty() && report.is_sealed && !report.may_resurrect {
+        let (strict, _) = repair(slots, true);
+        for (key, value) in contents(strict) {
+            assert_eq!(
+                built.now.get(&key),
+                Some(&value),
+                "{place}: {key:?} is older than what was lost\n{report:#?}"
+            );
+        }
+    }
+    report
+}
+
+/// Places to damage: every byte of the files that count, but for the padding of pages, and samples of what else is written.
+fn places(slots: &MemorySlots) -> Vec<(u32, usize)> {
+    let used = |slot: u32| slots.slot(slot).iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let all = (0..slots.count()).flat_map(|slot| (0..used(slot)).map(move |at| (slot, at)));
+    let (page, live) = (SLOT_HEADER_BYTES as usize, live(slots));
+    let counts = |slot: u32, at: usize| {
+        let is_live = |(of, bytes): &(u32, u64)| *of == slot && (at as u64) < SLOT_HEADER_BYTES + bytes;
+        live.values().any(is_live)
+    };
+    all.filter(|&(slot, at)| (at >= page || at % 2048 < 64) && (at % 11 == 0 || counts(slot, at))).collect()
+}
+
+#[test]
+fn a_sound_store_comes_back_whole_with_sequences_and_expiries() {
+    let built = build();
+    let before = built.slots.clone();
+    let report = judge(&built, &built.slots, "sound", true);
+    assert_eq!(
+        (report.lost.len(), report.older, report.may_resurrect, report.is_sealed),
+        (0, 0, false, true)
+    );
+    let (repaired, _) = repair(&built.slots, false);
+    assert_eq!(contents(repaired.clone()), built.now);
+    let (old, new) = (open(before).expect("opens"), open(repaired).expect("opens"));
+    assert_eq!(old.last_sequence(), new.last_sequence());
+    let entry = |store: &rotten_store::SimpleStore, key: &[u8]| {
+        store.find(key, |entry| entry.map(|entry| (entry.sequence, entry.expires))).expect("read")
+    };
+    let mut expiring = 0;
+    for key in built.now.keys() {
+        let found = entry(&new, key);
+        assert_eq!(found, entry(&old, key), "{key:?}");
+        expiring += u32::from(found.is_some_and(|(_, expires)| expires.is_some()));
+    }
+    assert!(expiring > 2, "{expiring}");
+}
+
+#[test]
+fn after_any_flipped_byte_all_that_is_intact_comes_back_and_the_rest_is_listed() {
+    let built = build();
+    let (mut flips, mut listed) = (0u32, 0u32);
+    for (slot, at) in places(&built.slots) {
+        let mut slots = built.slots.clone();
+        slots.slot_mut(slot).expect("a slot")[at] ^= 1 << (at % 8);
+        let report = judge(&built, &slots, &format!("slot {slot}, byte {at}"), at % 4 == 0);
+        flips += 1;
+        listed += u32::from(!report.lost.is_empty());
+    }
+    println!("{flips} flips, {listed} with a loss");
+    assert!(flips > 5000 && listed > 2000 && listed < flips, "{listed} of {flips}");
+}
+
+#[test]
+fn a_damaged_block_costs_only_the_keys_between_its_neighbours() {
+    let built = build();
+    let mut costs = Vec::new();
+    for slot in 0..SLOTS {
+        let is_table =
+            |file: FileName| file.kind == FileKind::Table && holder(&built.slots, file) == Some(slot);
+        if !(1..40).map(FileName::table).any(is_table) {
+            continue;
+        }
+        let mut slots = built.slots.clone();
+        slots.slot_mut(slot).expect("a slot")[SLOT_HEADER_BYTES as usize + 20] ^= 4;
+        let report = judge(&built, &slots, &format!("slot {slot}"), true);
+        costs
+            .extend(report.lost.iter().map(|lost| built.now.keys().filter(|key| lost.concerns(key)).count()));
+    }
+    assert!(!costs.is_empty() && costs.iter().all(|&keys| keys < built.now.len() / 3), "{costs:?}");
+}
+
+#[test]
+fn a_store_cut_short_anywhere_gives_what_was_before_the_cut() {
+    let built = build();
+    for slot in 0..SLOTS {
+        let bytes = built.slots.size(slot);
+        let used = built.slots.slot(slot).iter().rposition(|&byte| byte != 0).unwrap_or(0) as u64;
+        for keep in (0..used).step_by(97).chain([used, SLOT_HEADER_BYTES, 48]).filter(|&keep| keep < bytes) {
+            let mut slots = built.slots.clone();
+            slots.truncate(slot, keep).expect("cut");
+            judge(&built, &slots, &format!("slot {slot} cut to {keep}"), true);
+        }
+    }
+}
+
+#[test]
+fn a_slot_whose_page_is_zeroed_says_by_its_contents_what_it_held() {
+    let built = build();
+    for slot in 0..SLOTS {
+        let mut slots = built.slots.clone();
+        let bytes = slots.slot_mut(slot).expect("a slot");
+        let page = bytes.len().min(SLOT_HEADER_BYTES as usize);
+        bytes[..page].fill(0);
+        let report = judge(&built, &slots, &format!("slot {slot} without its page"), true);
+        assert_eq!(report.lost, [], "slot {slot}");
+    }
+}
+
+#[test]
+fn without_any_manifest_every_key_comes_back_and_perhaps_some_that_were_deleted() {
+    let built = build();
+    let mut slots = built.slots.clone();
+    for id in [0, 1] {
+        let slot = holder(&built.slots, FileName::manifest(id)).expect("a slot");
+        slots.slot_mut(slot).expect("a slot")[SLOT_HEADER_BYTES as usize..].fill(0);
+    }
+    let report = judge(&built, &slots, "no manifest", true);
+    assert!(report.may_resurrect);
+    let found = contents(repair(&slots, false).0);
+    for (key, value) in &built.now {
+        assert_eq!(found.get(key), Some(value), "{key:?}");
+    }
+}
+
+#[test]
+fn a_block_written_to_the_place_of_another_is_not_believed() {
+    let built = build();
+    for slot in 0..SLOTS {
+        let file = SLOT_HEADER_BYTES as usize;
+        let mut slots = built.slots.clone();
+        let bytes = slots.slot_mut(slot).expect("a slot");
+        if bytes.len() < file + 900 {
+            continue;
+        }
+        bytes.copy_within(file..file + 300, file + 320);
+        judge(&built, &slots, &format!("slot {slot}, a block misdirected"), true);
+    }
+}
+
+#[test]
+fn a_repair_that_does_not_end_leaves_nothing_that_opens() {
+    let built = build();
+    let options = RepairOptions { strict: false, store_id: [3; 16], entropy: 11, files_max: 128 };
+    let mut steps = 0;
+    loop {
+        let mut repair =
+            Repair::new(built.slots.clone(), MemorySlots::new(SLOTS), options.clone()).expect("starts");
+        let ended = (0..steps).any(|_| !repair.step().expect("repairs"));
+        let opened = open(repair.into_target());
+        if ended {
+            assert_eq!(
+                opened.expect("opens").last_sequence(),
+                open(built.slots).expect("opens").last_sequence()
+            );
+            return;
+        }
+        // Nothing was written yet, or tables without a manifest.
+        assert!(
+            opened.is_err() || opened.is_ok_and(|store| store.last_sequence() == 0),
+            "after {steps} steps"
+        );
+        steps += 1;
+    }
+}

@@ -1,0 +1,82 @@
+//! Blocks of a table are found without index and footer, compressed or not, and behind damaged ones.
+
+use varve::table::{FOOTER_BYTES, Remains, TableBuilder, TableOptions, find_footer, salvage_table};
+use varve::types::{Kind, RangeTombstone};
+
+const STORE: [u8; 16] = [6; 16];
+const TABLE: u64 = 31;
+
+/// The bytes of a table, where its data ends, and how many blocks it has.
+fn build(compress: bool) -> (Vec<u8>, usize, usize) {
+    let options = TableOptions { block_bytes: 700, compress, ..TableOptions::default() };
+    let mut builder = TableBuilder::new(STORE, TABLE, options);
+    for number in 0..900u64 {
+        let value = format!("{number} {}", "sediment ".repeat((number % 13) as usize));
+        builder.add(format!("key {number:05}").as_bytes(), number + 1, Kind::Set, None, value.as_bytes());
+    }
+    builder.add_range_tombstone(&RangeTombstone { start: b"a".to_vec(), end: b"b".to_vec(), sequence: 9 });
+    builder.finish();
+    let bytes = builder.take();
+    let whole = salvage_table(&bytes, &STORE, TABLE, true);
+    let data_end = whole.index.as_ref().expect("an index").data_end() as usize;
+    assert_eq!((whole.gaps.len(), whole.range_tombstones.map(|ranges| ranges.len())), (0, Some(1)));
+    let blocks = whole.blocks.len();
+    assert!(blocks > 30, "{blocks}");
+    (bytes, data_end, blocks)
+}
+
+fn salvage(bytes: &[u8]) -> Remains {
+    salvage_table(bytes, &STORE, TABLE, true)
+}
+
+#[test]
+fn every_block_is_found_without_index_and_footer() {
+    for compress in [false, true] {
+        let (bytes, data_end, blocks) = build(compress);
+        let remains = salvage(&bytes[..data_end]);
+        assert!(remains.index.is_none() && remains.range_tombstones.is_none());
+        assert_eq!((remains.blocks.len(), remains.gaps.len()), (blocks, 0), "compressed: {compress}");
+    }
+}
+
+#[test]
+fn without_a_footer_the_parts_behind_the_data_are_still_found() {
+    for compress in [false, true] {
+        let (bytes, _, blocks) = build(compress);
+        let remains = salvage(&bytes[..bytes.len() - FOOTER_BYTES]);
+        assert!(remains.index.is_some());
+        assert_eq!(remains.range_tombstones.map(|ranges| ranges.len()), Some(1));
+        assert_eq!((remains.blocks.len(), remains.gaps.len()), (blocks, 0));
+    }
+}
+
+#[test]
+fn a_damaged_byte_costs_one_block_or_with_its_trailer_two() {
+    for compress in [false, true] {
+        let (bytes, data_end, blocks) = build(compress);
+        for at in (0..data_end).step_by(41) {
+            let mut damaged = bytes[..data_end].to_vec();
+            damaged[at] ^= 0x20;
+            let found = salvage(&damaged).blocks;
+            assert!((blocks - 2..blocks).contains(&found.len()), "{} of {blocks}, byte {at}", found.len());
+            assert!(
+                found.iter().all(|block| at < block.offset as usize || block.end() as usize <= at),
+                "byte {at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_footer_is_found_in_a_longer_slot_and_only_that_of_the_store() {
+    let (bytes, ..) = build(true);
+    let mut slot = bytes.clone();
+    slot.extend_from_slice(&[7; 5000]);
+    slot.extend_from_slice(b"VRVS and more of another table");
+    assert_eq!(
+        find_footer(&slot, &STORE, None).map(|meta| (meta.id, meta.size)),
+        Some((TABLE, bytes.len() as u64))
+    );
+    assert_eq!(find_footer(&slot, &STORE, Some(TABLE + 1)), None);
+    assert_eq!(find_footer(&slot, &[1; 16], None), None);
+}

@@ -1,0 +1,40 @@
+/**
+ * Fetches and compiles a wasm file.
+ *
+ * Invariant: what was handed over compiled is not compiled again; a file that cannot be had is told with its place and the
+ * option that changes it.
+ */
+
+import { VarveError } from '../errors.ts';
+
+/** Where a wasm file comes from: its URL, or a module compiled already. */
+export type WasmSource = string | URL | WebAssembly.Module;
+
+/** Compiles a wasm file; `option` is what the option is called that says where it lies. */
+export async function compile(source: WasmSource, option: 'wasm' | 'tools'): Promise<WebAssembly.Module> {
+  if (source instanceof WebAssembly.Module) return source;
+  const url = new URL(source, import.meta.url);
+  try {
+    if (url.protocol === 'file:' && 'process' in globalThis) return await WebAssembly.compile(await readFile(url));
+    const response = await fetch(url);
+    if (!response.ok) throw new Error(`HTTP status ${response.status}`);
+    if (response.headers.get('content-type')?.startsWith('application/wasm')) {
+      return await WebAssembly.compileStreaming(response);
+    }
+    return await WebAssembly.compile(await response.arrayBuffer());
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new VarveError(
+      'VARVE_UNSUPPORTED',
+      `WebAssembly could not be loaded from ${url.href} (${why}). Serve the file there, or pass its place as the option ${option}.`,
+      { cause },
+    );
+  }
+}
+
+/** Reads a file on Node, whose fetch knows no file URLs. The specifier is no literal so that bundlers leave it alone. */
+async function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
+  const specifier: string = 'node:fs/promises';
+  const fs: { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> } = await import(/* @vite-ignore */ specifier);
+  return fs.readFile(url);
+}

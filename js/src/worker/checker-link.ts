@@ -1,0 +1,54 @@
+/**
+ * The engine worker's end of a check: starts the worker, serves its reads, ends it.
+ *
+ * Invariant: the worker is ended however the check ends, by a signal too. A read is one synchronous call of at most about
+ * 1 MiB: that is all that the engine worker does for a check.
+ */
+
+import { abortError, toWire, VarveError } from '../errors.ts';
+import type { CheckInput } from '../tools/check.ts';
+import type { CheckReport, ToolsProgress } from '../tools/types.ts';
+import type { CheckerRequest, CheckerResponse } from './checker.ts';
+import type { SpawnCompactor } from './compactor-link.ts';
+
+/** Runs a check in a worker of its own. */
+export function checkInWorker(
+  spawn: SpawnCompactor,
+  module: WebAssembly.Module,
+  input: CheckInput,
+  read: (slot: number, offset: number, length: number) => Uint8Array<ArrayBuffer>,
+  options: { onProgress?: ((progress: ToolsProgress) => void) | undefined; signal?: AbortSignal | undefined },
+): Promise<CheckReport> {
+  const { onProgress, signal } = options;
+  const worker = spawn();
+  const post = (message: CheckerRequest, transfer: Transferable[]): void => worker.postMessage(message, transfer);
+  const serve = (slot: number, offset: number, length: number): void => {
+    try {
+      const bytes = read(slot, offset, length);
+      post({ type: 'bytes', bytes }, [bytes.buffer]);
+    } catch (error) {
+      post({ type: 'unread', error: toWire(error) }, []);
+    }
+  };
+  let abort: (() => void) | undefined;
+  const checked = new Promise<CheckReport>((resolve, reject) => {
+    abort = () => signal !== undefined && reject(abortError(signal));
+    signal?.addEventListener('abort', abort, { once: true });
+    worker.addEventListener('message', ({ data }: MessageEvent<CheckerResponse>) => {
+      if (data.type === 'read') serve(data.slot, data.offset, data.length);
+      else if (data.type === 'progress') onProgress?.(data.progress);
+      else if (data.type === 'checked') resolve(data.report);
+      else reject(VarveError.fromWire(data.error));
+    });
+    worker.addEventListener('error', (event) => {
+      event.preventDefault();
+      reject(new VarveError('VARVE_UNSUPPORTED', `The worker of the check failed: ${event.message}`));
+    });
+    const images = input.images.map(({ image }) => image.buffer);
+    post({ type: 'check', module, input }, images);
+  });
+  return checked.finally(() => {
+    if (abort !== undefined) signal?.removeEventListener('abort', abort);
+    worker.terminate();
+  });
+}

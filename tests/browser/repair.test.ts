@@ -1,0 +1,61 @@
+// check() and repair() as they ship, in a real browser: a slot file is damaged through the origin private file system, the
+// store refuses to open and says what to do, and what is intact comes back.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newProfile, type Profile } from './support/profile.ts';
+
+let profile: Profile;
+
+beforeAll(async () => {
+  profile = await newProfile();
+});
+
+afterAll(() => profile.close());
+
+test('a store that a damaged log keeps from opening is salvaged, and found sound by a check', async () => {
+  const { page, errors } = await profile.openPage();
+  const seen = await page.evaluate(async () => {
+    const db = await varve.open('broken');
+    await db.setMany(Array.from({ length: 5000 }, (_, number) => [['item', number], `value ${number}`]));
+    await db.compact();
+    await db.set('first', 1, { durability: 'strict' });
+    await db.set('second', 2, { durability: 'strict' });
+    const progress: number[] = [];
+    const sound = await db.check({ onProgress: ({ done, total }) => progress.push(done / total) });
+    await db.close();
+
+    const root = await (await navigator.storage.getDirectory()).getDirectoryHandle('varve');
+    const folder = await root.getDirectoryHandle('broken');
+    for await (const file of folder.values()) {
+      if (file.kind !== 'file') continue;
+      const bytes = new Uint8Array(await (await file.getFile()).arrayBuffer());
+      // A WAL segment: its page says so, and behind the segment's header (48 bytes) its first record begins.
+      if (bytes[6] !== 2 || String.fromCharCode(...bytes.slice(4096, 4100)) !== 'VRVL') continue;
+      const writable = await file.createWritable({ keepExistingData: true });
+      await writable.write({ type: 'write', position: 4096 + 48 + 26, data: new Uint8Array([0xff, 0xff]) });
+      await writable.close();
+    }
+    const refusal = await varve.open('broken').catch((error: { code: string; message: string }) => error);
+    const { code, message } = refusal as { code: string; message: string };
+
+    const report = await varve.repair('broken');
+    const repaired = await varve.open(report.store);
+    const [count, item, again] = await Promise.all([repaired.count(), repaired.get(['item', 4321]), repaired.check()]);
+    await repaired.close();
+    const names = await varve.listStores();
+    return { sound, progress: progress.at(-1), code, message, report, count, item, again, names };
+  });
+  expect(seen.sound).toMatchObject({ ok: true, problems: [] });
+  expect(seen.sound.entries).toBeGreaterThanOrEqual(5000);
+  expect(seen.progress).toBe(1);
+  expect(seen.code).toBe('VARVE_CORRUPT');
+  expect(seen.message).toContain('repair()');
+  expect(seen.report.store).toBe('broken-repaired');
+  expect(seen.report.lost.length).toBeGreaterThan(0);
+  expect(seen.count).toBe(seen.report.entries);
+  expect(seen.count).toBeGreaterThanOrEqual(5000);
+  expect(seen.item).toBe('value 4321');
+  expect(seen.again).toMatchObject({ ok: true, problems: [] });
+  expect(seen.names).toEqual(['broken', 'broken-repaired']);
+  expect(errors).toEqual([]);
+});

@@ -1,0 +1,238 @@
+/** check() and repair() through both APIs, over slot files that the tests damage. */
+
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { openStore, repairNamed } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import { open as openSync, repair as repairSync, type SyncStore } from '../../js/src/sync.ts';
+import type { Key, OpenOptions } from '../../js/src/types.ts';
+import { spawnServer, tools, wasm } from './support/engine.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+
+const PAGE_BYTES = 4096;
+const stores: { close(): Promise<void> }[] = [];
+let opfs: FakeOpfs;
+
+beforeEach(() => {
+  opfs = new FakeOpfs();
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+});
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  vi.unstubAllGlobals();
+});
+
+async function openTest(name = 'test', options: OpenOptions<Key, unknown> = {}): Promise<Store<Key, unknown>> {
+  const store = await openStore<Key, unknown>(name, { wasm, ...options }, spawnServer);
+  stores.push(store);
+  return store;
+}
+
+async function openSyncTest(options: object = {}): Promise<SyncStore<Key, unknown>> {
+  const store = await openSync<Key, unknown>('test', { wasm, compactor: false, ...options });
+  stores.push(store);
+  return store;
+}
+
+const textOf = (number: number): string => `value of ${number} `.repeat(20);
+
+/** Fills a store: some entries in a table, some in the log. */
+async function fill(store: Store<Key, unknown>, count = 2000): Promise<void> {
+  await store.setMany(Array.from({ length: count }, (_, number) => [['item', number], textOf(number)]));
+  await store.compact();
+  await store.set('late', 'in the log', { durability: 'strict' });
+}
+
+/** Slot files of a store. */
+async function filesOf(name: string) {
+  const root = await (await opfs.storage.getDirectory()).getDirectoryHandle('varve');
+  return (await root.getDirectoryHandle(name)).files;
+}
+
+/** The slot file whose page says that it holds a file of this role: 1 manifest, 2 log, 3 table. */
+async function fileOf(name: string, role: number): Promise<{ bytes: Uint8Array }> {
+  const found = [...(await filesOf(name)).values()].filter(({ bytes }) => bytes[6] === role);
+  // Pages of files that are gone stay: the newest page counts.
+  const generation = ({ bytes }: { bytes: Uint8Array }) =>
+    new DataView(bytes.buffer, bytes.byteOffset).getUint32(32, true);
+  found.sort((a, b) => generation(b) - generation(a));
+  if (found[0] === undefined) throw new Error(`no file has role ${role}`);
+  return found[0];
+}
+
+function flip(file: { bytes: Uint8Array }, offset: number): void {
+  file.bytes[offset] = (file.bytes[offset] ?? 0) ^ 0x10;
+}
+
+test.each(['memory', 'opfs'] as const)('a sound store in %s is ok, and all of it was looked at', async (storage) => {
+  const store = await openTest('test', { storage });
+  await fill(store);
+  const seen: number[] = [];
+  const report = await store.check({ tools, onProgress: ({ done, total }) => seen.push(done / total) });
+  expect(report).toMatchObject({ ok: true, problems: [], segments: 1 });
+  expect(report.tables).toBeGreaterThan(0);
+  expect(report.blocks).toBeGreaterThan(20);
+  expect(report.entries).toBeGreaterThanOrEqual(2000);
+  await Promise.resolve();
+  expect(seen.at(-1)).toBe(1);
+  expect(seen).toEqual([...seen].sort((a, b) => a - b));
+});
+
+test('a check names the damaged block while reads and writes go on', async () => {
+  const store = await openTest();
+  await fill(store);
+  flip(await fileOf('test', 3), PAGE_BYTES + 10_000);
+  const checking = store.check({ tools });
+  const written = store.set('meanwhile', 1);
+  const report = await checking;
+  await written;
+  expect(report.ok).toBe(false);
+  expect(report.problems).toHaveLength(1);
+  expect(report.problems[0]).toMatchObject({ kind: 'block', message: 'block checksum', level: 6 });
+  expect(report.problems[0]?.file).toMatch(/^table \d+$/);
+  expect(await store.get('meanwhile')).toBe(1);
+  expect((await store.stats()).snapshots).toBe(0);
+});
+
+test('tables that a compaction replaces meanwhile are checked as they were', async () => {
+  const store = await openTest();
+  await fill(store);
+  const checks = Array.from({ length: 3 }, async (_, round) => {
+    const check = store.check({ tools });
+    await store.setMany(Array.from({ length: 500 }, (__, number) => [['item', number], `round ${round}`]));
+    await store.compact();
+    return check;
+  });
+  for (const report of await Promise.all(checks)) expect(report.problems).toEqual([]);
+});
+
+test('a log that is shorter than what the open store wrote is told', async () => {
+  const store = await openTest();
+  await fill(store);
+  const log = await fileOf('test', 2);
+  const { walSegmentBytes } = await store.stats();
+  log.bytes.fill(0, PAGE_BYTES + 48, PAGE_BYTES + walSegmentBytes);
+  const { problems } = await store.check({ tools });
+  expect(problems).toMatchObject([{ kind: 'log', message: 'a WAL record that was written does not verify' }]);
+});
+
+test('a signal ends a check, and closing the store does', async () => {
+  const store = await openTest();
+  await fill(store, 20_000);
+  const controller = new AbortController();
+  const checking = store.check({ tools, signal: controller.signal, onProgress: () => controller.abort() });
+  await expect(checking).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  await expect(store.check({ tools, signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  const closed = expect(store.check({ tools })).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
+  await store.close();
+  await closed;
+});
+
+test('where the tools cannot be loaded a check says how to give their place', async () => {
+  const store = await openTest();
+  await expect(store.check({ tools: 'http://127.0.0.1:1/tools.wasm' })).rejects.toMatchObject({
+    code: 'VARVE_UNSUPPORTED',
+    message: expect.stringContaining('option tools'),
+  });
+});
+
+test('a synchronous store is checked in slices of its own', async () => {
+  const store = await openSyncTest();
+  for (let number = 0; number < 3000; number++) store.set(['item', number], textOf(number));
+  await store.compact();
+  store.set('late', 1, { durability: 'strict' });
+  expect(await store.check({ tools })).toMatchObject({ ok: true, problems: [] });
+  flip(await fileOf('test', 3), PAGE_BYTES + 100);
+  expect(await store.check({ tools })).toMatchObject({ ok: false, problems: [{ kind: 'block' }] });
+});
+
+test('a store that does not open names repair(), which salvages it', async () => {
+  const store = await openTest();
+  await fill(store);
+  await store.close();
+  // The log is damaged before its seal: the store refuses to open.
+  flip(await fileOf('test', 2), PAGE_BYTES + 48 + 30);
+  await expect(openTest()).rejects.toMatchObject({
+    code: 'VARVE_CORRUPT',
+    message: expect.stringContaining('repair()'),
+  });
+  const before = await snapshotOf('test');
+  const seen: number[] = [];
+  const onProgress = ({ done, total }: { done: number; total: number }) => seen.push(done / total);
+  const report = await repairNamed('test', { tools, onProgress }, spawnServer);
+  expect(report).toMatchObject({ store: 'test-repaired', entries: 2000, mayResurrect: false });
+  expect(report.lost).toMatchObject([{ data: true, message: 'records of a WAL segment do not verify', offset: 48 }]);
+  expect(seen.at(-1)).toBe(1);
+  expect(await snapshotOf('test')).toEqual(before);
+  const repaired = await openTest('test-repaired');
+  expect(await repaired.count()).toBe(2000);
+  expect(await repaired.get(['item', 1234])).toBe(textOf(1234));
+  expect((await repaired.check({ tools })).problems).toEqual([]);
+});
+
+async function snapshotOf(name: string): Promise<string[]> {
+  return [...(await filesOf(name))].map(([file, { bytes }]) => `${file} ${Buffer.from(bytes).toString('base64')}`);
+}
+
+test('a damaged block costs its keys, which the report names; twice repaired it has its old name', async () => {
+  const store = await openTest();
+  await fill(store);
+  await store.close();
+  flip(await fileOf('test', 3), PAGE_BYTES + 20_000);
+  const report = await repairNamed('test', { tools, into: 'saved' }, spawnServer);
+  expect(report.lost).toMatchObject([{ data: true, message: 'blocks of a table do not verify' }]);
+  const [lost] = report.lost;
+  const saved = await openTest('saved');
+  const missing: number[] = [];
+  for (let number = 0; number < 2000; number++) if (!(await saved.has(['item', number]))) missing.push(number);
+  expect(missing.length).toBeGreaterThan(0);
+  expect(missing.length).toBeLessThan(100);
+  expect(report.entries).toBe(2001 - missing.length);
+  // The named range, seen as keys, holds every missing one.
+  const range = await saved.count({ gte: ['item', missing[0] as number], lte: ['item', missing.at(-1) as number] });
+  expect(range).toBe(0);
+  expect(lost?.from === undefined && lost?.to === undefined).toBe(false);
+  await saved.close();
+  const again = await repairNamed('saved', { tools, into: 'copy' }, spawnServer);
+  expect(again).toMatchObject({ entries: report.entries, lost: [] });
+});
+
+test('a repair refuses what it must not touch, and leaves nothing behind when it fails', async () => {
+  const store = await openTest();
+  await fill(store, 20_000);
+  const code = (name: string) => ({ code: name });
+  const repair = (name: string, options: object) => repairNamed(name, { tools, ...options }, spawnServer);
+  await expect(repair('test', { wait: 0 })).rejects.toMatchObject(code('VARVE_LOCKED'));
+  await store.close();
+  await expect(repair('test', { into: 'test' })).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));
+  await expect(repair('none', {})).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));
+  await (await openTest('other')).close();
+  await expect(repair('test', { into: 'other' })).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));
+  opfs.quota = opfs.used() + 100_000;
+  await expect(repair('test', {})).rejects.toMatchObject(code('VARVE_STORAGE_FULL'));
+  await expect(filesOf('test-repaired')).rejects.toThrow('no such directory');
+  opfs.quota = Number.POSITIVE_INFINITY;
+  const controller = new AbortController();
+  const aborted = repair('test', { signal: controller.signal });
+  setImmediate(() => controller.abort());
+  await expect(aborted).rejects.toMatchObject(code('VARVE_ABORTED'));
+  await expect(filesOf('test-repaired')).rejects.toThrow('no such directory');
+  expect(await repair('test', {})).toMatchObject({ entries: 20_001, lost: [] });
+});
+
+test('varve/sync repairs too', async () => {
+  const store = await openSyncTest();
+  store.set('a', 1, { expiresIn: 1e9 });
+  store.set('b', 2, { durability: 'strict' });
+  const entry = store.getEntry('a');
+  await store.close();
+  const report = await repairSync('test', { tools, into: 'copy', strict: true });
+  expect(report).toEqual({
+    ...{ store: 'copy', entries: 2, tables: 0, segments: 1, records: 2, older: 0 },
+    ...{ sealed: true, mayResurrect: false, lost: [] },
+  });
+  const copy = await openSync<Key, unknown>('copy', { wasm, compactor: false });
+  stores.push(copy);
+  expect(copy.getEntry('a')).toEqual(entry);
+});
