@@ -44,7 +44,10 @@ const SALVAGE = 'Call check() to see what is wrong, and repair() to salvage the 
 
 /** What a `VARVE_CONFLICT` came upon. */
 export interface Conflict {
-  /** The key whose entry is not as the write asked. */
+  /**
+   * The key whose entry is not as the write asked, or was written after a transaction had read it. Where a whole range was
+   * deleted, the start of the part that the transaction had read; undefined if that is no key.
+   */
   readonly key: unknown;
   /** The sequence that its entry has; null where there is none. */
   readonly sequence: number | null;
@@ -68,7 +71,7 @@ export class VarveError extends Error {
   /** Stable name of what went wrong; branch on this. */
   readonly code: VarveErrorCode;
 
-  /** With `VARVE_CONFLICT` of a write that had a condition: what was found instead. */
+  /** With `VARVE_CONFLICT`: what was found instead of what the write or the transaction depends on. */
   readonly conflict: Conflict | undefined;
 
   constructor(code: VarveErrorCode, message: string, options?: { cause?: unknown; conflict?: Conflict }) {

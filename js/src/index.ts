@@ -7,6 +7,7 @@
 
 import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import type { StoreOptions } from './store/upgrade.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 
@@ -17,6 +18,8 @@ export type { CountOptions, ReadView } from './store/read-view.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
 export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
+export type { Transaction } from './store/transaction.ts';
+export type { StoreOptions, Upgrade } from './store/upgrade.ts';
 export type {
   CheckOptions,
   CheckProblem,
@@ -47,7 +50,10 @@ export type {
   StorageKind,
   StorageReport,
   StoreStats,
+  TransactionOptions,
+  TransactionSetOptions,
   UpdateOptions,
+  UpgradeVersions,
   ValueCodec,
   WaitOptions,
   WriteOptions,
@@ -71,13 +77,23 @@ export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'wo
  *
  * Rejects with `VARVE_LOCKED` when another tab or worker holds the store for longer than `wait`, `VARVE_CORRUPT` when its
  * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them, `VARVE_UNSUPPORTED` where workers cannot be had,
- * `VARVE_INVALID_ARGUMENT` for a name or an option that makes no sense, `VARVE_ABORTED` when the signal aborts.
+ * `VARVE_INVALID_ARGUMENT` for a name or an option that makes no sense, `VARVE_ABORTED` when the signal aborts; with a `version`
+ * that is lower than the store's, `VARVE_VERSION`, and with what `upgrade` throws.
  *
  * @example
  * const db = await open<string, number>('counters', { durability: 'strict' });
  * console.log(db.storage.kind, db.recovery.state); // 'opfs', 'clean'
+ *
+ * @example
+ * const notes = await open('notes', {
+ *   version: 2,
+ *   async upgrade(tx, { oldVersion }) {
+ *     if (oldVersion < 1) tx.set('settings', { theme: 'light' });
+ *     if (oldVersion < 2) for await (const [key, note] of tx.entries({ prefix: ['note'] })) tx.set(key, withTags(note));
+ *   },
+ * });
  */
-export function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
+export function open<K = Key, V = unknown>(name: string, options: StoreOptions<K, V> = {}): Promise<Store<K, V>> {
   return openStore(name, options, spawnOf(options.worker));
 }
 

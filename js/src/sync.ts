@@ -8,14 +8,21 @@ import { formatOf, structured } from './codec/values.ts';
 import { deleteStore as deleteNamed, listStores as listNames } from './storage/stores.ts';
 import { checkName, checkWait, engineOptions, repairRequest } from './store/options.ts';
 import { SyncStore } from './sync/sync-store.ts';
+import type { SyncUpgrade } from './sync/sync-upgrade.ts';
 import { repairStore } from './tools/repair.ts';
 import type { RepairOptions, RepairReport } from './tools/types.ts';
+import { checkVersion } from './transaction/version.ts';
 import type { Key, OpenOptions, ValueCodec } from './types.ts';
 import { EngineHost } from './worker/engine-host.ts';
 import { spawnCompactor } from './worker/spawn-compactor.ts';
 
 /** Options of `open`: those of `varve`, without the worker. */
 export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker'> {
+  /**
+   * Brings the store from the version that it has to the `version` asked for. Its writes and the new version are one strict
+   * transaction: if it throws, `open` rejects with that, the store stays as it was, and is closed.
+   */
+  upgrade?: SyncUpgrade<K, V> | undefined;
   /** Flush and compact in a worker of its own (true), or in slices on this one. Default true. */
   compactor?: boolean | undefined;
 }
@@ -28,7 +35,8 @@ export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<
  * db.set(['note', 42], { title: 'Silt' });
  * for (const [key, value] of db.entries({ prefix: ['note'] })) console.log(key, value);
  *
- * @throws `VARVE_LOCKED` while another tab or worker has it open for longer than `wait`; `VARVE_CORRUPT`, `VARVE_VERSION`,
+ * @throws `VARVE_LOCKED` while another tab or worker has it open for longer than `wait`; `VARVE_CORRUPT`, `VARVE_VERSION` (also
+ * for a `version` lower than the store's), what `upgrade` throws,
  * `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
  */
 export async function open<K = Key, V = unknown>(
@@ -37,10 +45,20 @@ export async function open<K = Key, V = unknown>(
 ): Promise<SyncStore<K, V>> {
   checkName(name);
   const engine = engineOptions(options);
-  const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true } = options;
+  const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true, version, upgrade } = options;
+  checkVersion(version, upgrade);
   const spawn = compactor ? spawnCompactor : undefined;
   const host = await EngineHost.open(name, { ...engine, signal, compactor: spawn });
-  return new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
+  const store = new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
+  if (version === undefined) return store;
+  try {
+    store.upgradeTo(version, upgrade);
+    return store;
+  } catch (error) {
+    // Why it was not upgraded matters more than what closing it might meet.
+    await store.close().catch(() => undefined);
+    throw error;
+  }
 }
 
 /**
@@ -81,14 +99,11 @@ export async function repair(name: string, options: RepairOptions = {}): Promise
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
+export type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync/sync-options.ts';
 export { SyncSnapshot } from './sync/sync-snapshot.ts';
-export {
-  type SyncDeleteOptions,
-  type SyncScanOptions,
-  type SyncSetOptions,
-  SyncStore,
-  type SyncWriteOptions,
-} from './sync/sync-store.ts';
+export { SyncStore } from './sync/sync-store.ts';
+export { SyncTransaction, type SyncTransactionOptions } from './sync/sync-transaction.ts';
+export type { SyncUpgrade } from './sync/sync-upgrade.ts';
 export type {
   CheckOptions,
   CheckProblem,
@@ -113,5 +128,7 @@ export type {
   RecoveryReport,
   StorageReport,
   StoreStats,
+  TransactionSetOptions,
+  UpgradeVersions,
   ValueCodec,
 } from './types.ts';

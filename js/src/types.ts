@@ -96,6 +96,23 @@ export interface DeleteKeyOptions extends WriteOptions, Condition {}
 /** Options of `update`. */
 export type UpdateOptions = Omit<SetOptions, 'ifSequence'>;
 
+/** What a set inside a transaction can be given. */
+export type TransactionSetOptions = Pick<SetItemOptions, 'expiresIn'>;
+
+/** Options of `transaction`. */
+export interface TransactionOptions extends WriteOptions {
+  /** How often it is tried again after a conflict, before `VARVE_CONFLICT` is told: an integer from 0. Default 10. */
+  retries?: number | undefined;
+}
+
+/** What `upgrade` is told. */
+export interface UpgradeVersions {
+  /** The version that the store had; 0 for a new store, and for one that was never opened with a version. */
+  readonly oldVersion: number;
+  /** The version that it is being opened with. */
+  readonly newVersion: number;
+}
+
 /** What a write resolves with. */
 export interface Receipt {
   /** The sequence of the write (of the last entry of a batch): grows with every write, below 2^53. */
@@ -256,6 +273,11 @@ export interface OpenOptions<K = Key, V = unknown> extends EngineOptions, WaitOp
   keys?: KeyCodec<K> | undefined;
   /** Turns values into bytes. Default: `structured`. */
   values?: ValueCodec<V> | undefined;
+  /**
+   * The version of what you keep in the store, an integer from 1. A new store has 0; one with a lower version is upgraded,
+   * one with a higher is refused with `VARVE_VERSION`. Default: the version is neither asked for nor changed.
+   */
+  version?: number | undefined;
   /** The engine worker: a URL of its script, or a function that makes the worker. Default: the script beside this module. */
   worker?: string | URL | ((name: string) => Worker) | undefined;
   /** Where the wasm file is. Default: beside the worker script. */

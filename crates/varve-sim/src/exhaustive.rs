@@ -28,7 +28,7 @@ use crate::scan::contents;
 use crate::session::Session;
 use crate::slot::{Choice, Keep, Outcomes, PowerLoss, Slot};
 use crate::trace::{Op, Trace};
-use crate::workload::generate;
+use crate::workload::plain;
 
 /// Operations of a trace.
 pub const OPS_MAX: usize = 40;
@@ -96,7 +96,7 @@ impl std::fmt::Display for Tried {
 /// The short trace of a seed: what the generator makes of it, without faults, reads and large values.
 #[must_use]
 pub fn short_trace(seed: u64) -> Trace {
-    let mut trace = generate(seed);
+    let mut trace = plain(seed);
     trace.births.clear();
     trace.slots = 10 + (seed % 5) as u32;
     let options = &mut trace.options;

@@ -17,10 +17,12 @@ const OK: u8 = 0;
 const MISSING: u8 = 1;
 
 /// What a response says of one request.
-enum Answer {
+pub(crate) enum Answer {
     Ok(Vec<u8>),
     Missing,
     Error(u8),
+    /// The sequence found and the key.
+    Conflict(u64, Vec<u8>),
 }
 
 impl Session<'_> {
@@ -30,8 +32,10 @@ impl Session<'_> {
         if !self.settle_staged()? {
             return Ok(());
         }
+        let changes = &framed(changes, self.store()?.now_ms());
         let groups: Vec<&[Change]> = if batch { vec![changes] } else { changes.chunks(1).collect() };
-        let frame = encode(&groups, level);
+        let now_ms = self.store()?.now_ms();
+        let frame = encode(&groups, level, now_ms);
         let (must_delete, before) = (self.has_reserve()?, self.store()?.last_sequence());
         let mut response = Vec::new();
         let ran = run(self.store()?, &frame, &mut response);
@@ -48,9 +52,12 @@ impl Session<'_> {
         for (group, answer) in groups.iter().zip(answers.iter().step_by(2)) {
             match answer {
                 Answer::Ok(receipt) => written.push((sequence_of(op, receipt, reached)?, group)),
-                Answer::Missing => return Err(format!("{op}: a write was answered with missing")),
+                Answer::Missing | Answer::Conflict(..) => {
+                    return Err(format!("{op}: a write was answered with missing or a conflict"));
+                }
                 Answer::Error(code) => {
-                    let only_deletes = group.iter().all(|change| !matches!(change, Change::Set(..)));
+                    let is_set = |change: &Change| matches!(change, Change::Set(..) | Change::SetUntil(..));
+                    let only_deletes = !group.iter().any(is_set);
                     if *code == Code::StorageFull as u8 && only_deletes && must_delete && !self.disk.is_dead()
                     {
                         return Err(format!("{op}: a delete was refused though its reserve is whole"));
@@ -75,7 +82,7 @@ impl Session<'_> {
     }
 
     /// Tells the oracle what of a frame happened, and what may have.
-    fn settle_frame(
+    pub(crate) fn settle_frame(
         &mut self,
         op: &Op,
         before: u64,
@@ -113,6 +120,7 @@ impl Session<'_> {
         for (group, answer) in groups.iter().zip(answers.iter().skip(1).step_by(2)) {
             let wanted = match group.last() {
                 Some(Change::Set(_, value)) => Some(value),
+                Some(Change::SetUntil(_, value, at)) if *at > self.store()?.now_ms() => Some(value),
                 _ => None,
             };
             let agrees = match (wanted, answer) {
@@ -124,8 +132,7 @@ impl Session<'_> {
                 }
                 _ => self.disk.is_dead(),
             };
-            let (Change::Set(key, _) | Change::Delete(key) | Change::DeleteRange(key, _)) =
-                &group[group.len() - 1];
+            let key = key_of(group);
             let settled = match (self.model.state().get(key), answer) {
                 (Some((value, _)), Answer::Ok(found)) => value == found,
                 (None, Answer::Missing) => true,
@@ -139,7 +146,7 @@ impl Session<'_> {
     }
 }
 
-fn sequence_of(op: &Op, receipt: &[u8], reached: Durability) -> Outcome<u64> {
+pub(crate) fn sequence_of(op: &Op, receipt: &[u8], reached: Durability) -> Outcome<u64> {
     let mut reader = Reader::new(receipt);
     let mut parse = || Ok((reader.u64()?, reader.u32()?));
     let (sequence, level) = parse().map_err(|Truncated| format!("{op}: a receipt does not decode"))?;
@@ -149,7 +156,28 @@ fn sequence_of(op: &Op, receipt: &[u8], reached: Durability) -> Outcome<u64> {
     Ok(sequence)
 }
 
-pub(crate) fn encode(groups: &[&[Change]], level: Durability) -> Vec<u8> {
+/// Changes as a frame can say them: a lifetime begins when it runs, so nothing expires before that.
+pub(crate) fn framed(changes: &[Change], now_ms: u64) -> Vec<Change> {
+    let mut framed = changes.to_vec();
+    for change in &mut framed {
+        if let Change::SetUntil(_, _, at) = change {
+            *at = now_ms.max(*at);
+        }
+    }
+    framed
+}
+
+/// The key of a group's last change.
+fn key_of(group: &[Change]) -> &[u8] {
+    match &group[group.len() - 1] {
+        Change::Set(key, _)
+        | Change::SetUntil(key, ..)
+        | Change::Delete(key)
+        | Change::DeleteRange(key, _) => key,
+    }
+}
+
+pub(crate) fn encode(groups: &[&[Change]], level: Durability, now_ms: u64) -> Vec<u8> {
     let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
     put_u32(&mut frame, 2 * groups.len());
     for (number, group) in groups.iter().enumerate() {
@@ -159,41 +187,49 @@ pub(crate) fn encode(groups: &[&[Change]], level: Durability) -> Vec<u8> {
             [Change::DeleteRange(start, end)] => {
                 (Operation::DeleteRange, &start[..], end.clone().unwrap_or_default())
             }
-            _ => (Operation::Batch, &[][..], batch_of(group)),
+            _ => (Operation::Batch, &[][..], batch_of(group, now_ms)),
         };
-        put(&mut frame, 2 * number, operation, level as u8, key, &value);
-        let (Change::Set(key, _) | Change::Delete(key) | Change::DeleteRange(key, _)) =
-            &group[group.len() - 1];
-        put(&mut frame, 2 * number + 1, Operation::Get, 0, key, &[]);
+        put(&mut frame, 2 * number, (operation, level as u8, 0), key, &value);
+        put(&mut frame, 2 * number + 1, (Operation::Get, 0, 0), key_of(group), &[]);
     }
     frame
 }
 
-fn batch_of(changes: &[Change]) -> Vec<u8> {
+/// The bytes of a batch; lifetimes count from `now_ms`.
+pub(crate) fn batch_of(changes: &[Change], now_ms: u64) -> Vec<u8> {
     let mut batch = Vec::new();
     put_u32(&mut batch, changes.len());
     for change in changes {
+        let lifetime = match change {
+            Change::SetUntil(_, _, at) => (at - now_ms).to_le_bytes().to_vec(),
+            _ => Vec::new(),
+        };
         let (kind, key, value) = match change {
             Change::Delete(key) => (0, key, &[][..]),
-            Change::Set(key, value) => (1, key, &value[..]),
+            Change::Set(key, value) | Change::SetUntil(key, value, _) => (1, key, &value[..]),
             Change::DeleteRange(start, end) => (2, start, end.as_deref().unwrap_or_default()),
         };
-        batch.extend_from_slice(&[kind, 0, 0, 0]);
-        put_parts(&mut batch, key, value);
+        put_item(&mut batch, [kind, u8::from(!lifetime.is_empty())], key, &[&lifetime[..], value].concat());
     }
     batch
 }
 
+/// Appends an item of a batch: its kind and flags, its key, its value.
+pub(crate) fn put_item(batch: &mut Vec<u8>, [kind, flags]: [u8; 2], key: &[u8], value: &[u8]) {
+    batch.extend_from_slice(&[kind, flags, 0, 0]);
+    put_parts(batch, key, value);
+}
+
+/// Appends a request: its operation, its level, its snapshot.
 pub(crate) fn put(
     frame: &mut Vec<u8>,
     number: usize,
-    operation: Operation,
-    level: u8,
+    (operation, level, snapshot): (Operation, u8, u8),
     key: &[u8],
     value: &[u8],
 ) {
     put_u32(frame, number);
-    frame.extend_from_slice(&[operation as u8, level, 0, 0]);
+    frame.extend_from_slice(&[operation as u8, level, snapshot, 0]);
     put_parts(frame, key, value);
 }
 
@@ -209,7 +245,7 @@ pub(crate) fn put_u32(bytes: &mut Vec<u8>, number: usize) {
     bytes.extend_from_slice(&(number as u32).to_le_bytes());
 }
 
-fn decode(response: &[u8]) -> Result<Vec<Answer>, Truncated> {
+pub(crate) fn decode(response: &[u8]) -> Result<Vec<Answer>, Truncated> {
     let mut reader = Reader::new(response);
     let (magic, count) = (reader.u32()?, reader.u32()?);
     let mut answers = Vec::new();
@@ -226,6 +262,11 @@ fn decode(response: &[u8]) -> Result<Vec<Answer>, Truncated> {
         answers.push(match status {
             OK => Answer::Ok(payload),
             MISSING => Answer::Missing,
+            _ if payload.first() == Some(&(Code::Conflict as u8)) => {
+                let mut reader = Reader::new(&payload);
+                reader.u32()?;
+                Answer::Conflict(reader.u64()?, reader.bytes(reader.remaining())?.to_vec())
+            }
             _ => Answer::Error(payload.first().copied().unwrap_or_default()),
         });
     }

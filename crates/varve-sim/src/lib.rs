@@ -15,6 +15,7 @@
 //! | [`trace`] | operations, spelled out |
 //! | [`workload`] | makes a trace from a seed |
 //! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
+//! | [`transactions`] | transactions over held snapshots, and conditional writes |
 //! | [`frames`] | operations through the frame protocol |
 //! | [`full_disk`], [`snapshots`] | what a full disk must still take; reads of a moment |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
@@ -45,5 +46,6 @@ pub mod shrink;
 pub mod slot;
 pub mod snapshots;
 pub mod trace;
+pub mod transactions;
 pub mod waiting;
 pub mod workload;

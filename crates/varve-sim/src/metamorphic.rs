@@ -15,7 +15,7 @@ use crate::scan::decode;
 use crate::session::store_op;
 use crate::trace::{Op, Range, Trace};
 use crate::waiting::{Waiting, drive};
-use crate::workload::generate;
+use crate::workload::plain;
 
 /// Slots that a run begins with; the host adds more when the store asks.
 const SLOTS: u32 = 48;
@@ -52,7 +52,7 @@ pub struct Run {
 /// The trace of a seed without its faults: nothing is refused, and every run can carry all of it out.
 #[must_use]
 pub fn calm_trace(seed: u64) -> Trace {
-    let mut trace = generate(seed);
+    let mut trace = plain(seed);
     trace.births.clear();
     trace.ops.retain(|op| {
         matches!(

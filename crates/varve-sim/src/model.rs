@@ -22,6 +22,8 @@ pub type State = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
 pub enum Change {
     /// The key gets the value.
     Set(Vec<u8>, Vec<u8>),
+    /// The key gets the value until a time, in milliseconds.
+    SetUntil(Vec<u8>, Vec<u8>, u64),
     /// The key is gone.
     Delete(Vec<u8>),
     /// The keys from the first on are gone, up to the second (exclusive) if there is one.
@@ -37,11 +39,27 @@ pub struct Group {
     pub first_sequence: u64,
 }
 
+impl Change {
+    /// Whether it writes keys from `start` up to `end` (`None`: that key alone).
+    fn touches(&self, start: &[u8], end: Option<&[u8]>) -> bool {
+        let is_before_end = |key: &[u8]| end.map_or(key <= start, |end| key < end);
+        match self {
+            Self::Set(key, _) | Self::SetUntil(key, ..) | Self::Delete(key) => {
+                start <= key.as_slice() && is_before_end(key)
+            }
+            Self::DeleteRange(from, to) => {
+                let first = start.max(from);
+                is_before_end(first) && to.as_deref().is_none_or(|to| first < to)
+            }
+        }
+    }
+}
+
 impl Group {
     fn apply(&self, state: &mut State) {
         for (sequence, change) in (self.first_sequence..).zip(&self.changes) {
             match change {
-                Change::Set(key, value) => {
+                Change::Set(key, value) | Change::SetUntil(key, value, _) => {
                     state.insert(key.clone(), (value.clone(), sequence));
                 }
                 Change::Delete(key) => {
@@ -88,14 +106,56 @@ pub struct Model {
     groups: Vec<Group>,
     power_floor: usize,
     kill_floor: usize,
+    /// What was written, expired or not.
     now: State,
+    /// What of it has not expired.
+    alive: State,
+    /// When writes expire, by their sequences.
+    expiries: BTreeMap<u64, u64>,
+    now_ms: u64,
+    /// Every change with its sequence, for transactions that read before it.
+    written: Vec<(u64, Change)>,
 }
 
 impl Model {
     /// What the store answers now, the staged groups included.
     #[must_use]
     pub fn state(&self) -> &State {
-        &self.now
+        &self.alive
+    }
+
+    /// What it would answer at another time.
+    #[must_use]
+    pub fn state_at(&self, now_ms: u64) -> State {
+        self.alive_in(&self.now, now_ms).map(|(key, entry)| (key.clone(), entry.clone())).collect()
+    }
+
+    /// The store goes by this time from now on; it goes back when a store is opened, if at all.
+    pub fn set_time(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        if !self.expiries.is_empty() {
+            self.alive = self.state_at(now_ms);
+        }
+    }
+
+    fn alive_in<'a>(
+        &'a self,
+        state: &'a State,
+        now_ms: u64,
+    ) -> impl Iterator<Item = (&'a Vec<u8>, &'a (Vec<u8>, u64))> {
+        let is_alive = move |sequence| self.expiries.get(sequence).is_none_or(|&at| at > now_ms);
+        state.iter().filter(move |(_, (_, sequence))| is_alive(sequence))
+    }
+
+    /// The changes after a sequence that touch keys from `start` up to `end` (`None`: that key alone).
+    pub fn written_since<'a>(
+        &'a self,
+        sequence: u64,
+        start: &'a [u8],
+        end: Option<&'a [u8]>,
+    ) -> impl Iterator<Item = &'a (u64, Change)> {
+        let since = self.written.partition_point(|(written, _)| *written <= sequence);
+        self.written[since..].iter().filter(move |(_, change)| change.touches(start, end))
     }
 
     /// The sequence of the last change in the history.
@@ -119,7 +179,25 @@ impl Model {
     /// Adds a group to the end of the history.
     pub fn stage(&mut self, group: Group) {
         group.apply(&mut self.now);
+        group.apply(&mut self.alive);
+        for (sequence, change) in (group.first_sequence..).zip(&group.changes) {
+            if let Change::SetUntil(_, _, at) = change {
+                self.expiries.insert(sequence, *at);
+            }
+            self.written.push((sequence, change.clone()));
+        }
+        if group.changes.iter().any(|change| matches!(change, Change::SetUntil(..))) {
+            self.set_time(self.now_ms);
+        }
         self.groups.push(group);
+    }
+
+    /// What came after the last group never happened.
+    fn forget(&mut self) {
+        let last = self.last_sequence();
+        self.expiries.retain(|sequence, _| *sequence <= last);
+        self.written.retain(|(sequence, _)| *sequence <= last);
+        self.alive = self.state_at(self.now_ms);
     }
 
     /// The store refused what was staged since `position`: it never happened.
@@ -127,6 +205,7 @@ impl Model {
         if position < self.groups.len() {
             self.groups.truncate(position);
             self.now = self.state_after(position);
+            self.forget();
         }
     }
 
@@ -164,7 +243,7 @@ impl Model {
         let mut state = self.state_after(floor);
         let mut survivors = Vec::new();
         for position in floor..=self.groups.len() {
-            if state == *found {
+            if self.alive_in(&state, self.now_ms).eq(found) {
                 survivors.push(position);
             }
             if let Some(group) = self.groups.get(position) {
@@ -177,7 +256,8 @@ impl Model {
         };
         let lost = self.groups.len() - survivor;
         self.groups.truncate(survivor);
-        self.now.clone_from(found);
+        self.now = self.state_after(survivor);
+        self.forget();
         self.kill_floor = survivor;
         if loss == Loss::Power {
             // What survived a power loss was on the medium.
@@ -224,6 +304,7 @@ impl Model {
     }
 
     fn mismatch(&self, found: &State, floor: usize, loss: Loss) -> Mismatch {
+        // Expired entries among the expected ones make a difference larger than it is.
         let mut state = self.base.clone();
         let (mut closest, mut distance) = (0, distance_between(&state, found));
         for (position, group) in self.groups.iter().enumerate() {

@@ -26,6 +26,9 @@ pub const SLOTS: u32 = 96;
 /// The `memory` option. Memtables get an eighth of it, so that short traces flush and merge.
 pub const MEMORY_BYTES: usize = 64 << 10;
 
+/// The time of every recording.
+const NOW_MS: u64 = 1;
+
 const FRAME: u32 = 0;
 const SLICES: u32 = 1;
 const FREEZE: u32 = 2;
@@ -74,7 +77,7 @@ fn open(slots: MemorySlots, entropy: u32) -> SlotStore {
         files_max: u64::from(SLOTS),
         ..Options::default()
     };
-    let host = Host { now_ms: 1, entropy: u64::from(entropy), store_id: [7; 16] };
+    let host = Host { now_ms: NOW_MS, entropy: u64::from(entropy), store_id: [7; 16] };
     let storage = SlotPool::open(slots).expect("a pool opens");
     Store::open(storage, options, host).expect("a store opens").0
 }
@@ -113,13 +116,13 @@ impl Recorder {
     fn write(&mut self, changes: &[Change], batch: bool, level: Durability) {
         let groups: Vec<&[Change]> = if batch { vec![changes] } else { changes.chunks(1).collect() };
         let groups: Vec<&[Change]> = groups.into_iter().filter(|group| !group.is_empty()).collect();
-        self.frame(&encode(&groups, level));
+        self.frame(&encode(&groups, level, NOW_MS));
     }
 
     fn request(&mut self, operation: Operation, key: &[u8], value: &[u8]) -> Vec<u8> {
         let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
         put_u32(&mut frame, 1);
-        put(&mut frame, 0, operation, 0, key, value);
+        put(&mut frame, 0, (operation, 0, 0), key, value);
         self.frame(&frame)
     }
 

@@ -170,6 +170,7 @@ impl Session<'_> {
             Err(ScanError::Store(error)) => return Err(format!("reading all after {loss:?} loss: {error}")),
             Err(ScanError::Wrong(what)) => return Err(format!("after {loss:?} loss: {what}")),
         };
+        self.model.set_time(store.now_ms());
         let lost = self.model.recover(&found, store.last_sequence(), loss);
         self.observed.totals.groups_lost += lost.map_err(|mismatch| mismatch.to_string())? as u64;
         self.committed = self.model.position();

@@ -47,6 +47,10 @@ pub struct Totals {
     pub freed: u64,
     /// Tables that moved a level down, or that a deleted range dropped, by an edit alone.
     pub edits: u64,
+    /// Transactions that were committed.
+    pub transactions: u64,
+    /// Transactions and conditional writes that came upon another write.
+    pub conflicts: u64,
     /// Most levels of one store that held tables at a time.
     pub levels: u64,
 }
@@ -66,6 +70,8 @@ impl Totals {
         self.saved += other.saved;
         self.freed += other.freed;
         self.edits += other.edits;
+        self.transactions += other.transactions;
+        self.conflicts += other.conflicts;
         self.levels = self.levels.max(other.levels);
     }
 }
@@ -76,7 +82,7 @@ impl fmt::Display for Totals {
             f,
             "{} operations, {} commits, {} refused, {} crashes ({} during recovery), {} groups lost, \
              {} torn tails, {} poisoned, {} jobs, {} deletes on a full disk with writes waiting, {} times freed, \
-             {} tables moved or dropped, {} levels at most",
+             {} tables moved or dropped, {} transactions, {} conflicts, {} levels at most",
             self.ops,
             self.commits,
             self.refused,
@@ -89,6 +95,8 @@ impl fmt::Display for Totals {
             self.saved,
             self.freed,
             self.edits,
+            self.transactions,
+            self.conflicts,
             self.levels
         )
     }

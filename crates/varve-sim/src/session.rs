@@ -16,6 +16,8 @@ use crate::run::Observed;
 use crate::scan::{Expectation, ScanError, contents};
 use crate::snapshots::Held;
 use crate::trace::{Crash, Op, Trace};
+use crate::transactions::Read;
+use crate::workload::START_MS;
 
 /// Cursors held at once; the oldest goes.
 const CURSORS_MAX: usize = 8;
@@ -73,7 +75,7 @@ impl<'a> Session<'a> {
             committed: 0,
             log: trace.options.log,
             openings: 0,
-            now_ms: 1_000_000,
+            now_ms: START_MS,
             faults: false,
             is_faulty: false,
         };
@@ -130,6 +132,13 @@ impl<'a> Session<'a> {
             Op::OpenSnapshot => self.open_snapshot()?,
             Op::ReadSnapshot(which, key, range, bytes) => self.read_snapshot(*which, key, range, *bytes)?,
             Op::DropSnapshot(which) => self.drop_snapshot(*which)?,
+            Op::Begin => self.open_snapshot()?,
+            Op::Transact { snapshot, keys, ranges, changes, level, framed } => {
+                let read = Read { keys, ranges };
+                self.transact(op, *snapshot, &read, changes, (*level, *framed))?;
+            }
+            Op::SetIf(key, value, guess, level) => self.set_if(key, value, *guess, *level)?,
+            Op::ClockBack(ms) => self.now_ms = self.now_ms.saturating_sub(*ms),
             Op::Sync => {
                 if self.attempt(op, SimStore::sync)?.is_some() {
                     self.model.acknowledge_sync();
@@ -189,6 +198,8 @@ impl<'a> Session<'a> {
                 self.now_ms += ms;
                 let now_ms = self.now_ms;
                 self.store()?.set_now(now_ms);
+                let now_ms = self.store()?.now_ms();
+                self.model.set_time(now_ms);
             }
         }
         self.settle()
@@ -449,12 +460,13 @@ impl<'a> Session<'a> {
 pub(crate) fn store_op(change: &Change) -> StoreOp<'_> {
     match change {
         Change::Set(key, value) => StoreOp::Set { key, value, expires: None },
+        Change::SetUntil(key, value, at) => StoreOp::Set { key, value, expires: Some(*at) },
         Change::Delete(key) => StoreOp::Delete { key },
         Change::DeleteRange(start, end) => StoreOp::DeleteRange { start, end: range_end(end) },
     }
 }
 
 /// No key of a workload begins with the highest byte.
-fn range_end(end: &Option<Vec<u8>>) -> &[u8] {
+pub(crate) fn range_end(end: &Option<Vec<u8>>) -> &[u8] {
     end.as_deref().unwrap_or(&[0xff])
 }

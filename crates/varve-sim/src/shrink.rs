@@ -62,6 +62,7 @@ pub fn shrink(trace: &Trace, attempts_max: u32, mut fails: impl FnMut(&Trace) ->
 fn parts(op: &Op) -> usize {
     match op {
         Op::Write { changes, .. } | Op::Frame { changes, .. } if changes.len() > 1 => changes.len(),
+        Op::Transact { keys, ranges, changes, .. } => keys.len() + ranges.len() + changes.len(),
         Op::CommitDeletes(keys, _) if keys.len() > 1 => keys.len(),
         Op::Crash(_, recoveries) => recoveries.len(),
         _ => 0,
@@ -75,6 +76,15 @@ fn drop_part(op: &mut Op, part: usize) {
         }
         Op::CommitDeletes(keys, _) if keys.len() > 1 => {
             keys.remove(part);
+        }
+        Op::Transact { keys, ranges, changes, .. } => {
+            if part < keys.len() {
+                keys.remove(part);
+            } else if part < keys.len() + ranges.len() {
+                ranges.remove(part - keys.len());
+            } else {
+                changes.remove(part - keys.len() - ranges.len());
+            }
         }
         Op::Crash(_, recoveries) => {
             recoveries.remove(part);

@@ -16,16 +16,18 @@ const SNAPSHOTS_MAX: usize = 4;
 /// A snapshot of the store, and what it must answer.
 #[derive(Debug)]
 pub(crate) struct Held {
-    number: u32,
-    sequence: u64,
-    state: State,
+    pub(crate) number: u32,
+    pub(crate) sequence: u64,
+    pub(crate) state: State,
+    now_ms: u64,
 }
 
 impl Session<'_> {
     pub(crate) fn open_snapshot(&mut self) -> Outcome {
         let number = self.store()?.open_snapshot().map_err(|error| format!("open snapshot: {error}"))?;
         let (sequence, state) = (self.model.last_sequence(), self.model.state().clone());
-        self.snapshots.push_back(Held { number, sequence, state });
+        let now_ms = self.store()?.now_ms();
+        self.snapshots.push_back(Held { number, sequence, state, now_ms });
         if self.snapshots.len() > SNAPSHOTS_MAX {
             self.drop_snapshot(0)?;
         }
@@ -42,7 +44,7 @@ impl Session<'_> {
     pub(crate) fn refuse_in_snapshots(&mut self, kept: u64) {
         for held in self.snapshots.iter_mut().filter(|held| held.sequence > kept) {
             held.sequence = kept;
-            held.state.clone_from(self.model.state());
+            held.state = self.model.state_at(held.now_ms);
         }
     }
 

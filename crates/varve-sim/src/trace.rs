@@ -34,6 +34,17 @@ pub enum Crash {
     Power(PowerLoss),
 }
 
+/// A sequence that a condition asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guess {
+    /// The one that the key has, or none.
+    Right,
+    /// None.
+    Absent,
+    /// The one after that.
+    TooHigh,
+}
+
 /// One operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
@@ -73,6 +84,25 @@ pub enum Op {
     ReadSnapshot(usize, Vec<u8>, Range, usize),
     /// Let one of the snapshots go.
     DropSnapshot(usize),
+    /// Take a snapshot for a transaction to read.
+    Begin,
+    /// Commit a transaction that read keys and ranges of a held snapshot; the snapshot goes.
+    Transact {
+        /// Which of the snapshots.
+        snapshot: usize,
+        /// The keys that it read.
+        keys: Vec<Vec<u8>>,
+        /// The ranges that it read.
+        ranges: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        /// What it writes.
+        changes: Vec<Change>,
+        /// The level of its commit.
+        level: Durability,
+        /// As a frame, as a page does.
+        framed: bool,
+    },
+    /// Set a key if it has the sequence that is guessed.
+    SetIf(Vec<u8>, Vec<u8>, Guess, Durability),
     /// Flush the WAL.
     Sync,
     /// Seal the WAL, as an idle store does.
@@ -121,6 +151,8 @@ pub enum Op {
     AddSlots(u32),
     /// Time passes, in milliseconds.
     Wait(u64),
+    /// The host's clock goes back: a store that is opened after a crash may find itself in the past.
+    ClockBack(u64),
 }
 
 /// A run, spelled out.
@@ -169,6 +201,9 @@ impl fmt::Display for Crash {
 fn show_changes(f: &mut fmt::Formatter<'_>, changes: &[Change]) -> fmt::Result {
     changes.iter().try_for_each(|change| match change {
         Change::Set(key, value) => write!(f, " [set {} {} bytes]", show(key), value.len()),
+        Change::SetUntil(key, value, at) => {
+            write!(f, " [set {} {} bytes until {at}]", show(key), value.len())
+        }
         Change::Delete(key) => write!(f, " [delete {}]", show(key)),
         Change::DeleteRange(start, end) => {
             let end = end.as_deref().map_or_else(|| "the end".to_owned(), show);
@@ -191,6 +226,18 @@ impl fmt::Display for Op {
                 write!(f, ", {level:?}")
             }
             Self::Get(key) => write!(f, "get {}", show(key)),
+            Self::Transact { snapshot, keys, ranges, changes, level, framed } => {
+                let how = if *framed { " in a frame" } else { "" };
+                write!(f, "transaction{how} on snapshot {snapshot} that read")?;
+                keys.iter().try_for_each(|key| write!(f, " [{}]", show(key)))?;
+                for (start, end) in ranges {
+                    let end = end.as_deref().map_or_else(|| "the end".to_owned(), show);
+                    write!(f, " [{} to {end}]", show(start))?;
+                }
+                f.write_str(", writes")?;
+                show_changes(f, changes)?;
+                write!(f, ", {level:?}")
+            }
             Self::CommitDeletes(keys, level) => {
                 f.write_str("delete with reserve")?;
                 keys.iter().try_for_each(|key| write!(f, " [{}]", show(key)))?;

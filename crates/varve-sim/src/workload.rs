@@ -10,7 +10,7 @@ use crate::disk::FullStyle;
 use crate::model::Change;
 use crate::rng::Rng;
 use crate::slot::{Keep, PowerLoss};
-use crate::trace::{Crash, Op, Range, Trace};
+use crate::trace::{Crash, Guess, Op, Range, Trace};
 
 /// The kinds of operation and how often each comes when the swarm leaves it on.
 const KINDS: [(Kind, u32); 24] = [
@@ -68,9 +68,27 @@ enum Kind {
     Snapshot,
 }
 
+/// The time at which every trace starts, in milliseconds.
+pub const START_MS: u64 = 1_000_000;
+
 /// Generates the trace of a seed.
 #[must_use]
 pub fn generate(seed: u64) -> Trace {
+    let (mut trace, mut swarm) = begin(seed);
+    // Drawn apart, so that the rest of a seed's trace stays what it is.
+    swarm.rng = Rng::new(seed ^ 0x7a);
+    swarm.add_expiries(&mut trace.ops);
+    swarm.add_transactions(&mut trace.ops);
+    trace
+}
+
+/// The trace of a seed without transactions, conditions and expiries.
+#[must_use]
+pub fn plain(seed: u64) -> Trace {
+    begin(seed).0
+}
+
+fn begin(seed: u64) -> (Trace, Swarm) {
     let mut rng = Rng::new(seed);
     let mut options = options(&mut rng);
     let slots = rng.within(8, 40) as u32;
@@ -81,7 +99,7 @@ pub fn generate(seed: u64) -> Trace {
     let mut ops: Vec<_> = (0..length).map(|_| swarm.op()).collect();
     through_frames(&mut Rng::new(seed ^ 0xf7a), &mut ops);
     without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
-    Trace { seed, options, slots, full_style, lie: None, births, ops }
+    (Trace { seed, options, slots, full_style, lie: None, births, ops }, swarm)
 }
 
 fn options(rng: &mut Rng) -> Options {
@@ -248,6 +266,73 @@ impl Swarm {
         }
     }
 
+    /// In some traces values expire, and the clock goes now and then, also back.
+    fn add_expiries(&mut self, ops: &mut Vec<Op>) {
+        if !self.rng.chance(1, 3) {
+            return;
+        }
+        let mut now_ms = START_MS;
+        for op in ops.iter_mut() {
+            match op {
+                Op::Wait(ms) => now_ms += *ms,
+                Op::Write { changes, .. } | Op::Frame { changes, .. } => {
+                    for change in changes {
+                        if let Change::Set(key, value) = change
+                            && self.rng.chance(1, 3)
+                        {
+                            let at = now_ms + self.rng.within(1, 2000);
+                            *change = Change::SetUntil(std::mem::take(key), std::mem::take(value), at);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for _ in 0..ops.len() / 12 {
+            let at = self.rng.index(ops.len() + 1);
+            let ms = self.rng.pick(&[1, 100, 1000]);
+            ops.insert(at, if self.rng.chance(1, 4) { Op::ClockBack(ms) } else { Op::Wait(ms) });
+        }
+    }
+
+    /// In most traces snapshots are taken for transactions, and these committed a while later; and there are writes with
+    /// conditions.
+    fn add_transactions(&mut self, ops: &mut Vec<Op>) {
+        if self.rng.chance(1, 3) {
+            return;
+        }
+        for _ in 0..ops.len() / 10 {
+            let begin = self.rng.index(ops.len() + 1);
+            ops.insert(begin, Op::Begin);
+            let last = (begin + 25).min(ops.len()) as u64;
+            let commit = self.rng.within(begin as u64 + 1, last) as usize;
+            ops.insert(commit, self.transaction());
+        }
+        for _ in 0..ops.len() / 20 {
+            let at = self.rng.index(ops.len() + 1);
+            let guess = self.rng.pick(&[Guess::Right, Guess::Right, Guess::Absent, Guess::TooHigh]);
+            ops.insert(at, Op::SetIf(self.key(), self.value(), guess, self.level()));
+        }
+    }
+
+    fn transaction(&mut self) -> Op {
+        let (keys, ranges) = (self.rng.below(4), self.rng.below(3));
+        let changes = self.rng.within(1, self.batch_max.min(5));
+        Op::Transact {
+            snapshot: self.rng.index(4),
+            keys: (0..keys).map(|_| self.key()).collect(),
+            ranges: (0..ranges)
+                .map(|_| {
+                    let Range { lower, upper, .. } = self.range();
+                    (lower, upper)
+                })
+                .collect(),
+            changes: (0..changes).map(|_| self.change()).collect(),
+            level: self.level(),
+            framed: self.rng.chance(1, 2),
+        }
+    }
+
     /// A key of the space: fixed width, decimal text (keys that begin others), or wild bytes.
     fn key(&mut self) -> Vec<u8> {
         let number = self.rng.below(self.keys);
@@ -363,6 +448,6 @@ mod tests {
         for seed in 0..100 {
             seen.extend(generate(seed).ops.iter().map(std::mem::discriminant));
         }
-        assert_eq!(seen.len(), 35);
+        assert_eq!(seen.len(), 39);
     }
 }

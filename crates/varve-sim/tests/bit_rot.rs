@@ -1,12 +1,12 @@
 //! A damaged place anywhere in a closed store is told, or changes nothing.
 
 use varve_sim::rot::{Damage, Fault, damage};
-use varve_sim::workload::generate;
+use varve_sim::workload::plain;
 
 fn damage_many(fault: Fault) -> Damage {
     let mut total = Damage::default();
     for seed in 0..25 {
-        match damage(&generate(seed), fault, 40) {
+        match damage(&plain(seed), fault, 40) {
             Ok(more) => {
                 total.told += more.told;
                 total.harmless += more.harmless;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use varve::error::Error;
 use varve::frame;
 use varve::options::Durability;
-use varve::store::{Entry, Op};
+use varve::store::Entry;
 
 use crate::registry::{Open, raw};
 use crate::scratch;
@@ -68,19 +68,19 @@ pub extern "C" fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
     })
 }
 
-/// Stages the items of a batch: all of them or, on an error, none. A conflict names its key (cells 0 and 1, in the
-/// scratch) and the sequence found (cells 2 and 3).
+/// Stages the items of a batch: all of them or, on an error, none; `snapshot` is the one that its transaction read. A
+/// conflict names its key (cells 0 and 1) and the sequence found (cells 2 and 3).
 #[unsafe(no_mangle)]
-pub extern "C" fn varve_batch(h: u32, length: usize) -> i32 {
+pub extern "C" fn varve_batch(h: u32, length: usize, snapshot: u32) -> i32 {
     raw(h, |open| {
         let batch = frame::parse_batch(scratch::bytes(length), open.store.now_ms())?;
-        if let Err(error) = open.store.check_conditions(&batch.conditions) {
-            if let Error::Conflict { item, found } = error {
-                scratch::set_out_bytes(batch.ops.get(item as usize).map_or(&[][..], Op::key));
-                scratch::set_out_u64(2, found);
-            }
-            return Err(error);
+        let checked = batch.check(&open.store, snapshot);
+        if let Err(Error::Conflict { key, found }) = &checked {
+            // The error is kept, and its key with it.
+            scratch::set_out_bytes(key);
+            scratch::set_out_u64(2, *found);
         }
+        checked?;
         let sequence = open.store.stage(&batch.ops)?;
         Ok(staged(open, sequence))
     })

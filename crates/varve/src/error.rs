@@ -28,11 +28,11 @@ pub enum Error {
     Locked,
     /// The store was closed.
     Closed,
-    /// A condition of the write did not hold; nothing of it was written.
+    /// A condition of the write did not hold, or what its transaction had read was written since; nothing of it was written.
     Conflict {
-        /// Which item of the batch, from 0.
-        item: u32,
-        /// The sequence that its key has; 0 when the key is absent.
+        /// The key that is not as it was read.
+        key: Vec<u8>,
+        /// The sequence that its entry has; 0 when there is none.
         found: Sequence,
     },
     /// No spare file is open inside this synchronous turn.

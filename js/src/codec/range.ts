@@ -105,7 +105,7 @@ function successor(bytes: Uint8Array): Uint8Array {
 }
 
 /** The smallest bytes above these that a key can have. */
-function justAfter(key: Uint8Array): Uint8Array {
+export function justAfter(key: Uint8Array): Uint8Array {
   if (key.length >= KEY_BYTES_MAX) return successor(key);
   const next = new Uint8Array(key.length + 1);
   next.set(key);

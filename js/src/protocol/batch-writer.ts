@@ -1,7 +1,7 @@
 /**
  * The items of a batch, as the operation `batch` carries them: u32 count, then
  * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. By its flags a value begins with a
- * lifetime and with a condition.
+ * lifetime and with a condition. What a transaction has read are items as well.
  *
  * Invariant: the sink holds whole items only; an item whose key or value was refused leaves no trace. Keys and values
  * are encoded when they are added, so changing an object afterwards changes nothing.
@@ -21,6 +21,12 @@ export class BatchWriter {
   readonly #sink: ByteSink;
   #count = 0;
   #has_conditions = false;
+  #writing = false;
+  /** Where the key and the value of the last item lie in the sink. */
+  key_at = 0;
+  key_end = 0;
+  value_at = 0;
+  value_end = 0;
 
   /** Collects into `sink`, from its start; it must be left alone meanwhile. */
   constructor(sink: ByteSink = new ByteSink(512)) {
@@ -57,6 +63,16 @@ export class BatchWriter {
     this.#item(BatchKind.deleteRange, rawBytes, start, rawBytes, end);
   }
 
+  /** The transaction of the batch has read a key. */
+  readKey(key: Uint8Array): void {
+    this.#item(BatchKind.readKey, rawBytes, key, undefined, undefined);
+  }
+
+  /** The transaction of the batch has read the keys from `start` to before `end`; an empty `end` is the end of the store. */
+  readRange(start: Uint8Array, end: Uint8Array): void {
+    this.#item(BatchKind.readRange, rawBytes, start, rawBytes, end);
+  }
+
   /** The whole batch: a view that the next item makes stale. */
   view(): Uint8Array {
     this.#sink.setU32(0, this.#count);
@@ -71,11 +87,18 @@ export class BatchWriter {
     value: V,
     options?: SetItemOptions,
   ): void {
+    if (this.#writing) {
+      throw new VarveError(
+        'VARVE_INVALID_ARGUMENT',
+        'A codec or a getter wrote to the batch while a value was being encoded.',
+      );
+    }
     const sink = this.#sink;
     const start = sink.at;
     const flags = options === undefined ? 0 : itemFlags(options);
     sink.reserve(ITEM_HEADER_BYTES);
     sink.at = start + ITEM_HEADER_BYTES;
+    this.#writing = true;
     try {
       keys.write(key, sink);
       const value_start = sink.at;
@@ -92,12 +115,18 @@ export class BatchWriter {
       sink.setU32(start, kind | (flags << 8));
       sink.setU32(start + 4, value_start - start - ITEM_HEADER_BYTES);
       sink.setU32(start + 8, sink.at - value_start);
+      this.key_at = start + ITEM_HEADER_BYTES;
+      this.key_end = value_start;
+      this.value_at = content_start;
+      this.value_end = sink.at;
       sink.pad4();
       this.#count++;
       if ((flags & ItemFlag.ifSequence) !== 0) this.#has_conditions = true;
     } catch (error) {
       sink.at = start;
       throw error;
+    } finally {
+      this.#writing = false;
     }
   }
 }

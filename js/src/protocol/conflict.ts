@@ -20,14 +20,24 @@ export class EngineConflict extends VarveError {
   }
 }
 
-/** The error that the caller gets: a conflict with its key read, anything else as it is. */
-export function namedConflict<K>(error: unknown, keys: KeyFormat<K>): unknown {
+/** What is said of a write whose own condition did not hold. */
+const CONDITION = 'A condition of this write did not hold';
+
+/** The error that the caller gets: a conflict with its key read, anything else as it is. `what` begins its sentence. */
+export function namedConflict<K>(error: unknown, keys: KeyFormat<K>, what = CONDITION): unknown {
   if (!(error instanceof EngineConflict)) return error;
   const { key_bytes, found } = error;
-  const key = keys.read(key_bytes, 0, key_bytes.length);
   const sequence = found === 0 ? null : found;
   const state = sequence === null ? 'is absent' : `has sequence ${sequence}`;
-  const message = `A condition of this write did not hold: the key ${shown(key)} ${state}. Nothing was written; read again and retry.`;
+  let key: K | undefined;
+  let name = 'a key';
+  try {
+    key = keys.read(key_bytes, 0, key_bytes.length);
+    name = `the key ${shown(key)}`;
+  } catch {
+    // A range was deleted, and where it starts there is no key.
+  }
+  const message = `${what}: ${name} ${state}. Nothing was written; read again and retry.`;
   return new VarveError('VARVE_CONFLICT', message, { conflict: { key, sequence } });
 }
 

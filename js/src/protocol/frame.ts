@@ -5,6 +5,7 @@
  *
  *   request   u32 "VRF1" | u32 count | operation*
  *   operation u32 request | u8 op | u8 durability | u16 snapshot | u32 key_len | u32 value_len | key | value | pad to 4
+ *             snapshot: what a read is of, what a batch's transaction read, what is let go; 0 for none
  *   response  u32 "VRF1" | u32 count | answer*
  *   answer    u32 request | u8 status | u8[3] 0 | u32 payload_len | u32 0 | payload | pad to 4
  *
@@ -47,7 +48,7 @@ export const Op = {
 export type OpCode = (typeof Op)[keyof typeof Op];
 
 /** Kinds of a batch's items. */
-export const BatchKind = { delete: 0, set: 1, deleteRange: 2 } as const;
+export const BatchKind = { delete: 0, set: 1, deleteRange: 2, readKey: 3, readRange: 4 } as const;
 
 /** What the value of a batch's item begins with, in this order, before the value itself; vlen counts it. */
 export const ItemFlag = {

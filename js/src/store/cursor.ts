@@ -25,8 +25,20 @@ export function firstBatchBytes(limit: number | undefined): number {
   return Math.min(BATCH_BYTES_MAX, Math.max(BATCH_BYTES_MIN, (limit ?? 0) * ENTRY_BYTES_GUESS));
 }
 
+/** Where an iterator has its batches from. */
+export interface BatchSource {
+  /** Why it was ended from outside, if it was. */
+  readonly error: VarveError | undefined;
+  /** The next batch, or undefined after the last one. Not to be called again before it settled. */
+  take(): Promise<ScanBatch | undefined>;
+  /** Ends it. */
+  close(): void;
+  /** Ends it with an error, also for who waits for a batch. */
+  fail(error: VarveError): void;
+}
+
 /** A scan in the engine. */
-export class Cursor {
+export class Cursor implements BatchSource {
   readonly #client: Client;
   readonly #operations: ScanOperations;
   /** The batch under way; undefined when the scan is over. */

@@ -8,10 +8,12 @@
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
-import type { OpenOptions, WaitOptions } from '../types.ts';
+import { checkVersion } from '../transaction/version.ts';
+import type { WaitOptions } from '../types.ts';
 import { type Ask, Client, type Port } from '../worker/client.ts';
 import { checkName, checkWait, engineOptions, repairRequest } from './options.ts';
 import { Store } from './store.ts';
+import type { StoreOptions } from './upgrade.ts';
 
 /** Makes the worker that a store runs in. */
 export type Spawn = (name: string) => Port;
@@ -19,12 +21,23 @@ export type Spawn = (name: string) => Port;
 const WAIT_MS = 5000;
 
 /** Opens the store in a worker of its own. */
-export async function openStore<K, V>(name: string, options: OpenOptions<K, V>, spawn: Spawn): Promise<Store<K, V>> {
+export async function openStore<K, V>(name: string, options: StoreOptions<K, V>, spawn: Spawn): Promise<Store<K, V>> {
   checkName(name);
   const engine = engineOptions(options);
+  const { version, upgrade, signal } = options;
+  checkVersion(version, upgrade);
   const client = start(name, options, spawn);
-  const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, options.signal);
-  return new Store(name, client, report, options, watchPage(client));
+  const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);
+  const store = new Store(name, client, report, options, watchPage(client));
+  if (version === undefined) return store;
+  try {
+    await store.upgradeTo(version, upgrade, signal);
+    return store;
+  } catch (error) {
+    // Why it was not upgraded matters more than what closing it might meet.
+    await store.close().catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Names of the stores of this origin. */

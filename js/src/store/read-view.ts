@@ -21,6 +21,7 @@ import {
 } from './operations.ts';
 import { checkLimit } from './options.ts';
 import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
+import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
 /** Options of `count`. */
 export type CountOptions<K> = KeyRange<K> & WaitOptions;
@@ -109,11 +110,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * for await (const key of db.keys({ gte: 'a', lt: 'b' })) console.log(key);
    */
   keys(options: ScanOptions<K> = {}): StoreIterator<K> {
-    const { keys } = this.#operations;
-    return this.#scan(scan_keys, options, (batch) => {
-      const all = keys.readAll(batch.keys, batch.key_ends);
-      return (i) => all[i] as K;
-    });
+    return this.#scan(scan_keys, options, keysOf(this.#operations));
   }
 
   /**
@@ -123,11 +120,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * for await (const note of db.values({ prefix: ['note'], limit: 20 })) show(note);
    */
   values(options: ScanOptions<K> = {}): StoreIterator<V> {
-    const { values } = this.#operations;
-    return this.#scan(scan_values, options, (batch) => {
-      const { values: bytes, value_ends } = batch;
-      return (i) => values.read(bytes, i === 0 ? 0 : (value_ends[i - 1] as number), value_ends[i] as number);
-    });
+    return this.#scan(scan_values, options, valuesOf(this.#operations));
   }
 
   /**
@@ -137,15 +130,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * for await (const [key, value] of db.entries({ prefix: ['note'], reverse: true, limit: 20 })) show(key, value);
    */
   entries(options: ScanOptions<K> = {}): StoreIterator<[K, V]> {
-    const { keys, values } = this.#operations;
-    return this.#scan(scan_entries, options, (batch) => {
-      const { values: bytes, value_ends } = batch;
-      const all = keys.readAll(batch.keys, batch.key_ends);
-      return (i) => {
-        const start = i === 0 ? 0 : (value_ends[i - 1] as number);
-        return [all[i] as K, values.read(bytes, start, value_ends[i] as number)];
-      };
-    });
+    return this.#scan(scan_entries, options, entriesOf(this.#operations));
   }
 
   /** All entries, in the order of their keys: `for await (const [key, value] of db)`. */

@@ -8,7 +8,7 @@
 
 import { abortError } from '../errors.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
-import type { Cursor } from './cursor.ts';
+import type { BatchSource } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
 
 /** Makes the items of a batch; `item(i)` is called once for each `i`, in order. */
@@ -19,12 +19,12 @@ export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, un
   [Symbol.asyncIterator](): StoreIterator<T>;
 }
 
-const abandoned = new FinalizationRegistry<Cursor>((cursor) => cursor.close());
+const abandoned = new FinalizationRegistry<BatchSource>((cursor) => cursor.close());
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /** Iterates over the batches of a cursor (over nothing without one). */
 export class ScanIterator<T> implements StoreIterator<T> {
-  #cursor: Cursor | undefined;
+  #cursor: BatchSource | undefined;
   readonly #unpack: Unpack<T>;
   #item: (i: number) => T = () => {
     throw new RangeError('no batch yet');
@@ -35,7 +35,7 @@ export class ScanIterator<T> implements StoreIterator<T> {
   #last: Promise<unknown> | undefined;
   #unwatch: (() => void) | undefined;
 
-  constructor(cursor: Cursor | undefined, unpack: Unpack<T>, signal: AbortSignal | undefined) {
+  constructor(cursor: BatchSource | undefined, unpack: Unpack<T>, signal: AbortSignal | undefined) {
     this.#cursor = cursor;
     this.#unpack = unpack;
     if (cursor === undefined) return;

@@ -11,6 +11,7 @@ import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
+import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import type {
   CompactOptions,
   CompactProgress,
@@ -24,6 +25,7 @@ import type {
   SetOptions,
   StorageReport,
   StoreStats,
+  TransactionOptions,
   UpdateOptions,
   WaitOptions,
   WriteOptions,
@@ -35,7 +37,9 @@ import { batch_operation, delete_range, Operations, snapshot_open, sync_operatio
 import { checkDurability, UPDATE_ATTEMPTS_MAX, wasmPlace } from './options.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
+import { type Reserved, runTransaction, type Transaction } from './transaction.ts';
 import { untilAborted } from './until-aborted.ts';
+import type { Upgrade } from './upgrade.ts';
 
 /** Bounds of everything, for the operation that deletes a range. */
 const NOTHING = new Uint8Array(0);
@@ -182,6 +186,39 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
+   * Runs a function that reads and writes, as one step: all its reads are of one moment, all its writes are applied together,
+   * and nobody else has written in between what it has read, keys or ranges. Transactions are thereby serializable. If somebody
+   * has, the function is called again, with a new moment, after a short wait: up to `retries` times (10), then `VARVE_CONFLICT` names
+   * the key. So it must do nothing that cannot be done twice.
+   *
+   * It may wait for anything, a `fetch` too: it blocks nobody. What it throws discards its writes and is passed on. One that
+   * only reads never conflicts. Time stands still in it: an entry that expires meanwhile is still there, and that is no conflict.
+   * Calls of the store itself inside it are not part of it; writing there what the transaction has read is a conflict with itself.
+   *
+   * @example
+   * const left = await db.transaction(async (tx) => {
+   *   const stock = (await tx.get(['stock', item])) ?? 0;
+   *   if (stock < 1) throw new Error('sold out');
+   *   tx.set(['stock', item], stock - 1);
+   *   return stock - 1;
+   * });
+   */
+  transaction<T>(run: (tx: Transaction<K, V>) => T | PromiseLike<T>, options: TransactionOptions = {}): Promise<T> {
+    return this.#transaction(run, options);
+  }
+
+  /** @internal Brings the store to a version, with what `upgrade` writes, in one transaction. */
+  upgradeTo(version: number, upgrade: Upgrade<K, V> | undefined, signal: AbortSignal | undefined): Promise<void> {
+    const run = async (tx: Transaction<K, V>, reserved: Reserved): Promise<void> => {
+      const oldVersion = readVersion(await reserved.get(VERSION_KEY));
+      if (!isUpgrade(this.name, oldVersion, version)) return;
+      await upgrade?.(tx, { oldVersion, newVersion: version });
+      reserved.set(VERSION_KEY, versionBytes(version));
+    };
+    return this.#transaction(run, { durability: 'strict', signal });
+  }
+
+  /**
    * Takes a snapshot: every read of it sees the store as it is at this call, whatever is written later. It holds on to the
    * memory and the files of that moment: close it, or let `await using` do that. One that is forgotten is let go when it is
    * collected as garbage; `stats()` tells how many are open and the age of the oldest.
@@ -272,6 +309,17 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
       return Promise.reject(error);
     }
     return this.#commit(writer, options);
+  }
+
+  async #transaction<T>(
+    run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
+    options: TransactionOptions,
+  ): Promise<T> {
+    const { durability } = options;
+    if (durability !== undefined) checkDurability(durability);
+    const level = durability === undefined ? this.#level : levelNumber(durability);
+    const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec, level };
+    return runTransaction(parts, run, options);
   }
 
   #commit(batch: BatchWriter, options?: WriteOptions): Promise<Receipt> {

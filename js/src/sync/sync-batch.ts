@@ -12,7 +12,7 @@ import type { ValueFormat } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions } from '../types.ts';
-import type { SyncWriteOptions } from './sync-store.ts';
+import type { SyncWriteOptions } from './sync-options.ts';
 
 /** Commits the items of a batch. */
 export type CommitBatch = (items: Uint8Array, options: SyncWriteOptions) => Receipt;

@@ -11,7 +11,8 @@
 
 import type { KeyFormat } from '../codec/key-format.ts';
 import type { ValueFormat } from '../codec/values.ts';
-import { readScanBatch } from '../protocol/scan.ts';
+import { readScanBatch, type ScanBatch } from '../protocol/scan.ts';
+import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
 import { faultOfEngine, guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
 
@@ -47,13 +48,20 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   #valueStart = 0;
   #at = 0;
   #count = 0;
+  /** What a transaction lays over the engine's batches, and the last of these. */
+  readonly #overlay: OverlayScan | undefined;
+  #batch: ScanBatch = NOTHING_THERE;
 
-  /** A scan that the engine has opened; 0 for one that is empty. */
-  constructor(source: ScanSource<K, V>, cursor: number, want: number) {
+  /** A scan that the engine has opened; 0 for one that has nothing of the engine. */
+  constructor(source: ScanSource<K, V>, cursor: number, want: number, overlay?: OverlayScan) {
     this.#source = source;
     this.#cursor = cursor;
     this.#want = want;
-    if (cursor === 0) return;
+    this.#overlay = overlay;
+    if (cursor === 0) {
+      if (overlay !== undefined) this.#unpack(overlay.add(NOTHING_THERE));
+      return;
+    }
     this.#fetch();
     if (this.#cursor !== 0) abandoned.register(this, { store: source.store, cursor }, this);
   }
@@ -64,11 +72,12 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
 
   next(): IteratorResult<T, undefined> {
     while (this.#at === this.#count) {
-      if (this.#cursor === 0) return { value: undefined, done: true };
+      if (this.#cursor === 0) return this.#ended();
       this.#source.ensureOpen();
       this.#fetch();
     }
     const at = this.#at++;
+    this.#overlay?.reached(this.#batch, at);
     if (this.#want === Want.keys) return { value: this.#keys[at] as unknown as T, done: false };
     const start = this.#valueStart;
     const end = this.#valueEnds[at] as number;
@@ -79,13 +88,21 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
 
   /** Ends the scan; `for...of` calls it when the loop is left. */
   return(): IteratorResult<T, undefined> {
-    if (this.#cursor !== 0) {
-      const { store } = this.#source;
-      if (faultOfEngine() === undefined) guarded(() => store.exports.varve_scan_close(store.h, this.#cursor));
-      this.#finish();
-    }
+    this.#close();
     this.#at = this.#count;
     return { value: undefined, done: true };
+  }
+
+  #ended(): IteratorResult<T, undefined> {
+    this.#overlay?.finish();
+    return { value: undefined, done: true };
+  }
+
+  #close(): void {
+    if (this.#cursor === 0) return;
+    const { store } = this.#source;
+    if (faultOfEngine() === undefined) guarded(() => store.exports.varve_scan_close(store.h, this.#cursor));
+    this.#finish();
   }
 
   #fetch(): void {
@@ -98,9 +115,21 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
     if (status === 0) this.#finish();
     this.#batchBytes = Math.min(BATCH_BYTES_MAX, this.#batchBytes * 4);
     const bytes = store.memory.takeOut();
-    const wantsKeys = (this.#want & Want.keys) !== 0;
     const wantsValues = (this.#want & Want.values) !== 0;
-    const batch = readScanBatch(bytes, 0, bytes.length, wantsKeys, wantsValues);
+    const hasKeys = this.#overlay !== undefined || (this.#want & Want.keys) !== 0;
+    const batch = readScanBatch(bytes, 0, bytes.length, hasKeys, wantsValues);
+    if (this.#overlay === undefined) {
+      this.#unpack(batch);
+      return;
+    }
+    const laid = this.#overlay.add(batch);
+    this.#unpack(laid);
+    if (laid.cursor === 0) this.#close();
+  }
+
+  #unpack(batch: ScanBatch): void {
+    const wantsKeys = (this.#want & Want.keys) !== 0;
+    this.#batch = batch;
     this.#count = batch.count;
     this.#at = 0;
     this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.key_ends) : [];

@@ -8,8 +8,8 @@
 import { VarveError } from '../errors.ts';
 import { dispose } from '../store/dispose.ts';
 import type { Entry, KeyRange } from '../types.ts';
+import type { SyncScanOptions } from './sync-options.ts';
 import { Want } from './sync-scan.ts';
-import type { SyncScanOptions } from './sync-store.ts';
 
 /** The store's own reads, of the snapshot. They throw once the store is closed. */
 export interface SnapshotReads<K, V> {

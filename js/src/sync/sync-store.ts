@@ -16,17 +16,15 @@ import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { asyncDispose } from '../store/dispose.ts';
 import { checkLimit, UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
+import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import type {
   CompactOptions,
-  Condition,
   Durability,
   Entry,
   KeyCodec,
   KeyRange,
   Receipt,
   RecoveryReport,
-  ScanOptions,
-  SetItemOptions,
   StorageReport,
   StoreStats,
 } from '../types.ts';
@@ -37,8 +35,16 @@ import type { EngineHost } from '../worker/engine-host.ts';
 import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
+import type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync-options.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
 import { SyncSnapshot } from './sync-snapshot.ts';
+import {
+  runSyncTransaction,
+  type SyncTransaction,
+  type SyncTransactionOptions,
+  type SyncTransactionParts,
+} from './sync-transaction.ts';
+import { type SyncUpgrade, upgradeSync } from './sync-upgrade.ts';
 import { TurnLog } from './turn-log.ts';
 
 /** A batch's memory up to this size is kept for the next one. */
@@ -47,21 +53,6 @@ const SINK_BYTES_KEPT = 256 * 1024;
 const TAG_TEXT = 2;
 /** The status of a batch whose condition did not hold. */
 const CONFLICT = -codeNumber('VARVE_CONFLICT');
-
-/** Options of one synchronous write. */
-export interface SyncWriteOptions {
-  /** The level to reach before the call returns. Default: `buffered`, or the store's `durability` unless that is `relaxed`. */
-  durability?: Durability | undefined;
-}
-
-/** Options of a synchronous `set`. */
-export interface SyncSetOptions extends SyncWriteOptions, SetItemOptions {}
-
-/** Options of a synchronous `delete`. */
-export interface SyncDeleteOptions extends SyncWriteOptions, Condition {}
-
-/** Options of a synchronous scan. */
-export type SyncScanOptions<K> = Omit<ScanOptions<K>, 'signal'>;
 
 /** An open store whose operations return at once. Made by `open` of `varve/sync`. */
 export class SyncStore<K, V> {
@@ -240,12 +231,12 @@ export class SyncStore<K, V> {
     const sink = this.#sink ?? new ByteSink(1024);
     this.#sink = undefined;
     const commit = (items: Uint8Array, options: SyncWriteOptions): Receipt => {
-      this.#ensureOpen();
-      this.#memory.put(items);
       if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
-      const status = guarded(() => this.#exports.varve_batch(this.#h, items.length));
-      if (status === CONFLICT) throw this.#conflict();
-      return this.#log.staged(status, options?.durability);
+      try {
+        return this.#commitBatch(items, 0, options?.durability);
+      } catch (error) {
+        throw namedConflict(error, this.#keys);
+      }
     };
     return new SyncBatch({ codec: this.#codec, keys: this.#keys, values: this.#values, sink, commit });
   }
@@ -276,22 +267,40 @@ export class SyncStore<K, V> {
   }
 
   /**
+   * Runs a function that reads and writes, as one step: its writes are applied together when it has returned, and its reads see
+   * them at once. What it throws discards them and is passed on. It must not return a promise. Calls of the store itself inside
+   * it are not part of it; if they write what it has read, it is called again, up to `retries` times, then `VARVE_CONFLICT`.
+   * @example
+   * const left = db.transaction((tx) => {
+   *   const stock = (tx.get(['stock', item]) ?? 0) - 1;
+   *   if (stock < 0) throw new Error('sold out');
+   *   tx.set(['stock', item], stock);
+   *   return stock;
+   * });
+   */
+  transaction<T>(run: (tx: SyncTransaction<K, V>) => T, options: SyncTransactionOptions = {}): T {
+    this.#ensureOpen();
+    return runSyncTransaction(this.#transactions(), run, options);
+  }
+
+  /** @internal Brings the store to a version, with what `upgrade` writes, in one transaction. */
+  upgradeTo(version: number, upgrade: SyncUpgrade<K, V> | undefined): void {
+    upgradeSync(this.#transactions(), { name: this.name, version, upgrade });
+  }
+
+  /**
    * Takes a snapshot: every read of it sees the store as it is now. It holds on to memory and files: close it, or let `using`
    * do that.
    * @example
    * using before = db.snapshot();
    */
   snapshot(): SyncSnapshot<K, V> {
-    this.#ensureOpen();
-    const number = guarded(() => this.#exports.varve_snapshot_open(this.#h));
-    if (number < 0) throw this.#host.store.error(number);
+    const number = this.#openSnapshot();
     return new SyncSnapshot<K, V>(this.#memory.outSequence(), {
       entry: (key) => this.#entry(key, number),
       scan: (options, want) => this.#scan(options, want, number),
       count: (range) => this.#count(range, number),
-      release: () => {
-        if (this.#log.refusal === undefined) guarded(() => this.#exports.varve_snapshot_close(this.#h, number));
-      },
+      release: () => this.#closeSnapshot(number),
     });
   }
 
@@ -345,6 +354,43 @@ export class SyncStore<K, V> {
     return this.close();
   }
 
+  #transactions(): SyncTransactionParts<K, V> {
+    return {
+      formats: { keys: this.#keys, values: this.#values, codec: this.#codec },
+      open: () => this.#openSnapshot(),
+      close: (snapshot) => this.#closeSnapshot(snapshot),
+      reads: (snapshot) => ({
+        get: (key) => this.#entry(key, snapshot)?.value,
+        has: (key) => this.#entry(key, snapshot) !== undefined,
+        scan: (options, want, overlay) => this.#overlaid(options, want, snapshot, overlay),
+        count: (range) => this.#count(range, snapshot),
+      }),
+      reserved: (key, snapshot) => {
+        this.#memory.put(key);
+        const status = guarded(() => this.#exports.varve_get_entry(this.#h, key.length, snapshot));
+        return this.#host.store.check(status) === 0 ? undefined : this.#memory.takeOut();
+      },
+      commit: (batch, snapshot, durability) => void this.#commitBatch(batch, snapshot, durability),
+    };
+  }
+
+  #commitBatch(items: Uint8Array, snapshot: number, durability: Durability | undefined): Receipt {
+    this.#ensureOpen();
+    this.#memory.put(items);
+    const status = guarded(() => this.#exports.varve_batch(this.#h, items.length, snapshot));
+    if (status === CONFLICT) throw this.#conflict();
+    return this.#log.staged(status, durability);
+  }
+
+  #openSnapshot(): number {
+    this.#ensureOpen();
+    return this.#host.store.check(guarded(() => this.#exports.varve_snapshot_open(this.#h)));
+  }
+
+  #closeSnapshot(number: number): void {
+    if (this.#log.refusal === undefined) guarded(() => this.#exports.varve_snapshot_close(this.#h, number));
+  }
+
   #ensureOpen(): void {
     if (this.#log.refusal !== undefined) throw this.#log.refusal;
     if (!this.#timed) this.#tellTime();
@@ -371,13 +417,20 @@ export class SyncStore<K, V> {
   }
 
   /** The conflict whose key is in out cells 0 and 1 and whose sequence is in 2 and 3. */
-  #conflict(): unknown {
+  #conflict(): EngineConflict {
     const found = this.#memory.outU64(2);
-    return namedConflict(new EngineConflict(this.#memory.takeOut(), found), this.#keys);
+    return new EngineConflict(this.#memory.takeOut(), found);
   }
 
   #scan<T>(options: SyncScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
     return new SyncScan(this.#source, this.#openScan(options, want, snapshot), want);
+  }
+
+  /** A scan of a transaction; without an overlay there is nothing in it. */
+  #overlaid<T>(options: SyncScanOptions<K>, want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
+    const limited = { ...options, limit: overlay?.store_limit };
+    const cursor = overlay?.asks_store === true ? this.#openScan(limited, want | Want.keys, snapshot) : 0;
+    return new SyncScan(this.#source, cursor, want, overlay);
   }
 
   #count(range: KeyRange<K>, snapshot: number): number {

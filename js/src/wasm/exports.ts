@@ -20,7 +20,8 @@ export interface EngineExports {
   varve_set(h: number, keyBytes: number, valueBytes: number): number;
   varve_delete(h: number, keyBytes: number): number;
   varve_delete_range(h: number, startBytes: number, endBytes: number): number;
-  varve_batch(h: number, bytes: number): number;
+  /** A conflict names its key in out 0..2 and the sequence found in out 2..4. */
+  varve_batch(h: number, bytes: number, snapshot: number): number;
   /** 1 and pointer, length in out 0..2; 0 where there is no such key. */
   varve_get(h: number, keyBytes: number): number;
   varve_has(h: number, keyBytes: number): number;

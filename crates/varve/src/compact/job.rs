@@ -109,10 +109,7 @@ impl Job {
                 let blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
                 let handle = |table| Rc::new(TableHandle::new(table));
                 let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
-                (
-                    State::Opening { runs, blocks },
-                    Keep::new(Vec::new(), 0, false, Below::default(), Vec::new()),
-                )
+                (State::Opening { runs, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
             }
         };
         let kept_ranges = keep.ranges().cloned().collect();
@@ -278,7 +275,7 @@ impl Job {
 
 fn keep_of(spec: &mut JobSpec, ranges: Vec<RangeTombstone>) -> Keep {
     let below = Below::new(std::mem::take(&mut spec.below));
-    Keep::new(spec.snapshots.clone(), spec.now_ms, spec.bottom, below, ranges)
+    Keep::new(spec.tombstones_until, spec.now_ms, spec.bottom, below, ranges)
 }
 
 impl From<ReadError> for Error {

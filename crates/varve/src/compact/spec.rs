@@ -63,8 +63,8 @@ pub struct JobSpec {
     pub end: Option<Vec<u8>>,
     /// The time, in milliseconds since 1970: entries that expired by then are tombstones.
     pub now_ms: u64,
-    /// Sequences that open snapshots read at, ascending.
-    pub snapshots: Vec<Sequence>,
+    /// Tombstones up to this sequence may go: it is that of the oldest open snapshot.
+    pub tombstones_until: Sequence,
     /// The tables of each level below the outputs that touch their key range, each level by key.
     pub below: Vec<Vec<Rc<TableMeta>>>,
     /// The input.
@@ -113,12 +113,9 @@ impl JobSpec {
             self.outputs_max,
             self.raw_bytes_max,
             self.now_ms,
-            self.snapshots.len() as u64,
+            self.tombstones_until,
         ] {
             put_u64(&mut out, number);
-        }
-        for snapshot in &self.snapshots {
-            put_u64(&mut out, *snapshot);
         }
         let end = self.end.as_deref();
         out.push(u8::from(end.is_some()));
@@ -157,11 +154,8 @@ impl JobSpec {
             || -> Result<u32, Truncated> { u32::try_from(reader.varint()?).map_err(|_| Truncated) };
         let (block_bytes, restart_interval, bits_per_key) = (small()?, small()?, small()?);
         let (table_bytes, first_output, outputs_max) = (reader.varint()?, reader.varint()?, reader.varint()?);
-        let (raw_bytes_max, now_ms) = (reader.varint()?, reader.varint()?);
-        let mut snapshots = Vec::new();
-        for _ in 0..reader.varint()? {
-            snapshots.push(reader.varint()?);
-        }
+        let (raw_bytes_max, now_ms, tombstones_until) =
+            (reader.varint()?, reader.varint()?, reader.varint()?);
         let (has_end, end) = (reader.u8()? != 0, reader.prefixed()?.to_vec());
         let below = decode_runs(reader)?;
         let input = if reader.u8()? == 0 {
@@ -187,7 +181,7 @@ impl JobSpec {
             raw_bytes_max,
             end: has_end.then_some(end),
             now_ms,
-            snapshots,
+            tombstones_until,
             below,
             input,
         })

@@ -4,7 +4,8 @@ use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
 use crate::options::Durability;
 use crate::scan::ScanOptions;
-use crate::store::{Condition, Op};
+use crate::storage::Storage;
+use crate::store::{Condition, Dependency, Op, Store};
 
 /// First word of every frame: "VRF1".
 pub const FRAME_MAGIC: u32 = 0x3146_5256;
@@ -74,7 +75,7 @@ pub struct Request<'a> {
     pub operation: Operation,
     /// How durable, for writes.
     pub durability: Option<Durability>,
-    /// The snapshot that a read is of; 0 for the store as it is.
+    /// The snapshot that a read is of, or that a batch's transaction has read; 0 for the store as it is.
     pub snapshot: u32,
     /// The key, or whatever the operation keeps there.
     pub key: &'a [u8],
@@ -127,6 +128,21 @@ pub struct Batch<'a> {
     pub ops: Vec<Op<'a>>,
     /// What must hold before any of them happens.
     pub conditions: Vec<Condition<'a>>,
+    /// What their transaction has read.
+    pub read: Vec<Dependency<'a>>,
+}
+
+impl Batch<'_> {
+    /// Compares all that the batch depends on with the store as it is; `snapshot` is the one that its transaction read.
+    ///
+    /// # Errors
+    /// As [`Store::check_conditions`] and [`Store::check_unchanged`].
+    pub fn check<S: Storage>(&self, store: &Store<S>, snapshot: u32) -> Result<()> {
+        if !self.read.is_empty() {
+            store.check_unchanged(snapshot, &self.read)?;
+        }
+        store.check_conditions(&self.conditions)
+    }
 }
 
 /// The item's value begins with a u64: milliseconds after which the entry expires.
@@ -147,7 +163,7 @@ fn parse_items<'a>(reader: &mut Reader<'a>, now_ms: u64) -> Result<Batch<'a>, Tr
     let count = reader.u32()?;
     let mut batch = Batch::default();
     batch.ops.reserve((count as usize).min(reader.remaining() / 12));
-    for item in 0..count {
+    for _ in 0..count {
         let (kind, flags) = (reader.u8()?, reader.u8()?);
         reader.u16()?;
         let (key_len, value_len) = (reader.u32()? as usize, reader.u32()? as usize);
@@ -160,13 +176,17 @@ fn parse_items<'a>(reader: &mut Reader<'a>, now_ms: u64) -> Result<Batch<'a>, Tr
             expires = Some(now_ms.saturating_add(value.u64()?));
         }
         if flags & IF_SEQUENCE != 0 {
-            batch.conditions.push(Condition { item, key, sequence: value.u64()? });
+            batch.conditions.push(Condition { key, sequence: value.u64()? });
         }
         let value = value.bytes(value.remaining())?;
         batch.ops.push(match kind {
             0 => Op::Delete { key },
             1 => Op::Set { key, value, expires },
             2 => Op::DeleteRange { start: key, end: end_of_range(value) },
+            3 | 4 => {
+                batch.read.push(Dependency { start: key, end: (kind == 4).then(|| end_of_range(value)) });
+                continue;
+            }
             _ => return Err(Truncated),
         });
     }
@@ -189,7 +209,8 @@ pub(super) fn parse_keys(bytes: &[u8]) -> Result<Vec<&[u8]>> {
     parse().map_err(|Truncated| MALFORMED)
 }
 
-/// The end of a range as a frame gives it: empty for "to the last key". Encoded keys never begin with 0xff.
+/// The end of a range as a frame gives it: empty for "to the last key". Keys that begin with 0xff are reserved for what a store
+/// keeps about itself: a range without an end ends before them.
 pub(super) fn end_of_range(end: &[u8]) -> &[u8] {
     if end.is_empty() { &[0xff] } else { end }
 }
@@ -227,7 +248,8 @@ pub fn parse_scan(bytes: &[u8]) -> Result<ScanRequest> {
         Ok(ScanRequest {
             options: ScanOptions {
                 lower: if flags & 8 != 0 { after(lower, flags & 16 != 0) } else { Vec::new() },
-                upper: (flags & 32 != 0).then(|| after(upper, flags & 64 == 0)),
+                // Without a bound, up to the reserved keys.
+                upper: Some(after(end_of_range(upper), flags & 32 != 0 && flags & 64 == 0)),
                 reverse: flags & 1 != 0,
                 limit: (limit != u32::MAX).then_some(u64::from(limit)),
             },

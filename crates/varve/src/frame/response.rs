@@ -13,6 +13,8 @@ const HEADER_BYTES: usize = 16;
 /// Builds a response frame; answers are appended in the order of their requests.
 pub(super) struct Responses<'a> {
     out: &'a mut Vec<u8>,
+    /// Where the payload of the last answer begins.
+    last: usize,
 }
 
 impl<'a> Responses<'a> {
@@ -20,7 +22,7 @@ impl<'a> Responses<'a> {
         out.clear();
         out.extend_from_slice(&FRAME_MAGIC.to_le_bytes());
         out.extend_from_slice(&(count as u32).to_le_bytes());
-        Self { out }
+        Self { out, last: 0 }
     }
 
     /// An answer whose payload `write` appends.
@@ -37,6 +39,11 @@ impl<'a> Responses<'a> {
             out.extend_from_slice(&u32::from(error.code() as u8).to_le_bytes());
             out.extend_from_slice(error.to_string().as_bytes());
         });
+    }
+
+    /// The payload of the last answer, padded.
+    pub(super) fn last(&self) -> &[u8] {
+        &self.out[self.last..]
     }
 
     /// A condition did not hold: `key` has the sequence `found`, 0 when it is absent.
@@ -61,6 +68,7 @@ impl<'a> Responses<'a> {
         header[4] = status;
         self.out.extend_from_slice(&header);
         let start = self.out.len();
+        self.last = start;
         write(self.out);
         let length = (self.out.len() - start) as u32;
         self.out[start - 8..start - 4].copy_from_slice(&length.to_le_bytes());

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
-use crate::store::{Condition, Entry, Op, Store};
+use crate::store::{Entry, Op, Store};
 
 /// Runs a frame and writes the response frame into `out`.
 ///
@@ -25,6 +25,7 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
         fates: vec![Fate::Open; requests.len()],
         opened: Vec::new(),
         taken: Vec::new(),
+        dropped: Vec::new(),
         is_revised: false,
     };
     runner.pass(&requests, out);
@@ -34,6 +35,9 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
     }
     if runner.is_revised {
         runner.pass(&requests, out);
+    }
+    for snapshot in runner.dropped {
+        runner.store.close_snapshot(snapshot);
     }
     Ok(())
 }
@@ -47,6 +51,8 @@ enum Fate {
     Staged(u64),
     /// Refused.
     Failed(Error),
+    /// A scan went on; this is the batch. It could not be read again.
+    Continued(Vec<u8>),
 }
 
 struct Runner<'a, S: Storage> {
@@ -56,6 +62,9 @@ struct Runner<'a, S: Storage> {
     opened: Vec<u32>,
     /// Snapshots that it took, likewise.
     taken: Vec<u32>,
+    /// Snapshots to let go when the frame is done: a second pass reads them again, and none that it takes may get their
+    /// numbers.
+    dropped: Vec<u32>,
     /// The response says of some write what is not so any more.
     is_revised: bool,
 }
@@ -79,15 +88,11 @@ impl<S: Storage> Runner<'_, S> {
                 | Operation::Sync => {
                     self.write(at, request, strict).map(|receipt| responses.receipt(request.request, receipt))
                 }
-                _ => self.read(request, &mut responses),
+                _ => self.read(at, request, &mut responses),
             };
             match answered {
                 Ok(()) => {}
-                Err(Error::Conflict { item, found }) => {
-                    let batch = parse_batch(request.value, 0).unwrap_or_default();
-                    let key = batch.ops.get(item as usize).map_or(&[][..], Op::key);
-                    responses.conflict(request.request, found, key);
-                }
+                Err(Error::Conflict { key, found }) => responses.conflict(request.request, found, &key),
                 Err(error) => responses.error(request.request, &error),
             }
         }
@@ -98,7 +103,7 @@ impl<S: Storage> Runner<'_, S> {
         if self.fates[at] == Fate::Open {
             let acknowledged = self.store.acknowledged();
             let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
-                self.store.check_conditions(ops.conditions())?;
+                ops.check(self.store, request.snapshot)?;
                 self.store.stage(ops.as_slice())
             });
             self.fates[at] = match staged {
@@ -120,7 +125,7 @@ impl<S: Storage> Runner<'_, S> {
                 Ok(Receipt { sequence: *sequence, durability })
             }
             Fate::Failed(error) => Err(error.clone()),
-            Fate::Open => Err(Error::Closed),
+            Fate::Open | Fate::Continued(_) => Err(Error::Closed),
         }
     }
 
@@ -183,7 +188,7 @@ impl<S: Storage> Runner<'_, S> {
             if ops.is_empty() || !ops.iter().all(Op::is_delete) {
                 continue;
             }
-            let hold = self.store.check_conditions(writes.conditions());
+            let hold = writes.check(self.store, request.snapshot);
             match hold.and_then(|()| self.store.stage(ops)).and_then(|_| self.store.commit(asked(request))) {
                 Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
                 Err(error) => {
@@ -196,7 +201,7 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    fn read(&mut self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
+    fn read(&mut self, at: usize, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
         let number = request.request;
         match request.operation {
             Operation::Get => self.find(request, responses, |entry, out| append(out, entry.value)),
@@ -215,8 +220,17 @@ impl<S: Storage> Runner<'_, S> {
                 self.advance(number, cursor, batch_bytes, responses)
             }
             Operation::ScanNext => {
+                if let Fate::Continued(answer) = &self.fates[at] {
+                    responses.ok(number, |out| append(out, answer));
+                    return Ok(());
+                }
                 let (cursor, bytes) = (word(request.key)?, word(request.value)?);
-                self.advance(number, cursor, bytes as usize, responses)
+                self.advance(number, cursor, bytes as usize, responses)?;
+                // Only a write can make the frame run twice.
+                if self.fates.len() > 1 {
+                    self.fates[at] = Fate::Continued(responses.last().to_vec());
+                }
+                Ok(())
             }
             Operation::ScanClose => {
                 self.store.close_cursor(word(request.key)?);
@@ -234,7 +248,7 @@ impl<S: Storage> Runner<'_, S> {
                 Ok(())
             }
             Operation::SnapshotClose => {
-                self.store.close_snapshot(request.snapshot);
+                self.dropped.push(request.snapshot);
                 responses.ok(number, |_| {});
                 Ok(())
             }
@@ -300,10 +314,10 @@ impl<'a> Ops<'a> {
         }
     }
 
-    fn conditions(&self) -> &[Condition<'a>] {
+    fn check<S: Storage>(&self, store: &Store<S>, snapshot: u32) -> Result<()> {
         match self {
-            Self::One(_) => &[],
-            Self::Many(batch) => &batch.conditions,
+            Self::One(_) => Ok(()),
+            Self::Many(batch) => batch.check(store, snapshot),
         }
     }
 }

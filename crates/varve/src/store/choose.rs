@@ -79,7 +79,12 @@ impl<S: Storage> Store<S> {
 
     pub(super) fn situation(&self) -> Situation<'_> {
         let Self { version, options, storage, .. } = self;
-        Situation { version, options, free_bytes: storage.free_bytes() }
+        Situation {
+            version,
+            options,
+            free_bytes: storage.free_bytes(),
+            tombstones_until: self.oldest_snapshot(),
+        }
     }
 
     /// Drops the tables that range tombstones in other tables delete as a whole. Those in memtables do not count: they

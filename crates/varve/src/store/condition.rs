@@ -1,22 +1,75 @@
-//! Compare and set: writes that happen only if a key still is as it was read.
+//! What a write may depend on: that a key still is as it was read (compare and set), and that nothing in keys and ranges that a
+//! transaction read has been written since its snapshot (optimistic validation).
 //!
-//! Invariant: conditions are compared with the store as it is before their batch, staged writes included; when one does
-//! not hold, nothing of the batch is staged.
+//! Invariant: both are compared with the store as it is before their batch, staged writes included; when one does not hold,
+//! nothing of the batch is staged. A transaction whose batch is staged could therefore have run as a whole at that moment,
+//! but for time: it reads by the time of its snapshot, and an entry that expires meanwhile is no write.
+//!
+//! What was written since a snapshot is found again, whatever was merged since: every key keeps its newest version, a range
+//! tombstone outlives the tables that it deletes, and no job drops a tombstone that is newer than an open snapshot. A job that
+//! started before the snapshot was taken has only older ones among its inputs. Memtables and tables that have nothing newer
+//! than the snapshot are not looked at.
+
+use std::rc::Rc;
 
 use super::Store;
 use crate::error::{Error, Result};
+use crate::scan::{LevelCursor, Source};
 use crate::storage::Storage;
-use crate::types::Sequence;
+use crate::table::{Blocks, ReadError};
+use crate::types::{Kind, RangeTombstone, Sequence};
 
 /// What a write depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition<'a> {
-    /// Which item of its batch asks for it, from 0.
-    pub item: u32,
     /// The key.
     pub key: &'a [u8],
     /// The sequence that the key must have; 0 for a key that must be absent.
     pub sequence: Sequence,
+}
+
+/// What a transaction has read: a key, or a range of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dependency<'a> {
+    /// The key, or the first key of the range.
+    pub start: &'a [u8],
+    /// The first key after the range; `None` for one key.
+    pub end: Option<&'a [u8]>,
+}
+
+impl Dependency<'_> {
+    /// Whether it goes on as far as `key`, wherever it starts.
+    fn reaches(&self, key: &[u8]) -> bool {
+        self.end.map_or(key <= self.start, |end| key < end)
+    }
+
+    /// Looks for what was written after `since`: in the entries of `source`, and in range tombstones.
+    fn check(
+        &self,
+        since: Sequence,
+        source: &mut Source<'_>,
+        deleted: &[RangeTombstone],
+        blocks: &dyn Blocks,
+    ) -> Result<(), ReadError> {
+        let conflict = |key: &[u8], found| Err(Error::Conflict { key: key.to_vec(), found }.into());
+        source.seek(self.start, blocks)?;
+        while source.valid() && self.reaches(source.key()) {
+            if source.sequence() > since {
+                return conflict(
+                    source.key(),
+                    if source.kind() == Kind::Set { source.sequence() } else { 0 },
+                );
+            }
+            source.step(true, blocks)?;
+        }
+        for range in deleted.iter().filter(|range| range.sequence > since) {
+            let start = self.start.max(&range.start);
+            if self.reaches(start) && start < range.end.as_slice() {
+                return conflict(start, 0);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<S: Storage> Store<S> {
@@ -36,9 +89,56 @@ impl<S: Storage> Store<S> {
         for condition in conditions {
             let found = self.sequence_of(condition.key)?;
             if found != condition.sequence {
-                return Err(Error::Conflict { item: condition.item, found });
+                return Err(Error::Conflict { key: condition.key.to_vec(), found });
             }
         }
+        Ok(())
+    }
+
+    /// Checks that nothing of what a transaction read in a snapshot was written since. Any write counts, also of the value
+    /// that was there.
+    ///
+    /// # Errors
+    /// `Conflict` for a key that was written (the start of the part that was deleted, where a range was); `InvalidArgument`
+    /// when there is no such snapshot; else as [`Store::get`].
+    ///
+    /// # Example
+    /// ```
+    /// use varve::{Error, Host, Options, Store, store::Dependency, storage::{MemorySlots, SlotPool}};
+    /// let storage = SlotPool::open(MemorySlots::new(8))?;
+    /// let (mut store, _) = Store::open(storage, Options::default(), Host { now_ms: 0, entropy: 7, store_id: [1; 16] })?;
+    /// let snapshot = store.open_snapshot()?;
+    /// let read = [Dependency { start: b"a", end: Some(b"c") }];
+    /// store.check_unchanged(snapshot, &read)?;
+    /// store.set(b"b", b"new")?;
+    /// assert_eq!(store.check_unchanged(snapshot, &read), Err(Error::Conflict { key: b"b".to_vec(), found: 1 }));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn check_unchanged(&self, snapshot: u32, read: &[Dependency<'_>]) -> Result<()> {
+        let since = self.snapshot_sequence(snapshot)?;
+        let blocks = self.blocks();
+        for memtable in &self.view.memtables {
+            let memtable = memtable.borrow();
+            if memtable.max_sequence() > since {
+                let mut source = Source::Memtable(memtable.cursor());
+                for read in read {
+                    read.check(since, &mut source, memtable.range_tombstones(), &blocks)?;
+                }
+            }
+        }
+        for handle in self.view.levels.iter().flat_map(|tables| tables.iter()) {
+            if handle.meta.max_sequence > since {
+                let mut source = Source::Level(LevelCursor::new(self.id, Rc::new([handle.clone()])));
+                let meta = &handle.meta;
+                for read in read {
+                    if read.reaches(&meta.min_key) && read.start <= meta.max_key.as_slice() {
+                        let table = handle.open(&self.id, &blocks).map_err(Error::from)?;
+                        read.check(since, &mut source, table.range_tombstones(), &blocks)?;
+                    }
+                }
+            }
+        }
+        self.fetched.clear();
         Ok(())
     }
 }

@@ -110,7 +110,7 @@ impl<S: Storage> Store<S> {
             raw_bytes_max: u64::MAX,
             end: None,
             now_ms: self.now_ms,
-            snapshots: Vec::new(),
+            tombstones_until: self.oldest_snapshot(),
             below: Vec::new(),
             input: JobInput::Runs(Vec::new()),
         }

@@ -42,7 +42,7 @@ use crate::wal::{SegmentHeader, segment_salt};
 
 use blocks::Fetched;
 use choose::Sweep;
-pub use condition::Condition;
+pub use condition::{Condition, Dependency};
 use files::Obsolete;
 use inline::Inline;
 pub use jobs::JobTicket;

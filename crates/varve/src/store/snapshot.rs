@@ -1,7 +1,8 @@
 //! Snapshots: the store as it was at one moment, for reads by number.
 //!
 //! A snapshot is a scan that is never advanced: a view, a sequence, a time. Its view keeps the memtables and the files of
-//! the tables that it reads, so merges need not keep old versions for it; what it costs is that room.
+//! the tables that it reads, so merges need not keep old versions for it; what it costs is that room. But they keep
+//! tombstones that are newer than the oldest snapshot, so that a transaction that read it can be told of every write since.
 //!
 //! Invariant: a snapshot sees what was staged when it was taken, and of that nothing that was refused later.
 
@@ -9,7 +10,7 @@ use super::Store;
 use crate::error::{Error, Result};
 use crate::scan::{Cursor, ScanOptions};
 use crate::storage::Storage;
-use crate::types::Sequence;
+use crate::types::{SEQUENCE_MAX, Sequence};
 
 /// Snapshots open at once, at most: frames give their numbers 16 bits.
 const SNAPSHOTS_MAX: usize = u16::MAX as usize;
@@ -45,6 +46,13 @@ impl<S: Storage> Store<S> {
         if let Some(taken) = self.snapshots.get_mut((number as usize).wrapping_sub(1)) {
             *taken = None;
         }
+        // Tombstones may go now that had to stay.
+        self.settled_at = None;
+    }
+
+    /// The sequence of the oldest snapshot. A job that starts now has no newer inputs than a snapshot that is taken later.
+    pub(super) fn oldest_snapshot(&self) -> Sequence {
+        self.snapshots.iter().flatten().map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
     }
 
     pub(super) fn snapshot(&self, number: u32) -> Result<&Cursor> {

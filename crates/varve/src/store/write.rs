@@ -61,12 +61,6 @@ impl Op<'_> {
         Ok(())
     }
 
-    /// The key, or the first key of the range.
-    #[must_use]
-    pub fn key(&self) -> &[u8] {
-        self.parts().2
-    }
-
     /// Whether this operation only removes.
     #[must_use]
     pub fn is_delete(&self) -> bool {

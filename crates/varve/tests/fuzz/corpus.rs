@@ -151,12 +151,22 @@ pub fn frames() -> Corpus {
         9 => request(9, 9, &1_u32.to_le_bytes(), b""),
         _ => request(u32::from(operation), operation, b"key", b"value"),
     };
-    let frame = |operations: &[u8]| {
-        let requests: Vec<u8> = operations.iter().flat_map(|operation| of(*operation)).collect();
-        [&FRAME_MAGIC.to_le_bytes()[..], &(operations.len() as u32).to_le_bytes(), &requests].concat()
+    let framed = |requests: &[Vec<u8>]| {
+        [&FRAME_MAGIC.to_le_bytes()[..], &(requests.len() as u32).to_le_bytes(), &requests.concat()].concat()
     };
-    let mut frames: Corpus = (0..14).map(|operation| frame(&[operation])).collect();
+    let frame =
+        |operations: &[u8]| framed(&operations.iter().map(|operation| of(*operation)).collect::<Vec<_>>());
+    let mut frames: Corpus = (0..15).map(|operation| frame(&[operation])).collect();
     frames.push(frame(&[4, 1, 5, 1, 4, 7, 8, 9, 6, 3, 10, 11]));
+    // A transaction that read a key and a range of snapshot 1.
+    let item = |kind: u32, key: &[u8], value: &[u8]| request(kind, 0, key, value);
+    let items = [item(3, b"key", b""), item(4, b"a", b"z"), item(1, b"key", b"mine")];
+    let items = items.map(|item| [&item[..4], &item[8..]].concat()).concat();
+    let mut commit = request(6, 6, b"", &[&3_u32.to_le_bytes()[..], &items].concat());
+    commit[6] = 1;
+    let mut close = request(14, 14, b"", b"");
+    close[6] = 1;
+    frames.push(framed(&[of(4), of(13), commit.clone(), of(5), commit, close]));
     frames
 }
 
@@ -179,7 +189,7 @@ pub fn job_specs() -> Corpus {
         raw_bytes_max: 100_000,
         end: Some(b"user:0040".to_vec()),
         now_ms: 3,
-        snapshots: vec![900, 950],
+        tombstones_until: 900,
         below: vec![vec![Rc::new(meta.clone())]],
         input,
     };

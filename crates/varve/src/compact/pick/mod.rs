@@ -30,7 +30,7 @@ use crate::manifest::Version;
 use crate::options::Options;
 use crate::storage::RESERVE_BYTES;
 use crate::table::TableMeta;
-use crate::types::RangeTombstone;
+use crate::types::{RangeTombstone, Sequence};
 
 /// A table that versions share.
 type Shared = Rc<TableMeta>;
@@ -77,6 +77,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) options: &'a Options,
     /// Room that the storage still has, in bytes; `None` where it is not known.
     pub(crate) free_bytes: Option<u64>,
+    /// Tombstones up to this sequence may go.
+    pub(crate) tombstones_until: Sequence,
 }
 
 /// Numbers of the tables that `range` deletes as a whole: dropping them needs no job (Pebble's delete-only compactions).
@@ -105,17 +107,29 @@ impl Situation<'_> {
         if highest >= SCORE_DUE {
             return self.sink(due);
         }
-        for wanted in [TableMeta::is_narrowed, is_dense] {
+        for narrowed in [true, false] {
             for level in 0..=DEEPEST {
                 // Level 0 is merged as a whole, so there tombstones can wait.
                 let mut tables = version.level(level).iter();
-                if tables.any(|table| wanted(table) && (level > 0 || table.is_narrowed())) {
+                if tables.any(
+                    |table| if narrowed { table.is_narrowed() } else { level > 0 && self.is_dense(table) },
+                ) {
                     return self.sink(level);
                 }
             }
         }
         let joined = (files > options.files_max * 5 / 8).then(|| self.join_small())?;
         joined.map(Pick::Merge)
+    }
+
+    /// Whether half of a table's entries are tombstones that may go.
+    fn is_dense(&self, table: &TableMeta) -> bool {
+        table.tombstones > 0 && table.tombstones * 2 >= table.entries && self.may_drop(table)
+    }
+
+    /// Whether a merge is free to drop a table's tombstones: those that are newer than a snapshot wait for its end.
+    fn may_drop(&self, table: &TableMeta) -> bool {
+        table.max_sequence <= self.tombstones_until
     }
 
     /// The size at which outputs are cut: it grows with the store so that half of the files suffice, up to half a job.
@@ -176,7 +190,7 @@ impl Situation<'_> {
     /// The order in which the tables of a level go down; the lowest first.
     fn rank(&self, level: usize, table: &TableMeta) -> (u8, u64) {
         let (overlap_bytes, bytes) = (self.overlap_bytes(level + 1, table), table.live_bytes());
-        let class = if table.is_narrowed() { 0 } else { 2 - u8::from(is_dense(table)) };
+        let class = if table.is_narrowed() { 0 } else { 2 - u8::from(self.is_dense(table)) };
         if self.is_tight() {
             return (class, overlap_bytes + bytes);
         }
@@ -285,11 +299,6 @@ fn out_of_reach(run: &[Shared], raw_bytes_max: u64) -> Option<&Vec<u8>> {
         }
     }
     None
-}
-
-/// Whether half of a table's entries are tombstones.
-fn is_dense(table: &TableMeta) -> bool {
-    table.tombstones > 0 && table.tombstones * 2 >= table.entries
 }
 
 /// The lowest and the highest key of some runs.

@@ -12,6 +12,7 @@ use crate::compact::below::Below;
 use crate::manifest::{Edit, Version};
 use crate::options::Options;
 use crate::table::TableMeta;
+use crate::types::SEQUENCE_MAX;
 
 const KIB: u64 = 1 << 10;
 const ENTRY_BYTES: u64 = 100;
@@ -105,7 +106,13 @@ impl Simulation {
     /// Runs jobs until none is due; every score is then under one.
     fn settle(&mut self) {
         let situation = |this: &Self| {
-            Situation { version: &this.version, options: &this.options, free_bytes: None }.pick()
+            Situation {
+                version: &this.version,
+                options: &this.options,
+                free_bytes: None,
+                tombstones_until: SEQUENCE_MAX,
+            }
+            .pick()
         };
         let mut steps = 0;
         while let Some(pick) = situation(self) {
@@ -277,7 +284,11 @@ fn a_sweep_leaves_one_run_and_writes_it_once() {
     let mut jobs = 0;
     loop {
         let Simulation { version, options, .. } = &simulation;
-        let Some(merge) = (Situation { version, options, free_bytes: None }).whole(until) else { break };
+        let Some(merge) =
+            (Situation { version, options, free_bytes: None, tombstones_until: SEQUENCE_MAX }).whole(until)
+        else {
+            break;
+        };
         simulation.merge(&merge);
         jobs += 1;
         assert!(jobs < 1000, "the sweep never ends");
@@ -291,10 +302,19 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
     let mut simulation = uniform(128, KIB * KIB / 4);
     simulation.flush((0..40).map(|key| key * 60).collect());
     let Simulation { version, options, .. } = &simulation;
-    let pick = |free_bytes| (Situation { version, options, free_bytes }).level_zero().expect("level 0");
+    let pick = |free_bytes| {
+        (Situation { version, options, free_bytes, tombstones_until: SEQUENCE_MAX })
+            .level_zero()
+            .expect("level 0")
+    };
     // The smallest cap is larger than these scaled jobs: only its order is looked at.
     assert!(pick(Some(0)).raw_bytes_max <= pick(None).raw_bytes_max);
     let roomy = Options { job_bytes_max: u64::MAX, ..options.clone() };
-    let capped = Situation { version, options: &roomy, free_bytes: Some(4 * 200 * KIB) };
+    let capped = Situation {
+        version,
+        options: &roomy,
+        free_bytes: Some(4 * 200 * KIB),
+        tombstones_until: SEQUENCE_MAX,
+    };
     assert!(capped.whole(u64::MAX).expect("untidy").raw_bytes_max <= 200 * KIB);
 }

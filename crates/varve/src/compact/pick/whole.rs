@@ -16,20 +16,20 @@ fn bottom(version: &Version) -> usize {
     if version.levels() > 1 { version.levels() - 1 } else { DEEPEST }
 }
 
-/// Whether the sweep has work with a table.
-fn is_untidy(table: &TableMeta, level: usize, bottom: usize, until: Sequence) -> bool {
-    let has_garbage = table.tombstones + table.range_tombstones + table.skipped_bytes > 0;
-    table.min_sequence <= until && (level < bottom || has_garbage)
-}
-
 impl Situation<'_> {
+    /// Whether the sweep has work with a table.
+    fn is_untidy(&self, table: &TableMeta, level: usize, bottom: usize, until: Sequence) -> bool {
+        let has_tombstones = table.tombstones + table.range_tombstones > 0 && self.may_drop(table);
+        table.min_sequence <= until && (level < bottom || has_tombstones || table.is_narrowed())
+    }
+
     /// The next job of a sweep over all that was written up to `until`; `None` when it is done.
     pub(crate) fn whole(&self, until: Sequence) -> Option<Merge> {
         let version = self.version;
         let bottom = bottom(version);
         let (mut first, mut last): (Option<&Vec<u8>>, Option<&Vec<u8>>) = (None, None);
         for (level, table) in version.tables() {
-            if is_untidy(table, level, bottom, until) {
+            if self.is_untidy(table, level, bottom, until) {
                 first = first.into_iter().chain([&table.min_key]).min();
                 last = last.max(Some(&table.max_key));
             }

@@ -1,0 +1,211 @@
+//! Transactions over held snapshots, and writes with a condition, against what the oracle says of them.
+//!
+//! Other operations come between a snapshot and the transaction that read it, so writes interleave as they like, memtables are
+//! flushed and tables merged meanwhile, and the power may go at any call.
+//!
+//! Invariant under test: a transaction is refused exactly when something that it read was written after its snapshot, and the
+//! conflict names such a key; whatever is refused changes nothing.
+
+use varve::codec::reader::Truncated;
+use varve::frame::{FRAME_MAGIC, Operation, run};
+use varve::options::Durability;
+use varve::store::{Condition, Dependency};
+use varve::{Code, Error};
+
+use crate::frames::{Answer, batch_of, decode, framed, put, put_item, put_u32, sequence_of};
+use crate::model::{Change, show};
+use crate::session::{Outcome, Session, range_end};
+use crate::snapshots::Held;
+use crate::trace::{Guess, Op};
+
+/// What a transaction has read.
+pub(crate) struct Read<'a> {
+    pub(crate) keys: &'a [Vec<u8>],
+    pub(crate) ranges: &'a [(Vec<u8>, Option<Vec<u8>>)],
+}
+
+impl Read<'_> {
+    /// Keys and ranges as the engine takes them.
+    fn dependencies(&self) -> Vec<Dependency<'_>> {
+        let keys = self.keys.iter().map(|key| Dependency { start: key, end: None });
+        let ranges = self.ranges.iter().map(|(start, end)| Dependency { start, end: Some(range_end(end)) });
+        keys.chain(ranges).collect()
+    }
+}
+
+impl Session<'_> {
+    /// Commits a transaction over one of the snapshots, which goes.
+    pub(crate) fn transact(
+        &mut self,
+        op: &Op,
+        which: usize,
+        read: &Read<'_>,
+        changes: &[Change],
+        (level, in_frame): (Durability, bool),
+    ) -> Outcome {
+        // What is staged before it may be refused later: a frame settles it, and so does this.
+        if which >= self.snapshots.len() || !self.settle_staged()? {
+            return Ok(());
+        }
+        let Some(held) = self.snapshots.remove(which) else { return Ok(()) };
+        self.read_in_transaction(&held, read)?;
+        if in_frame {
+            // The frame lets the snapshot go.
+            return self.transact_in_frame(op, &held, read, changes, level);
+        }
+        let checked = self.store()?.check_unchanged(held.number, &read.dependencies());
+        self.store()?.close_snapshot(held.number);
+        match checked {
+            Ok(()) => {
+                self.expect_no_conflict(op, &held, read)?;
+                self.observed.totals.transactions += 1;
+                self.write(changes, true, Some(level))
+            }
+            Err(Error::Conflict { key, found }) => self.expect_conflict(op, &held, read, (&key, found)),
+            Err(_) if self.disk.is_dead() => Ok(()),
+            Err(error) => Err(format!("{op}: {error} ({error:?})")),
+        }
+    }
+
+    fn read_in_transaction(&mut self, held: &Held, read: &Read<'_>) -> Outcome {
+        for key in read.keys {
+            let found = self
+                .store()?
+                .find_in(held.number, key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
+            match found {
+                Ok(found) if found.as_ref() == held.state.get(key) => {}
+                Err(_) if self.disk.is_dead() => return Ok(()),
+                found => return Err(format!("a transaction read {} as {found:?}", show(key))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the batch of a transaction and the end of its snapshot as one frame.
+    fn transact_in_frame(
+        &mut self,
+        op: &Op,
+        held: &Held,
+        read: &Read<'_>,
+        changes: &[Change],
+        level: Durability,
+    ) -> Outcome {
+        let now_ms = self.store()?.now_ms();
+        let changes = &framed(changes, now_ms)[..];
+        let mut items = Vec::new();
+        for key in read.keys {
+            put_item(&mut items, [3, 0], key, &[]);
+        }
+        for (start, end) in read.ranges {
+            // No bytes are the end of the store.
+            put_item(&mut items, [4, 0], start, end.as_deref().unwrap_or_default());
+        }
+        let mut batch = batch_of(changes, now_ms);
+        let count = changes.len() + read.keys.len() + read.ranges.len();
+        batch[..4].copy_from_slice(&(count as u32).to_le_bytes());
+        batch.extend_from_slice(&items);
+        let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
+        put_u32(&mut frame, 2);
+        let snapshot = held.number as u8;
+        put(&mut frame, 0, (Operation::Batch, level as u8, snapshot), &[], &batch);
+        put(&mut frame, 1, (Operation::SnapshotClose, 0, snapshot), &[], &[]);
+        let before = self.store()?.last_sequence();
+        let mut response = Vec::new();
+        let ran = run(self.store()?, &frame, &mut response);
+        ran.map_err(|error| format!("{op}: a frame was refused whole: {error}"))?;
+        self.observed.bytes(&response);
+        let answers = decode(&response).map_err(|Truncated| format!("{op}: the response does not decode"))?;
+        let reached = self.reached(level)?;
+        match answers.first() {
+            Some(Answer::Ok(receipt)) => {
+                self.expect_no_conflict(op, held, read)?;
+                self.observed.totals.transactions += 1;
+                let sequence = sequence_of(op, receipt, reached)?;
+                self.settle_frame(op, before, vec![(sequence, changes)], Vec::new(), reached)
+            }
+            Some(Answer::Conflict(found, key)) => self.expect_conflict(op, held, read, (key, *found)),
+            Some(Answer::Error(code)) => {
+                let doubt = [Code::Io as u8, Code::Poisoned as u8].contains(code);
+                let unknown = if doubt { vec![changes] } else { Vec::new() };
+                self.settle_frame(op, before, Vec::new(), unknown, reached)?;
+                match *code {
+                    code if code == Code::Busy as u8 => self.excuse(op, Error::Busy),
+                    code if code == Code::StorageFull as u8 => self.excuse(op, Error::StorageFull),
+                    code if code == Code::Poisoned as u8 => self.excuse(op, Error::Poisoned),
+                    code if code == Code::Io as u8 => self.excuse(op, Error::Io("in a frame")),
+                    code => Err(format!("{op}: a transaction was refused with code {code}")),
+                }
+            }
+            _ => Err(format!("{op}: a transaction got no answer")),
+        }
+    }
+
+    fn expect_no_conflict(&self, op: &Op, held: &Held, read: &Read<'_>) -> Outcome {
+        for Dependency { start, end } in read.dependencies() {
+            if let Some((sequence, _)) = self.model.written_since(held.sequence, start, end).next() {
+                let (start, snapshot) = (show(start), held.sequence);
+                return Err(format!(
+                    "{op}: committed, though sequence {sequence} wrote what begins at {start} after snapshot {snapshot}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The conflict names a key that was read, and a write of it after the snapshot.
+    fn expect_conflict(
+        &mut self,
+        op: &Op,
+        held: &Held,
+        read: &Read<'_>,
+        (key, found): (&[u8], u64),
+    ) -> Outcome {
+        self.observed.totals.conflicts += 1;
+        let is_read = read
+            .dependencies()
+            .iter()
+            .any(|read| read.start <= key && read.end.map_or(key == read.start, |end| key < end));
+        let mut since = self.model.written_since(held.sequence, key, None);
+        let is_written = since.any(|(sequence, change)| {
+            let is_set = matches!(change, Change::Set(..) | Change::SetUntil(..));
+            if found == 0 {
+                !is_set || matches!(change, Change::SetUntil(..))
+            } else {
+                is_set && *sequence == found
+            }
+        });
+        if is_read && is_written {
+            return Ok(());
+        }
+        Err(format!(
+            "{op}: a conflict with {} at sequence {found}, after snapshot {} (read {is_read}, written {is_written})",
+            show(key),
+            held.sequence
+        ))
+    }
+
+    /// Sets a key if it has the sequence that is guessed.
+    pub(crate) fn set_if(&mut self, key: &[u8], value: &[u8], guess: Guess, level: Durability) -> Outcome {
+        if !self.settle_staged()? {
+            return Ok(());
+        }
+        let has = self.model.state().get(key).map_or(0, |(_, sequence)| *sequence);
+        let wanted = match guess {
+            Guess::Right => has,
+            Guess::Absent => 0,
+            Guess::TooHigh => has + 1,
+        };
+        let checked = self.store()?.check_conditions(&[Condition { key, sequence: wanted }]);
+        match checked {
+            Ok(()) if wanted == has => {
+                self.write(&[Change::Set(key.to_vec(), value.to_vec())], true, Some(level))
+            }
+            Err(Error::Conflict { key: named, found }) if wanted != has && named == key && found == has => {
+                self.observed.totals.conflicts += 1;
+                Ok(())
+            }
+            Err(_) if self.disk.is_dead() => Ok(()),
+            other => Err(format!("{} has sequence {has}; asked for {wanted}: {other:?}", show(key))),
+        }
+    }
+}

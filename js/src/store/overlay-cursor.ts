@@ -1,0 +1,51 @@
+/**
+ * The batches of a transaction's scan: the snapshot's with the transaction's own writes in them.
+ *
+ * Invariant: the cursor in the engine is closed as soon as the scan is over, by its limit too.
+ */
+
+import type { VarveError } from '../errors.ts';
+import type { ScanBatch } from '../protocol/scan.ts';
+import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
+import type { BatchSource, Cursor } from './cursor.ts';
+
+/** A scan of a transaction under way. */
+export class OverlayCursor implements BatchSource {
+  readonly #scan: OverlayScan;
+  /** The snapshot's scan; undefined where it is not asked. */
+  readonly #cursor: Cursor | undefined;
+  #is_over = false;
+  #error: VarveError | undefined;
+
+  constructor(scan: OverlayScan, cursor: Cursor | undefined) {
+    this.#scan = scan;
+    this.#cursor = cursor;
+  }
+
+  get error(): VarveError | undefined {
+    return this.#error;
+  }
+
+  async take(): Promise<ScanBatch | undefined> {
+    if (this.#error !== undefined) throw this.#error;
+    while (!this.#is_over) {
+      const batch = this.#scan.add((await this.#cursor?.take()) ?? NOTHING_THERE);
+      if (batch.cursor === 0) this.close();
+      if (batch.count > 0) return batch;
+    }
+    this.#scan.finish();
+    return undefined;
+  }
+
+  close(): void {
+    this.#is_over = true;
+    this.#cursor?.close();
+  }
+
+  fail(error: VarveError): void {
+    if (this.#is_over) return;
+    this.#is_over = true;
+    this.#error = error;
+    this.#cursor?.fail(error);
+  }
+}

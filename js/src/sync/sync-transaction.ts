@@ -1,0 +1,187 @@
+/**
+ * Transactions of the synchronous store.
+ *
+ * Within one turn nobody else writes, so a transaction is done in one go: its reads are of a snapshot with its own writes
+ * laid over, and its writes are one batch at its end. Only its own function could write beside it, through the store: then
+ * what it had read is compared, and it runs again.
+ *
+ * Invariant: nothing is written before the function has returned, and then everything or nothing.
+ */
+
+import { VarveError } from '../errors.ts';
+import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
+import { checkDurability } from '../store/options.ts';
+import type { OverlayScan } from '../transaction/overlay-scan.ts';
+import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
+import { type Formats, Workspace } from '../transaction/workspace.ts';
+import type { Durability, KeyRange, TransactionSetOptions } from '../types.ts';
+import type { SyncScanOptions, SyncWriteOptions } from './sync-options.ts';
+import { Want } from './sync-scan.ts';
+
+/** Options of a synchronous `transaction`. */
+export interface SyncTransactionOptions extends SyncWriteOptions {
+  /** How often it is tried again when its function wrote, through the store, what it had read: an integer from 0. Default 10. */
+  retries?: number | undefined;
+}
+
+/** The store's reads, of a snapshot. */
+export interface TransactionReads<K, V> {
+  get(key: K): V | undefined;
+  has(key: K): boolean;
+  scan<T>(options: SyncScanOptions<K>, want: number, overlay: OverlayScan | undefined): IterableIterator<T>;
+  count(range: KeyRange<K>): number;
+}
+
+/** Reserved keys, for what a store keeps about itself. */
+export interface SyncReserved {
+  get(key: Uint8Array): Uint8Array | undefined;
+  set(key: Uint8Array, value: Uint8Array): void;
+}
+
+/** What the function of a synchronous `transaction` works on. After its end every call throws `VARVE_CLOSED`. */
+export class SyncTransaction<K, V> implements Iterable<[K, V]> {
+  readonly #work: Workspace<K, V>;
+  readonly #reads: TransactionReads<K, V>;
+
+  /** @internal Made by `SyncStore.transaction`. */
+  constructor(work: Workspace<K, V>, reads: TransactionReads<K, V>) {
+    this.#work = work;
+    this.#reads = reads;
+  }
+
+  /** The value of a key, or undefined. */
+  get(key: K): V | undefined {
+    const own = this.#work.look(key);
+    return own === undefined ? this.#reads.get(key) : own.value;
+  }
+
+  /** The values of several keys, in their order. */
+  getMany(keys: Iterable<K>): (V | undefined)[] {
+    return Array.from(keys, (key) => this.get(key));
+  }
+
+  /** Whether a key is there. */
+  has(key: K): boolean {
+    return this.#work.holds(key) ?? this.#reads.has(key);
+  }
+
+  /** Whether each of several keys is there, in their order. */
+  hasMany(keys: Iterable<K>): boolean[] {
+    return Array.from(keys, (key) => this.has(key));
+  }
+
+  /** The keys of a range, in order, as they are at this call: writes that follow do not change it. */
+  keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
+    return this.#scan<K>(options, Want.keys);
+  }
+
+  /** The values of a range, in the order of their keys. */
+  values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
+    return this.#scan<V>(options, Want.values);
+  }
+
+  /** The entries of a range, in the order of their keys. */
+  entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
+    return this.#scan<[K, V]>(options, Want.entries);
+  }
+
+  /** All entries, in the order of their keys. */
+  [Symbol.iterator](): IterableIterator<[K, V]> {
+    return this.entries();
+  }
+
+  /** How many keys a range has. */
+  count(range: KeyRange<K> = {}): number {
+    if (this.#work.countsAsSnapshot(range)) return this.#reads.count(range);
+    let count = 0;
+    for (const _ of this.keys({ ...range, reverse: false, limit: undefined })) count++;
+    return count;
+  }
+
+  /** Writes a value. Its lifetime, if it has one, begins with the commit. */
+  set(key: K, value: V, options?: TransactionSetOptions): void {
+    this.#work.set(key, value, options);
+  }
+
+  /** Replaces a value by what `change` makes of it; undefined stands for an absent key. */
+  update(key: K, change: (value: V | undefined) => V, options?: TransactionSetOptions): void {
+    this.set(key, change(this.get(key)), options);
+  }
+
+  /** Deletes a key. */
+  delete(key: K): void {
+    this.#work.delete(key);
+  }
+
+  /** Deletes every key of a range. A range without bounds is refused: that is `clear()`. */
+  deleteRange(range: KeyRange<K>): void {
+    this.#work.deleteRange(range);
+  }
+
+  /** Deletes everything. */
+  clear(): void {
+    this.#work.clear();
+  }
+
+  #scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T> {
+    const overlay = this.#work.scan(options, want !== Want.keys);
+    const scan = this.#reads.scan<T>(options, want, overlay);
+    this.#work.atEnd(() => scan.return?.());
+    return scan;
+  }
+}
+
+/** What a store gives its transactions. */
+export interface SyncTransactionParts<K, V> {
+  readonly formats: Formats<K, V>;
+  /** Takes a snapshot; gives its number. */
+  open(): number;
+  close(snapshot: number): void;
+  reads(snapshot: number): TransactionReads<K, V>;
+  /** The bytes of a reserved key. */
+  reserved(key: Uint8Array, snapshot: number): Uint8Array | undefined;
+  /** Throws a conflict as the engine tells it. */
+  commit(batch: Uint8Array, snapshot: number, durability: Durability | undefined): void;
+}
+
+/** Runs a function in a transaction, again while it conflicts. */
+export function runSyncTransaction<K, V, T>(
+  parts: SyncTransactionParts<K, V>,
+  run: (tx: SyncTransaction<K, V>, reserved: SyncReserved) => T,
+  { retries = RETRIES_DEFAULT, durability }: SyncTransactionOptions,
+): T {
+  checkRetries(retries);
+  if (durability !== undefined) checkDurability(durability);
+  for (let attempt = 1; ; attempt++) {
+    const snapshot = parts.open();
+    const work = new Workspace<K, V>(parts.formats);
+    try {
+      const reserved: SyncReserved = {
+        get: (key) => {
+          work.askRaw(key);
+          return parts.reserved(key, snapshot);
+        },
+        set: (key, value) => work.setRaw(key, value),
+      };
+      const result = run(new SyncTransaction(work, parts.reads(snapshot)), reserved);
+      refusePromise(result);
+      const batch = work.end();
+      if (batch !== undefined) parts.commit(batch, snapshot, durability);
+      return result;
+    } catch (error) {
+      const is_conflict = error instanceof EngineConflict;
+      if (!is_conflict || attempt > retries) throw namedConflict(error, parts.formats.keys, lastConflict(attempt));
+    } finally {
+      work.close();
+      parts.close(snapshot);
+    }
+  }
+}
+
+function refusePromise(result: unknown): void {
+  if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return;
+  throw new VarveError(
+    'VARVE_INVALID_ARGUMENT',
+    'The function of a transaction of varve/sync returns at once, but this one gave a promise: nothing was written. Use varve to wait inside a transaction.',
+  );
+}

@@ -1,0 +1,159 @@
+/**
+ * A scan of a transaction: batches of the store's keys with the transaction's own writes laid over them.
+ *
+ *   store    b   d   f h |  m   p  |           batches, the last one says so
+ *   own        c   d'  x(f..h)   o             sets, and what is deleted
+ *   result   b c   d'      m   o p
+ *
+ * Invariant: keys come in the order of the scan, each once, and what was handed out is noted as read. Writes that follow the
+ * scan's beginning do not change it.
+ */
+
+import { compareBytes } from '../codec/range.ts';
+import { ByteSink } from '../codec/sink.ts';
+import type { ScanBatch } from '../protocol/scan.ts';
+import { DELETED, type Own, type OwnView, type OwnWrites } from './own-writes.ts';
+import type { HalfOpen, RangeRead, ReadSet } from './read-set.ts';
+
+const NO_BYTES = new Uint8Array(0);
+const NO_ENDS = new Uint32Array(0);
+/** The answer of a store that is not asked. */
+export const NOTHING_THERE: ScanBatch = {
+  cursor: 0,
+  count: 0,
+  keys: NO_BYTES,
+  key_ends: NO_ENDS,
+  values: NO_BYTES,
+  value_ends: NO_ENDS,
+};
+
+/** What a scan of a transaction walks over. */
+export interface OverlayRange {
+  readonly range: HalfOpen;
+  readonly reverse: boolean;
+  readonly limit: number | undefined;
+  /** Bring values too. */
+  readonly values: boolean;
+  /** Throws once the transaction has ended. */
+  readonly ensureOpen: () => void;
+}
+
+/** One scan under way. */
+export class OverlayScan {
+  /** Whether the store must be asked. */
+  readonly asks_store: boolean;
+  /** How many keys the store needs to bring at most; undefined where nobody knows. */
+  readonly store_limit: number | undefined;
+  readonly #own: OwnWrites;
+  readonly #view: OwnView;
+  readonly #is_plain: boolean;
+  readonly #read: RangeRead | undefined;
+  readonly #reverse: boolean;
+  readonly #values: boolean;
+  readonly #ensureOpen: () => void;
+  #left: number;
+  #row: readonly [Uint8Array, Own] | undefined;
+
+  constructor(own: OwnWrites, reads: ReadSet, { range, reverse, limit, values, ensureOpen }: OverlayRange) {
+    this.#own = own;
+    this.#reverse = reverse;
+    this.#values = values;
+    this.#ensureOpen = ensureOpen;
+    this.#left = limit ?? Number.POSITIVE_INFINITY;
+    this.#is_plain = !own.touches(range);
+    this.#view = own.view(range, reverse);
+    this.#advance();
+    this.asks_store = limit !== 0 && !own.isDeletedRange(range);
+    this.store_limit = own.hides ? undefined : limit;
+    this.#read = this.asks_store ? reads.range(range, reverse) : undefined;
+  }
+
+  /** A batch of the store's with the transaction's writes in it; its `cursor` is 0 when the scan is over. */
+  add(batch: ScanBatch): ScanBatch {
+    if (this.#is_plain && batch.count <= this.#left) {
+      this.#left -= batch.count;
+      return this.#left > 0 ? batch : { ...batch, cursor: 0 };
+    }
+    const rows = new Rows(this.#values);
+    let start = 0;
+    let value_start = 0;
+    for (let i = 0; i < batch.count && this.#left > 0; i++) {
+      const end = batch.key_ends[i] as number;
+      const value_end = batch.value_ends[i] ?? 0;
+      const key = batch.keys.subarray(start, end);
+      const is_replaced = this.#addOwnUpTo(key, rows);
+      if (!is_replaced && this.#left > 0 && !this.#view.isDeleted(key)) {
+        rows.add(key, batch.values.subarray(value_start, value_end));
+        this.#left--;
+      }
+      start = end;
+      value_start = value_end;
+    }
+    if (batch.cursor === 0) this.#addOwnUpTo(undefined, rows);
+    return rows.batch(this.#left > 0 ? batch.cursor : 0);
+  }
+
+  /** Key `i` of a batch is handed out. */
+  reached(batch: ScanBatch, i: number): void {
+    this.#ensureOpen();
+    this.#read?.reached(batch, i);
+  }
+
+  /** The end is told. */
+  finish(): void {
+    this.#ensureOpen();
+    // Where the limit ended it, nobody knows what follows.
+    if (this.#left > 0) this.#read?.finish();
+  }
+
+  /** Adds the transaction's rows that come before `key`, or are it: true for one that is. */
+  #addOwnUpTo(key: Uint8Array | undefined, rows: Rows): boolean {
+    for (let row = this.#row; row !== undefined && this.#left > 0; row = this.#row) {
+      const order = key === undefined ? -1 : this.#reverse ? compareBytes(key, row[0]) : compareBytes(row[0], key);
+      if (order > 0) return false;
+      if (row[1] !== DELETED) {
+        rows.add(row[0], this.#values ? this.#own.bytesOf(row[1]) : NO_BYTES);
+        this.#left--;
+      }
+      this.#advance();
+      if (order === 0) return true;
+    }
+    return false;
+  }
+
+  #advance(): void {
+    this.#row = this.#view.rows.next().value;
+  }
+}
+
+/** Builds a batch, row by row. */
+class Rows {
+  readonly #keys = new ByteSink(1024);
+  readonly #values = new ByteSink(1024);
+  readonly #key_ends: number[] = [];
+  readonly #value_ends: number[] = [];
+  readonly #has_values: boolean;
+
+  constructor(has_values: boolean) {
+    this.#has_values = has_values;
+  }
+
+  add(key: Uint8Array, value: Uint8Array): void {
+    this.#keys.append(key);
+    this.#key_ends.push(this.#keys.at);
+    if (!this.#has_values) return;
+    this.#values.append(value);
+    this.#value_ends.push(this.#values.at);
+  }
+
+  batch(cursor: number): ScanBatch {
+    return {
+      cursor,
+      count: this.#key_ends.length,
+      keys: this.#keys.copy(),
+      key_ends: Uint32Array.from(this.#key_ends),
+      values: this.#values.copy(),
+      value_ends: Uint32Array.from(this.#value_ends),
+    };
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * What a transaction has written, in front of what it reads.
+ *
+ * A batch collects the writes in the order of their calls, as any batch does. Beside it a map tells what each key now is:
+ * deleted, or the place of its value in the bytes of the batch; and ranges tell where the store's own keys are deleted.
+ *
+ *   ranges  ---[=====)--------[==)---      disjoint, ascending
+ *   map        s  x  s     x               s: set, x: deleted. A range that is deleted takes the map's keys in it along.
+ *
+ * Invariant: the map and the ranges say what the batch, applied to the store in order, will make of it.
+ */
+
+import type { KeyFormat } from '../codec/key-format.ts';
+import { compareBytes } from '../codec/range.ts';
+import { ByteSink } from '../codec/sink.ts';
+import type { ValueFormat } from '../codec/values.ts';
+import { BatchWriter } from '../protocol/batch-writer.ts';
+import type { Encoder } from '../protocol/frame-writer.ts';
+import type { SetItemOptions } from '../types.ts';
+import { OrderedMap } from './ordered-map.ts';
+import type { HalfOpen } from './read-set.ts';
+
+/** Where a value lies in the batch. */
+export interface Own {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What stands for the value of a key that is deleted. */
+export const DELETED: Own = { start: 0, end: 0 };
+
+/** Writes as they were at one moment, for a scan. */
+export interface OwnView {
+  /** The keys written in the range, in the order of the scan. */
+  readonly rows: Iterator<readonly [Uint8Array, Own], undefined>;
+  isDeleted(key: Uint8Array): boolean;
+}
+
+/** The writes of one transaction. */
+export class OwnWrites {
+  readonly #sink = new ByteSink(512);
+  readonly writer = new BatchWriter(this.#sink);
+  #map = new OrderedMap<Own>();
+  #deleted: readonly HalfOpen[] = [];
+  /** Whether a key of the store may be hidden by a deletion. */
+  hides = false;
+
+  set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V, options?: SetItemOptions): void {
+    const { writer } = this;
+    writer.set(keys, key, values, value, options);
+    this.#map.set(this.#lastKey(), { start: writer.value_at, end: writer.value_end });
+  }
+
+  delete<K>(keys: KeyFormat<K>, key: K): void {
+    this.writer.delete(keys, key);
+    this.#map.set(this.#lastKey(), DELETED);
+    this.hides = true;
+  }
+
+  deleteRange(range: HalfOpen): void {
+    this.writer.deleteRange(range.start, range.end);
+    this.#map.deleteRange(range.start, range.end.length === 0 ? undefined : range.end);
+    this.#deleted = united(this.#deleted, range);
+    this.hides = true;
+  }
+
+  /** What the transaction made of a key; undefined where it left it alone. */
+  find(key: Uint8Array): Own | undefined {
+    return this.#map.get(key) ?? (covers(this.#deleted, key) ? DELETED : undefined);
+  }
+
+  /** Whether all keys of a range that the store has are deleted. */
+  isDeletedRange({ start, end }: HalfOpen): boolean {
+    return this.#deleted.some((range) => compareBytes(range.start, start) <= 0 && compareEnds(end, range.end) <= 0);
+  }
+
+  /** Whether the transaction wrote in a range. */
+  touches({ start, end }: HalfOpen): boolean {
+    const written = this.#map.entries(start, end.length === 0 ? undefined : end).next().done !== true;
+    return written || this.#deleted.some((range) => overlaps(range, { start, end }));
+  }
+
+  /** A value, in bytes of its own. */
+  bytesOf(own: Own): Uint8Array {
+    return this.#sink.bytes.slice(own.start, own.end);
+  }
+
+  /** A value. */
+  valueOf<V>(own: Own, values: ValueFormat<V>): V {
+    const bytes = this.bytesOf(own);
+    return values.read(bytes, 0, bytes.length);
+  }
+
+  /** The writes in a range as they are now. */
+  view({ start, end }: HalfOpen, reverse: boolean): OwnView {
+    const deleted = this.#deleted;
+    const rows = this.#map.copy().entries(start, end.length === 0 ? undefined : end, reverse);
+    return { rows, isDeleted: (key) => covers(deleted, key) };
+  }
+
+  #lastKey(): Uint8Array {
+    return this.#sink.bytes.slice(this.writer.key_at, this.writer.key_end);
+  }
+}
+
+/** Whether one of the ranges holds a key. */
+function covers(ranges: readonly HalfOpen[], key: Uint8Array): boolean {
+  let low = 0;
+  let high = ranges.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBefore((ranges[middle] as HalfOpen).end, key)) low = middle + 1;
+    else high = middle;
+  }
+  const range = ranges[low];
+  return range !== undefined && compareBytes(range.start, key) <= 0;
+}
+
+/** The ranges with one more; those that overlap or touch it become one with it. */
+function united(ranges: readonly HalfOpen[], { start, end }: HalfOpen): readonly HalfOpen[] {
+  const before: HalfOpen[] = [];
+  const after: HalfOpen[] = [];
+  for (const range of ranges) {
+    if (range.end.length > 0 && compareBytes(range.end, start) < 0) before.push(range);
+    else if (end.length > 0 && compareBytes(end, range.start) < 0) after.push(range);
+    else {
+      if (compareBytes(range.start, start) < 0) start = range.start;
+      if (compareEnds(range.end, end) > 0) end = range.end;
+    }
+  }
+  return [...before, { start, end }, ...after];
+}
+
+function overlaps(a: HalfOpen, b: HalfOpen): boolean {
+  return !isBefore(a.end, b.start) && !isBefore(b.end, a.start);
+}
+
+/** Whether a range that ends at `end` ends at `key` or before. No bytes are the end of the store. */
+function isBefore(end: Uint8Array, key: Uint8Array): boolean {
+  return end.length > 0 && compareBytes(end, key) <= 0;
+}
+
+function compareEnds(a: Uint8Array, b: Uint8Array): number {
+  if (a.length === 0 || b.length === 0) return b.length === 0 ? (a.length === 0 ? 0 : -1) : 1;
+  return compareBytes(a, b);
+}

@@ -1,0 +1,78 @@
+/**
+ * What a transaction has read in its snapshot: keys, and ranges as far as they were walked.
+ *
+ * Invariant: whatever the snapshot told the transaction lies in it; what a transaction wrote itself does not, for it knew
+ * that without asking.
+ */
+
+import { justAfter } from '../codec/range.ts';
+import type { BatchWriter } from '../protocol/batch-writer.ts';
+import type { ScanBatch } from '../protocol/scan.ts';
+import { OrderedMap } from './ordered-map.ts';
+
+/** Keys from `start` to before `end`; no bytes mean an open side. */
+export interface HalfOpen {
+  readonly start: Uint8Array;
+  readonly end: Uint8Array;
+}
+
+/** A range that is being walked: its keys up to the last one that was handed out have been read. */
+export class RangeRead {
+  readonly #range: HalfOpen;
+  readonly #reverse: boolean;
+  #batch: ScanBatch | undefined;
+  #at = 0;
+  #is_whole = false;
+
+  constructor(range: HalfOpen, reverse: boolean) {
+    this.#range = range;
+    this.#reverse = reverse;
+  }
+
+  /** Key `i` of a batch was handed out. */
+  reached(batch: ScanBatch, i: number): void {
+    this.#batch = batch;
+    this.#at = i;
+  }
+
+  /** It was told that there are no more. */
+  finish(): void {
+    this.#is_whole = true;
+  }
+
+  /** Appends it to a batch, unless nothing of it was read. */
+  write(writer: BatchWriter): void {
+    const { start, end } = this.#range;
+    if (this.#is_whole) writer.readRange(start, end);
+    else if (this.#batch !== undefined) {
+      const { keys, key_ends } = this.#batch;
+      const key = keys.subarray(this.#at === 0 ? 0 : key_ends[this.#at - 1], key_ends[this.#at]);
+      if (this.#reverse) writer.readRange(key, end);
+      else writer.readRange(start, justAfter(key));
+    }
+  }
+}
+
+/** The keys and ranges of one transaction. */
+export class ReadSet {
+  readonly #keys = new OrderedMap<true>();
+  readonly #ranges: RangeRead[] = [];
+
+  key(key: Uint8Array): void {
+    this.#keys.set(key, true);
+  }
+
+  range(range: HalfOpen, reverse = false): RangeRead {
+    const read = new RangeRead(range, reverse);
+    this.#ranges.push(read);
+    return read;
+  }
+
+  /** Appends all of it to a batch. */
+  write(writer: BatchWriter): void {
+    for (const [key] of this.#keys.entries(NOTHING, undefined)) writer.readKey(key);
+    for (const range of this.#ranges) range.write(writer);
+  }
+}
+
+const NOTHING = new Uint8Array(0);

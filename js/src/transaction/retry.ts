@@ -1,0 +1,44 @@
+/**
+ * How often a transaction is tried, and how long it waits in between.
+ *
+ * Invariant: of transactions that conflict with each other one commits in every round, so waiting a random time, longer from
+ * round to round, lets all of them through.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+
+/** How often a transaction is tried again by default. */
+export const RETRIES_DEFAULT = 10;
+/** Longest wait between two attempts, in milliseconds. */
+const WAIT_MS_MAX = 200;
+
+/** Throws unless it is a number of retries. */
+export function checkRetries(retries: number): void {
+  if (!Number.isInteger(retries) || retries < 0) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', `retries is an integer from 0, not ${String(retries)}.`);
+  }
+}
+
+/** Waits before attempt number `attempt`, the first retry being 1: up to 1, 2, 4 ... 200 ms. */
+export function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void> {
+  const wait_ms = Math.random() * Math.min(WAIT_MS_MAX, 2 ** (attempt - 1));
+  return untilAborted(new Promise((resolve) => setTimeout(resolve, wait_ms)), signal);
+}
+
+/** A promise, or the rejection of its signal, whichever comes first. */
+export function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return Promise.resolve(promise);
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(abortError(signal));
+    const settled = (): void => signal.removeEventListener('abort', abort);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject);
+    promise.then(settled, settled);
+  });
+}
+
+/** How the sentence of the last conflict begins. */
+export function lastConflict(attempts: number): string {
+  return `Others wrote what the transaction had read, ${attempts === 1 ? 'once' : `${attempts} times`}`;
+}

@@ -1,0 +1,54 @@
+/**
+ * The version that users give a store, and where it is kept.
+ *
+ *   key      ff "version"                 reserved: no key of a user begins with ff
+ *   value    u64 little-endian            from 1 up
+ *
+ * Invariant: it is written by the transaction that upgrades, and by nothing else.
+ */
+
+import { VarveError } from '../errors.ts';
+
+/** The reserved key. */
+export const VERSION_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('version'));
+
+/** Throws unless it is a version, or none together with no upgrade. */
+export function checkVersion(version: unknown, upgrade: unknown): void {
+  if (version === undefined && upgrade !== undefined) {
+    throw invalid('upgrade needs a version: open(name, { version: 2, upgrade }).');
+  }
+  if (version !== undefined && !(Number.isSafeInteger(version) && (version as number) > 0)) {
+    throw invalid(`version is an integer from 1, not ${String(version)}.`);
+  }
+  if (upgrade !== undefined && typeof upgrade !== 'function') throw invalid('upgrade is a function.');
+}
+
+/** The version that a value holds; 0 where there is none. */
+export function readVersion(value: Uint8Array | undefined): number {
+  if (value === undefined) return 0;
+  const words = new DataView(value.buffer, value.byteOffset, value.length);
+  return words.getUint32(0, true) + words.getUint32(4, true) * 0x1_0000_0000;
+}
+
+/** The value of a version. */
+export function versionBytes(version: number): Uint8Array {
+  const words = new DataView(new ArrayBuffer(8));
+  words.setUint32(0, version >>> 0, true);
+  words.setUint32(4, Math.floor(version / 0x1_0000_0000), true);
+  return new Uint8Array(words.buffer);
+}
+
+/** Whether a store must be upgraded. Throws `VARVE_VERSION` for one that is newer. */
+export function isUpgrade(name: string, stored: number, wanted: number): boolean {
+  if (stored > wanted) {
+    throw new VarveError(
+      'VARVE_VERSION',
+      `The store '${name}' has version ${stored}, and this code opens it with version ${wanted}. Reload to get the newer code.`,
+    );
+  }
+  return stored < wanted;
+}
+
+function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message);
+}

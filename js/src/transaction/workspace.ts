@@ -1,0 +1,153 @@
+/**
+ * What a transaction knows: its own writes, what it has read, and whether it has ended. Both stores build on it.
+ *
+ * Invariant: whatever the snapshot is asked for is noted first; what the transaction wrote itself is answered from here.
+ */
+
+import type { KeyFormat } from '../codec/key-format.ts';
+import { encodeDeletion, encodeRange, halfOpen } from '../codec/range.ts';
+import { ByteSink } from '../codec/sink.ts';
+import type { ValueFormat } from '../codec/values.ts';
+import { VarveError } from '../errors.ts';
+import type { Encoder } from '../protocol/frame-writer.ts';
+import { rawBytes } from '../protocol/frame-writer.ts';
+import { checkLimit } from '../store/options.ts';
+import type { KeyCodec, KeyRange, TransactionSetOptions } from '../types.ts';
+import { OverlayScan } from './overlay-scan.ts';
+import { DELETED, OwnWrites } from './own-writes.ts';
+import { type HalfOpen, ReadSet } from './read-set.ts';
+
+const WHOLE: HalfOpen = { start: new Uint8Array(0), end: new Uint8Array(0) };
+
+/** How a store reads and writes its keys and values. */
+export interface Formats<K, V> {
+  readonly keys: KeyFormat<K>;
+  readonly values: ValueFormat<V>;
+  readonly codec: KeyCodec<K> | undefined;
+}
+
+/** What a scan of a transaction is asked for. */
+export interface ScanWish<K> extends KeyRange<K> {
+  readonly reverse?: boolean | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** One attempt of a transaction. */
+export class Workspace<K, V> {
+  readonly #formats: Formats<K, V>;
+  readonly #own = new OwnWrites();
+  readonly #reads = new ReadSet();
+  readonly #sink = new ByteSink(64);
+  readonly #scans: (() => void)[] = [];
+  #is_over = false;
+
+  constructor(formats: Formats<K, V>) {
+    this.#formats = formats;
+  }
+
+  set(key: K, value: V, options?: TransactionSetOptions): void {
+    this.ensureOpen();
+    const { keys, values } = this.#formats;
+    this.#own.set(keys, key, values, value, options?.expiresIn === undefined ? undefined : options);
+  }
+
+  delete(key: K): void {
+    this.ensureOpen();
+    this.#own.delete(this.#formats.keys, key);
+  }
+
+  deleteRange(range: KeyRange<K>): void {
+    this.ensureOpen();
+    const bytes = encodeDeletion(range, this.#formats.codec);
+    if (bytes !== undefined) this.#own.deleteRange(bytes);
+  }
+
+  clear(): void {
+    this.ensureOpen();
+    this.#own.deleteRange(WHOLE);
+  }
+
+  /** Sets a reserved key. */
+  setRaw(key: Uint8Array, value: Uint8Array): void {
+    this.#own.set(rawBytes, key, rawBytes, value);
+  }
+
+  /** The snapshot is asked for a reserved key. */
+  askRaw(key: Uint8Array): void {
+    this.#reads.key(key);
+  }
+
+  /** Whether the transaction itself wrote a key, and what; undefined where the snapshot must be asked, which is noted. */
+  look(key: K): { readonly value: V | undefined } | undefined {
+    const own = this.#find(key);
+    if (own === undefined) return undefined;
+    return { value: own === DELETED ? undefined : this.#own.valueOf(own, this.#formats.values) };
+  }
+
+  /** Whether a key is there as the transaction left it; undefined where the snapshot must be asked, which is noted. */
+  holds(key: K): boolean | undefined {
+    const own = this.#find(key);
+    return own === undefined ? undefined : own !== DELETED;
+  }
+
+  /** Begins a scan; undefined for one that has nothing to bring. */
+  scan(wish: ScanWish<K>, values: boolean): OverlayScan | undefined {
+    const { reverse = false, limit } = wish;
+    if (limit !== undefined) checkLimit(limit);
+    const range = encodeRange(wish, this.#formats.codec);
+    this.ensureOpen();
+    if (range.empty || limit === 0) return undefined;
+    const ensureOpen = (): void => this.ensureOpen();
+    return new OverlayScan(this.#own, this.#reads, { range: halfOpen(range), reverse, limit, values, ensureOpen });
+  }
+
+  /** Ends a scan along with the transaction. */
+  atEnd(close: () => void): void {
+    this.#scans.push(close);
+  }
+
+  /** Notes that a range is counted, if the snapshot's count is also the transaction's. */
+  countsAsSnapshot(range: KeyRange<K>): boolean {
+    const bytes = encodeRange(range, this.#formats.codec);
+    this.ensureOpen();
+    const half_open = halfOpen(bytes);
+    if (bytes.empty) return true;
+    if (this.#own.touches(half_open)) return false;
+    this.#reads.range(half_open).finish();
+    return true;
+  }
+
+  /** Takes nothing more, and ends the scans that were left open. */
+  close(): void {
+    this.#is_over = true;
+    for (const close of this.#scans.splice(0)) close();
+  }
+
+  /** Takes nothing more, and gives the batch to commit; undefined when nothing was written. Called once. */
+  end(): Uint8Array | undefined {
+    this.close();
+    const { writer } = this.#own;
+    if (writer.count === 0) return undefined;
+    this.#reads.write(writer);
+    return writer.view();
+  }
+
+  ensureOpen(): void {
+    if (this.#is_over) {
+      throw new VarveError(
+        'VARVE_CLOSED',
+        'The transaction has ended. Await all that its function does, and start another one.',
+      );
+    }
+  }
+
+  #find(key: K) {
+    this.ensureOpen();
+    const sink = this.#sink;
+    sink.at = 0;
+    (this.#formats.keys as Encoder<K>).write(key, sink);
+    const own = this.#own.find(sink.bytes.subarray(0, sink.at));
+    if (own === undefined) this.#reads.key(sink.copy());
+    return own;
+  }
+}

@@ -1,0 +1,492 @@
+/** Transactions of both stores, over the real engine. */
+
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { openStore } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import type { Transaction } from '../../js/src/store/transaction.ts';
+import { open, type SyncStore, type SyncTransaction } from '../../js/src/sync.ts';
+import type { Key } from '../../js/src/types.ts';
+import { spawnServer, wasm } from './support/engine.ts';
+import { Random } from './support/random.ts';
+
+const stores: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  vi.useRealTimers();
+});
+
+async function openAsync(): Promise<Store<Key, unknown>> {
+  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawnServer);
+  stores.push(store);
+  return store;
+}
+
+async function openSync(): Promise<SyncStore<Key, unknown>> {
+  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 });
+  stores.push(store);
+  return store;
+}
+
+type Either = Transaction<Key, unknown> | SyncTransaction<Key, unknown>;
+
+async function collect<T>(items: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+const code = (name: string): unknown => expect.objectContaining({ code: name });
+const conflict = (key: unknown, sequence: number | null): unknown =>
+  expect.objectContaining({ code: 'VARVE_CONFLICT', conflict: { key, sequence } });
+const add = (n: unknown): number => ((n as number | undefined) ?? 0) + 1;
+
+/** What a step of a transaction reads, in words that can be compared. */
+type Reading = (tx: Either) => unknown;
+
+/** Runs writes and reads in one transaction; what was read is awaited after all of it was called. */
+async function inTransaction(
+  db: Store<Key, unknown> | SyncStore<Key, unknown>,
+  steps: readonly ((tx: Either) => unknown)[],
+): Promise<unknown[]> {
+  if ('room' in db) return db.transaction((tx) => ({ read: steps.map((step) => listed(step(tx))) })).read;
+  return db.transaction(async (tx) => Promise.all(steps.map(async (step) => listed(await step(tx)))));
+}
+
+function listed(read: unknown): unknown {
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) return read;
+  if (Symbol.asyncIterator in read) return collect(read as AsyncIterable<unknown>);
+  return Symbol.iterator in read ? [...(read as Iterable<unknown>)] : read;
+}
+
+interface Bounds {
+  readonly gt: number;
+  readonly lte: number;
+  readonly reverse?: boolean;
+  readonly limit?: number | undefined;
+}
+
+/** Random reads and writes of one transaction, and what a plain map says to them. */
+class Script {
+  readonly steps: Reading[] = [];
+  readonly wanted: unknown[] = [];
+  readonly #random: Random;
+  readonly #keys: number;
+  readonly #model: Map<number, number>;
+
+  constructor(random: Random, keys: number, model: Map<number, number>) {
+    this.#random = random;
+    this.#keys = keys;
+    this.#model = model;
+  }
+
+  extend(): void {
+    const roll = this.#random.below(12);
+    if (roll < 4) this.#point(roll);
+    else if (roll < 7) this.#range(roll);
+    else this.#write(roll);
+  }
+
+  #point(roll: number): void {
+    const model = this.#model;
+    const [key, other] = [this.#random.below(this.#keys), this.#random.below(this.#keys)];
+    if (roll === 0) this.#add((tx) => tx.get(key), model.get(key));
+    if (roll === 1) this.#add((tx) => tx.has(key), model.has(key));
+    if (roll === 2) this.#add((tx) => tx.getMany([key, other]), [model.get(key), model.get(other)]);
+    if (roll === 3) this.#add((tx) => tx.hasMany([key, other]), [model.has(key), model.has(other)]);
+  }
+
+  #range(roll: number): void {
+    const bounds = this.#bounds();
+    const limit = this.#random.below(3) === 0 ? this.#random.below(10) : undefined;
+    const options = { ...bounds, reverse: this.#random.below(2) === 0, limit };
+    const found = this.#within(options);
+    if (roll === 4) this.#add((tx) => tx.entries(options), found);
+    else if (roll === 5) this.#add((tx) => tx.count(bounds), this.#within(bounds).length);
+    else if (limit === undefined)
+      this.#add(
+        (tx) => tx.keys(options),
+        found.map(([key]) => key),
+      );
+    else
+      this.#add(
+        (tx) => tx.values(options),
+        found.map(([, value]) => value),
+      );
+  }
+
+  #write(roll: number): void {
+    const [key, value] = [this.#random.below(this.#keys), this.#random.below(1_000_000)];
+    const bounds = this.#bounds();
+    const is_rare = this.#random.below(8) > 0;
+    if (roll > 8) {
+      this.#add((tx) => tx.set(key, value), undefined);
+      this.#model.set(key, value);
+    } else if (roll === 7 || is_rare) {
+      this.#add((tx) => tx.delete(key), undefined);
+      this.#model.delete(key);
+    } else if (this.#random.below(6) === 0) {
+      this.#add((tx) => tx.clear(), undefined);
+      this.#model.clear();
+    } else {
+      this.#add((tx) => tx.deleteRange(bounds), undefined);
+      for (const [found] of this.#within(bounds)) this.#model.delete(found);
+    }
+  }
+
+  #bounds(): Bounds {
+    return { gt: this.#random.below(this.#keys) - 1, lte: this.#random.below(this.#keys) + 1 };
+  }
+
+  #within({ gt, lte, reverse, limit }: Bounds): [number, number][] {
+    const found = [...this.#model].filter(([key]) => key > gt && key <= lte).sort(([a], [b]) => a - b);
+    return (reverse === true ? found.reverse() : found).slice(0, limit);
+  }
+
+  #add(step: Reading, expected: unknown): void {
+    this.steps.push(step);
+    this.wanted.push(expected);
+  }
+}
+
+describe.each([
+  ['asynchronous', openAsync],
+  ['synchronous', openSync],
+])('a transaction of the %s store', (_, openEither) => {
+  test('reads what it wrote, in front of the store, like one map', { timeout: 60_000 }, async () => {
+    const db = await openEither();
+    const model = new Map<number, number>();
+    for (let seed = 1; seed <= 60; seed++) {
+      const random = new Random(seed);
+      const script = new Script(random, random.pick([5, 40, 1500]), model);
+      for (let count = random.pick([3, 30, 300]); count > 0; count--) script.extend();
+      const read = await inTransaction(db, script.steps);
+      expect(await Promise.all(read), `seed ${seed}`).toStrictEqual(script.wanted);
+      expect(await collect(db.entries()), `seed ${seed}`).toStrictEqual([...model].sort(([a], [b]) => a - b));
+      if (seed % 10 === 0) await db.compact();
+    }
+    const { snapshots, cursors } = await db.stats();
+    expect([snapshots, cursors]).toStrictEqual([0, 0]);
+  });
+
+  test('gives what its function gives, and writes all of it', async () => {
+    const db = await openEither();
+    const write = (tx: Either): string => {
+      tx.set('a', 1);
+      tx.set('b', 2, { expiresIn: 1000 });
+      return 'done';
+    };
+    expect(await ('room' in db ? db.transaction(write) : db.transaction(async (tx) => write(tx)))).toBe('done');
+    expect(await db.getMany(['a', 'b'])).toStrictEqual([1, 2]);
+    expect((await db.getEntry('b'))?.expires).toBeInstanceOf(Date);
+  });
+
+  test('that throws writes nothing', async () => {
+    const db = await openEither();
+    await db.set('a', 1);
+    const failing = (tx: Either): never => {
+      tx.set('a', 2);
+      tx.clear();
+      throw new Error('no');
+    };
+    await expect((async () => db.transaction(failing))()).rejects.toThrow('no');
+    expect(await db.get('a')).toBe(1);
+    expect((await db.stats()).snapshots).toBe(0);
+  });
+
+  test('is over when its function is', async () => {
+    const db = await openEither();
+    let kept: Either | undefined;
+    let scan: AsyncIterableIterator<Key> | IterableIterator<Key> | undefined;
+    await db.set('k', 1);
+    await db.transaction((tx: Either) => {
+      kept = tx;
+      scan = tx.keys();
+    });
+    await expect((async () => kept?.get('k'))()).rejects.toThrow(code('VARVE_CLOSED'));
+    await expect((async () => kept?.count())()).rejects.toThrow(code('VARVE_CLOSED'));
+    for (const write of [() => kept?.set('k', 2), () => kept?.delete('k'), () => kept?.clear()]) {
+      expect(write).toThrow(code('VARVE_CLOSED'));
+    }
+    expect(() => kept?.entries()).toThrow(code('VARVE_CLOSED'));
+    await expect((async () => scan?.next())()).rejects.toThrow(code('VARVE_CLOSED'));
+    expect((await db.stats()).cursors).toBe(0);
+    expect(await db.get('k')).toBe(1);
+  });
+
+  test('refuses what makes no sense', async () => {
+    const db = await openEither();
+    const run = (options: object) => async () => db.transaction(() => undefined, options);
+    for (const options of [{ retries: -1 }, { retries: 0.5 }, { durability: 'paper' }]) {
+      await expect(run(options)()).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
+    }
+    await expect((async () => db.transaction((tx: Either) => tx.deleteRange({})))()).rejects.toThrow(
+      code('VARVE_INVALID_ARGUMENT'),
+    );
+    await expect((async () => db.transaction((tx: Either) => tx.keys({ limit: -1 })))()).rejects.toThrow(
+      code('VARVE_INVALID_ARGUMENT'),
+    );
+  });
+
+  test('walks on over what it writes meanwhile', async () => {
+    const db = await openEither();
+    await db.setMany([
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+    ]);
+    if ('room' in db) {
+      db.transaction((tx) => {
+        for (const [key] of tx.entries()) {
+          tx.set(key, 'seen');
+          tx.set((key as number) + 10, 'new');
+          tx.delete(2);
+        }
+      });
+    } else {
+      await db.transaction(async (tx) => {
+        for await (const [key] of tx.entries()) {
+          tx.set(key, 'seen');
+          tx.set((key as number) + 10, 'new');
+          tx.delete(2);
+        }
+      });
+    }
+    expect(await collect(db.keys())).toStrictEqual([1, 3, 11, 12, 13]);
+  });
+
+  test('that writes through the store what it has read conflicts with itself', async () => {
+    const db = await openEither();
+    await db.set('k', 1);
+    let calls = 0;
+    const meddle = (tx: Either): unknown => {
+      calls++;
+      const read = tx.get('k');
+      tx.set('mine', 1);
+      const wrote = db.set('k', calls);
+      return 'room' in db ? undefined : Promise.all([read, wrote]);
+    };
+    const failed = (async () => db.transaction(meddle as () => undefined, { retries: 2 }))();
+    await expect(failed).rejects.toThrow(conflict('k', 4));
+    await expect(failed).rejects.toThrow('3 times: the key "k" has sequence 4');
+    expect([calls, await db.has('mine')]).toStrictEqual([3, false]);
+  });
+
+  test('of 10,000 writes in random order is not slow', async () => {
+    const db = await openEither();
+    const random = new Random(3);
+    const keys = Array.from({ length: 10_000 }, () => random.below(2 ** 31));
+    const write = (tx: Either): void => {
+      for (const key of keys) tx.set(key, key);
+    };
+    const start = performance.now();
+    await ('room' in db ? db.transaction(write) : db.transaction(async (tx) => write(tx)));
+    // About 50 ms. Quadratic would be seconds.
+    expect(performance.now() - start).toBeLessThan(2000);
+    expect(await db.count()).toBe(new Set(keys).size);
+  });
+});
+
+describe('concurrent transactions', () => {
+  test('lose no update', async () => {
+    const db = await openAsync();
+    await Promise.all(
+      Array.from({ length: 20 }, () =>
+        db.transaction(async (tx) => tx.set('n', add(await tx.get('n'))), { retries: 50 }),
+      ),
+    );
+    expect(await db.get('n')).toBe(20);
+  });
+
+  test('may wait for anything in the middle', async () => {
+    const db = await openAsync();
+    await db.set('n', 1);
+    let attempts = 0;
+    const running = db.transaction(async (tx) => {
+      attempts++;
+      const n = await tx.get('n');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      tx.set('n', add(n));
+    });
+    await db.set('n', 10);
+    await running;
+    expect(attempts).toBeGreaterThan(1);
+    expect(await db.get('n')).toBe(11);
+  });
+
+  test('see no phantoms', async () => {
+    const db = await openAsync();
+    // Each takes the next number of a range that it has looked at as a whole.
+    const join = (): Promise<number> =>
+      db.transaction(
+        async (tx) => {
+          const count = await tx.count({ prefix: ['member'] });
+          tx.set(['member', count], true);
+          return count;
+        },
+        { retries: 50 },
+      );
+    const numbers = await Promise.all(Array.from({ length: 8 }, join));
+    expect(numbers.sort((a, b) => a - b)).toStrictEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(await db.count()).toBe(8);
+  });
+
+  test('cannot skew writes', async () => {
+    const db = await openAsync();
+    await db.setMany([
+      ['a', 1],
+      ['b', 1],
+    ]);
+    // One of both must stay.
+    const leave = (key: string): Promise<void> =>
+      db.transaction(async (tx) => {
+        const [a, b] = await tx.getMany(['a', 'b']);
+        if ((a as number) + (b as number) > 1) tx.set(key, 0);
+      });
+    await Promise.all([leave('a'), leave('b')]);
+    const [a, b] = await db.getMany(['a', 'b']);
+    expect((a as number) + (b as number)).toBe(1);
+  });
+
+  test.each([
+    ['a key that was deleted', (db: Store<Key, unknown>) => db.delete('b'), 'b'],
+    ['a range that was deleted', (db: Store<Key, unknown>) => db.deleteRange({ gte: 'a', lt: 'c' }), 'a'],
+    ['everything deleted', (db: Store<Key, unknown>) => db.clear(), undefined],
+    ['the same value, written again', (db: Store<Key, unknown>) => db.set('b', 1), 'b'],
+  ])('conflict with %s', async (_, write, key) => {
+    const db = await openAsync();
+    await db.set('b', 1);
+    const failed = db.transaction(
+      async (tx) => {
+        await collect(tx.entries());
+        await write(db);
+        tx.set('x', 1);
+      },
+      { retries: 0 },
+    );
+    await expect(failed).rejects.toThrow(expect.objectContaining({ code: 'VARVE_CONFLICT' }));
+    const { conflict: found } = (await failed.catch((error) => error)) as { conflict: { key: unknown } };
+    expect(found.key).toBe(key);
+    expect(await db.has('x')).toBe(false);
+  });
+
+  test('do not conflict over what they did not read', async () => {
+    const db = await openAsync();
+    await db.setMany([
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+      [4, 'd'],
+    ]);
+    await db.transaction(
+      async (tx) => {
+        // Only as far as the loop went, in either direction.
+        for await (const key of tx.keys({ limit: 2 })) expect([1, 2]).toContain(key);
+        for await (const _ of tx.keys({ lt: 5, reverse: true })) break;
+        // Its own writes, and what it deleted, it knows without asking.
+        tx.set(7, 'own');
+        tx.deleteRange({ gte: 5, lt: 7 });
+        expect([await tx.get(7), await tx.has(6), await tx.count({ gte: 5, lt: 7 })]).toStrictEqual(['own', false, 0]);
+        expect(await collect(tx.keys({ gte: 5, lt: 7 }))).toStrictEqual([]);
+        await db.setMany([
+          [3, 'c2'],
+          [6, 'f'],
+          [7, 'g'],
+        ]);
+        tx.set('done', true);
+      },
+      { retries: 0 },
+    );
+    expect(await db.get('done')).toBe(true);
+    expect(await collect(db.keys())).toStrictEqual(['done', 1, 2, 3, 4, 7]);
+  });
+
+  test('that only read never conflict, and write nothing', async () => {
+    const db = await openAsync();
+    const { sequence } = await db.set('k', 1);
+    const read = await db.transaction(
+      async (tx) => {
+        const before = await tx.get('k');
+        await db.set('k', 2);
+        return [before, await tx.get('k')];
+      },
+      { retries: 0 },
+    );
+    expect(read).toStrictEqual([1, 1]);
+    expect((await db.stats()).sequence).toBe(sequence + 1);
+  });
+
+  test('outlast merges that drop what was deleted', async () => {
+    const db = await openAsync();
+    await db.setMany(Array.from({ length: 2000 }, (_, i) => [i, 'x'.repeat(100)]));
+    await db.compact();
+    const failed = db.transaction(
+      async (tx) => {
+        await tx.get(5);
+        await db.delete(5);
+        await db.compact();
+        tx.set('mine', 1);
+      },
+      { retries: 0 },
+    );
+    await expect(failed).rejects.toThrow(conflict(5, null));
+  });
+
+  test('stop at their signal', async () => {
+    const db = await openAsync();
+    const control = new AbortController();
+    const never = db.transaction(
+      async (tx) => {
+        tx.set('k', 1);
+        control.abort(new Error('enough'));
+        await new Promise(() => undefined);
+      },
+      { signal: control.signal },
+    );
+    await expect(never).rejects.toThrow(code('VARVE_ABORTED'));
+    await expect(db.transaction(() => 1, { signal: control.signal })).rejects.toThrow(code('VARVE_ABORTED'));
+    expect([await db.has('k'), (await db.stats()).snapshots]).toStrictEqual([false, 0]);
+  });
+
+  test('stand still in time', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 2_000_000_000_000 });
+    const db = await openAsync();
+    await db.set('short', 1, { expiresIn: 100 });
+    await db.transaction(
+      async (tx) => {
+        vi.setSystemTime(2_000_000_001_000);
+        expect(await db.get('short')).toBe(undefined);
+        expect(await tx.get('short')).toBe(1);
+        tx.set('seen', true);
+      },
+      { retries: 0 },
+    );
+    expect(await db.get('seen')).toBe(true);
+  });
+});
+
+test('a synchronous transaction refuses a function that gives a promise', async () => {
+  const db = await openSync();
+  const run = (): unknown =>
+    db.transaction(async (tx) => {
+      tx.set('k', 1);
+    });
+  expect(run).toThrow(code('VARVE_INVALID_ARGUMENT'));
+  expect([db.has('k'), db.stats().snapshots]).toStrictEqual([false, 0]);
+});
+
+test('a getter that writes while its value is being encoded is refused', async () => {
+  const db = await openSync();
+  expect(() =>
+    db.transaction((tx) => {
+      const meddling = {
+        get value() {
+          tx.set('other', 1);
+          return 1;
+        },
+      };
+      tx.set('k', meddling);
+    }),
+  ).toThrow(code('VARVE_INVALID_VALUE'));
+  expect(db.count()).toBe(0);
+});
