@@ -103,10 +103,7 @@ impl Session<'_> {
             self.acknowledge(reached);
         }
         if self.is_in_doubt()? {
-            for group in unknown {
-                self.model.stage(Group { changes: group.to_vec(), first_sequence: at + 1 });
-                at += group.len() as u64;
-            }
+            self.model.doubt(unknown.into_iter().map(<[Change]>::to_vec).collect());
         } else if self.store()?.last_sequence() != at {
             let found = self.store()?.last_sequence();
             return Err(format!("{op}: answered up to sequence {at}, and the store is at {found}"));

@@ -104,6 +104,8 @@ pub struct Model {
     base: State,
     base_sequence: u64,
     groups: Vec<Group>,
+    /// From this place on each group was refused by a machine that died: it may have been staged or not.
+    doubtful_from: Option<usize>,
     power_floor: usize,
     kill_floor: usize,
     /// What was written, expired or not.
@@ -192,6 +194,29 @@ impl Model {
         self.groups.push(group);
     }
 
+    /// Adds groups that were refused, all by a machine that is in doubt: each may have been staged before that.
+    pub fn doubt(&mut self, groups: Vec<Vec<Change>>) {
+        self.doubtful_from = Some(self.groups.len());
+        for changes in groups {
+            let first_sequence = self.last_sequence() + 1;
+            self.stage(Group { changes, first_sequence });
+        }
+    }
+
+    /// The histories in which one of the doubtful groups never happened, and those behind it one after another.
+    fn without_one(&self) -> impl Iterator<Item = Self> {
+        let from = self.doubtful_from.unwrap_or(self.groups.len());
+        (from..self.groups.len()).map(move |refused| {
+            let mut other = self.clone();
+            other.refuse(refused);
+            for group in &self.groups[refused + 1..] {
+                let first_sequence = other.last_sequence() + 1;
+                other.stage(Group { changes: group.changes.clone(), first_sequence });
+            }
+            other
+        })
+    }
+
     /// What came after the last group never happened.
     fn forget(&mut self) {
         let last = self.last_sequence();
@@ -239,6 +264,22 @@ impl Model {
     /// # Errors
     /// The state is none that the loss allows.
     pub fn recover(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
+        let mut recovered = self.recover_as_told(found, sequence, loss);
+        if recovered.is_err() {
+            let found = self.without_one().find_map(|mut other| {
+                let lost = other.recover_as_told(found, sequence, loss).ok()?;
+                Some((other, lost))
+            });
+            if let Some((other, lost)) = found {
+                *self = other;
+                recovered = Ok(lost + 1);
+            }
+        }
+        self.doubtful_from = None;
+        recovered
+    }
+
+    fn recover_as_told(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
         let floor = self.floor(loss);
         let mut state = self.state_after(floor);
         let mut survivors = Vec::new();
