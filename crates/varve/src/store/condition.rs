@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use super::Store;
 use crate::error::{Error, Result};
-use crate::scan::{LevelCursor, Source};
+use crate::scan::{LevelCursor, Merge, Source, Start};
 use crate::storage::Storage;
 use crate::table::{Blocks, ReadError};
 use crate::types::{Kind, RangeTombstone, Sequence};
@@ -47,20 +47,18 @@ impl Dependency<'_> {
     fn check(
         &self,
         since: Sequence,
-        source: &mut Source<'_>,
+        source: Source<'_>,
         deleted: &[RangeTombstone],
         blocks: &dyn Blocks,
     ) -> Result<(), ReadError> {
         let conflict = |key: &[u8], found| Err(Error::Conflict { key: key.to_vec(), found }.into());
-        source.seek(self.start, blocks)?;
-        while source.valid() && self.reaches(source.key()) {
-            if source.sequence() > since {
-                return conflict(
-                    source.key(),
-                    if source.kind() == Kind::Set { source.sequence() } else { 0 },
-                );
+        // Of one source alone: that keeps the code of a source's steps where scans need it, in one place and inlined.
+        let mut merge = Merge::start(vec![source], Start::Forward(Some(self.start)), blocks)?;
+        while let Some(entry) = merge.current().filter(|entry| self.reaches(entry.key())) {
+            if entry.sequence() > since {
+                return conflict(entry.key(), if entry.kind() == Kind::Set { entry.sequence() } else { 0 });
             }
-            source.step(true, blocks)?;
+            merge.advance(blocks)?;
         }
         for range in deleted.iter().filter(|range| range.sequence > since) {
             let start = self.start.max(&range.start);
@@ -120,20 +118,24 @@ impl<S: Storage> Store<S> {
         for memtable in &self.view.memtables {
             let memtable = memtable.borrow();
             if memtable.max_sequence() > since {
-                let mut source = Source::Memtable(memtable.cursor());
                 for read in read {
-                    read.check(since, &mut source, memtable.range_tombstones(), &blocks)?;
+                    read.check(
+                        since,
+                        Source::Memtable(memtable.cursor()),
+                        memtable.range_tombstones(),
+                        &blocks,
+                    )?;
                 }
             }
         }
-        for handle in self.view.levels.iter().flat_map(|tables| tables.iter()) {
-            if handle.meta.max_sequence > since {
-                let mut source = Source::Level(LevelCursor::new(self.id, Rc::new([handle.clone()])));
+        for tables in &self.view.levels {
+            for handle in tables.iter().filter(|handle| handle.meta.max_sequence > since) {
                 let meta = &handle.meta;
                 for read in read {
                     if read.reaches(&meta.min_key) && read.start <= meta.max_key.as_slice() {
                         let table = handle.open(&self.id, &blocks).map_err(Error::from)?;
-                        read.check(since, &mut source, table.range_tombstones(), &blocks)?;
+                        let source = Source::Level(LevelCursor::new(self.id, Rc::new([handle.clone()])));
+                        read.check(since, source, table.range_tombstones(), &blocks)?;
                     }
                 }
             }

@@ -20,8 +20,16 @@ impl<S: Storage> Store<S> {
         let active = self.active.borrow();
         let staged =
             Records::new(active.image(), active.header().salt).starting_at(self.log.acknowledged_end);
-        let mut entries = staged.flatten().flat_map(|record| record.entries.flatten()).peekable();
-        (only_deletes || entries.peek().is_some()) && entries.all(|entry| entry.kind != Kind::Set)
+        let mut deletes = only_deletes;
+        for record in staged.flatten() {
+            for entry in record.entries.flatten() {
+                if entry.kind == Kind::Set {
+                    return false;
+                }
+                deletes = true;
+            }
+        }
+        deletes
     }
 
     /// Moves to a segment in the reserve, and what waits for the log with it.
