@@ -201,7 +201,7 @@ function writeRaw(value: Uint8Array, sink: ByteSink): void {
   sink.at += length + 1;
 }
 
-/** `bytes.subarray(start, end)`, at three quarters of its cost: `subarray` looks up which class to make. */
+/** `bytes.subarray(start, end)`, a little quicker: `subarray` looks up which class to make. */
 function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
 }

@@ -1,13 +1,13 @@
 /**
  * Copies of values, cut from large buffers.
  *
- * V8 pays 250 to 1,100 ns for every new typed array over 64 bytes, because it allocates its memory off the heap; a view
- * of a buffer that exists costs a tenth. The price: a small value that is kept holds its whole slab.
+ * V8 pays dearly for every new typed array over 64 bytes, because it allocates its memory off the heap; a view of a buffer
+ * that exists costs a small part of that. The price: a small value that is kept holds its whole slab.
  *
  *     memory  ....abcd efgh ijkl....     a value may start and end anywhere in a word
  *     slab    |bcde fghi|                whole words are copied, and the view leaves out what is not the value
  *
- * Measured in Chromium for 100 bytes: `set` of a `subarray` and a `subarray` of the slab 213 ns, words 138 ns.
+ * Words, because `set` of a `subarray` makes one more view, which costs more than copying a hundred bytes.
  *
  * Invariant: a slab is only ever appended to, so what was handed out never changes.
  */
