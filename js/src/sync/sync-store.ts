@@ -7,16 +7,13 @@
  */
 
 import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
-import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { codeNumber } from '../errors.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
-import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { asyncDispose } from '../store/dispose.ts';
-import { checkLimit, UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
+import { UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
-import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import type {
   CompactOptions,
   Durability,
@@ -36,7 +33,8 @@ import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
 import type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync-options.ts';
-import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
+import { Want } from './sync-scan.ts';
+import { SyncScans } from './sync-scans.ts';
 import { SyncSnapshot } from './sync-snapshot.ts';
 import {
   runSyncTransaction,
@@ -70,7 +68,7 @@ export class SyncStore<K, V> {
   readonly #codec: KeyCodec<K> | undefined;
   readonly #keys: KeyFormat<K>;
   readonly #values: ValueFormat<V>;
-  readonly #source: ScanSource<K, V>;
+  readonly #scans: SyncScans<K, V>;
   readonly #slab = new Slab();
   readonly #log: TurnLog;
   /** The memory of the last batch, for the next one. */
@@ -99,7 +97,8 @@ export class SyncStore<K, V> {
     this.#codec = keys;
     this.#keys = keyFormatOf(keys);
     this.#values = values;
-    this.#source = { store: host.store, keys: this.#keys, values, ensureOpen: () => this.#ensureOpen() };
+    const source = { store: host.store, keys: this.#keys, values, ensureOpen: () => this.#ensureOpen() };
+    this.#scans = new SyncScans(source, keys);
     this.#log = new TurnLog(host, durability);
   }
 
@@ -243,17 +242,17 @@ export class SyncStore<K, V> {
 
   /** The keys of a range, in order. */
   keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
-    return this.#scan<K>(options, Want.keys);
+    return this.#scans.scan<K>(options, Want.keys);
   }
 
   /** The values of a range, in the order of their keys. */
   values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
-    return this.#scan<V>(options, Want.values);
+    return this.#scans.scan<V>(options, Want.values);
   }
 
   /** The entries of a range, in the order of their keys. */
   entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
-    return this.#scan<[K, V]>(options, Want.entries);
+    return this.#scans.scan<[K, V]>(options, Want.entries);
   }
 
   /** All entries, in the order of their keys. */
@@ -263,7 +262,7 @@ export class SyncStore<K, V> {
 
   /** How many keys a range has; no key leaves the engine. */
   count(range: KeyRange<K> = {}): number {
-    return this.#count(range, 0);
+    return this.#scans.count(range);
   }
 
   /**
@@ -298,8 +297,8 @@ export class SyncStore<K, V> {
     const number = this.#openSnapshot();
     return new SyncSnapshot<K, V>(this.#memory.outSequence(), {
       entry: (key) => this.#entry(key, number),
-      scan: (options, want) => this.#scan(options, want, number),
-      count: (range) => this.#count(range, number),
+      scan: (options, want) => this.#scans.scan(options, want, number),
+      count: (range) => this.#scans.count(range, number),
       release: () => this.#closeSnapshot(number),
     });
   }
@@ -362,8 +361,8 @@ export class SyncStore<K, V> {
       reads: (snapshot) => ({
         get: (key) => this.#entry(key, snapshot)?.value,
         has: (key) => this.#entry(key, snapshot) !== undefined,
-        scan: (options, want, overlay) => this.#overlaid(options, want, snapshot, overlay),
-        count: (range) => this.#count(range, snapshot),
+        scan: (options, want, overlay) => this.#scans.overlaid(options, want, snapshot, overlay),
+        count: (range) => this.#scans.count(range, snapshot),
       }),
       reserved: (key, snapshot) => {
         this.#memory.put(key);
@@ -420,48 +419,5 @@ export class SyncStore<K, V> {
   #conflict(): EngineConflict {
     const found = this.#memory.outU64(2);
     return new EngineConflict(this.#memory.takeOut(), found);
-  }
-
-  #scan<T>(options: SyncScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
-    return new SyncScan(this.#source, this.#openScan(options, want, snapshot), want);
-  }
-
-  /** A scan of a transaction; without an overlay there is nothing in it. */
-  #overlaid<T>(options: SyncScanOptions<K>, want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
-    const limited = { ...options, limit: overlay?.store_limit };
-    const cursor = overlay?.asks_store === true ? this.#openScan(limited, want | Want.keys, snapshot) : 0;
-    return new SyncScan(this.#source, cursor, want, overlay);
-  }
-
-  #count(range: KeyRange<K>, snapshot: number): number {
-    const { store } = this.#host;
-    const cursor = this.#openScan({ ...range, reverse: false, limit: undefined }, 0, snapshot);
-    let count = 0;
-    for (let more = cursor > 0; more; ) {
-      more = store.check(guarded(() => this.#exports.varve_scan_next(this.#h, cursor, COUNT_BATCH))) > 0;
-      const bytes = this.#memory.takeOut();
-      count += readScanBatch(bytes, 0, bytes.length, false, false).count;
-    }
-    return count;
-  }
-
-  /** Opens a scan in the engine; 0 for one that has nothing to bring. */
-  #openScan(options: SyncScanOptions<K>, want: number, snapshot: number): number {
-    this.#ensureOpen();
-    const range = encodeRange(options, this.#codec);
-    const { limit } = options;
-    if (limit !== undefined) checkLimit(limit);
-    if (range.empty || limit === 0) return 0;
-    const sink = new ByteSink(64);
-    const keys = (want & Want.keys) !== 0;
-    const values = (want & Want.values) !== 0;
-    writeScanOpen(
-      { range, reverse: options.reverse === true, keys, values, limit, snapshot, batch_bytes: BATCH_BYTES_FIRST },
-      sink,
-    );
-    this.#memory.put(sink.bytes.subarray(0, sink.at));
-    const cursor = guarded(() => this.#exports.varve_scan_open(this.#h, sink.at));
-    if (cursor < 0) throw this.#host.store.error(cursor);
-    return cursor;
   }
 }
