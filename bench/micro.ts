@@ -64,16 +64,19 @@ const ROWS: readonly Row[] = [
   { ...write, title: 'small values (8 B)', published: 438, valueBytes: 8 },
 ];
 
-/** Keys of 16 bytes in one buffer, that of `number` at 16 times its number. */
-function keysOf(count: number, inOrder: boolean): Uint8Array[] {
-  const random = new Random(1);
-  return Array.from({ length: count }, (_, number) => {
-    const key = new Uint8Array(16);
-    const words = new DataView(key.buffer);
-    for (let at = 0; at < 16; at += 4) words.setUint32(at, random.next());
-    if (inOrder) words.setUint32(0, number);
-    return key;
-  });
+const keyWords = new Uint32Array(4);
+const keyBytes = new Uint8Array(keyWords.buffer);
+
+/** The key of `number`, in a buffer that the next one uses again: the store copies it at once. */
+function keyOf(number: number, inOrder: boolean): Uint8Array {
+  let word = number;
+  for (let at = 0; at < 4; at++) {
+    word = Math.imul(word + 0x9e37_79b9, 0x21f0_aaad);
+    word ^= word >>> 15;
+    keyWords[at] = word;
+  }
+  if (inOrder) for (let at = 0; at < 4; at++) keyBytes[at] = number >>> (24 - 8 * at);
+  return keyBytes;
 }
 
 /** Makes a write; when the store is busy, waits and makes it again. */
@@ -91,6 +94,8 @@ async function patiently(store: Store, call: () => void): Promise<void> {
 
 interface Figures {
   readonly ns: number;
+  /** Of the processor, all threads of the process. */
+  readonly cpu_ns: number;
   /** What JavaScript's heap grew by for each operation; undefined when a collection came between. */
   readonly bytes: number | undefined;
 }
@@ -99,15 +104,15 @@ class Subject {
   readonly row: Row;
   readonly rounds: Figures[] = [];
   readonly #store: Store;
-  readonly #keys: Uint8Array[];
+  readonly #keys: number;
   readonly #value: Uint8Array;
   readonly #random = new Random(2);
   #number = 0;
 
-  private constructor(row: Row, store: Store, keys: Uint8Array[], value: Uint8Array) {
+  private constructor(row: Row, store: Store, value: Uint8Array) {
     this.row = row;
     this.#store = store;
-    this.#keys = keys;
+    this.#keys = row.load === 0 ? KEYS : row.load;
     this.#value = value;
   }
 
@@ -117,31 +122,38 @@ class Subject {
       memory: 64 << 20,
       compactor: false,
     });
-    const keys = keysOf(row.load === 0 ? KEYS : row.load, row.inOrder === true);
     const random = new Random(3);
     const value = Uint8Array.from({ length: row.valueBytes }, () => random.below(256));
     for (let number = 0; number < row.load; number++) {
-      await patiently(store, () => void store.set(keys[number] as Uint8Array, value));
+      await patiently(store, () => void store.set(keyOf(number, false), value));
     }
     if (row.compacted) await store.compact();
-    return new Subject(row, store, keys, value);
+    return new Subject(row, store, value);
   }
 
   async round(): Promise<void> {
     let ops = 0;
     let ms = 0;
+    let cpu_us = 0;
     const growths: number[] = [];
     while (ms < ROUND_MS) {
       const before = process.memoryUsage();
       const started = performance.now();
+      const working = process.cpuUsage();
       await this.#burst();
       ms += performance.now() - started;
+      const { user, system } = process.cpuUsage(working);
+      cpu_us += user + system;
       const after = process.memoryUsage();
       const growth = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
       if (growth >= 0) growths.push(growth / BURST);
       ops += BURST;
     }
-    this.rounds.push({ ns: (ms * 1e6) / ops, bytes: growths.length > 0 ? median(growths) : undefined });
+    this.rounds.push({
+      ns: (ms * 1e6) / ops,
+      cpu_ns: (cpu_us * 1e3) / ops,
+      bytes: growths.length > 0 ? median(growths) : undefined,
+    });
   }
 
   async close(): Promise<void> {
@@ -151,9 +163,9 @@ class Subject {
 
   async #burst(): Promise<void> {
     const store = this.#store;
+    const inOrder = this.row.inOrder === true;
     for (let done = 0; done < BURST; done++) {
-      const at = this.row.inOrder ? this.#number++ % this.#keys.length : this.#random.below(this.#keys.length);
-      const key = this.#keys[at] as Uint8Array;
+      const key = inOrder ? keyOf(this.#number++, true) : keyOf(this.#random.below(this.#keys), false);
       try {
         this.row.run(store, key, this.#value);
       } catch (error) {
@@ -187,8 +199,9 @@ async function main(): Promise<void> {
     const rounds = subject.rounds.slice(1);
     const grown = rounds.map(({ bytes }) => bytes).filter((bytes) => bytes !== undefined);
     const ns = median(rounds.map((round) => round.ns));
+    const cpu_ns = median(rounds.map((round) => round.cpu_ns));
     const heap = grown.length > 0 ? Math.round(median(grown)) : '-';
-    lines.push(`| ${row.title} | ${Math.round(ns)} | ${heap} | ${row.published} |`);
+    lines.push(`| ${row.title} | ${Math.round(ns)} | ${Math.round(cpu_ns)} | ${heap} | ${row.published} |`);
     console.log(lines.at(-1));
     await subject.close();
   }

@@ -18,6 +18,15 @@ await main(async () => {
   await setup({ wasm: true, browser: first !== 'micro' });
   await build();
   const outfile = join(root, 'build', 'bench-cli.mjs');
-  await bundle({ entryPoints: [entry], outfile, bundle: true, format: 'esm', platform: 'node', packages: 'external' });
+  await bundle({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    // The package as it was built, not its sources.
+    external: ['varve', 'varve/sync'],
+  });
   await run('node', [outfile, ...(named === undefined ? process.argv.slice(2) : rest)]);
 });

@@ -50,7 +50,9 @@ pub fn json(number: u64) -> Vec<u8> {
     while text.len() < 4050 {
         let noise = mix(number << 8 | at);
         let [day, hour] = [noise % 28 + 1, noise / 28 % 24];
-        text += &format!("{{\"at\":\"2026-03-{day:02}T{hour:02}:00:00Z\",\"kind\":\"visit\",\"user\":\"{noise:016x}\"}},");
+        text += &format!(
+            "{{\"at\":\"2026-03-{day:02}T{hour:02}:00:00Z\",\"kind\":\"visit\",\"user\":\"{noise:016x}\"}},"
+        );
         at += 1;
     }
     text.pop();

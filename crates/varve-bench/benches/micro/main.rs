@@ -82,7 +82,7 @@ fn subjects(choice: &Choice, row: &Row, folder: &Path) -> Outcome<Vec<(&'static 
             "redb" => open::<engines::Redb>(row, folder)?,
             #[cfg(feature = "rocksdb")]
             "rocksdb" => open::<engines::RocksDb>(row, folder)?,
-            // Built without it.
+            #[cfg(not(feature = "rocksdb"))]
             "rocksdb" => continue,
             other => return Err(format!("There is no engine {other}.").into()),
         });

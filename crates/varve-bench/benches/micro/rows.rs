@@ -79,11 +79,8 @@ fn load<E: Engine>(engine: &mut E, entries: u64) -> Outcome {
 
 /// A store that was loaded as its row asks, and the operation on it.
 pub fn subject<E: Engine + 'static>(row: &Row, folder: &Path) -> Outcome<Subject> {
-    let settings = Settings {
-        memory_bytes: 64 << 20,
-        memtable_bytes: 4 << 20,
-        buffered: row.work == Work::PutBuffered,
-    };
+    let settings =
+        Settings { memory_bytes: 64 << 20, memtable_bytes: 4 << 20, buffered: row.work == Work::PutBuffered };
     let mut engine = E::open(folder, &settings)?;
     match row.work {
         Work::GetMemtable => load(&mut engine, IN_MEMTABLE)?,

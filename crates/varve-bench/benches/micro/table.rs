@@ -35,7 +35,9 @@ fn times(cell: &Cell) -> String {
 
 fn memory(cell: &Cell) -> String {
     // What C++ allocates is not seen.
-    if cell.engine == "rocksdb" { return "not counted".to_owned() }
+    if cell.engine == "rocksdb" {
+        return "not counted".to_owned();
+    }
     format!("{:.0} B · {:.2}", cell.bytes, cell.allocations)
 }
 

@@ -29,10 +29,13 @@ pub struct Varve {
 impl Varve {
     fn stage(&mut self, ops: &[Op<'_>]) -> Outcome {
         let buffered = self.buffered;
-        self.host.write(|store| store.stage(ops).map(|_| ()), |store| match buffered {
-            true if store.pending_bytes() < BUFFER_BYTES => Durability::Memory,
-            _ => Durability::Relaxed,
-        })
+        self.host.write(
+            |store| store.stage(ops).map(|_| ()),
+            |store| match buffered {
+                true if store.pending_bytes() < BUFFER_BYTES => Durability::Memory,
+                _ => Durability::Relaxed,
+            },
+        )
     }
 }
 
@@ -76,7 +79,8 @@ impl Engine for Varve {
 
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {
         let store = self.host.store();
-        let options = ScanOptions { lower: from.to_vec(), limit: Some(count as u64), ..ScanOptions::default() };
+        let options =
+            ScanOptions { lower: from.to_vec(), limit: Some(count as u64), ..ScanOptions::default() };
         let mut cursor = store.scan(options)?;
         let mut found = 0;
         loop {

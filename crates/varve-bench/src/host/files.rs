@@ -115,7 +115,9 @@ impl Slots for FileSlots {
     }
 
     fn size(&self, slot: u32) -> u64 {
-        self.opened(slot).and_then(|file| file.metadata().map_err(|error| failed(&error))).map_or(0, |it| it.len())
+        self.opened(slot)
+            .and_then(|file| file.metadata().map_err(|error| failed(&error)))
+            .map_or(0, |it| it.len())
     }
 
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {

@@ -100,7 +100,8 @@ fn run(order: Order, messages: &Sender<Message>) -> Outcome<Vec<u8>> {
         match job.step(BUDGET)? {
             Step::Working => {}
             Step::Need(need) => {
-                let file = inputs.get(&need.file.id).ok_or("a job asked for a table that it was not given")?;
+                let file =
+                    inputs.get(&need.file.id).ok_or("a job asked for a table that it was not given")?;
                 let mut bytes = vec![0; need.len as usize];
                 file.read_exact_at(&mut bytes, SLOT_HEADER_BYTES + need.offset)?;
                 job.feed(bytes);

@@ -44,7 +44,10 @@ impl Clock {
         let seconds = self.started.elapsed().as_secs_f64();
         let cpu_seconds = self.working.elapsed().as_secs_f64();
         let rate = ops as f64 / seconds;
-        eprintln!("\r\x1b[K  {engine} {}: {seconds:.2} s ({cpu_seconds:.2} s of processor), {rate:.0}/s {more}", self.name);
+        eprintln!(
+            "\r\x1b[K  {engine} {}: {seconds:.2} s ({cpu_seconds:.2} s of processor), {rate:.0}/s {more}",
+            self.name
+        );
         let phase = json!({
             "name": self.name,
             "ops": ops,
@@ -166,11 +169,7 @@ fn load<E: Engine>(engine: &mut E, folder: &Path, pairs: u64, memory: &mut Memor
             eprint!("\r\x1b[K  write {}%", (number + 1) * 100 / pairs);
         }
     }
-    clock.stop(
-        E::NAME,
-        pairs,
-        json!({ "space_max": space_max, "slowest_ms": slowest * 1e3 }),
-    );
+    clock.stop(E::NAME, pairs, json!({ "space_max": space_max, "slowest_ms": slowest * 1e3 }));
     let clock = Clock::start("background work after it");
     engine.settle()?;
     let written = written_bytes() - before;

@@ -34,7 +34,8 @@ const RATES: [&str; 10] = [
 /// Rates, and what the store cost, one column for each engine.
 pub fn of_size(runs: &[Value], pairs: u64) -> String {
     let engines = engines(runs, pairs);
-    let mut head = vec![format!("{} pairs: operations a second · us of processor for one", short(pairs as f64))];
+    let mut head =
+        vec![format!("{} pairs: operations a second · us of processor for one", short(pairs as f64))];
     head.extend(engines.iter().map(|engine| (*engine).to_owned()));
     let mut rows = Vec::new();
     let mut row = |title: &str, show: &dyn Fn(&str) -> Option<String>| {
@@ -57,7 +58,9 @@ pub fn of_size(runs: &[Value], pairs: u64) -> String {
     row("write amplification", &|engine| {
         Some(format!("{:.1}", number(engine, "background work after it", "write_amplification")?))
     });
-    row("space, most during the load", &|engine| Some(format!("{:.2}", number(engine, "write", "space_max")?)));
+    row("space, most during the load", &|engine| {
+        Some(format!("{:.2}", number(engine, "write", "space_max")?))
+    });
     row("space after the load", &|engine| {
         Some(format!("{:.2}", number(engine, "background work after it", "space")?))
     });
@@ -82,7 +85,11 @@ pub fn growth(runs: &[Value], sizes: &[u64]) -> String {
     if small == large {
         return String::new();
     }
-    let mut head = vec![format!("cost at {} : at {}, by the clock · of the processor", short(large as f64), short(small as f64))];
+    let mut head = vec![format!(
+        "cost at {} : at {}, by the clock · of the processor",
+        short(large as f64),
+        short(small as f64)
+    )];
     head.extend(engines.iter().map(|engine| (*engine).to_owned()));
     let ratio = |engine: &str, name: &str| {
         let [small, large] = [small, large].map(|pairs| figures(phase(runs, engine, pairs, name)?));
