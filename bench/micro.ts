@@ -189,8 +189,8 @@ async function main(): Promise<void> {
     return;
   }
   const lines = [
-    '| wasm in Node, varve/sync in memory | ns | bytes of heap | published, ns |',
-    '| --- | --: | --: | --: |',
+    '| wasm in Node, varve/sync in memory | ns | of the processor | bytes of heap | published, ns |',
+    '| --- | --: | --: | --: | --: |',
   ];
   for (const row of ROWS) {
     const subject = await Subject.make(row);
