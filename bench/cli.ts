@@ -1,24 +1,17 @@
 /**
  * `npm run bench`: serves the benchmark page, opens it in Chromium with a persistent profile, prints what it reports.
  *
- * Invariant: the profile is a folder made for this run and removed after it. It must be persistent: in an off-the-record
- * context every file call goes through the browser's process and costs a hundred times as much.
- *
  * The exit code is 0 when everything ran and was verified; a target that was missed is no failure.
  */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { chromium, type Page } from 'playwright-core';
-import { browserFlags, findBrowser } from '../scripts/browser.mjs';
-import { ISOLATED, serve } from '../scripts/server.mjs';
-import { root } from '../scripts/tools.mjs';
 import { bytes, rate } from './figures.ts';
 import type { PageEvent } from './page.ts';
 import type { Result } from './report.ts';
+import { drive, inBrowser, SITE } from './session.ts';
 import { SUITES } from './workloads.ts';
 
 const HELP = `npm run bench -- [options]
@@ -33,14 +26,11 @@ const HELP = `npm run bench -- [options]
   --markdown FILE    writes the tables that are printed
   --headed           shows the browser`;
 
-const site = join(root, 'build', 'site', 'bench');
-/** Nothing is heard of the page for so long: it hangs. */
-const SILENCE_MS = 300_000;
 const VARVE = ['varve-sync', 'varve-sync-each', 'varve'];
 
 /** Sizes after gzip, in bytes, of what a page loads. */
 function packageSizes(): { wasm: number; client: number; sync: number } {
-  const size = (file: string): number => gzipSync(readFileSync(join(site, 'varve', file)), { level: 9 }).length;
+  const size = (file: string): number => gzipSync(readFileSync(join(SITE, 'varve', file)), { level: 9 }).length;
   return { wasm: size('varve.wasm'), client: size('index.js'), sync: size('sync.js') };
 }
 
@@ -63,47 +53,25 @@ function addressOf(origin: string, choice: Choice): string {
   return `${origin}/bench/?${params}`;
 }
 
-/** Lets the page run, and answers with its result. */
-async function drive(page: Page, address: string): Promise<{ result: Result; markdown: string }> {
-  let timer: NodeJS.Timeout | undefined;
-  try {
-    return await new Promise((resolve, reject) => {
-      const wait = (): void => {
-        clearTimeout(timer);
-        timer = setTimeout(() => reject(new Error('Nothing was heard of the page for five minutes.')), SILENCE_MS);
-      };
-      const hear = (event: PageEvent): void => {
-        wait();
-        if (event.type === 'row') {
-          const { row } = event;
-          const share = row.verified ? '' : '  NOT VERIFIED';
-          const name = `${row.suite} (${row.access}) ${row.engine}`;
-          console.log(`  ${name.padEnd(46)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${share}`);
-        }
-        if (event.type === 'problem') console.log(`  ! ${event.text}`);
-        if (event.type === 'progress' && process.stdout.isTTY) {
-          process.stdout.write(`\r\u001b[K${event.done}/${event.total} ${event.text}\r`);
-        }
-        if (event.type === 'ended') resolve(event);
-      };
-      page.on('pageerror', (error) => reject(error));
-      page.on('crash', () => reject(new Error('The page crashed.')));
-      page.on('close', () => reject(new Error('The page was closed.')));
-      page.on('console', (message) => {
-        if (message.type() === 'error') console.log(`  ! browser: ${message.text()}`);
-      });
-      page
-        .exposeFunction('varveBenchListener', hear)
-        .then(() => page.goto(address))
-        .then((response) => {
-          if (!response?.ok()) throw new Error(`The page ${address} is not there: build it first (npm run build).`);
-        })
-        .catch(reject);
-      wait();
-    });
-  } finally {
-    clearTimeout(timer);
+/** What a run ends with. */
+interface Outcome {
+  readonly result: Result;
+  readonly markdown: string;
+}
+
+/** Prints what the page tells; answers with its result. */
+function hear(event: PageEvent): Outcome | undefined {
+  if (event.type === 'row') {
+    const { row } = event;
+    const share = row.verified ? '' : '  NOT VERIFIED';
+    const name = `${row.suite} (${row.access}) ${row.engine}`;
+    console.log(`  ${name.padEnd(46)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${share}`);
   }
+  if (event.type === 'problem') console.log(`  ! ${event.text}`);
+  if (event.type === 'progress' && process.stdout.isTTY) {
+    process.stdout.write(`\r\u001b[K${event.done}/${event.total} ${event.text}\r`);
+  }
+  return event.type === 'ended' ? event : undefined;
 }
 
 async function main(): Promise<number> {
@@ -126,39 +94,17 @@ async function main(): Promise<number> {
   }
   const unknown = values.suite?.find((name) => SUITES.every((suite) => suite.name !== name));
   if (unknown !== undefined) throw new Error(`There is no suite ${unknown}.\n\n${HELP}`);
-  const executablePath = await findBrowser();
-  if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
-  const server = await serve({ mounts: [{ path: '/bench/', folder: site, headers: ISOLATED }] });
-  const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath,
-    headless: !values.headed,
-    args: browserFlags(),
+  const { result, markdown } = await inBrowser(values.headed, (page, origin) => {
+    const { suite, access, peers, count } = values;
+    const address = addressOf(origin, { ...values, suite, access, peers, count });
+    return drive<PageEvent, Outcome>(page, address, hear);
   });
-  try {
-    const page = context.pages()[0] ?? (await context.newPage());
-    const { result, markdown } = await drive(
-      page,
-      addressOf(server.origin, {
-        ...values,
-        suite: values.suite,
-        access: values.access,
-        peers: values.peers,
-        count: values.count,
-      }),
-    );
-    const sizes = packageSizes();
-    const text = `${markdown}\n## Size after gzip\n\n- varve.wasm: ${bytes(sizes.wasm)}, wanted 100 KiB\n- varve: ${bytes(sizes.client)}, wanted 20 KiB\n- varve/sync: ${bytes(sizes.sync)}\n`;
-    console.log(`\n${text}`);
-    if (values.json !== undefined)
-      writeFileSync(values.json, `${JSON.stringify({ ...result, sizes }, undefined, 2)}\n`);
-    if (values.markdown !== undefined) writeFileSync(values.markdown, text);
-    return verdict(result);
-  } finally {
-    await context.close().catch(() => undefined);
-    await server.close();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
-  }
+  const sizes = packageSizes();
+  const text = `${markdown}\n## Size after gzip\n\n- varve.wasm: ${bytes(sizes.wasm)}, wanted 100 KiB\n- varve: ${bytes(sizes.client)}, wanted 20 KiB\n- varve/sync: ${bytes(sizes.sync)}\n`;
+  console.log(`\n${text}`);
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ ...result, sizes }, undefined, 2)}\n`);
+  if (values.markdown !== undefined) writeFileSync(values.markdown, text);
+  return verdict(result);
 }
 
 function verdict({ rows, problems }: Result): number {

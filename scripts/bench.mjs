@@ -1,18 +1,32 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/cli.ts, which drives them.
+// `npm run bench -- scale` runs bench/scale/cli.ts instead: millions of pairs, and reads while a compaction runs.
+// `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
 
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { build } from './build.mjs';
 import { setup } from './setup.mjs';
-import { main, Problem, root, run } from './tools.mjs';
+import { main, root, run } from './tools.mjs';
+
+/** @type {Record<string, string>} */
+const OTHERS = { scale: join('scale', 'cli.ts'), micro: 'micro.ts' };
 
 await main(async () => {
-  const entry = join(root, 'bench', 'cli.ts');
-  if (!existsSync(entry)) throw new Problem('There is no bench/cli.ts.');
-  await setup({ wasm: true, browser: true });
+  const [first, ...rest] = process.argv.slice(2);
+  const named = first !== undefined && Object.hasOwn(OTHERS, first) ? OTHERS[first] : undefined;
+  const entry = join(root, 'bench', named ?? 'cli.ts');
+  await setup({ wasm: true, browser: first !== 'micro' });
   await build();
   const outfile = join(root, 'build', 'bench-cli.mjs');
-  await bundle({ entryPoints: [entry], outfile, bundle: true, format: 'esm', platform: 'node', packages: 'external' });
-  await run('node', [outfile, ...process.argv.slice(2)]);
+  await bundle({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    // The package as it was built, not its sources.
+    external: ['varve', 'varve/sync'],
+  });
+  await run('node', [outfile, ...(named === undefined ? process.argv.slice(2) : rest)]);
 });

@@ -142,6 +142,33 @@ fn short_files_leave_long_slots_to_long_files() {
     pool.write(FileName::table(7), 0, &vec![2; 250 << 10]).expect("written");
 }
 
+/// The story: a table is told to be longer than it will be, so it took the slot of a WAL segment, twice its own length,
+/// and the next segment made another slot as long. A store of ten million pairs took twice what it held.
+#[test]
+fn tables_leave_the_slots_of_wal_segments_alone_while_others_will_do() {
+    let mut pool = pool(6);
+    for (id, file) in
+        [FileName::table(1), FileName::table(2), FileName::wal(1), FileName::table(3)].into_iter().enumerate()
+    {
+        pool.create(file, 0).expect("created");
+        pool.write(file, 0, &vec![1; (300 + id) << 10]).expect("written");
+    }
+    // The first two are kept in reserve.
+    for file in [FileName::table(1), FileName::table(2), FileName::wal(1), FileName::table(3)] {
+        pool.delete(file).expect("exists");
+    }
+    pool.create(FileName::table(4), 250 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::table(4)), Some(3), "where a table was");
+    pool.create(FileName::table(5), 250 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::table(5)), Some(4), "in an empty slot");
+    pool.create(FileName::wal(2), 300 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::wal(2)), Some(2), "where a segment was");
+    pool.create(FileName::table(6), 250 << 10).expect("created");
+    pool.delete(FileName::wal(2)).expect("exists");
+    pool.create(FileName::table(7), 250 << 10).expect("created");
+    assert_eq!(pool.slot_of(FileName::table(7)), Some(2), "no other is left");
+}
+
 #[test]
 fn growth_is_zeros_written_ahead_and_a_record_of_any_size_fits() {
     let mut pool = pool(2);
@@ -282,6 +309,21 @@ fn a_lent_file_comes_back_as_long_as_its_writer_says() {
     pool.reclaim(file, 5000).expect("it is there");
     assert_eq!(read(&pool, file, 4999, 1), Ok(vec![6]));
     assert_eq!(names(&pool), [file]);
+}
+
+#[test]
+fn a_lent_slot_that_is_much_longer_than_its_table_is_cut() {
+    let mut pool = doors(1);
+    let file = FileName::table(1);
+    let used = SLOT_HEADER_BYTES + 50_000;
+    for (written, kept) in [(55_000, SLOT_HEADER_BYTES + 55_000), (90_000, used)] {
+        let slot = pool.lend(file, 90_000).expect("a slot is free");
+        let _ = pool.device_mut().slots.write(slot, SLOT_HEADER_BYTES, &vec![6; written]);
+        pool.reclaim(file, 50_000).expect("it is there");
+        assert_eq!((pool.device().slots.bytes(), pool.bytes_on_disk()), (kept, kept));
+        assert_eq!(read(&pool, file, 49_999, 1), Ok(vec![6]));
+        pool.delete(file).expect("exists");
+    }
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub(super) struct Slot {
     pub(super) size: u64,
     /// Whether something may have been written since the last flush.
     pub(super) dirty: bool,
+    /// What kind of file it holds, or held last.
+    pub(super) kind: Option<FileKind>,
 }
 
 /// Slot files as a [`Storage`].
@@ -187,7 +189,12 @@ impl<D: Slots> SlotPool<D> {
         if size < SLOT_HEADER_BYTES.saturating_add(bytes) {
             return Err(Error::corrupt(file, bytes, "a lent slot came back short"));
         }
-        self.slots[slot as usize] = Slot { state: Use::Holds(file), size, dirty: true };
+        let known = &mut self.slots[slot as usize];
+        *known = Slot { state: Use::Holds(file), size, dirty: true, kind: Some(file.kind) };
+        let used = SLOT_HEADER_BYTES + bytes;
+        if !self.full && size > used + used / 8 && self.device.truncate(slot, used).is_ok() {
+            self.slots[slot as usize].size = used;
+        }
         Ok(())
     }
 
@@ -210,7 +217,7 @@ impl<D: Slots> SlotPool<D> {
 
     /// Learns of a slot for the first time, or again after it was closed; answers its header.
     fn admit(&mut self, slot: u32) -> Result<Option<SlotHeader>> {
-        let mut known = Slot { state: Use::Closed, size: 0, dirty: true };
+        let mut known = Slot { state: Use::Closed, size: 0, dirty: true, kind: None };
         let mut header = None;
         if self.device.is_open(slot) {
             let mut page = vec![0; SLOT_HEADER_BYTES as usize];
@@ -218,6 +225,7 @@ impl<D: Slots> SlotPool<D> {
                 Ok(len) => {
                     header = SlotHeader::decode(page.get(..len).unwrap_or_default(), slot)?;
                     known.size = self.device.size(slot);
+                    known.kind = header.as_ref().and_then(|header| header.file).map(|file| file.kind);
                     known.state = Use::Free;
                 }
                 Err(SlotError::Closed) => {}
@@ -285,7 +293,8 @@ impl<D: Slots> SlotPool<D> {
             }
         }
         let known = &mut self.slots[slot as usize];
-        *known = Slot { state: Use::Holds(file), size: known.size.max(SLOT_HEADER_BYTES), dirty: true };
+        let size = known.size.max(SLOT_HEADER_BYTES);
+        *known = Slot { state: Use::Holds(file), size, dirty: true, kind: Some(file.kind) };
         self.files.insert(file, slot);
         Ok(())
     }
@@ -301,12 +310,17 @@ impl<D: Slots> SlotPool<D> {
         self.refill_reserve(slot);
     }
 
-    /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it
-    /// empty; then the longest of those that it has to make longer. Short files in long slots would sooner or later
-    /// make every slot as long as the longest file. When there is no room to make one longer, any that fits will do.
-    pub(super) fn choose(&self, bytes_hint: u64) -> Option<u32> {
+    /// Which free slot a new file goes to: of those that are empty or held its kind before, the shortest that it fits in,
+    /// unless it would leave more than half of it empty; then the longest of those that it has to make longer. Short files
+    /// in long slots would sooner or later make every slot as long as the longest file. Where there is none, or no room to
+    /// make one longer, those of other kinds count as well.
+    pub(super) fn choose(&self, file: FileName, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
-        let free = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
+        let spare = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
+        let suits =
+            |known: &Slot| known.size <= SLOT_HEADER_BYTES || known.kind.is_none_or(|kind| kind == file.kind);
+        let any = self.full || !spare().any(|(_, known)| suits(known));
+        let free = || spare().filter(|(_, known)| any || suits(known));
         let fitting = free().filter(|(_, known)| known.size >= need).min_by_key(|(_, known)| known.size);
         let shorter = free()
             .filter(|(_, known)| known.size < need)

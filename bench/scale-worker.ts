@@ -1,0 +1,13 @@
+/** The worker of the `scale` run. */
+
+import { runScale, type ScaleEvent, type ScalePlan } from './scale/phases.ts';
+
+const scope = self as unknown as DedicatedWorkerGlobalScope;
+const post = (event: ScaleEvent): void => scope.postMessage(event);
+
+scope.onmessage = ({ data }: MessageEvent<ScalePlan>) => {
+  runScale(data, post).then(
+    () => post({ type: 'ended', error: undefined }),
+    (error: unknown) => post({ type: 'ended', error: error instanceof Error ? error.message : String(error) }),
+  );
+};

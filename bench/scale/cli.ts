@@ -1,0 +1,73 @@
+/** `npm run bench -- scale`: millions of pairs in a worker of Chromium. */
+
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { bytes, duration, rate } from '../figures.ts';
+import { drive, inBrowser } from '../session.ts';
+import type { ScaleEvent, ScaleRow } from './phases.ts';
+
+const HELP = `npm run bench -- scale [options]
+
+  --pairs N          pairs of 32 + 32 bytes (default 2000000)
+  --json FILE        writes what was measured as JSON
+  --markdown FILE    writes the table that is printed
+  --headed           shows the browser`;
+
+/** How a figure beside the rate is shown. */
+function shown(name: string, figure: number | string): string {
+  const title = name.replace(/_(us|bytes)$/, '').replaceAll('_', ' ');
+  if (typeof figure === 'string') return `${title} ${figure}`;
+  if (name.endsWith('_us')) return `${title} ${duration(figure)}`;
+  if (name.endsWith('bytes') || name.startsWith('memory')) return `${title} ${bytes(figure)}`;
+  return `${title} ${figure >= 1000 ? rate(figure) : figure.toFixed(2)}`;
+}
+
+function tableOf(pairs: number, rows: readonly ScaleRow[]): string {
+  const lines = rows.map(({ phase, ops, seconds, more }) => {
+    const perSecond = ops > 1 ? rate(ops / seconds) : '-';
+    const notes = Object.entries(more).map(([name, figure]) => shown(name, figure));
+    return `| ${phase} | ${ops} | ${seconds.toFixed(2)} | ${perSecond} | ${notes.join(', ')} |`;
+  });
+  const head = `| ${pairs} pairs, varve/sync | operations | seconds | a second | |\n| --- | --: | --: | --: | --- |`;
+  return `${head}\n${lines.join('\n')}\n`;
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      pairs: { type: 'string', default: '2000000' },
+      json: { type: 'string' },
+      markdown: { type: 'string' },
+      headed: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return;
+  }
+  const rows: ScaleRow[] = [];
+  const hear = (event: ScaleEvent): string | undefined => {
+    if (event.type === 'progress' && process.stdout.isTTY) process.stdout.write(`\r\u001b[K${event.text}\r`);
+    if (event.type === 'row') {
+      rows.push(event.row);
+      console.log(`  ${event.row.phase}: ${event.row.seconds.toFixed(2)} s ${JSON.stringify(event.row.more)}`);
+    }
+    return event.type === 'ended' ? (event.error ?? '') : undefined;
+  };
+  const failed = await inBrowser(values.headed, (page, origin) =>
+    drive<ScaleEvent, string>(page, `${origin}/bench/scale.html?pairs=${values.pairs}`, hear),
+  );
+  const text = tableOf(Number(values.pairs), rows);
+  console.log(`\n${text}`);
+  if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, undefined, 2)}\n`);
+  if (values.markdown !== undefined) writeFileSync(values.markdown, text);
+  if (failed !== '') throw new Error(failed);
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

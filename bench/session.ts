@@ -1,0 +1,73 @@
+/**
+ * A page of the benchmark in Chromium, with a persistent profile.
+ *
+ * Invariant: the profile is a folder made for this run and removed after it. It must be persistent: in an off-the-record
+ * context every file call goes through the browser's process and costs a hundred times as much.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import { browserFlags, findBrowser } from '../scripts/browser.mjs';
+import { ISOLATED, serve } from '../scripts/server.mjs';
+import { root } from '../scripts/tools.mjs';
+
+/** Where the built pages lie. */
+export const SITE = join(root, 'build', 'site', 'bench');
+/** Nothing is heard of the page for so long: it hangs. */
+const SILENCE_MS = 300_000;
+
+/** Serves the pages and hands one over, empty, with the address they are served at. */
+export async function inBrowser<T>(headed: boolean, use: (page: Page, origin: string) => Promise<T>): Promise<T> {
+  const executablePath = await findBrowser();
+  if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
+  const server = await serve({ mounts: [{ path: '/bench/', folder: SITE, headers: ISOLATED }] });
+  const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    headless: !headed,
+    args: browserFlags(),
+  });
+  try {
+    return await use(context.pages()[0] ?? (await context.newPage()), server.origin);
+  } finally {
+    await context.close().catch(() => undefined);
+    await server.close();
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** Opens `address` and hands what the page tells to `hear`, until it answers with a result. */
+export async function drive<E, R>(page: Page, address: string, hear: (event: E) => R | undefined): Promise<R> {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      const wait = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(() => reject(new Error('Nothing was heard of the page for five minutes.')), SILENCE_MS);
+      };
+      const listener = (event: E): void => {
+        wait();
+        const result = hear(event);
+        if (result !== undefined) resolve(result);
+      };
+      page.on('pageerror', (error) => reject(error));
+      page.on('crash', () => reject(new Error('The page crashed.')));
+      page.on('close', () => reject(new Error('The page was closed.')));
+      page.on('console', (message) => {
+        if (message.type() === 'error') console.log(`  ! browser: ${message.text()}`);
+      });
+      page
+        .exposeFunction('varveBenchListener', listener)
+        .then(() => page.goto(address))
+        .then((response) => {
+          if (!response?.ok()) throw new Error(`The page ${address} is not there: build it first (npm run build).`);
+        })
+        .catch(reject);
+      wait();
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}

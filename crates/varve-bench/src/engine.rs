@@ -1,0 +1,153 @@
+//! What a bench asks of an engine.
+//!
+//! Invariant: a write is handed to the operating system before it returns, unless [`Settings::buffered`] says otherwise;
+//! nothing is flushed to the disk for a single write. What an engine does differently is said in its file.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// What a bench may fail with.
+pub type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// How an engine is opened.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Memory for memtables and block cache, in bytes.
+    pub memory_bytes: usize,
+    /// Size of a memtable, in bytes.
+    pub memtable_bytes: usize,
+    /// The log may stay in the process until its buffer is full: the death of the process loses it.
+    pub buffered: bool,
+}
+
+impl Settings {
+    /// What is left for a cache: three memtables may be in memory, as in Varve.
+    #[must_use]
+    pub fn cache_bytes(&self) -> usize {
+        self.memory_bytes.saturating_sub(3 * self.memtable_bytes).max(self.memory_bytes / 8)
+    }
+}
+
+/// What two threads, or two tasks that share one, did beside each other.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside {
+    /// Reads made until the last write was done.
+    pub reads: u64,
+    /// Of them, those that found nothing.
+    pub missing: u64,
+}
+
+/// A store that is measured.
+pub trait Engine: Sized {
+    /// Its name in tables.
+    const NAME: &'static str;
+    /// Writers and readers may be threads of their own.
+    const THREADS: bool = true;
+
+    /// Opens the store in `dir`, or makes it.
+    ///
+    /// # Errors
+    /// What the engine answered; so do all the others.
+    fn open(dir: &Path, settings: &Settings) -> Outcome<Self>;
+
+    /// Sets a key.
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome;
+
+    /// Removes a key.
+    fn delete(&mut self, key: &[u8]) -> Outcome;
+
+    /// Looks a key up and shows its value where it lies, without a copy where the engine allows it.
+    fn get<R>(&mut self, key: &[u8], show: impl FnOnce(Option<&[u8]>) -> R) -> Outcome<R>;
+
+    /// Sets all pairs, or none of them.
+    fn write(&mut self, pairs: &[([u8; 32], [u8; 32])]) -> Outcome;
+
+    /// Looks all keys up at one moment; answers how many were there.
+    fn get_all(&mut self, keys: &[[u8; 32]]) -> Outcome<u64> {
+        let mut found = 0;
+        for key in keys {
+            found += u64::from(self.get(key, |value| value.is_some())?);
+        }
+        Ok(found)
+    }
+
+    /// Reads up to `count` pairs from `from` on; answers how many there were.
+    fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize>;
+
+    /// Makes the `writes` in one task while another makes `reads` for as long as they last.
+    /// `writes` and `reads` answer the key of their n-th operation, and the value to set.
+    fn beside(
+        &mut self,
+        writes: u64,
+        pair: impl Fn(u64) -> ([u8; 32], [u8; 32]) + Sync,
+        key: impl Fn(u64) -> [u8; 32] + Sync,
+    ) -> Outcome<Beside>;
+
+    /// Writes the same pairs from `threads` tasks, `each` of them; `pair` is given the task and the number.
+    fn put_from_all(
+        &mut self,
+        threads: u64,
+        each: u64,
+        pair: impl Fn(u64, u64) -> ([u8; 16], [u8; 100]) + Sync,
+    ) -> Outcome;
+
+    /// Reads from `threads` tasks, `each` of them; answers how many keys were there.
+    fn get_from_all(
+        &mut self,
+        threads: u64,
+        each: u64,
+        key: impl Fn(u64, u64) -> [u8; 16] + Sync,
+    ) -> Outcome<u64>;
+
+    /// Moves all that is in memory to the disk's files.
+    fn flush(&mut self) -> Outcome;
+
+    /// Waits until no work is left in the background.
+    fn settle(&mut self) -> Outcome;
+
+    /// Merges everything, and gives room back.
+    fn compact(&mut self) -> Outcome;
+
+    /// What the engine says of its own memory, in bytes: memtables, cache, indexes and filters.
+    fn memory_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whatever else it says of itself, for the reader of the report.
+    fn notes(&self) -> String {
+        String::new()
+    }
+
+    /// Closes the store.
+    fn close(self) -> Outcome;
+}
+
+/// Runs `write` on this thread and `read` on another until it returns.
+pub fn both(
+    write: impl FnOnce() -> Outcome,
+    read: impl FnOnce(&AtomicBool) -> Outcome<Beside> + Send,
+) -> Outcome<Beside> {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| read(&over));
+        let written = write();
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        let read = reader.join().map_err(|_| "a reader panicked")?;
+        written?;
+        read
+    })
+}
+
+/// Runs `work` on as many threads; answers the sum.
+pub fn all(threads: u64, work: impl Fn(u64) -> Outcome<u64> + Sync) -> Outcome<u64> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let handles: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        let mut sum = 0;
+        for handle in handles {
+            sum += handle.join().map_err(|_| "a thread panicked")??;
+        }
+        Ok(sum)
+    })
+}

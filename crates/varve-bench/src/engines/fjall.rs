@@ -1,0 +1,167 @@
+//! fjall: its journal is handed to the operating system with every write (its default).
+//!
+//! Set otherwise than by default: the sizes of memtable and cache. It takes threads of readers and writers.
+
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable};
+
+use crate::engine::{Beside, Engine, Outcome, Settings, all, both};
+
+/// It counts as idle after this long without work in the background.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// See the module.
+pub struct Fjall {
+    db: Database,
+    keys: Keyspace,
+    buffered: bool,
+}
+
+impl Engine for Fjall {
+    const NAME: &'static str = "fjall";
+
+    fn open(dir: &Path, settings: &Settings) -> Outcome<Self> {
+        let buffered = settings.buffered;
+        let db = Database::builder(dir)
+            .cache_size(settings.cache_bytes() as u64)
+            .manual_journal_persist(buffered)
+            .open()?;
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(settings.memtable_bytes as u64)
+                .manual_journal_persist(buffered)
+        };
+        let keys = db.keyspace("bench", options)?;
+        Ok(Self { db, keys, buffered })
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Outcome {
+        Ok(self.keys.insert(key, value)?)
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Outcome {
+        Ok(self.keys.remove(key)?)
+    }
+
+    fn get<R>(&mut self, key: &[u8], show: impl FnOnce(Option<&[u8]>) -> R) -> Outcome<R> {
+        Ok(show(self.keys.get(key)?.as_deref()))
+    }
+
+    fn write(&mut self, pairs: &[([u8; 32], [u8; 32])]) -> Outcome {
+        let mode = if self.buffered { None } else { Some(PersistMode::Buffer) };
+        let mut batch = self.db.batch().durability(mode);
+        for (key, value) in pairs {
+            batch.insert(&self.keys, *key, *value);
+        }
+        Ok(batch.commit()?)
+    }
+
+    fn get_all(&mut self, keys: &[[u8; 32]]) -> Outcome<u64> {
+        let snapshot = self.db.snapshot();
+        let mut found = 0;
+        for key in keys {
+            found += u64::from(snapshot.get(&self.keys, key)?.is_some());
+        }
+        Ok(found)
+    }
+
+    fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize> {
+        let mut found = 0;
+        for guard in self.keys.range(from..).take(count) {
+            std::hint::black_box(guard.into_inner()?);
+            found += 1;
+        }
+        Ok(found)
+    }
+
+    fn beside(
+        &mut self,
+        writes: u64,
+        pair: impl Fn(u64) -> ([u8; 32], [u8; 32]) + Sync,
+        key: impl Fn(u64) -> [u8; 32] + Sync,
+    ) -> Outcome<Beside> {
+        let keys = &self.keys;
+        let write = || {
+            for number in 0..writes {
+                let (key, value) = pair(number);
+                keys.insert(key, value)?;
+            }
+            Ok(())
+        };
+        both(write, |over| {
+            let mut beside = Beside::default();
+            while !over.load(Relaxed) {
+                beside.missing += u64::from(keys.get(key(beside.reads))?.is_none());
+                beside.reads += 1;
+            }
+            Ok(beside)
+        })
+    }
+
+    fn put_from_all(
+        &mut self,
+        threads: u64,
+        each: u64,
+        pair: impl Fn(u64, u64) -> ([u8; 16], [u8; 100]) + Sync,
+    ) -> Outcome {
+        all(threads, |thread| {
+            for number in 0..each {
+                let (key, value) = pair(thread, number);
+                self.keys.insert(key, value)?;
+            }
+            Ok(0)
+        })?;
+        Ok(())
+    }
+
+    fn get_from_all(
+        &mut self,
+        threads: u64,
+        each: u64,
+        key: impl Fn(u64, u64) -> [u8; 16] + Sync,
+    ) -> Outcome<u64> {
+        all(threads, |thread| {
+            let mut found = 0;
+            for number in 0..each {
+                found += u64::from(self.keys.get(key(thread, number))?.is_some());
+            }
+            Ok(found)
+        })
+    }
+
+    fn flush(&mut self) -> Outcome {
+        self.keys.rotate_memtable_and_wait()?;
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Outcome {
+        let mut quiet_since = Instant::now();
+        while quiet_since.elapsed() < QUIET {
+            std::thread::sleep(Duration::from_millis(10));
+            let busy = self.db.outstanding_flushes() > 0
+                || self.db.active_compactions() > 0
+                || self.keys.sealed_memtable_count() > 0;
+            if busy {
+                quiet_since = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
+    fn compact(&mut self) -> Outcome {
+        self.flush()?;
+        self.settle()?;
+        Ok(self.keys.major_compact()?)
+    }
+
+    fn notes(&self) -> String {
+        format!("{} tables, {} in level 0", self.keys.table_count(), self.keys.l0_table_count())
+    }
+
+    fn close(self) -> Outcome {
+        Ok(self.db.persist(PersistMode::Buffer)?)
+    }
+}

@@ -1,0 +1,268 @@
+//! Varve's host over real files: what the workers of a browser are, made of threads and a folder.
+//!
+//! ```text
+//! the thread of the store              flusher, compactor (a thread each)
+//!   take_job -- order: spec, inputs -->  Job::step: reads its inputs itself
+//!   lend a slot  <-- ask --------------  an output begins
+//!       -- file -->                      writes and flushes it
+//!   reclaim      <-- finished ---------
+//!   finish_job   <-- done -------------
+//! ```
+//!
+//! Invariant: the store lives on one thread. What others do, they do in files of their own and in messages.
+
+mod files;
+mod worker;
+
+pub use files::{FileSlots, Traffic};
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use varve::compact::{JobInput, JobKind, JobSpec};
+use varve::storage::{SlotPool, Storage};
+use varve::store::JobTicket;
+use varve::types::FileName;
+use varve::{Durability, Error, Host, Options, Store};
+
+use crate::engine::Outcome;
+use worker::{Answer, Message, Order, Worker};
+
+/// Spare room kept by an idle store, as in the browser.
+const SPARE_BYTES: u64 = 256 << 10;
+/// Writes between two looks at what is to be done.
+const WRITES_UNWATCHED: u32 = 32;
+
+/// The store of a folder.
+pub type FileStore = Store<SlotPool<FileSlots>>;
+
+/// An output that a worker writes.
+struct Lent {
+    file: FileName,
+    slot: u32,
+    /// Its writer has not given it back.
+    out: bool,
+}
+
+struct Running {
+    ticket: JobTicket,
+    outputs: Vec<Lent>,
+}
+
+/// A store with its workers.
+pub struct FileHost {
+    store: FileStore,
+    /// Dropped before the workers: one that waits for an answer then hears that there will be none, and ends.
+    messages: Receiver<Message>,
+    flusher: Worker,
+    compactor: Worker,
+    running: Vec<Running>,
+    unwatched: u32,
+}
+
+impl FileHost {
+    /// Opens the store in `folder`, or makes it.
+    ///
+    /// # Errors
+    /// What the file system or the store answered; so do all the others.
+    pub fn open(folder: &Path, options: Options) -> Outcome<Self> {
+        std::fs::create_dir_all(folder)?;
+        let mut slots = FileSlots::open(folder)?;
+        let missing = 8u32.saturating_sub(varve::storage::Slots::count(&slots));
+        slots.add(missing)?;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
+        let entropy = crate::data::mix(now.as_nanos() as u64);
+        let host = Host { now_ms: now.as_millis() as u64, entropy, store_id: *b"varve-bench-host" };
+        let (store, _) = Store::open(SlotPool::open(slots)?, options, host)?;
+        let (sender, messages) = channel();
+        let flusher = Worker::start(sender.clone());
+        let compactor = Worker::start(sender);
+        let mut host = Self { store, messages, flusher, compactor, running: Vec::new(), unwatched: 0 };
+        host.provide_slots()?;
+        host.store.refill_reserve()?;
+        Ok(host)
+    }
+
+    /// The store, to read.
+    #[must_use]
+    pub fn store(&self) -> &FileStore {
+        &self.store
+    }
+
+    /// Lets `stage` stage something, once no writer has to wait, and commits it as `durability` says; then looks after
+    /// jobs now and then.
+    pub fn write(
+        &mut self,
+        mut stage: impl FnMut(&mut FileStore) -> varve::Result<()>,
+        durability: impl FnOnce(&FileStore) -> Durability,
+    ) -> Outcome {
+        while self.store.is_stalled() {
+            self.wait()?;
+        }
+        self.with_slots(&mut stage)?;
+        let durability = durability(&self.store);
+        self.with_slots(&mut |store: &mut FileStore| store.commit(durability).map(|_| ()))?;
+        self.unwatched += 1;
+        if self.unwatched >= WRITES_UNWATCHED {
+            self.watch()?;
+        }
+        Ok(())
+    }
+
+    /// Calls again with more slots as long as they were what was missing.
+    fn with_slots(&mut self, call: &mut impl FnMut(&mut FileStore) -> varve::Result<()>) -> Outcome {
+        loop {
+            match call(&mut self.store) {
+                Err(Error::Busy) => self.provide_slots()?,
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// Hears what the workers say, and hands out jobs that are due.
+    pub fn watch(&mut self) -> Outcome {
+        self.unwatched = 0;
+        while let Ok(message) = self.messages.try_recv() {
+            self.hear(message)?;
+        }
+        self.hand_out()
+    }
+
+    /// Goes on until no job is due or under way.
+    pub fn settle(&mut self) -> Outcome {
+        self.watch()?;
+        while !self.running.is_empty() {
+            self.wait()?;
+        }
+        self.store.release()?;
+        Ok(())
+    }
+
+    /// Flushes all memtables.
+    pub fn flush(&mut self) -> Outcome {
+        self.store.freeze_active()?;
+        self.settle()
+    }
+
+    /// Merges all tables into one run, and gives room back.
+    pub fn compact(&mut self) -> Outcome {
+        self.store.ask_for_compaction()?;
+        self.settle()?;
+        // Its last inputs go with the edits that follow.
+        self.store.release()?;
+        self.store.shrink(SPARE_BYTES)?;
+        Ok(())
+    }
+
+    /// Closes the store and its workers.
+    pub fn close(mut self) -> Outcome {
+        self.settle()?;
+        self.store.shrink(SPARE_BYTES)?;
+        self.store.close()?;
+        Ok(())
+    }
+
+    /// What the files have taken and given.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.store.storage().device().traffic()
+    }
+
+    fn wait(&mut self) -> Outcome {
+        self.hand_out()?;
+        if self.running.is_empty() {
+            return Ok(());
+        }
+        let message = self.messages.recv()?;
+        self.hear(message)?;
+        self.watch()
+    }
+
+    fn hand_out(&mut self) -> Outcome {
+        while self.running.len() < 2
+            && let Some(ticket) = self.store.take_job()?
+        {
+            let order = Order { job: ticket.id, spec: ticket.spec.clone(), inputs: self.inputs(&ticket)? };
+            match ticket.kind {
+                JobKind::Flush => self.flusher.order(order)?,
+                JobKind::Compaction => self.compactor.order(order)?,
+            }
+            self.running.push(Running { ticket, outputs: Vec::new() });
+        }
+        Ok(())
+    }
+
+    /// The files of the tables that a job reads.
+    fn inputs(&self, ticket: &JobTicket) -> Outcome<HashMap<u64, Arc<File>>> {
+        let mut inputs = HashMap::new();
+        if let JobInput::Runs(runs) = JobSpec::decode(&ticket.spec)?.input {
+            for table in runs.iter().flatten() {
+                let pool = self.store.storage();
+                let slot = pool.slot_of(FileName::table(table.id)).ok_or("an input has no slot")?;
+                inputs.insert(table.id, pool.device().file(slot));
+            }
+        }
+        Ok(inputs)
+    }
+
+    fn hear(&mut self, message: Message) -> Outcome {
+        let Message { job, answer } = message;
+        let at = self.running.iter().position(|running| running.ticket.id == job).ok_or("an unknown job")?;
+        match answer {
+            Answer::Lend(table, reply) => self.lend(at, table, &reply)?,
+            Answer::Finished(table, size) => {
+                let file = FileName::table(table);
+                for output in self.running[at].outputs.iter_mut().filter(|output| output.file == file) {
+                    self.store.storage_mut().device_mut().set_open(output.slot, true);
+                    self.store.storage_mut().reclaim(file, size)?;
+                    output.out = false;
+                }
+            }
+            Answer::Done(result) => {
+                self.running.remove(at);
+                self.store.finish_job(job, &result)?;
+            }
+            Answer::Failed(text) => {
+                for output in self.running.remove(at).outputs {
+                    let storage = self.store.storage_mut();
+                    storage.device_mut().set_open(output.slot, true);
+                    if output.out {
+                        storage.abandon(output.file);
+                    } else {
+                        storage.delete(output.file)?;
+                    }
+                }
+                self.store.fail_job(job);
+                return Err(text.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn lend(&mut self, at: usize, table: u64, reply: &Sender<Arc<File>>) -> Outcome {
+        let file = FileName::table(table);
+        if !self.store.storage().has_spare() {
+            self.store.release()?;
+        }
+        self.provide_slots()?;
+        let running = &mut self.running[at];
+        let slot = self.store.storage_mut().lend(file, running.ticket.bytes_hint)?;
+        let device = self.store.storage_mut().device_mut();
+        device.set_open(slot, false);
+        reply.send(device.file(slot))?;
+        running.outputs.push(Lent { file, slot, out: true });
+        self.provide_slots()
+    }
+
+    fn provide_slots(&mut self) -> Outcome {
+        let wanted = self.store.storage().wanted_slots();
+        if wanted > 0 {
+            self.store.storage_mut().device_mut().add(wanted)?;
+            self.store.storage_mut().added()?;
+        }
+        Ok(())
+    }
+}

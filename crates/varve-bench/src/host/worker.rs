@@ -1,0 +1,130 @@
+//! A thread that runs jobs, one after the other.
+//!
+//! Invariant: every order is answered with `Done` or `Failed`, and nothing after that.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use varve::compact::{Job, Step};
+use varve::storage::SLOT_HEADER_BYTES;
+
+use crate::engine::Outcome;
+
+/// Entries of one step.
+const BUDGET: usize = 1 << 16;
+
+/// A job for a worker.
+pub struct Order {
+    /// Its number.
+    pub job: u32,
+    /// What [`Job::decode`] takes.
+    pub spec: Vec<u8>,
+    /// Files of its input tables.
+    pub inputs: HashMap<u64, Arc<File>>,
+}
+
+/// What a worker says of a job.
+pub struct Message {
+    /// Its number.
+    pub job: u32,
+    /// What there is to say.
+    pub answer: Answer,
+}
+
+/// See [`Message`].
+pub enum Answer {
+    /// A slot is wanted for this table.
+    Lend(u64, Sender<Arc<File>>),
+    /// A table is written and flushed: its number and size.
+    Finished(u64, u64),
+    /// The job is over, with this result.
+    Done(Vec<u8>),
+    /// The job failed.
+    Failed(String),
+}
+
+/// The store's end of the thread; dropping it lets the thread end.
+pub struct Worker {
+    orders: Option<Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    /// Starts the thread; what it has to say goes to `messages`.
+    pub fn start(messages: Sender<Message>) -> Self {
+        let (orders, inbox) = channel();
+        let thread = std::thread::spawn(move || serve(&inbox, &messages));
+        Self { orders: Some(orders), thread: Some(thread) }
+    }
+
+    /// Hands a job in.
+    pub fn order(&self, order: Order) -> Outcome {
+        let orders = self.orders.as_ref().ok_or("the worker has ended")?;
+        orders.send(order).map_err(|_| "the worker has died".into())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(inbox: &Receiver<Order>, messages: &Sender<Message>) {
+    while let Ok(order) = inbox.recv() {
+        let job = order.job;
+        let answer = match run(order, messages) {
+            Ok(result) => Answer::Done(result),
+            Err(error) => Answer::Failed(error.to_string()),
+        };
+        // The store is gone: nobody waits for an answer.
+        if messages.send(Message { job, answer }).is_err() {
+            return;
+        }
+    }
+}
+
+fn run(order: Order, messages: &Sender<Message>) -> Outcome<Vec<u8>> {
+    let Order { job: number, spec, inputs } = order;
+    let mut job = Job::decode(&spec)?;
+    drop(spec);
+    let mut output: Option<(u64, Arc<File>)> = None;
+    loop {
+        match job.step(BUDGET)? {
+            Step::Working => {}
+            Step::Need(need) => {
+                let file =
+                    inputs.get(&need.file.id).ok_or("a job asked for a table that it was not given")?;
+                let mut bytes = vec![0; need.len as usize];
+                file.read_exact_at(&mut bytes, SLOT_HEADER_BYTES + need.offset)?;
+                job.feed(bytes);
+            }
+            Step::Write { table, offset } => {
+                let file = match output.take().filter(|(number, _)| *number == table) {
+                    Some((_, file)) => file,
+                    None => {
+                        let (reply, slot) = channel();
+                        messages.send(Message { job: number, answer: Answer::Lend(table, reply) })?;
+                        slot.recv()?
+                    }
+                };
+                file.write_all_at(&job.take_output(), SLOT_HEADER_BYTES + offset)?;
+                output = Some((table, file));
+            }
+            Step::Finished { table, size } => {
+                if let Some((_, file)) = output.take() {
+                    file.sync_data()?;
+                }
+                messages.send(Message { job: number, answer: Answer::Finished(table, size) })?;
+            }
+            Step::Done => return Ok(job.result()),
+        }
+    }
+}
