@@ -12,13 +12,20 @@ const boundary = ['--package', 'varve-wasm', '--package', 'varve-tools'];
 const without = ['--exclude', 'varve-wasm', '--exclude', 'varve-tools'];
 const deny = ['--', '--deny', 'warnings'];
 
+/**
+ * A crate outside the workspace, whose dependencies are too heavy to lint it here.
+ * @param {string} crate
+ * @returns {[string, () => Promise<void>]}
+ */
+const outside = (crate) => {
+  const manifest = ['--manifest-path', `crates/${crate}/Cargo.toml`];
+  return [`rustfmt, ${crate}`, () => run('cargo', ['fmt', ...manifest, ...(fix ? [] : ['--check'])])];
+};
+
 /** @type {[string, () => Promise<void>][]} */
 const CHECKS = [
   ['rustfmt', () => run('cargo', ['fmt', '--all', ...(fix ? [] : ['--check'])])],
-  [
-    'rustfmt, fuzz',
-    () => run('cargo', ['fmt', '--manifest-path', 'crates/varve-fuzz/Cargo.toml', ...(fix ? [] : ['--check'])]),
-  ],
+  ...['varve-fuzz', 'varve-bench'].map(outside),
   ['clippy', () => run('cargo', [...clippy, '--workspace', ...without, ...deny])],
   // The boundary is compiled for the target it is for.
   ['clippy, wasm', () => run('cargo', [...clippy, ...boundary, '--target', 'wasm32-unknown-unknown', ...deny])],
