@@ -22,8 +22,12 @@ const given = process.argv.slice(2).filter((name) => name !== '--');
 const named = given.filter((name) => name in SUITES);
 const extra = given.filter((name) => !(name in SUITES));
 
+/** How long, in seconds, the simulator runs fresh seeds and each fuzz target runs; other values may be given in the environment. */
+const TIMES = { VARVE_SIM_SECONDS: '60', VARVE_FUZZ_SECONDS: '20' };
+
 /** The engine and the simulator, natively. The wasm boundary is tested by the other suites, as wasm. */
 async function cargoTest() {
+  const times = Object.fromEntries(Object.entries(TIMES).map(([name, value]) => [name, process.env[name] ?? value]));
   const totals = { passed: 0, failed: 0 };
   const onLine = (/** @type {string} */ line) => {
     const [, passed, failed] = /test result: .*?(\d+) passed; (\d+) failed/.exec(line) ?? [];
@@ -33,7 +37,7 @@ async function cargoTest() {
   await run(
     'cargo',
     ['test', '--workspace', '--exclude', 'varve-wasm', '--exclude', 'varve-tools', '--no-fail-fast', ...extra],
-    { onLine },
+    { onLine, env: times },
   ).catch((error) => {
     console.error(error.message);
     totals.failed ||= 1;
