@@ -1,6 +1,8 @@
 //! Levels at work in a whole store: jobs that take key ranges, tables that move or go, little room, and a `compact()`
 //! that leaves one run.
 
+mod scan_common;
+
 use std::collections::BTreeMap;
 
 use varve::scan::{Batch, Progress, ScanOptions};
@@ -52,17 +54,7 @@ fn scan(store: &Memory, reverse: bool) -> Model {
     loop {
         batch.reset(true, true);
         let progress = store.scan_next(&mut cursor, 1000, &mut batch).expect("read");
-        let mut bytes = Vec::new();
-        batch.encode(0, &mut bytes);
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
-        let (count, keys_bytes) = (word(4), word(8));
-        let keys = 16 + 8 * count;
-        let values = keys + keys_bytes.next_multiple_of(4);
-        let part = |blob: usize, ends: usize, at: usize| {
-            let start = if at == 0 { 0 } else { word(ends + 4 * (at - 1)) };
-            bytes[blob + start..blob + word(ends + 4 * at)].to_vec()
-        };
-        found.extend((0..count).map(|at| (part(keys, 16, at), part(values, 16 + 4 * count, at))));
+        found.extend(scan_common::entries(&batch));
         if progress == Progress::Finished {
             return found;
         }

@@ -2,6 +2,8 @@
 //!
 //! Crashes and full disks are the simulator's business; here the disk is RAM and never fails.
 
+mod scan_common;
+
 use std::collections::BTreeMap;
 
 use proptest::collection::vec;
@@ -139,17 +141,7 @@ fn scan(store: &Store<Slots>, options: ScanOptions, batch_bytes: usize) -> Vec<(
     loop {
         let mut batch = Batch::new(true, true);
         let progress = store.scan_next(&mut cursor, batch_bytes, &mut batch).expect("a batch");
-        let mut bytes = Vec::new();
-        batch.encode(0, &mut bytes);
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
-        let (count, keys_bytes) = (word(4), word(8));
-        let keys = 16 + 8 * count;
-        let values = keys + keys_bytes.next_multiple_of(4);
-        let part = |blob: usize, ends: usize, at: usize| {
-            let start = if at == 0 { 0 } else { word(ends + 4 * (at - 1)) };
-            bytes[blob + start..blob + word(ends + 4 * at)].to_vec()
-        };
-        entries.extend((0..count).map(|at| (part(keys, 16, at), part(values, 16 + 4 * count, at))));
+        entries.extend(scan_common::entries(&batch));
         if progress == Progress::Finished {
             return entries;
         }
