@@ -3,6 +3,8 @@
 //!
 //! Every written byte of every slot is damaged, one at a time, in three ways: one bit, all bits, and zeroed.
 
+mod scan_common;
+
 use std::collections::BTreeMap;
 
 use varve::scan::{Batch, Progress, ScanOptions};
@@ -147,17 +149,7 @@ fn scan(store: &Store<SlotPool<MemorySlots>>, reverse: bool) -> Result<Pairs, Er
             varve::table::ReadError::Error(error) => error,
             varve::table::ReadError::Need(need) => panic!("{need:?} of a storage that reads at once"),
         })?;
-        let mut bytes = Vec::new();
-        batch.encode(0, &mut bytes);
-        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
-        let (count, keys_bytes) = (word(4), word(8));
-        let keys = 16 + 8 * count;
-        let values = keys + keys_bytes.next_multiple_of(4);
-        let part = |blob: usize, ends: usize, at: usize| {
-            let start = if at == 0 { 0 } else { word(ends + 4 * (at - 1)) };
-            bytes[blob + start..blob + word(ends + 4 * at)].to_vec()
-        };
-        entries.extend((0..count).map(|at| (part(keys, 16, at), part(values, 16 + 4 * count, at))));
+        entries.extend(scan_common::entries(&batch));
         if progress == Progress::Finished {
             return Ok(entries);
         }
