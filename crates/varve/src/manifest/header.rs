@@ -15,6 +15,9 @@ use crate::types::StoreId;
 /// Length of the header in bytes; the first record starts here.
 pub const MANIFEST_HEADER_BYTES: usize = 64;
 
+/// Rotations and openings are counted from 0: no store comes this far, and the next of each always fits.
+const COUNT_MAX: u64 = u64::MAX >> 8;
+
 /// The format version this code reads and writes.
 pub(super) const VERSION: u16 = 0;
 
@@ -77,12 +80,11 @@ impl ManifestHeader {
             return Err(HeaderError::Version(version));
         }
         reader.u16()?;
-        Ok(Self {
-            rotation: reader.u64()?,
-            epoch: reader.u64()?,
-            store: reader.array()?,
-            salt: reader.u64()?,
-        })
+        let (rotation, epoch) = (reader.u64()?, reader.u64()?);
+        if rotation.max(epoch) > COUNT_MAX {
+            return Err(HeaderError::Damaged);
+        }
+        Ok(Self { rotation, epoch, store: reader.array()?, salt: reader.u64()? })
     }
 }
 
@@ -91,6 +93,16 @@ mod tests {
     use super::*;
 
     const HEADER: ManifestHeader = ManifestHeader { rotation: 7, epoch: 3, store: [9; 16], salt: 0xfeed };
+
+    /// The story: the fuzzer made a header with the highest rotation there is, and the next one was not higher.
+    #[test]
+    fn counts_that_leave_no_next_one_are_no_header() {
+        for header in
+            [ManifestHeader { rotation: u64::MAX, ..HEADER }, ManifestHeader { epoch: u64::MAX, ..HEADER }]
+        {
+            assert_eq!(ManifestHeader::decode(&header.encode()), Err(HeaderError::Damaged));
+        }
+    }
 
     #[test]
     fn any_flipped_bit_or_cut_is_found() {
