@@ -30,6 +30,13 @@ fn a_write_refused_amid_a_frame_that_dies_may_be_the_only_one_not_staged() {
     assert_eq!(run(&generate(31141)).failure, None);
 }
 
+/// The story: slots were given to files of the kind that they had held before. After everything was deleted on a nearly full disk
+/// a WAL segment began in an empty slot that could not grow, though a long one, of a table, was free, and the set was refused.
+#[test]
+fn a_segment_takes_the_free_slot_of_a_table() {
+    assert_eq!(run(&generate(1_795_278_553_000_819)).failure, None);
+}
+
 /// The story: what was staged before a frame was to be committed first. That commit only waited for a slot, so all of it
 /// stayed staged, the frame was then refused for want of room, and the store took both back, as it should; the oracle
 /// had counted on the former. Frames and deletes in the reserve now wait until the commit before them is settled.

@@ -310,16 +310,17 @@ impl<D: Slots> SlotPool<D> {
         self.refill_reserve(slot);
     }
 
-    /// Which free slot a new file goes to: of those that are empty or held its kind before, the shortest that it fits in,
-    /// unless it would leave more than half of it empty; then the longest of those that it has to make longer. Short files
-    /// in long slots would sooner or later make every slot as long as the longest file. Where there is none, or no room to
-    /// make one longer, those of other kinds count as well.
+    /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it empty; then
+    /// the longest of those that it has to make longer. Short files in long slots would sooner or later make every slot as
+    /// long as the longest file. A table leaves slots that held other kinds to those, unless there is no other slot, or no
+    /// room to make one longer. (Segments take any that fits: on a disk that is nearly full they may find no other, seed
+    /// 1795278553000819.)
     pub(super) fn choose(&self, file: FileName, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
         let spare = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
         let suits =
             |known: &Slot| known.size <= SLOT_HEADER_BYTES || known.kind.is_none_or(|kind| kind == file.kind);
-        let any = self.full || !spare().any(|(_, known)| suits(known));
+        let any = self.full || file.kind != FileKind::Table || !spare().any(|(_, known)| suits(known));
         let free = || spare().filter(|(_, known)| any || suits(known));
         let fitting = free().filter(|(_, known)| known.size >= need).min_by_key(|(_, known)| known.size);
         let shorter = free()

@@ -15,9 +15,6 @@ use crate::types::FileName;
 const BITS_PER_KEY: u32 = 14;
 /// What an output may be larger than its target by.
 const OUTPUT_SLACK_BYTES: u64 = 256 << 10;
-/// Inputs of at least so many bytes (an eighth of a job where that is less) are let go of at once, at the price of one more edit:
-/// the next outputs can use their room.
-const RELEASED_BYTES_MIN: u64 = 8 << 20;
 
 /// A job that is about to start: what it is told, what is remembered of it, and how long an output will be.
 pub(super) type Offer = (JobSpec, Running, u64);
@@ -174,16 +171,11 @@ impl<S: Storage> Store<S> {
         };
         let running = self.running.remove(at);
         let outputs: Vec<u64> = result.tables.iter().map(|table| table.id).collect();
-        let is_large = result.bytes_read >= RELEASED_BYTES_MIN.min(self.options.job_bytes_max / 8);
         let installed = match running.kind {
             JobKind::Flush => self.install_flush(&running, result),
             JobKind::Compaction => self.install_compaction(&running, result),
         };
         match installed {
-            Ok(true) if is_large => match self.release() {
-                Err(Error::StorageFull) => Ok(()),
-                result => result,
-            },
             Ok(true) => Ok(()),
             other => {
                 for table in outputs {
