@@ -4,8 +4,8 @@
 //! Invariant under test: a closed (and so sealed) store never gives a wrong answer. After the damage it either holds
 //! what it held before, or says that it is damaged.
 //!
-//! Without the sector that holds the very end of a log or of a manifest, or the beginning of the newest log, it looks as if that had
-//! never been written, and nothing can tell; such places are passed over.
+//! Without the sector that holds the very end of a manifest, or the beginning or the end of the newest log, it looks as if that had never
+//! been written, and nothing can tell: of the newest log only flips are tried.
 
 use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions, RepairReport};
@@ -205,8 +205,11 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
     let file = file_in(disk, slot as u32);
     let last = slots[slot].iter().rposition(|&byte| byte != 0).unwrap_or(0);
     let is_end = (at..at + SECTOR).contains(&last) && file.is_some_and(|file| file.kind != FileKind::Table);
-    let is_begin = at == SLOT_HEADER_BYTES as usize && file.is_some_and(|file| file.kind == FileKind::Wal);
-    if is_end || is_begin {
+    // In a slot that held something longer, the end of the newest log is not the last that is there.
+    let logs = (0..slots.len() as u32)
+        .filter_map(|slot| file_in(disk, slot).filter(|file| file.kind == FileKind::Wal));
+    let is_newest_log = file.is_some_and(|file| file.kind == FileKind::Wal) && file == logs.max();
+    if is_end || is_newest_log {
         return None;
     }
     let (from_slot, from) = rng.pick(&sectors);
