@@ -17,7 +17,7 @@ import { basename, join, relative } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { setup } from './setup.mjs';
 import { buildSite } from './site.mjs';
-import { printSizes } from './sizes.mjs';
+import { CLOSURES, printSizes } from './sizes.mjs';
 import { isProgram, main, root, run, step } from './tools.mjs';
 
 const PKG = join(root, 'js', 'pkg');
@@ -26,6 +26,9 @@ export const DIST = join(root, 'dist');
 // Not in js/pkg: wasm-pack optimises whatever wasm it finds there.
 const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
+
+/** What can be imported from the package: files of js/src. */
+const ENTRIES = ['index.ts', 'sync.ts'];
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];
@@ -112,12 +115,29 @@ function fingerprint() {
 export async function buildPackage() {
   const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
-  const { errors } = await bundle({
-    entryPoints: ['index.ts', 'sync.ts', 'worker/engine-worker.ts', 'worker/compactor-worker.ts'].map((file) => ({
-      in: join(root, 'js', 'src', file),
-      out: basename(file, '.ts'),
-    })),
-    outdir: fresh,
+  // Workers are one file each; entries share what they share, so that a VarveError is the same class in all of them.
+  await bundleInto(fresh, ['worker/engine-worker.ts', 'worker/compactor-worker.ts'], false);
+  const { metafile } = await bundleInto(fresh, ENTRIES, true);
+  writeFileSync(CLOSURES, JSON.stringify(closures(fresh, metafile), null, 2));
+  copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
+  copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
+  await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
+  rmSync(DIST, { recursive: true, force: true });
+  renameSync(fresh, DIST);
+}
+
+/**
+ * @param {string} outdir
+ * @param {string[]} files below js/src
+ * @param {boolean} splitting
+ */
+async function bundleInto(outdir, files, splitting) {
+  const result = await bundle({
+    entryPoints: files.map((file) => ({ in: join(root, 'js', 'src', file), out: basename(file, '.ts') })),
+    outdir,
+    splitting,
+    metafile: true,
+    chunkNames: 'chunk-[hash]',
     bundle: true,
     format: 'esm',
     target: 'es2022',
@@ -129,12 +149,30 @@ export async function buildPackage() {
     // wasm-bindgen names a module once for each function imported from it, all the same module.
     logOverride: { 'duplicate-object-key': 'silent' },
   });
-  if (errors.length > 0) throw new Error(`esbuild: ${errors.length} errors`);
-  copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
-  copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
-  await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
-  rmSync(DIST, { recursive: true, force: true });
-  renameSync(fresh, DIST);
+  if (result.errors.length > 0) throw new Error(`esbuild: ${result.errors.length} errors`);
+  return result;
+}
+
+/**
+ * Each entry with all files that are loaded with it, itself first.
+ * @param {string} folder
+ * @param {import('esbuild').Metafile} metafile
+ */
+function closures(folder, metafile) {
+  const name = (/** @type {string} */ path) => relative(folder, join(process.cwd(), path));
+  /** @type {Record<string, string[]>} */
+  const loaded = {};
+  for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
+    if (entryPoint === undefined || name(path).startsWith('chunk-')) continue;
+    const seen = new Set([path]);
+    for (const file of seen) {
+      for (const { path: next, kind, external } of metafile.outputs[file]?.imports ?? []) {
+        if (kind === 'import-statement' && !external) seen.add(next);
+      }
+    }
+    loaded[name(path)] = [...seen].map(name);
+  }
+  return loaded;
 }
 
 if (isProgram(import.meta.url)) {

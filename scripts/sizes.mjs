@@ -1,10 +1,13 @@
 // What the package weighs, and the budget that keeps it small. Every build prints it; `npm run build` and
 // `npm run check` fail above the budget, `npm start` still shows the pages.
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { Problem } from './tools.mjs';
+import { Problem, root } from './tools.mjs';
+
+/** Which files each entry loads, as the build found them: written beside dist, not into it. */
+export const CLOSURES = join(root, 'build', 'closures.json');
 
 /** The most that a file may weigh after gzip, in bytes. The client is what a page loads; the rest loads in workers, the tools only when they are asked for. */
 const GZIP_BYTES_MAX = new Map([
@@ -14,7 +17,7 @@ const GZIP_BYTES_MAX = new Map([
 ]);
 
 /**
- * Prints the size of every script and wasm file of a folder.
+ * Prints the size of every entry, with all that it loads at once, and of every wasm file of a folder.
  * @param {string} folder
  * @returns {{ failIfOver: () => void }} throws a Problem when a file is over its budget
  */
@@ -22,8 +25,11 @@ export function printSizes(folder) {
   /** @type {string[]} */
   const over = [];
   console.log('\nfile                        raw      gzip    brotli    budget (gzip)');
-  for (const name of readdirSync(folder).filter((file) => ['.js', '.wasm'].includes(extname(file)))) {
-    const bytes = readFileSync(join(folder, name));
+  const closures = existsSync(CLOSURES) ? JSON.parse(readFileSync(CLOSURES, 'utf8')) : {};
+  const isListed = (/** @type {string} */ file) => /\.(js|wasm)$/.test(file) && !file.startsWith('chunk-');
+  for (const name of readdirSync(folder).filter(isListed)) {
+    const parts = closures[name] ?? [name];
+    const bytes = Buffer.concat(parts.map((/** @type {string} */ part) => readFileSync(join(folder, part))));
     const gzip = gzipSync(bytes, { level: 9 }).length;
     const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }).length;
     const budget = GZIP_BYTES_MAX.get(name);

@@ -5,14 +5,17 @@
  * package, and `new Worker(new URL(...))` stands here in the one form that every bundler finds.
  */
 
+import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import type { StoreOptions } from './store/upgrade.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
+import { lazyPort } from './worker/lazy-port.ts';
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
+export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
 export type { Batch } from './store/batch.ts';
 export type { CountOptions, ReadView } from './store/read-view.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
@@ -60,7 +63,10 @@ export type {
 } from './types.ts';
 
 /** Options of `listStores`. */
-export interface ListOptions extends WaitOptions, Pick<OpenOptions, 'worker'> {}
+export interface ListOptions extends WaitOptions, Pick<OpenOptions, 'worker'> {
+  /** An adapter, instead of what the browser has. */
+  storage?: StorageAdapter | undefined;
+}
 
 /** Options of `deleteStore`. */
 export interface DeleteOptions extends ListOptions {
@@ -94,7 +100,7 @@ export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'wo
  * });
  */
 export function open<K = Key, V = unknown>(name: string, options: StoreOptions<K, V> = {}): Promise<Store<K, V>> {
-  return openStore(name, options, spawnOf(options.worker));
+  return openStore(name, options, spawnOf(options));
 }
 
 /**
@@ -104,7 +110,7 @@ export function open<K = Key, V = unknown>(name: string, options: StoreOptions<K
  * const names = await listStores(); // ['counters', 'notes']
  */
 export function listStores(options: ListOptions = {}): Promise<string[]> {
-  return listNames(options, spawnOf(options.worker));
+  return listNames(options, spawnOf(options));
 }
 
 /**
@@ -115,7 +121,7 @@ export function listStores(options: ListOptions = {}): Promise<string[]> {
  * await deleteStore('counters');
  */
 export function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
-  return deleteNamed(name, options, spawnOf(options.worker));
+  return deleteNamed(name, options, spawnOf(options));
 }
 
 /**
@@ -136,10 +142,14 @@ export function deleteStore(name: string, options: DeleteOptions = {}): Promise<
  * await repair(store, { into: 'notes' });
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
-  return repairNamed(name, options, spawnOf(options.worker));
+  return repairNamed(name, options, spawnOf(options));
 }
 
-function spawnOf(worker: OpenOptions['worker']): Spawn {
+function spawnOf({ worker, storage }: Pick<OpenOptions, 'worker' | 'storage'>): Spawn {
+  const adapter = isAdapter(storage) ? storage : undefined;
+  if (adapter !== undefined || (worker === undefined && typeof Worker !== 'function')) {
+    return () => lazyPort(async () => (await import('./worker/here.ts')).engineHere(adapter));
+  }
   if (typeof worker === 'function') return worker;
   if (worker === undefined)
     return () => new Worker(new URL('./engine-worker.js', import.meta.url), { type: 'module', name: 'varve' });

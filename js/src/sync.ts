@@ -5,6 +5,7 @@
  */
 
 import { formatOf, structured } from './codec/values.ts';
+import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { deleteStore as deleteNamed, listStores as listNames } from './storage/stores.ts';
 import { checkName, checkWait, engineOptions, repairRequest } from './store/options.ts';
 import { SyncStore } from './sync/sync-store.ts';
@@ -15,6 +16,12 @@ import { checkVersion } from './transaction/version.ts';
 import type { Key, OpenOptions, ValueCodec } from './types.ts';
 import { EngineHost } from './worker/engine-host.ts';
 import { spawnCompactor } from './worker/spawn-compactor.ts';
+
+/** Which storage is meant. */
+export interface StorageOption {
+  /** An adapter, instead of what the browser has. */
+  storage?: StorageAdapter | undefined;
+}
 
 /** Options of `open`: those of `varve`, without the worker. */
 export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker'> {
@@ -48,7 +55,8 @@ export async function open<K = Key, V = unknown>(
   const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true, version, upgrade } = options;
   checkVersion(version, upgrade);
   const spawn = compactor ? spawnCompactor : undefined;
-  const host = await EngineHost.open(name, { ...engine, signal, compactor: spawn });
+  const adapter = isAdapter(options.storage) ? options.storage : undefined;
+  const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn });
   const store = new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
   if (version === undefined) return store;
   try {
@@ -67,8 +75,8 @@ export async function open<K = Key, V = unknown>(
  * @example
  * const names = await listStores(); // ['counters', 'notes']
  */
-export function listStores(): Promise<string[]> {
-  return listNames();
+export function listStores(options: StorageOption = {}): Promise<string[]> {
+  return listNames(options.storage);
 }
 
 /**
@@ -78,11 +86,14 @@ export function listStores(): Promise<string[]> {
  * @example
  * await deleteStore('counters');
  */
-export function deleteStore(name: string, options: { wait?: number | undefined } = {}): Promise<boolean> {
+export function deleteStore(
+  name: string,
+  options: StorageOption & { wait?: number | undefined } = {},
+): Promise<boolean> {
   checkName(name);
-  const { wait = 5000 } = options;
+  const { wait = 5000, storage } = options;
   checkWait(wait);
-  return deleteNamed(name, wait);
+  return deleteNamed(name, wait, storage);
 }
 
 /**
@@ -98,6 +109,7 @@ export async function repair(name: string, options: RepairOptions = {}): Promise
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
+export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
 export type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync/sync-options.ts';
 export { SyncSnapshot } from './sync/sync-snapshot.ts';

@@ -3,6 +3,8 @@
  * Invariant: types only; nothing here exists at run time, so every room of the house may import it.
  */
 
+import type { StorageAdapter } from './storage/adapter.ts';
+
 /**
  * A key. Keys have one total order, which their bytes keep:
  * Uint8Array < string (by UTF-8) < number < bigint < boolean < Date < array of keys (element by element).
@@ -135,7 +137,8 @@ export type StorageKind = 'opfs' | 'memory';
 
 /** The storage in use, and why not a better one. */
 export interface StorageReport {
-  readonly kind: StorageKind;
+  /** A `StorageKind`, or what an adapter calls itself. */
+  readonly kind: StorageKind | (string & {});
   /** Set when a better storage was wanted and could not be had. */
   readonly reason?: string | undefined;
 }
@@ -268,7 +271,12 @@ export interface EngineOptions {
 }
 
 /** Options of `open`. `K` and `V` follow the codecs. */
-export interface OpenOptions<K = Key, V = unknown> extends EngineOptions, WaitOptions {
+export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, 'storage'>, WaitOptions {
+  /**
+   * Where to keep the files. Default `opfs`. With an adapter the engine runs in the caller's realm, without a worker: on a server
+   * runtime, in a Durable Object.
+   */
+  storage?: StorageKind | StorageAdapter | undefined;
   /** Maps your keys onto Varve keys. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
   /** Turns values into bytes. Default: `structured`. */

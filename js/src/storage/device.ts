@@ -41,7 +41,7 @@ export interface SlotDevice {
 /** A device with the asynchronous half that its host drives between turns. */
 export interface ManagedDevice extends SlotDevice {
   /** What keeps the bytes. */
-  readonly kind: 'opfs' | 'memory';
+  readonly kind: string;
   /** Whether another worker can open a released slot. */
   readonly lendable: boolean;
   /** Most slots the device will ever have. */

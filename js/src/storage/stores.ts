@@ -5,11 +5,13 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { isAdapter, type StorageAdapter } from './adapter.ts';
 import { acquireLock } from './lock.ts';
 import { escapeName, nameOf, OpfsUnavailable, rootDirectory, unescapeName } from './opfs-directory.ts';
 
 /** Names of the stores of this origin, sorted. Empty where the browser has no origin private file system. */
-export async function listStores(): Promise<string[]> {
+export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
+  if (isAdapter(adapter)) return (await adapter.list()).sort();
   const root = await rootOrNone();
   const names: string[] = [];
   if (root === undefined) return names;
@@ -26,7 +28,8 @@ export async function listStores(): Promise<string[]> {
  * @returns Whether it was there.
  * @throws `VARVE_LOCKED` while another tab or worker has it open.
  */
-export async function deleteStore(name: string, wait = 0): Promise<boolean> {
+export async function deleteStore(name: string, wait = 0, adapter?: StorageAdapter): Promise<boolean> {
+  if (isAdapter(adapter)) return adapter.delete(name, { wait });
   const directory = escapeName(name);
   const lock = await acquireLock(name, { wait });
   try {

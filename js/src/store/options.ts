@@ -7,6 +7,7 @@
 import { isWellFormed } from '../codec/text.ts';
 import { VarveError } from '../errors.ts';
 import type { OpenMessageOptions } from '../protocol/messages.ts';
+import { isAdapter } from '../storage/adapter.ts';
 import type { RepairRequest } from '../tools/repair.ts';
 import type { RepairOptions } from '../tools/types.ts';
 import type { Durability, OpenOptions } from '../types.ts';
@@ -52,8 +53,9 @@ export function checkWait(wait: number): void {
 export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOptions {
   const { durability, storage, wait, memory, wasm, keys, values } = options;
   if (durability !== undefined) checkDurability(durability);
-  if (storage !== undefined && storage !== 'opfs' && storage !== 'memory') {
-    throw invalid(`storage is 'opfs' or 'memory', not ${shown(storage)}.`);
+  const kind = isAdapter(storage) ? undefined : storage;
+  if (kind !== undefined && kind !== 'opfs' && kind !== 'memory') {
+    throw invalid(`storage is 'opfs', 'memory' or an adapter, not ${shown(kind)}.`);
   }
   if (wait !== undefined) checkWait(wait);
   if (memory !== undefined && !(Number.isInteger(memory) && memory >= MEMORY_BYTES_MIN)) {
@@ -61,7 +63,7 @@ export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOpti
   }
   checkCodec('keys', keys);
   checkCodec('values', values);
-  return { durability, storage, wait, memory, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
+  return { durability, storage: kind, wait, memory, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
 }
 
 /** What a repair is told, its name and its options in order. */

@@ -10,9 +10,10 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
 import type { ManagedDevice } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
-import { openDevice } from '../storage/open-device.ts';
+import { type OpenedDevice, openDevice } from '../storage/open-device.ts';
 import { readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
@@ -45,6 +46,8 @@ export interface EngineHostOptions extends EngineOptions {
   signal?: AbortSignal | undefined;
   /** Makes the compactor worker; without it jobs run in slices. */
   compactor?: SpawnCompactor | undefined;
+  /** Who keeps the store, instead of the storages of browsers. */
+  adapter?: StorageAdapter | undefined;
   /** A device to use instead of opening one, for tests. */
   device?: ManagedDevice | undefined;
 }
@@ -104,15 +107,11 @@ export class EngineHost {
     const { signal } = options;
     const loading = loadEngine(options.wasm);
     loading.catch(() => undefined);
-    const inMemory = options.storage === 'memory' || options.device?.kind === 'memory';
-    const lock = inMemory ? { release: () => undefined } : await acquireLock(name, { wait, signal });
+    const lock = locksItself(options) ? { release: () => undefined } : await acquireLock(name, { wait, signal });
     let device: ManagedDevice | undefined;
     let deviceId: number | undefined;
     try {
-      const opened =
-        options.device === undefined
-          ? await openDevice(name, inMemory ? 'memory' : 'opfs', { wait: HANDLES_WAIT_MS, signal })
-          : { device: options.device, report: { kind: options.device.kind } };
+      const opened = await deviceOf(name, options);
       device = opened.device;
       const engine = await loading;
       if (signal?.aborted) throw abortError(signal);
@@ -293,6 +292,18 @@ export class EngineHost {
       this.#lock.release();
     }
   }
+}
+
+/** Whether nobody else can have the store, or its adapter sees to that. */
+function locksItself(options: EngineHostOptions): boolean {
+  return options.storage === 'memory' || options.device?.kind === 'memory' || options.adapter !== undefined;
+}
+
+async function deviceOf(name: string, options: EngineHostOptions): Promise<OpenedDevice> {
+  const { adapter, signal, wait = WAIT_MS_DEFAULT } = options;
+  if (options.device !== undefined) return { device: options.device, report: { kind: options.device.kind } };
+  if (adapter === undefined) return openDevice(name, options.storage ?? 'opfs', { wait: HANDLES_WAIT_MS, signal });
+  return { device: await adapter.open(name, { wait, signal }), report: { kind: adapter.kind } };
 }
 
 function closedError(): VarveError {

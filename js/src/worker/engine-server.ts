@@ -9,6 +9,7 @@
 
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, Response } from '../protocol/messages.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
@@ -27,6 +28,7 @@ type Incoming = Request | ArrayBuffer;
 export class EngineServer {
   readonly #send: Send;
   readonly #compactor: SpawnCompactor | undefined;
+  readonly #adapter: StorageAdapter | undefined;
   readonly #queue: Incoming[] = [];
   readonly #stoppables = new Set<AbortController>();
   #host: EngineHost | undefined;
@@ -34,9 +36,10 @@ export class EngineServer {
   #busy = false;
   #is_dead = false;
 
-  constructor(send: Send, compactor: SpawnCompactor | undefined) {
+  constructor(send: Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
     this.#send = send;
     this.#compactor = compactor;
+    this.#adapter = adapter;
     onEngineFault((fault) => this.#die(fault));
   }
 
@@ -115,7 +118,11 @@ export class EngineServer {
       switch (request.type) {
         case 'open': {
           if (this.#host !== undefined) throw new VarveError('VARVE_INTERNAL', 'This worker has a store open already.');
-          this.#host = await EngineHost.open(request.name, { ...request.options, compactor: this.#compactor });
+          this.#host = await EngineHost.open(request.name, {
+            ...request.options,
+            adapter: this.#adapter,
+            compactor: this.#compactor,
+          });
           const { storage, recovery } = this.#host;
           this.#send({ type: 'opened', id, report: { storage, recovery } }, []);
           return;
@@ -128,13 +135,13 @@ export class EngineServer {
           } else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
           return;
         case 'list':
-          this.#send({ type: 'result', id, value: await listStores() }, []);
+          this.#send({ type: 'result', id, value: await listStores(this.#adapter) }, []);
           return;
         case 'repair':
           await this.#stoppable(id, (watch) => repairStore(request.name, request.request, watch));
           return;
         case 'delete':
-          this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait) }, []);
+          this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait, this.#adapter) }, []);
           return;
         case 'close': {
           const host = this.#host;

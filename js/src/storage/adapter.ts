@@ -1,0 +1,52 @@
+/**
+ * A storage that is handed to `open`: files of a server runtime, the database of a Durable Object, anybody's own.
+ *
+ * Invariant: an adapter holds a store for one opener at a time: from the `open` that resolved until the device's
+ * `closeAll` did. An adapter lives in one realm, so the engine of its stores runs in that realm too.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { ManagedDevice } from './device.ts';
+
+/** How long `StorageAdapter.open` and `delete` may wait for another holder of the store. */
+export interface AdapterWait {
+  /** Milliseconds; 0 asks once. */
+  readonly wait: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Where stores are kept. Pass one as the option `storage` of `open`, `listStores` and `deleteStore`.
+ *
+ * @example
+ * import { open } from 'varve';
+ * import { files } from 'varve/fs';
+ * const db = await open('notes', { storage: files('./data') });
+ */
+export interface StorageAdapter {
+  /** What `db.storage.kind` says of it. */
+  readonly kind: string;
+  /**
+   * Opens the slots of a store, making it where there is none.
+   * @throws `VARVE_LOCKED` while somebody else has it open, `VARVE_UNSUPPORTED` where there is no such storage.
+   */
+  open(name: string, options: AdapterWait): Promise<ManagedDevice>;
+  /** Names of the stores, in any order. */
+  list(): Promise<string[]>;
+  /**
+   * Removes a store and all it holds; resolves with whether there was one.
+   * @throws `VARVE_LOCKED` while somebody has it open.
+   */
+  delete(name: string, options: AdapterWait): Promise<boolean>;
+}
+
+/** Whether an option `storage` is an adapter; throws for what is neither that nor a string. */
+export function isAdapter(storage: unknown): storage is StorageAdapter {
+  if (storage === undefined || typeof storage === 'string') return false;
+  const adapter = storage as Partial<StorageAdapter> | null;
+  if (typeof adapter?.open === 'function' && typeof adapter.kind === 'string') return true;
+  throw new VarveError(
+    'VARVE_INVALID_ARGUMENT',
+    "storage is 'opfs', 'memory' or an adapter such as files() of varve/fs.",
+  );
+}

@@ -1,0 +1,83 @@
+// Stores that an adapter keeps: the engine runs in the realm of its caller, behind the same API.
+
+import { expect, test } from 'vitest';
+import { deleteStore, listStores, open } from '../../js/src/index.ts';
+import * as sync from '../../js/src/sync.ts';
+import { wasm } from './support/engine.ts';
+import { KeptDevices } from './support/kept-devices.ts';
+
+test('what one opening wrote, the next one reads, asynchronous or synchronous', async () => {
+  const storage = new KeptDevices();
+  const db = await open('notes', { storage, wasm });
+  expect(db.storage).toEqual({ kind: 'kept' });
+  await db.set(['note', 42], { title: 'Silt' });
+  await db.close();
+  const again = await sync.open('notes', { storage, wasm });
+  expect(again.recovery.state).toBe('clean');
+  expect(again.get(['note', 42])).toEqual({ title: 'Silt' });
+  again.set('more', 1);
+  await again.close();
+  const third = await open('notes', { storage, wasm });
+  expect(await third.get('more')).toBe(1);
+  await third.close();
+  expect(storage.opened).toEqual(['notes', 'notes', 'notes']);
+});
+
+test('operations called before the engine is loaded are answered in order', async () => {
+  const db = await open('order', { storage: new KeptDevices(), wasm });
+  const seen: number[] = [];
+  const writes = Array.from({ length: 50 }, (_, i) => db.set(i, i).then(() => seen.push(i)));
+  const [value, count] = await Promise.all([db.get(49), db.count(), ...writes]);
+  expect([value, count]).toEqual([49, 50]);
+  expect(seen).toEqual([...seen].sort((a, b) => a - b));
+  await db.close();
+});
+
+test('timers run while operations are awaited one after another', async () => {
+  const db = await open('turns', { storage: new KeptDevices(), wasm });
+  let is_late = false;
+  setTimeout(() => {
+    is_late = true;
+  }, 5);
+  for (let i = 0; !is_late && i < 1_000_000; i++) await db.get('nothing');
+  expect(is_late).toBe(true);
+  await db.close();
+});
+
+test('memtables are flushed and merged in slices', async () => {
+  const db = await open('slices', { storage: new KeptDevices(), wasm, memory: 1024 * 1024 });
+  const value = new Uint8Array(1000);
+  for (let round = 0; round < 40; round++) {
+    await Promise.all(Array.from({ length: 250 }, (_, i) => db.set((i * 7919 + round) % 5000, value)));
+  }
+  await db.compact();
+  const { levels } = await db.stats();
+  expect(levels.reduce((tables, level) => tables + level.tables, 0)).toBeGreaterThan(0);
+  expect(await db.get((7919 + 3) % 5000)).toEqual(value);
+  await db.close();
+});
+
+test('a second opener is refused, and the first goes on', async () => {
+  const storage = new KeptDevices();
+  const db = await open('one', { storage, wasm });
+  await expect(open('one', { storage, wasm, wait: 1 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(deleteStore('one', { storage })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await db.set('a', 1);
+  await db.close();
+});
+
+test('listing and deleting ask the adapter', async () => {
+  const storage = new KeptDevices();
+  for (const name of ['b', 'a']) await (await open(name, { storage, wasm })).close();
+  expect(await listStores({ storage })).toEqual(['a', 'b']);
+  expect(await deleteStore('a', { storage })).toBe(true);
+  expect(await sync.deleteStore('a', { storage })).toBe(false);
+  expect(await sync.listStores({ storage })).toEqual(['b']);
+});
+
+test('what is neither a name of a storage nor an adapter is refused', async () => {
+  for (const storage of ['disk', 7, {}, null]) {
+    const options = { storage } as unknown as { storage: 'memory' };
+    await expect(async () => open('wrong', options)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  }
+});
