@@ -111,11 +111,14 @@ describe('open', () => {
     expect(spawn).not.toHaveBeenCalled();
   });
 
-  test('says so where there are no workers', async () => {
-    expect(typeof Worker).toBe('undefined');
+  test('says so where no worker can be started', async () => {
+    vi.stubGlobal('Worker', function refuse() {
+      throw new TypeError('no module workers');
+    });
     await expect(open('notes')).rejects.toThrow(code('VARVE_UNSUPPORTED'));
     await expect(listStores()).rejects.toThrow(code('VARVE_UNSUPPORTED'));
     await expect(deleteStore('notes')).rejects.toThrow(code('VARVE_UNSUPPORTED'));
+    vi.unstubAllGlobals();
   });
 });
 
