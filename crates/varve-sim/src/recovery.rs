@@ -153,7 +153,9 @@ impl Session<'_> {
             entropy: self.trace.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.openings,
             store_id: [self.openings as u8; 16],
         };
-        let pool = SlotPool::open(self.disk.slots())?;
+        let mut pool = SlotPool::open(self.disk.slots())?;
+        // Within a trace, merges give room back.
+        pool.set_spare(self.trace.options.table_bytes);
         let options = Options { log: self.log, ..self.trace.options.clone() };
         let (store, report) = Store::open(pool, options, host)?;
         self.observed.totals.torn += u64::from(report.torn);

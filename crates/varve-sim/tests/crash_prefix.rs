@@ -37,6 +37,14 @@ fn a_segment_takes_the_free_slot_of_a_table() {
     assert_eq!(run(&generate(1_795_278_553_000_819)).failure, None);
 }
 
+/// The story: an edit was written but its flush failed, so the store was poisoned and the job's outputs were deleted. The process
+/// died, the edit was there all the same, and named tables that were gone. (Their headers had always survived such a
+/// delete, until deleted tables were cut to give their room back.)
+#[test]
+fn the_tables_of_an_edit_that_may_be_durable_stay() {
+    assert_eq!(run(&generate(1_795_283_804_000_030)).failure, None);
+}
+
 /// The story: what was staged before a frame was to be committed first. That commit only waited for a slot, so all of it
 /// stayed staged, the frame was then refused for want of room, and the store took both back, as it should; the oracle
 /// had counted on the former. Frames and deletes in the reserve now wait until the commit before them is settled.

@@ -57,6 +57,29 @@ fn files_and_their_bytes_are_found_again() {
 }
 
 #[test]
+fn spare_room_beyond_a_sixteenth_is_given_back_when_tables_go() {
+    let mut pool = pool(8);
+    pool.set_spare(100_000);
+    let tables: Vec<_> = (1..=4).map(FileName::table).collect();
+    for table in &tables {
+        pool.create(*table, 60_000).expect("created");
+        pool.write(*table, 0, &[1; 60_000]).expect("written");
+    }
+    let full = pool.bytes_on_disk();
+    pool.set_room(Some(1000));
+    pool.delete(tables[0]).expect("deleted");
+    assert_eq!(pool.bytes_on_disk(), full, "one table is not too much to keep");
+    pool.delete(tables[1]).expect("deleted");
+    let slot = SLOT_HEADER_BYTES + 60_000;
+    assert_eq!(pool.bytes_on_disk(), full - slot);
+    assert_eq!(pool.free_bytes(), Some(1000 + 2 * slot), "what was given back can be had again");
+    pool.create(tables[0], 60_000).expect("created");
+    pool.write(tables[0], 0, &[2; 60_000]).expect("written");
+    assert_eq!(read(&pool, tables[0], 59_999, 1), Ok(vec![2]));
+    assert_eq!(read(&pool, tables[2], 59_999, 1), Ok(vec![1]));
+}
+
+#[test]
 fn of_two_slots_that_claim_one_file_the_higher_generation_holds_it() {
     for (generations, winner) in [([5, 9], 1), ([9, 5], 0)] {
         let mut slots = MemorySlots::new(2);

@@ -6,8 +6,8 @@ mod table_common;
 use proptest::prelude::*;
 use table_common::*;
 use varve::codec::reader::Reader;
-use varve::table::{MemoryBlocks, TableMeta};
-use varve::types::{RangeTombstone, SEQUENCE_MAX};
+use varve::table::{MemoryBlocks, TableBuilder, TableMeta, TableOptions};
+use varve::types::{Kind, RangeTombstone, SEQUENCE_MAX};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -192,4 +192,22 @@ proptest! {
             prop_assert!(TableMeta::decode(&mut Reader::new(&bytes[..cut])).is_err());
         }
     }
+}
+
+#[test]
+fn compression_is_tried_again_behind_data_that_does_not_compress() {
+    let mut builder =
+        TableBuilder::new([7; 16], 1, TableOptions { compress: true, ..TableOptions::default() });
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) + 1;
+        (state >> 32) as u8
+    };
+    for number in 0..400_u32 {
+        let value: Vec<u8> = (0..4096).map(|_| if number < 200 { random() } else { 0 }).collect();
+        builder.add(&number.to_be_bytes(), 1, Kind::Set, None, &value);
+    }
+    let size = builder.finish().size;
+    // Of the second half at most seven blocks are not tried.
+    assert!((200 * 4096..212 * 4096).contains(&size), "{size}");
 }

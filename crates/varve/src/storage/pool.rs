@@ -11,7 +11,7 @@
 //! Invariants:
 //! - A slot's header is durable with the first flush of its file (see `slot_header`).
 //! - WAL segments and manifests are grown by written zeros before a record goes into them. So when the room
-//!   ends, it ends in the zeros: nothing of the record is on disk. Slots only grow, a recycled one starts large.
+//!   ends, it ends in the zeros: nothing of the record is on disk. A recycled slot starts as long as it was.
 //! - Deleting a file is a change in memory alone. Its header stays until the slot is used again, so after a
 //!   crash the file may be listed once more; the engine knows which files it needs.
 //! - Lengths are tracked here. Asking the host costs tens of microseconds in Firefox.
@@ -25,6 +25,9 @@ use crate::types::{FileKind, FileName, StoreId};
 
 /// Spare slots to keep open, so that one synchronous turn can flush and merge without waiting for the host.
 const FREE_SLOTS_MIN: u32 = 4;
+
+/// See [`SlotPool::set_spare`].
+const SPARE_BYTES: u64 = 8 << 20;
 
 /// Generations skipped when a slot could not be read at open: whatever it claims is older than what comes.
 const UNREAD_GENERATIONS: u64 = 1 << 32;
@@ -71,6 +74,8 @@ pub struct SlotPool<D> {
     pub(super) full: bool,
     /// What the host believes that its slots may still grow by, all together.
     pub(super) room_bytes: Option<u64>,
+    /// Spare slots may hold this much, however small the store.
+    pub(super) spare_bytes: u64,
 }
 
 impl<D: Slots> SlotPool<D> {
@@ -89,6 +94,7 @@ impl<D: Slots> SlotPool<D> {
             generation: 0,
             full: false,
             room_bytes: None,
+            spare_bytes: SPARE_BYTES,
         };
         let mut headers = Vec::new();
         for slot in 0..count {
@@ -143,6 +149,12 @@ impl<D: Slots> SlotPool<D> {
     /// Tells the pool by how much its slots may still grow, all together, as the host knows it from its quota.
     pub fn set_room(&mut self, bytes: Option<u64>) {
         self.room_bytes = bytes;
+    }
+
+    /// Lets spare slots hold this many bytes, or a sixteenth of all, when a table goes; what is more is given back. Default:
+    /// 8 MiB, because growing a file costs more than writing into one.
+    pub fn set_spare(&mut self, bytes: u64) {
+        self.spare_bytes = bytes;
     }
 
     /// Takes in slots that the host has added or opened since. What they claim to hold is not listed: the store

@@ -128,6 +128,9 @@ impl<D: Slots> Storage for SlotPool<D> {
         let slot = self.slot(file)?;
         self.files.remove(file);
         self.release(slot);
+        if file.kind == FileKind::Table {
+            self.cut_surplus(slot);
+        }
         Ok(())
     }
 

@@ -24,6 +24,9 @@ pub const RESERVE_BYTES: u64 = 256 << 10;
 /// Length in bytes that a manifest slot is grown to ahead of need, header page included.
 pub const MANIFEST_RESERVE_BYTES: u64 = 64 << 10;
 
+/// Spare slots may hold this part of all bytes.
+const SPARE_SHARE: u64 = 16;
+
 /// What a slot is reserved for, most important first.
 const RESERVED: [FileKind; 2] = [FileKind::Wal, FileKind::Table];
 
@@ -82,6 +85,20 @@ impl<D: Slots> SlotPool<D> {
             };
             self.device.truncate(slot, 0).map_err(|_| Error::Io("a spare file could not be cut"))?;
             self.slots[slot as usize].size = 0;
+        }
+    }
+
+    /// Gives back the room of a spare slot while spare slots hold more than they should: a merge that let go of its inputs
+    /// would else leave their room empty until the next one. On a full storage all spare room is kept.
+    pub(super) fn cut_surplus(&mut self, slot: u32) {
+        let (free, all) = self.slots.iter().fold((0, 0), |(free, all), known| {
+            (free + if known.state == Use::Free { known.size } else { 0 }, all + known.size)
+        });
+        let known = &mut self.slots[slot as usize];
+        let is_surplus = free > self.spare_bytes.max(all / SPARE_SHARE);
+        if is_surplus && known.state == Use::Free && !self.full && self.device.truncate(slot, 0).is_ok() {
+            self.room_bytes = self.room_bytes.map(|room| room.saturating_add(known.size));
+            known.size = 0;
         }
     }
 

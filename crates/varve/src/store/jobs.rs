@@ -170,15 +170,24 @@ impl<S: Storage> Store<S> {
             return Err(Error::InvalidArgument("There is no such job."));
         };
         let running = self.running.remove(at);
+        let read = result.bytes_read;
         let outputs: Vec<u64> = result.tables.iter().map(|table| table.id).collect();
         let installed = match running.kind {
             JobKind::Flush => self.install_flush(&running, result),
             JobKind::Compaction => self.install_compaction(&running, result),
         };
         match installed {
+            Ok(true) if read > self.version.bytes() / 16 && read >= self.options.job_bytes_max / 8 => {
+                // So much room is not left to the next edit, which may be far.
+                match self.release() {
+                    Err(Error::StorageFull) => Ok(()),
+                    released => released,
+                }
+            }
             Ok(true) => Ok(()),
             other => {
-                for table in outputs {
+                // Of an edit that could not be flushed nobody knows whether a crash leaves it: its tables have to stay.
+                for table in outputs.into_iter().filter(|_| !self.poisoned) {
                     self.storage.delete(FileName::table(table))?;
                 }
                 other.map(|_| ())

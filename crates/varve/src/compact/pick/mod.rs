@@ -32,6 +32,9 @@ use crate::storage::RESERVE_BYTES;
 use crate::table::TableMeta;
 use crate::types::{RangeTombstone, Sequence};
 
+/// A job takes in an eighth of the store; of a small one, an eighth of the cap.
+const JOB_SHARE: u64 = 8;
+
 /// A table that versions share.
 type Shared = Rc<TableMeta>;
 
@@ -142,7 +145,10 @@ impl Situation<'_> {
     /// Most bytes that a job takes in: its outputs need as much free room, and its inputs stay until the edit after it.
     fn job_bytes_max(&self) -> u64 {
         let free = self.free_bytes.map_or(u64::MAX, |free| (free / 4).max(RESERVE_BYTES / 2));
-        free.min(self.options.job_bytes_max)
+        let most = self.options.job_bytes_max;
+        // Inputs and outputs of a job are both there for a while: that is to be little beside the store.
+        let share = (self.version.bytes() / JOB_SHARE).max(most / JOB_SHARE);
+        free.min(share).min(most)
     }
 
     /// Whether there is so little room that only the smallest jobs are sure to end.
