@@ -92,7 +92,7 @@ impl<S: Storage> Runner<'_, S> {
             };
             match answered {
                 Ok(()) => {}
-                Err(Error::Conflict { key, found }) => responses.conflict(request.request, found, &key),
+                Err(Error::Conflict(conflict)) => responses.conflict(request.request, conflict.found, &conflict.key),
                 Err(error) => responses.error(request.request, &error),
             }
         }
@@ -167,7 +167,7 @@ impl<S: Storage> Runner<'_, S> {
             // A conflict behind a lost write may be one with just that write, which never happened.
             let lost = match fate {
                 Fate::Staged(sequence) => is_lost(at, *sequence),
-                Fate::Failed(Error::Conflict { .. }) => some_lost,
+                Fate::Failed(Error::Conflict(_)) => some_lost,
                 _ => false,
             };
             if lost {
