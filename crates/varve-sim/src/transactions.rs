@@ -63,7 +63,7 @@ impl Session<'_> {
             }
             Err(Error::Conflict(conflict)) => {
                 self.expect_conflict(op, &held, read, (&conflict.key, conflict.found))
-            },
+            }
             Err(_) if self.disk.is_dead() => Ok(()),
             Err(error) => Err(format!("{op}: {error} ({error:?})")),
         }

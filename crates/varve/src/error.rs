@@ -128,36 +128,70 @@ impl Error {
             Self::Io(_) => Code::Io,
         }
     }
+
+    /// The number of its code, a space and [`Error::message`].
+    #[must_use]
+    pub fn numbered(&self) -> String {
+        let mut text = decimal(self.code() as u64);
+        put(&mut text, &[" ", &self.message()]);
+        text
+    }
+
+    /// What happened and what to do, as a sentence. Put together without `core::fmt`, which the compiled engine would carry for
+    /// this alone.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut said = String::new();
+        match self {
+            Self::Corrupt(damage) => {
+                put(&mut said, &["The store is damaged: ", damage.what]);
+                if let Some(file) = damage.file {
+                    put(&mut said, &[" in ", &file.label(), " at byte ", &decimal(damage.offset)]);
+                }
+                said.push('.');
+            }
+            Self::Version { found, supported } => {
+                let (found, supported) = (decimal((*found).into()), decimal((*supported).into()));
+                put(&mut said, &["The store has format version ", &found, ", this code knows ", &supported]);
+                said.push_str(". Reload to get the newer code.");
+            }
+            Self::Io(what) => put(&mut said, &["The storage failed: ", what, "."]),
+            Self::InvalidKey(what) | Self::InvalidValue(what) | Self::InvalidArgument(what) => said.push_str(what),
+            Self::StorageFull => said.push_str(
+                "The storage is full: nothing of this write was kept. Delete data or ask for more room, then try again.",
+            ),
+            Self::Locked => {
+                said.push_str("Another tab or worker has this store open. Close it there, or wait longer.");
+            }
+            Self::Closed => said.push_str("The store is closed. Open it again."),
+            Self::Conflict(_) => said.push_str("A condition of this write did not hold. Read again and retry."),
+            Self::Busy => said.push_str(
+                "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
+            ),
+            Self::Poisoned => said.push_str(
+                "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",
+            ),
+        }
+        said
+    }
+}
+
+fn put(into: &mut String, parts: &[&str]) {
+    for part in parts {
+        into.push_str(part);
+    }
+}
+
+/// A number in digits.
+pub(crate) fn decimal(number: u64) -> String {
+    let mut digits = if number < 10 { String::new() } else { decimal(number / 10) };
+    digits.push(char::from(b'0' + (number % 10) as u8));
+    digits
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Corrupt(damage) => match **damage {
-                Damage { file: Some(file), offset, what } => {
-                    write!(f, "The store is damaged: {what} in {file} at byte {offset}.")
-                }
-                Damage { file: None, what, .. } => write!(f, "The store is damaged: {what}."),
-            },
-            Self::StorageFull => f.write_str(
-                "The storage is full: nothing of this write was kept. Delete data or ask for more room, then try again.",
-            ),
-            Self::Locked => f.write_str("Another tab or worker has this store open. Close it there, or wait longer."),
-            Self::Closed => f.write_str("The store is closed. Open it again."),
-            Self::Conflict(_) => f.write_str("A condition of this write did not hold. Read again and retry."),
-            Self::Busy => f.write_str(
-                "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
-            ),
-            Self::InvalidKey(what) | Self::InvalidValue(what) | Self::InvalidArgument(what) => f.write_str(what),
-            Self::Poisoned => f.write_str(
-                "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",
-            ),
-            Self::Version { found, supported } => write!(
-                f,
-                "The store has format version {found}, this code knows {supported}. Reload to get the newer code."
-            ),
-            Self::Io(what) => write!(f, "The storage failed: {what}."),
-        }
+        f.write_str(&self.message())
     }
 }
 
