@@ -1,8 +1,8 @@
 //! The open stores of this instance, by number.
 //!
 //! Invariant: a number is not used again while its store is open; a call on a number that is not open answers
-//! `Closed`. A call takes its store out of the list and puts it back; host imports never call back, so nobody looks for it
-//! meanwhile. Taking and putting are two functions of the program, where a borrow would be checked in every export.
+//! `Closed`. Host imports never call back, so a store is used once at a time: a raw call borrows it where it is, which is
+//! quickest; others take it out of the list and put it back, which are two functions of the program and not code in every export.
 
 use core::cell::RefCell;
 use std::rc::Rc;
@@ -96,13 +96,13 @@ pub(crate) fn with<R>(handle: u32, call: impl FnOnce(&mut Open) -> Result<R, Err
 /// Runs a raw call: its answer, or the status of its error, which is kept for `last_error`.
 #[inline]
 pub(crate) fn raw(handle: u32, call: impl FnOnce(&mut Open) -> Result<u32, Error>) -> i32 {
-    let Some(mut open) = take(handle) else { return fault::status(&Error::Closed) };
-    let status = match call(&mut open) {
-        Ok(answer) => answer.min(i32::MAX as u32) as i32,
-        Err(error) => open.failed(error),
-    };
-    put(handle, open);
-    status
+    STORES.with_borrow_mut(|stores| {
+        let Some(Some(open)) = stores.get_mut(handle as usize) else { return fault::status(&Error::Closed) };
+        match call(open) {
+            Ok(answer) => answer.min(i32::MAX as u32) as i32,
+            Err(error) => open.failed(error),
+        }
+    })
 }
 
 /// The sentence of the last error of a store.
