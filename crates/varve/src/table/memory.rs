@@ -68,7 +68,7 @@ impl MemoryBlocks {
         let range = usize::try_from(offset).ok().zip(end.and_then(|end| usize::try_from(end).ok()));
         let file = self.files.get(&table);
         let bytes = file.zip(range).and_then(|(file, (start, end))| file.get(start..end));
-        bytes.ok_or(ReadError::Error(Error::corrupt(need.file, offset, "short read")))
+        bytes.ok_or_else(|| Error::corrupt(need.file, offset, "short read").into())
     }
 }
 
