@@ -61,7 +61,9 @@ impl Session<'_> {
                 self.observed.totals.transactions += 1;
                 self.write(changes, true, Some(level))
             }
-            Err(Error::Conflict { key, found }) => self.expect_conflict(op, &held, read, (&key, found)),
+            Err(Error::Conflict(conflict)) => {
+                self.expect_conflict(op, &held, read, (&conflict.key, conflict.found))
+            }
             Err(_) if self.disk.is_dead() => Ok(()),
             Err(error) => Err(format!("{op}: {error} ({error:?})")),
         }
@@ -200,7 +202,7 @@ impl Session<'_> {
             Ok(()) if wanted == has => {
                 self.write(&[Change::Set(key.to_vec(), value.to_vec())], true, Some(level))
             }
-            Err(Error::Conflict { key: named, found }) if wanted != has && named == key && found == has => {
+            Err(Error::Conflict(told)) if wanted != has && told.key == key && told.found == has => {
                 self.observed.totals.conflicts += 1;
                 Ok(())
             }

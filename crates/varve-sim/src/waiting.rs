@@ -48,7 +48,7 @@ pub fn drive<T>(
                 *waited += 1;
                 let mut bytes = vec![0; need.len as usize];
                 store.storage().pool.read(need.file, need.offset, &mut bytes).expect("the range is there");
-                store.provide(need, bytes);
+                store.provide(*need, bytes);
             }
             Err(ReadError::Error(error)) => panic!("{error}"),
         }

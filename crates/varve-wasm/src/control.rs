@@ -338,12 +338,13 @@ fn stats_numbers(stats: &Stats) -> Vec<f64> {
         stats.obsolete_files,
         stats.epoch,
     ];
-    let levels = stats
-        .levels
-        .iter()
-        .flat_map(|level| [level.tables, level.bytes, level.entries, level.target_bytes, level.score]);
-    let counts = numbers.into_iter().chain(levels).map(|number| number as f64);
-    core::iter::once(stats.write_amplification()).chain(counts).collect()
+    let mut all = vec![stats.write_amplification()];
+    all.extend(numbers.map(|number| number as f64));
+    for level in &stats.levels {
+        let numbers = [level.tables, level.bytes, level.entries, level.target_bytes, level.score];
+        all.extend(numbers.map(|number| number as f64));
+    }
+    all
 }
 
 fn set(object: &Object, name: &str, value: f64) {

@@ -13,5 +13,5 @@ pub(crate) fn status(error: &Error) -> i32 {
 
 /// The exception of an error.
 pub(crate) fn exception(error: Error) -> JsError {
-    JsError::new(&format!("{} {error}", error.code() as u8))
+    JsError::new(&error.numbered())
 }

@@ -75,10 +75,10 @@ pub extern "C" fn varve_batch(h: u32, length: usize, snapshot: u32) -> i32 {
     raw(h, |open| {
         let batch = frame::parse_batch(scratch::bytes(length), open.store.now_ms())?;
         let checked = batch.check(&open.store, snapshot);
-        if let Err(Error::Conflict { key, found }) = &checked {
+        if let Err(Error::Conflict(conflict)) = &checked {
             // The error is kept, and its key with it.
-            scratch::set_out_bytes(key);
-            scratch::set_out_u64(2, *found);
+            scratch::set_out_bytes(&conflict.key);
+            scratch::set_out_u64(2, conflict.found);
         }
         checked?;
         let sequence = open.store.stage(&batch.ops)?;

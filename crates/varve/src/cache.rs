@@ -13,9 +13,12 @@
 //! Invariant: the weight of the blocks held never exceeds the capacity, not even while inserting; blocks that
 //! readers still hold beyond that are theirs.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+mod places;
+
+use std::collections::VecDeque;
 use std::rc::Rc;
+
+use places::Places;
 
 use crate::table::{Block, Table};
 use crate::types::FileName;
@@ -33,9 +36,6 @@ const READS_TO_STAY: u8 = 2;
 const SMALL_DIVISOR: usize = 10;
 /// What an entry takes beside its block: slot, queue and map.
 const ENTRY_BYTES: usize = 96;
-
-/// Of one value type only, so that its code is there once.
-type Map<V> = HashMap<CacheKey, V, BuildHasherDefault<PlaceHasher>>;
 
 /// What a slot keeps alive.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct Cache {
     capacity_bytes: usize,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
-    places: Map<u64>,
+    places: Places,
     small: VecDeque<u32>,
     main: VecDeque<u32>,
     small_bytes: usize,
@@ -81,7 +81,7 @@ impl Cache {
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn get(&mut self, key: CacheKey) -> Option<Rc<Block>> {
-        let slot = self.places.get(&key).and_then(|&place| self.slots[place as usize].as_mut());
+        let slot = self.places.get(key).and_then(|place| self.slots[place as usize].as_mut());
         let Some(slot) = slot else {
             self.misses += 1;
             return None;
@@ -96,7 +96,7 @@ impl Cache {
     /// larger than the whole cache is not held.
     pub fn insert(&mut self, key: CacheKey, block: Rc<Block>) {
         let bytes = block.weight() + ENTRY_BYTES;
-        if bytes > self.capacity_bytes || self.places.contains_key(&key) {
+        if bytes > self.capacity_bytes || self.places.get(key).is_some() {
             return;
         }
         let in_main = self.ghost.take(key);
@@ -108,7 +108,7 @@ impl Cache {
     pub fn insert_table(&mut self, table: Rc<Table>) {
         let key = (FileName::table(table.id()), TABLE_OFFSET);
         let bytes = table.resident_bytes() + ENTRY_BYTES;
-        if let Some(&place) = self.places.get(&key) {
+        if let Some(place) = self.places.get(key) {
             // Opened twice, under two bounds.
             if let Some(slot) = &mut self.slots[place as usize] {
                 slot.held = Held::Table(table);
@@ -186,7 +186,7 @@ impl Cache {
     /// Whether nothing is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.places.len() == 0
     }
 
     /// Gets that found their block.
@@ -257,7 +257,7 @@ impl Cache {
         let Some(slot) = self.slots[place as usize].take() else {
             return;
         };
-        self.places.remove(&slot.key);
+        self.places.remove(slot.key);
         if matches!(slot.held, Held::Table(_)) {
             self.table_bytes -= slot.bytes;
         }
@@ -274,7 +274,7 @@ impl Cache {
 #[derive(Debug, Default)]
 struct Ghost {
     /// When each name was put in.
-    times: Map<u64>,
+    times: Places,
     /// In order of time; one whose time is not that of `times` is out already.
     queue: VecDeque<(CacheKey, u64)>,
     time: u64,
@@ -289,56 +289,24 @@ impl Ghost {
             let Some((oldest, time)) = self.queue.pop_front() else {
                 return;
             };
-            if self.times.get(&oldest) == Some(&time) {
-                self.times.remove(&oldest);
+            if self.times.get(oldest) == Some(time) {
+                self.times.remove(oldest);
             }
         }
     }
 
     /// Whether the name was kept; it is not any more.
     fn take(&mut self, key: CacheKey) -> bool {
-        self.times.remove(&key).is_some()
+        self.times.remove(key).is_some()
     }
 
     fn remove_file(&mut self, file: FileName) {
-        self.times.retain(|key, _| key.0 != file);
-        self.queue.retain(|(key, _)| key.0 != file);
-    }
-}
-
-/// Hashes a file's name and an offset. Both are numbers that Varve gave out itself, so no defence against
-/// chosen keys is needed, and none of its randomness wanted.
-#[derive(Debug, Default)]
-struct PlaceHasher(u64);
-
-impl PlaceHasher {
-    #[inline]
-    fn mix(&mut self, number: u64) {
-        let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ product >> 32;
-    }
-}
-
-impl Hasher for PlaceHasher {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.mix(u64::from(byte));
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, number: u64) {
-        self.mix(number);
-    }
-
-    #[inline]
-    fn write_isize(&mut self, number: isize) {
-        self.mix(number as u64);
+        let times = &mut self.times;
+        self.queue.retain(|&(key, _)| {
+            if key.0 == file {
+                times.remove(key);
+            }
+            key.0 != file
+        });
     }
 }

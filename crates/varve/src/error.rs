@@ -1,7 +1,8 @@
 //! What can go wrong, as one enum.
 //!
 //! Invariant: every error has a stable [`Code`] that the TypeScript side shares (`VARVE_CORRUPT` for
-//! [`Code::Corrupt`] and so on), and a sentence that says what to do.
+//! [`Code::Corrupt`] and so on), and a sentence that says what to do. What takes room lies in a box: every
+//! result carries room for an error, and is copied on its way up.
 
 use core::fmt;
 
@@ -14,14 +15,7 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// Bytes that should be there are missing or fail their checksum.
-    Corrupt {
-        /// The file, when it is known.
-        file: Option<FileName>,
-        /// Offset in bytes from the start of the file.
-        offset: u64,
-        /// What was wrong, in a few words.
-        what: &'static str,
-    },
+    Corrupt(Box<Damage>),
     /// The storage has no room (quota or disk); nothing of the failed write was kept.
     StorageFull,
     /// Another context holds the store.
@@ -29,12 +23,7 @@ pub enum Error {
     /// The store was closed.
     Closed,
     /// A condition of the write did not hold, or what its transaction had read was written since; nothing of it was written.
-    Conflict {
-        /// The key that is not as it was read.
-        key: Vec<u8>,
-        /// The sequence that its entry has; 0 when there is none.
-        found: Sequence,
-    },
+    Conflict(Box<Conflict>),
     /// No spare file is open inside this synchronous turn.
     Busy,
     /// The key is not acceptable.
@@ -54,6 +43,26 @@ pub enum Error {
     InvalidArgument(&'static str),
     /// The storage failed in a way that says nothing of what was written.
     Io(&'static str),
+}
+
+/// What is known of bytes that fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// The file, when it is known.
+    pub file: Option<FileName>,
+    /// Offset in bytes from the start of the file.
+    pub offset: u64,
+    /// What was wrong, in a few words.
+    pub what: &'static str,
+}
+
+/// Why a write with conditions was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The key that is not as it was read.
+    pub key: Vec<u8>,
+    /// The sequence that its entry has; 0 when there is none.
+    pub found: Sequence,
 }
 
 /// The stable number of an error, shared with TypeScript (`js/src/errors.ts`).
@@ -88,20 +97,28 @@ pub enum Code {
 
 impl Error {
     /// A [`Error::Corrupt`] at a place in a file.
+    #[cold]
     #[must_use]
     pub fn corrupt(file: FileName, offset: u64, what: &'static str) -> Self {
-        Self::Corrupt { file: Some(file), offset, what }
+        Self::Corrupt(Box::new(Damage { file: Some(file), offset, what }))
+    }
+
+    /// A [`Error::Conflict`] over a key that has the sequence `found`.
+    #[cold]
+    #[must_use]
+    pub fn conflict(key: &[u8], found: Sequence) -> Self {
+        Self::Conflict(Box::new(Conflict { key: key.to_vec(), found }))
     }
 
     /// The stable number of this error.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::Corrupt { .. } => Code::Corrupt,
+            Self::Corrupt(_) => Code::Corrupt,
             Self::StorageFull => Code::StorageFull,
             Self::Locked => Code::Locked,
             Self::Closed => Code::Closed,
-            Self::Conflict { .. } => Code::Conflict,
+            Self::Conflict(_) => Code::Conflict,
             Self::Busy => Code::Busy,
             Self::InvalidKey(_) => Code::InvalidKey,
             Self::InvalidValue(_) => Code::InvalidValue,
@@ -111,34 +128,70 @@ impl Error {
             Self::Io(_) => Code::Io,
         }
     }
+
+    /// The number of its code, a space and [`Error::message`].
+    #[must_use]
+    pub fn numbered(&self) -> String {
+        let mut text = decimal(self.code() as u64);
+        put(&mut text, &[" ", &self.message()]);
+        text
+    }
+
+    /// What happened and what to do, as a sentence. Put together without `core::fmt`, which the compiled engine would carry for
+    /// this alone.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut said = String::new();
+        match self {
+            Self::Corrupt(damage) => {
+                put(&mut said, &["The store is damaged: ", damage.what]);
+                if let Some(file) = damage.file {
+                    put(&mut said, &[" in ", &file.label(), " at byte ", &decimal(damage.offset)]);
+                }
+                said.push('.');
+            }
+            Self::Version { found, supported } => {
+                let (found, supported) = (decimal((*found).into()), decimal((*supported).into()));
+                put(&mut said, &["The store has format version ", &found, ", this code knows ", &supported]);
+                said.push_str(". Reload to get the newer code.");
+            }
+            Self::Io(what) => put(&mut said, &["The storage failed: ", what, "."]),
+            Self::InvalidKey(what) | Self::InvalidValue(what) | Self::InvalidArgument(what) => said.push_str(what),
+            Self::StorageFull => said.push_str(
+                "The storage is full: nothing of this write was kept. Delete data or ask for more room, then try again.",
+            ),
+            Self::Locked => {
+                said.push_str("Another tab or worker has this store open. Close it there, or wait longer.");
+            }
+            Self::Closed => said.push_str("The store is closed. Open it again."),
+            Self::Conflict(_) => said.push_str("A condition of this write did not hold. Read again and retry."),
+            Self::Busy => said.push_str(
+                "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
+            ),
+            Self::Poisoned => said.push_str(
+                "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",
+            ),
+        }
+        said
+    }
+}
+
+fn put(into: &mut String, parts: &[&str]) {
+    for part in parts {
+        into.push_str(part);
+    }
+}
+
+/// A number in digits.
+pub(crate) fn decimal(number: u64) -> String {
+    let mut digits = if number < 10 { String::new() } else { decimal(number / 10) };
+    digits.push(char::from(b'0' + (number % 10) as u8));
+    digits
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Corrupt { file: Some(file), offset, what } => {
-                write!(f, "The store is damaged: {what} in {file} at byte {offset}.")
-            }
-            Self::Corrupt { file: None, what, .. } => write!(f, "The store is damaged: {what}."),
-            Self::StorageFull => f.write_str(
-                "The storage is full: nothing of this write was kept. Delete data or ask for more room, then try again.",
-            ),
-            Self::Locked => f.write_str("Another tab or worker has this store open. Close it there, or wait longer."),
-            Self::Closed => f.write_str("The store is closed. Open it again."),
-            Self::Conflict { .. } => f.write_str("A condition of this write did not hold. Read again and retry."),
-            Self::Busy => f.write_str(
-                "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
-            ),
-            Self::InvalidKey(what) | Self::InvalidValue(what) | Self::InvalidArgument(what) => f.write_str(what),
-            Self::Poisoned => f.write_str(
-                "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",
-            ),
-            Self::Version { found, supported } => write!(
-                f,
-                "The store has format version {found}, this code knows {supported}. Reload to get the newer code."
-            ),
-            Self::Io(what) => write!(f, "The storage failed: {what}."),
-        }
+        f.write_str(&self.message())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::error::decimal;
+
 /// The place of a write in history: 56 bits, 1 is the first write of a store, 0 is "before everything".
 pub type Sequence = u64;
 
@@ -116,15 +118,23 @@ impl FileName {
     pub fn table(id: u64) -> Self {
         Self { kind: FileKind::Table, id }
     }
+
+    /// What messages call the file: `table 7`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let kind = match self.kind {
+            FileKind::Manifest => "manifest ",
+            FileKind::Wal => "WAL segment ",
+            FileKind::Table => "table ",
+        };
+        let mut label = kind.to_owned();
+        label.push_str(&decimal(self.id));
+        label
+    }
 }
 
 impl fmt::Display for FileName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            FileKind::Manifest => "manifest",
-            FileKind::Wal => "WAL segment",
-            FileKind::Table => "table",
-        };
-        write!(f, "{kind} {}", self.id)
+        f.write_str(&self.label())
     }
 }

@@ -74,7 +74,7 @@ fn every_flipped_byte_is_corrupt_or_harmless_or_costs_the_last_edit_alone() {
                 let in_current = id == built.current && byte as u64 >= SLOT_HEADER_BYTES;
                 match open(slots) {
                     Ok(Some(found)) if found == built.last => harmless += 1,
-                    Err(Error::Corrupt { .. }) if in_current => corrupt += 1,
+                    Err(Error::Corrupt(_)) if in_current => corrupt += 1,
                     Ok(Some(found)) if in_current && found == built.before => older += 1,
                     other => panic!("manifest {id}, byte {byte}, {openings} openings: {other:?}"),
                 }
@@ -93,7 +93,7 @@ fn a_manifest_slot_that_is_gone_is_corrupt_if_it_was_the_current_one() {
             slots.slot_mut(slot).expect("exists").clear();
             let found = open(slots);
             if id == built.current {
-                assert!(matches!(found, Err(Error::Corrupt { .. })), "{found:?}");
+                assert!(matches!(found, Err(Error::Corrupt(_))), "{found:?}");
             } else {
                 assert_eq!(found, Ok(Some(built.last.clone())));
             }
@@ -125,7 +125,7 @@ fn without_a_manifest_there_is_no_store_unless_a_file_is_left() {
         built.slots.slot_mut(slot).expect("exists")[SLOT_HEADER_BYTES as usize..].fill(0);
     }
     let found = open(built.slots.clone());
-    assert!(matches!(found, Err(Error::Corrupt { .. })), "{found:?}");
+    assert!(matches!(found, Err(Error::Corrupt(_))), "{found:?}");
     // Without the WAL segment it is a creation that crashed, and can be begun again in the same slots.
     let wal = (0..5).find(|slot| !built.manifests.contains(slot) && !built.slots.slot(*slot).is_empty());
     built.slots.slot_mut(wal.expect("a WAL segment")).expect("exists").clear();
@@ -191,7 +191,7 @@ fn runs_of_random_bytes_never_give_another_version() {
             slots.slot_mut(slot).expect("exists")[byte as usize] = random.next() as u8;
         }
         match open(slots) {
-            Err(Error::Corrupt { .. }) => {}
+            Err(Error::Corrupt(_)) => {}
             Ok(Some(found)) => assert!(found == built.last || found == built.before, "{start} {len}"),
             other => panic!("{start} {len}: {other:?}"),
         }
@@ -212,7 +212,7 @@ proptest! {
             held.truncate(SLOT_HEADER_BYTES as usize);
             held.extend_from_slice(&bytes);
         }
-        let refused = matches!(open(slots), Err(Error::Corrupt { .. } | Error::Version { .. }));
+        let refused = matches!(open(slots), Err(Error::Corrupt(_) | Error::Version { .. }));
         prop_assert!(refused);
     }
 }

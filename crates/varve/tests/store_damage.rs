@@ -120,7 +120,7 @@ enum Answer {
 fn read(slots: MemorySlots, keys: &[Vec<u8>]) -> Answer {
     match try_read(slots, keys) {
         Ok((model, report)) => Answer::Holds(model, report),
-        Err(Error::Corrupt { .. }) => Answer::Corrupt,
+        Err(Error::Corrupt(_)) => Answer::Corrupt,
         Err(other) => panic!("{other}"),
     }
 }

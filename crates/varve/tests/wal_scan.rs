@@ -48,9 +48,9 @@ fn scan(bytes: &[u8]) -> Result<Scan, Error> {
     scan_segment(bytes, &header(9), None, FILE)
 }
 
-fn corrupt_at(result: Result<Scan, Error>) -> Option<u64> {
+fn corrupt_at<T>(result: Result<T, Error>) -> Option<u64> {
     match result {
-        Err(Error::Corrupt { file: Some(FILE), offset, .. }) => Some(offset),
+        Err(Error::Corrupt(damage)) if damage.file == Some(FILE) => Some(damage.offset),
         Err(other) => panic!("{other:?}"),
         Ok(_) => None,
     }
@@ -237,7 +237,7 @@ fn a_record_whose_checksum_holds_but_not_its_contents_is_corrupt() {
         let bytes = with(payload);
         let end = scan(&bytes).unwrap().end;
         let indexed = Memtable::from_segment(bytes, header(9), end, FILE);
-        assert!(matches!(indexed, Err(Error::Corrupt { offset: 48, .. })), "{payload:?}");
+        assert_eq!(corrupt_at(indexed), Some(48), "{payload:?}");
     }
     let mut beyond = vec![0, 0];
     varve::codec::varint::put_u64(&mut beyond, SEQUENCE_MAX);

@@ -284,7 +284,7 @@ impl Check {
                 Ok(CheckStep::Working)
             }
             Err(ReadError::Need(need)) => {
-                self.asked = Some(Asked::Table(need));
+                self.asked = Some(Asked::Table(*need));
                 let slot = self.survey.files.get(&need.file).map_or(0, |found| found.slot);
                 Ok(CheckStep::Need { slot, offset: SLOT_HEADER_BYTES + need.offset, len: need.len })
             }

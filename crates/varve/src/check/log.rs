@@ -73,7 +73,7 @@ fn check_segment(
                 tell(report, id, scan.end as u64, "a WAL record that was written does not verify");
             }
         }
-        Err(Error::Corrupt { offset, what, .. }) => tell(report, id, offset, what),
+        Err(Error::Corrupt(damage)) => tell(report, id, damage.offset, damage.what),
         Err(_) => tell(report, id, 0, "a WAL segment cannot be read"),
     }
 }

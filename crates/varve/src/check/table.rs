@@ -79,8 +79,8 @@ impl TableCheck {
         if self.table.is_none() {
             match Table::open(store, &self.meta, &self.blocks) {
                 Ok(table) => self.open(table, report),
-                Err(ReadError::Error(Error::Corrupt { offset, what, .. })) => {
-                    self.tell(report, ProblemKind::Footer, what, Some(offset));
+                Err(ReadError::Error(Error::Corrupt(damage))) => {
+                    self.tell(report, ProblemKind::Footer, damage.what, Some(damage.offset));
                     return Ok(true);
                 }
                 Err(ReadError::Error(Error::Version { .. })) => {
@@ -107,10 +107,10 @@ impl TableCheck {
                 }
                 self.compare_separators();
             }
-            Err(ReadError::Error(Error::Corrupt { what, .. })) => {
+            Err(ReadError::Error(Error::Corrupt(damage))) => {
                 self.has_gap = true;
                 self.seen.last = None;
-                self.seen.wrong.push((ProblemKind::Block, what));
+                self.seen.wrong.push((ProblemKind::Block, damage.what));
             }
             Err(other) => return Err(other),
         }

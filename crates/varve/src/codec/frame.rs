@@ -183,6 +183,12 @@ pub fn scan<'a, E: From<Lost>>(
         found.records += 1;
         visit(frame)?;
     }
+    look_behind(bytes, salt, &mut found)?;
+    Ok(found)
+}
+
+/// Looks for valid records behind the first bad one.
+fn look_behind(bytes: &[u8], salt: u64, found: &mut FrameScan) -> Result<(), Lost> {
     let mut budget = FUTILE_FACTOR_MAX * bytes.len() as u64;
     let mut at = found.end + 8;
     while let Some(tag) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -199,13 +205,13 @@ pub fn scan<'a, E: From<Lost>>(
             continue;
         };
         if frame.synced_upto as usize > found.end {
-            return Err(Lost { offset: found.end }.into());
+            return Err(Lost { offset: found.end });
         }
         found.valid_after += 1;
         at = frame.end;
     }
     found.torn = found.valid_after > 0 || began_as_record(bytes, found.end, salt);
-    Ok(found)
+    Ok(())
 }
 
 /// What verifying the bad record at `offset` has cost: the bytes it claims, if the file has them.

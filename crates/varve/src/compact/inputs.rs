@@ -89,7 +89,7 @@ impl Blocks for ChunkBlocks {
         let (from, until) =
             if offset >= tail { (tail, size) } else { (offset, size.min(offset + len.max(CHUNK_BYTES))) };
         let len = u32::try_from(until - from).map_err(|_| Error::InvalidArgument("A block is too large."))?;
-        Err(ReadError::Need(Need { file: FileName::table(table), offset: from, len }))
+        Err(ReadError::Need(Box::new(Need { file: FileName::table(table), offset: from, len })))
     }
 
     fn keep(&self, table: &Rc<Table>) {

@@ -127,6 +127,7 @@ impl Job {
         match self.work(budget) {
             Ok(()) => {}
             Err(ReadError::Need(need)) => {
+                let need = *need;
                 self.need = Some(need);
                 return Ok(Step::Need(need));
             }

@@ -1,7 +1,7 @@
 //! Encoding of response frames.
 
 use super::request::FRAME_MAGIC;
-use crate::error::{Code, Error};
+use crate::error::Error;
 use crate::options::Receipt;
 
 const OK: u8 = 0;
@@ -34,25 +34,22 @@ impl<'a> Responses<'a> {
         self.answer(request, MISSING, |_| {});
     }
 
+    /// An error: its code, and its sentence or, of a conflict, the sequence found (0 when the key is absent) and the key.
     pub(super) fn error(&mut self, request: u32, error: &Error) {
         self.answer(request, ERROR, |out| {
             out.extend_from_slice(&u32::from(error.code() as u8).to_le_bytes());
-            out.extend_from_slice(error.to_string().as_bytes());
+            if let Error::Conflict(conflict) = error {
+                out.extend_from_slice(&conflict.found.to_le_bytes());
+                out.extend_from_slice(&conflict.key);
+            } else {
+                out.extend_from_slice(error.message().as_bytes());
+            }
         });
     }
 
     /// The payload of the last answer, padded.
     pub(super) fn last(&self) -> &[u8] {
         &self.out[self.last..]
-    }
-
-    /// A condition did not hold: `key` has the sequence `found`, 0 when it is absent.
-    pub(super) fn conflict(&mut self, request: u32, found: u64, key: &[u8]) {
-        self.answer(request, ERROR, |out| {
-            out.extend_from_slice(&(Code::Conflict as u32).to_le_bytes());
-            out.extend_from_slice(&found.to_le_bytes());
-            out.extend_from_slice(key);
-        });
     }
 
     pub(super) fn receipt(&mut self, request: u32, receipt: Receipt) {
@@ -63,15 +60,23 @@ impl<'a> Responses<'a> {
     }
 
     fn answer(&mut self, request: u32, status: u8, write: impl FnOnce(&mut Vec<u8>)) {
+        self.begin(request, status);
+        write(self.out);
+        self.end();
+    }
+
+    fn begin(&mut self, request: u32, status: u8) {
         let mut header = [0; HEADER_BYTES];
         header[..4].copy_from_slice(&request.to_le_bytes());
         header[4] = status;
         self.out.extend_from_slice(&header);
-        let start = self.out.len();
-        self.last = start;
-        write(self.out);
-        let length = (self.out.len() - start) as u32;
-        self.out[start - 8..start - 4].copy_from_slice(&length.to_le_bytes());
+        self.last = self.out.len();
+    }
+
+    /// Notes how long the payload became.
+    fn end(&mut self) {
+        let length = (self.out.len() - self.last) as u32;
+        self.out[self.last - 8..self.last - 4].copy_from_slice(&length.to_le_bytes());
         pad_to_4(self.out);
     }
 }

@@ -5,6 +5,8 @@
 //! staged is gone from the store. Deletes then get a second chance in the reserve of a full storage, and the frame runs a
 //! second time with the fate of each write known: reads answer without the refused writes.
 
+use std::rc::Rc;
+
 use super::request::{Batch, Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan};
 use super::response::{Responses, pad_to_4};
 use crate::codec::bytes::append;
@@ -31,7 +33,7 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
     runner.pass(&requests, out);
     match runner.commit(&requests) {
         Ok(()) => runner.retry_deletes(&requests),
-        Err(error) => runner.settle_refused(&requests, &error),
+        Err(error) => runner.settle_refused(&requests, error),
     }
     if runner.is_revised {
         runner.pass(&requests, out);
@@ -43,14 +45,14 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
 }
 
 /// What became of a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Fate {
     /// Not tried yet, or not a write.
     Open,
     /// Staged: its last sequence.
     Staged(u64),
-    /// Refused.
-    Failed(Error),
+    /// Refused. One error may be the fate of many writes.
+    Failed(Rc<Error>),
     /// A scan went on; this is the batch. It could not be read again.
     Continued(Vec<u8>),
 }
@@ -80,27 +82,24 @@ impl<S: Storage> Runner<'_, S> {
         let strict = requests.iter().any(|request| asked(request) == Durability::Strict);
         let mut responses = Responses::new(out, requests.len());
         for (at, request) in requests.iter().enumerate() {
-            let answered = match request.operation {
+            match request.operation {
                 Operation::Set
                 | Operation::Delete
                 | Operation::DeleteRange
                 | Operation::Batch
-                | Operation::Sync => {
-                    self.write(at, request, strict).map(|receipt| responses.receipt(request.request, receipt))
+                | Operation::Sync => self.write(at, request, strict, &mut responses),
+                _ => {
+                    if let Err(error) = self.read(at, request, &mut responses) {
+                        responses.error(request.request, &error);
+                    }
                 }
-                _ => self.read(at, request, &mut responses),
-            };
-            match answered {
-                Ok(()) => {}
-                Err(Error::Conflict { key, found }) => responses.conflict(request.request, found, &key),
-                Err(error) => responses.error(request.request, &error),
             }
         }
     }
 
     /// Stages a write unless its fate is known, and answers what its receipt will be.
-    fn write(&mut self, at: usize, request: &Request<'_>, strict: bool) -> Result<Receipt> {
-        if self.fates[at] == Fate::Open {
+    fn write(&mut self, at: usize, request: &Request<'_>, strict: bool, responses: &mut Responses<'_>) {
+        if matches!(self.fates[at], Fate::Open) {
             let acknowledged = self.store.acknowledged();
             let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
                 ops.check(self.store, request.snapshot)?;
@@ -109,6 +108,7 @@ impl<S: Storage> Runner<'_, S> {
             self.fates[at] = match staged {
                 Ok(sequence) => Fate::Staged(sequence),
                 Err(error) => {
+                    let error = Rc::new(error);
                     // Making room may have failed and rolled back what this frame staged before.
                     self.fail_staged_after(acknowledged, &error);
                     Fate::Failed(error)
@@ -122,15 +122,15 @@ impl<S: Storage> Runner<'_, S> {
                     (true, true) => Durability::Strict,
                     (true, false) => asked(request),
                 };
-                Ok(Receipt { sequence: *sequence, durability })
+                responses.receipt(request.request, Receipt { sequence: *sequence, durability });
             }
-            Fate::Failed(error) => Err(error.clone()),
-            Fate::Open | Fate::Continued(_) => Err(Error::Closed),
+            Fate::Failed(error) => responses.error(request.request, error),
+            Fate::Open | Fate::Continued(_) => responses.error(request.request, &Error::Closed),
         }
     }
 
     /// Writes staged after `acknowledged` are gone if the store rolled back; marks them so.
-    fn fail_staged_after(&mut self, acknowledged: u64, error: &Error) {
+    fn fail_staged_after(&mut self, acknowledged: u64, error: &Rc<Error>) {
         let kept = self.store.last_sequence().max(acknowledged);
         self.fail_where(error, |_, sequence| sequence > kept);
     }
@@ -145,29 +145,29 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     /// After a refused commit: what an earlier append of this frame had already logged stands, the rest failed.
-    fn settle_refused(&mut self, requests: &[Request<'_>], error: &Error) {
+    fn settle_refused(&mut self, requests: &[Request<'_>], error: Error) {
         self.is_revised = true;
-        if *error == Error::Busy {
+        if matches!(error, Error::Busy) {
             self.store.discard_staged();
         }
         let kept = self.store.acknowledged();
-        self.fail_where(error, |_, sequence| sequence > kept);
+        self.fail_where(&Rc::new(error), |_, sequence| sequence > kept);
         self.retry_deletes(requests);
         let is_strict = |at: usize| asked(&requests[at]) == Durability::Strict;
         if (0..requests.len()).any(|at| is_strict(at) && matches!(self.fates[at], Fate::Staged(_)))
             && let Err(error) = self.store.sync()
         {
-            self.fail_where(&error, |at, _| is_strict(at));
+            self.fail_where(&Rc::new(error), |at, _| is_strict(at));
         }
     }
 
-    fn fail_where(&mut self, error: &Error, is_lost: impl Fn(usize, u64) -> bool) {
+    fn fail_where(&mut self, error: &Rc<Error>, is_lost: impl Fn(usize, u64) -> bool) {
         let mut some_lost = false;
         for (at, fate) in self.fates.iter_mut().enumerate() {
             // A conflict behind a lost write may be one with just that write, which never happened.
             let lost = match fate {
                 Fate::Staged(sequence) => is_lost(at, *sequence),
-                Fate::Failed(Error::Conflict { .. }) => some_lost,
+                Fate::Failed(earlier) => some_lost && matches!(**earlier, Error::Conflict(_)),
                 _ => false,
             };
             if lost {
@@ -180,7 +180,7 @@ impl<S: Storage> Runner<'_, S> {
 
     fn retry_deletes(&mut self, requests: &[Request<'_>]) {
         for (at, request) in requests.iter().enumerate() {
-            if self.fates[at] != Fate::Failed(Error::StorageFull) {
+            if !matches!(&self.fates[at], Fate::Failed(error) if matches!(**error, Error::StorageFull)) {
                 continue;
             }
             let Ok(writes) = ops_of(request, 0) else { continue };
@@ -194,7 +194,7 @@ impl<S: Storage> Runner<'_, S> {
                 Err(error) => {
                     // One that only waits for a file would be committed along with somebody else's write.
                     self.store.discard_staged();
-                    self.fates[at] = Fate::Failed(error);
+                    self.fates[at] = Fate::Failed(Rc::new(error));
                 }
             }
             self.is_revised = true;
@@ -204,9 +204,9 @@ impl<S: Storage> Runner<'_, S> {
     fn read(&mut self, at: usize, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
         let number = request.request;
         match request.operation {
-            Operation::Get => self.find(request, responses, |entry, out| append(out, entry.value)),
-            Operation::Has => self.find(request, responses, |_, _| {}),
-            Operation::GetEntry => self.find(request, responses, |entry, out| {
+            Operation::Get => self.find(request, responses, &|entry, out| append(out, entry.value)),
+            Operation::Has => self.find(request, responses, &|_, _| {}),
+            Operation::GetEntry => self.find(request, responses, &|entry, out| {
                 out.extend_from_slice(&entry.sequence.to_le_bytes());
                 out.extend_from_slice(&(entry.expires.unwrap_or(0) as f64).to_le_bytes());
                 append(out, entry.value);
@@ -260,7 +260,7 @@ impl<S: Storage> Runner<'_, S> {
         &self,
         request: &Request<'_>,
         responses: &mut Responses<'_>,
-        write: impl FnOnce(&Entry<'_>, &mut Vec<u8>),
+        write: &dyn Fn(&Entry<'_>, &mut Vec<u8>),
     ) -> Result<()> {
         let answered = self.store.find_in(request.snapshot, request.key, |entry| match entry {
             Some(entry) => responses.ok(request.request, |out| write(&entry, out)),

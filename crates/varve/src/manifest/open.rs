@@ -175,7 +175,7 @@ impl Replay {
 
 fn misfit(error: Error) -> &'static str {
     match error {
-        Error::Corrupt { what, .. } => what,
+        Error::Corrupt(damage) => damage.what,
         _ => "an edit does not fit",
     }
 }

@@ -17,7 +17,7 @@ use super::edit::{ClientState, Edit, Floors, decode_clients, decode_list, encode
 use crate::codec::bytes::compare;
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
-use crate::error::{Error, Result};
+use crate::error::{Damage, Error, Result};
 use crate::table::TableMeta;
 
 /// How many levels a store may have. With a factor of 10 between levels, 7 hold 32 TB.
@@ -237,5 +237,5 @@ fn overlaps(left: &TableMeta, right: &TableMeta) -> bool {
 }
 
 fn misfit(what: &'static str) -> Error {
-    Error::Corrupt { file: None, offset: 0, what }
+    Error::Corrupt(Box::new(Damage { file: None, offset: 0, what }))
 }

@@ -23,22 +23,22 @@ impl<'a> MemtableCursor<'a> {
 
     /// Goes to the first entry whose key is `key` or greater.
     pub fn seek(&mut self, key: &[u8]) {
-        self.settle(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
+        self.go(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
     }
 
     /// Goes to the last entry whose key is less than `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
-        self.settle(self.memtable.index.tree.before(&self.memtable.image, start_of(key)));
+        self.go(self.memtable.index.tree.before(&self.memtable.image, start_of(key)));
     }
 
     /// Goes to the first entry.
     pub fn seek_first(&mut self) {
-        self.settle(self.memtable.index.tree.first());
+        self.go(self.memtable.index.tree.first());
     }
 
     /// Goes to the last entry.
     pub fn seek_last(&mut self) {
-        self.settle(self.memtable.index.tree.last());
+        self.go(self.memtable.index.tree.last());
     }
 
     /// Goes one entry on.
@@ -100,6 +100,12 @@ impl<'a> MemtableCursor<'a> {
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn value(&self) -> &'a [u8] {
         self.at.map_or(&[], |(_, _, entry)| entry.value)
+    }
+
+    /// Of a seek: not inlined as steps are, which are many for each seek.
+    #[inline(never)]
+    fn go(&mut self, place: Option<Place>) {
+        self.settle(place);
     }
 
     #[inline]

@@ -271,7 +271,7 @@ impl<D: Slots> SlotPool<D> {
     /// The slot of a file that must exist.
     #[inline]
     pub(super) fn slot(&self, file: FileName) -> Result<u32> {
-        self.files.get(file).ok_or(Error::corrupt(file, 0, "the file is missing"))
+        self.files.get(file).ok_or_else(|| Error::corrupt(file, 0, "the file is missing"))
     }
 
     /// The slot of a file that must exist and must not be lent.

@@ -72,16 +72,16 @@ impl<D: Slots> Storage for SlotPool<D> {
     #[inline]
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
         let slot = self.held(file)?;
-        let short = Error::corrupt(file, offset, "short read");
+        let short = || Error::corrupt(file, offset, "short read");
         let start = offset.saturating_add(SLOT_HEADER_BYTES);
         // A slot torn inside its header page is shorter than the page, and its file is empty.
         let end = self.slots[slot as usize].size.max(SLOT_HEADER_BYTES);
         if start.saturating_add(into.len() as u64) > end {
-            return Err(short);
+            return Err(short());
         }
         match self.device.read(slot, start, into) {
             Ok(len) if len == into.len() => Ok(Fetch::Ready),
-            Ok(_) => Err(short),
+            Ok(_) => Err(short()),
             Err(error) => Err(failed(error)),
         }
     }

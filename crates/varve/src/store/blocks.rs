@@ -65,7 +65,7 @@ impl<S: Storage> Blocks for StoreBlocks<'_, S> {
         let mut bytes = vec![0; len as usize];
         match self.storage.read(file, offset, &mut bytes)? {
             Fetch::Ready => Ok(bytes),
-            Fetch::Pending => Err(ReadError::Need(Need { file, offset, len })),
+            Fetch::Pending => Err(ReadError::Need(Box::new(Need { file, offset, len }))),
         }
     }
 

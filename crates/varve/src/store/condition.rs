@@ -51,7 +51,7 @@ impl Dependency<'_> {
         deleted: &[RangeTombstone],
         blocks: &dyn Blocks,
     ) -> Result<(), ReadError> {
-        let conflict = |key: &[u8], found| Err(Error::Conflict { key: key.to_vec(), found }.into());
+        let conflict = |key: &[u8], found| Err(Error::conflict(key, found).into());
         // Of one source alone: that keeps the code of a source's steps where scans need it, in one place and inlined.
         let mut merge = Merge::start(vec![source], Start::Forward(Some(self.start)), blocks)?;
         while let Some(entry) = merge.current().filter(|entry| self.reaches(entry.key())) {
@@ -87,7 +87,7 @@ impl<S: Storage> Store<S> {
         for condition in conditions {
             let found = self.sequence_of(condition.key)?;
             if found != condition.sequence {
-                return Err(Error::Conflict { key: condition.key.to_vec(), found });
+                return Err(Error::conflict(condition.key, found));
             }
         }
         Ok(())
@@ -109,7 +109,7 @@ impl<S: Storage> Store<S> {
     /// let read = [Dependency { start: b"a", end: Some(b"c") }];
     /// store.check_unchanged(snapshot, &read)?;
     /// store.set(b"b", b"new")?;
-    /// assert_eq!(store.check_unchanged(snapshot, &read), Err(Error::Conflict { key: b"b".to_vec(), found: 1 }));
+    /// assert_eq!(store.check_unchanged(snapshot, &read), Err(Error::conflict(b"b", 1)));
     /// # Ok::<(), Error>(())
     /// ```
     pub fn check_unchanged(&self, snapshot: u32, read: &[Dependency<'_>]) -> Result<()> {

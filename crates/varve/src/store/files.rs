@@ -76,7 +76,7 @@ impl<S: Storage> Store<S> {
         edit.clients.clone_from(&self.version.clients);
         let after = self.version.apply(&edit)?;
         if let Err(error) = self.manifest.commit(&mut self.storage, &after, &edit) {
-            return Err(if error == Error::StorageFull { error } else { self.poison(error) });
+            return Err(self.poison_unless_full(error));
         }
         self.version = after;
         self.obsolete.edits += 1;
@@ -158,7 +158,7 @@ impl<S: Storage> Store<S> {
             self.release()?;
             created = self.storage.create(file, bytes_hint);
         }
-        if created == Err(Error::StorageFull) && file.kind == FileKind::Table {
+        if matches!(created, Err(Error::StorageFull)) && file.kind == FileKind::Table {
             // A flush or merge may use the table that is set aside: it makes room.
             return self.storage.create_from_reserve(file);
         }

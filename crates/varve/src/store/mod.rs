@@ -196,7 +196,7 @@ impl<S: Storage> Store<S> {
             return Ok(());
         }
         let result = if self.poisoned { Err(Error::Poisoned) } else { self.close_log() };
-        if result == Err(Error::Busy) {
+        if matches!(result, Err(Error::Busy)) {
             return result;
         }
         self.closed = true;
@@ -240,6 +240,11 @@ impl<S: Storage> Store<S> {
     fn poison(&mut self, error: Error) -> Error {
         self.poisoned = true;
         error
+    }
+
+    /// As [`Store::poison`], but for a full storage, which takes back what it refused.
+    fn poison_unless_full(&mut self, error: Error) -> Error {
+        if matches!(error, Error::StorageFull) { error } else { self.poison(error) }
     }
 
     /// Bits that no other segment of this or an earlier session has seen, but by a chance of 2^-32.

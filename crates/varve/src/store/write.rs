@@ -218,16 +218,16 @@ impl<S: Storage> Store<S> {
             return Ok(());
         }
         let mut appended = self.append_staged();
-        if appended == Err(Error::StorageFull) && self.may_use_reserve(only_deletes) {
+        if matches!(appended, Err(Error::StorageFull)) && self.may_use_reserve(only_deletes) {
             appended = self.enter_reserve().and_then(|()| self.append_staged());
         }
         let Err(error) = appended else { return Ok(()) };
-        if error == Error::Busy {
+        if matches!(error, Error::Busy) {
             // Only a file is missing: what is staged stays, to be logged once the host has added one.
             return Err(error);
         }
         self.roll_back();
-        Err(if error == Error::StorageFull { error } else { self.poison(error) })
+        Err(self.poison_unless_full(error))
     }
 
     fn append_staged(&mut self) -> Result<()> {

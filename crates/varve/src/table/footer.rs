@@ -73,7 +73,8 @@ impl Footer {
     /// footer and its hash.
     pub fn decode(bytes: &[u8], store: &StoreId, file: FileName, offset: u64) -> Result<(Self, u64)> {
         let corrupt = |what| Error::corrupt(file, offset, what);
-        let (hashed, hash) = bytes.split_at_checked(HASHED_BYTES).ok_or(corrupt("footer cut short"))?;
+        let (hashed, hash) =
+            bytes.split_at_checked(HASHED_BYTES).ok_or_else(|| corrupt("footer cut short"))?;
         let hash: [u8; 8] = hash.try_into().map_err(|_| corrupt("footer cut short"))?;
         let hash = u64::from_le_bytes(hash);
         if xxh3(hashed, xxh3(store, 0)) != hash {

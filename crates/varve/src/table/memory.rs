@@ -50,7 +50,7 @@ impl MemoryBlocks {
     pub fn run<T>(&self, mut read: impl FnMut() -> Result<T, ReadError>) -> Result<T> {
         let result = loop {
             match read() {
-                Err(ReadError::Need(need)) => self.fetched.borrow_mut().insert(need),
+                Err(ReadError::Need(need)) => self.fetched.borrow_mut().insert(*need),
                 Err(ReadError::Error(error)) => break Err(error),
                 Ok(value) => break Ok(value),
             };
@@ -62,13 +62,13 @@ impl MemoryBlocks {
     fn bytes(&self, table: u64, offset: u64, len: u32) -> Result<&[u8], ReadError> {
         let need = Need { file: FileName::table(table), offset, len };
         if self.asks && !self.fetched.borrow().contains(&need) {
-            return Err(ReadError::Need(need));
+            return Err(ReadError::Need(Box::new(need)));
         }
         let end = offset.checked_add(u64::from(len));
         let range = usize::try_from(offset).ok().zip(end.and_then(|end| usize::try_from(end).ok()));
         let file = self.files.get(&table);
         let bytes = file.zip(range).and_then(|(file, (start, end))| file.get(start..end));
-        bytes.ok_or(ReadError::Error(Error::corrupt(need.file, offset, "short read")))
+        bytes.ok_or_else(|| Error::corrupt(need.file, offset, "short read").into())
     }
 }
 

@@ -93,7 +93,7 @@ pub struct Need {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadError {
     /// Fetch these bytes, then run the read again: it changed nothing.
-    Need(Need),
+    Need(Box<Need>),
     /// The read failed.
     Error(Error),
 }

@@ -62,7 +62,7 @@ impl Table {
     pub fn open(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
         let file = FileName::table(meta.id);
         let start = meta.size.checked_sub(FOOTER_BYTES as u64);
-        let start = start.ok_or(Error::corrupt(file, 0, "table cut short"))?;
+        let start = start.ok_or_else(|| Error::corrupt(file, 0, "table cut short"))?;
         let bytes = blocks.raw(meta.id, start, FOOTER_BYTES as u32)?;
         let (footer, hash) = Footer::decode(&bytes, store, file, start)?;
         if hash != meta.footer_hash || footer.file_id != meta.id {
