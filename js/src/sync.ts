@@ -110,6 +110,7 @@ export async function repair(name: string, options: RepairOptions = {}): Promise
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
+export { type ManagedDevice, type SlotDevice, SlotError, type SlotErrorKind } from './storage/device.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
 export type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync/sync-options.ts';
 export { SyncSnapshot } from './sync/sync-snapshot.ts';

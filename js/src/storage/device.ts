@@ -52,6 +52,8 @@ export interface ManagedDevice extends SlotDevice {
   release(slot: number): void;
   /** Opens a released slot again, waiting for the other worker to let go of it. */
   retake(slot: number): Promise<void>;
+  /** How many more bytes the storage takes, as far as it says; undefined where it does not. */
+  freeBytes?(): Promise<number | undefined>;
   /** Closes every slot, and waits for slots that are being created. */
   closeAll(): Promise<void>;
 }

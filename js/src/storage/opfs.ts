@@ -10,7 +10,8 @@
 
 import { VarveError } from '../errors.ts';
 import { type ManagedDevice, SlotError } from './device.ts';
-import { nameOf, OpfsUnavailable, openSlot, slotNumber, storeDirectory } from './opfs-directory.ts';
+import { slotNumber } from './names.ts';
+import { nameOf, OpfsUnavailable, openSlot, storeDirectory } from './opfs-directory.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -141,6 +142,11 @@ export class OpfsDevice implements ManagedDevice {
   async retake(slot: number): Promise<void> {
     if (this.#closed || this.#handles[slot] !== undefined) return;
     this.#keep(slot, await openSlot(this.#directory, slot, { create: false, wait: RETAKE_MS }));
+  }
+
+  async freeBytes(): Promise<number | undefined> {
+    const { quota, usage } = await navigator.storage.estimate();
+    return quota === undefined || usage === undefined ? undefined : Math.max(0, quota - usage);
   }
 
   async closeAll(): Promise<void> {

@@ -88,7 +88,7 @@ export class EngineHost {
     this.#flusher = new Flusher(store);
     this.#slots = new SlotKeeper(store, parts.device);
     this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
-    this.#quota = parts.device.kind === 'memory' ? undefined : new Quota(store);
+    this.#quota = parts.device.freeBytes === undefined ? undefined : new Quota(store, parts.device);
     this.#jobs.onDone = () => {
       this.#flusher.idle();
       this.#quota?.look();
