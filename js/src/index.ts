@@ -76,7 +76,10 @@ export interface DeleteOptions extends ListOptions {
 }
 
 /** Options of `repair`. */
-export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'worker'> {}
+export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'worker'> {
+  /** An adapter, instead of what the browser has. */
+  storage?: StorageAdapter | undefined;
+}
 
 /**
  * Opens a store, making it where there is none. Its keys and values follow the codecs; with the default codecs they are

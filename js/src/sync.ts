@@ -103,8 +103,9 @@ export function deleteStore(
  * @example
  * const { store, lost } = await repair('notes'); // 'notes-repaired'
  */
-export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
-  return repairStore(name, repairRequest(name, options), options);
+export async function repair(name: string, options: RepairOptions & StorageOption = {}): Promise<RepairReport> {
+  const adapter = isAdapter(options.storage) ? options.storage : undefined;
+  return repairStore(name, repairRequest(name, options), options, adapter);
 }
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';

@@ -8,12 +8,12 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { files } from '../../js/src/fs.ts';
-import { deleteStore, listStores, open } from '../../js/src/index.ts';
+import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import { type FileCalls, NODE_CALLS } from '../../js/src/storage/fs/calls.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
 import * as sync from '../../js/src/sync.ts';
-import { wasm } from './support/engine.ts';
+import { tools, wasm } from './support/engine.ts';
 
 let directory: string;
 let children: ChildProcess[];
@@ -111,6 +111,29 @@ describe('a store in files', () => {
     const copy = await sync.open('two', { storage, wasm });
     expect(copy.get('a')).toBe(1);
     await copy.close();
+  });
+
+  test('damaged on the disk, is repaired into another one', async () => {
+    const storage = files(directory);
+    const db = await sync.open('one', { storage, wasm });
+    for (let number = 0; number < 3000; number++) db.set(number, `value of ${number} `.repeat(10));
+    await db.compact();
+    await db.close();
+    for (const file of slots('one')) {
+      const path = join(directory, 'one', file);
+      const bytes = fs.readFileSync(path);
+      // A table, in the middle of its blocks.
+      if (bytes[6] === 3 && bytes.length > 50_000) bytes[20_000] = (bytes[20_000] ?? 0) ^ 1;
+      fs.writeFileSync(path, bytes);
+    }
+    const { store, entries, lost } = await repair('one', { storage, tools });
+    expect(lost).toMatchObject([{ data: true, message: 'blocks of a table do not verify' }]);
+    const repaired = await open(store, { storage, wasm });
+    expect(await repaired.count()).toBe(entries);
+    expect(entries).toBeGreaterThan(2900);
+    expect(await repaired.get(2999)).toContain('value of 2999');
+    expect((await repaired.check({ tools })).problems).toEqual([]);
+    await repaired.close();
   });
 
   test('wrong options are refused', () => {

@@ -26,6 +26,8 @@ export interface OpfsDeviceOptions {
   wait: number;
   /** Gives up the waiting. */
   signal?: AbortSignal | undefined;
+  /** Called once all handles are closed, if the opening succeeded. */
+  onClosed?: (() => void) | undefined;
 }
 
 /** A pool of slots in the directory of one store. */
@@ -40,6 +42,7 @@ export class OpfsDevice implements ManagedDevice {
   readonly #at = { at: 0 };
   #growing: Promise<unknown> = Promise.resolve();
   #closed = false;
+  #onClosed: (() => void) | undefined;
 
   private constructor(directory: FileSystemDirectoryHandle) {
     this.#directory = directory;
@@ -67,6 +70,7 @@ export class OpfsDevice implements ManagedDevice {
       await device.closeAll();
       throw refusal(error);
     }
+    device.#onClosed = options.onClosed;
     return device;
   }
 
@@ -153,6 +157,8 @@ export class OpfsDevice implements ManagedDevice {
     this.#closed = true;
     await this.#growing;
     for (let slot = 0; slot < this.#handles.length; slot++) this.release(slot);
+    this.#onClosed?.();
+    this.#onClosed = undefined;
   }
 
   async #openAll(options: OpfsDeviceOptions): Promise<void> {
