@@ -24,6 +24,7 @@ const alias = [
   { find: /^varve$/, replacement: path('js/src/index.ts') },
   { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },
   { find: /^varve\/fs$/, replacement: path('js/src/fs.ts') },
+  { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
 ];
 
 export default defineConfig({
