@@ -117,17 +117,10 @@ export class EngineHost {
       if (signal?.aborted) throw abortError(signal);
       deviceId = registerDevice(device);
       const store = EngineStore.open(engine, deviceId, { ...settings, files_max: device.slotsMax });
-      const compactor =
-        device.lendable && options.compactor !== undefined
-          ? new CompactorLink(options.compactor, engine.module, name)
-          : undefined;
-      const host = new EngineHost(
-        name,
-        store,
-        { device, deviceId, lock, storage: opened.report },
-        compactor,
-        device.lendable ? options.compactor : undefined,
-      );
+      // The compactor worker opens slots of OPFS: those of an adapter it does not know.
+      const spawn = device.lendable && options.adapter === undefined ? options.compactor : undefined;
+      const compactor = spawn === undefined ? undefined : new CompactorLink(spawn, engine.module, name);
+      const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor, spawn);
       host.afterTurn();
       return host;
     } catch (error) {
