@@ -6,7 +6,7 @@
 
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
-import { errnoOf } from './errno.ts';
+import { errnoOf, isForbidden } from './errno.ts';
 
 /** What is done with files: the functions of `node:fs` of these names. */
 export interface FileCalls {
@@ -55,7 +55,10 @@ export function syncDirectory(calls: FileCalls, path: string): void {
   }
 }
 
-/** Makes a directory and those over it, each entered durably in its parent. */
+/**
+ * Makes a directory and those over it, each entered durably in its parent; but not in one that may not be read (Deno with
+ * leave for the directory of stores alone): that entry is as durable as whoever gave no leave to it wants it.
+ */
 export function makeDirectory(calls: FileCalls, path: string): void {
   try {
     fs.mkdirSync(path);
@@ -67,7 +70,11 @@ export function makeDirectory(calls: FileCalls, path: string): void {
     makeDirectory(calls, path);
     return;
   }
-  syncDirectory(calls, dirname(path));
+  try {
+    syncDirectory(calls, dirname(path));
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+  }
 }
 
 /** The names in a directory; none where there is no such directory. */

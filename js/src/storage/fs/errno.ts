@@ -29,6 +29,12 @@ export function isTooMany(error: unknown): boolean {
   return TOO_MANY.has(errnoOf(error) ?? '');
 }
 
+/** Whether the system, or Deno, does not allow a call. */
+export function isForbidden(error: unknown): boolean {
+  const name = error instanceof Error ? error.name : '';
+  return ['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '') || /NotCapable|PermissionDenied/.test(name);
+}
+
 /** A failed call on a slot. */
 export function slotError(error: unknown): SlotError {
   if (error instanceof SlotError) return error;
@@ -47,8 +53,7 @@ export function refusal(error: unknown): unknown {
     return told('VARVE_UNSUPPORTED', 'The process has too many files open: raise its limit, as with ulimit -n.');
   }
   const code = errnoOf(error);
-  const name = error instanceof Error ? error.name : '';
-  if (['EACCES', 'EPERM', 'EROFS', 'ENOTDIR'].includes(code ?? '') || /NotCapable|PermissionDenied/.test(name)) {
+  if (isForbidden(error) || code === 'ENOTDIR') {
     return told('VARVE_UNSUPPORTED', 'The directory of the store may not be read and written.');
   }
   return code === undefined ? error : told('VARVE_IO', 'The directory of the store could not be used.');
