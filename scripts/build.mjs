@@ -116,7 +116,11 @@ export async function buildPackage() {
   const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
   // Workers are one file each; entries share what they share, so that a VarveError is the same class in all of them.
-  await bundleInto(fresh, ['worker/engine-worker.ts', 'worker/compactor-worker.ts'], false);
+  await bundleInto(
+    fresh,
+    ['worker/engine-worker.ts', 'worker/compactor-worker.ts', 'worker/file-compactor-worker.ts'],
+    false,
+  );
   const { metafile } = await bundleInto(fresh, ENTRIES, true);
   writeFileSync(CLOSURES, JSON.stringify(closures(fresh, metafile), null, 2));
   copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));

@@ -56,7 +56,7 @@ export async function open<K = Key, V = unknown>(
   checkVersion(version, upgrade);
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
-  const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn });
+  const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
   const store = new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
   if (version === undefined) return store;
   try {

@@ -8,12 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundleProgram, RUNTIMES, type Running, type Runtime, run, start } from './support/runtimes.ts';
 
 let directory: string;
-let programs: { contract: string; hold: string; roundTrip: string };
+let programs: { compactor: string; contract: string; hold: string; roundTrip: string };
 const started: Running[] = [];
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'varve-runtimes-'));
   programs = {
+    compactor: await bundleProgram('compactor.ts'),
     contract: await bundleProgram('contract.ts'),
     hold: await bundleProgram('hold.ts'),
     roundTrip: await bundleProgram('round-trip.ts'),
@@ -34,6 +35,14 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     );
     expect(failures).toEqual([]);
     expect(clauses).toBeGreaterThan(20);
+  });
+
+  test('tables are merged, nothing is written after a close, and an open store keeps no process alive', async () => {
+    const where = { directory: join(directory, `${runtime.name} merged`) };
+    const report = await run(runtime, programs.compactor, directory, where);
+    // In a thread, but for Deno.
+    const lendable = runtime.name !== 'deno';
+    expect(report).toEqual({ lendable, hasFlushed: true, changes: 0, problems: [], wrong: 0 });
   });
 
   test('varve and varve/sync share a store in files, which every runtime reads', async () => {

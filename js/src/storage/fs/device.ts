@@ -8,12 +8,14 @@
  * for again. A write is handed to the operating system before it returns: it survives the death of the process.
  */
 
-import { constants, fstatSync, statfsSync } from 'node:fs';
+import { fstatSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ManagedDevice, SlotError } from '../device.ts';
+import { type DeviceCompactor, type ManagedDevice, SlotError } from '../device.ts';
 import { slotName, slotNumber } from '../names.ts';
-import { type FileCalls, namesIn, openDirectory, syncEntries } from './calls.ts';
-import { errnoOf, isFull, isTooMany, slotError } from './errno.ts';
+import { type FileCalls, NODE_CALLS, namesIn, openDirectory, syncEntries } from './calls.ts';
+import { hasFileCompactor, spawnFileCompactor } from './compactor.ts';
+import { errnoOf, isTooMany, slotError } from './errno.ts';
+import { readWrite, writeAll } from './slot-file.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -29,7 +31,7 @@ export interface FileDeviceOptions {
 /** A pool of slots in the directory of one store. */
 export class FileDevice implements ManagedDevice {
   readonly kind = 'files';
-  readonly lendable = false;
+  readonly compactor: DeviceCompactor | undefined;
   readonly slotsMax: number;
   readonly #directory: string;
   /** Held open, so that entries can be synced also when no more files may be opened. */
@@ -40,6 +42,10 @@ export class FileDevice implements ManagedDevice {
   readonly #sizes: number[] = [];
   #closed = false;
 
+  get lendable(): boolean {
+    return this.compactor !== undefined;
+  }
+
   /**
    * Opens all slots of a store, creating the first eight of a new one. The directory is there, and locked.
    * @throws what a call throws; nothing is left open then, but `onClosed` was not called.
@@ -48,6 +54,9 @@ export class FileDevice implements ManagedDevice {
     this.#directory = directory;
     this.#calls = calls;
     this.#onClosed = onClosed;
+    // Only the calls of the runtime are known to a worker.
+    const isReal = calls === NODE_CALLS && hasFileCompactor();
+    this.compactor = isReal ? { spawn: spawnFileCompactor, place: directory } : undefined;
     let count = 0;
     for (const name of namesIn(directory)) count = Math.max(count, (slotNumber(name) ?? -1) + 1);
     this.slotsMax = Math.max(slotsMax, count);
@@ -93,17 +102,11 @@ export class FileDevice implements ManagedDevice {
 
   write(slot: number, bytes: Uint8Array, at: number): number {
     const file = this.#file(slot);
-    let written = 0;
+    let written: number;
     try {
-      // A nearly full disk takes a part and refuses the rest: it is asked until it says so.
-      while (written < bytes.length) {
-        const more = this.#calls.writeSync(file, bytes, written, bytes.length - written, at + written);
-        if (more === 0) break;
-        written += more;
-      }
+      written = writeAll(this.#calls, file, bytes, at);
     } catch (error) {
       this.#sizes[slot] = sizeOf(file);
-      if (isFull(error) && written > 0) return written;
       throw slotError(error);
     }
     if (at + written > (this.#sizes[slot] ?? 0)) this.#sizes[slot] = at + written;
@@ -150,7 +153,7 @@ export class FileDevice implements ManagedDevice {
     if (this.#closed || this.#files[slot] !== undefined) return;
     if (slot >= this.#files.length) throw new SlotError('closed', `There is no slot ${slot}.`);
     try {
-      this.#take(slot, constants.O_RDWR);
+      this.#take(slot, false);
     } catch (error) {
       throw slotError(error);
     }
@@ -203,11 +206,11 @@ export class FileDevice implements ManagedDevice {
   }
 
   #open(): void {
-    this.#take(this.#files.length, constants.O_RDWR | constants.O_CREAT);
+    this.#take(this.#files.length, true);
   }
 
-  #take(slot: number, flags: number): void {
-    const file = this.#calls.openSync(join(this.#directory, slotName(slot)), flags, 0o666);
+  #take(slot: number, create: boolean): void {
+    const file = readWrite(this.#calls, join(this.#directory, slotName(slot)), create);
     this.#files[slot] = file;
     this.#sizes[slot] = fstatSync(file).size;
   }

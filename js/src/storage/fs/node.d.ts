@@ -15,6 +15,7 @@ declare module 'node:fs' {
   export function fdatasyncSync(fd: number): void;
   export function ftruncateSync(fd: number, bytes: number): void;
   export function fstatSync(fd: number): Stats;
+  export function existsSync(path: string): boolean;
   export function statSync(path: string): Stats;
   export function statfsSync(path: string): { readonly bavail: number; readonly bsize: number };
   export function readdirSync(path: string): string[];
@@ -45,4 +46,18 @@ declare module 'node:url' {
 
 declare module 'node:worker_threads' {
   export const threadId: number;
+  export class Worker {
+    constructor(script: URL, options?: { name?: string });
+    postMessage(message: object, transfer?: readonly ArrayBuffer[]): void;
+    on(type: 'message', listener: (message: never) => void): void;
+    on(type: 'error', listener: (error: Error) => void): void;
+    on(type: 'exit', listener: (code: number) => void): void;
+    terminate(): Promise<number>;
+    ref(): void;
+    unref(): void;
+  }
+  export const parentPort: {
+    postMessage(message: object, transfer?: readonly ArrayBuffer[]): void;
+    on(type: 'message', listener: (message: never) => void): void;
+  } | null;
 }
