@@ -95,3 +95,13 @@ export function removeFile(calls: FileCalls, path: string): void {
     if (errnoOf(error) !== 'ENOENT') throw error;
   }
 }
+
+/** How many files the process may have open at once; undefined where nobody says. */
+export function openFilesMax(): number | undefined {
+  try {
+    const [, limit] = /^Max open files +(\d+)/m.exec(fs.readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === undefined ? undefined : Number(limit);
+  } catch {
+    return undefined;
+  }
+}

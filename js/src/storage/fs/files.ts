@@ -13,12 +13,10 @@ import { claim } from './claim.ts';
 import { FileDevice } from './device.ts';
 import { errnoOf, refusal } from './errno.ts';
 
-/** Files of a store, each an open file descriptor. */
-const SLOTS_MAX = 1000;
-
 /** How a `FileStorage` keeps its stores. */
 export interface FileStorageOptions {
-  readonly slotsMax?: number | undefined;
+  /** Most files of a store, each an open file descriptor. */
+  readonly slotsMax: number;
   /** The file calls to use instead of the runtime's, for tests. */
   readonly calls?: FileCalls | undefined;
 }
@@ -31,7 +29,7 @@ export class FileStorage implements StorageAdapter {
   readonly #slotsMax: number;
 
   /** `root` is an absolute path; it need not be there yet. */
-  constructor(root: string, { slotsMax = SLOTS_MAX, calls = NODE_CALLS }: FileStorageOptions = {}) {
+  constructor(root: string, { slotsMax, calls = NODE_CALLS }: FileStorageOptions) {
     this.#root = root;
     this.#calls = calls;
     this.#slotsMax = slotsMax;
