@@ -45,7 +45,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     expect(report).toEqual({ lendable, hasFlushed: true, changes: 0, problems: [], wrong: 0 });
   });
 
-  test('varve and varve/sync share a store in files, which every runtime reads', async () => {
+  test('varve and varve/sync share a store in files, which every runtime reads; and in memory', async () => {
     const before = RUNTIMES.slice(0, RUNTIMES.indexOf(runtime)).flatMap(({ name }) => [
       [name, 'async'],
       [name, 'sync'],
@@ -61,6 +61,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
       entries: keys.length,
       stores: [`copy by ${runtime.name}`, 'shared'],
       recovery: 'clean',
+      inMemory: ['memory', 1, 'memory', 2],
     });
   });
 
