@@ -23,6 +23,8 @@ const alias = [
   { find: /^varve_host$/, replacement: path('js/src/wasm/host.ts') },
   { find: /^varve$/, replacement: path('js/src/index.ts') },
   { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },
+  { find: /^varve\/fs$/, replacement: path('js/src/fs.ts') },
+  { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
 ];
 
 export default defineConfig({

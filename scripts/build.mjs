@@ -28,7 +28,7 @@ const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** What can be imported from the package: files of js/src. */
-const ENTRIES = ['index.ts', 'sync.ts'];
+const ENTRIES = ['index.ts', 'sync.ts', 'fs.ts', 'testing.ts'];
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];
@@ -116,7 +116,11 @@ export async function buildPackage() {
   const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
   // Workers are one file each; entries share what they share, so that a VarveError is the same class in all of them.
-  await bundleInto(fresh, ['worker/engine-worker.ts', 'worker/compactor-worker.ts'], false);
+  await bundleInto(
+    fresh,
+    ['worker/engine-worker.ts', 'worker/compactor-worker.ts', 'worker/file-compactor-worker.ts'],
+    false,
+  );
   const { metafile } = await bundleInto(fresh, ENTRIES, true);
   writeFileSync(CLOSURES, JSON.stringify(closures(fresh, metafile), null, 2));
   copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
@@ -141,6 +145,8 @@ async function bundleInto(outdir, files, splitting) {
     bundle: true,
     format: 'esm',
     target: 'es2022',
+    // Of varve/fs, on server runtimes.
+    external: ['node:*'],
     minify: true,
     sourcemap: true,
     legalComments: 'none',

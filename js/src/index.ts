@@ -16,6 +16,7 @@ import { lazyPort } from './worker/lazy-port.ts';
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
+export { type ManagedDevice, type SlotDevice, SlotError, type SlotErrorKind } from './storage/device.ts';
 export type { Batch } from './store/batch.ts';
 export type { CountOptions, ReadView } from './store/read-view.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
@@ -75,7 +76,10 @@ export interface DeleteOptions extends ListOptions {
 }
 
 /** Options of `repair`. */
-export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'worker'> {}
+export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'worker'> {
+  /** An adapter, instead of what the browser has. */
+  storage?: StorageAdapter | undefined;
+}
 
 /**
  * Opens a store, making it where there is none. Its keys and values follow the codecs; with the default codecs they are

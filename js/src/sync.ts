@@ -56,7 +56,7 @@ export async function open<K = Key, V = unknown>(
   checkVersion(version, upgrade);
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
-  const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn });
+  const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
   const store = new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
   if (version === undefined) return store;
   try {
@@ -103,13 +103,15 @@ export function deleteStore(
  * @example
  * const { store, lost } = await repair('notes'); // 'notes-repaired'
  */
-export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
-  return repairStore(name, repairRequest(name, options), options);
+export async function repair(name: string, options: RepairOptions & StorageOption = {}): Promise<RepairReport> {
+  const adapter = isAdapter(options.storage) ? options.storage : undefined;
+  return repairStore(name, repairRequest(name, options), options, adapter);
 }
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
+export { type ManagedDevice, type SlotDevice, SlotError, type SlotErrorKind } from './storage/device.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
 export type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync/sync-options.ts';
 export { SyncSnapshot } from './sync/sync-snapshot.ts';

@@ -2,14 +2,14 @@
 // moment of its call, level 0 stays short, and overwriting does not eat the disk.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runSeed } from '../support/seed.ts';
 import type { Churned } from './support/churn.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
-import { runSeed } from './support/seed.ts';
 
 /** Level 0 is not written to any more when it has so many tables. */
 const LEVEL0_STALL = 20;
 
-const seed = runSeed('compaction');
+const seed = runSeed('browser', 'compaction');
 let profile: Profile;
 
 beforeAll(async () => {

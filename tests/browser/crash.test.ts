@@ -6,11 +6,11 @@
 
 import type { Page, Worker } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { History, type Plan } from './support/history.ts';
+import { History, type Plan } from '../support/history.ts';
+import { randomFrom, shuffled } from '../support/random.ts';
+import { numberFrom, runSeed } from '../support/seed.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 import { Progress } from './support/progress.ts';
-import { randomFrom, shuffled } from './support/random.ts';
-import { numberFrom, runSeed } from './support/seed.ts';
 
 const SETS = 20_000;
 const SETS_MORE = 1000;
@@ -24,7 +24,7 @@ const ENDINGS = [
 type Ending = (typeof ENDINGS)[number];
 type Plans = Readonly<Record<'page' | 'worker', Plan>>;
 
-const seed = runSeed('crash');
+const seed = runSeed('browser', 'crash');
 const random = randomFrom(seed);
 const histories = { page: new History(), worker: new History() };
 let profile: Profile;

@@ -3,10 +3,10 @@
 // Samples of it in a real browser; crates/varve/tests/store_damage.rs goes over every byte.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runSeed } from '../support/seed.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
-import { runSeed } from './support/seed.ts';
 
-const seed = runSeed('damage');
+const seed = runSeed('browser', 'damage');
 let profile: Profile;
 
 beforeAll(async () => {

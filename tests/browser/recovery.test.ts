@@ -3,14 +3,14 @@
 
 import type { Worker } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { History, type Plan } from './support/history.ts';
+import { History, type Plan } from '../support/history.ts';
+import { randomFrom } from '../support/random.ts';
+import { numberFrom, runSeed } from '../support/seed.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 import { Progress } from './support/progress.ts';
-import { randomFrom } from './support/random.ts';
-import { numberFrom, runSeed } from './support/seed.ts';
 
 const KILLS = numberFrom('VARVE_RECOVERY_KILLS', 4);
-const seed = runSeed('recovery');
+const seed = runSeed('browser', 'recovery');
 const random = randomFrom(seed);
 let profile: Profile;
 

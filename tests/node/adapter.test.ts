@@ -1,9 +1,9 @@
 // Stores that an adapter keeps: the engine runs in the realm of its caller, behind the same API.
 
 import { expect, test } from 'vitest';
-import { deleteStore, listStores, open } from '../../js/src/index.ts';
+import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
 import * as sync from '../../js/src/sync.ts';
-import { wasm } from './support/engine.ts';
+import { tools, wasm } from './support/engine.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 
 test('what one opening wrote, the next one reads, asynchronous or synchronous', async () => {
@@ -80,4 +80,42 @@ test('what is neither a name of a storage nor an adapter is refused', async () =
     const options = { storage } as unknown as { storage: 'memory' };
     await expect(async () => open('wrong', options)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
   }
+});
+
+test('a store of an adapter is checked, and repaired into another one of the same adapter', async () => {
+  const storage = new KeptDevices();
+  const db = await open('notes', { storage, wasm });
+  await db.setMany(Array.from({ length: 500 }, (_, number) => [number, `value of ${number}`]));
+  await db.compact();
+  expect(await db.check({ tools })).toMatchObject({ ok: true, problems: [] });
+  await expect(repair('notes', { storage, tools, wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await db.close();
+  const report = await repair('notes', { storage, tools });
+  expect(report).toMatchObject({ store: 'notes-repaired', entries: 500, lost: [] });
+  const repaired = await sync.open('notes-repaired', { storage, wasm });
+  expect(repaired.get(123)).toBe('value of 123');
+  await repaired.close();
+  await expect(sync.repair('notes', { storage, tools })).rejects.toMatchObject({
+    code: 'VARVE_INVALID_ARGUMENT',
+    message: expect.stringContaining('"notes-repaired" already'),
+  });
+  await expect(sync.repair('none', { storage, tools })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  expect(await sync.repair('notes', { storage, tools, into: 'third' })).toMatchObject({ entries: 500 });
+  expect(await listStores({ storage })).toEqual(['notes', 'notes-repaired', 'third']);
+});
+
+test('a repair that is ended leaves no store behind', async () => {
+  const storage = new KeptDevices();
+  const db = await open('notes', { storage, wasm });
+  await db.setMany(Array.from({ length: 20_000 }, (_, number) => [number, `value of ${number}`]));
+  await db.close();
+  const controller = new AbortController();
+  const repairing = repair('notes', {
+    storage,
+    tools,
+    signal: controller.signal,
+    onProgress: () => controller.abort(),
+  });
+  await expect(repairing).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  expect(await listStores({ storage })).toEqual(['notes']);
 });

@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
+import { escapeName, unescapeName } from '../../js/src/storage/names.ts';
 import { openDevice } from '../../js/src/storage/open-device.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
-import { escapeName, unescapeName } from '../../js/src/storage/opfs-directory.ts';
 import { deleteStore, listStores } from '../../js/src/storage/stores.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 

@@ -1,6 +1,7 @@
-/** What the engine is told about the room that the browser leaves. */
+/** What the engine is told about the room that a storage leaves, here the origin of a browser. */
 
 import { afterEach, expect, test, vi } from 'vitest';
+import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
 import { Quota } from '../../js/src/worker/quota.ts';
 
@@ -17,7 +18,7 @@ function told(estimate: () => Promise<StorageEstimate>): { quota: Quota; rooms: 
   vi.stubGlobal('navigator', { storage: { estimate: counted } });
   const rooms: number[] = [];
   const store = { setRoom: (bytes: number) => rooms.push(bytes) } as unknown as EngineStore;
-  return { quota: new Quota(store), rooms, asked: () => asked };
+  return { quota: new Quota(store, OpfsDevice.prototype), rooms, asked: () => asked };
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));

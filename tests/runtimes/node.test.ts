@@ -1,6 +1,11 @@
-// The package as it ships, on Node: the synchronous store with its data in memory.
+// The package as it ships, on Node: stores in memory, and what only Node's tests ask of those in files.
 
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 /** The built entry; its types are those of the sources that it was built from. */
@@ -41,4 +46,21 @@ test('varve/sync keeps a store in memory', async () => {
   ]);
   expect(db.storage.kind).toBe('memory');
   await db.close();
+});
+
+test('a store in files has no more of them than the process can open, and 64 all the same', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'varve-node-'));
+  const built = JSON.stringify(new URL('../../dist/fs.js', import.meta.url).href);
+  const program = `
+    import { files } from ${built};
+    const device = await files(process.argv[1]).open('x', { wait: 0 });
+    console.log(device.slotsMax);
+    await device.closeAll();`;
+  const slotsMax = async (limit: number): Promise<number> => {
+    const shell = `ulimit -n ${limit} && exec "$0" --input-type=module -e "$1" "$2"`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', shell, process.execPath, program, directory]);
+    return Number(stdout);
+  };
+  expect([await slotsMax(400), await slotsMax(100), await slotsMax(4000)]).toEqual([200, 64, 1000]);
+  rmSync(directory, { recursive: true });
 });

@@ -6,6 +6,8 @@
  * between turns. A slot is open or closed; a closed one refuses every call with a `SlotError` of kind `closed`.
  */
 
+import type { SpawnCompactor } from '../worker/compactor-link.ts';
+
 /** Why a slot call failed: no room, the storage failed, or the slot is not open here. */
 export type SlotErrorKind = 'full' | 'io' | 'closed';
 
@@ -38,12 +40,22 @@ export interface SlotDevice {
   truncate(slot: number, bytes: number): void;
 }
 
+/** A compactor that knows the slots of a device. */
+export interface DeviceCompactor {
+  /** Starts the worker. */
+  readonly spawn: SpawnCompactor;
+  /** What the worker is told of where the slots are. */
+  readonly place: string;
+}
+
 /** A device with the asynchronous half that its host drives between turns. */
 export interface ManagedDevice extends SlotDevice {
   /** What keeps the bytes. */
   readonly kind: string;
   /** Whether another worker can open a released slot. */
   readonly lendable: boolean;
+  /** Makes the worker that flushes and compacts into lent slots, where it is not the one of OPFS. */
+  readonly compactor?: DeviceCompactor | undefined;
   /** Most slots the device will ever have. */
   readonly slotsMax: number;
   /** Creates and opens up to `slots` more slots; resolves with how many were added. */
@@ -52,6 +64,8 @@ export interface ManagedDevice extends SlotDevice {
   release(slot: number): void;
   /** Opens a released slot again, waiting for the other worker to let go of it. */
   retake(slot: number): Promise<void>;
+  /** How many more bytes the storage takes, as far as it says; undefined where it does not. */
+  freeBytes?(): Promise<number | undefined>;
   /** Closes every slot, and waits for slots that are being created. */
   closeAll(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * Where stores live in the origin private file system, and how their files are named.
+ * Where stores live in the origin private file system.
  *
  *     varve/<store name, escaped>/slot-0000, slot-0001, ...
  *
@@ -8,12 +8,10 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { escapeName, slotName } from './names.ts';
 import { delay, waitFor } from './wait.ts';
 
 const ROOT = 'varve';
-const SLOT_NAME = /^slot-(\d{4})$/;
-/** Longest directory name that every file system under a browser takes. */
-const NAME_BYTES_MAX = 255;
 const RETRY_MS_MAX = 32;
 
 /** The origin private file system is not to be had here; the message says why. */
@@ -22,45 +20,6 @@ export class OpfsUnavailable extends Error {
     super(message, options);
     this.name = 'OpfsUnavailable';
   }
-}
-
-/** The directory name of a store. */
-export function escapeName(name: string): string {
-  let escaped: string;
-  try {
-    escaped = encodeURIComponent(name);
-  } catch (cause) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'A store name must not hold half of a surrogate pair.', { cause });
-  }
-  escaped = escaped.replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-  if (escaped === '' || escaped.length > NAME_BYTES_MAX) {
-    throw new VarveError(
-      'VARVE_INVALID_ARGUMENT',
-      `A store name has 1 to ${NAME_BYTES_MAX} characters, counted as in a URL.`,
-    );
-  }
-  return escaped;
-}
-
-/** The store name of a directory, or undefined where the directory is none of ours. */
-export function unescapeName(directory: string): string | undefined {
-  try {
-    const name = decodeURIComponent(directory);
-    return escapeName(name) === directory ? name : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The file name of a slot. */
-export function slotName(slot: number): string {
-  return `slot-${String(slot).padStart(4, '0')}`;
-}
-
-/** The slot number of a file name, or undefined. */
-export function slotNumber(name: string): number | undefined {
-  const match = SLOT_NAME.exec(name);
-  return match === null ? undefined : Number(match[1]);
 }
 
 /** The directory over all stores; `OpfsUnavailable` where the browser has or gives none. */

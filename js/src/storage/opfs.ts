@@ -10,7 +10,8 @@
 
 import { VarveError } from '../errors.ts';
 import { type ManagedDevice, SlotError } from './device.ts';
-import { nameOf, OpfsUnavailable, openSlot, slotNumber, storeDirectory } from './opfs-directory.ts';
+import { slotNumber } from './names.ts';
+import { nameOf, OpfsUnavailable, openSlot, storeDirectory } from './opfs-directory.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -25,6 +26,8 @@ export interface OpfsDeviceOptions {
   wait: number;
   /** Gives up the waiting. */
   signal?: AbortSignal | undefined;
+  /** Called once all handles are closed, if the opening succeeded. */
+  onClosed?: (() => void) | undefined;
 }
 
 /** A pool of slots in the directory of one store. */
@@ -39,6 +42,7 @@ export class OpfsDevice implements ManagedDevice {
   readonly #at = { at: 0 };
   #growing: Promise<unknown> = Promise.resolve();
   #closed = false;
+  #onClosed: (() => void) | undefined;
 
   private constructor(directory: FileSystemDirectoryHandle) {
     this.#directory = directory;
@@ -66,6 +70,7 @@ export class OpfsDevice implements ManagedDevice {
       await device.closeAll();
       throw refusal(error);
     }
+    device.#onClosed = options.onClosed;
     return device;
   }
 
@@ -143,10 +148,17 @@ export class OpfsDevice implements ManagedDevice {
     this.#keep(slot, await openSlot(this.#directory, slot, { create: false, wait: RETAKE_MS }));
   }
 
+  async freeBytes(): Promise<number | undefined> {
+    const { quota, usage } = await navigator.storage.estimate();
+    return quota === undefined || usage === undefined ? undefined : Math.max(0, quota - usage);
+  }
+
   async closeAll(): Promise<void> {
     this.#closed = true;
     await this.#growing;
     for (let slot = 0; slot < this.#handles.length; slot++) this.release(slot);
+    this.#onClosed?.();
+    this.#onClosed = undefined;
   }
 
   async #openAll(options: OpfsDeviceOptions): Promise<void> {

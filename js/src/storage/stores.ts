@@ -7,7 +7,8 @@
 import { VarveError } from '../errors.ts';
 import { isAdapter, type StorageAdapter } from './adapter.ts';
 import { acquireLock } from './lock.ts';
-import { escapeName, nameOf, OpfsUnavailable, rootDirectory, unescapeName } from './opfs-directory.ts';
+import { escapeName, unescapeName } from './names.ts';
+import { nameOf, OpfsUnavailable, rootDirectory } from './opfs-directory.ts';
 
 /** Names of the stores of this origin, sorted. Empty where the browser has no origin private file system. */
 export async function listStores(adapter?: StorageAdapter): Promise<string[]> {

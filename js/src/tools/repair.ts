@@ -1,25 +1,25 @@
 /**
  * Repairing a store: from the files of one name into a new store of another.
  *
- * Order: both locks -> the damaged store's slots, only ever read -> the new store's -> salvage -> its slots closed -> locks
- * released. Invariant: a repair that fails removes what it made, and a browser that dies in it leaves something that does
- * not open (its manifest comes last): in neither case anything that could be taken for the whole.
+ * Order: the damaged store opened, only ever read -> the new one -> salvage -> both closed. Invariant: a repair that fails
+ * removes what it made, and a browser that dies in it leaves something that does not open (its manifest comes last): in
+ * neither case anything that could be taken for the whole.
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
 import { abortError, VarveError } from '../errors.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
 import type { ManagedDevice } from '../storage/device.ts';
-import { acquireLock, type StoreLock } from '../storage/lock.ts';
-import { OpfsDevice } from '../storage/opfs.ts';
-import { OpfsUnavailable, storeDirectory } from '../storage/opfs-directory.ts';
-import { deleteStore } from '../storage/stores.ts';
+import { OpfsUnavailable } from '../storage/opfs-directory.ts';
+import { opfsStorage } from '../storage/opfs-storage.ts';
 import type { Key } from '../types.ts';
 import type { WasmSource } from '../wasm/compile.ts';
 import { nextTurn } from '../worker/turn.ts';
 import { loadTools, Tools } from './instance.ts';
 import type { LostPart, RepairReport, ToolsProgress } from './types.ts';
 
-const HANDLES_WAIT_MS = 5000;
+/** What was opened is closed by then. */
+const REMOVE_WAIT_MS = 5000;
 const SLICE_MS = 8;
 
 /** What a repair is told, as it crosses to the worker. */
@@ -41,27 +41,35 @@ interface RawReport extends Omit<RepairReport, 'store' | 'lost'> {
   readonly lost: readonly (Omit<LostPart, 'from' | 'to'> & { readonly from?: string; readonly to?: string })[];
 }
 
-/** Salvages the store `name` into a new store. */
-export async function repairStore(name: string, request: RepairRequest, watch: RepairWatch): Promise<RepairReport> {
+/** Salvages the store `name` into a new store of the same storage: an adapter, or else the origin private file system. */
+export async function repairStore(
+  name: string,
+  request: RepairRequest,
+  watch: RepairWatch,
+  storage: StorageAdapter = opfsStorage,
+): Promise<RepairReport> {
   const { into, wait } = request;
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
   const module = await loadTools(request.tools);
-  const locks: StoreLock[] = [];
   const devices: ManagedDevice[] = [];
+  const open = async (one: string): Promise<ManagedDevice> => {
+    const device = await storage.open(one, { wait, signal: watch.signal });
+    devices.push(device);
+    return device;
+  };
+  const taken = (): VarveError =>
+    invalid(`There is a store "${into}" already: delete it, or name another one as into.`);
   let isMade = false;
   let isDone = false;
   try {
-    for (const one of [name, into]) locks.push(await acquireLock(one, { wait, signal: watch.signal }));
-    if ((await directoryOf(name)) === undefined) throw invalid(`There is no store "${name}".`);
-    if ((await directoryOf(into)) !== undefined) {
-      throw invalid(`There is a store "${into}" already: delete it, or name another one as into.`);
-    }
-    const options = { wait: HANDLES_WAIT_MS, signal: watch.signal };
-    const source = await OpfsDevice.open(name, options);
-    devices.push(source);
+    const names = await storage.list();
+    if (!names.includes(name)) throw invalid(`There is no store "${name}".`);
+    if (names.includes(into)) throw taken();
+    const source = await open(name);
+    const target = await open(into);
+    // Made by somebody else since the names were listed.
+    if (!isEmpty(target)) throw taken();
     isMade = true;
-    const target = await OpfsDevice.open(into, options);
-    devices.push(target);
     const report = await salvage(module, source, target, { strict: request.strict, ...watch });
     isDone = true;
     return { store: into, ...report };
@@ -70,9 +78,13 @@ export async function repairStore(name: string, request: RepairRequest, watch: R
     throw watch.signal?.aborted ? abortError(watch.signal) : error;
   } finally {
     for (const device of devices) await device.closeAll();
-    for (const lock of locks) lock.release();
-    if (isMade && !isDone) await deleteStore(into, HANDLES_WAIT_MS).catch(() => false);
+    if (isMade && !isDone) await storage.delete(into, { wait: REMOVE_WAIT_MS }).catch(() => false);
   }
+}
+
+function isEmpty(device: ManagedDevice): boolean {
+  for (let slot = 0; slot < device.count(); slot++) if (device.size(slot) > 0) return false;
+  return true;
 }
 
 /** Salvages the slots of one device into the empty slots of another. */
@@ -99,10 +111,6 @@ export async function salvage(
   onProgress?.(tools.progress);
   const { lost, ...report } = tools.report<RawReport>();
   return { ...report, lost: lost.map(({ from, to, ...part }) => ({ ...part, from: keyOf(from), to: keyOf(to) })) };
-}
-
-async function directoryOf(name: string): Promise<FileSystemDirectoryHandle | undefined> {
-  return storeDirectory(name, { create: false });
 }
 
 /** A key as it was given to `set`; its bytes where they are no key: an index may name places between keys. */

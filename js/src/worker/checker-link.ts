@@ -21,6 +21,7 @@ export function checkInWorker(
 ): Promise<CheckReport> {
   const { onProgress, signal } = options;
   const worker = spawn();
+  worker.ref?.();
   const post = (message: CheckerRequest, transfer: Transferable[]): void => worker.postMessage(message, transfer);
   const serve = (slot: number, offset: number, length: number): void => {
     try {
@@ -49,6 +50,6 @@ export function checkInWorker(
   });
   return checked.finally(() => {
     if (abort !== undefined) signal?.removeEventListener('abort', abort);
-    worker.terminate();
+    void worker.terminate();
   });
 }

@@ -19,8 +19,20 @@ export interface JobServices {
   finished(table: number, size: number): void;
 }
 
+/** The worker: a `Worker` of the web, or one like it. */
+export interface CompactorPort {
+  postMessage(message: object, transfer?: Transferable[]): void;
+  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
+  addEventListener(type: 'error', listener: (event: ErrorEvent) => void): void;
+  /** Ends it. Where the storage does not see to it by itself, resolves once it writes no more. */
+  terminate(): void | Promise<void>;
+  /** On a server: has the process wait for the worker, or no more. */
+  ref?(): void;
+  unref?(): void;
+}
+
 /** Makes the worker. */
-export type SpawnCompactor = () => Worker;
+export type SpawnCompactor = () => CompactorPort;
 
 interface Running {
   readonly services: JobServices;
@@ -34,7 +46,8 @@ export class CompactorLink {
   readonly #module: WebAssembly.Module;
   readonly #store: string;
   readonly #jobs = new Map<number, Running>();
-  #worker: Worker | undefined;
+  #worker: CompactorPort | undefined;
+  #ending: Promise<unknown> = Promise.resolve();
 
   constructor(spawn: SpawnCompactor, module: WebAssembly.Module, store: string) {
     this.#spawn = spawn;
@@ -48,6 +61,7 @@ export class CompactorLink {
       this.#jobs.set(ticket.id, { services, resolve, reject });
       try {
         this.#worker ??= this.#start();
+        this.#worker.ref?.();
         const { id: job, spec } = ticket;
         this.#post({ type: 'job', job, spec, urgent: ticket.kind === 'flush' }, [spec.buffer]);
       } catch (cause) {
@@ -65,12 +79,13 @@ export class CompactorLink {
     }
   }
 
-  /** Ends the worker and whatever it was doing. */
-  stop(): void {
+  /** Ends the worker and whatever it was doing; resolves once it writes no more. */
+  async stop(): Promise<void> {
     this.#die('The store was closed while a job was running.', undefined);
+    await this.#ending;
   }
 
-  #start(): Worker {
+  #start(): CompactorPort {
     const worker = this.#spawn();
     worker.addEventListener('message', (event: MessageEvent<CompactorResponse>) => {
       if (worker === this.#worker) this.#receive(event.data);
@@ -111,11 +126,11 @@ export class CompactorLink {
         running.services.finished(message.table, message.size);
         return;
       case 'done':
-        this.#jobs.delete(job);
+        this.#forget(job);
         running.resolve(message.result);
         return;
       case 'failed':
-        this.#jobs.delete(job);
+        this.#forget(job);
         running.reject(VarveError.fromWire(message.error));
         // Its engine stopped in the middle of a call and must not be trusted with another job.
         if (message.error.code === 'VARVE_INTERNAL') this.#die('The compactor worker failed.', undefined);
@@ -127,11 +142,21 @@ export class CompactorLink {
     this.#post({ type: 'refused', job, error: toWire(error) }, []);
   }
 
+  #forget(job: number): void {
+    this.#jobs.delete(job);
+    if (this.#jobs.size === 0) this.#worker?.unref?.();
+  }
+
+  /** The slots of its jobs are taken back by those who are told, so they are told when nothing is written there any more. */
   #die(message: string, cause: unknown): void {
-    this.#worker?.terminate();
+    const ended = this.#worker?.terminate();
     this.#worker = undefined;
     const running = [...this.#jobs.values()];
     this.#jobs.clear();
-    for (const { reject } of running) reject(new VarveError('VARVE_UNSUPPORTED', message, { cause }));
+    const tell = (): void => {
+      for (const { reject } of running) reject(new VarveError('VARVE_UNSUPPORTED', message, { cause }));
+    };
+    if (ended === undefined) tell();
+    else this.#ending = Promise.all([this.#ending, ended.then(tell, tell)]);
   }
 }

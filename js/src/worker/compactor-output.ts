@@ -6,38 +6,46 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { SLOT_DATA_OFFSET } from '../storage/device.ts';
-import { slotError } from '../storage/opfs.ts';
-import { openSlot } from '../storage/opfs-directory.ts';
+import { SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 
-/** How long a lent slot is waited for: the engine worker closes it just before. */
-const OPEN_MS = 5000;
+/** A lent slot, open in the compactor. What fails throws a `SlotError`. */
+export interface OutputSlot {
+  /** Writes at an offset of the slot; answers how many bytes landed. */
+  write(bytes: Uint8Array, at: number): number;
+  flush(): void;
+  close(): void;
+}
+
+/** Opens a lent slot, which the engine worker has closed just before. */
+export type OpenOutput = (slot: number) => Promise<OutputSlot>;
+
+/** Finds the slots of a store, named as the engine worker names it to the compactor. */
+export type OutputPlace = (store: string) => Promise<OpenOutput>;
 
 /** Asks the engine worker for a slot for a table; resolves with its number. */
 export type Lend = (table: number) => Promise<number>;
 
 /** Output tables in progress. */
 export class CompactorOutputs {
-  readonly #directory: FileSystemDirectoryHandle;
+  readonly #openSlot: OpenOutput;
   readonly #lend: Lend;
-  readonly #open = new Map<number, FileSystemSyncAccessHandle>();
+  readonly #open = new Map<number, OutputSlot>();
 
-  constructor(directory: FileSystemDirectoryHandle, lend: Lend) {
-    this.#directory = directory;
+  constructor(openSlot: OpenOutput, lend: Lend) {
+    this.#openSlot = openSlot;
     this.#lend = lend;
   }
 
   /** Writes bytes at an offset of a table, opening its slot at the first. */
   async write(table: number, offset: number, bytes: Uint8Array): Promise<void> {
-    let handle = this.#open.get(table);
-    if (handle === undefined) {
-      const slot = await this.#lend(table);
-      handle = await openSlot(this.#directory, slot, { create: false, wait: OPEN_MS });
-      this.#open.set(table, handle);
+    let slot = this.#open.get(table);
+    if (slot === undefined) {
+      slot = await this.#openSlot(await this.#lend(table));
+      this.#open.set(table, slot);
     }
     let written: number;
     try {
-      written = handle.write(bytes, { at: SLOT_DATA_OFFSET + offset });
+      written = slot.write(bytes, SLOT_DATA_OFFSET + offset);
     } catch (error) {
       throw failure(error);
     }
@@ -46,27 +54,28 @@ export class CompactorOutputs {
 
   /** Flushes and closes a complete table. */
   finish(table: number): void {
-    const handle = this.#open.get(table);
-    if (handle === undefined) return;
+    const slot = this.#open.get(table);
+    if (slot === undefined) return;
     try {
-      handle.flush();
+      slot.flush();
     } catch (error) {
       throw failure(error);
     }
-    handle.close();
+    slot.close();
     this.#open.delete(table);
   }
 
   /** Closes what a failed job left open. */
   closeAll(): void {
-    for (const handle of this.#open.values()) handle.close();
+    for (const slot of this.#open.values()) slot.close();
     this.#open.clear();
   }
 }
 
 function failure(error: unknown): VarveError {
-  const { kind, message } = slotError(error);
-  return kind === 'full' ? full(error) : new VarveError('VARVE_IO', `The storage failed: ${message}`, { cause: error });
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof SlotError && error.kind === 'full') return full(error);
+  return new VarveError('VARVE_IO', `The storage failed: ${message}`, { cause: error });
 }
 
 function full(cause?: unknown): VarveError {

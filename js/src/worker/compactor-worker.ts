@@ -7,9 +7,10 @@
 import type { CheckerRequest } from './checker.ts';
 import { Compactor } from './compactor.ts';
 import type { CompactorRequest } from './compactor-messages.ts';
+import { opfsOutputs } from './opfs-output.ts';
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
-const compactor = new Compactor((message, transfer) => scope.postMessage(message, transfer));
+const compactor = new Compactor((message, transfer) => scope.postMessage(message, transfer), opfsOutputs);
 
 scope.addEventListener('message', (event: MessageEvent<CompactorRequest | CheckerRequest>) =>
   compactor.receive(event.data),

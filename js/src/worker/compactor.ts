@@ -10,13 +10,12 @@
  */
 
 import { toWire, VarveError } from '../errors.ts';
-import { storeDirectory } from '../storage/opfs-directory.ts';
 import { controlError } from '../wasm/errors.ts';
 import { type CompactionJob, type EngineControl, JobStep } from '../wasm/exports.ts';
 import { instantiate } from '../wasm/load.ts';
 import { Checker, type CheckerRequest, type CheckerResponse } from './checker.ts';
 import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
-import { CompactorOutputs } from './compactor-output.ts';
+import { CompactorOutputs, type OpenOutput, type OutputPlace } from './compactor-output.ts';
 import { nextTurn } from './turn.ts';
 
 /** Entries handled by one step: about a millisecond. */
@@ -40,10 +39,14 @@ export class Compactor {
   readonly #jobs = new Map<number, Running>();
   readonly #checker: Checker;
   #control: EngineControl | undefined;
-  #directory: Promise<FileSystemDirectoryHandle | undefined> | undefined;
+  readonly #place: OutputPlace;
+  readonly #outputs = new Set<CompactorOutputs>();
+  #slots: Promise<OpenOutput> | undefined;
+  #halted = false;
 
-  constructor(post: Post) {
+  constructor(post: Post, place: OutputPlace) {
     this.#post = post;
+    this.#place = place;
     this.#checker = new Checker((message) => post(message, []));
   }
 
@@ -52,8 +55,8 @@ export class Compactor {
     switch (message.type) {
       case 'start':
         this.#control = instantiate(message.module).control;
-        this.#directory = storeDirectory(message.store, { create: false });
-        this.#directory.catch(() => undefined);
+        this.#slots = this.#place(message.store);
+        this.#slots.catch(() => undefined);
         return;
       case 'job':
         void this.#run(message.job, message.spec, message.urgent);
@@ -72,26 +75,37 @@ export class Compactor {
     }
   }
 
+  /** Closes all slots; nothing is opened or written any more. */
+  halt(): void {
+    this.#halted = true;
+    for (const outputs of this.#outputs) outputs.closeAll();
+  }
+
   async #run(job: number, spec: Uint8Array, urgent: boolean): Promise<void> {
     this.#jobs.set(job, { urgent, waiting: false });
     let outputs: CompactorOutputs | undefined;
     let machine: CompactionJob | undefined;
     try {
-      const directory = await this.#directory;
-      if (this.#control === undefined || directory === undefined) {
+      const open = await this.#slots;
+      if (this.#control === undefined || open === undefined) {
         throw new VarveError('VARVE_INTERNAL', 'The compactor got a job before it was started.');
       }
-      outputs = new CompactorOutputs(directory, (table) => this.#lend(job, table));
+      outputs = new CompactorOutputs(
+        (slot) => (this.#halted ? Promise.reject(halted()) : open(slot)),
+        (table) => this.#lend(job, table),
+      );
+      this.#outputs.add(outputs);
       machine = new this.#control.CompactionJob(spec);
       await this.#drive(job, machine, outputs);
       const result = machine.result();
       this.#post({ type: 'done', job, result }, [result.buffer]);
     } catch (error) {
-      outputs?.closeAll();
+      if (!this.#halted) outputs?.closeAll();
       const known = error instanceof VarveError ? error : controlError(error);
       this.#post({ type: 'failed', job, error: toWire(known) }, []);
     } finally {
       machine?.free();
+      if (outputs !== undefined) this.#outputs.delete(outputs);
       this.#jobs.delete(job);
     }
   }
@@ -162,4 +176,8 @@ export class Compactor {
       this.#post(message, []);
     });
   }
+}
+
+function halted(): VarveError {
+  return new VarveError('VARVE_CLOSED', 'The store was closed while a job was running.');
 }

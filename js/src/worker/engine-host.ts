@@ -46,6 +46,8 @@ export interface EngineHostOptions extends EngineOptions {
   signal?: AbortSignal | undefined;
   /** Makes the compactor worker; without it jobs run in slices. */
   compactor?: SpawnCompactor | undefined;
+  /** Run jobs in slices, also where the device brings a compactor of its own. */
+  slices?: boolean | undefined;
   /** Who keeps the store, instead of the storages of browsers. */
   adapter?: StorageAdapter | undefined;
   /** A device to use instead of opening one, for tests. */
@@ -88,7 +90,7 @@ export class EngineHost {
     this.#flusher = new Flusher(store);
     this.#slots = new SlotKeeper(store, parts.device);
     this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
-    this.#quota = parts.device.kind === 'memory' ? undefined : new Quota(store);
+    this.#quota = parts.device.freeBytes === undefined ? undefined : new Quota(store, parts.device);
     this.#jobs.onDone = () => {
       this.#flusher.idle();
       this.#quota?.look();
@@ -117,17 +119,10 @@ export class EngineHost {
       if (signal?.aborted) throw abortError(signal);
       deviceId = registerDevice(device);
       const store = EngineStore.open(engine, deviceId, { ...settings, files_max: device.slotsMax });
-      const compactor =
-        device.lendable && options.compactor !== undefined
-          ? new CompactorLink(options.compactor, engine.module, name)
-          : undefined;
-      const host = new EngineHost(
-        name,
-        store,
-        { device, deviceId, lock, storage: opened.report },
-        compactor,
-        device.lendable ? options.compactor : undefined,
-      );
+      const spawn = compactorOf(device, options);
+      const place = device.compactor?.place ?? name;
+      const compactor = spawn === undefined ? undefined : new CompactorLink(spawn, engine.module, place);
+      const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor, spawn);
       host.afterTurn();
       return host;
     } catch (error) {
@@ -304,6 +299,12 @@ async function deviceOf(name: string, options: EngineHostOptions): Promise<Opene
   if (options.device !== undefined) return { device: options.device, report: { kind: options.device.kind } };
   if (adapter === undefined) return openDevice(name, options.storage ?? 'opfs', { wait: HANDLES_WAIT_MS, signal });
   return { device: await adapter.open(name, { wait, signal }), report: { kind: adapter.kind } };
+}
+
+/** Who makes the compactor worker. The one of the host opens slots of OPFS: those of an adapter it does not know. */
+function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCompactor | undefined {
+  if (options.slices || !device.lendable) return undefined;
+  return options.adapter === undefined ? options.compactor : device.compactor?.spawn;
 }
 
 function closedError(): VarveError {

@@ -138,7 +138,7 @@ export class EngineServer {
           this.#send({ type: 'result', id, value: await listStores(this.#adapter) }, []);
           return;
         case 'repair':
-          await this.#stoppable(id, (watch) => repairStore(request.name, request.request, watch));
+          await this.#stoppable(id, (watch) => repairStore(request.name, request.request, watch, this.#adapter));
           return;
         case 'delete':
           this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait, this.#adapter) }, []);

@@ -91,7 +91,7 @@ export class JobRunner {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#pauseTimer);
-    this.#compactor?.stop();
+    await this.#compactor?.stop();
     while (this.isBusy()) await Promise.race([...this.#running, nextTurn()]);
   }
 

@@ -1,10 +1,11 @@
 /**
- * Tells the engine how much room the browser's quota leaves, so that compactions stay small enough to fit.
+ * Tells the engine how much room the storage has left, a browser's quota or a disk, so that compactions stay small enough to fit.
  *
- * Invariant: never in the way. The browser is asked between turns and at most once in `PAUSE_MS`; where it does not say,
+ * Invariant: never in the way. The storage is asked between turns and at most once in `PAUSE_MS`; where it does not say,
  * the engine finds the end of the room when it gets there.
  */
 
+import type { ManagedDevice } from '../storage/device.ts';
 import type { EngineStore } from '../wasm/store.ts';
 
 const PAUSE_MS = 5000;
@@ -12,14 +13,16 @@ const PAUSE_MS = 5000;
 /** Keeps the engine of one store informed. */
 export class Quota {
   readonly #store: EngineStore;
+  readonly #device: ManagedDevice;
   #notBefore = 0;
   #stopped = false;
 
-  constructor(store: EngineStore) {
+  constructor(store: EngineStore, device: ManagedDevice) {
     this.#store = store;
+    this.#device = device;
   }
 
-  /** Asks the browser again, unless that was done a moment ago. */
+  /** Asks again, unless that was done a moment ago. */
   look(): void {
     const now = performance.now();
     if (this.#stopped || now < this.#notBefore) return;
@@ -34,11 +37,10 @@ export class Quota {
 
   async #look(): Promise<void> {
     try {
-      const { quota, usage } = await navigator.storage.estimate();
-      if (this.#stopped || quota === undefined || usage === undefined) return;
-      this.#store.setRoom(Math.max(0, quota - usage));
+      const bytes = await this.#device.freeBytes?.();
+      if (!this.#stopped && bytes !== undefined) this.#store.setRoom(bytes);
     } catch {
-      // Not every context has a storage manager, or answers.
+      // Not every storage answers.
     }
   }
 }

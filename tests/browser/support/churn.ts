@@ -1,7 +1,7 @@
 // The work of the compaction test, and the model that judges it: some thousand keys, overwritten and deleted at random.
 
 import type { StoreStats } from 'varve';
-import { type Random, randomFrom } from './random.ts';
+import { type Random, randomFrom } from '../../support/random.ts';
 
 const KEYS = 8000;
 const BATCH_MAX = 200;

@@ -1,7 +1,7 @@
 // What the page and the worker of the crash tests have in common: the global `writer`, which writes a history into
 // stores and reads them back, and how it tells the test what was acknowledged.
 
-import type { Found, Plan } from './history.ts';
+import type { Found, Plan } from '../../support/history.ts';
 
 /** Writes histories. In a page it uses `varve`, in a worker `varve/sync`. */
 export interface Writer {

@@ -7,6 +7,7 @@ import type { Port } from '../../../js/src/worker/client.ts';
 import { Compactor } from '../../../js/src/worker/compactor.ts';
 import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker/compactor-messages.ts';
 import { EngineServer } from '../../../js/src/worker/engine-server.ts';
+import { opfsOutputs } from '../../../js/src/worker/opfs-output.ts';
 
 /** The engine as `npm run build` leaves it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
@@ -30,7 +31,7 @@ export class LocalCompactor extends EventTarget {
   /** Everything it was sent. */
   readonly received: (CompactorRequest | CheckerRequest)['type'][] = [];
   terminated = false;
-  readonly #compactor = new Compactor((message, transfer) => this.#deliver(message, transfer));
+  readonly #compactor = new Compactor((message, transfer) => this.#deliver(message, transfer), opfsOutputs);
 
   postMessage(message: CompactorRequest | CheckerRequest, transfer: Transferable[] = []): void {
     const clone: CompactorRequest | CheckerRequest =

@@ -32,6 +32,9 @@ export interface Plan {
   readonly sequence: number;
 }
 
+/** Told while a writer goes on: how many groups are acknowledged as relaxed or strict, and how many sets are in them. */
+export type Tell = (groups: number, sets: number) => void;
+
 /** Which set wrote a value: its round and its sequence in one number. */
 export type Stamp = number;
 

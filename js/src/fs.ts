@@ -1,0 +1,59 @@
+/**
+ * `varve/fs`: stores in files, on Node from version 20, Bun and Deno.
+ *
+ * Invariant: importing this touches no file; it is an adapter for the option `storage` of `varve` and `varve/sync`.
+ */
+
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { VarveError } from './errors.ts';
+import type { StorageAdapter } from './storage/adapter.ts';
+import { openFilesMax } from './storage/fs/calls.ts';
+import { FileStorage } from './storage/fs/files.ts';
+
+export { VarveError, type VarveErrorCode } from './errors.ts';
+export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
+export type { ManagedDevice, SlotDevice } from './storage/device.ts';
+
+/** Files of a store. */
+const FILES_MAX = 1000;
+/** With fewer, level 0 and the inputs and outputs of a merge do not find room beside each other. */
+const FILES_MIN = 64;
+
+/** Options of `files`. */
+export interface FilesOptions {
+  /**
+   * Most files of a store, all of them open at once: an integer from 64. A store of `n` files holds up to `n / 2` times
+   * 32 MiB. Default 1000, or half of what the process may have open (Linux tells), but 64 at least.
+   */
+  readonly filesMax?: number | undefined;
+}
+
+/**
+ * Stores in files under `directory`, a folder each. One process has a store open at a time, and one thread of it; another one gets
+ * `VARVE_LOCKED`, which names the process. A process that was killed leaves its stores to the next one.
+ *
+ * `relaxed` hands a write to the operating system, so it survives the death of the process; `strict` has it flushed
+ * (fdatasync), so it survives power loss. A relative path counts from the directory that the process is in now.
+ *
+ * @example
+ * import { open } from 'varve';
+ * import { files } from 'varve/fs';
+ * const db = await open('notes', { storage: files('./data') });
+ */
+export function files(directory: string | URL, { filesMax }: FilesOptions = {}): StorageAdapter {
+  if (filesMax !== undefined && !(Number.isInteger(filesMax) && filesMax >= FILES_MIN && filesMax <= 10_000)) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'filesMax is an integer from 64 to 10,000.');
+  }
+  const isPlace = (typeof directory === 'string' && directory !== '') || directory instanceof URL;
+  if (!isPlace) throw new VarveError('VARVE_INVALID_ARGUMENT', 'The directory of stores is a path or a file: URL.');
+  return new FileStorage(resolve(directory instanceof URL ? fileURLToPath(directory) : directory), {
+    slotsMax: filesMax ?? filesMaxHere(),
+  });
+}
+
+/** How many files a store has at most: not all that the process may open. */
+function filesMaxHere(): number {
+  const limit = openFilesMax();
+  return limit === undefined ? FILES_MAX : Math.max(FILES_MIN, Math.min(FILES_MAX, Math.floor(limit / 2)));
+}

@@ -1,0 +1,107 @@
+/**
+ * The file calls that slots are made of, and directories whose entries last.
+ *
+ * Invariant: whatever a store's bytes go through is in `FileCalls`, so that tests can lose, cut and refuse them.
+ */
+
+import * as fs from 'node:fs';
+import { dirname } from 'node:path';
+import { errnoOf, isForbidden } from './errno.ts';
+
+/** What is done with files: the functions of `node:fs` of these names. */
+export interface FileCalls {
+  openSync(path: string, flags: number | string, mode?: number): number;
+  closeSync(file: number): void;
+  readSync(file: number, into: Uint8Array, from: number, length: number, at: number): number;
+  writeSync(file: number, bytes: Uint8Array, from: number, length: number, at: number): number;
+  fsyncSync(file: number): void;
+  fdatasyncSync(file: number): void;
+  ftruncateSync(file: number, bytes: number): void;
+  unlinkSync(path: string): void;
+  rmdirSync(path: string): void;
+}
+
+/** Those of the runtime. */
+export const NODE_CALLS: FileCalls = fs;
+
+/** Opens a directory for `syncEntries`; undefined on Windows, which knows no such thing and journals entries by itself. */
+export function openDirectory(calls: FileCalls, path: string): number | undefined {
+  try {
+    return calls.openSync(path, 'r');
+  } catch (error) {
+    if (['EISDIR', 'EPERM'].includes(errnoOf(error) ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** Makes the entries of a directory durable: which files it has. */
+export function syncEntries(calls: FileCalls, directory: number | undefined): void {
+  if (directory === undefined) return;
+  try {
+    calls.fsyncSync(directory);
+  } catch (error) {
+    // A file system that cannot.
+    if (!['EINVAL', 'ENOTSUP', 'EPERM'].includes(errnoOf(error) ?? '')) throw error;
+  }
+}
+
+/** Opens, syncs and closes a directory. */
+export function syncDirectory(calls: FileCalls, path: string): void {
+  const directory = openDirectory(calls, path);
+  try {
+    syncEntries(calls, directory);
+  } finally {
+    if (directory !== undefined) calls.closeSync(directory);
+  }
+}
+
+/**
+ * Makes a directory and those over it, each entered durably in its parent; but not in one that may not be read (Deno with
+ * leave for the directory of stores alone): that entry is as durable as whoever gave no leave to it wants it.
+ */
+export function makeDirectory(calls: FileCalls, path: string): void {
+  try {
+    fs.mkdirSync(path);
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') return;
+    const parent = dirname(path);
+    if (errnoOf(error) !== 'ENOENT' || parent === path) throw error;
+    makeDirectory(calls, parent);
+    makeDirectory(calls, path);
+    return;
+  }
+  try {
+    syncDirectory(calls, dirname(path));
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+  }
+}
+
+/** The names in a directory; none where there is no such directory. */
+export function namesIn(path: string): string[] {
+  try {
+    return fs.readdirSync(path);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Removes a file, if it is there. */
+export function removeFile(calls: FileCalls, path: string): void {
+  try {
+    calls.unlinkSync(path);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+  }
+}
+
+/** How many files the process may have open at once; undefined where nobody says. */
+export function openFilesMax(): number | undefined {
+  try {
+    const [, limit] = /^Max open files +(\d+)/m.exec(fs.readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === undefined ? undefined : Number(limit);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The lock of a store: an empty file in its directory, whose name says who holds it.
+ *
+ *     lock.<pid>.<start of the process>.<thread>.<locks file: 0 or 1>.<nonce>.<host>
+ *
+ * Taking it: look for claims, make one's own (O_EXCL), look again. If another's is there that is alive, take one's own back,
+ * and try again later. Of two that claim at once at least one sees the other, because each looks after it has made its
+ * own: so two never hold a store. Claims of the dead are removed. No name is ever used twice, so removing a dead one's can
+ * never remove a living one's: a single lock file that is taken over from a dead owner has that race.
+ *
+ * Invariant: held from before the first slot is opened until after the last one is closed. The claim's file stays open
+ * meanwhile (see liveness.ts).
+ */
+
+import { constants } from 'node:fs';
+import { join } from 'node:path';
+import { abortError, VarveError } from '../../errors.ts';
+import type { AdapterWait } from '../adapter.ts';
+import { delay, waitFor } from '../wait.ts';
+import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
+import { errnoOf } from './errno.ts';
+import { type Holder, isAlive, lockFile, self } from './liveness.ts';
+
+const PAUSE_MS_MAX = 50;
+/** How often one that met another at the same moment tries again, however short it would wait. */
+const MEETINGS_MAX = 10;
+const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.[0-9a-f]+\.([\w%-]*)$/;
+const HOST_BYTES_MAX = 120;
+
+/** A held lock. */
+export interface Claim {
+  /** Lets the next one have it. */
+  release(): void;
+}
+
+/** A claim that was found. */
+interface Found {
+  readonly holder: Holder;
+  readonly path: string;
+}
+
+/**
+ * Takes the lock of the store in `directory`, making the directory where there is none.
+ * @throws `VARVE_LOCKED` when somebody keeps it for longer than `wait`, `VARVE_ABORTED` by the signal.
+ */
+export async function claim(
+  calls: FileCalls,
+  store: string,
+  directory: string,
+  { wait, signal }: AdapterWait,
+): Promise<Claim> {
+  const deadline = performance.now() + wait;
+  const me = self();
+  for (let pause = 1, meetings = 0; ; pause = Math.min(PAUSE_MS_MAX, pause * 2)) {
+    if (signal?.aborted) throw abortError(signal);
+    let other = findOther(calls, directory, me);
+    if (other === undefined) {
+      const made = make(calls, directory, me);
+      if (made !== undefined) {
+        other = findOther(calls, directory, me, made.name);
+        if (other === undefined && namesIn(directory).includes(made.name)) return made;
+        made.release();
+      }
+      if (++meetings <= MEETINGS_MAX) {
+        await delay(Math.random() * pause * 4);
+        continue;
+      }
+    }
+    if (other !== undefined && performance.now() >= deadline) throw locked(store, other, me);
+    await waitFor(delay(pause), signal).catch(() => undefined);
+  }
+}
+
+/** Makes a claim; undefined where the store was deleted in the same moment. */
+function make(calls: FileCalls, directory: string, me: Holder): (Claim & { name: string }) | undefined {
+  makeDirectory(calls, directory);
+  const name = nameOf(me);
+  const path = join(directory, name);
+  let file: number | undefined;
+  let lock: { close(): void } | undefined;
+  const release = (): void => {
+    removeFile(calls, path);
+    lock?.close();
+    if (file !== undefined) calls.closeSync(file);
+    file = undefined;
+    lock = undefined;
+  };
+  try {
+    file = calls.openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o666);
+    lock = lockFile(path);
+    return { name, release };
+  } catch (error) {
+    release();
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A living holder of a claim that is not `own`; the claims of the dead are removed. */
+function findOther(calls: FileCalls, directory: string, me: Holder, own?: string): Found | undefined {
+  let other: Found | undefined;
+  for (const name of namesIn(directory)) {
+    const holder = name === own ? undefined : holderOf(name);
+    if (holder === undefined) continue;
+    const path = join(directory, name);
+    if (isAlive(holder, path, me)) other ??= { holder, path };
+    else removeFile(calls, path);
+  }
+  return other;
+}
+
+function nameOf({ pid, started, thread, locksFile, host }: Holder): string {
+  const nonce = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, '0'));
+  return `lock.${pid}.${started}.${thread}.${locksFile ? 1 : 0}.${nonce.join('')}.${plain(host)}`;
+}
+
+function holderOf(name: string): Holder | undefined {
+  const match = NAME.exec(name);
+  if (match === null) return undefined;
+  const [, pid, started, thread, locks, host = ''] = match;
+  return {
+    pid: Number(pid),
+    started: Number(started),
+    thread: Number(thread),
+    host,
+    locksFile: locks === '1',
+  };
+}
+
+/** A host name as it can stand in a file name. */
+function plain(host: string): string {
+  return host.replace(/[^\w-]/g, '-').slice(0, HOST_BYTES_MAX);
+}
+
+function locked(store: string, { holder, path }: Found, me: Holder): VarveError {
+  const { pid, thread, host } = holder;
+  const who =
+    pid === me.pid && (host === plain(me.host) || host === '')
+      ? `This process (${pid}, thread ${thread})`
+      : `Process ${pid}${host === '' || host === plain(me.host) ? '' : ` of the machine ${host}`}`;
+  return new VarveError(
+    'VARVE_LOCKED',
+    `${who} has the store "${store}" open. Close it there, or wait longer. If it runs no more, remove ${path}.`,
+  );
+}

@@ -1,0 +1,110 @@
+/**
+ * The compactor of stores in files: a worker thread, and its way to lent slots.
+ *
+ * Invariant: files do not exclude one another as handles of OPFS do. So a worker is ended in two steps: it is told to halt,
+ * closes its files and says so; only then has it been ended for whoever takes its slots back or lets others have the store.
+ */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { CompactorPort } from '../../worker/compactor-link.ts';
+import type { OpenOutput } from '../../worker/compactor-output.ts';
+import { SlotError } from '../device.ts';
+import { slotName } from '../names.ts';
+import { type FileCalls, NODE_CALLS } from './calls.ts';
+import { slotError } from './errno.ts';
+import { readWrite, writeAll } from './slot-file.ts';
+
+/** What a worker is told, and says, around its end. */
+export const HALT = { type: 'halt' } as const;
+export const HALTED = { type: 'halted' } as const;
+
+/** The slots of a store, by its directory. */
+export async function fileOutputs(directory: string, calls: FileCalls = NODE_CALLS): Promise<OpenOutput> {
+  return async (slot) => {
+    let file: number | undefined = told(() => readWrite(calls, join(directory, slotName(slot))));
+    const use = <T>(call: (file: number) => T): T => {
+      if (file === undefined) throw new SlotError('closed', `Slot ${slot} is closed again.`);
+      const open = file;
+      return told(() => call(open));
+    };
+    return {
+      write: (bytes, at) => use((open) => writeAll(calls, open, bytes, at)),
+      flush: () => use((open) => calls.fdatasyncSync(open)),
+      close: () => {
+        if (file !== undefined) calls.closeSync(file);
+        file = undefined;
+      },
+    };
+  };
+}
+
+/**
+ * Whether there can be a compactor: its script lies where the package has it (a bundler may have left it behind), and this is
+ * not Deno, which takes 0.6 s to hand a MiB to a thread of `node:worker_threads` (2.9).
+ */
+export function hasFileCompactor(): boolean {
+  if ('Deno' in globalThis) return false;
+  try {
+    return script().protocol === 'file:' && existsSync(fileURLToPath(script()));
+  } catch {
+    return false;
+  }
+}
+
+/** Starts a worker. It keeps no process alive but while it has a job. */
+export function spawnFileCompactor(): CompactorPort {
+  const worker = new Worker(script(), { name: 'varve-compactor' });
+  worker.unref();
+  let ending: Promise<void> | undefined;
+  let isOver = false;
+  worker.on('exit', () => {
+    isOver = true;
+  });
+  return {
+    postMessage: (message, transfer) => worker.postMessage(message, transfer as ArrayBuffer[]),
+    addEventListener: (type: string, listener: (event: never) => void) => {
+      const tell = listener as (event: object) => void;
+      if (type === 'message') {
+        worker.on('message', (data: { type?: unknown }) => data.type !== HALTED.type && tell({ data }));
+      } else {
+        const fail = (message: string, error?: Error): void =>
+          tell({ message, error, preventDefault: () => undefined });
+        worker.on('error', (error) => fail(error.message, error));
+        worker.on('exit', (code) => ending === undefined && fail(`it ended with code ${code}`));
+      }
+    },
+    terminate: () => {
+      ending ??= isOver ? Promise.resolve() : end(worker);
+      return ending;
+    },
+    ref: () => worker.ref(),
+    unref: () => worker.unref(),
+  };
+}
+
+/** Ends a worker once it has closed its files. */
+async function end(worker: Worker): Promise<void> {
+  worker.ref();
+  await new Promise<void>((resolve) => {
+    worker.on('message', (message: { type?: unknown }) => message.type === HALTED.type && resolve());
+    worker.on('error', () => resolve());
+    worker.on('exit', () => resolve());
+    worker.postMessage(HALT);
+  });
+  await worker.terminate();
+}
+
+function script(): URL {
+  return new URL('./file-compactor-worker.js', import.meta.url);
+}
+
+function told<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw slotError(error);
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * Slots in files of a directory, each a file descriptor held for as long as the store is open.
+ *
+ *     <directory>/<store name, escaped>/slot-0000, slot-0001, ...
+ *
+ * Invariant: a slot's name is durable before the slot is offered, so that a flush of the file is all that its bytes need.
+ * Sizes are kept in memory, because asking costs as much as a read; after a call that failed or fell short they are asked
+ * for again. A write is handed to the operating system before it returns: it survives the death of the process.
+ */
+
+import { fstatSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DeviceCompactor, type ManagedDevice, SlotError } from '../device.ts';
+import { slotName, slotNumber } from '../names.ts';
+import { type FileCalls, NODE_CALLS, namesIn, openDirectory, syncEntries } from './calls.ts';
+import { hasFileCompactor, spawnFileCompactor } from './compactor.ts';
+import { errnoOf, isTooMany, slotError } from './errno.ts';
+import { readWrite, writeAll } from './slot-file.ts';
+
+/** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
+const SLOTS_FIRST = 8;
+
+/** How a `FileDevice` is opened. */
+export interface FileDeviceOptions {
+  readonly calls: FileCalls;
+  readonly slotsMax: number;
+  /** Called once all files are closed. */
+  readonly onClosed: () => void;
+}
+
+/** A pool of slots in the directory of one store. */
+export class FileDevice implements ManagedDevice {
+  readonly kind = 'files';
+  readonly compactor: DeviceCompactor | undefined;
+  readonly slotsMax: number;
+  readonly #directory: string;
+  /** Held open, so that entries can be synced also when no more files may be opened. */
+  #entries: number | undefined;
+  readonly #calls: FileCalls;
+  readonly #onClosed: () => void;
+  readonly #files: (number | undefined)[] = [];
+  readonly #sizes: number[] = [];
+  #closed = false;
+
+  get lendable(): boolean {
+    return this.compactor !== undefined;
+  }
+
+  /**
+   * Opens all slots of a store, creating the first eight of a new one. The directory is there, and locked.
+   * @throws what a call throws; nothing is left open then, but `onClosed` was not called.
+   */
+  constructor(directory: string, { calls, slotsMax, onClosed }: FileDeviceOptions) {
+    this.#directory = directory;
+    this.#calls = calls;
+    this.#onClosed = onClosed;
+    // Only the calls of the runtime are known to a worker.
+    const isReal = calls === NODE_CALLS && hasFileCompactor();
+    this.compactor = isReal ? { spawn: spawnFileCompactor, place: directory } : undefined;
+    let count = 0;
+    for (const name of namesIn(directory)) count = Math.max(count, (slotNumber(name) ?? -1) + 1);
+    this.slotsMax = Math.max(slotsMax, count);
+    try {
+      this.#entries = openDirectory(calls, directory);
+      while (this.#files.length < count) this.#open();
+      if (count < SLOTS_FIRST) this.#add(SLOTS_FIRST - count);
+    } catch (error) {
+      this.#closeFiles();
+      throw error;
+    }
+  }
+
+  count(): number {
+    return this.#files.length;
+  }
+
+  isOpen(slot: number): boolean {
+    return this.#files[slot] !== undefined;
+  }
+
+  size(slot: number): number {
+    this.#file(slot);
+    return this.#sizes[slot] ?? 0;
+  }
+
+  read(slot: number, into: Uint8Array, at: number): number {
+    const file = this.#file(slot);
+    try {
+      let read = this.#calls.readSync(file, into, 0, into.length, at);
+      // The system may stop earlier than at the end of the file; only 0 says that it ends there.
+      const end = Math.min(into.length, (this.#sizes[slot] ?? 0) - at);
+      while (read < end) {
+        const more = this.#calls.readSync(file, into, read, into.length - read, at + read);
+        if (more === 0) break;
+        read += more;
+      }
+      return read;
+    } catch (error) {
+      throw slotError(error);
+    }
+  }
+
+  write(slot: number, bytes: Uint8Array, at: number): number {
+    const file = this.#file(slot);
+    let written: number;
+    try {
+      written = writeAll(this.#calls, file, bytes, at);
+    } catch (error) {
+      this.#sizes[slot] = sizeOf(file);
+      throw slotError(error);
+    }
+    if (at + written > (this.#sizes[slot] ?? 0)) this.#sizes[slot] = at + written;
+    return written;
+  }
+
+  flush(slot: number): void {
+    const file = this.#file(slot);
+    try {
+      // Data, and of the inode what reading them back needs: the size.
+      this.#calls.fdatasyncSync(file);
+    } catch (error) {
+      throw slotError(error);
+    }
+  }
+
+  truncate(slot: number, bytes: number): void {
+    const file = this.#file(slot);
+    try {
+      this.#calls.ftruncateSync(file, bytes);
+      this.#sizes[slot] = bytes;
+    } catch (error) {
+      this.#sizes[slot] = sizeOf(file);
+      throw slotError(error);
+    }
+  }
+
+  async grow(slots: number): Promise<number> {
+    if (this.#closed) return 0;
+    try {
+      return this.#add(slots);
+    } catch (error) {
+      throw slotError(error);
+    }
+  }
+
+  release(slot: number): void {
+    const file = this.#files[slot];
+    this.#files[slot] = undefined;
+    if (file !== undefined) this.#calls.closeSync(file);
+  }
+
+  async retake(slot: number): Promise<void> {
+    if (this.#closed || this.#files[slot] !== undefined) return;
+    if (slot >= this.#files.length) throw new SlotError('closed', `There is no slot ${slot}.`);
+    try {
+      this.#take(slot, false);
+    } catch (error) {
+      throw slotError(error);
+    }
+  }
+
+  async freeBytes(): Promise<number | undefined> {
+    try {
+      const { bavail, bsize } = statfsSync(this.#directory);
+      return bavail * bsize;
+    } catch {
+      // Deno allows it with --allow-sys=statfs only.
+      return undefined;
+    }
+  }
+
+  async closeAll(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    try {
+      this.#closeFiles();
+    } finally {
+      this.#onClosed();
+    }
+  }
+
+  #closeFiles(): void {
+    for (let slot = 0; slot < this.#files.length; slot++) this.release(slot);
+    if (this.#entries !== undefined) this.#calls.closeSync(this.#entries);
+    this.#entries = undefined;
+  }
+
+  /** Creates slots, and has their names on the disk before anybody knows of them. Fewer where no more files may be open. */
+  #add(slots: number): number {
+    const first = this.#files.length;
+    const end = Math.min(this.slotsMax, first + slots);
+    if (end <= first) return 0;
+    try {
+      while (this.#files.length < end) this.#open();
+      syncEntries(this.#calls, this.#entries);
+    } catch (error) {
+      const made = isTooMany(error) ? this.#files.length : first;
+      while (this.#files.length > made) {
+        this.release(this.#files.length - 1);
+        this.#files.pop();
+      }
+      if (made === 0 || !isTooMany(error)) throw error;
+      if (made > first) syncEntries(this.#calls, this.#entries);
+    }
+    return this.#files.length - first;
+  }
+
+  #open(): void {
+    this.#take(this.#files.length, true);
+  }
+
+  #take(slot: number, create: boolean): void {
+    const file = readWrite(this.#calls, join(this.#directory, slotName(slot)), create);
+    this.#files[slot] = file;
+    this.#sizes[slot] = fstatSync(file).size;
+  }
+
+  #file(slot: number): number {
+    const file = this.#files[slot];
+    if (file === undefined) throw new SlotError('closed', `Slot ${slot} is not open here.`);
+    return file;
+  }
+}
+
+function sizeOf(file: number): number {
+  try {
+    return fstatSync(file).size;
+  } catch (error) {
+    if (errnoOf(error) === 'EBADF') return 0;
+    throw slotError(error);
+  }
+}

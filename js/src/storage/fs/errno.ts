@@ -1,0 +1,60 @@
+/**
+ * What a failed system call means for a store.
+ *
+ * Invariant: only what says that there is no room counts as `full`; everything unknown is `io`, after which the engine
+ * acknowledges nothing any more.
+ */
+
+import { VarveError } from '../../errors.ts';
+import { SlotError } from '../device.ts';
+
+/** The disk, the quota of the user, the limit on the size of one file. */
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+/** More files are open than the process, or the system, may have. */
+const TOO_MANY = new Set(['EMFILE', 'ENFILE']);
+
+/** The code of a failed call, such as `ENOENT`. */
+export function errnoOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** Whether a call failed because there is no room. */
+export function isFull(error: unknown): boolean {
+  return FULL.has(errnoOf(error) ?? '');
+}
+
+/** Whether a file was not opened because too many are. */
+export function isTooMany(error: unknown): boolean {
+  return TOO_MANY.has(errnoOf(error) ?? '');
+}
+
+/** Whether the system, or Deno, does not allow a call. */
+export function isForbidden(error: unknown): boolean {
+  const name = error instanceof Error ? error.name : '';
+  return ['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '') || /NotCapable|PermissionDenied/.test(name);
+}
+
+/** A failed call on a slot. */
+export function slotError(error: unknown): SlotError {
+  if (error instanceof SlotError) return error;
+  const kind = isFull(error) ? 'full' : errnoOf(error) === 'EBADF' ? 'closed' : 'io';
+  return new SlotError(kind, error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+/** Why the files of a store could not be made, opened or removed. */
+export function refusal(error: unknown): unknown {
+  if (error instanceof VarveError) return error;
+  const why = error instanceof Error ? error.message : String(error);
+  const told = (code: 'VARVE_STORAGE_FULL' | 'VARVE_UNSUPPORTED' | 'VARVE_IO', message: string) =>
+    new VarveError(code, `${message} (${why})`, { cause: error });
+  if (isFull(error)) return told('VARVE_STORAGE_FULL', 'There is no room to create the store: free some.');
+  if (isTooMany(error)) {
+    return told('VARVE_UNSUPPORTED', 'The process has too many files open: raise its limit, as with ulimit -n.');
+  }
+  const code = errnoOf(error);
+  if (isForbidden(error) || code === 'ENOTDIR') {
+    return told('VARVE_UNSUPPORTED', 'The directory of the store may not be read and written.');
+  }
+  return code === undefined ? error : told('VARVE_IO', 'The directory of the store could not be used.');
+}

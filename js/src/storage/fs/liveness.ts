@@ -1,0 +1,133 @@
+/**
+ * Whether the holder of a claim is alive.
+ *
+ * Invariant: in doubt it is alive. A claim that is wrongly taken for a dead one's would give a store two writers; one that
+ * is wrongly kept costs a `VARVE_LOCKED` that names the file.
+ *
+ * Three ways to know, of which a runtime may have none:
+ *
+ *     /proc/<pid>/stat    Linux: says when the process started, so that a pid that was given away again is told from its
+ *                         first owner, and a killed process that nobody has waited for (a zombie) from a running one
+ *     kill(pid, 0)        everywhere, but Deno asks for --allow-run; a pid that was given away again looks alive
+ *     a lock on the file  between Deno processes, with no permission: the system lets go of it when the holder dies
+ */
+
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
+import * as process from 'node:process';
+import { threadId } from 'node:worker_threads';
+import { errnoOf } from './errno.ts';
+
+/** Who holds a claim. */
+export interface Holder {
+  readonly pid: number;
+  /** When the process started, in ticks of its system; 0 where that cannot be known. */
+  readonly started: number;
+  /** The worker thread of the process; 0 for the main one. */
+  readonly thread: number;
+  /** The machine; empty where it may not be asked. */
+  readonly host: string;
+  /** Whether the claim's file is locked for as long as the holder lives. */
+  readonly locksFile: boolean;
+}
+
+/** What Deno has beyond `node:fs`. */
+interface DenoFile {
+  lockSync(exclusive: boolean): void;
+  tryLockSync(exclusive: boolean): boolean;
+  close(): void;
+}
+
+const deno = (globalThis as { Deno?: { openSync(path: string, options: object): DenoFile } }).Deno;
+
+/** The caller. */
+export function self(): Holder {
+  const { pid } = process;
+  return { pid, started: startOf(pid) || 0, thread: threadId, host: hostOrNone(), locksFile: deno !== undefined };
+}
+
+/** Locks the file of one's own claim, where that can be done; the result lets go of it. */
+export function lockFile(path: string): { close(): void } | undefined {
+  const file = deno?.openSync(path, { read: true, write: true });
+  file?.lockSync(true);
+  return file;
+}
+
+/** Whether `holder`, whose claim is the file `path`, still lives; `me` is the caller. */
+export function isAlive(holder: Holder, path: string, me: Holder): boolean {
+  if (holder.locksFile && deno !== undefined) return isLocked(path);
+  if (holder.host !== '' && me.host !== '' && holder.host !== me.host) return true;
+  if (holder.pid === me.pid) return isThread(holder, path, me);
+  const started = startOf(holder.pid);
+  if (started !== undefined) return started !== 0 && (holder.started === 0 || holder.started === started);
+  return answers(holder.pid);
+}
+
+/** A claim of a process with the caller's pid: another thread of it, or an earlier process that had this pid. */
+function isThread(holder: Holder, path: string, me: Holder): boolean {
+  if (holder.started !== me.started) return false;
+  // A thread that was ended had its files closed, and with them its claim.
+  return isOpenHere(path);
+}
+
+/** Whether this process has the file open; true where that cannot be known. */
+function isOpenHere(path: string): boolean {
+  try {
+    const { ino, dev } = statSync(path);
+    return readdirSync('/proc/self/fd').some((fd) => {
+      try {
+        const open = statSync(`/proc/self/fd/${fd}`);
+        return open.ino === ino && open.dev === dev;
+      } catch {
+        return false;
+      }
+    });
+  } catch (error) {
+    return errnoOf(error) !== 'ENOENT' || errnoAt(error) !== path;
+  }
+}
+
+function errnoAt(error: unknown): unknown {
+  return (error as { path?: unknown }).path;
+}
+
+function isLocked(path: string): boolean {
+  let file: DenoFile | undefined;
+  try {
+    file = deno?.openSync(path, { read: true, write: true });
+    return file?.tryLockSync(true) !== true;
+  } catch (error) {
+    return errnoOf(error) !== 'ENOENT';
+  } finally {
+    file?.close();
+  }
+}
+
+/** When a process started: 0 when it has ended; undefined where that cannot be known. */
+function startOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name stands in parentheses and may hold anything; the state follows it, and the start is the 22nd field.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    if (fields[0] === 'Z' || fields[0] === 'X') return 0;
+    return Number(fields[19]) || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function answers(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errnoOf(error) !== 'ESRCH';
+  }
+}
+
+function hostOrNone(): string {
+  try {
+    return hostname();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * How the directory of a store and the files in it are named, on every file system.
+ *
+ * Invariant: a name maps to one directory and back. An escaped name holds letters, digits, `_`, `-` and `%` only: no dot and
+ * no separator, so whatever else lies beside a store has a name that no store can have.
+ */
+
+import { VarveError } from '../errors.ts';
+
+const SLOT_NAME = /^slot-(\d{4})$/;
+/** Longest name that every file system takes. */
+const NAME_BYTES_MAX = 255;
+
+/** The directory name of a store. */
+export function escapeName(name: string): string {
+  let escaped: string;
+  try {
+    escaped = encodeURIComponent(name);
+  } catch (cause) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'A store name must not hold half of a surrogate pair.', { cause });
+  }
+  escaped = escaped.replace(/[.!~*'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+  if (escaped === '' || escaped.length > NAME_BYTES_MAX) {
+    throw new VarveError(
+      'VARVE_INVALID_ARGUMENT',
+      `A store name has 1 to ${NAME_BYTES_MAX} characters, counted as in a URL.`,
+    );
+  }
+  return escaped;
+}
+
+/** The store name of a directory, or undefined where the directory is none of ours. */
+export function unescapeName(directory: string): string | undefined {
+  try {
+    const name = decodeURIComponent(directory);
+    return escapeName(name) === directory ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The file name of a slot. */
+export function slotName(slot: number): string {
+  return `slot-${String(slot).padStart(4, '0')}`;
+}
+
+/** The slot number of a file name, or undefined. */
+export function slotNumber(name: string): number | undefined {
+  const match = SLOT_NAME.exec(name);
+  return match === null ? undefined : Number(match[1]);
+}

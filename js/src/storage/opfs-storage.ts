@@ -1,0 +1,33 @@
+/**
+ * The origin private file system as an adapter, for what works with any storage.
+ *
+ * Invariant: the lock of a store is held from before its first file is opened until after its last one is closed.
+ */
+
+import type { AdapterWait, StorageAdapter } from './adapter.ts';
+import { acquireLock } from './lock.ts';
+import { OpfsDevice } from './opfs.ts';
+import { rootDirectory } from './opfs-directory.ts';
+import { deleteStore, listStores } from './stores.ts';
+
+/** A dead worker's handles are closed a moment after its lock is free. */
+const HANDLES_WAIT_MS = 5000;
+
+/** Stores of this origin. Opening and listing reject with `OpfsUnavailable` where there can be none. */
+export const opfsStorage: StorageAdapter = {
+  kind: 'opfs',
+  async open(name: string, { wait, signal }: AdapterWait): Promise<OpfsDevice> {
+    const lock = await acquireLock(name, { wait, signal });
+    try {
+      return await OpfsDevice.open(name, { wait: HANDLES_WAIT_MS, signal, onClosed: lock.release });
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  },
+  async list(): Promise<string[]> {
+    await rootDirectory({ create: false });
+    return listStores();
+  },
+  delete: (name: string, { wait }: AdapterWait): Promise<boolean> => deleteStore(name, wait),
+};

@@ -1,0 +1,52 @@
+/**
+ * The contract of storages, as tests: what the engine counts on, one sentence each.
+ *
+ * Invariant: a storage that passes keeps stores as safely as its own promises go; one that breaks a clause fails the test
+ * of that name. The suite is itself tested with storages that are broken in one place each (tests/node/contract.test.ts).
+ */
+
+import type { StorageAdapter } from '../storage/adapter.ts';
+import { adapterClauses, deviceClauses } from './lifecycle.ts';
+import { powerClauses, roomClauses } from './losses.ts';
+import { slotClauses } from './slots.ts';
+import { storeClauses, strictClauses } from './stores.ts';
+import { type Clause, type ContractOptions, Subject } from './subject.ts';
+
+/**
+ * Defines the tests of a storage, in whatever framework `test` is of. They need no other setting up than what the options
+ * do, and run in any order, one at a time.
+ *
+ * Of what a storage can be made to do depends which tests there are: with `losePower` those of power cuts, with `setRoom`
+ * those of a full storage. A storage is not tested without them; give them where at all possible.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * import { storageContract } from 'varve/testing';
+ *
+ * storageContract({
+ *   test,
+ *   create: () => new MyStorage(mkdtempSync('/tmp/test-')),
+ *   end: (storage) => storage.remove(),
+ * });
+ */
+export function storageContract<S extends StorageAdapter>(options: ContractOptions<S>): void {
+  const clauses: Clause[] = [...slotClauses, ...deviceClauses, ...adapterClauses];
+  if (options.losePower !== undefined) clauses.push(...powerClauses);
+  if (options.setRoom !== undefined) clauses.push(...roomClauses);
+  clauses.push(...storeClauses);
+  if (options.losePower !== undefined) clauses.push(...strictClauses);
+  for (const { name, run } of clauses) {
+    // Given on without its parameters: frameworks hand theirs to functions that take any.
+    options.test(name, () => runClause(options, run));
+  }
+}
+
+async function runClause<S extends StorageAdapter>(options: ContractOptions<S>, run: Clause['run']): Promise<void> {
+  const storage = await options.create();
+  const subject = new Subject(options as unknown as ContractOptions, storage);
+  try {
+    await run(subject);
+  } finally {
+    await subject.end().finally(() => options.end?.(storage));
+  }
+}

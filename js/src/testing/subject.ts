@@ -1,0 +1,132 @@
+/**
+ * What the parts of the contract work with: the storage of one test, and devices opened from it.
+ *
+ * Invariant: each test has a storage of its own; whatever it left open is closed behind it, also when it failed.
+ */
+
+import type { StorageAdapter } from '../storage/adapter.ts';
+import type { ManagedDevice } from '../storage/device.ts';
+import type { WasmSource } from '../wasm/compile.ts';
+import { ContractError } from './assert.ts';
+
+/** Defines one test, as the `test` of vitest, `node:test`, `bun:test` and `Deno.test` do. */
+export type DefineTest = (name: string, run: () => Promise<void>) => unknown;
+
+/** A storage that is to be tested, and what it can be made to do. */
+export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
+  /** Defines a test in the framework that runs it. */
+  readonly test: DefineTest;
+  /** Makes a storage without stores. Called once for each test. */
+  create(): S | Promise<S>;
+  /** Clears away what `create` made. */
+  end?(storage: S): void | Promise<void>;
+  /** The same stores as somebody else sees them, such as another worker or process. Default: the storage itself. */
+  other?(storage: S): StorageAdapter | Promise<StorageAdapter>;
+  /** Resolves once what the calls on a device did has reached the storage: for storages that write later. */
+  settle?(device: ManagedDevice): Promise<void>;
+  /**
+   * Ends all holders of stores without a word, and takes away what a power cut could take: any of the bytes that were
+   * written and not flushed. With it, the tests of what survives are run.
+   */
+  losePower?(storage: S): void | Promise<void>;
+  /** Lets the storage take so many more bytes; undefined: any number. With it, the tests of a full storage are run. */
+  setRoom?(storage: S, bytes: number | undefined): void | Promise<void>;
+  /**
+   * Bytes before those that the test of a large file writes; the storage may keep the gap as zeros. Default 16 MiB; `2 ** 32`
+   * where that costs nothing.
+   */
+  readonly farBytes?: number | undefined;
+  /** Where the engine's wasm files are: tests of whole stores load them. Default: beside this module. */
+  readonly wasm?: WasmSource | undefined;
+  readonly tools?: WasmSource | undefined;
+}
+
+/** One part of the contract: a name, and what is tested. */
+export interface Clause {
+  readonly name: string;
+  run(subject: Subject): Promise<void>;
+}
+
+/** The storage of one test. */
+export class Subject {
+  readonly options: ContractOptions;
+  readonly storage: StorageAdapter;
+  readonly #devices: ManagedDevice[] = [];
+
+  constructor(options: ContractOptions, storage: StorageAdapter) {
+    this.options = options;
+    this.storage = storage;
+  }
+
+  /** Opens a store, asking once. */
+  async open(name = 'store', storage = this.storage, wait = 0): Promise<ManagedDevice> {
+    const device = await storage.open(name, { wait });
+    this.#devices.push(device);
+    return device;
+  }
+
+  /** Closes a device, and opens its store again. */
+  async reopen(device: ManagedDevice, name = 'store'): Promise<ManagedDevice> {
+    await device.closeAll();
+    return this.open(name);
+  }
+
+  /** The same stores as somebody else sees them. */
+  async other(): Promise<StorageAdapter> {
+    return (await this.options.other?.(this.storage)) ?? this.storage;
+  }
+
+  /** Waits until the device's calls have reached the storage. */
+  async settle(device: ManagedDevice): Promise<void> {
+    await this.options.settle?.(device);
+  }
+
+  /** Takes the power away, and opens the store again. */
+  async losePower(name = 'store'): Promise<ManagedDevice> {
+    if (this.options.losePower === undefined) throw new ContractError('This storage cannot lose power.');
+    await this.options.losePower(this.storage);
+    this.#devices.length = 0;
+    return this.open(name);
+  }
+
+  /** Lets the storage take so many more bytes. */
+  async setRoom(bytes: number | undefined): Promise<void> {
+    if (this.options.setRoom === undefined) throw new ContractError('This storage cannot be full.');
+    await this.options.setRoom(this.storage, bytes);
+  }
+
+  /** Closes what is open. */
+  async end(): Promise<void> {
+    for (const device of this.#devices.splice(0)) await device.closeAll();
+  }
+}
+
+/** Bytes that follow from a seed, none of them 0. */
+export function pattern(seed: number, length: number): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  let state = (seed * 2654435761) >>> 0 || 1;
+  for (let i = 0; i < length; i++) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    bytes[i] = (state >>> 24) | 1;
+  }
+  return bytes;
+}
+
+/** All bytes of a slot. */
+export function contents(device: ManagedDevice, slot: number): Uint8Array {
+  return part(device, slot, 0, device.size(slot));
+}
+
+/** Bytes of a slot from `at` on: at most `length`, fewer where it ends. */
+export function part(device: ManagedDevice, slot: number, at: number, length: number): Uint8Array {
+  const into = new Uint8Array(length);
+  return into.subarray(0, device.read(slot, into, at));
+}
+
+/** Writes all of `bytes`. */
+export function put(device: ManagedDevice, slot: number, bytes: Uint8Array, at: number): void {
+  const written = device.write(slot, bytes, at);
+  if (written !== bytes.length) throw new ContractError(`write took ${written} of ${bytes.length} bytes, with room.`);
+}

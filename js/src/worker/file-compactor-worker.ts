@@ -1,0 +1,22 @@
+/**
+ * The entry of the compactor of stores in files, a worker thread of the engine's thread: it dies with it.
+ *
+ * Invariant: nothing but the wiring of messages to a `Compactor`, and its halt.
+ */
+
+import { parentPort } from 'node:worker_threads';
+import { fileOutputs, HALT, HALTED } from '../storage/fs/compactor.ts';
+import type { CheckerRequest } from './checker.ts';
+import { Compactor } from './compactor.ts';
+import type { CompactorRequest } from './compactor-messages.ts';
+
+const compactor = new Compactor(
+  (message, transfer) => parentPort?.postMessage(message, transfer as ArrayBuffer[]),
+  fileOutputs,
+);
+
+parentPort?.on('message', (message: CompactorRequest | CheckerRequest | typeof HALT) => {
+  if (message.type !== HALT.type) return compactor.receive(message);
+  compactor.halt();
+  parentPort?.postMessage(HALTED);
+});

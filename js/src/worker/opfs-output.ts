@@ -1,0 +1,35 @@
+/**
+ * The compactor's way to the slots of a store in the origin private file system.
+ *
+ * Invariant: a slot is opened once the engine worker has let go of it; handles exclude one another.
+ */
+
+import { VarveError } from '../errors.ts';
+import { slotError } from '../storage/opfs.ts';
+import { openSlot, storeDirectory } from '../storage/opfs-directory.ts';
+import type { OpenOutput, OutputSlot } from './compactor-output.ts';
+
+/** How long a lent slot is waited for: the engine worker closes it just before. */
+const OPEN_MS = 5000;
+
+/** The slots of a store, by its name. */
+export async function opfsOutputs(store: string): Promise<OpenOutput> {
+  const directory = await storeDirectory(store, { create: false });
+  if (directory === undefined) throw new VarveError('VARVE_INTERNAL', 'The store that is compacted is not there.');
+  return async (slot): Promise<OutputSlot> => {
+    const handle = await openSlot(directory, slot, { create: false, wait: OPEN_MS });
+    return {
+      write: (bytes, at) => told(() => handle.write(bytes as Uint8Array<ArrayBuffer>, { at })),
+      flush: () => told(() => handle.flush()),
+      close: () => handle.close(),
+    };
+  };
+}
+
+function told<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw slotError(error);
+  }
+}

@@ -1,0 +1,90 @@
+/** The engine's end of the compactor, where a worker that is ended may go on writing for a moment: on a server. */
+
+import { expect, test } from 'vitest';
+import type { JobTicket } from '../../js/src/wasm/exports.ts';
+import { CompactorLink, type CompactorPort, type JobServices } from '../../js/src/worker/compactor-link.ts';
+
+const services = {} as JobServices;
+const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytes_hint: 1 } as unknown as JobTicket;
+const module = {} as WebAssembly.Module;
+
+/** A worker that does nothing, and is ended when the test says so. */
+class IdleWorker implements CompactorPort {
+  readonly calls: string[] = [];
+  readonly #listeners = new Map<string, (event: never) => void>();
+  end: () => void = () => undefined;
+
+  postMessage(message: object): void {
+    this.calls.push((message as { type: string }).type);
+  }
+
+  addEventListener(type: string, listener: (event: never) => void): void {
+    this.#listeners.set(type, listener);
+  }
+
+  terminate(): Promise<void> {
+    this.calls.push('terminate');
+    return new Promise((resolve) => {
+      this.end = resolve;
+    });
+  }
+
+  ref(): void {
+    this.calls.push('ref');
+  }
+
+  unref(): void {
+    this.calls.push('unref');
+  }
+
+  say(data: object): void {
+    this.#listeners.get('message')?.({ data } as never);
+  }
+
+  fail(): void {
+    this.#listeners.get('error')?.({ message: 'it broke', preventDefault: () => undefined } as never);
+  }
+}
+
+async function hasSettled(promise: Promise<unknown>): Promise<boolean> {
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+  const pending = Symbol();
+  return (await Promise.race([promise.catch(() => undefined), Promise.resolve(pending)])) !== pending;
+}
+
+test('a job is told of its end, and a close is done, when the worker writes no more', async () => {
+  const worker = new IdleWorker();
+  const link = new CompactorLink(() => worker, module, 'store');
+  const job = link.run({ ...ticket }, services);
+  const stopped = link.stop();
+  expect([await hasSettled(job), await hasSettled(stopped)]).toEqual([false, false]);
+  worker.end();
+  await expect(job).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+  await stopped;
+});
+
+test('jobs of a worker that broke are told when it has ended; the next job has a new one', async () => {
+  const workers = [new IdleWorker(), new IdleWorker()];
+  let started = 0;
+  const link = new CompactorLink(() => workers[started++] as IdleWorker, module, 'store');
+  const job = link.run({ ...ticket }, services);
+  workers[0]?.fail();
+  expect(await hasSettled(job)).toBe(false);
+  workers[0]?.end();
+  await expect(job).rejects.toMatchObject({ message: expect.stringContaining('it broke') });
+  const next = link.run({ ...ticket, spec: new Uint8Array(1) }, services);
+  workers[1]?.say({ type: 'done', job: 1, result: new Uint8Array(3) });
+  expect(await next).toEqual(new Uint8Array(3));
+  expect(started).toBe(2);
+});
+
+test('the process waits for the worker while it has a job, and no longer', async () => {
+  const worker = new IdleWorker();
+  const link = new CompactorLink(() => worker, module, 'store');
+  const jobs = [1, 2].map((id) => link.run({ ...ticket, id, spec: new Uint8Array(1) }, services));
+  worker.say({ type: 'done', job: 1, result: new Uint8Array(1) });
+  expect(worker.calls).not.toContain('unref');
+  worker.say({ type: 'done', job: 2, result: new Uint8Array(1) });
+  await Promise.all(jobs);
+  expect(worker.calls.filter((call) => /ref/.test(call))).toEqual(['ref', 'ref', 'unref']);
+});

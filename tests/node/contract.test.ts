@@ -1,0 +1,94 @@
+/** The contract of storages: every storage of ours that Node can run keeps it. */
+
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test, vi } from 'vitest';
+import { files } from '../../js/src/fs.ts';
+import { FileStorage } from '../../js/src/storage/fs/files.ts';
+import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
+import { LossyStorage, storageContract } from '../../js/src/testing.ts';
+import { tools, wasm } from './support/engine.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { LossyFiles } from './support/lossy-files.ts';
+
+const TIMEOUT_MS = 30_000;
+const define = (name: string, run: () => Promise<void>): void => test(name, run, TIMEOUT_MS);
+
+const directories: string[] = [];
+
+function newDirectory(): string {
+  const directory = fs.mkdtempSync(join(tmpdir(), 'varve-contract-'));
+  directories.push(directory);
+  return directory;
+}
+
+afterEach(() => {
+  for (const directory of directories.splice(0)) fs.rmSync(directory, { recursive: true, force: true });
+});
+
+describe('memory that loses power', () => {
+  storageContract({
+    test: define,
+    create: () => new LossyStorage(),
+    losePower: (storage) => storage.losePower(),
+    setRoom: (storage, bytes) => storage.setRoom(bytes),
+    wasm,
+    tools,
+  });
+});
+
+describe('files', () => {
+  let directory: string;
+  storageContract({
+    test: define,
+    create: () => {
+      directory = newDirectory();
+      return files(directory);
+    },
+    other: () => files(directory),
+    farBytes: 2 ** 32,
+    wasm,
+    tools,
+  });
+});
+
+describe('files that lose power', () => {
+  let calls: LossyFiles;
+  storageContract({
+    test: define,
+    create: () => {
+      calls = new LossyFiles();
+      return new FileStorage(newDirectory(), { calls, slotsMax: 40 });
+    },
+    losePower: () => calls.losePower(),
+    setRoom: (_, bytes) => calls.setRoom(bytes),
+    wasm,
+    tools,
+  });
+});
+
+describe('a fake of OPFS', () => {
+  let opfs: FakeOpfs;
+  beforeEach(() => {
+    opfs = new FakeOpfs();
+    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+  });
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+  storageContract({
+    test: define,
+    create: () => opfsStorage,
+    losePower: () => {
+      opfs.losePower();
+      vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+    },
+    setRoom: (_, bytes) => {
+      opfs.quota = bytes === undefined ? Number.POSITIVE_INFINITY : opfs.used() + bytes;
+    },
+    wasm,
+    tools,
+  });
+});

@@ -1,0 +1,411 @@
+/** Stores in files: the claim that keeps others out, what file calls refuse, and the engine on top, in both APIs. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { files } from '../../js/src/fs.ts';
+import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
+import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
+import { type FileCalls, NODE_CALLS } from '../../js/src/storage/fs/calls.ts';
+import { FileStorage } from '../../js/src/storage/fs/files.ts';
+import * as sync from '../../js/src/sync.ts';
+import { tools, wasm } from './support/engine.ts';
+
+let directory: string;
+let children: ChildProcess[];
+
+beforeEach(() => {
+  directory = fs.mkdtempSync(join(tmpdir(), 'varve-files-'));
+  children = [];
+});
+
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL');
+  fs.rmSync(directory, { recursive: true, force: true });
+});
+
+const wait = { wait: 0 };
+const slots = (name: string): string[] => fs.readdirSync(join(directory, name)).filter((file) => /^slot/.test(file));
+const claims = (name: string): string[] => fs.readdirSync(join(directory, name)).filter((file) => /^lock/.test(file));
+
+/** A process that does nothing until it is killed. */
+async function idle(): Promise<ChildProcess & { pid: number }> {
+  const child = spawn(process.execPath, ['-e', 'console.log(1); setInterval(() => {}, 1e6)']);
+  children.push(child);
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  return child as ChildProcess & { pid: number };
+}
+
+/** When a process started, as a claim says it. */
+function startOf(pid: number): string {
+  const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+}
+
+/** Leaves a claim in the directory of a store, as its holder would have. */
+function leaveClaim(
+  store: string,
+  {
+    pid,
+    started,
+    host = hostname(),
+    thread = 0,
+  }: {
+    pid: number;
+    started: string;
+    host?: string;
+    thread?: number;
+  },
+): string {
+  fs.mkdirSync(join(directory, store), { recursive: true });
+  const path = join(directory, store, `lock.${pid}.${started}.${thread}.0.0123456789abcdef.${host}`);
+  fs.writeFileSync(path, '');
+  return path;
+}
+
+describe('a store in files', () => {
+  test('keeps what was written, in both APIs, below a directory that was not there', async () => {
+    const storage = files(pathToFileURL(join(directory, 'deep', 'er')));
+    const db = await open('a/b', { storage, wasm });
+    expect(db.storage).toEqual({ kind: 'files' });
+    await db.set(['note', 42], { title: 'Silt' }, { durability: 'strict' });
+    await db.close();
+    const again = await sync.open('a/b', { storage, wasm });
+    expect(again.recovery.state).toBe('clean');
+    expect(again.get(['note', 42])).toEqual({ title: 'Silt' });
+    await again.close();
+    expect(await listStores({ storage })).toEqual(['a/b']);
+    expect(fs.readdirSync(join(directory, 'deep', 'er'))).toEqual(['a%2Fb']);
+    expect(await deleteStore('a/b', { storage })).toBe(true);
+    expect(fs.readdirSync(join(directory, 'deep', 'er'))).toEqual([]);
+    expect(await deleteStore('a/b', { storage })).toBe(false);
+  });
+
+  test('flushes and merges tables, gets more files for them, and reads it all again', async () => {
+    const storage = files(directory);
+    const db = await sync.open('big', { storage, wasm, memory: 2 << 20 });
+    const value = new Uint8Array(1000).fill(7);
+    for (let number = 0; number < 12_000; number++) {
+      db.set((number * 7919) % 5000, value);
+      if (number % 500 === 0) await db.room();
+    }
+    await db.compact();
+    expect(slots('big').length).toBeGreaterThan(8);
+    await db.close();
+    const again = await sync.open('big', { storage, wasm });
+    expect(again.count()).toBe(5000);
+    expect(again.get(4999)).toEqual(value);
+    await again.close();
+  }, 30_000);
+
+  test('what was copied while the store was closed is a store', async () => {
+    const storage = files(directory);
+    const db = await sync.open('one', { storage, wasm });
+    db.set('a', 1);
+    await db.close();
+    fs.cpSync(join(directory, 'one'), join(directory, 'two'), { recursive: true });
+    const copy = await sync.open('two', { storage, wasm });
+    expect(copy.get('a')).toBe(1);
+    await copy.close();
+  });
+
+  test('damaged on the disk, is repaired into another one', async () => {
+    const storage = files(directory);
+    const db = await sync.open('one', { storage, wasm });
+    for (let number = 0; number < 3000; number++) db.set(number, `value of ${number} `.repeat(10));
+    await db.compact();
+    await db.close();
+    for (const file of slots('one')) {
+      const path = join(directory, 'one', file);
+      const bytes = fs.readFileSync(path);
+      // A table, in the middle of its blocks.
+      if (bytes[6] === 3 && bytes.length > 50_000) bytes[20_000] = (bytes[20_000] ?? 0) ^ 1;
+      fs.writeFileSync(path, bytes);
+    }
+    const { store, entries, lost } = await repair('one', { storage, tools });
+    expect(lost).toMatchObject([{ data: true, message: 'blocks of a table do not verify' }]);
+    const repaired = await open(store, { storage, wasm });
+    expect(await repaired.count()).toBe(entries);
+    expect(entries).toBeGreaterThan(2900);
+    expect(await repaired.get(2999)).toContain('value of 2999');
+    expect((await repaired.check({ tools })).problems).toEqual([]);
+    await repaired.close();
+  });
+
+  test('wrong options are refused', () => {
+    for (const [path, options] of [
+      ['', {}],
+      [7, {}],
+      ['x', { filesMax: 63 }],
+      ['x', { filesMax: 100.5 }],
+    ] as const) {
+      expect(() => files(path as string, options)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
+    }
+  });
+
+  test('how much room the disk has is told', async () => {
+    const device = await new FileStorage(directory, { slotsMax: 100 }).open('one', wait);
+    const { bavail, bsize } = fs.statfsSync(directory);
+    expect((await device.freeBytes()) ?? 0).toBeGreaterThan((bavail * bsize) / 2);
+    await device.closeAll();
+  });
+
+  test('a directory that may not be used says so', async () => {
+    fs.writeFileSync(join(directory, 'file'), '');
+    const storage = files(join(directory, 'file'));
+    await expect(open('x', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+  });
+});
+
+describe('the claim', () => {
+  test('a second opener is refused and told who it is; the first goes on, and leaves no claim', async () => {
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    const device = await storage.open('one', wait);
+    const refused = storage.open('one', wait);
+    await expect(refused).rejects.toMatchObject({
+      code: 'VARVE_LOCKED',
+      message: expect.stringContaining(`${process.pid}`),
+    });
+    await expect(storage.delete('one', wait)).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    expect(device.write(0, new Uint8Array(3), 0)).toBe(3);
+    expect(claims('one')).toHaveLength(1);
+    await device.closeAll();
+    expect(claims('one')).toEqual([]);
+  });
+
+  test('one that waits gets the store when it is closed', async () => {
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    const device = await storage.open('one', wait);
+    const waiting = storage.open('one', { wait: 20_000 });
+    setTimeout(() => void device.closeAll(), 20);
+    await (await waiting).closeAll();
+  });
+
+  test('a signal ends the waiting', async () => {
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    const device = await storage.open('one', wait);
+    const controller = new AbortController();
+    const waiting = storage.open('one', { wait: 20_000, signal: controller.signal });
+    setTimeout(() => controller.abort(), 10);
+    await expect(waiting).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+    await device.closeAll();
+  });
+
+  test('of many that open at once, one has the store at a time, and in the end all had it', async () => {
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    let holders = 0;
+    let most = 0;
+    await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const device = await storage.open('one', { wait: 30_000 });
+        most = Math.max(most, ++holders);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        holders--;
+        await device.closeAll();
+      }),
+    );
+    expect(most).toBe(1);
+    expect(claims('one')).toEqual([]);
+  });
+
+  test('of many that ask once at the same moment, one gets it', async () => {
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    const asked = await Promise.allSettled(Array.from({ length: 8 }, () => storage.open('one', wait)));
+    const opened = asked.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    expect(opened).toHaveLength(1);
+    await opened[0]?.closeAll();
+  });
+
+  test('of a process that runs it is kept, of one that was killed it is not', async () => {
+    const child = await idle();
+    leaveClaim('one', { pid: child.pid, started: startOf(child.pid) });
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    await expect(storage.open('one', wait)).rejects.toMatchObject({
+      code: 'VARVE_LOCKED',
+      message: expect.stringContaining(`Process ${child.pid} has`),
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    await (await storage.open('one', wait)).closeAll();
+    expect(claims('one')).toEqual([]);
+  });
+
+  test('of an earlier process whose pid was given away again it is not kept', async () => {
+    const child = await idle();
+    leaveClaim('one', { pid: child.pid, started: '1' });
+    leaveClaim('two', { pid: process.pid, started: '1' });
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    for (const name of ['one', 'two']) await (await storage.open(name, wait)).closeAll();
+  });
+
+  test('of another machine it is kept, because nobody can ask there', async () => {
+    const path = leaveClaim('one', { pid: 1, started: '1', host: 'elsewhere' });
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    await expect(storage.open('one', wait)).rejects.toMatchObject({
+      code: 'VARVE_LOCKED',
+      message: expect.stringMatching(/of the machine elsewhere .* remove .*lock\.1\.1\./),
+    });
+    fs.unlinkSync(path);
+    await (await storage.open('one', wait)).closeAll();
+  });
+
+  test('of another thread of this process it is kept until the thread is ended', async () => {
+    const path = leaveClaim('one', { pid: process.pid, started: startOf(process.pid), thread: 7 });
+    const code = `require('node:fs').openSync(${JSON.stringify(path)}, 'r'); require('node:worker_threads').parentPort.postMessage(1); setInterval(() => {}, 1e6)`;
+    const worker = new Worker(code, { eval: true });
+    await new Promise((resolve) => worker.once('message', resolve));
+    const storage = new FileStorage(directory, { slotsMax: 100 });
+    await expect(storage.open('one', wait)).rejects.toMatchObject({
+      code: 'VARVE_LOCKED',
+      message: expect.stringContaining(`This process (${process.pid}, thread 7)`),
+    });
+    await worker.terminate();
+    await (await storage.open('one', wait)).closeAll();
+  });
+
+  test('a store that is deleted while somebody waits for it is a new one for them', async () => {
+    let waiting: Promise<ManagedDevice> | undefined;
+    const unlinkSync: FileCalls['unlinkSync'] = (path) => {
+      waiting ??= path.includes('slot') ? storage.open('one', { wait: 20_000 }) : undefined;
+      fs.unlinkSync(path);
+    };
+    const storage = withCalls({ unlinkSync });
+    const device = await storage.open('one', wait);
+    device.write(0, new Uint8Array(3), 0);
+    await device.closeAll();
+    expect(await storage.delete('one', wait)).toBe(true);
+    const again = await waiting;
+    expect([again?.count(), again?.size(0)]).toEqual([8, 0]);
+    await again?.closeAll();
+  });
+});
+
+/** The calls of Node, some of them replaced. */
+const withCalls = (changed: Partial<FileCalls>): FileStorage =>
+  new FileStorage(directory, { slotsMax: 100, calls: { ...NODE_CALLS, ...changed } });
+
+function failure(code: string): Error {
+  return Object.assign(new Error(`${code}: refused by the test`), { code });
+}
+
+function kindOf(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof SlotError) return error.kind;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('what the system refuses', () => {
+  test.each([
+    ['ENOSPC', 'full'],
+    ['EDQUOT', 'full'],
+    ['EFBIG', 'full'],
+    ['EIO', 'io'],
+  ])('%s of a write is %s, and the size stays what it is', async (code, kind) => {
+    let refuses = false;
+    const writeSync: FileCalls['writeSync'] = (...write) => {
+      if (refuses) throw failure(code);
+      return fs.writeSync(...write);
+    };
+    const device = await withCalls({ writeSync }).open('one', wait);
+    device.write(0, new Uint8Array(10), 0);
+    refuses = true;
+    expect(kindOf(() => device.write(0, new Uint8Array(10), 10))).toBe(kind);
+    expect(device.size(0)).toBe(10);
+    await device.closeAll();
+  });
+
+  test('a write that falls short goes on, and tells the count where the rest is refused', async () => {
+    let room = 1000;
+    const writeSync: FileCalls['writeSync'] = (file, bytes, from, length, at) => {
+      if (room === 0) throw failure('ENOSPC');
+      const count = Math.min(length, room, 7);
+      room -= count;
+      return fs.writeSync(file, bytes, from, count, at);
+    };
+    const device = await withCalls({ writeSync }).open('one', wait);
+    const bytes = Uint8Array.from({ length: 100 }, (_, i) => i);
+    expect(device.write(0, bytes, 5)).toBe(100);
+    const into = new Uint8Array(100);
+    expect(device.read(0, into, 5)).toBe(100);
+    expect(into).toEqual(bytes);
+    room = 50;
+    expect(device.write(0, bytes, 105)).toBe(50);
+    expect(device.size(0)).toBe(155);
+    await device.closeAll();
+  });
+
+  test('a read that falls short goes on to the end of the file', async () => {
+    const readSync: FileCalls['readSync'] = (file, into, from, length, at) =>
+      fs.readSync(file, into, from, Math.min(length, 3), at);
+    const device = await withCalls({ readSync }).open('one', wait);
+    device.write(
+      0,
+      Uint8Array.from({ length: 100 }, (_, i) => i),
+      0,
+    );
+    const into = new Uint8Array(50);
+    expect(device.read(0, into, 70)).toBe(30);
+    expect([...into.subarray(28, 31)]).toEqual([98, 99, 0]);
+    await device.closeAll();
+  });
+
+  test('a flush that fails is told', async () => {
+    const fdatasyncSync = () => {
+      throw failure('EIO');
+    };
+    const device = await withCalls({ fdatasyncSync }).open('one', wait);
+    expect(kindOf(() => device.flush(0))).toBe('io');
+    await device.closeAll();
+  });
+
+  test('where no more files may be open a store has as many as it gets, and no descriptor is lost', async () => {
+    const open = new Set<number>();
+    let limit = 30;
+    const calls: Partial<FileCalls> = {
+      openSync: (...given) => {
+        if (open.size >= limit) throw failure('EMFILE');
+        const file = fs.openSync(...given);
+        open.add(file);
+        return file;
+      },
+      closeSync: (file) => {
+        open.delete(file);
+        fs.closeSync(file);
+      },
+    };
+    const storage = withCalls(calls);
+    const device = await storage.open('one', wait);
+    expect(await device.grow(10)).toBe(10);
+    const added = await device.grow(100);
+    expect(added).toBeGreaterThan(0);
+    expect(device.count()).toBe(18 + added);
+    expect(await device.grow(1)).toBe(0);
+    await device.closeAll();
+    expect(open.size).toBe(0);
+    limit = 12;
+    await expect(storage.open('one', wait)).rejects.toMatchObject({
+      code: 'VARVE_UNSUPPORTED',
+      message: expect.stringContaining('ulimit'),
+    });
+    expect([open.size, claims('one')]).toEqual([0, []]);
+  });
+
+  test('a full disk refuses a new store', async () => {
+    const openSync: FileCalls['openSync'] = (path, flags, mode) => {
+      if (path.includes('slot-0003')) throw failure('ENOSPC');
+      return fs.openSync(path, flags, mode);
+    };
+    const opening = withCalls({ openSync }).open('one', wait);
+    await expect(opening).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+    expect(claims('one')).toEqual([]);
+  });
+});

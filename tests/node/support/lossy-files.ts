@@ -1,0 +1,95 @@
+/**
+ * File calls over real files that lose, on demand, what a power cut could take, and that are full when told so.
+ *
+ * Invariant: it loses all that may be lost: of a file every byte since its last fdatasync, of a directory every entry made
+ * since its last fsync. Removed files come back only if their directory was not synced since; the stores never count on that.
+ */
+
+import * as fs from 'node:fs';
+import { dirname } from 'node:path';
+import type { FileCalls } from '../../../js/src/storage/fs/calls.ts';
+
+interface Kept {
+  /** What a loss of power leaves of the file. */
+  flushed: Buffer;
+  /** Whether its name is durable. */
+  named: boolean;
+}
+
+function failure(code: string): Error {
+  return Object.assign(new Error(`${code}: refused by the test`), { code });
+}
+
+/** The calls of one test. */
+export class LossyFiles implements FileCalls {
+  readonly #open = new Map<number, string>();
+  readonly #files = new Map<string, Kept>();
+  #room = Number.POSITIVE_INFINITY;
+
+  openSync(path: string, flags: number | string, mode?: number): number {
+    const isThere = fs.existsSync(path);
+    const file = fs.openSync(path, flags, mode);
+    this.#open.set(file, path);
+    if (!isThere) this.#files.set(path, { flushed: Buffer.alloc(0), named: false });
+    return file;
+  }
+
+  closeSync(file: number): void {
+    this.#open.delete(file);
+    fs.closeSync(file);
+  }
+
+  readSync(file: number, into: Uint8Array, from: number, length: number, at: number): number {
+    return fs.readSync(file, into, from, length, at);
+  }
+
+  /** As ext4 does it: what fits is taken, and the next call is refused. */
+  writeSync(file: number, bytes: Uint8Array, from: number, length: number, at: number): number {
+    const { size } = fs.fstatSync(file);
+    const end = Math.min(at + length, Math.max(size, size + this.#room));
+    const count = Math.max(0, end - at);
+    if (count === 0 && length > 0) throw failure('ENOSPC');
+    this.#room -= Math.max(0, end - size);
+    return fs.writeSync(file, bytes, from, count, at);
+  }
+
+  ftruncateSync(file: number, bytes: number): void {
+    const { size } = fs.fstatSync(file);
+    if (bytes - size > this.#room) throw failure('ENOSPC');
+    this.#room -= bytes - size;
+    fs.ftruncateSync(file, bytes);
+  }
+
+  fdatasyncSync(file: number): void {
+    const kept = this.#files.get(this.#open.get(file) ?? '');
+    if (kept !== undefined) kept.flushed = fs.readFileSync(this.#open.get(file) ?? '');
+  }
+
+  fsyncSync(directory: number): void {
+    const path = this.#open.get(directory);
+    for (const [file, kept] of this.#files) if (dirname(file) === path) kept.named = true;
+  }
+
+  unlinkSync(path: string): void {
+    fs.unlinkSync(path);
+    this.#files.delete(path);
+  }
+
+  rmdirSync(path: string): void {
+    fs.rmdirSync(path);
+  }
+
+  setRoom(bytes: number | undefined): void {
+    this.#room = bytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Closes everything and leaves what would be there when the power is back. The claims of the dead stay behind. */
+  losePower(): void {
+    for (const file of this.#open.keys()) fs.closeSync(file);
+    this.#open.clear();
+    for (const [path, { flushed, named }] of this.#files) {
+      if (named) fs.writeFileSync(path, flushed);
+      else fs.rmSync(path, { force: true });
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// Stores in files on every server runtime that is here, as the package ships. Deno runs with the permissions that the
+// README states and no other.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bundleProgram, RUNTIMES, type Running, type Runtime, run, start } from './support/runtimes.ts';
+
+let directory: string;
+let programs: { compactor: string; contract: string; hold: string; roundTrip: string };
+const started: Running[] = [];
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'varve-runtimes-'));
+  programs = {
+    compactor: await bundleProgram('compactor.ts'),
+    contract: await bundleProgram('contract.ts'),
+    hold: await bundleProgram('hold.ts'),
+    roundTrip: await bundleProgram('round-trip.ts'),
+  };
+});
+
+afterAll(() => {
+  for (const { process } of started) process.kill('SIGKILL');
+  rmSync(directory, { recursive: true, force: true });
+});
+
+describe.each(RUNTIMES)('on $name', (runtime) => {
+  test('files keep the contract of storages', async () => {
+    const { clauses, failures } = await run<{ clauses: number; failures: string[] }>(
+      runtime,
+      programs.contract,
+      directory,
+    );
+    expect(failures).toEqual([]);
+    expect(clauses).toBeGreaterThan(20);
+  });
+
+  test('tables are merged, nothing is written after a close, and an open store keeps no process alive', async () => {
+    const where = { directory: join(directory, `${runtime.name} merged`) };
+    const report = await run(runtime, programs.compactor, directory, where);
+    // In a thread, but for Deno.
+    const lendable = runtime.name !== 'deno';
+    expect(report).toEqual({ lendable, hasFlushed: true, changes: 0, problems: [], wrong: 0 });
+  });
+
+  test('varve and varve/sync share a store in files, which every runtime reads; and in memory', async () => {
+    const before = RUNTIMES.slice(0, RUNTIMES.indexOf(runtime)).flatMap(({ name }) => [
+      [name, 'async'],
+      [name, 'sync'],
+    ]);
+    const shared = { directory: join(directory, 'shared'), name: runtime.name };
+    const report = await run(runtime, programs.roundTrip, directory, shared);
+    const keys = [...before, [runtime.name, 'async'], [runtime.name, 'sync']].sort();
+    expect(report).toEqual({
+      keys,
+      is: true,
+      ok: true,
+      problems: [],
+      entries: keys.length,
+      stores: [`copy by ${runtime.name}`, 'shared'],
+      recovery: 'clean',
+      inMemory: ['memory', 1, 'memory', 2],
+    });
+  });
+
+  test.each(RUNTIMES)('a store that it holds is refused to $name, which has it once it was killed', async (other) => {
+    const holder = await hold(runtime);
+    const refused = await run(other, programs.hold, directory, { wait: 0 });
+    expect(refused).toMatchObject({ opened: false, code: 'VARVE_LOCKED' });
+    expect(refused).toMatchObject({ message: expect.stringContaining(`Process ${holder.process.pid} `) });
+    await kill(holder);
+    if (other.name === 'deno' && runtime.name !== 'deno') {
+      // Whether a process of another runtime lives, Deno may only ask with --allow-run.
+      expect(await run(other, programs.hold, directory, { wait: 0 })).toMatchObject({ code: 'VARVE_LOCKED' });
+      const allowed = (path: string): string[] => [...other.arguments(path), '--allow-run'];
+      const opened = await run({ ...other, arguments: allowed }, programs.hold, directory, { wait: 0 });
+      expect(opened).toEqual({ opened: true });
+    } else expect(await run(other, programs.hold, directory, { wait: 0 })).toEqual({ opened: true });
+  });
+});
+
+/** A process that has the store open. */
+async function hold(runtime: Runtime): Promise<Running> {
+  const holder = start(runtime, programs.hold, directory, { wait: 0, hold: true });
+  started.push(holder);
+  expect(JSON.parse(await holder.line('{'))).toEqual({ opened: true });
+  return holder;
+}
+
+async function kill(holder: Running): Promise<void> {
+  holder.process.kill('SIGKILL');
+  await holder.ended;
+}

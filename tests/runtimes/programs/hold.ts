@@ -1,0 +1,17 @@
+// Opens a store and says so, or what refused it; holds it until it is killed.
+
+import { files } from 'varve/fs';
+import { open, VarveError } from 'varve/sync';
+import { say, told } from '../support/program.ts';
+
+const { directory, wait, hold } = told<{ wait: number; hold: boolean }>();
+try {
+  const db = await open('held', { storage: files(directory), wait });
+  db.set('holder', 1, { durability: 'strict' });
+  say(JSON.stringify({ opened: true }));
+  if (hold) setInterval(() => undefined, 1000);
+  else await db.close();
+} catch (error) {
+  if (!(error instanceof VarveError)) throw error;
+  say(JSON.stringify({ opened: false, code: error.code, message: error.message }));
+}

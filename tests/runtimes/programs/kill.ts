@@ -1,0 +1,31 @@
+// The program of the kill loop: opens a store, leaves what it found in a file, and writes a history until it is killed.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { open } from 'varve';
+import { files } from 'varve/fs';
+import { open as openSync } from 'varve/sync';
+import * as promises from '../../support/async-writer.ts';
+import type { Found } from '../../support/history.ts';
+import * as turns from '../../support/sync-writer.ts';
+import { say, told } from '../support/program.ts';
+
+const { directory, api, seed, round } = told<{ api: 'varve' | 'varve/sync'; seed: number; round: number }>();
+// A small budget, so that tables are written and merged all the time. Nobody lives who could hold the store.
+const options = { storage: files(directory), memory: 2 << 20, wait: 0 };
+const tell = (groups: number, sets: number): void => say(`acknowledged ${groups} ${sets}`);
+
+/** Says what was found: the file is complete before the line is. */
+function found(what: Found): { seed: number; round: number; sequence: number } {
+  writeFileSync(join(directory, `found-${round}.json`), JSON.stringify(what));
+  say('found');
+  return { seed, round, sequence: what.sequence };
+}
+
+if (api === 'varve') {
+  const db = await open<number, unknown>('killed', options);
+  await promises.write(db, found(await promises.read(db)), Number.POSITIVE_INFINITY, tell);
+} else {
+  const db = await openSync<number, unknown>('killed', options);
+  await turns.write(db, found(turns.read(db)), Number.POSITIVE_INFINITY, tell);
+}

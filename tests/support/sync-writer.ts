@@ -1,0 +1,104 @@
+// Writes a history through `varve/sync`, some groups a turn, and reads what is left of one.
+
+import { type SyncStore, type SyncWriteOptions, VarveError } from 'varve/sync';
+import {
+  type Found,
+  type Group,
+  groupOf,
+  type Plan,
+  sequenceOf,
+  stampIn,
+  stampOf,
+  storedBy,
+  type Tell,
+} from './history.ts';
+import { randomFrom } from './random.ts';
+
+function nextTurn(): Promise<void> {
+  const { port1, port2 } = new MessageChannel();
+  return new Promise((resolve) => {
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
+  });
+}
+
+/** Reads all of a store, forwards, backwards and by key. */
+export function read(db: SyncStore<number, unknown>): Found {
+  const { sequence } = db.stats();
+  const entries: [number, number][] = [];
+  const faults: string[] = [];
+  for (const [key, value] of db.entries()) {
+    const stamp = stampIn(value);
+    if (stamp === undefined) faults.push(`key ${key} has a value that nobody wrote`);
+    entries.push([key, stamp ?? -1]);
+  }
+  let at = entries.length;
+  for (const key of db.keys({ reverse: true })) {
+    if (entries[--at]?.[0] !== key) faults.push(`key ${key} comes ${at}th from the end`);
+  }
+  if (at !== 0) faults.push(`${at} keys do not come backwards`);
+  for (const [key, stamp] of entries) {
+    const entry = db.getEntry(key);
+    if (stampIn(entry?.value) !== stamp) faults.push(`key ${key} is read and scanned differently`);
+    if (entry?.sequence !== sequenceOf(stamp)) faults.push(`key ${key} has sequence ${entry?.sequence} of ${stamp}`);
+  }
+  return { state: db.recovery.state, sequence, entries, faults };
+}
+
+/** Applies a group; `sequence` is that of its first operation. Relaxed is what the end of the turn gives. */
+function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequence: number): void {
+  const options: SyncWriteOptions = group.durability === 'relaxed' ? {} : { durability: group.durability };
+  const [op] = group.ops;
+  if (group.ops.length === 1 && op !== undefined) {
+    if (op.kind === 'set') db.set(op.key, storedBy(stampOf(round, sequence)), options);
+    else if (op.kind === 'delete') db.delete(op.key, options);
+    else db.deleteRange({ gte: op.from, lt: op.to }, options);
+    return;
+  }
+  const batch = db.batch();
+  group.ops.forEach((one, i) => {
+    if (one.kind === 'set') batch.set(one.key, storedBy(stampOf(round, sequence + i)));
+    else if (one.kind === 'delete') batch.delete(one.key);
+    else batch.deleteRange({ gte: one.from, lt: one.to });
+  });
+  batch.commit(options);
+}
+
+/** Runs a write that may be told to wait a turn: then nothing of it has happened. */
+async function whenThereIsRoom(db: SyncStore<number, unknown>, write: () => void): Promise<void> {
+  for (;;) {
+    try {
+      return write();
+    } catch (error) {
+      if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
+      await db.room();
+    }
+  }
+}
+
+/**
+ * Writes a history until so many sets are done, some groups a turn; answers how many groups are acknowledged, and tells it
+ * while it goes on.
+ */
+export async function write(db: SyncStore<number, unknown>, plan: Plan, setsMax: number, tell: Tell): Promise<number> {
+  const random = randomFrom(plan.seed, plan.round, -1);
+  let { sequence } = plan;
+  let sets = 0;
+  let index = 0;
+  while (sets < setsMax) {
+    for (const end = index + 1 + random(12); index < end; index++) {
+      const group = groupOf(plan, index);
+      await whenThereIsRoom(db, () => apply(db, group, plan.round, sequence + 1));
+      sequence += group.ops.length;
+      sets += group.ops.filter((op) => op.kind === 'set').length;
+      if (group.durability === 'strict') tell(index + 1, sets);
+    }
+    if (random(3) === 0) await whenThereIsRoom(db, () => void db.commit());
+    else await nextTurn();
+    tell(index, sets);
+  }
+  return index;
+}
