@@ -25,6 +25,7 @@ const alias = [
   { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },
   { find: /^varve\/fs$/, replacement: path('js/src/fs.ts') },
   { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
+  { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
 ];
 
 export default defineConfig({

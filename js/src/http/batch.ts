@@ -1,0 +1,216 @@
+/**
+ * Batches: many operations in one request, `POST /batch ?atomic=true &durability=<level>`.
+ *
+ *   body      [{ "op": "set", "key", "value" | "bytes" | "cbor", "expiresIn"?, "ifSequence"? },
+ *              { "op": "delete", "key", "ifSequence"? }, { "op": "deleteRange", "range": { gt gte lt lte prefix } },
+ *              { "op": "get", "key" }]
+ *   answer    { "results": [receipt | entry | null | { "error": problem }] }, in their order
+ *   atomic    all or nothing, without get: one receipt, or one problem
+ *
+ * Without `atomic` the operations run in their order, each for itself; they travel to the engine together.
+ *
+ * Invariant: nothing runs before the whole body has been understood.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+import type { Durability, Entry, Key, KeyRange } from '../types.ts';
+import { readBody } from './body.ts';
+import { type Exchange, jsonResponse, settled, storeKey, storeRange } from './exchange.ts';
+import { keyFromJson } from './json-key.ts';
+import { JSON_TYPE, mediaType, parseJson, unsupported, valueFromJson, valueToJson } from './media.ts';
+import { malformed, problemOf, Refusal } from './problem.ts';
+import { prefixOf } from './query.ts';
+import type { HttpStore } from './types.ts';
+
+/** Operations that run together where some of them read: what their answers take is looked at in between. */
+const READS_TOGETHER = 64;
+
+interface SetOperation<K> {
+  readonly op: 'set';
+  readonly key: K;
+  readonly value: unknown;
+  readonly expiresIn: number | undefined;
+  readonly ifSequence: number | null | undefined;
+}
+
+interface DeleteOperation<K> {
+  readonly op: 'delete';
+  readonly key: K;
+  readonly ifSequence: number | null | undefined;
+}
+
+type Operation<K> =
+  | SetOperation<K>
+  | DeleteOperation<K>
+  | { readonly op: 'deleteRange'; readonly range: KeyRange<K> }
+  | { readonly op: 'get'; readonly key: K };
+
+/** Runs a batch. */
+export async function runBatch<K, V>(exchange: Exchange<K, V>): Promise<Response> {
+  const { request, query, limits } = exchange;
+  const is_atomic = query.flag('atomic') ?? false;
+  const durability = query.durability();
+  query.end();
+  const type = mediaType(request);
+  if (type !== JSON_TYPE) throw unsupported(type, [JSON_TYPE]);
+  const items = parseJson(await readBody(request, limits.body));
+  if (!Array.isArray(items)) throw malformed('A batch is a JSON array of operations.');
+  if (items.length > limits.operations) {
+    const detail = `A batch takes at most ${limits.operations} operations here.`;
+    throw new Refusal(413, detail, 'VARVE_INVALID_ARGUMENT');
+  }
+  const operations = items.map((item, i) => parseOperation(exchange, item, i));
+  if (is_atomic) return runAtomic(exchange, operations, durability);
+  return jsonResponse({ results: await runEach(exchange, operations, durability) });
+}
+
+async function runAtomic<K, V>(
+  { request, store }: Exchange<K, V>,
+  operations: readonly Operation<K>[],
+  durability: Durability | undefined,
+): Promise<Response> {
+  const batch = store.batch();
+  for (const operation of operations) {
+    switch (operation.op) {
+      case 'set': {
+        const { expiresIn, ifSequence } = operation;
+        batch.set(operation.key, operation.value as V, { expiresIn, ifSequence });
+        break;
+      }
+      case 'delete':
+        batch.delete(operation.key, { ifSequence: operation.ifSequence });
+        break;
+      case 'deleteRange':
+        batch.deleteRange(operation.range);
+        break;
+      case 'get':
+        throw malformed('An atomic batch takes writes only; read before it, and write with ifSequence.');
+    }
+  }
+  return jsonResponse(settled(store, await batch.commit({ durability, signal: request.signal })));
+}
+
+async function runEach<K, V>(
+  exchange: Exchange<K, V>,
+  operations: readonly Operation<K>[],
+  durability: Durability | undefined,
+): Promise<unknown[]> {
+  const reads = operations.some(({ op }) => op === 'get');
+  const step = reads ? READS_TOGETHER : Math.max(1, operations.length);
+  const results: unknown[] = [];
+  let bytes = 0;
+  const measured = async (operation: Operation<K>): Promise<unknown> => {
+    const result = await runOne(exchange.store, operation, durability).catch((error) => ({ error: problemOf(error) }));
+    if (operation.op === 'get') bytes += JSON.stringify(result).length;
+    return result;
+  };
+  for (let at = 0; at < operations.length; at += step) {
+    // Here and not with every operation: a signal is watched by one listener for each.
+    const { signal } = exchange.request;
+    if (signal.aborted) throw abortError(signal);
+    if (bytes >= exchange.limits.answer) {
+      const detail = `Not run: the answers before it take more than ${exchange.limits.answer} bytes.`;
+      const error = problemOf(new Refusal(413, detail, 'VARVE_INVALID_ARGUMENT'));
+      return [...results, ...operations.slice(at).map(() => ({ error }))];
+    }
+    results.push(...(await Promise.all(operations.slice(at, at + step).map(measured))));
+  }
+  return results;
+}
+
+async function runOne<K, V>(
+  store: HttpStore<K, V>,
+  operation: Operation<K>,
+  durability: Durability | undefined,
+): Promise<unknown> {
+  switch (operation.op) {
+    case 'set': {
+      const { key, value, expiresIn, ifSequence } = operation;
+      return settled(store, await store.set(key, value as V, { expiresIn, ifSequence, durability }));
+    }
+    case 'delete': {
+      const { key, ifSequence } = operation;
+      return settled(store, await store.delete(key, { ifSequence, durability }));
+    }
+    case 'deleteRange':
+      return settled(store, await store.deleteRange(operation.range, { durability }));
+    case 'get':
+      return entryToJson(await store.getEntry(operation.key));
+  }
+}
+
+function entryToJson(entry: Entry<unknown> | undefined): unknown {
+  if (entry === undefined) return null;
+  return { ...valueToJson(entry.value), sequence: entry.sequence, expires: entry.expires?.toISOString() };
+}
+
+const VALUES = ['value', 'bytes', 'cbor'];
+/** What an operation may have besides `op`. */
+const MEMBERS: Readonly<Record<Operation<unknown>['op'], readonly string[]>> = {
+  set: ['key', ...VALUES, 'expiresIn', 'ifSequence'],
+  delete: ['key', 'ifSequence'],
+  deleteRange: ['range'],
+  get: ['key'],
+};
+const BOUNDS = ['gt', 'gte', 'lt', 'lte'] as const;
+
+function parseOperation<K, V>(exchange: Exchange<K, V>, item: unknown, i: number): Operation<K> {
+  try {
+    return operationOf(exchange, item);
+  } catch (error) {
+    const { status, detail, code } = problemOf(error);
+    throw new Refusal(status, `Operation ${i}: ${detail}`, code);
+  }
+}
+
+function operationOf<K, V>({ keys, limits }: Exchange<K, V>, item: unknown): Operation<K> {
+  const fields = fieldsOf(item, 'An operation');
+  const op = fields['op'];
+  if (op !== 'set' && op !== 'delete' && op !== 'deleteRange' && op !== 'get') {
+    throw malformed('op is set, delete, deleteRange or get.');
+  }
+  refuseOthers(fields, ['op', ...MEMBERS[op]], op);
+  if (op === 'deleteRange') {
+    const range = rangeOf(fieldsOf(fields['range'], 'A range'), limits.key);
+    return { op, range: storeRange(range, keys) };
+  }
+  if (!Object.hasOwn(fields, 'key')) throw malformed(`${op} needs a key.`, 'VARVE_INVALID_KEY');
+  const key = storeKey(keyFromJson(fields['key'], limits.key), keys);
+  if (op === 'get') return { op, key };
+  const ifSequence = sequenceOf(fields['ifSequence']);
+  if (op === 'delete') return { op, key, ifSequence };
+  return { op, key, value: valueFromJson(fields), expiresIn: lifetimeOf(fields['expiresIn']), ifSequence };
+}
+
+function rangeOf(fields: Readonly<Record<string, unknown>>, bytes_max: number): KeyRange {
+  refuseOthers(fields, [...BOUNDS, 'prefix'], 'range');
+  const range: KeyRange = {};
+  const bound = (name: string): Key | undefined =>
+    Object.hasOwn(fields, name) ? keyFromJson(fields[name], bytes_max) : undefined;
+  for (const name of BOUNDS) range[name] = bound(name);
+  range.prefix = prefixOf(bound('prefix'));
+  if (Object.keys(fields).length === 0) throw malformed('deleteRange takes a bound or a prefix.');
+  return range;
+}
+
+function fieldsOf(item: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof item === 'object' && item !== null && !Array.isArray(item)) return item as Record<string, unknown>;
+  throw malformed(`${what} is an object.`);
+}
+
+function refuseOthers(fields: Readonly<Record<string, unknown>>, known: readonly string[], what: string): void {
+  for (const name of Object.keys(fields)) {
+    if (!known.includes(name)) throw malformed(`${what} has no ${JSON.stringify(name.slice(0, 40))}.`);
+  }
+}
+
+function sequenceOf(value: unknown): number | null | undefined {
+  if (value === undefined || value === null) return value;
+  if (Number.isSafeInteger(value) && (value as number) > 0) return value as number;
+  throw malformed('ifSequence is the sequence of an entry, or null for none.');
+}
+
+function lifetimeOf(value: unknown): number | undefined {
+  if (value === undefined || (typeof value === 'number' && value > 0)) return value;
+  throw new VarveError('VARVE_INVALID_ARGUMENT', 'expiresIn is a number of milliseconds above 0.');
+}

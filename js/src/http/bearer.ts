@@ -1,0 +1,63 @@
+/**
+ * Bearer tokens, compared in a time that tells nothing of them.
+ *
+ * Invariant: what is compared are SHA-256 digests, all of each, so that neither the length nor the first difference of a
+ * token shows in how long it took.
+ */
+
+import type { Access } from './types.ts';
+
+/** Who has which rights, by token. */
+export interface BearerTokens {
+  /** Tokens that may do everything. */
+  readonly write?: readonly string[] | undefined;
+  /** Tokens that may only read (entries, ranges, counts, metrics). */
+  readonly read?: readonly string[] | undefined;
+}
+
+const encoder = new TextEncoder();
+
+function digest(token: string): Promise<ArrayBuffer> {
+  return crypto.subtle.digest('SHA-256', encoder.encode(token));
+}
+
+function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
+  const [left, right] = [new Uint8Array(a), new Uint8Array(b)];
+  let difference = left.length ^ right.length;
+  for (let i = 0; i < left.length; i++) difference |= (left[i] as number) ^ (right[i] as number);
+  return difference === 0;
+}
+
+/**
+ * An `authorize` for fixed tokens: one that may do everything, or lists of those that may and of those that may only read.
+ * `/health` needs none, so that a load balancer can ask.
+ *
+ * @example
+ * createHandler(db, { authorize: bearer(process.env.TOKEN) });
+ * createHandler(db, { authorize: bearer({ write: [admin], read: [dashboard] }) });
+ */
+export function bearer(tokens: string | BearerTokens): (access: Access) => Promise<boolean> {
+  const { write = [], read = [] } = typeof tokens === 'string' ? { write: [tokens] } : tokens;
+  const all = [...write, ...read];
+  if (all.length === 0 || all.some((token) => typeof token !== 'string' || token === '')) {
+    throw new TypeError('bearer takes at least one token; a token is a string that is not empty.');
+  }
+  const digests = Promise.all(all.map(digest));
+  return async ({ kind, token }) => {
+    if (kind === 'health') return true;
+    if (token === undefined) return false;
+    const given = await digest(token);
+    let may = false;
+    for (const [i, known] of (await digests).entries()) {
+      const is_known = areEqual(given, known);
+      if (is_known && (kind !== 'write' || i < write.length)) may = true;
+    }
+    return may;
+  };
+}
+
+/** Whether two secrets are equal, in a time that does not depend on where they differ. */
+export async function secretsEqual(a: string, b: string): Promise<boolean> {
+  const [left, right] = await Promise.all([digest(a), digest(b)]);
+  return areEqual(left, right);
+}

@@ -1,0 +1,61 @@
+/**
+ * The body of a request, read up to a limit.
+ *
+ * Invariant: no more than the limit and one chunk is ever held; a body that is announced as longer is not read at all.
+ */
+
+import { abortError } from '../errors.ts';
+import { malformed, Refusal } from './problem.ts';
+
+/** The bytes of a body. Refuses with 413 beyond `bytes_max`, with 415 for one that is compressed. */
+export async function readBody(request: Request, bytes_max: number): Promise<Uint8Array> {
+  const encoding = request.headers.get('content-encoding');
+  if (encoding !== null && encoding.trim().toLowerCase() !== 'identity') {
+    const detail = 'The body is compressed; send it as it is.';
+    throw new Refusal(415, detail, 'VARVE_INVALID_ARGUMENT', { 'accept-encoding': 'identity' });
+  }
+  if (Number(request.headers.get('content-length') ?? 0) > bytes_max) throw tooLong(bytes_max);
+  if (request.body === null) return new Uint8Array(0);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = request.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw unread(request);
+    });
+    if (done) break;
+    length += value.length;
+    if (length > bytes_max) {
+      // Not waited for: a client that sends on is not to hold the answer up.
+      reader.cancel().catch(() => undefined);
+      throw tooLong(bytes_max);
+    }
+    chunks.push(value);
+  }
+  return joined(chunks, length);
+}
+
+/** The client has gone, or what it sent is no HTTP. */
+function unread({ signal }: Request): Error {
+  return signal.aborted ? abortError(signal) : malformed('The body ended before it was complete.');
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const [first] = chunks;
+  if (first !== undefined && chunks.length === 1) return first;
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
+function tooLong(bytes_max: number): Refusal {
+  return new Refusal(
+    413,
+    `A body takes at most ${bytes_max} bytes here; this one is longer.`,
+    'VARVE_INVALID_ARGUMENT',
+  );
+}

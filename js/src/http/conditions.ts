@@ -1,0 +1,77 @@
+/**
+ * ETags, and the conditions of requests (RFC 9110, section 13).
+ *
+ * The ETag of an entry is its sequence in quotes: `"17"`. Every write has a sequence of its own, so equal ETags of one store
+ * mean the same write.
+ *
+ * Invariant: a write whose condition names one state (`If-Match: "17"`, `If-None-Match: *`) is compared by the engine
+ * when it is applied; any other is decided on an entry that was read, and applied only if that entry is still there.
+ */
+
+import { malformed } from './problem.ts';
+
+/** One ETag of a header: the sequence that it stands for, undefined for one that is not ours. */
+interface Tag {
+  readonly weak: boolean;
+  readonly sequence: number | undefined;
+}
+
+type Tags = '*' | readonly Tag[];
+
+/** What a request makes its outcome depend on. */
+export class Conditions {
+  readonly #match: Tags | undefined;
+  readonly #none_match: Tags | undefined;
+
+  constructor(headers: Headers) {
+    this.#match = parse('If-Match', headers.get('if-match'));
+    this.#none_match = parse('If-None-Match', headers.get('if-none-match'));
+  }
+
+  /** Whether there are none. */
+  get none(): boolean {
+    return this.#match === undefined && this.#none_match === undefined;
+  }
+
+  /** The one state that a write asks for: a sequence, or null for no entry; undefined when it takes more to say. */
+  get state(): number | null | undefined {
+    if (this.#match === undefined) return this.#none_match === '*' ? null : undefined;
+    const [tag, ...others] = this.#match === '*' || this.#none_match !== undefined ? [] : this.#match;
+    return others.length === 0 && tag?.weak === false ? tag.sequence : undefined;
+  }
+
+  /** Whether If-Match lets the request through, for an entry with this sequence (null: none). Weak tags never match. */
+  matches(sequence: number | null): boolean {
+    if (this.#match === undefined) return true;
+    if (sequence === null) return false;
+    return this.#match === '*' || this.#match.some((tag) => !tag.weak && tag.sequence === sequence);
+  }
+
+  /** Whether If-None-Match lets it through; of a read, 304 is told otherwise. */
+  differs(sequence: number | null): boolean {
+    if (this.#none_match === undefined || sequence === null) return true;
+    return this.#none_match !== '*' && !this.#none_match.some((tag) => tag.sequence === sequence);
+  }
+}
+
+/** The ETag of a sequence. */
+export function tagOf(sequence: number): string {
+  return `"${sequence}"`;
+}
+
+const TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
+const TAGS_MAX = 100;
+
+function parse(name: string, header: string | null): Tags | undefined {
+  if (header === null) return undefined;
+  if (header.trim() === '*') return '*';
+  const parts = header.split(',').map((part) => part.trim());
+  if (parts.length > TAGS_MAX) throw malformed(`${name} has more than ${TAGS_MAX} tags.`);
+  return parts.map((part) => {
+    const tag = TAG.exec(part);
+    if (tag === null) throw malformed(`${name} is * or a list of ETags such as "17", quotes included.`);
+    const content = tag[2] as string;
+    const sequence = /^[1-9][0-9]{0,15}$/.test(content) ? Number(content) : undefined;
+    return { weak: tag[1] !== undefined, sequence: Number.isSafeInteger(sequence) ? sequence : undefined };
+  });
+}

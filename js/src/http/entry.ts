@@ -1,0 +1,108 @@
+/**
+ * One entry: `/kv/<text>` for a string key, `/kv?key=<json>` for any key.
+ *
+ *   GET, HEAD  the value; ETag its sequence, Varve-Expires when it expires; If-Match, If-None-Match (304)
+ *   PUT        ?expiresIn=<ms> &durability=<level>; If-Match, If-None-Match
+ *   DELETE     ?durability=<level>; If-Match, If-None-Match; alike whether the key was there or not
+ *
+ * Invariant: a write is applied only if its conditions held at the moment when it was applied.
+ */
+
+import { VarveError } from '../errors.ts';
+import { UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
+import type { Key, Receipt } from '../types.ts';
+import { readBody } from './body.ts';
+import { Conditions, tagOf } from './conditions.ts';
+import { type Exchange, jsonResponse, settled, storeKey } from './exchange.ts';
+import { keyFromJson } from './json-key.ts';
+import { mediaType, valueOfBody, valueToBody } from './media.ts';
+import { malformed, Refusal } from './problem.ts';
+import { decoded } from './query.ts';
+
+/** Reads an entry. */
+export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
+  const { request, query, store, keys } = exchange;
+  const key = storeKey(keyOf(exchange, segment), keys);
+  query.end();
+  const conditions = new Conditions(request.headers);
+  const { signal } = request;
+  const entry = await store.getEntry(key, { signal });
+  const sequence = entry?.sequence ?? null;
+  if (!conditions.matches(sequence)) throw conflict(key, sequence);
+  if (entry === undefined) throw new Refusal(404, 'There is no entry with this key.');
+  const headers = new Headers({ etag: tagOf(entry.sequence), 'cache-control': 'private, no-cache', vary: 'Accept' });
+  if (entry.expires !== undefined) headers.set('varve-expires', entry.expires.toISOString());
+  if (!conditions.differs(sequence)) return new Response(null, { status: 304, headers });
+  const { type, bytes } = valueToBody(entry.value, request.headers.get('accept'));
+  headers.set('content-type', type);
+  headers.set('content-length', String(bytes.length));
+  return new Response(bytes as Uint8Array<ArrayBuffer>, { headers });
+}
+
+/** Writes an entry; 201 where there surely was none, else 200. */
+export async function putEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
+  const { request, query, store, keys, limits } = exchange;
+  const key = storeKey(keyOf(exchange, segment), keys);
+  const options = { expiresIn: query.number('expiresIn', false), durability: query.durability() };
+  query.end();
+  const conditions = new Conditions(request.headers);
+  const type = mediaType(request);
+  const value = valueOfBody(type, await readBody(request, limits.body)) as V;
+  const { signal } = request;
+  const receipt = await conditionally(exchange, key, conditions, (ifSequence) =>
+    store.set(key, value, { ...options, ifSequence, signal }),
+  );
+  return written(receipt, conditions.state === null ? 201 : 200);
+}
+
+/** Deletes an entry. */
+export async function deleteEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
+  const { request, query, store, keys } = exchange;
+  const key = storeKey(keyOf(exchange, segment), keys);
+  const durability = query.durability();
+  query.end();
+  const { signal } = request;
+  const receipt = await conditionally(exchange, key, new Conditions(request.headers), (ifSequence) =>
+    store.delete(key, { durability, ifSequence, signal }),
+  );
+  return jsonResponse(receipt);
+}
+
+/** Writes on conditions; on those that name more than one state, again when another write came in between. */
+async function conditionally<K, V>(
+  { store, request }: Exchange<K, V>,
+  key: K,
+  conditions: Conditions,
+  write: (ifSequence: number | null | undefined) => Receipt | PromiseLike<Receipt>,
+): Promise<Receipt> {
+  const { state } = conditions;
+  if (conditions.none || state !== undefined) return settled(store, await write(state));
+  for (let attempt = 1; ; attempt++) {
+    const sequence = (await store.getEntry(key, { signal: request.signal }))?.sequence ?? null;
+    if (!conditions.matches(sequence) || !conditions.differs(sequence)) throw conflict(key, sequence);
+    try {
+      return settled(store, await write(sequence));
+    } catch (error) {
+      if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
+    }
+  }
+}
+
+function written(receipt: Receipt, status: number): Response {
+  return jsonResponse(receipt, status, { etag: tagOf(receipt.sequence) });
+}
+
+/** The key that a URL names: the segment of its path as text, or the parameter `key` as JSON. */
+function keyOf<K, V>({ query, limits }: Exchange<K, V>, segment: string | undefined): Key {
+  const key = query.key('key');
+  if ((key === undefined) === (segment === undefined)) {
+    throw malformed('One key is named, as /kv/<text> or /kv?key=<json>.', 'VARVE_INVALID_KEY');
+  }
+  return key ?? keyFromJson(decoded(segment as string, true), limits.key);
+}
+
+function conflict(key: unknown, sequence: number | null): VarveError {
+  const state = sequence === null ? 'is absent' : `has ETag ${tagOf(sequence)}`;
+  const detail = `A condition of this request did not hold: the key ${state}. Nothing was written.`;
+  return new VarveError('VARVE_CONFLICT', detail, { conflict: { key, sequence } });
+}

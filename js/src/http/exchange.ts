@@ -1,0 +1,58 @@
+/**
+ * One request on its way through an endpoint: what it asks, of which store, under which limits.
+ *
+ * Invariant: `key` and `range` are of the store's own key type; everything outside of here speaks of Varve keys as JSON.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { Key, KeyCodec, KeyRange, Receipt } from '../types.ts';
+import type { Query } from './query.ts';
+import type { HttpStore, Limits } from './types.ts';
+
+/** What an endpoint works on. */
+export interface Exchange<K, V> {
+  readonly request: Request;
+  readonly query: Query;
+  readonly store: HttpStore<K, V>;
+  readonly limits: Limits;
+  readonly keys: KeyCodec<K> | undefined;
+  /** The path that the handler is mounted at, without its last slash. */
+  readonly base: string;
+}
+
+/** The key as the store takes it. */
+export function storeKey<K>(key: Key, keys: KeyCodec<K> | undefined): K {
+  // Without a codec a store's keys are Varve keys.
+  if (keys === undefined) return key as K;
+  try {
+    return keys.decode(key);
+  } catch (cause) {
+    if (cause instanceof VarveError) throw cause;
+    throw new VarveError('VARVE_INVALID_KEY', `The key codec ${keys.name} refused a key.`, { cause });
+  }
+}
+
+/** The Varve key of a store's key. */
+export function varveKey<K>(key: K, keys: KeyCodec<K> | undefined): Key {
+  return keys === undefined ? (key as Key) : keys.encode(key);
+}
+
+/** The range as the store takes it. */
+export function storeRange<K>({ gt, gte, lt, lte, prefix }: KeyRange, keys: KeyCodec<K> | undefined): KeyRange<K> {
+  const bound = (key: Key | undefined): K | undefined => (key === undefined ? undefined : storeKey(key, keys));
+  return { gt: bound(gt), gte: bound(gte), lt: bound(lt), lte: bound(lte), prefix };
+}
+
+/** A receipt that is true by the time it is sent: what `varve/sync` has only buffered is logged. */
+export function settled<K, V>(store: HttpStore<K, V>, receipt: Receipt): Receipt {
+  if (receipt.durability !== 'buffered' || store.commit === undefined) return receipt;
+  return { sequence: receipt.sequence, durability: store.commit().durability };
+}
+
+/** An answer in JSON. */
+export function jsonResponse(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
+  });
+}

@@ -1,0 +1,161 @@
+/**
+ * The fetch handler: guards, the table of routes, and what every answer has in common.
+ *
+ * Invariant: the promise of a handler never rejects; every error is an answer (problem.ts). A body that is not asked for
+ * (HEAD) is cancelled, so that nothing goes on behind it.
+ */
+
+import { KEY_BYTES_MAX } from '../codec/keys.ts';
+import type { Key } from '../types.ts';
+import { runBatch } from './batch.ts';
+import { deleteEntry, getEntry, putEntry } from './entry.ts';
+import { type Exchange, jsonResponse } from './exchange.ts';
+import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
+import { METRICS_TYPE, Metrics } from './metrics.ts';
+import { problemOf, problemResponse, Refusal } from './problem.ts';
+import { Query } from './query.ts';
+import { countRange, deleteRange, getRange } from './range.ts';
+import type { Access, Handler, HttpLimits, HttpOptions, HttpStore, Limits } from './types.ts';
+
+type Endpoint<K, V> = (exchange: Exchange<K, V>, segment: string | undefined) => Promise<Response>;
+
+interface Route<K, V> {
+  readonly kind: Access['kind'];
+  readonly run: Endpoint<K, V>;
+}
+
+type Routes<K, V> = Readonly<Record<string, Readonly<Partial<Record<string, Route<K, V>>>>>>;
+
+const LIMITS: Limits = {
+  body: 8 * 1024 * 1024,
+  key: 4096,
+  results: 1000,
+  answer: 16 * 1024 * 1024,
+  operations: 1000,
+};
+
+/**
+ * Makes a fetch handler over a store: give it to `Deno.serve`, `Bun.serve`, a Worker's `fetch`, a service worker, or to a
+ * package that serves it on Node. Its routes and bodies are in the README ("Over HTTP"). It holds nothing open: stop serving,
+ * then close the store. Throws `TypeError` for an option that makes no sense.
+ *
+ * @example
+ * const db = await open('notes', { storage });
+ * Deno.serve(createHandler(db, { authorize: bearer(token) }));
+ */
+export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, options: HttpOptions<K> = {}): Handler {
+  const limits = checkedLimits(options.limits);
+  const base = checkedBase(options.base);
+  const metrics = new Metrics();
+  const routes = routesOf(metrics, store);
+  const { keys, cors, authorize } = options;
+
+  async function answer(request: Request, url: URL, route: string | undefined, segment: string | undefined) {
+    guardOrigin(request, url, options as HttpOptions<never>);
+    const flight = preflight(request, cors);
+    if (flight !== undefined) return flight;
+    const methods = route === undefined ? undefined : routes[route];
+    if (methods === undefined) {
+      // Who has no token is not told which paths there are.
+      await guardAccess(request, 'read', authorize);
+      throw new Refusal(404, `There is nothing at this path. There is ${Object.keys(routes).join(', ')}.`);
+    }
+    const found = methods[request.method === 'HEAD' ? 'GET' : request.method];
+    await guardAccess(request, found?.kind ?? 'read', authorize);
+    if (found === undefined) throw methodRefused(Object.keys(methods));
+    const query = new Query(url.search, limits.key);
+    return found.run({ request, query, store, limits, keys, base }, segment);
+  }
+
+  return async (request) => {
+    const started = performance.now();
+    const url = new URL(request.url);
+    const [route, segment] = placeOf(url.pathname, base);
+    metrics.in_flight++;
+    let response: Response;
+    try {
+      response = await answer(request, url, route, segment);
+    } catch (error) {
+      if (problemOf(error).status >= 500) options.onError?.(error, request);
+      response = problemResponse(error);
+    }
+    metrics.in_flight--;
+    const label = route !== undefined && Object.hasOwn(routes, route) ? route : 'other';
+    metrics.note(label, request.method, response.status, (performance.now() - started) / 1000);
+    sealHeaders(response.headers, request, cors);
+    return request.method === 'HEAD' ? headOf(response) : response;
+  };
+}
+
+function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> {
+  return {
+    '/kv': {
+      GET: { kind: 'read', run: getEntry },
+      PUT: { kind: 'write', run: putEntry },
+      DELETE: { kind: 'write', run: deleteEntry },
+    },
+    '/range': { GET: { kind: 'read', run: getRange }, DELETE: { kind: 'write', run: deleteRange } },
+    '/count': { GET: { kind: 'read', run: countRange } },
+    '/batch': { POST: { kind: 'write', run: runBatch } },
+    '/health': {
+      GET: {
+        kind: 'health',
+        run: async ({ query }) => {
+          query.end();
+          // What every writer needs: an engine that answers and a log that can be flushed.
+          await store.flush();
+          return jsonResponse({ status: 'ok' });
+        },
+      },
+    },
+    '/metrics': {
+      GET: {
+        kind: 'metrics',
+        run: async ({ query }) => {
+          query.end();
+          const text = metrics.text(store.name, await store.stats());
+          return new Response(text, { headers: { 'content-type': METRICS_TYPE, 'cache-control': 'no-store' } });
+        },
+      },
+    },
+  };
+}
+
+/** The route of a path and, below `/kv`, the one segment behind it. */
+function placeOf(pathname: string, base: string): [route: string | undefined, segment: string | undefined] {
+  if (!pathname.startsWith(`${base}/`)) return [undefined, undefined];
+  const path = pathname.slice(base.length);
+  const [, key] = /^\/kv\/([^/]+)$/.exec(path) ?? [];
+  return key === undefined ? [path, undefined] : ['/kv', key];
+}
+
+function headOf(response: Response): Response {
+  const { status, headers, body } = response;
+  body?.cancel().catch(() => undefined);
+  return new Response(null, { status, headers });
+}
+
+function methodRefused(methods: readonly string[]): Refusal {
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  return new Refusal(405, `This path takes ${allowed}.`, 'VARVE_INVALID_ARGUMENT', { allow: allowed });
+}
+
+function checkedBase(base = ''): string {
+  const bare = base.replace(/\/$/, '');
+  if (bare === '' || /^(\/[\w.~-]+)+$/.test(bare)) return bare;
+  throw new TypeError("base is a path such as '/api/store'.");
+}
+
+function checkedLimits(given: HttpLimits = {}): Limits {
+  const limits = { ...LIMITS };
+  for (const [name, limit] of Object.entries(given)) {
+    if (limit === undefined) continue;
+    if (!Object.hasOwn(LIMITS, name)) throw new TypeError(`There is no limit ${name}.`);
+    const most = name === 'key' ? KEY_BYTES_MAX : Number.MAX_SAFE_INTEGER;
+    if (!Number.isSafeInteger(limit) || limit < 1 || limit > most) {
+      throw new TypeError(`The limit ${name} is an integer from 1 to ${most}.`);
+    }
+    limits[name as keyof Limits] = limit;
+  }
+  return limits;
+}

@@ -1,0 +1,114 @@
+/**
+ * Keys as JSON, the form in which they stand in queries and bodies.
+ *
+ *   "text"   42   true   ["note", 42]          as they are
+ *   { "bytes": "AAEC" }                        Uint8Array, base64
+ *   { "bigint": "-12" }                        decimal digits
+ *   { "date": "2026-01-31T12:00:00.000Z" }     as `toISOString` gives it
+ *   { "number": "Infinity" }                   and "-Infinity"
+ *
+ * Invariant: every Varve key has one JSON form, and reading it gives the key again; anything else is `VARVE_INVALID_KEY`.
+ */
+
+import { encodeKey, KEY_DEPTH_MAX } from '../codec/keys.ts';
+import { VarveError } from '../errors.ts';
+import type { Key } from '../types.ts';
+import { fromBase64, toBase64 } from './base64.ts';
+import { Refusal } from './problem.ts';
+
+/** The JSON form of a key. Throws `VARVE_INVALID_KEY` for what is no key. */
+export function keyToJson(key: Key): unknown {
+  switch (typeof key) {
+    case 'string':
+    case 'boolean':
+      return key;
+    case 'number':
+      return Number.isFinite(key) ? key : { number: String(key) };
+    case 'bigint':
+      return { bigint: String(key) };
+  }
+  if (Array.isArray(key)) return key.map(keyToJson);
+  if (key instanceof Date) return { date: key.toISOString() };
+  if (key instanceof Uint8Array) return { bytes: toBase64(key) };
+  throw invalid('What the store calls a key is none.');
+}
+
+/** The key that JSON stands for, no longer than `bytes_max` bytes when it is stored. */
+export function keyFromJson(json: unknown, bytes_max: number): Key {
+  const key = read(json, bytes_max, 0);
+  if (encodeKey(key).length > bytes_max) throw tooLong(bytes_max);
+  return key;
+}
+
+/** The key in a parameter of a query. */
+export function parseKey(text: string, bytes_max: number): Key {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw invalid('A key in a query is JSON: a string stands in quotes, as in ?key="visits".');
+  }
+  return keyFromJson(json, bytes_max);
+}
+
+function read(json: unknown, bytes_max: number, depth: number): Key {
+  switch (typeof json) {
+    case 'string':
+    case 'boolean':
+    case 'number':
+      return json;
+  }
+  if (Array.isArray(json)) {
+    if (depth >= KEY_DEPTH_MAX) throw invalid(`A key nests at most ${KEY_DEPTH_MAX} arrays.`);
+    if (json.length > bytes_max) throw tooLong(bytes_max);
+    return json.map((item) => read(item, bytes_max, depth + 1));
+  }
+  if (typeof json === 'object' && json !== null) {
+    const [tag, ...others] = Object.entries(json);
+    if (tag !== undefined && others.length === 0) return tagged(tag[0], tag[1], bytes_max);
+  }
+  throw invalid(`A key cannot be ${json === null ? 'null' : 'such an object'}. ${FORMS}`);
+}
+
+const FORMS =
+  'It is a string, number, boolean, array of keys, or {"bytes": base64}, {"bigint": digits}, {"date": ISO}, {"number": "Infinity"}.';
+
+function tagged(tag: string, content: unknown, bytes_max: number): Key {
+  if (typeof content !== 'string') throw invalid(`A key's {"${shown(tag)}": ...} holds a string. ${FORMS}`);
+  // Before it is parsed: digits of a bigint take more than linear time.
+  if (content.length > 3 * bytes_max + 64) throw tooLong(bytes_max);
+  switch (tag) {
+    case 'bytes': {
+      const bytes = fromBase64(content);
+      if (bytes === undefined) throw invalid('The bytes of a key are no base64.');
+      return bytes;
+    }
+    case 'bigint':
+      if (!/^(0|-?[1-9][0-9]*)$/.test(content)) throw invalid('A bigint key is written in decimal digits.');
+      return BigInt(content);
+    case 'date': {
+      const date = new Date(content);
+      if (Number.isNaN(date.getTime()) || date.toISOString() !== content) {
+        throw invalid('A date key is written as toISOString gives it: 2026-01-31T12:00:00.000Z.');
+      }
+      return date;
+    }
+    case 'number':
+      if (content === 'Infinity') return Number.POSITIVE_INFINITY;
+      if (content === '-Infinity') return Number.NEGATIVE_INFINITY;
+      break;
+  }
+  throw invalid(`A key cannot be {"${shown(tag)}": ...}. ${FORMS}`);
+}
+
+function shown(tag: string): string {
+  return tag.slice(0, 20);
+}
+
+function tooLong(bytes_max: number): Refusal {
+  return new Refusal(413, `A key takes at most ${bytes_max} bytes here; this one is longer.`, 'VARVE_INVALID_KEY');
+}
+
+function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_KEY', message);
+}

@@ -1,0 +1,186 @@
+/**
+ * Values as bodies: which media type a value has, and what a client asks for.
+ *
+ *   application/json           what JSON expresses as it is
+ *   application/octet-stream   a Uint8Array, its bytes
+ *   application/cbor           any value: the CBOR that Varve stores (codec/cbor-writer.ts), dates, maps, cycles and all
+ *
+ * Where many values stand in one body they are { "value": json }, { "bytes": base64 } or { "cbor": base64 }.
+ *
+ * Invariant: a value is never changed to fit: what JSON cannot express goes as CBOR, or is refused with 406.
+ */
+
+import { CborReader } from '../codec/cbor-reader.ts';
+import { CborWriter } from '../codec/cbor-writer.ts';
+import { ByteSink } from '../codec/sink.ts';
+import { VarveError } from '../errors.ts';
+import { fromBase64, toBase64 } from './base64.ts';
+import { Refusal } from './problem.ts';
+
+export const JSON_TYPE = 'application/json';
+export const BYTES_TYPE = 'application/octet-stream';
+export const CBOR_TYPE = 'application/cbor';
+export const NDJSON_TYPE = 'application/x-ndjson';
+
+/** Levels of arrays and objects that JSON is walked through; deeper values go as CBOR. */
+const DEPTH_MAX = 500;
+
+/** A value inside a larger JSON body. */
+export type JsonValue = { readonly value: unknown } | { readonly bytes: string } | { readonly cbor: string };
+
+/** A value as the part of a JSON body. */
+export function valueToJson(value: unknown): JsonValue {
+  if (value instanceof Uint8Array) return { bytes: toBase64(value) };
+  return isJson(value) ? { value } : { cbor: toBase64(cborOf(value)) };
+}
+
+/** The value of `{ value }`, `{ bytes }` or `{ cbor }`, of which there must be one. */
+export function valueFromJson(item: Readonly<Record<string, unknown>>): unknown {
+  const given = ['value', 'bytes', 'cbor'].filter((name) => Object.hasOwn(item, name));
+  if (given.length !== 1) throw invalid('A value is given as one of value, bytes and cbor.');
+  if (given[0] === 'value') return item['value'];
+  const text = item[given[0] as string];
+  const bytes = typeof text === 'string' ? fromBase64(text) : undefined;
+  if (bytes === undefined) throw invalid(`${given[0]} is a string of base64.`);
+  return given[0] === 'bytes' ? bytes : valueOfCbor(bytes);
+}
+
+/** A value as a body, in the media type that the client prefers of those that it can have. */
+export function valueToBody(value: unknown, accept: string | null): { type: string; bytes: Uint8Array } {
+  const is_bytes = value instanceof Uint8Array;
+  const plain = is_bytes ? BYTES_TYPE : isJson(value) ? JSON_TYPE : undefined;
+  const offered = plain === undefined ? [CBOR_TYPE] : [plain, CBOR_TYPE];
+  const type = preferred(accept, offered);
+  if (type === undefined) {
+    const detail = `This value can be had as ${offered.join(' or ')}; the Accept header allows neither.`;
+    throw new Refusal(406, detail, 'VARVE_INVALID_ARGUMENT');
+  }
+  if (type === CBOR_TYPE) return { type, bytes: cborOf(value) };
+  return { type, bytes: is_bytes ? value : new TextEncoder().encode(JSON.stringify(value)) };
+}
+
+/** The value of a body. */
+export function valueOfBody(type: string, bytes: Uint8Array): unknown {
+  switch (type) {
+    case JSON_TYPE:
+      return parseJson(bytes);
+    case BYTES_TYPE:
+      return bytes;
+    case CBOR_TYPE:
+      return valueOfCbor(bytes);
+    default:
+      throw unsupported(type, [JSON_TYPE, BYTES_TYPE, CBOR_TYPE]);
+  }
+}
+
+/** The JSON in a body. */
+export function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (cause) {
+    throw new VarveError('VARVE_INVALID_VALUE', 'The body is no JSON in UTF-8.', { cause });
+  }
+}
+
+/** The media type of a request's body, without its parameters. */
+export function mediaType(request: Request): string {
+  return (request.headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
+}
+
+/** Refuses a body of the wrong type. */
+export function unsupported(type: string, allowed: readonly string[]): Refusal {
+  const given = type === '' ? 'has no Content-Type' : `is ${type.slice(0, 80)}`;
+  return new Refusal(415, `The body ${given}; it is to be ${allowed.join(', ')}.`, 'VARVE_INVALID_ARGUMENT', {
+    accept: allowed.join(', '),
+  });
+}
+
+/** The type of `offered` (best first) that an Accept header prefers; undefined if it allows none. */
+export function preferred(accept: string | null, offered: readonly string[]): string | undefined {
+  if (accept === null || accept.trim() === '') return offered[0];
+  const ranges = accept.split(',').map(mediaRange);
+  let best: string | undefined;
+  let best_quality = 0;
+  for (const type of offered) {
+    const quality = qualityOf(type, ranges);
+    if (quality > best_quality) [best, best_quality] = [type, quality];
+  }
+  return best;
+}
+
+interface MediaRange {
+  readonly range: string;
+  readonly quality: number;
+}
+
+function mediaRange(text: string): MediaRange {
+  const [range = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
+  const weight = parameters.find((parameter) => parameter.startsWith('q='));
+  const quality = weight === undefined ? 1 : Number(weight.slice(2));
+  return { range, quality: quality >= 0 && quality <= 1 ? quality : 0 };
+}
+
+/** What the most specific range that matches says. */
+function qualityOf(type: string, ranges: readonly MediaRange[]): number {
+  const family = `${type.slice(0, type.indexOf('/'))}/*`;
+  for (const name of [type, family, '*/*']) {
+    const match = ranges.find(({ range }) => range === name);
+    if (match !== undefined) return match.quality;
+  }
+  return 0;
+}
+
+/**
+ * Whether `JSON.stringify` gives JSON that is read as the same value. An object that is met twice is not JSON: a small
+ * value can hold one object in many places, and its JSON would be many times as long.
+ */
+function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolean {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return true;
+    case 'number':
+      return Number.isFinite(value);
+    case 'object':
+      break;
+    default:
+      return false;
+  }
+  if (value === null) return true;
+  if (depth === DEPTH_MAX || met.has(value)) return false;
+  met.add(value);
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (!isJson(value[i], met, depth + 1)) return false;
+    return true;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return false;
+  for (const name of Object.keys(value)) {
+    if (!isJson((value as Record<string, unknown>)[name], met, depth + 1)) return false;
+  }
+  return true;
+}
+
+function cborOf(value: unknown): Uint8Array {
+  const sink = new ByteSink(256);
+  try {
+    new CborWriter(sink).write(value, sink);
+  } catch (cause) {
+    if (cause instanceof VarveError) throw cause;
+    throw new VarveError('VARVE_INVALID_VALUE', 'The stored value has no form that can be sent.', { cause });
+  }
+  return sink.copy();
+}
+
+function valueOfCbor(bytes: Uint8Array): unknown {
+  try {
+    return new CborReader().read(bytes, 0, bytes.length);
+  } catch (cause) {
+    const detail = 'The CBOR is malformed, or uses what Varve does not: short floats, indefinite lengths, other tags.';
+    throw new VarveError('VARVE_INVALID_VALUE', detail, { cause });
+  }
+}
+
+function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_VALUE', message);
+}

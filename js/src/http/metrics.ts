@@ -1,0 +1,121 @@
+/**
+ * Counts of requests, and them with the store's own numbers in the text format of Prometheus (version 0.0.4).
+ *
+ * Invariant: labels come from short fixed lists, whatever clients send.
+ */
+
+import type { StoreStats } from '../types.ts';
+
+/** Seconds. */
+const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
+const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS'];
+
+/** The content type of a page of metrics. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+type Kind = 'gauge' | 'counter';
+type NumberOf = { [name in keyof StoreStats]: StoreStats[name] extends number ? name : never }[keyof StoreStats];
+
+/** Which of the store's numbers are shown, as what. Counts are of this session: they start anew when the store is opened. */
+const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [
+  ['sequence', 'sequence', 'gauge', 'Sequence of the last write.'],
+  ['memtableEntries', 'memtable_entries', 'gauge', 'Entries in the active memtable.'],
+  ['memtableBytes', 'memtable_bytes', 'gauge', 'Bytes of the active memtable.'],
+  ['frozen', 'frozen_memtables', 'gauge', 'Memtables waiting for their flush.'],
+  ['walSegments', 'wal_segments', 'gauge', 'WAL segments.'],
+  ['walBytes', 'wal_bytes_total', 'counter', 'Bytes logged.'],
+  ['walSyncs', 'wal_syncs_total', 'counter', 'Flushes of the log to the disk.'],
+  ['writes', 'writes_total', 'counter', 'Writes.'],
+  ['cacheBytes', 'cache_bytes', 'gauge', 'Blocks of tables kept in memory.'],
+  ['cacheHits', 'cache_hits_total', 'counter', 'Blocks found in memory.'],
+  ['cacheMisses', 'cache_misses_total', 'counter', 'Blocks read.'],
+  ['residentBytes', 'resident_bytes', 'gauge', 'Indexes and filters of open tables.'],
+  ['memoryBytesMax', 'memory_bytes_max', 'gauge', 'Bound of memtables, cache and open tables together.'],
+  ['flushes', 'flushes_total', 'counter', 'Memtables flushed to tables.'],
+  ['flushBytes', 'flush_bytes_total', 'counter', 'Bytes flushed to tables.'],
+  ['compactions', 'compactions_total', 'counter', 'Compactions.'],
+  ['compactionBytesRead', 'compaction_read_bytes_total', 'counter', 'Bytes that compactions read.'],
+  ['compactionBytesWritten', 'compaction_written_bytes_total', 'counter', 'Bytes that compactions wrote.'],
+  ['writeAmplification', 'write_amplification', 'gauge', 'Bytes written to tables for each byte flushed to one.'],
+  ['stalled', 'stalled', 'gauge', '1 while writers wait.'],
+  ['diskBytes', 'disk_bytes', 'gauge', 'What the store takes on disk.'],
+  ['cursors', 'cursors', 'gauge', 'Scans that are open.'],
+  ['snapshots', 'snapshots', 'gauge', 'Snapshots that are open.'],
+  ['snapshotAge', 'snapshot_age_milliseconds', 'gauge', 'Age of the oldest snapshot.'],
+];
+
+interface Timing {
+  readonly buckets: number[];
+  seconds: number;
+  count: number;
+}
+
+/** What one handler has answered. */
+export class Metrics {
+  readonly #requests = new Map<string, number>();
+  readonly #timings = new Map<string, Timing>();
+  /** Requests being answered now. */
+  in_flight = 0;
+
+  /** Notes one answer: `route` from a fixed list, the time until its head was ready. */
+  note(route: string, method: string, status: number, seconds: number): void {
+    const labels = `route="${route}",method="${METHODS.includes(method) ? method : 'other'}",status="${status}"`;
+    this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
+    let timing = this.#timings.get(route);
+    if (timing === undefined) {
+      timing = { buckets: BUCKETS.map(() => 0), seconds: 0, count: 0 };
+      this.#timings.set(route, timing);
+    }
+    timing.seconds += seconds;
+    timing.count++;
+    for (const [i, bound] of BUCKETS.entries()) if (seconds <= bound) timing.buckets[i]!++;
+  }
+
+  /** Everything as text. */
+  text(store: string, stats: StoreStats): string {
+    return [...this.#ownLines(), ...storeLines(store, stats), ''].join('\n');
+  }
+
+  #ownLines(): string[] {
+    const requests = 'varve_http_requests_total';
+    const duration = 'varve_http_request_duration_seconds';
+    const in_flight = 'varve_http_requests_in_flight';
+    const lines = head(requests, 'counter', 'Requests answered.');
+    for (const [labels, count] of this.#requests) lines.push(`${requests}{${labels}} ${count}`);
+    lines.push(...head(in_flight, 'gauge', 'Requests being answered.'), `${in_flight} ${this.in_flight}`);
+    lines.push(...head(duration, 'histogram', 'Time until the head of the answer.'));
+    for (const [route, { buckets, seconds, count }] of this.#timings) {
+      const label = `route="${route}"`;
+      for (const [i, bound] of BUCKETS.entries()) {
+        lines.push(`${duration}_bucket{${label},le="${bound}"} ${buckets[i]}`);
+      }
+      lines.push(`${duration}_bucket{${label},le="+Inf"} ${count}`);
+      lines.push(`${duration}_sum{${label}} ${seconds}`, `${duration}_count{${label}} ${count}`);
+    }
+    return lines;
+  }
+}
+
+function storeLines(store: string, stats: StoreStats): string[] {
+  const label = `store="${store.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
+  const lines: string[] = [];
+  for (const [stat, name, kind, help] of STORE_METRICS) {
+    lines.push(...head(`varve_${name}`, kind, help), `varve_${name}{${label}} ${stats[stat]}`);
+  }
+  const levels: readonly ['tables' | 'bytes', string][] = [
+    ['tables', 'Tables of a level.'],
+    ['bytes', 'Bytes of the tables of a level.'],
+  ];
+  for (const [stat, help] of levels) {
+    const name = `varve_level_${stat}`;
+    lines.push(...head(name, 'gauge', help));
+    for (const [level, numbers] of stats.levels.entries()) {
+      lines.push(`${name}{${label},level="${level}"} ${numbers[stat]}`);
+    }
+  }
+  return lines;
+}
+
+function head(name: string, kind: Kind | 'histogram', help: string): string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`];
+}

@@ -1,0 +1,126 @@
+/**
+ * Errors as answers: a status and a body of `application/problem+json` (RFC 9457).
+ *
+ *   { "title": "Precondition Failed", "status": 412, "detail": "...", "code": "VARVE_CONFLICT", "conflict": { ... } }
+ *
+ * Invariant: whatever a handler throws becomes an answer here; what is no `VarveError` and no `Refusal` tells nothing of
+ * itself but that it happened.
+ */
+
+import { VarveError, type VarveErrorCode } from '../errors.ts';
+import type { Key } from '../types.ts';
+import { keyToJson } from './json-key.ts';
+
+/** Thrown for a request that is refused before a store sees it. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: VarveErrorCode | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    detail: string,
+    code?: VarveErrorCode | undefined,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+/** The refusal of a request that makes no sense. */
+export function malformed(detail: string, code: VarveErrorCode = 'VARVE_INVALID_ARGUMENT'): Refusal {
+  return new Refusal(400, detail, code);
+}
+
+/** What is asked of the client before it tries again, in seconds. */
+const RETRY_AFTER = '1';
+
+const STATUS_OF: Readonly<Record<VarveErrorCode, number>> = {
+  VARVE_INVALID_KEY: 400,
+  VARVE_INVALID_VALUE: 400,
+  VARVE_INVALID_ARGUMENT: 400,
+  VARVE_CONFLICT: 412,
+  // Nobody reads it: the client has gone. The status that proxies log for that.
+  VARVE_ABORTED: 499,
+  VARVE_BUSY: 503,
+  VARVE_LOCKED: 503,
+  VARVE_CLOSED: 503,
+  VARVE_POISONED: 503,
+  VARVE_STORAGE_FULL: 507,
+  VARVE_UNSUPPORTED: 501,
+  VARVE_CORRUPT: 500,
+  VARVE_VERSION: 500,
+  VARVE_IO: 500,
+  VARVE_INTERNAL: 500,
+};
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  406: 'Not Acceptable',
+  412: 'Precondition Failed',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  421: 'Misdirected Request',
+  499: 'Client Closed Request',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  503: 'Service Unavailable',
+  507: 'Insufficient Storage',
+};
+
+/** An error as JSON: the body of an answer, or of one result of a batch. */
+export interface Problem {
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code?: VarveErrorCode | undefined;
+  readonly conflict?: { readonly key?: unknown; readonly sequence: number | null } | undefined;
+}
+
+/** Describes what was thrown. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Refusal) return problem(error.status, error.message, error.code);
+  // By its shape: the store may have come from another copy of the package.
+  if (error instanceof VarveError || isVarveError(error)) {
+    const { code, message, conflict } = error;
+    const found = problem(STATUS_OF[code] ?? 500, message, code);
+    if (conflict === undefined) return found;
+    return { ...found, conflict: { key: keyInProblem(conflict.key), sequence: conflict.sequence } };
+  }
+  return problem(500, 'The handler stopped on an unexpected error.', 'VARVE_INTERNAL');
+}
+
+/** The answer to what was thrown. */
+export function problemResponse(error: unknown): Response {
+  const body = problemOf(error);
+  const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' });
+  if (error instanceof Refusal) for (const [name, value] of Object.entries(error.headers)) headers.set(name, value);
+  if (body.status === 503) headers.set('retry-after', RETRY_AFTER);
+  return new Response(JSON.stringify(body), { status: body.status, headers });
+}
+
+function isVarveError(error: unknown): error is VarveError {
+  const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown };
+  return name === 'VarveError' && typeof code === 'string' && Object.hasOwn(STATUS_OF, code);
+}
+
+function problem(status: number, detail: string, code: VarveErrorCode | undefined): Problem {
+  const title = TITLES[status] ?? 'Error';
+  return code === undefined ? { title, status, detail } : { title, status, detail, code };
+}
+
+/** With a key codec of the user's a key may be anything, which is left out where it is no Varve key. */
+function keyInProblem(key: unknown): unknown {
+  try {
+    return keyToJson(key as Key);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * The query of a request, read strictly.
+ *
+ * Invariant: a parameter that is unknown, given twice or not decodable refuses the request, so that a misspelt bound never
+ * widens a range. (`URLSearchParams` would replace what it cannot decode, and so name another key.)
+ */
+
+import type { Durability, Key, KeyRange } from '../types.ts';
+import { parseKey } from './json-key.ts';
+import { malformed } from './problem.ts';
+
+/** The parameters of one request; each is taken by the endpoint that knows it. */
+export class Query {
+  readonly #parameters = new Map<string, string>();
+  readonly #key_bytes_max: number;
+
+  /** Reads what follows the `?` of a URL. */
+  constructor(search: string, key_bytes_max: number) {
+    this.#key_bytes_max = key_bytes_max;
+    for (const part of search.replace(/^\?/, '').split('&')) {
+      if (part === '') continue;
+      const equals = part.indexOf('=');
+      const name = decoded(equals < 0 ? part : part.slice(0, equals));
+      if (this.#parameters.has(name)) throw malformed(`The parameter ${shown(name)} is given twice.`);
+      this.#parameters.set(name, equals < 0 ? '' : decoded(part.slice(equals + 1)));
+    }
+  }
+
+  /** Takes a parameter as it is. */
+  text(name: string): string | undefined {
+    const text = this.#parameters.get(name);
+    this.#parameters.delete(name);
+    return text;
+  }
+
+  /** Takes a key, written as JSON. */
+  key(name: string): Key | undefined {
+    const text = this.text(name);
+    return text === undefined ? undefined : parseKey(text, this.#key_bytes_max);
+  }
+
+  /** Takes a number above 0 (`whole`: an integer from 0). */
+  number(name: string, whole: boolean): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const number = /^[0-9]{1,15}(\.[0-9]{1,15})?$/.test(text) ? Number(text) : Number.NaN;
+    if (whole ? !Number.isInteger(number) : !(number > 0)) {
+      throw malformed(`${name} is ${whole ? 'an integer from 0' : 'a number above 0'}, not ${shown(text)}.`);
+    }
+    return number;
+  }
+
+  /** Takes `true` or `false`. */
+  flag(name: string): boolean | undefined {
+    const text = this.text(name);
+    if (text === undefined || text === 'true' || text === 'false')
+      return text === undefined ? undefined : text === 'true';
+    throw malformed(`${name} is true or false, not ${shown(text)}.`);
+  }
+
+  /** Takes `durability`. */
+  durability(): Durability | undefined {
+    const level = this.text('durability');
+    if (level === undefined || level === 'memory' || level === 'relaxed' || level === 'strict') return level;
+    throw malformed(`durability is memory, relaxed or strict, not ${shown(level)}.`);
+  }
+
+  /** Takes the bounds of a range. */
+  range(): KeyRange {
+    const [gt, gte, lt, lte] = [this.key('gt'), this.key('gte'), this.key('lt'), this.key('lte')];
+    return { gt, gte, lt, lte, prefix: prefixOf(this.key('prefix')) };
+  }
+
+  /** Refuses what no one has taken. */
+  end(): void {
+    for (const name of this.#parameters.keys()) throw malformed(`The parameter ${shown(name)} is unknown here.`);
+  }
+}
+
+/** A key that can be a prefix. */
+export function prefixOf(prefix: Key | undefined): KeyRange['prefix'] {
+  const usable =
+    prefix === undefined || typeof prefix === 'string' || prefix instanceof Uint8Array || Array.isArray(prefix);
+  if (!usable) throw malformed('A prefix is an array, a string or {"bytes": base64}.');
+  return prefix as KeyRange['prefix'];
+}
+
+/** A part of a query or a path without its percent-encoding. */
+export function decoded(text: string, is_path = false): string {
+  try {
+    return decodeURIComponent(is_path ? text : text.replaceAll('+', ' '));
+  } catch {
+    throw malformed('The URL has a percent-encoding that is no UTF-8.');
+  }
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 40));
+}

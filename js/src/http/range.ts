@@ -1,0 +1,120 @@
+/**
+ * Ranges: `/range` and `/count`.
+ *
+ *   GET /range     ?gt gte lt lte prefix (JSON keys) &reverse &limit &values=false
+ *                  Accept: application/json: a page { entries: [{ key, value | bytes | cbor }], next }
+ *                  Accept: application/x-ndjson: a stream of the same entries, one a line
+ *   DELETE /range  the bounds and durability; one without bounds is refused
+ *   GET /count     the bounds
+ *
+ * A page ends at its `limit`, or before when its entries take too many bytes; `next` is the URL of the one after it, also
+ * as a Link header, and null at the end. Each page is of its own moment; a stream is of one.
+ *
+ * Invariant: entries are read as the client takes them: neither a stream nor a page holds more than its limits.
+ */
+
+import type { KeyRange } from '../types.ts';
+import { type Exchange, jsonResponse, settled, storeRange, varveKey } from './exchange.ts';
+import { keyToJson } from './json-key.ts';
+import { lineStream } from './line-stream.ts';
+import { JSON_TYPE, NDJSON_TYPE, preferred, valueToJson } from './media.ts';
+import { Refusal } from './problem.ts';
+
+/** What a range asks for. */
+interface Wanted {
+  readonly range: KeyRange;
+  readonly reverse: boolean;
+  readonly values: boolean;
+  readonly limit: number | undefined;
+}
+
+/** Reads a range. */
+export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response> {
+  const { request, query } = exchange;
+  const wanted: Wanted = {
+    range: query.range(),
+    reverse: query.flag('reverse') ?? false,
+    values: query.flag('values') ?? true,
+    limit: query.number('limit', true),
+  };
+  query.end();
+  const type = preferred(request.headers.get('accept'), [JSON_TYPE, NDJSON_TYPE]);
+  if (type === undefined) {
+    throw new Refusal(406, `A range can be had as ${JSON_TYPE} or ${NDJSON_TYPE}.`, 'VARVE_INVALID_ARGUMENT');
+  }
+  if (type === JSON_TYPE) return page(exchange, wanted);
+  const lines = await lineStream(texts(exchange, wanted, wanted.limit));
+  return new Response(lines, { headers: { 'content-type': NDJSON_TYPE, 'cache-control': 'no-store', vary: 'Accept' } });
+}
+
+/** Deletes a range. */
+export async function deleteRange<K, V>({ request, query, store, keys }: Exchange<K, V>): Promise<Response> {
+  const range = storeRange(query.range(), keys);
+  const durability = query.durability();
+  query.end();
+  return jsonResponse(settled(store, await store.deleteRange(range, { durability, signal: request.signal })));
+}
+
+/** Counts a range. */
+export async function countRange<K, V>({ request, query, store, keys }: Exchange<K, V>): Promise<Response> {
+  const range = storeRange(query.range(), keys);
+  query.end();
+  return jsonResponse({ count: await store.count({ ...range, signal: request.signal }) });
+}
+
+async function page<K, V>(exchange: Exchange<K, V>, wanted: Wanted): Promise<Response> {
+  const { limits } = exchange;
+  const limit = Math.min(wanted.limit ?? limits.results, limits.results);
+  const entries: string[] = [];
+  let bytes = 0;
+  let last: unknown;
+  let next: string | null = null;
+  // One more than the page has: whether there is a next one.
+  for await (const { key, text } of texts(exchange, wanted, limit === 0 ? 0 : limit + 1)) {
+    if (entries.length === limit || bytes >= limits.answer) {
+      next = nextUrl(exchange.base, wanted, last);
+      break;
+    }
+    entries.push(text);
+    bytes += text.length;
+    last = key;
+  }
+  const headers = new Headers({ 'content-type': JSON_TYPE, 'cache-control': 'no-store', vary: 'Accept' });
+  if (next !== null) headers.set('link', `<${next}>; rel="next"`);
+  return new Response(`{"entries":[${entries.join(',')}],"next":${JSON.stringify(next)}}`, { headers });
+}
+
+/** The entries of a range as JSON texts, each with its key as JSON. */
+async function* texts<K, V>(
+  { request, store, keys }: Exchange<K, V>,
+  { range, reverse, values }: Wanted,
+  limit: number | undefined,
+): AsyncGenerator<{ key: unknown; text: string }, void, undefined> {
+  const options = { ...storeRange(range, keys), reverse, limit, signal: request.signal };
+  if (values) {
+    for await (const [found, value] of store.entries(options)) {
+      const key = keyToJson(varveKey(found, keys));
+      yield { key, text: JSON.stringify({ key, ...valueToJson(value) }) };
+    }
+    return;
+  }
+  for await (const found of store.keys(options)) {
+    const key = keyToJson(varveKey(found, keys));
+    yield { key, text: JSON.stringify({ key }) };
+  }
+}
+
+/** The URL of the page that goes on behind a key. */
+function nextUrl(base: string, { range, reverse, values, limit }: Wanted, last: unknown): string {
+  const parameters: string[] = [];
+  const add = (name: string, json: unknown): void => {
+    parameters.push(`${name}=${encodeURIComponent(JSON.stringify(json))}`);
+  };
+  const bounds = { ...range, ...(reverse ? { lt: undefined, lte: undefined } : { gt: undefined, gte: undefined }) };
+  for (const [name, key] of Object.entries(bounds)) if (key !== undefined) add(name, keyToJson(key));
+  add(reverse ? 'lt' : 'gt', last);
+  if (reverse) parameters.push('reverse=true');
+  if (!values) parameters.push('values=false');
+  if (limit !== undefined) parameters.push(`limit=${limit}`);
+  return `${base}/range?${parameters.join('&')}`;
+}

@@ -1,0 +1,124 @@
+/** The handler behind a real server of Node's, over real sockets. */
+
+import { once } from 'node:events';
+import { get as httpGet, request as httpRequest, type IncomingMessage } from 'node:http';
+import { serve as listen } from 'srvx';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { bearer, createHandler, type HttpOptions } from '../../js/src/http.ts';
+import type { Key } from '../../js/src/types.ts';
+import { type Served, serve } from './support/http.ts';
+
+let http: Served;
+const servers: { close(force?: boolean): Promise<void> }[] = [];
+
+beforeEach(async () => {
+  http = await serve();
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close(true);
+  await http.db.close();
+});
+
+/** Listens, and gives the address. */
+async function address(options: HttpOptions<Key> = {}): Promise<string> {
+  const fetch = createHandler(http.db, options);
+  const server = listen({ fetch, port: 0, hostname: '127.0.0.1', silent: true, gracefulShutdown: false });
+  servers.push(server);
+  await server.ready();
+  return (server.url as string).replace(/\/$/, '');
+}
+
+const json = { 'content-type': 'application/json' };
+
+test('entries, conditions and batches work as they do without a server', async () => {
+  const url = await address({ authorize: bearer('secret') });
+  const headers = { ...json, authorization: 'Bearer secret' };
+  const put = await fetch(`${url}/kv/${encodeURIComponent('a/b')}`, { method: 'PUT', body: '{"n":1}', headers });
+  expect([put.status, put.headers.get('etag')]).toEqual([200, '"1"']);
+  expect((await fetch(`${url}/kv/a%2Fb`)).status).toBe(401);
+  const spared = await fetch(`${url}/kv/a%2Fb`, { headers: { ...headers, 'if-none-match': '"1"' } });
+  expect(spared.status).toBe(304);
+  const head = await fetch(`${url}/kv/a%2Fb`, { method: 'HEAD', headers });
+  expect([head.headers.get('content-length'), await head.text()]).toEqual(['7', '']);
+  const body = JSON.stringify([
+    { op: 'set', key: ['x', 1], value: 1 },
+    { op: 'get', key: 'a/b' },
+  ]);
+  const batch = await fetch(`${url}/batch`, { method: 'POST', body, headers });
+  expect(await batch.json()).toMatchObject({ results: [{ sequence: 2 }, { value: { n: 1 } }] });
+  const range = await fetch(`${url}/range?prefix=${encodeURIComponent('["x"]')}`, { headers });
+  expect(await range.json()).toEqual({ entries: [{ key: ['x', 1], value: 1 }], next: null });
+  const binary = Uint8Array.from({ length: 100_000 }, (_, i) => i);
+  await fetch(`${url}/kv/bin`, {
+    method: 'PUT',
+    body: binary,
+    headers: { ...headers, 'content-type': 'application/octet-stream' },
+  });
+  expect(await (await fetch(`${url}/kv/bin`, { headers })).bytes()).toEqual(binary);
+});
+
+test('a slow client is waited for: the store is read no further than the sockets hold', async () => {
+  const url = await address();
+  const count = 20_000;
+  await http.db.setMany(Array.from({ length: count }, (_, i): [Key, unknown] => [i, 'x'.repeat(2000)]));
+  const request = httpGet(`${url}/range`, { headers: { accept: 'application/x-ndjson' } });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  await once(response, 'readable');
+  // Nothing is read: after what buffers take, the scan stands still, open.
+  let seen = -1;
+  let now = 0;
+  await expect
+    .poll(async () => {
+      [seen, now] = [now, (await http.db.stats()).cursors];
+      return seen === 1 && now === 1;
+    })
+    .toBe(true);
+  let lines = 0;
+  for await (const chunk of response) for (const byte of chunk as Buffer) if (byte === 10) lines++;
+  expect(lines).toBe(count);
+  await expect.poll(async () => (await http.db.stats()).cursors).toBe(0);
+});
+
+test('a client that leaves ends its scan', async () => {
+  const url = await address();
+  await http.db.setMany(Array.from({ length: 20_000 }, (_, i): [Key, unknown] => [i, 'x'.repeat(2000)]));
+  const request = httpGet(`${url}/range`, { headers: { accept: 'application/x-ndjson' } });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  await once(response, 'readable');
+  expect((await http.db.stats()).cursors).toBe(1);
+  request.on('error', () => undefined);
+  request.destroy();
+  await expect.poll(async () => (await http.db.stats()).cursors).toBe(0);
+});
+
+test('a body that never ends is cut off at the limit', async () => {
+  const url = await address({ limits: { body: 100_000 } });
+  const request = httpRequest(`${url}/kv/a`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/octet-stream' },
+  });
+  request.on('error', () => undefined);
+  const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+  const chunk = Buffer.alloc(16_384);
+  const write = (): void => {
+    while (!request.destroyed && request.write(chunk));
+    request.once('drain', write);
+  };
+  write();
+  const [response] = await answered;
+  expect(response.statusCode).toBe(413);
+  request.destroy();
+  expect(await http.db.has('a')).toBe(false);
+});
+
+test('a hundred clients at once get what they asked for', async () => {
+  const url = await address();
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, async (_, i) => {
+      const put = await fetch(`${url}/kv?key=${i}`, { method: 'PUT', body: String(i), headers: json });
+      const get = await fetch(`${url}/kv?key=${i}`);
+      return [put.status, await get.json()];
+    }),
+  );
+  expect(answers).toEqual(Array.from({ length: 100 }, (_, i) => [200, i]));
+});
