@@ -2,6 +2,7 @@
 // `npm run bench -- scale` runs bench/scale/cli.ts instead: millions of pairs, and reads while a compaction runs.
 // `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
 // `npm run bench -- fs` runs bench/fs.ts in Node: stores in files beside bare file calls.
+// `npm run bench -- http` runs bench/http.ts in Node: the HTTP handler under load.
 
 import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
@@ -10,13 +11,13 @@ import { setup } from './setup.mjs';
 import { main, root, run } from './tools.mjs';
 
 /** @type {Record<string, string>} */
-const OTHERS = { scale: join('scale', 'cli.ts'), micro: 'micro.ts', fs: 'fs.ts' };
+const OTHERS = { scale: join('scale', 'cli.ts'), micro: 'micro.ts', fs: 'fs.ts', http: 'http.ts' };
 
 await main(async () => {
   const [first, ...rest] = process.argv.slice(2);
   const named = first !== undefined && Object.hasOwn(OTHERS, first) ? OTHERS[first] : undefined;
   const entry = join(root, 'bench', named ?? 'cli.ts');
-  await setup({ wasm: true, browser: first !== 'micro' && first !== 'fs' });
+  await setup({ wasm: true, browser: first === undefined || !['micro', 'fs', 'http'].includes(first) });
   await build();
   const outfile = join(root, 'build', 'bench-cli.mjs');
   await bundle({
@@ -27,7 +28,7 @@ await main(async () => {
     platform: 'node',
     packages: 'external',
     // The package as it was built, not its sources.
-    external: ['varve', 'varve/sync', 'varve/fs'],
+    external: ['varve', 'varve/sync', 'varve/fs', 'varve/http'],
   });
   await run('node', [outfile, ...(named === undefined ? process.argv.slice(2) : rest)]);
 });
