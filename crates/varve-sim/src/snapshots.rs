@@ -78,6 +78,7 @@ impl Session<'_> {
                 options: ScanOptions { lower, upper, reverse, limit },
                 want_keys: !counting,
                 want_values: !counting,
+                want_expiries: false,
                 snapshot: number,
                 batch_bytes: bytes,
             };

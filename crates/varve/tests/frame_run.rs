@@ -94,6 +94,50 @@ fn all_writes_of_a_frame_are_one_append() {
     assert_eq!(store.stats().wal_syncs, 0, "a relaxed frame flushes nothing");
 }
 
+/// A batch of one set, of `key` to `key`, with a lifetime (flags 1) or a time to expire at (flags 5).
+fn expiring_set(flags: u8, time: u64, key: &[u8]) -> Vec<u8> {
+    let mut item = vec![1, 0, 0, 0, 1, flags, 0, 0];
+    item.extend_from_slice(&(key.len() as u32).to_le_bytes());
+    item.extend_from_slice(&(8 + key.len() as u32).to_le_bytes());
+    item.extend_from_slice(key);
+    item.extend_from_slice(&time.to_le_bytes());
+    item.extend_from_slice(key);
+    item.resize(item.len().next_multiple_of(4), 0);
+    item
+}
+
+/// A scan of everything: its flags, no limit, a batch of 1000 bytes, no bounds.
+fn scan(flags: u8) -> Vec<u8> {
+    [&[flags, 0, 0, 0, 255, 255, 255, 255, 232, 3, 0, 0][..], &[0; 8]].concat()
+}
+
+#[test]
+fn a_scan_brings_expiries_and_a_set_takes_one_as_it_was() {
+    let mut store = open(MemorySlots::new(12));
+    let frame = Frame::default()
+        .op(6, b"", &expiring_set(5, 9_000, b"at"))
+        .op(6, b"", &expiring_set(1, 9_000, b"in"))
+        .op(6, b"", &expiring_set(5, u64::MAX, b"late"))
+        .op(6, b"", &expiring_set(5, 1, b"over"))
+        .op(4, b"plain", b"plain")
+        .op(7, b"", &scan(128 | 4 | 2))
+        .op(7, b"", &scan(128 | 4 | 2 | 1))
+        .op(7, b"", &scan(128 | 2));
+    let answers = send(&mut store, frame);
+    assert!(answers.iter().all(|answer| answer.0 == 0));
+    let values = |answer: usize, count: u32| {
+        let payload = &answers[answer].1;
+        let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
+        assert_eq!((word(0), word(4)), (0, count), "all in one batch");
+        payload[payload.len() - (word(12) as usize).next_multiple_of(4)..][..word(12) as usize].to_vec()
+    };
+    let told = |expires: u64, value: &[u8]| [&expires.to_le_bytes()[..], value].concat();
+    let with = [told(9_000, b"at"), told(9_001, b"in"), told(u64::MAX, b"late"), told(0, b"plain")].concat();
+    assert_eq!(values(5, 4), with, "the time is 1 at the opening; what expired at 1 is no more");
+    assert_eq!(values(6, 4), b"plainlateinat", "a scan that goes backward brings values alone");
+    assert_eq!(values(7, 4), b"", "and one without values nothing");
+}
+
 #[test]
 fn a_full_storage_refuses_sets_and_takes_deletes() {
     let mut store = open(MemorySlots::with_limit(12, 2 << 20));

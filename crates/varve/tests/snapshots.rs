@@ -20,7 +20,14 @@ fn value(store: &TestStore, snapshot: u32, key: &[u8]) -> Option<Vec<u8>> {
 /// A scan of everything, in a snapshot or (0) in the store.
 fn scan_of(snapshot: u32) -> ScanRequest {
     let options = ScanOptions::default();
-    ScanRequest { options, want_keys: true, want_values: true, snapshot, batch_bytes: 1 }
+    ScanRequest {
+        options,
+        want_keys: true,
+        want_values: true,
+        want_expiries: false,
+        snapshot,
+        batch_bytes: 1,
+    }
 }
 
 #[test]

@@ -156,8 +156,14 @@ fn present(state: &State, start: u8, end: u8, now_ms: u64) -> Vec<u8> {
 
 fn scan(store: &mut Store<Slots>, snapshot: u32, start: u8, end: u8) -> Vec<u8> {
     let options = ScanOptions { lower: vec![start], upper: Some(vec![end]), ..ScanOptions::default() };
-    let request =
-        varve::frame::ScanRequest { options, want_keys: true, want_values: false, snapshot, batch_bytes: 1 };
+    let request = varve::frame::ScanRequest {
+        options,
+        want_keys: true,
+        want_values: false,
+        want_expiries: false,
+        snapshot,
+        batch_bytes: 1,
+    };
     let cursor = store.open_cursor(request).expect("a scan");
     let mut keys = Vec::new();
     loop {

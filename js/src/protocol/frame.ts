@@ -56,6 +56,8 @@ export const ItemFlag = {
   expiresIn: 1,
   /** u64: the sequence that the key must have; 0 for none */
   ifSequence: 2,
+  /** with `expiresIn`: the milliseconds are since 1970 */
+  expiresAt: 4,
 } as const;
 
 /** How an answer went. */

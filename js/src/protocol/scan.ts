@@ -5,6 +5,8 @@
  *   batch  u32 cursor (0: finished) | u32 count | u32 keys_bytes | u32 values_bytes
  *          | u32 key_end[count] if keys | u32 value_end[count] if values | keys, pad to 4 | values, pad to 4
  *
+ * With the flag `expiries` a value begins with its entry's: u64 milliseconds since 1970, 0 for none.
+ *
  * Invariant: ends grow and stay inside their blob, else `VARVE_INTERNAL`; what was not asked for takes no bytes.
  */
 
@@ -21,6 +23,8 @@ export const ScanFlag = {
   lowerExclusive: 16,
   upper: 32,
   upperExclusive: 64,
+  /** with values, and forward only */
+  expiries: 128,
 } as const;
 
 /** What a scan walks over and what it brings. */
@@ -29,6 +33,8 @@ export interface ScanRequest {
   readonly reverse: boolean;
   readonly keys: boolean;
   readonly values: boolean;
+  /** Values begin with their expiries. */
+  readonly expiries?: boolean;
   /** At most this many entries; undefined for all. */
   readonly limit: number | undefined;
   /** The snapshot to scan; 0 for the store as it is. */
@@ -46,6 +52,7 @@ export function writeScanOpen(scan: ScanRequest, sink: ByteSink): void {
   let flags =
     (scan.reverse ? ScanFlag.reverse : 0) | (scan.keys ? ScanFlag.keys : 0) | (scan.values ? ScanFlag.values : 0);
   if (lower !== undefined) flags |= ScanFlag.lower | (lower.exclusive ? ScanFlag.lowerExclusive : 0);
+  if (scan.expiries) flags |= ScanFlag.expiries;
   if (upper !== undefined) flags |= ScanFlag.upper | (upper.exclusive ? ScanFlag.upperExclusive : 0);
   sink.u32(flags | (scan.snapshot << 16));
   sink.u32(Math.min(scan.limit ?? NO_LIMIT, NO_LIMIT));

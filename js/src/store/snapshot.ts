@@ -48,6 +48,11 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     forgotten.register(this, this.#held, this);
   }
 
+  /** @internal Its number in the engine. */
+  get number(): number {
+    return this.#held.number;
+  }
+
   /** Lets go of it; every later read rejects with `VARVE_CLOSED`. Closing twice is closing once. */
   async close(): Promise<void> {
     if (this.#moment.refusal !== undefined) return;

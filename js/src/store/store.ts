@@ -5,6 +5,8 @@
  * writes called before them. The store itself holds no data: what it knows is in the engine behind its client.
  */
 
+import type { PortableParts } from '../portable/portable.ts';
+import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
@@ -32,8 +34,16 @@ import type {
 } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
+import { Cursor } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
-import { batch_operation, delete_range, Operations, snapshot_open, sync_operation } from './operations.ts';
+import {
+  batch_operation,
+  delete_range,
+  Operations,
+  scan_entries,
+  snapshot_open,
+  sync_operation,
+} from './operations.ts';
 import { checkDurability, UPDATE_ATTEMPTS_MAX, wasmPlace } from './options.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
@@ -285,6 +295,37 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
+   * The store as it is at this call, or a range of it, as a stream of bytes that `import` takes, on any storage and runtime. Each
+   * block is under a checksum; keys, values and expiries are copied as they are stored. What fails, and the signal, ends the
+   * stream with an error. It holds a snapshot until it ends or is cancelled.
+   *
+   * @example
+   * await db.export().pipeTo(await file.createWritable());
+   * await fetch('/backup', { method: 'PUT', body: db.export({ prefix: ['note'] }), duplex: 'half' });
+   */
+  export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    Promise.all([import('../portable/portable.ts'), this.snapshot()])
+      .then(([portable, snapshot]) => portable.exportStore(this.#parts(), snapshot, writable, options))
+      .catch((error) => writable.abort(error));
+    return readable;
+  }
+
+  /**
+   * Reads an export into this store, which must be empty (or `merge: true`). A block is verified before anything of it is
+   * applied; an export that is damaged or cut off gives `VARVE_CORRUPT` with the offset. An import that was interrupted goes on
+   * where it was when the same export is imported again: give a function that opens it at an offset, or all of it. The store
+   * gets the export's `version`; `VARVE_VERSION` if it has another.
+   *
+   * @example
+   * await db.import(file.stream(), { onProgress: ({ bytes }) => show(bytes / file.size) });
+   * await db.import((offset) => file.slice(offset).stream());
+   */
+  async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
+    return (await import('../portable/portable.ts')).importStore(this.#parts(), source, options);
+  }
+
+  /**
    * Waits for what is under way, flushes it, seals the store and ends its worker. Closing twice is closing once.
    *
    * @example
@@ -298,6 +339,11 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** `close()`, for `await using`. */
   [asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** What exports and imports work with. */
+  #parts(): PortableParts<K> {
+    return { client: this.#client, Cursor, scan: scan_entries, level: this.#level, codec: this.#key_codec };
   }
 
   /** Commits a batch of what `collect` adds. */

@@ -147,6 +147,8 @@ impl Batch<'_> {
 
 /// The item's value begins with a u64: milliseconds after which the entry expires.
 const EXPIRES_IN: u8 = 1;
+/// With [`EXPIRES_IN`]: those milliseconds are since 1970.
+const EXPIRES_AT: u8 = 4;
 /// The item's value goes on with a u64: the sequence that the key must have, 0 for none.
 const IF_SEQUENCE: u8 = 2;
 
@@ -173,7 +175,8 @@ fn parse_items<'a>(reader: &mut Reader<'a>, now_ms: u64) -> Result<Batch<'a>, Tr
         let mut value = Reader::new(value);
         let mut expires = None;
         if flags & EXPIRES_IN != 0 {
-            expires = Some(now_ms.saturating_add(value.u64()?));
+            let from = if flags & EXPIRES_AT == 0 { now_ms } else { 0 };
+            expires = Some(value.u64()?.saturating_add(from));
         }
         if flags & IF_SEQUENCE != 0 {
             batch.conditions.push(Condition { key, sequence: value.u64()? });
@@ -224,6 +227,8 @@ pub struct ScanRequest {
     pub want_keys: bool,
     /// Deliver values.
     pub want_values: bool,
+    /// Deliver expiries, in front of the values; of a scan that goes forward.
+    pub want_expiries: bool,
     /// The snapshot to scan; 0 for the store as it is.
     pub snapshot: u32,
     /// Bytes to aim at in the first batch (entries, when neither keys nor values are wanted).
@@ -255,6 +260,7 @@ pub fn parse_scan(bytes: &[u8]) -> Result<ScanRequest> {
             },
             want_keys: flags & 2 != 0,
             want_values: flags & 4 != 0,
+            want_expiries: flags & (128 | 4 | 1) == 128 | 4,
             snapshot,
             batch_bytes,
         })

@@ -5,6 +5,8 @@
 //! | u32 key end * count | u32 value end * count | keys, padded to 4 | values, padded to 4
 //! ```
 //!
+//! Where expiries were asked for, a value begins with its entry's: u64 milliseconds, 0 for none.
+//!
 //! Invariant: ends are cumulative and relative to their blob; a blob that was not asked for is empty
 //! and its ends are absent.
 
@@ -15,6 +17,7 @@ use crate::codec::bytes::append;
 pub struct Batch {
     want_keys: bool,
     want_values: bool,
+    want_expiries: bool,
     count: u32,
     keys: Vec<u8>,
     values: Vec<u8>,
@@ -33,11 +36,25 @@ impl Batch {
     pub fn reset(&mut self, want_keys: bool, want_values: bool) {
         self.want_keys = want_keys;
         self.want_values = want_values;
+        self.want_expiries = false;
         self.count = 0;
         self.keys.clear();
         self.values.clear();
         self.key_ends.clear();
         self.value_ends.clear();
+    }
+
+    /// Has values begin with the expiries of their entries.
+    pub fn want_expiries(&mut self, want: bool) {
+        self.want_expiries = want;
+    }
+
+    /// Puts an expiry, if wanted, before the value that is pushed next.
+    #[inline]
+    pub(crate) fn push_expiry(&mut self, expires: Option<u64>) {
+        if self.want_expiries {
+            self.values.extend_from_slice(&expires.unwrap_or(0).to_le_bytes());
+        }
     }
 
     /// Adds an entry.

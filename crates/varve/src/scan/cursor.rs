@@ -168,6 +168,7 @@ impl Cursor {
             if !decided && source.sequence() <= self.snapshot {
                 decided = true;
                 if self.is_live(source, deleted) {
+                    batch.push_expiry(source.expires());
                     batch.push(&key, source.value());
                     self.left -= 1;
                     if self.left == 0 {

@@ -68,6 +68,7 @@ struct Numbered {
     cursor: Cursor,
     want_keys: bool,
     want_values: bool,
+    want_expiries: bool,
 }
 
 /// An open store.

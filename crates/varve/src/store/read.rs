@@ -97,14 +97,20 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `Closed`; `InvalidArgument` when there is no such snapshot.
     pub fn open_cursor(&mut self, scan: ScanRequest) -> Result<u32> {
-        let ScanRequest { options, want_keys, want_values, snapshot, .. } = scan;
+        let ScanRequest { options, want_keys, want_values, want_expiries, snapshot, .. } = scan;
         self.check_open()?;
         let cursor = match snapshot {
             0 => self.scan(options)?,
             _ => self.snapshot(snapshot)?.again(options),
         };
         self.next_cursor = self.next_cursor.checked_add(1).unwrap_or(1);
-        self.cursors.push(Numbered { number: self.next_cursor, cursor, want_keys, want_values });
+        self.cursors.push(Numbered {
+            number: self.next_cursor,
+            cursor,
+            want_keys,
+            want_values,
+            want_expiries,
+        });
         Ok(self.next_cursor)
     }
 
@@ -119,6 +125,7 @@ impl<S: Storage> Store<S> {
         let mut scan = self.cursors.swap_remove(at);
         let mut batch = std::mem::take(&mut self.batch);
         batch.reset(scan.want_keys, scan.want_values);
+        batch.want_expiries(scan.want_expiries);
         let progress = self.scan_next(&mut scan.cursor, bytes_max, &mut batch);
         self.batch = batch;
         if !matches!(progress, Ok(Progress::Finished)) {

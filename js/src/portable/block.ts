@@ -1,0 +1,231 @@
+/**
+ * The bytes of an export: a header, blocks of entries, an end. FORMAT.md has the same picture.
+ *
+ *   header 72 B  "VRVX" | u16 version 0 | u16 0 | id 16 B | u64 sequence | u64 version of the data | digest
+ *   block        u32 body length | u32 entries | 8 B check | body | digest
+ *   body         { u8 1 if an expiry follows | varint key length | varint value length | [u64 expires] | key | value }*
+ *   end          a block without entries whose body is u64 entries | u64 blocks: those before it
+ *
+ *   digest       SHA-256 of the digest before it and of all of the block up to here (of a header: of the 40 B before)
+ *   check        the first 8 B of the SHA-256 of the digest before and of the 8 B of the head
+ *
+ * Invariant: digests form a chain, so that a block which is changed, missing, moved or of another export does not verify, and
+ * neither does anything behind it. A length is believed only when its check has been verified.
+ */
+
+import { ByteSink } from '../codec/sink.ts';
+import { VarveError } from '../errors.ts';
+import { joined } from './byte-source.ts';
+
+export const FORMAT_VERSION = 0;
+export const HEADER_BYTES = 72;
+export const HEAD_BYTES = 16;
+export const DIGEST_BYTES = 32;
+export const ID_BYTES = 16;
+/** Most bytes of a body: what one entry can take. */
+export const BODY_BYTES_MAX = 2 ** 30 + 2 ** 17;
+
+const MAGIC = 0x5856_5256;
+const HEADER_HASHED = HEADER_BYTES - DIGEST_BYTES;
+const CHECK_BYTES = 8;
+
+/** What an export says of itself. */
+export interface Header {
+  /** Random: tells this export from any other. */
+  readonly id: Uint8Array;
+  /** The sequence of the last write in it. */
+  readonly sequence: number;
+  /** The version that its store had been opened with; 0 for none. */
+  readonly version: number;
+}
+
+/** SHA-256. Rejects with `VARVE_UNSUPPORTED` where there is none: on pages that are not served securely. */
+export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
+  const { subtle } = globalThis.crypto ?? {};
+  if (subtle === undefined) {
+    throw new VarveError(
+      'VARVE_UNSUPPORTED',
+      'Exports need crypto.subtle, which a page has over HTTPS and on localhost.',
+    );
+  }
+  return new Uint8Array(await subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>));
+}
+
+/** The bytes of a header. */
+export async function encodeHeader({ id, sequence, version }: Header): Promise<Uint8Array> {
+  const sink = new ByteSink(HEADER_BYTES);
+  sink.u32(MAGIC);
+  sink.u32(FORMAT_VERSION);
+  sink.append(id);
+  putU64(sink, sequence);
+  putU64(sink, version);
+  sink.append(await sha256(sink.copy()));
+  return sink.copy();
+}
+
+/** Reads a header. Throws `VARVE_CORRUPT` for what is none, `VARVE_VERSION` for one of newer code. */
+export async function decodeHeader(bytes: Uint8Array): Promise<Header> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (view.getUint32(0, true) !== MAGIC) throw damaged(0, 'it does not begin as an export does');
+  const digest = await sha256(bytes.subarray(0, HEADER_HASHED));
+  if (!areEqual(digest, digestOf(bytes))) throw damaged(0, 'header checksum');
+  const format = view.getUint32(4, true);
+  if (format !== FORMAT_VERSION) {
+    throw new VarveError(
+      'VARVE_VERSION',
+      `The export has format ${format & 0xffff}; this code reads up to ${FORMAT_VERSION}.`,
+    );
+  }
+  return { id: bytes.slice(8, 8 + ID_BYTES), sequence: getU64(view, 24), version: getU64(view, 32) };
+}
+
+/** Collects the entries of one block behind the digest of the one before. */
+export class BlockWriter {
+  readonly #sink = new ByteSink(64 * 1024);
+  #entries = 0;
+
+  /** Starts a block. */
+  begin(previous: Uint8Array): void {
+    const sink = this.#sink;
+    sink.at = 0;
+    sink.append(previous);
+    for (let words = HEAD_BYTES / 4; words > 0; words--) sink.u32(0);
+    this.#entries = 0;
+  }
+
+  /** Adds an entry; `stored` is its expiry (u64, 0 for none) and its value. */
+  entry(key: Uint8Array, stored: Uint8Array): void {
+    const sink = this.#sink;
+    const expires = stored.subarray(0, 8);
+    const has_expiry = expires.some((byte) => byte !== 0);
+    sink.byte(has_expiry ? 1 : 0);
+    putVarint(sink, key.length);
+    putVarint(sink, stored.length - 8);
+    if (has_expiry) sink.append(expires);
+    sink.append(key);
+    sink.append(stored.subarray(8));
+    this.#entries++;
+  }
+
+  /** Adds what the end says. */
+  end(entries: number, blocks: number): void {
+    putU64(this.#sink, entries);
+    putU64(this.#sink, blocks);
+  }
+
+  /** The bytes of the block, a copy, with its digest behind. */
+  async finish(): Promise<Uint8Array> {
+    const sink = this.#sink;
+    sink.setU32(DIGEST_BYTES, sink.at - DIGEST_BYTES - HEAD_BYTES);
+    sink.setU32(DIGEST_BYTES + 4, this.#entries);
+    const check = await checkOf(sink.bytes.slice(0, DIGEST_BYTES + 8));
+    sink.bytes.set(check, DIGEST_BYTES + 8);
+    sink.append(await sha256(sink.bytes.subarray(0, sink.at)));
+    return sink.copy(DIGEST_BYTES);
+  }
+}
+
+/** The head of a block: bytes of its body, entries in it. */
+export interface Head {
+  readonly length: number;
+  readonly entries: number;
+}
+
+/** Reads a head at `offset` of the export. Throws `VARVE_CORRUPT`. */
+export async function decodeHead(previous: Uint8Array, head: Uint8Array, offset: number): Promise<Head> {
+  const check = await checkOf(joined([previous, head.subarray(0, HEAD_BYTES - CHECK_BYTES)]));
+  if (!areEqual(check, head.subarray(HEAD_BYTES - CHECK_BYTES))) throw damaged(offset, 'the head of a block');
+  const view = new DataView(head.buffer, head.byteOffset, head.length);
+  const length = view.getUint32(0, true);
+  if (length > BODY_BYTES_MAX) throw damaged(offset, 'a block that is too long');
+  return { length, entries: view.getUint32(4, true) };
+}
+
+/** Verifies a block: `rest` is body and digest. Throws `VARVE_CORRUPT`; gives the body. */
+export async function verifyBlock(
+  previous: Uint8Array,
+  head: Uint8Array,
+  rest: Uint8Array,
+  offset: number,
+): Promise<Uint8Array> {
+  const body = rest.subarray(0, rest.length - DIGEST_BYTES);
+  const digest = await sha256(joined([previous, head, body]));
+  if (!areEqual(digest, digestOf(rest))) throw damaged(offset, 'the checksum of a block');
+  return body;
+}
+
+/** One entry of a body: its key and its value as they are stored, its expiry as u64 bytes. */
+export type EachEntry = (key: Uint8Array, value: Uint8Array, expires: Uint8Array | undefined) => void;
+
+/** Walks the entries of a verified body. Throws `VARVE_CORRUPT` unless they are as many as the head says and fill it. */
+export function readEntries(body: Uint8Array, entries: number, offset: number, each: EachEntry): void {
+  let at = 0;
+  const take = (length: number): Uint8Array => {
+    if (length > body.length - at) throw damaged(offset, 'the entries of a block');
+    at += length;
+    return body.subarray(at - length, at);
+  };
+  const varint = (): number => {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = take(1)[0] as number;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+      if (scale > 2 ** 35) throw damaged(offset, 'the entries of a block');
+    }
+  };
+  for (let i = 0; i < entries; i++) {
+    const flags = take(1)[0] as number;
+    if (flags > 1) throw damaged(offset, 'the entries of a block');
+    const [key_length, value_length] = [varint(), varint()];
+    const expires = flags === 1 ? take(8) : undefined;
+    each(take(key_length), take(value_length), expires);
+  }
+  if (at !== body.length) throw damaged(offset, 'the entries of a block');
+}
+
+/** What an end says. */
+export function readEnd(body: Uint8Array, offset: number): { entries: number; blocks: number } {
+  if (body.length !== 16) throw damaged(offset, 'its end');
+  const view = new DataView(body.buffer, body.byteOffset, body.length);
+  return { entries: getU64(view, 0), blocks: getU64(view, 8) };
+}
+
+/** The last bytes of a header or a block. */
+export function digestOf(bytes: Uint8Array): Uint8Array {
+  return bytes.slice(bytes.length - DIGEST_BYTES);
+}
+
+/** The error of an export that is not as it was written. */
+export function damaged(offset: number, what: string): VarveError {
+  return new VarveError(
+    'VARVE_CORRUPT',
+    `The export is damaged at byte ${offset}: ${what}. What came before it is intact; get another copy and go on with it.`,
+  );
+}
+
+/** Appends a u64 below 2^53. */
+export function putU64(sink: ByteSink, value: number): void {
+  sink.u32(value >>> 0);
+  sink.u32(Math.floor(value / 2 ** 32));
+}
+
+/** A u64; what is above 2^53 loses its last bits. */
+export function getU64(view: DataView, at: number): number {
+  return view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32;
+}
+
+/** Whether two runs of bytes are the same. */
+export function areEqual(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+function putVarint(sink: ByteSink, value: number): void {
+  let left = value;
+  for (; left >= 128; left = Math.floor(left / 128)) sink.byte((left % 128) | 0x80);
+  sink.byte(left);
+}
+
+async function checkOf(bytes: Uint8Array): Promise<Uint8Array> {
+  return (await sha256(bytes)).subarray(0, CHECK_BYTES);
+}

@@ -1,0 +1,91 @@
+/**
+ * Chunks of a stream as runs of as many bytes as are wanted.
+ *
+ * Invariant: no more is held than what was asked for and one chunk. An abort ends the waiting for a chunk that does not come.
+ */
+
+import { abortError } from '../errors.ts';
+import type { ExportedBytes } from './types.ts';
+
+interface Chunks {
+  next(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }>;
+  /** Lets go of the stream; also while `next` waits. */
+  end(): Promise<unknown>;
+}
+
+/** Reads a stream piece by piece. */
+export class ByteSource {
+  readonly #chunks: Chunks;
+  readonly #aborted: Promise<never> | undefined;
+  #unwatch: (() => void) | undefined;
+  #chunk: Uint8Array = new Uint8Array(0);
+
+  constructor(bytes: ExportedBytes, signal: AbortSignal | undefined) {
+    this.#chunks = chunksOf(bytes);
+    if (signal === undefined) return;
+    this.#aborted = new Promise((_, reject) => {
+      const abort = (): void => reject(abortError(signal));
+      if (signal.aborted) abort();
+      signal.addEventListener('abort', abort, { once: true });
+      this.#unwatch = () => signal.removeEventListener('abort', abort);
+    });
+    this.#aborted.catch(ignore);
+  }
+
+  /** The next `length` bytes; fewer where the stream ends before. */
+  async take(length: number): Promise<Uint8Array> {
+    if (this.#chunk.length >= length) return this.#cut(length);
+    const parts = [this.#cut(this.#chunk.length)];
+    let have = parts[0]!.length;
+    while (have < length) {
+      const next = this.#chunks.next();
+      const { done, value } = await (this.#aborted === undefined ? next : Promise.race([next, this.#aborted]));
+      if (done) break;
+      this.#chunk = value as Uint8Array;
+      const part = this.#cut(Math.min(this.#chunk.length, length - have));
+      parts.push(part);
+      have += part.length;
+    }
+    return joined(parts);
+  }
+
+  /** Puts bytes back, to be taken again. */
+  back(bytes: Uint8Array): void {
+    this.#chunk = joined([bytes, this.#chunk]);
+  }
+
+  /** Lets go of the stream. */
+  close(): void {
+    this.#unwatch?.();
+    this.#chunks.end().catch(ignore);
+  }
+
+  #cut(length: number): Uint8Array {
+    const cut = this.#chunk.subarray(0, length);
+    this.#chunk = this.#chunk.subarray(length);
+    return cut;
+  }
+}
+
+/** Runs of bytes as one. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}
+
+/** By its reader where it has one: not every browser can iterate a stream. */
+function chunksOf(bytes: ExportedBytes): Chunks {
+  if ('getReader' in bytes) {
+    const reader = bytes.getReader();
+    return { next: () => reader.read(), end: () => reader.cancel() };
+  }
+  const chunks = bytes[Symbol.asyncIterator]();
+  return { next: () => chunks.next(), end: async () => chunks.return?.() };
+}
+
+function ignore(): void {}

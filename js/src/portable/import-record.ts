@@ -1,0 +1,49 @@
+/**
+ * How far an import has come: a reserved entry of the store that it goes into.
+ *
+ *   key      ff "import"
+ *   value    id of the export 16 B | u64 offset | u64 entries | u64 blocks | u64 version of the data | digest of the last block 32 B
+ *
+ * Invariant: it is written in one batch with the entries of the block that it names, and deleted when the import is complete.
+ */
+
+import { ByteSink } from '../codec/sink.ts';
+import { DIGEST_BYTES, getU64, ID_BYTES, putU64 } from './block.ts';
+
+/** The reserved key. */
+export const IMPORT_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('import'));
+
+const RECORD_BYTES = ID_BYTES + 4 * 8 + DIGEST_BYTES;
+
+/** Where an import stands: behind the block whose digest this is. */
+export interface ImportRecord {
+  readonly id: Uint8Array;
+  readonly offset: number;
+  readonly entries: number;
+  readonly blocks: number;
+  readonly version: number;
+  readonly digest: Uint8Array;
+}
+
+/** The value of a record. */
+export function encodeRecord({ id, offset, entries, blocks, version, digest }: ImportRecord): Uint8Array {
+  const sink = new ByteSink(RECORD_BYTES);
+  sink.append(id);
+  for (const number of [offset, entries, blocks, version]) putU64(sink, number);
+  sink.append(digest);
+  return sink.copy();
+}
+
+/** The record of a value; undefined for none, or one that other code wrote. */
+export function decodeRecord(value: Uint8Array | undefined): ImportRecord | undefined {
+  if (value?.length !== RECORD_BYTES) return undefined;
+  const view = new DataView(value.buffer, value.byteOffset, value.length);
+  return {
+    id: value.slice(0, ID_BYTES),
+    offset: getU64(view, ID_BYTES),
+    entries: getU64(view, ID_BYTES + 8),
+    blocks: getU64(view, ID_BYTES + 16),
+    version: getU64(view, ID_BYTES + 24),
+    digest: value.slice(-DIGEST_BYTES),
+  };
+}

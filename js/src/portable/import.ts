@@ -1,0 +1,174 @@
+/**
+ * Reading an export into a store.
+ *
+ * Each block is verified and then applied as one batch, together with a record of how far the import has come. So an import
+ * that was interrupted, by an error, a closed tab or a lost power supply, goes on behind the last block that is in the store:
+ * a source that can begin anywhere begins there, any other is read again from its start, and what is there already is verified
+ * and passed over.
+ *
+ * Invariant: nothing of a block is applied before all of it has been verified, and then all of it.
+ */
+
+import { decodeKey } from '../codec/key-reader.ts';
+import { KEY_BYTES_MAX } from '../codec/keys.ts';
+import { abortError, VarveError } from '../errors.ts';
+import { readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
+import {
+  areEqual,
+  DIGEST_BYTES,
+  damaged,
+  decodeHead,
+  decodeHeader,
+  digestOf,
+  HEAD_BYTES,
+  HEADER_BYTES,
+  readEnd,
+  readEntries,
+  verifyBlock,
+} from './block.ts';
+import { ByteSource } from './byte-source.ts';
+import { decodeRecord, encodeRecord, IMPORT_KEY, type ImportRecord } from './import-record.ts';
+import { RawBatch } from './raw-batch.ts';
+import type { RawStore } from './raw-store.ts';
+import type { ImportOptions, ImportReport, ImportSource } from './types.ts';
+
+/** No key of a user begins so. */
+const RESERVED = 0xff;
+
+/** Imports an export; resolves when all of it is on the disk. */
+export async function importFrom(raw: RawStore, source: ImportSource, options: ImportOptions): Promise<ImportReport> {
+  const { signal, merge = false } = options;
+  if (signal?.aborted) throw abortError(signal);
+  const is_empty = await isEmpty(raw);
+  // Of a store that was emptied since, it tells nothing.
+  const record = is_empty ? undefined : decodeRecord(await raw.get(IMPORT_KEY, 0));
+  const { bytes, at } = await begin(source, record, signal);
+  try {
+    const resumedAt = record !== undefined && areEqual(record.id, at.id) ? record.offset : 0;
+    if (resumedAt === 0 && !is_empty && !merge) throw notEmpty();
+    await checkVersion(raw, at.version);
+    const end = await applyBlocks(raw, bytes, at, resumedAt, options);
+    const last = new RawBatch();
+    last.delete(IMPORT_KEY);
+    if (at.version > 0) last.set(VERSION_KEY, versionBytes(at.version));
+    await raw.commit(last.bytes(), 'strict');
+    return { ...end, resumedAt };
+  } finally {
+    bytes.close();
+  }
+}
+
+/** Where the source stands: behind its header, or where the import left off if it can begin there. */
+async function begin(
+  source: ImportSource,
+  record: ImportRecord | undefined,
+  signal: AbortSignal | undefined,
+): Promise<{ bytes: ByteSource; at: ImportRecord }> {
+  if (typeof source !== 'function') return fromStart(new ByteSource(source, signal));
+  if (record !== undefined) {
+    const bytes = new ByteSource(await source(record.offset), signal);
+    try {
+      const head = await bytes.take(HEAD_BYTES);
+      await decodeHead(record.digest, head, record.offset);
+      bytes.back(head);
+      return { bytes, at: record };
+    } catch (error) {
+      bytes.close();
+      // It may be another export: its header tells.
+      if ((error as { code?: unknown })?.code !== 'VARVE_CORRUPT') throw error;
+    }
+  }
+  return fromStart(new ByteSource(await source(0), signal));
+}
+
+async function fromStart(bytes: ByteSource): Promise<{ bytes: ByteSource; at: ImportRecord }> {
+  try {
+    const header = await bytes.take(HEADER_BYTES);
+    if (header.length < HEADER_BYTES) throw cutOff(header.length);
+    const { id, version } = await decodeHeader(header);
+    return { bytes, at: { id, version, offset: HEADER_BYTES, entries: 0, blocks: 0, digest: digestOf(header) } };
+  } catch (error) {
+    bytes.close();
+    throw error;
+  }
+}
+
+/** Applies the blocks that end behind `applied`, and verifies those before it. */
+async function applyBlocks(
+  raw: RawStore,
+  bytes: ByteSource,
+  start: ImportRecord,
+  applied: number,
+  { signal, durability, onProgress }: ImportOptions,
+): Promise<{ entries: number; bytes: number }> {
+  let at = start;
+  for (;;) {
+    if (signal?.aborted) throw abortError(signal);
+    const { offset } = at;
+    const head = await bytes.take(HEAD_BYTES);
+    if (head.length < HEAD_BYTES) throw cutOff(offset + head.length);
+    const { length, entries } = await decodeHead(at.digest, head, offset);
+    const rest = await bytes.take(length + DIGEST_BYTES);
+    const end = offset + HEAD_BYTES + rest.length;
+    if (rest.length < length + DIGEST_BYTES) throw cutOff(end);
+    const body = await verifyBlock(at.digest, head, rest, offset);
+    if (entries === 0) {
+      const counted = readEnd(body, offset);
+      if (counted.entries !== at.entries || counted.blocks !== at.blocks) throw damaged(offset, 'its end');
+      if ((await bytes.take(1)).length > 0) throw damaged(end, 'something follows its end');
+      return { entries: at.entries, bytes: end };
+    }
+    at = { ...at, offset: end, entries: at.entries + entries, blocks: at.blocks + 1, digest: digestOf(rest) };
+    if (end <= applied) continue;
+    await raw.commit(batchOf(body, entries, offset, at), durability);
+    onProgress?.({ entries: at.entries, bytes: end });
+  }
+}
+
+/** A block and the record of it as one batch. */
+function batchOf(body: Uint8Array, entries: number, offset: number, record: ImportRecord): Uint8Array {
+  const batch = new RawBatch();
+  readEntries(body, entries, offset, (key, value, expires) => {
+    if (key.length === 0 || key.length > KEY_BYTES_MAX || key[0] === RESERVED) throw damaged(offset, 'a key');
+    // Of a key that is none every later scan would fail.
+    decodeKey(key);
+    batch.set(key, value, expires);
+  });
+  batch.set(IMPORT_KEY, encodeRecord(record));
+  return batch.bytes();
+}
+
+async function isEmpty(raw: RawStore): Promise<boolean> {
+  const scan = raw.scan({ lower: undefined, upper: undefined }, 0);
+  try {
+    for (let batch = await scan.take(); batch !== undefined; batch = await scan.take()) {
+      if (batch.count > 0) return false;
+    }
+    return true;
+  } finally {
+    scan.close();
+  }
+}
+
+async function checkVersion(raw: RawStore, version: number): Promise<void> {
+  const stored = readVersion(await raw.get(VERSION_KEY, 0));
+  if (stored === 0 || stored === version) return;
+  throw new VarveError(
+    'VARVE_VERSION',
+    `The store has version ${stored}, and the export ${version}. Import into a store that was opened without a version, and open that with one: then it is upgraded.`,
+  );
+}
+
+function notEmpty(): VarveError {
+  return new VarveError(
+    'VARVE_INVALID_ARGUMENT',
+    'The store is not empty. Import into a new store, clear() this one, or pass merge: true to write over what it holds.',
+  );
+}
+
+function cutOff(offset: number): VarveError {
+  return new VarveError(
+    'VARVE_CORRUPT',
+    `The export ends at byte ${offset}, before its end. What came before is intact; get the rest and import it again: that goes on behind the last whole block.`,
+  );
+}

@@ -1,0 +1,75 @@
+/**
+ * Exports and imports of the asynchronous store, loaded when the first of them is called: few programs need them.
+ *
+ * Invariant: what the page has loaded already is handed in, not imported, so that it is not split off for this.
+ */
+
+import { levelNumber, Op, Status } from '../protocol/frame.ts';
+import type { Encoder, Operation } from '../protocol/frame-writer.ts';
+import type { Cursor } from '../store/cursor.ts';
+import type { ScanOperations } from '../store/operations.ts';
+import { checkDurability } from '../store/options.ts';
+import type { KeyCodec, Receipt } from '../types.ts';
+import type { Client } from '../worker/client.ts';
+import { exportTo, type Moment } from './export.ts';
+import { importFrom } from './import.ts';
+import type { RawStore } from './raw-store.ts';
+import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from './types.ts';
+
+/** Most bytes of a batch that is exported, but for the entry that exceeds them: what one block holds. */
+const BATCH_BYTES = 256 * 1024;
+
+/** What the store hands in. */
+export interface PortableParts<K> {
+  readonly client: Client;
+  readonly Cursor: typeof Cursor;
+  /** Scans that bring keys and values. */
+  readonly scan: ScanOperations;
+  /** Number of the store's durability. */
+  readonly level: number;
+  readonly codec: KeyCodec<K> | undefined;
+}
+
+/** Writes what a snapshot holds into a stream. */
+export function exportStore<K>(
+  parts: PortableParts<K>,
+  snapshot: Moment,
+  writable: WritableStream<Uint8Array>,
+  options: ExportOptions<K>,
+): Promise<void> {
+  return exportTo(rawStore(parts), snapshot, writable, options, parts.codec);
+}
+
+/** Reads an export into the store. */
+export async function importStore<K>(
+  parts: PortableParts<K>,
+  source: ImportSource,
+  options: ImportOptions,
+): Promise<ImportReport> {
+  if (options.durability !== undefined) checkDurability(options.durability);
+  return importFrom(rawStore(parts), source, options);
+}
+
+const bytes: Encoder<Uint8Array> = { write: (raw, sink) => sink.append(raw) };
+const get_raw: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
+  code: Op.get,
+  key: bytes,
+  value: undefined,
+  read: ({ status, bytes, start, end }) => (status === Status.missing ? undefined : bytes.slice(start, end)),
+};
+const batch_raw: Operation<undefined, Uint8Array, Receipt> = {
+  code: Op.batch,
+  key: undefined,
+  value: bytes,
+  read: (answer) => answer.receipt(),
+};
+
+function rawStore<K>({ client, Cursor, scan, level }: PortableParts<K>): RawStore {
+  const all = { reverse: false, limit: undefined, batch_bytes: BATCH_BYTES, keys: true, values: true, expiries: true };
+  return {
+    get: (key, snapshot) => client.submit(get_raw, key, undefined, snapshot << 8),
+    scan: (range, snapshot) => new Cursor(client, scan, { ...all, range: { ...range, empty: false }, snapshot }),
+    commit: (items, durability) =>
+      client.submit(batch_raw, undefined, items, durability === undefined ? level : levelNumber(durability)),
+  };
+}
