@@ -110,6 +110,14 @@ export async function repair(name: string, options: RepairOptions & StorageOptio
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
+export type {
+  ExportedBytes,
+  ExportOptions,
+  ImportOptions,
+  ImportReport,
+  ImportSource,
+  PortableProgress,
+} from './portable/types.ts';
 export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
 export { type ManagedDevice, type SlotDevice, SlotError, type SlotErrorKind } from './storage/device.ts';
 export { SyncBatch } from './sync/sync-batch.ts';

@@ -13,6 +13,8 @@ import { Want } from './sync-scan.ts';
 
 /** The store's own reads, of the snapshot. They throw once the store is closed. */
 export interface SnapshotReads<K, V> {
+  /** The number of the snapshot in the engine. */
+  readonly number: number;
   entry(key: K): Entry<V> | undefined;
   scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T>;
   count(range: KeyRange<K>): number;
@@ -34,6 +36,11 @@ export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
     this.sequence = sequence;
     this.#reads = reads;
     forgotten.register(this, reads.release, this);
+  }
+
+  /** @internal Its number in the engine. */
+  get number(): number {
+    return this.#reads.number;
   }
 
   /** The value of a key, or undefined. */

@@ -10,6 +10,7 @@ import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { codeNumber } from '../errors.ts';
+import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { asyncDispose } from '../store/dispose.ts';
 import { UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
@@ -33,6 +34,7 @@ import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
 import type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync-options.ts';
+import type { SyncPortableParts } from './sync-portable.ts';
 import { Want } from './sync-scan.ts';
 import { SyncScans } from './sync-scans.ts';
 import { SyncSnapshot } from './sync-snapshot.ts';
@@ -296,6 +298,7 @@ export class SyncStore<K, V> {
   snapshot(): SyncSnapshot<K, V> {
     const number = this.#openSnapshot();
     return new SyncSnapshot<K, V>(this.#memory.outSequence(), {
+      number,
       entry: (key) => this.#entry(key, number),
       scan: (options, want) => this.#scans.scan(options, want, number),
       count: (range) => this.#scans.count(range, number),
@@ -342,6 +345,21 @@ export class SyncStore<K, V> {
     return this.#host.check(options);
   }
 
+  /** The store as it is at this call, or a range of it, as a stream of bytes: see `export` of `varve`. The call itself returns at once. */
+  export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const snapshot = this.snapshot();
+    import('./sync-portable.ts')
+      .then(({ exportStore }) => exportStore(this.#portable(), snapshot, writable, options))
+      .catch((error) => writable.abort(error));
+    return readable;
+  }
+
+  /** Reads an export into this store: see `import` of `varve`. */
+  async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
+    return (await import('./sync-portable.ts')).importStore(this.#portable(), source, options);
+  }
+
   /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */
   close(): Promise<void> {
     this.#log.close();
@@ -351,6 +369,23 @@ export class SyncStore<K, V> {
   /** `close()`, for `await using`. */
   [asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #portable(): SyncPortableParts<K> {
+    return {
+      store: this.#host.store,
+      codec: this.#codec,
+      ensureOpen: () => this.#ensureOpen(),
+      get: (key, snapshot) => this.#reserved(key, snapshot),
+      commit: (items, durability) => void this.#commitBatch(items, 0, durability),
+      room: () => this.room(),
+    };
+  }
+
+  #reserved(key: Uint8Array, snapshot: number): Uint8Array | undefined {
+    this.#memory.put(key);
+    const status = guarded(() => this.#exports.varve_get_entry(this.#h, key.length, snapshot));
+    return this.#host.store.check(status) === 0 ? undefined : this.#memory.takeOut();
   }
 
   #transactions(): SyncTransactionParts<K, V> {
@@ -364,11 +399,7 @@ export class SyncStore<K, V> {
         scan: (options, want, overlay) => this.#scans.overlaid(options, want, snapshot, overlay),
         count: (range) => this.#scans.count(range, snapshot),
       }),
-      reserved: (key, snapshot) => {
-        this.#memory.put(key);
-        const status = guarded(() => this.#exports.varve_get_entry(this.#h, key.length, snapshot));
-        return this.#host.store.check(status) === 0 ? undefined : this.#memory.takeOut();
-      },
+      reserved: (key, snapshot) => this.#reserved(key, snapshot),
       commit: (batch, snapshot, durability) => void this.#commitBatch(batch, snapshot, durability),
     };
   }
