@@ -231,7 +231,7 @@ test('a store that is busy or full says so, and when to come again', async () =>
 
 test('a request that its client gives up is given up in the store', async () => {
   const signal = AbortSignal.abort();
-  expect(await problem(await http.send('GET', '/kv/a', { signal }))).toMatchObject({
+  expect(await problem(await http.send('GET', '/range', { signal }))).toMatchObject({
     status: 499,
     code: 'VARVE_ABORTED',
   });

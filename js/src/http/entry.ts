@@ -6,6 +6,8 @@
  *   DELETE     ?durability=<level>; If-Match, If-None-Match; alike whether the key was there or not
  *
  * Invariant: a write is applied only if its conditions held at the moment when it was applied.
+ *
+ * The request's signal is not watched here: an entry takes less than the watching is worth.
  */
 
 import { VarveError } from '../errors.ts';
@@ -25,8 +27,7 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const key = storeKey(keyOf(exchange, segment), keys);
   query.end();
   const conditions = new Conditions(request.headers);
-  const { signal } = request;
-  const entry = await store.getEntry(key, { signal });
+  const entry = await store.getEntry(key);
   const sequence = entry?.sequence ?? null;
   if (!conditions.matches(sequence)) throw conflict(key, sequence);
   if (entry === undefined) throw new Refusal(404, 'There is no entry with this key.');
@@ -48,9 +49,8 @@ export async function putEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   const conditions = new Conditions(request.headers);
   const type = mediaType(request);
   const value = valueOfBody(type, await readBody(request, limits.body)) as V;
-  const { signal } = request;
   const receipt = await conditionally(exchange, key, conditions, (ifSequence) =>
-    store.set(key, value, { ...options, ifSequence, signal }),
+    store.set(key, value, { ...options, ifSequence }),
   );
   return written(receipt, conditions.state === null ? 201 : 200);
 }
@@ -61,16 +61,15 @@ export async function deleteEntry<K, V>(exchange: Exchange<K, V>, segment: strin
   const key = storeKey(keyOf(exchange, segment), keys);
   const durability = query.durability();
   query.end();
-  const { signal } = request;
   const receipt = await conditionally(exchange, key, new Conditions(request.headers), (ifSequence) =>
-    store.delete(key, { durability, ifSequence, signal }),
+    store.delete(key, { durability, ifSequence }),
   );
   return jsonResponse(receipt);
 }
 
 /** Writes on conditions; on those that name more than one state, again when another write came in between. */
 async function conditionally<K, V>(
-  { store, request }: Exchange<K, V>,
+  { store }: Exchange<K, V>,
   key: K,
   conditions: Conditions,
   write: (ifSequence: number | null | undefined) => Receipt | PromiseLike<Receipt>,
@@ -78,7 +77,7 @@ async function conditionally<K, V>(
   const { state } = conditions;
   if (conditions.none || state !== undefined) return settled(store, await write(state));
   for (let attempt = 1; ; attempt++) {
-    const sequence = (await store.getEntry(key, { signal: request.signal }))?.sequence ?? null;
+    const sequence = (await store.getEntry(key))?.sequence ?? null;
     if (!conditions.matches(sequence) || !conditions.differs(sequence)) throw conflict(key, sequence);
     try {
       return settled(store, await write(sequence));

@@ -1,0 +1,118 @@
+// The HTTP handler and exports as they ship, on Node, on the real deno and on the real workerd: one tour, seen alike.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { Miniflare } from 'miniflare';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { root } from '../../scripts/tools.mjs';
+
+const DIST = join(root, 'dist');
+const OUT = join(root, 'build', 'test-tour');
+const DENO = ['-glibc', ''].map((libc) =>
+  join(root, 'node_modules/@deno', `${process.platform}-${process.arch}${libc}`, 'deno'),
+);
+
+/** What the tour saw on Node. */
+let seen: unknown[];
+
+/** Bundles a fixture; the built package is taken in, or stays what it is, beside its workers. */
+async function bundle(fixture: string, takes_in: boolean): Promise<string> {
+  const outfile = join(OUT, fixture.replace(/ts$/, 'mjs'));
+  await build({
+    entryPoints: [join(root, 'tests/runtimes/fixtures', fixture)],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    external: ['*.wasm', 'node:*'],
+    plugins: [
+      {
+        name: 'built-package',
+        setup: ({ onResolve }) => {
+          onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) => {
+            const file = join(DIST, `${path.split('/')[1] ?? 'index'}.js`);
+            return takes_in ? { path: file } : { path: `./${relative(OUT, file)}`, external: true };
+          });
+        },
+      },
+    ],
+    logLevel: 'error',
+  });
+  return outfile;
+}
+
+beforeAll(async () => {
+  mkdirSync(OUT, { recursive: true });
+  const { tour } = (await import(
+    /* @vite-ignore */ pathToFileURL(await bundle('tour.ts', false)).href
+  )) as typeof import('./fixtures/tour.ts');
+  const { open }: typeof import('varve') = await import(/* @vite-ignore */ pathToFileURL(join(DIST, 'index.js')).href);
+  const [db, other] = [await open('tour', { storage: 'memory' }), await open('other', { storage: 'memory' })];
+  // As text, in which it also comes from the others.
+  seen = JSON.parse(JSON.stringify(await tour(db, other))) as unknown[];
+  await db.close();
+  await other.close();
+});
+
+test('on Node it sees what it should', () => {
+  const statuses = seen.slice(0, 18).map((stop) => (stop as unknown[])[2]);
+  expect(statuses).toEqual([200, 200, 200, 200, 304, 412, 201, 200, 200, 400, 200, 200, 200, 400, 415, 403, 404, 200]);
+  expect((seen[18] as unknown[])[0]).toBe(401);
+  const [code, report, bytes, is_same] = seen.slice(19);
+  expect([code, is_same]).toEqual(['VARVE_CORRUPT', true]);
+  expect(report).toMatchObject({ entries: 2003, bytes });
+});
+
+let deno: ChildProcess | undefined;
+afterAll(() => deno?.kill('SIGKILL'));
+
+test('on Deno it sees the same, and Deno.serve takes the handler', async () => {
+  const program = await bundle('tour-deno.ts', false);
+  const command = DENO.find((path) => existsSync(path));
+  if (command === undefined) throw new Error('Deno is not installed: run `npm ci`.');
+  const given = ['run', '--no-prompt', '--no-config', '--no-lock', `--allow-read=${DIST}`, '--allow-net=127.0.0.1'];
+  deno = spawn(command, [...given, program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: deno.stdout! })[Symbol.asyncIterator]();
+  const line = async (): Promise<string> => String((await lines.next()).value);
+  expect(JSON.parse(await line())).toEqual(seen);
+  const url = (await line()).trim();
+  const headers = { authorization: 'Bearer secret' };
+  const response = await fetch(`${url}/kv/a%2Fb`, { headers });
+  expect([response.status, response.headers.get('etag'), await response.json()]).toEqual([
+    200,
+    '"1"',
+    { title: 'Silt' },
+  ]);
+  expect((await fetch(`${url}/kv/a%2Fb`)).status).toBe(401);
+  const stream = await fetch(`${url}/range`, { headers: { ...headers, accept: 'application/x-ndjson' } });
+  expect((await stream.text()).split('\n').length).toBe(2004);
+  const big = await fetch(`${url}/kv/big`, {
+    method: 'PUT',
+    body: new Uint8Array(9_000_000),
+    headers: { ...headers, 'content-type': 'application/octet-stream' },
+  });
+  expect(big.status).toBe(413);
+});
+
+test('on workerd it sees the same', async () => {
+  const script = readFileSync(await bundle('tour-worker.ts', true), 'utf8');
+  const workerd = new Miniflare({
+    modules: [
+      { type: 'ESModule', path: 'worker.js', contents: script },
+      { type: 'CompiledWasm', path: 'varve.wasm', contents: readFileSync(join(DIST, 'varve.wasm')) },
+    ],
+    compatibilityDate: '2026-04-01',
+  });
+  try {
+    const response = await workerd.dispatchFetch('http://worker/');
+    const text = await response.text();
+    expect([response.status, text.slice(0, 200)]).toEqual([200, JSON.stringify(seen).slice(0, 200)]);
+    expect(JSON.parse(text)).toEqual(seen);
+  } finally {
+    await workerd.dispose();
+  }
+});
