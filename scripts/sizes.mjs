@@ -13,6 +13,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
 const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 100 * 1024],
   ['index.js', 20 * 1024],
+  ['http.js', 20 * 1024],
   ['varve-tools.wasm', 80 * 1024],
 ]);
 

@@ -326,6 +326,28 @@ describe('streaming', () => {
     expect(seen.length).toBeLessThan(4);
   });
 
+  test('an import holds a block and a chunk, however long the export is', async () => {
+    const exported = await bytesOf((await large(20_000)).export());
+    const longest = Math.max(...boundaries(exported).map((end, i, ends) => end - (ends[i - 1] ?? 0)));
+    const other = await store();
+    let taken = 0;
+    let most = 0;
+    const counted = async function* () {
+      for await (const chunk of chunks(exported, 8000)) {
+        taken += chunk.length;
+        yield chunk;
+      }
+    };
+    await other.import(counted(), {
+      onProgress: ({ bytes }) => {
+        most = Math.max(most, taken - bytes);
+      },
+    });
+    expect(taken).toBe(exported.length);
+    expect(exported.length).toBeGreaterThan(10 * longest);
+    expect(most).toBeLessThan(longest);
+  });
+
   test('a signal, and a store that is closed, end the stream with an error', async () => {
     const db = await large();
     const abort = new AbortController();
