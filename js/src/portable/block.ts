@@ -141,17 +141,22 @@ export async function decodeHead(previous: Uint8Array, head: Uint8Array, offset:
   return { length, entries: view.getUint32(4, true) };
 }
 
-/** Verifies a block: `rest` is body and digest. Throws `VARVE_CORRUPT`; gives the body. */
+/** What goes before a body when its digest is taken. */
+export const ROOM_BYTES: number = DIGEST_BYTES + HEAD_BYTES;
+
+/** Verifies a block: body and digest behind `ROOM_BYTES` of room. Throws `VARVE_CORRUPT`; gives the body. */
 export async function verifyBlock(
   previous: Uint8Array,
   head: Uint8Array,
-  rest: Uint8Array,
+  block: Uint8Array,
   offset: number,
 ): Promise<Uint8Array> {
-  const body = rest.subarray(0, rest.length - DIGEST_BYTES);
-  const digest = await sha256(joined([previous, head, body]));
-  if (!areEqual(digest, digestOf(rest))) throw damaged(offset, 'the checksum of a block');
-  return body;
+  block.set(previous);
+  block.set(head, DIGEST_BYTES);
+  const end = block.length - DIGEST_BYTES;
+  const digest = await sha256(block.subarray(0, end));
+  if (!areEqual(digest, digestOf(block))) throw damaged(offset, 'the checksum of a block');
+  return block.subarray(ROOM_BYTES, end);
 }
 
 /** One entry of a body: its key and its value as they are stored, its expiry as u64 bytes. */

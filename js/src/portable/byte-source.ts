@@ -16,30 +16,27 @@ interface Chunks {
 /** Reads a stream piece by piece. */
 export class ByteSource {
   readonly #chunks: Chunks;
-  readonly #aborted: Promise<never> | undefined;
+  readonly #signal: AbortSignal | undefined;
+  /** Rejects the step that waits. */
+  #interrupt: ((error: unknown) => void) | undefined;
   #unwatch: (() => void) | undefined;
   #chunk: Uint8Array = new Uint8Array(0);
 
   constructor(bytes: ExportedBytes, signal: AbortSignal | undefined) {
     this.#chunks = chunksOf(bytes);
+    this.#signal = signal;
     if (signal === undefined) return;
-    this.#aborted = new Promise((_, reject) => {
-      const abort = (): void => reject(abortError(signal));
-      if (signal.aborted) abort();
-      signal.addEventListener('abort', abort, { once: true });
-      this.#unwatch = () => signal.removeEventListener('abort', abort);
-    });
-    this.#aborted.catch(ignore);
+    const abort = (): void => this.#interrupt?.(abortError(signal));
+    signal.addEventListener('abort', abort, { once: true });
+    this.#unwatch = () => signal.removeEventListener('abort', abort);
   }
 
-  /** The next `length` bytes; fewer where the stream ends before. */
-  async take(length: number): Promise<Uint8Array> {
-    if (this.#chunk.length >= length) return this.#cut(length);
-    const parts = [this.#cut(this.#chunk.length)];
-    let have = parts[0]!.length;
+  /** The next `length` bytes, behind `room` bytes for the caller's own; fewer where the stream ends before. */
+  async take(length: number, room = 0): Promise<Uint8Array> {
+    const parts = [new Uint8Array(room), this.#cut(Math.min(length, this.#chunk.length))];
+    let have = parts[1]!.length;
     while (have < length) {
-      const next = this.#chunks.next();
-      const { done, value } = await (this.#aborted === undefined ? next : Promise.race([next, this.#aborted]));
+      const { done, value } = await this.#step();
       if (done) break;
       this.#chunk = value as Uint8Array;
       const part = this.#cut(Math.min(this.#chunk.length, length - have));
@@ -58,6 +55,15 @@ export class ByteSource {
   close(): void {
     this.#unwatch?.();
     this.#chunks.end().catch(ignore);
+  }
+
+  /** One chunk. Not by `Promise.race`, whose long-lived side would hold on to every chunk that there was. */
+  #step(): ReturnType<Chunks['next']> {
+    return new Promise((resolve, reject) => {
+      if (this.#signal?.aborted) throw abortError(this.#signal);
+      this.#interrupt = reject;
+      this.#chunks.next().then(resolve, reject);
+    });
   }
 
   #cut(length: number): Uint8Array {

@@ -22,6 +22,7 @@ import {
   digestOf,
   HEAD_BYTES,
   HEADER_BYTES,
+  ROOM_BYTES,
   readEnd,
   readEntries,
   verifyBlock,
@@ -108,17 +109,17 @@ async function applyBlocks(
     const head = await bytes.take(HEAD_BYTES);
     if (head.length < HEAD_BYTES) throw cutOff(offset + head.length);
     const { length, entries } = await decodeHead(at.digest, head, offset);
-    const rest = await bytes.take(length + DIGEST_BYTES);
-    const end = offset + HEAD_BYTES + rest.length;
-    if (rest.length < length + DIGEST_BYTES) throw cutOff(end);
-    const body = await verifyBlock(at.digest, head, rest, offset);
+    const block = await bytes.take(length + DIGEST_BYTES, ROOM_BYTES);
+    const end = offset + HEAD_BYTES + block.length - ROOM_BYTES;
+    if (block.length < ROOM_BYTES + length + DIGEST_BYTES) throw cutOff(end);
+    const body = await verifyBlock(at.digest, head, block, offset);
     if (entries === 0) {
       const counted = readEnd(body, offset);
       if (counted.entries !== at.entries || counted.blocks !== at.blocks) throw damaged(offset, 'its end');
       if ((await bytes.take(1)).length > 0) throw damaged(end, 'something follows its end');
       return { entries: at.entries, bytes: end };
     }
-    at = { ...at, offset: end, entries: at.entries + entries, blocks: at.blocks + 1, digest: digestOf(rest) };
+    at = { ...at, offset: end, entries: at.entries + entries, blocks: at.blocks + 1, digest: digestOf(block) };
     if (end <= applied) continue;
     await raw.commit(batchOf(body, entries, offset, at), durability);
     onProgress?.({ entries: at.entries, bytes: end });
