@@ -76,7 +76,7 @@ test('whatever comes, the answer is an answer, and what is refused changes nothi
     ),
   );
   const request = fc.record({
-    method: fc.constantFrom('GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'),
+    method: fc.constantFrom('GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH', 'toString', '__proto__'),
     path: fc.oneof(
       fc.constantFrom('/kv', '/kv/a', '/range', '/count', '/batch', '/health', '/metrics'),
       fc.webPath(),

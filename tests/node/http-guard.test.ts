@@ -121,7 +121,10 @@ describe('tokens', () => {
         if (token === 'boom') throw boom;
         return Promise.resolve(token === 'ok');
       },
-      onError: (error) => errors.push(error),
+      onError: (error) => {
+        errors.push(error);
+        throw new Error('so is the log');
+      },
     });
     const get = (token: string) =>
       handler(new Request(`${ORIGIN}/kv/a`, { headers: { authorization: `Bearer ${token}` } }));
@@ -152,6 +155,9 @@ describe('methods, health, metrics', () => {
     expect((await http.send('OPTIONS', '/kv/a')).headers.get('allow')).toContain('PUT');
     expect((await http.send('PATCH', '/toString')).status).toBe(404);
     expect((await http.send('GET', '/__proto__')).status).toBe(404);
+    for (const method of ['toString', 'constructor', '__proto__']) {
+      expect((await http.send(method, '/kv/a')).status).toBe(405);
+    }
   });
 
   test('/health is ok while the store answers, 503 after', async () => {

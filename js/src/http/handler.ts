@@ -12,7 +12,7 @@ import { deleteEntry, getEntry, putEntry } from './entry.ts';
 import { type Exchange, jsonResponse } from './exchange.ts';
 import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
 import { METRICS_TYPE, Metrics } from './metrics.ts';
-import { problemOf, problemResponse, Refusal } from './problem.ts';
+import { problemResponse, Refusal } from './problem.ts';
 import { Query } from './query.ts';
 import { countRange, deleteRange, getRange } from './range.ts';
 import type { Access, Handler, HttpLimits, HttpOptions, HttpStore, Limits } from './types.ts';
@@ -54,13 +54,13 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     guardOrigin(request, url, options as HttpOptions<never>);
     const flight = preflight(request, cors);
     if (flight !== undefined) return flight;
-    const methods = route === undefined ? undefined : routes[route];
+    const methods = route === undefined ? undefined : own(routes, route);
     if (methods === undefined) {
       // Who has no token is not told which paths there are.
       await guardAccess(request, 'read', authorize);
       throw new Refusal(404, `There is nothing at this path. There is ${Object.keys(routes).join(', ')}.`);
     }
-    const found = methods[request.method === 'HEAD' ? 'GET' : request.method];
+    const found = own(methods, request.method === 'HEAD' ? 'GET' : request.method);
     await guardAccess(request, found?.kind ?? 'read', authorize);
     if (found === undefined) throw methodRefused(Object.keys(methods));
     const query = new Query(url.search, limits.key);
@@ -76,8 +76,8 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     try {
       response = await answer(request, url, route, segment);
     } catch (error) {
-      if (problemOf(error).status >= 500) options.onError?.(error, request);
       response = problemResponse(error);
+      if (response.status >= 500) tell(options.onError, error, request);
     }
     metrics.in_flight--;
     const label = route !== undefined && Object.hasOwn(routes, route) ? route : 'other';
@@ -127,6 +127,19 @@ function placeOf(pathname: string, base: string): [route: string | undefined, se
   const path = pathname.slice(base.length);
   const [, key] = /^\/kv\/([^/]+)$/.exec(path) ?? [];
   return key === undefined ? [path, undefined] : ['/kv', key];
+}
+
+/** A member that is not the prototype's: methods are whatever clients send. */
+function own<T>(members: Readonly<Partial<Record<string, T>>>, name: string): T | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
+function tell(onError: HttpOptions['onError'], error: unknown, request: Request): void {
+  try {
+    onError?.(error, request);
+  } catch {
+    // The client gets its answer all the same.
+  }
 }
 
 function headOf(response: Response): Response {
