@@ -3,7 +3,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytes as bytesCodec } from '../../js/src/codec/values.ts';
-import { VarveError } from '../../js/src/errors.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
@@ -412,22 +411,4 @@ describe('the golden file', () => {
     ];
     expect(unhashed(again)).toStrictEqual(unhashed(golden));
   });
-});
-
-test('keys that a store keeps for itself, and keys that are none, are no part of an export', async () => {
-  const { BlockWriter, digestOf, encodeHeader } = await import('../../js/src/portable/block.ts');
-  const key = (...bytes: number[]): Uint8Array => Uint8Array.of(...bytes);
-  for (const wrong of [key(), key(0xff, 1), key(0x05), key(0x30, 1), new Uint8Array(70_000).fill(0x20)]) {
-    const header = await encodeHeader({ id: new Uint8Array(16), sequence: 1, version: 0 });
-    const block = new BlockWriter();
-    block.begin(digestOf(header));
-    block.entry(key(0x20, 97), new Uint8Array(9));
-    block.entry(wrong, new Uint8Array(9));
-    const body = await block.finish();
-    const other = await store();
-    const importing = other.import(chunks(new Uint8Array([...header, ...body]), 1000));
-    await expect(importing).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
-    expect(await other.count()).toBe(0);
-  }
-  expect(new VarveError('VARVE_CORRUPT', '').code).toBe('VARVE_CORRUPT');
 });

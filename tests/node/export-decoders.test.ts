@@ -1,0 +1,87 @@
+/** What reads exports takes arbitrary bytes: it answers an error, or what they say, and nothing else. */
+
+import fc from 'fast-check';
+import { expect, test, vi } from 'vitest';
+import { BlockWriter, digestOf, encodeHeader, readEnd, readEntries } from '../../js/src/portable/block.ts';
+import { decodeRecord, encodeRecord } from '../../js/src/portable/import-record.ts';
+import { chunks, newStore } from './support/exports.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const corrupt = expect.objectContaining({ code: 'VARVE_CORRUPT' });
+
+test('entries that were written are read; any others are read or refused', () => {
+  const entry = fc.record({
+    key: fc.uint8Array({ maxLength: 300 }),
+    value: fc.uint8Array({ minLength: 8, maxLength: 300 }),
+  });
+  const noise = fc.oneof(fc.uint8Array({ maxLength: 50 }), fc.uint8Array({ max: 3, maxLength: 50 }));
+  fc.assert(
+    fc.property(noise, fc.nat(10), (body, count) => {
+      let read = 0;
+      let bytes = 0;
+      const each = (key: Uint8Array, value: Uint8Array, expires: Uint8Array | undefined): void => {
+        read++;
+        bytes += key.length + value.length + (expires?.length ?? 0);
+      };
+      try {
+        readEntries(body, count, 0, each);
+        expect(read).toBe(count);
+      } catch (error) {
+        expect(error).toEqual(corrupt);
+      }
+      expect(bytes).toBeLessThanOrEqual(body.length);
+    }),
+    { numRuns: 20_000 },
+  );
+  return fc.assert(
+    fc.asyncProperty(fc.array(entry, { maxLength: 20 }), async (entries) => {
+      const block = new BlockWriter();
+      block.begin(new Uint8Array(32));
+      for (const { key, value } of entries) block.entry(key, value);
+      const sent = await block.finish();
+      const read: unknown[] = [];
+      readEntries(sent.subarray(16, -32), entries.length, 0, (key, value, expires) => {
+        read.push({ key: key.slice(), value: Uint8Array.of(...(expires ?? new Uint8Array(8)), ...value) });
+      });
+      expect(read).toStrictEqual(entries.map(({ key, value }) => ({ key: key.slice(), value: value.slice() })));
+    }),
+  );
+});
+
+test('ends and records of other lengths are none', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 120 }), (bytes) => {
+      if (bytes.length === 16) expect(readEnd(bytes, 0).entries).toBeGreaterThanOrEqual(0);
+      else expect(() => readEnd(bytes, 0)).toThrow(corrupt);
+      expect(decodeRecord(bytes) === undefined).toBe(bytes.length !== 80);
+    }),
+  );
+  const record = {
+    id: new Uint8Array(16).fill(1),
+    offset: 2 ** 40,
+    entries: 3,
+    blocks: 4,
+    version: 5,
+    digest: new Uint8Array(32).fill(6),
+  };
+  expect(decodeRecord(encodeRecord(record))).toStrictEqual(record);
+  expect(decodeRecord(undefined)).toBe(undefined);
+});
+
+test('keys that a store keeps for itself, and keys that are none, are no part of an export', async () => {
+  const key = (...bytes: number[]): Uint8Array => Uint8Array.of(...bytes);
+  for (const wrong of [key(), key(0xff, 1), key(0x05), key(0x30, 1), new Uint8Array(70_000).fill(0x20)]) {
+    const header = await encodeHeader({ id: new Uint8Array(16), sequence: 1, version: 0 });
+    const block = new BlockWriter();
+    block.begin(digestOf(header));
+    block.entry(key(0x20, 97), new Uint8Array(9));
+    block.entry(wrong, new Uint8Array(9));
+    const body = await block.finish();
+    const other = await newStore();
+    const importing = other.import(chunks(new Uint8Array([...header, ...body]), 1000));
+    await expect(importing).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
+    expect(await other.count()).toBe(0);
+    await other.close();
+  }
+});
