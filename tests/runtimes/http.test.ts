@@ -1,4 +1,4 @@
-// The HTTP handler and exports as they ship, on Node, on the real deno and on the real workerd: one tour, seen alike.
+// The HTTP handler and exports as they ship, on Node and on the real deno, bun and workerd: one tour, seen alike.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -7,14 +7,21 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 
 const DIST = join(root, 'dist');
 const OUT = join(root, 'build', 'test-tour');
-const DENO = ['-glibc', ''].map((libc) =>
-  join(root, 'node_modules/@deno', `${process.platform}-${process.arch}${libc}`, 'deno'),
-);
+/** The platform, as the packages of Deno and Bun name it. */
+const TARGET = `${process.platform}-${process.arch}`;
+const SERVERS = [
+  {
+    name: 'Deno',
+    binaries: [`@deno/${TARGET}-glibc/deno`, `@deno/${TARGET}/deno`],
+    given: ['run', '--no-prompt', '--no-config', '--no-lock', `--allow-read=${DIST}`, '--allow-net=127.0.0.1'],
+  },
+  { name: 'Bun', binaries: ['bun/bin/bun.exe', `@oven/bun-${TARGET}/bin/bun`], given: ['run'] },
+];
 
 /** What the tour saw on Node. */
 let seen: unknown[];
@@ -67,16 +74,15 @@ test('on Node it sees what it should', () => {
   expect(report).toMatchObject({ entries: 2003, bytes });
 });
 
-let deno: ChildProcess | undefined;
-afterAll(() => deno?.kill('SIGKILL'));
+let server: ChildProcess | undefined;
+afterEach(() => server?.kill('SIGKILL'));
 
-test('on Deno it sees the same, and Deno.serve takes the handler', async () => {
-  const program = await bundle('tour-deno.ts', false);
-  const command = DENO.find((path) => existsSync(path));
-  if (command === undefined) throw new Error('Deno is not installed: run `npm ci`.');
-  const given = ['run', '--no-prompt', '--no-config', '--no-lock', `--allow-read=${DIST}`, '--allow-net=127.0.0.1'];
-  deno = spawn(command, [...given, program], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const lines = createInterface({ input: deno.stdout! })[Symbol.asyncIterator]();
+test.each(SERVERS)('on $name it sees the same, and its server takes the handler', async ({ name, binaries, given }) => {
+  const program = await bundle('tour-server.ts', false);
+  const command = binaries.map((path) => join(root, 'node_modules', path)).find((path) => existsSync(path));
+  if (command === undefined) throw new Error(`${name} is not installed: run \`npm ci\`.`);
+  server = spawn(command, [...given, program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: server.stdout! })[Symbol.asyncIterator]();
   const line = async (): Promise<string> => String((await lines.next()).value);
   expect(JSON.parse(await line())).toEqual(seen);
   const url = (await line()).trim();
