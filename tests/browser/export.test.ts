@@ -1,47 +1,29 @@
-// Exports as they ship: a store that Chromium wrote to OPFS is read on Node, and one of Node's in Chromium, with the same
-// answers to all reads.
+// Exports as they ship: a store that Chromium wrote to OPFS goes through files of Node, Deno and Bun and back to Chromium, with the
+// same answers to all reads everywhere.
 
-import { fileURLToPath } from 'node:url';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { digest } from '../runtimes/support/digest.ts';
+import { bundleProgram, RUNTIMES, run } from '../runtimes/support/runtimes.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
-/** The built entry; its types are those of the sources that it was built from. */
-const varveNode: typeof import('varve') = await import(
-  /* @vite-ignore */ fileURLToPath(new URL('../../dist/index.js', import.meta.url))
-);
-
 let profile: Profile;
+let program: string;
+const directory = mkdtempSync(join(tmpdir(), 'varve-export-'));
 
 beforeAll(async () => {
   profile = await newProfile();
+  program = await bundleProgram('import.ts');
 });
 
-afterAll(() => profile.close());
+afterAll(async () => {
+  await profile.close();
+  rmSync(directory, { recursive: true, force: true });
+});
 
-/** A hash of every key, value and expiry, each as text: run in both places, so it may use nothing from outside. */
-async function digest(db: import('varve').Store<import('varve').Key, unknown>): Promise<string> {
-  const text = (value: unknown, above: readonly unknown[] = []): string => {
-    const inner = (part: unknown): string => text(part, [...above, value]);
-    if (above.includes(value) && typeof value === 'object') return `the one ${above.indexOf(value)} above`;
-    if (Array.isArray(value)) return `[${value.map(inner).join()}]`;
-    if (ArrayBuffer.isView(value))
-      return `${value.constructor.name} ${inner(value.buffer.slice(value.byteOffset, value.byteOffset + value.byteLength))}`;
-    if (value instanceof ArrayBuffer) return `bytes ${new Uint8Array(value)}`;
-    if (value instanceof Date) return `date ${value.getTime()}`;
-    if (value instanceof RegExp || value instanceof Error) return `${value.constructor.name} ${value}`;
-    if (value instanceof Map || value instanceof Set) return `${value.constructor.name} ${inner([...value])}`;
-    if (typeof value === 'object' && value !== null) return `{${inner(Object.entries(value))}}`;
-    return `${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`;
-  };
-  const lines: string[] = [];
-  for await (const [key, value] of db) {
-    lines.push(`${text(key)} = ${text(value)} until ${(await db.getEntry(key))?.expires?.getTime()}`);
-  }
-  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(lines.join('\n')));
-  return `${lines.length} entries ${Array.from(new Uint8Array(hash)).join('-')}`;
-}
-
-test('a store goes from Chromium to Node and back, and is read the same', async () => {
+test('a store goes from Chromium to every server runtime and back, and is read the same', async () => {
   const { page, errors } = await profile.openPage();
   await page.evaluate(`globalThis.digest = ${digest}`);
   const written = await page.evaluate(async () => {
@@ -63,16 +45,20 @@ test('a store goes from Chromium to Node and back, and is read the same', async 
     return { kind, hash, base64: btoa(binary) };
   });
   expect(written.kind).toBe('opfs');
-  const bytes = new Uint8Array(Buffer.from(written.base64, 'base64'));
+  const first = join(directory, 'chromium.varve');
+  writeFileSync(first, Buffer.from(written.base64, 'base64'));
 
-  const node = await varveNode.open('here', { storage: 'memory' });
-  const report = await node.import(new Blob([bytes]).stream());
-  expect(report.bytes).toBe(bytes.length);
-  expect(await digest(node)).toBe(written.hash);
-  const again = new Uint8Array(
-    await new Response(node.export() as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer(),
-  );
-  await node.close();
+  // Each runtime takes the export of the one before into files, opens them again, and exports them.
+  let file = first;
+  for (const runtime of RUNTIMES) {
+    const into = join(directory, `${runtime.name}.varve`);
+    const seen = await run(runtime, program, directory, { name: runtime.name, file, into });
+    expect([runtime.name, seen]).toEqual([
+      runtime.name,
+      { bytes: statSync(first).size, hash: written.hash, kind: 'files' },
+    ]);
+    file = into;
+  }
 
   const back = await page.evaluate(async (base64) => {
     const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
@@ -88,7 +74,7 @@ test('a store goes from Chromium to Node and back, and is read the same', async 
     const upgraded = await varve.open('back', { version: 5, upgrade: () => Promise.reject(new Error('upgraded')) });
     await upgraded.close();
     return { code, resumedAt, hash };
-  }, Buffer.from(again).toString('base64'));
+  }, readFileSync(file).toString('base64'));
   expect(back.code).toBe('VARVE_CORRUPT');
   expect(back.resumedAt).toBeGreaterThan(72);
   expect(back.hash).toBe(written.hash);

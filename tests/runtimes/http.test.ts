@@ -1,7 +1,7 @@
 // The HTTP handler and exports as they ship, on Node and on the real deno, bun and workerd: one tour, seen alike.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
@@ -9,19 +9,17 @@ import { build } from 'esbuild';
 import { Miniflare } from 'miniflare';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
+import { RUNTIMES } from './support/runtimes.ts';
 
 const DIST = join(root, 'dist');
 const OUT = join(root, 'build', 'test-tour');
-/** The platform, as the packages of Deno and Bun name it. */
-const TARGET = `${process.platform}-${process.arch}`;
-const SERVERS = [
-  {
-    name: 'Deno',
-    binaries: [`@deno/${TARGET}-glibc/deno`, `@deno/${TARGET}/deno`],
-    given: ['run', '--no-prompt', '--no-config', '--no-lock', `--allow-read=${DIST}`, '--allow-net=127.0.0.1'],
-  },
-  { name: 'Bun', binaries: ['bun/bin/bun.exe', `@oven/bun-${TARGET}/bin/bun`], given: ['run'] },
-];
+/** What each server may do: for Deno, read the package and listen. */
+const GIVEN = {
+  node: [],
+  bun: ['run'],
+  deno: ['run', '--no-prompt', '--no-config', '--no-lock', `--allow-read=${DIST}`, '--allow-net=127.0.0.1'],
+};
+const SERVERS = RUNTIMES.filter(({ name }) => name !== 'node');
 
 /** What the tour saw on Node. */
 let seen: unknown[];
@@ -77,11 +75,9 @@ test('on Node it sees what it should', () => {
 let server: ChildProcess | undefined;
 afterEach(() => server?.kill('SIGKILL'));
 
-test.each(SERVERS)('on $name it sees the same, and its server takes the handler', async ({ name, binaries, given }) => {
+test.each(SERVERS)('on $name it sees the same, and its server takes the handler', async ({ name, command }) => {
   const program = await bundle('tour-server.ts', false);
-  const command = binaries.map((path) => join(root, 'node_modules', path)).find((path) => existsSync(path));
-  if (command === undefined) throw new Error(`${name} is not installed: run \`npm ci\`.`);
-  server = spawn(command, [...given, program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  server = spawn(command, [...GIVEN[name], program], { stdio: ['ignore', 'pipe', 'inherit'] });
   const lines = createInterface({ input: server.stdout! })[Symbol.asyncIterator]();
   const line = async (): Promise<string> => String((await lines.next()).value);
   expect(JSON.parse(await line())).toEqual(seen);

@@ -1,0 +1,23 @@
+// Takes an export from a file into a store in files, opens that again, tells what all its reads come to, and exports it.
+
+import { createReadStream, writeFileSync } from 'node:fs';
+import { open } from 'varve';
+import { files } from 'varve/fs';
+import { digest } from '../support/digest.ts';
+import { say, told } from '../support/program.ts';
+
+const { directory, name, file, into } = told<{ name: string; file: string; into: string }>();
+const storage = files(`${directory}/stores of ${name}`);
+
+const db = await open('imported', { storage });
+const { bytes } = await db.import((offset) => createReadStream(file, { start: offset }));
+await db.close();
+
+const again = await open('imported', { storage, version: 5, upgrade: () => Promise.reject(new Error('upgraded')) });
+const hash = await digest(again);
+writeFileSync(
+  into,
+  new Uint8Array(await new Response(again.export() as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer()),
+);
+await again.close();
+say(JSON.stringify({ bytes, hash, kind: again.storage.kind }));
