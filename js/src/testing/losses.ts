@@ -7,11 +7,10 @@
 
 import { type ManagedDevice, SlotError } from '../storage/device.ts';
 import { expect, expectBytes, expectEqual } from './assert.ts';
-import { type Clause, contents, part, pattern, put } from './subject.ts';
+import { type Clause, pattern, put } from './subject.ts';
 
 /** Throws unless every byte of a slot is one of two, and it is as long as the flushed ones. */
-function expectEither(device: ManagedDevice, slot: number, flushed: Uint8Array, written: Uint8Array): void {
-  const found = contents(device, slot);
+function expectEither(found: Uint8Array, slot: number, flushed: Uint8Array, written: Uint8Array): void {
   expect(found.length >= flushed.length, `slot ${slot} lost ${flushed.length - found.length} bytes that were flushed.`);
   for (let i = 0; i < found.length; i++) {
     const options = [flushed[i] ?? 0, written[i] ?? 0];
@@ -36,8 +35,8 @@ export const powerClauses: readonly Clause[] = [
       const all = new Uint8Array(25_000);
       all.set(written);
       all.set(pattern(3, 5000), 20_000);
-      expectEither(after, 0, pattern(1, 20_000), all);
-      expectEither(after, 1, new Uint8Array(0), pattern(4, 5000));
+      expectEither(await subject.contents(after, 0), 0, pattern(1, 20_000), all);
+      expectEither(await subject.contents(after, 1), 1, new Uint8Array(0), pattern(4, 5000));
     },
   },
   {
@@ -50,7 +49,7 @@ export const powerClauses: readonly Clause[] = [
         await subject.settle(device);
         device = await subject.losePower();
         expectBytes(
-          part(device, round % 4, 0, 1000 * round),
+          await subject.part(device, round % 4, 0, 1000 * round),
           pattern(round, 1000 * round),
           `the flush of round ${round}`,
         );
@@ -70,9 +69,13 @@ export const powerClauses: readonly Clause[] = [
       }
       await subject.settle(device);
       const after = await subject.losePower();
-      const [named = 0] = part(after, manifest, 0, 1);
+      const [named = 0] = await subject.part(after, manifest, 0, 1);
       expect(named === 7 || named === 8, `the manifest is that of round ${named}, but that of 7 was flushed.`);
-      expectBytes(contents(after, table), pattern(8, 3000), 'the table, flushed before the manifest was written');
+      expectBytes(
+        await subject.contents(after, table),
+        pattern(8, 3000),
+        'the table, flushed before the manifest was written',
+      );
     },
   },
   {
@@ -86,7 +89,7 @@ export const powerClauses: readonly Clause[] = [
       await subject.settle(device);
       const after = await subject.losePower();
       expect(after.count() > slot, `slot ${slot} is not there any more.`);
-      expectBytes(contents(after, slot), pattern(5, 10_000), `slot ${slot}`);
+      expectBytes(await subject.contents(after, slot), pattern(5, 10_000), `slot ${slot}`);
     },
   },
   {
@@ -102,7 +105,7 @@ export const powerClauses: readonly Clause[] = [
       const expected = new Uint8Array(5010);
       expected.set(pattern(6, 10_000).subarray(0, 2000));
       expected.set(pattern(7, 10), 5000);
-      expectBytes(contents(await subject.losePower(), 0), expected, 'the slot');
+      expectBytes(await subject.contents(await subject.losePower(), 0), expected, 'the slot');
     },
   },
   {
@@ -147,17 +150,25 @@ export const roomClauses: readonly Clause[] = [
         size >= at && size <= at + bytes.length,
         `the slot is said to have ${size} bytes: ${at} were taken whole.`,
       );
-      expectEqual(device.read(0, new Uint8Array(10), size), 0, 'the count of a read at the size');
-      expectEqual(part(device, 0, 0, size).length, size, 'bytes that can be read of the size');
-      expectBytes(part(device, 0, 0, 50_000), pattern(1, 50_000), 'what was there before');
+      expectEqual((await subject.part(device, 0, size, 10)).length, 0, 'the count of a read at the size');
+      expectEqual((await subject.part(device, 0, 0, size)).length, size, 'bytes that can be read of the size');
+      expectBytes(await subject.part(device, 0, 0, 50_000), pattern(1, 50_000), 'what was there before');
       for (let from = 50_000; from < at; from += bytes.length) {
-        expectBytes(part(device, 0, from, bytes.length), bytes, `what was taken at ${from}`);
+        expectBytes(await subject.part(device, 0, from, bytes.length), bytes, `what was taken at ${from}`);
       }
       const again = await subject.reopen(device);
       expect(again.size(0) >= at, `${again.size(0)} bytes after reopening, but ${at} were taken.`);
-      expectBytes(part(again, 0, 0, 50_000), pattern(1, 50_000), 'what was there before, after reopening');
+      expectBytes(
+        await subject.part(again, 0, 0, 50_000),
+        pattern(1, 50_000),
+        'what was there before, after reopening',
+      );
       for (let from = 50_000; from < at; from += bytes.length) {
-        expectBytes(part(again, 0, from, bytes.length), bytes, `what was taken at ${from}, after reopening`);
+        expectBytes(
+          await subject.part(again, 0, from, bytes.length),
+          bytes,
+          `what was taken at ${from}, after reopening`,
+        );
       }
     },
   },
@@ -174,9 +185,9 @@ export const roomClauses: readonly Clause[] = [
       await subject.settle(device);
       const expected = pattern(3, 50_000);
       expected.set(pattern(4, 10_000), 20_000);
-      expectBytes(contents(device, 0), expected, 'the slot');
+      expectBytes(await subject.contents(device, 0), expected, 'the slot');
       expect(offer(device, 1, pattern(5, 50_000), 0) < 50_000, 'a write into an empty slot was taken whole.');
-      expectBytes(contents(await subject.reopen(device), 0), expected, 'the slot after reopening');
+      expectBytes(await subject.contents(await subject.reopen(device), 0), expected, 'the slot after reopening');
     },
   },
   {
@@ -195,8 +206,8 @@ export const roomClauses: readonly Clause[] = [
       await subject.settle(device);
       await subject.setRoom(undefined);
       put(device, 0, pattern(8, 300_000), 0);
-      expectBytes(contents(device, 0), pattern(8, 300_000), 'a slot written with all room back');
-      expectBytes(contents(device, 1), pattern(7, 100_000), 'a slot written in room that was freed');
+      expectBytes(await subject.contents(device, 0), pattern(8, 300_000), 'a slot written with all room back');
+      expectBytes(await subject.contents(device, 1), pattern(7, 100_000), 'a slot written in room that was freed');
     },
   },
 ];

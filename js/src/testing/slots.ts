@@ -6,7 +6,7 @@
 
 import type { ManagedDevice } from '../storage/device.ts';
 import { expect, expectBytes, expectEqual, expectRefused } from './assert.ts';
-import { type Clause, contents, part, pattern, put } from './subject.ts';
+import { type Clause, pattern, put } from './subject.ts';
 
 /** Every call on a slot. */
 export function callsOn(device: ManagedDevice, slot: number): [name: string, call: () => unknown][] {
@@ -38,7 +38,7 @@ export const slotClauses: readonly Clause[] = [
       const bytes = pattern(1, 10_000);
       put(device, 2, bytes, 777);
       expectEqual(device.size(2), 10_777, 'the size behind a write at 777');
-      expectBytes(part(device, 2, 0, 777), new Uint8Array(777), 'the gap');
+      expectBytes(await subject.part(device, 2, 0, 777), new Uint8Array(777), 'the gap');
       for (const [at, length] of [
         [0, 10_000],
         [1, 1],
@@ -46,7 +46,11 @@ export const slotClauses: readonly Clause[] = [
         [4096, 4096],
         [9999, 1],
       ] as const) {
-        expectBytes(part(device, 2, 777 + at, length), bytes.subarray(at, at + length), `bytes from ${at}`);
+        expectBytes(
+          await subject.part(device, 2, 777 + at, length),
+          bytes.subarray(at, at + length),
+          `bytes from ${at}`,
+        );
       }
     },
   },
@@ -56,12 +60,24 @@ export const slotClauses: readonly Clause[] = [
       const device = await subject.open();
       put(device, 0, pattern(2, 100), 0);
       const into = new Uint8Array(60).fill(255);
-      expectEqual(device.read(0, into, 80), 20, 'the count of a read that ends 40 bytes behind the end');
+      expectEqual(
+        await subject.read(device, () => device.read(0, into, 80)),
+        20,
+        'the count of a read that ends 40 bytes behind the end',
+      );
       expectBytes(into.subarray(0, 20), pattern(2, 100).subarray(80), 'what was there');
       expectBytes(into.subarray(20), new Uint8Array(40).fill(255), 'the buffer behind what was there');
-      expectEqual(device.read(0, into, 100), 0, 'the count of a read at the end');
-      expectEqual(device.read(0, into, 1_000_000), 0, 'the count of a read far behind the end');
-      expectEqual(device.read(0, new Uint8Array(0), 5), 0, 'the count of a read of nothing');
+      expectEqual(await subject.read(device, () => device.read(0, into, 100)), 0, 'the count of a read at the end');
+      expectEqual(
+        await subject.read(device, () => device.read(0, into, 1_000_000)),
+        0,
+        'the count of a read far behind the end',
+      );
+      expectEqual(
+        await subject.read(device, () => device.read(0, new Uint8Array(0), 5)),
+        0,
+        'the count of a read of nothing',
+      );
     },
   },
   {
@@ -81,7 +97,7 @@ export const slotClauses: readonly Clause[] = [
         expected.set(bytes, at);
       }
       expectEqual(device.size(1), 9000, 'the size after overwriting');
-      expectBytes(contents(device, 1), expected, 'the slot after overwriting');
+      expectBytes(await subject.contents(device, 1), expected, 'the slot after overwriting');
     },
   },
   {
@@ -96,7 +112,7 @@ export const slotClauses: readonly Clause[] = [
         at += piece.length;
         expectEqual(device.size(3), at, 'the size after an append');
       }
-      expectBytes(contents(device, 3), whole, 'the slot after appends');
+      expectBytes(await subject.contents(device, 3), whole, 'the slot after appends');
     },
   },
   {
@@ -108,9 +124,17 @@ export const slotClauses: readonly Clause[] = [
       put(device, 0, view, 0);
       buffer.fill(0);
       await subject.settle(device);
-      expectBytes(contents(device, 0), pattern(5, 30_000).subarray(10_001, 20_002), 'a view of a larger buffer');
+      expectBytes(
+        await subject.contents(device, 0),
+        pattern(5, 30_000).subarray(10_001, 20_002),
+        'a view of a larger buffer',
+      );
       const again = await subject.reopen(device);
-      expectBytes(contents(again, 0), pattern(5, 30_000).subarray(10_001, 20_002), 'the same after reopening');
+      expectBytes(
+        await subject.contents(again, 0),
+        pattern(5, 30_000).subarray(10_001, 20_002),
+        'the same after reopening',
+      );
     },
   },
   {
@@ -118,11 +142,15 @@ export const slotClauses: readonly Clause[] = [
     async run(subject) {
       const device = await subject.open();
       put(device, 0, pattern(6, 5000), 0);
-      const kept = part(device, 0, 0, 5000);
+      const kept = await subject.part(device, 0, 0, 5000);
       put(device, 0, pattern(7, 5000), 0);
       expectBytes(kept, pattern(6, 5000), 'what was read before the overwrite');
       kept.fill(0);
-      expectBytes(part(device, 0, 0, 5000), pattern(7, 5000), 'the slot after the reader changed its buffer');
+      expectBytes(
+        await subject.part(device, 0, 0, 5000),
+        pattern(7, 5000),
+        'the slot after the reader changed its buffer',
+      );
     },
   },
   {
@@ -132,13 +160,17 @@ export const slotClauses: readonly Clause[] = [
       put(device, 0, pattern(8, 10_000), 0);
       device.truncate(0, 3000);
       expectEqual(device.size(0), 3000, 'the size after cutting');
-      expectEqual(device.read(0, new Uint8Array(10_000), 0), 3000, 'the count of a read after cutting');
+      expectEqual(
+        await subject.read(device, () => device.read(0, new Uint8Array(10_000), 0)),
+        3000,
+        'the count of a read after cutting',
+      );
       put(device, 0, pattern(9, 10), 8000);
-      expectBytes(part(device, 0, 0, 3000), pattern(8, 10_000).subarray(0, 3000), 'what was kept');
-      expectBytes(part(device, 0, 3000, 5000), new Uint8Array(5000), 'what was cut off');
+      expectBytes(await subject.part(device, 0, 0, 3000), pattern(8, 10_000).subarray(0, 3000), 'what was kept');
+      expectBytes(await subject.part(device, 0, 3000, 5000), new Uint8Array(5000), 'what was cut off');
       device.truncate(0, 0);
       device.truncate(0, 6000);
-      expectBytes(contents(device, 0), new Uint8Array(6000), 'a slot that was emptied and extended');
+      expectBytes(await subject.contents(device, 0), new Uint8Array(6000), 'a slot that was emptied and extended');
     },
   },
   {
@@ -158,7 +190,7 @@ export const slotClauses: readonly Clause[] = [
         }
       }
       for (let slot = 0; slot < slots; slot++) {
-        expectBytes(contents(device, slot), pattern(slot + 1, sizes[slot] ?? 0), `slot ${slot}`);
+        expectBytes(await subject.contents(device, slot), pattern(slot + 1, sizes[slot] ?? 0), `slot ${slot}`);
       }
     },
   },
@@ -170,7 +202,7 @@ export const slotClauses: readonly Clause[] = [
       put(device, 0, pattern(10, 5000), 0);
       device.flush(0);
       device.flush(0);
-      expectBytes(contents(device, 0), pattern(10, 5000), 'the slot after flushes');
+      expectBytes(await subject.contents(device, 0), pattern(10, 5000), 'the slot after flushes');
     },
   },
   {
@@ -190,16 +222,28 @@ export const slotClauses: readonly Clause[] = [
       const device = await subject.open();
       put(device, 1, pattern(11, 100_000), far - 50_000);
       expectEqual(device.size(1), far + 50_000, 'the size of a large slot');
-      expectBytes(part(device, 1, far - 50_000, 100_000), pattern(11, 100_000), 'bytes across the border');
-      expectBytes(part(device, 1, 0, 10), new Uint8Array(10), 'the start of a large slot');
+      expectBytes(
+        await subject.part(device, 1, far - 50_000, 100_000),
+        pattern(11, 100_000),
+        'bytes across the border',
+      );
+      expectBytes(await subject.part(device, 1, 0, 10), new Uint8Array(10), 'the start of a large slot');
       put(device, 1, pattern(12, 10), 0);
       put(device, 1, pattern(13, 10), far + 50_000);
-      expectBytes(part(device, 1, far + 50_000, 10), pattern(13, 10), 'an append behind the border');
-      expectBytes(part(device, 1, far, 10), pattern(11, 100_000).subarray(50_000, 50_010), 'after writing the start');
+      expectBytes(await subject.part(device, 1, far + 50_000, 10), pattern(13, 10), 'an append behind the border');
+      expectBytes(
+        await subject.part(device, 1, far, 10),
+        pattern(11, 100_000).subarray(50_000, 50_010),
+        'after writing the start',
+      );
       device.truncate(1, far + 1);
       const again = await subject.reopen(device);
       expectEqual(again.size(1), far + 1, 'the size of a large slot after cutting and reopening');
-      expectBytes(part(again, 1, far, 10), pattern(11, 100_000).subarray(50_000, 50_001), 'its last byte');
+      expectBytes(
+        await subject.part(again, 1, far, 10),
+        pattern(11, 100_000).subarray(50_000, 50_001),
+        'its last byte',
+      );
     },
   },
 ];

@@ -22,8 +22,6 @@ export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
   end?(storage: S): void | Promise<void>;
   /** The same stores as somebody else sees them, such as another worker or process. Default: the storage itself. */
   other?(storage: S): StorageAdapter | Promise<StorageAdapter>;
-  /** Resolves once what the calls on a device did has reached the storage: for storages that write later. */
-  settle?(device: ManagedDevice): Promise<void>;
   /**
    * Ends all holders of stores without a word, and takes away what a power cut could take: any of the bytes that were
    * written and not flushed. With it, the tests of what survives are run.
@@ -45,6 +43,14 @@ export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
 export interface Clause {
   readonly name: string;
   run(subject: Subject): Promise<void>;
+}
+
+/** What a device over an asynchronous storage has beyond others. */
+interface Later {
+  /** Resolves when all that was written so far is kept. */
+  settle(): Promise<void>;
+  /** Runs a call until all that it reads is here. */
+  resident<T>(call: () => T): Promise<T>;
 }
 
 /** The storage of one test. */
@@ -76,9 +82,25 @@ export class Subject {
     return (await this.options.other?.(this.storage)) ?? this.storage;
   }
 
-  /** Waits until the device's calls have reached the storage. */
-  async settle(device: ManagedDevice): Promise<void> {
-    await this.options.settle?.(device);
+  /** Waits until the device's calls have reached the storage, where it is one that writes later. */
+  async settle(device: ManagedDevice & Partial<Later>): Promise<void> {
+    await device.settle?.();
+  }
+
+  /** Answers what `call` reads, where the storage is one that reads later by calling it again. */
+  async read<T>(device: ManagedDevice & Partial<Later>, call: () => T): Promise<T> {
+    return device.resident === undefined ? call() : device.resident(call);
+  }
+
+  /** Bytes of a slot from `at` on: at most `length`, fewer where it ends. */
+  async part(device: ManagedDevice, slot: number, at: number, length: number): Promise<Uint8Array> {
+    const into = new Uint8Array(length);
+    return into.subarray(0, await this.read(device, () => device.read(slot, into, at)));
+  }
+
+  /** All bytes of a slot. */
+  contents(device: ManagedDevice, slot: number): Promise<Uint8Array> {
+    return this.part(device, slot, 0, device.size(slot));
   }
 
   /** Takes the power away, and opens the store again. */
@@ -112,17 +134,6 @@ export function pattern(seed: number, length: number): Uint8Array<ArrayBuffer> {
     bytes[i] = (state >>> 24) | 1;
   }
   return bytes;
-}
-
-/** All bytes of a slot. */
-export function contents(device: ManagedDevice, slot: number): Uint8Array {
-  return part(device, slot, 0, device.size(slot));
-}
-
-/** Bytes of a slot from `at` on: at most `length`, fewer where it ends. */
-export function part(device: ManagedDevice, slot: number, at: number, length: number): Uint8Array {
-  const into = new Uint8Array(length);
-  return into.subarray(0, device.read(slot, into, at));
 }
 
 /** Writes all of `bytes`. */

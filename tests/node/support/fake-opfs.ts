@@ -190,31 +190,27 @@ export class FakeHandle {
 
 /** Web Locks in memory: exclusive locks, first come first served. */
 export class FakeLocks {
-  readonly #queues = new Map<string, Promise<void>>();
-  readonly #held = new Set<string>();
+  /** Of each lock that is held, when the last one in line will have let go of it. */
+  readonly #lines = new Map<string, Promise<void>>();
 
   async request(
     name: string,
     options: { signal?: AbortSignal; ifAvailable?: boolean },
     callback: (lock: { name: string } | null) => Promise<void> | undefined,
   ): Promise<void> {
-    if (options.ifAvailable === true && this.#held.has(name)) return callback(null);
-    const before = this.#queues.get(name) ?? Promise.resolve();
-    const turn = this.#held.has(name) ? waitOrAbort(before, options.signal) : undefined;
+    const before = this.#lines.get(name);
+    if (options.ifAvailable === true && before !== undefined) return callback(null);
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    this.#queues.set(
-      name,
-      before.then(() => released),
-    );
+    const line = Promise.all([before, released]).then(() => undefined);
+    this.#lines.set(name, line);
     try {
-      await turn;
-      this.#held.add(name);
+      if (before !== undefined) await waitOrAbort(before, options.signal);
       await callback({ name });
     } finally {
-      this.#held.delete(name);
+      if (this.#lines.get(name) === line) this.#lines.delete(name);
       release();
     }
   }
