@@ -1,5 +1,4 @@
-// The server runtimes that are installed here, and programs run in them: Node itself, Deno and Bun from their npm packages,
-// which the package in `binaries` asks for where there are such.
+// The server runtimes that are installed here, and programs run in them: Node itself, Deno and Bun from their npm packages.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -20,7 +19,7 @@ const PROGRAMS = join(root, 'build', 'test-programs');
 
 const ALL: Runtime[] = [
   { name: 'node', command: process.execPath, arguments: () => [] },
-  { name: 'bun', command: packaged(`@oven/bun-${target()}/bin/bun`), arguments: () => ['run'] },
+  { name: 'bun', command: packaged('bun/bin/bun.exe', `@oven/bun-${target()}/bin/bun`), arguments: () => ['run'] },
   {
     name: 'deno',
     command: packaged(`@deno/${target()}-glibc/deno`, `@deno/${target()}/deno`),
