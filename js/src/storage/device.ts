@@ -8,8 +8,11 @@
 
 import type { SpawnCompactor } from '../worker/compactor-link.ts';
 
-/** Why a slot call failed: no room, the storage failed, or the slot is not open here. */
-export type SlotErrorKind = 'full' | 'io' | 'closed';
+/**
+ * Why a slot call failed: no room, the storage failed, the slot is not open here, or (a read) the bytes have yet to be
+ * fetched: the whole call is made again when they are here.
+ */
+export type SlotErrorKind = 'full' | 'io' | 'closed' | 'pending';
 
 /** A slot call that could not be done. The WebAssembly side sees its kind as a negative number. */
 export class SlotError extends Error {
@@ -68,6 +71,39 @@ export interface ManagedDevice extends SlotDevice {
   freeBytes?(): Promise<number | undefined>;
   /** Closes every slot, and waits for slots that are being created. */
   closeAll(): Promise<void>;
+}
+
+/**
+ * A device over an asynchronous storage. Its writes are taken at once and committed later; a read of what is not in memory
+ * throws a `SlotError` of kind `pending`, and the whole call is made again once the bytes are here.
+ */
+export interface SettlingDevice extends ManagedDevice {
+  /** Whether so much waits to be committed that writers should wait for it. */
+  readonly isPressed: boolean;
+  /** Called at the first commit that fails: nothing that was not settled by then is kept, and nothing is written any more. */
+  onFailure: (error: SlotError) => void;
+  /** Resolves when all that was written so far is committed: until then nothing that may have seen it is acknowledged. */
+  settle(): Promise<void>;
+  /** Runs a call until all that it reads is here. An attempt whose reads failed must have changed nothing. */
+  resident<T>(call: () => T): Promise<T>;
+  /** Runs a call once; undefined when it came upon bytes that are not here. */
+  attempt<T>(call: () => T): { readonly value: T } | undefined;
+  /** Fetches what the last attempt was missing; what is fetched stays while `held` has it. */
+  fetch(held: HeldBytes[]): Promise<void>;
+  letGo(held: readonly HeldBytes[]): void;
+  /** As `resident`, for a call that writes before it has read everything: what an attempt wrote is taken back. */
+  recover<T>(call: () => T): Promise<T>;
+}
+
+/** Bytes of a settling device that stay in memory. */
+export interface HeldBytes {
+  readonly slot: number;
+  readonly index: number;
+}
+
+/** Whether the writes of a device settle later. */
+export function isSettling(device: ManagedDevice): device is SettlingDevice {
+  return 'settle' in device;
 }
 
 /** The first page of a slot is its header; the bytes of its file begin here. */

@@ -8,6 +8,8 @@
  *
  *     -1 no room    -2 the storage failed    -3 the slot is not open here
  *
+ * A read of bytes that have yet to be fetched is a -2 as well: whoever called the engine asks the device, and calls again.
+ *
  * Offsets are f64: exact up to 2^53, and never the i32 that wraps at 2 GiB.
  */
 

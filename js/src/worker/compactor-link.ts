@@ -31,6 +31,16 @@ export interface CompactorPort {
   unref?(): void;
 }
 
+/** Whoever runs jobs beside the engine. */
+export interface JobsBeside {
+  /** Runs a job; resolves with its result. */
+  run(ticket: JobTicket, services: JobServices): Promise<Uint8Array>;
+  /** Gets ready ahead of the first job. */
+  warm(): void;
+  /** Ends what is running; resolves once it writes no more. */
+  stop(): void | Promise<void>;
+}
+
 /** Makes the worker. */
 export type SpawnCompactor = () => CompactorPort;
 
@@ -41,7 +51,7 @@ interface Running {
 }
 
 /** The compactor of one store. */
-export class CompactorLink {
+export class CompactorLink implements JobsBeside {
   readonly #spawn: SpawnCompactor;
   readonly #module: WebAssembly.Module;
   readonly #store: string;

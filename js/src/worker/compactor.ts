@@ -5,22 +5,18 @@
  * few milliseconds; input is asked for and output is written between steps; the result goes back, or the error.
  *
  * Invariant: it decides nothing and owns nothing: the engine worker makes a result count, and a compactor that dies at
- * any point leaves slots that belong to no table. No call into the engine lasts longer than a slice, because a worker
- * inside a call cannot be stopped.
+ * any point leaves slots that belong to no table.
  */
 
 import { toWire, VarveError } from '../errors.ts';
 import { controlError } from '../wasm/errors.ts';
-import { type CompactionJob, type EngineControl, JobStep } from '../wasm/exports.ts';
+import type { CompactionJob, EngineControl } from '../wasm/exports.ts';
 import { instantiate } from '../wasm/load.ts';
 import { Checker, type CheckerRequest, type CheckerResponse } from './checker.ts';
 import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
 import { CompactorOutputs, type OpenOutput, type OutputPlace } from './compactor-output.ts';
+import { driveJob } from './drive-job.ts';
 import { nextTurn } from './turn.ts';
-
-/** Entries handled by one step: about a millisecond. */
-const STEP_ENTRIES = 2000;
-const SLICE_MS = 8;
 
 /** Sends a message to the engine worker. */
 export type Post = (message: CompactorResponse | CheckerResponse, transfer: Transferable[]) => void;
@@ -111,33 +107,18 @@ export class Compactor {
   }
 
   async #drive(job: number, machine: CompactionJob, outputs: CompactorOutputs): Promise<void> {
-    let sliceEnd = performance.now() + SLICE_MS;
-    for (;;) {
-      switch (machine.step(STEP_ENTRIES)) {
-        case JobStep.working:
-          break;
-        case JobStep.need:
-          machine.feed(await this.#input(job, machine.need()));
-          break;
-        case JobStep.write:
-          await outputs.write(machine.output_table(), machine.output_offset(), machine.output());
-          break;
-        case JobStep.finished: {
-          const table = machine.output_table();
-          outputs.finish(table);
-          this.#post({ type: 'finished', job, table, size: machine.output_offset() }, []);
-          break;
-        }
-        case JobStep.done:
-          return;
-        default:
-          throw new VarveError('VARVE_INTERNAL', 'The engine answered with a step this code does not know.');
-      }
-      if (performance.now() < sliceEnd) continue;
-      do await nextTurn();
-      while (this.#mustYield(job));
-      sliceEnd = performance.now() + SLICE_MS;
-    }
+    await driveJob(machine, {
+      input: (table, offset, length) => this.#input(job, table, offset, length),
+      write: (table, offset, bytes) => outputs.write(table, offset, bytes),
+      finish: (table, size) => {
+        outputs.finish(table);
+        this.#post({ type: 'finished', job, table, size }, []);
+      },
+      rest: async () => {
+        do await nextTurn();
+        while (this.#mustYield(job));
+      },
+    });
   }
 
   /** A flush goes before compactions: writers may be waiting for it. */
@@ -147,8 +128,7 @@ export class Compactor {
     return false;
   }
 
-  async #input(job: number, need: ArrayLike<number>): Promise<Uint8Array> {
-    const [table = 0, offset = 0, length = 0] = Array.from(need);
+  async #input(job: number, table: number, offset: number, length: number): Promise<Uint8Array> {
     const answer = await this.#ask(job, { type: 'need', job, table, offset, length });
     if (typeof answer === 'number') throw new VarveError('VARVE_INTERNAL', 'A slot came where bytes were asked for.');
     return answer;

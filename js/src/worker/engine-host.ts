@@ -11,23 +11,26 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import type { ManagedDevice } from '../storage/device.ts';
+import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, openDevice } from '../storage/open-device.ts';
 import { readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import type { CompactProgress, EngineOptions, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
-import type { StoreSettings } from '../wasm/exports.ts';
+import type { Engine, StoreSettings } from '../wasm/exports.ts';
 import { engineFault, faultOfEngine, onEngineFault } from '../wasm/fault.ts';
 import { registerDevice, unregisterDevice } from '../wasm/host.ts';
 import { loadEngine, type WasmSource } from '../wasm/load.ts';
 import { EngineStore } from '../wasm/store.ts';
 import { checkInWorker } from './checker-link.ts';
-import { CompactorLink, type SpawnCompactor } from './compactor-link.ts';
+import { CompactorLink, type JobsBeside, type SpawnCompactor } from './compactor-link.ts';
 import { Flusher } from './flusher.ts';
 import { JobRunner } from './job-runner.ts';
 import { Quota } from './quota.ts';
+import { settlingFailure } from './settling-failure.ts';
+import { type FrameHost, runSettling } from './settling-frames.ts';
+import { SettlingJobs } from './settling-jobs.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
 const WAIT_MS_DEFAULT = 5000;
@@ -55,12 +58,14 @@ export interface EngineHostOptions extends EngineOptions {
 }
 
 /** An open store and what keeps it in shape. */
-export class EngineHost {
+export class EngineHost implements FrameHost {
   readonly name: string;
   readonly store: EngineStore;
   readonly storage: StorageReport;
   readonly recovery: RecoveryReport;
   readonly #device: ManagedDevice;
+  /** The device, if its writes settle later. */
+  readonly #settling: SettlingDevice | undefined;
   readonly #deviceId: number;
   readonly #lock: StoreLock;
   readonly #flusher: Flusher;
@@ -76,7 +81,7 @@ export class EngineHost {
     name: string,
     store: EngineStore,
     parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport },
-    compactor: CompactorLink | undefined,
+    compactor: JobsBeside | undefined,
     spawn: SpawnCompactor | undefined,
   ) {
     this.#spawn = spawn;
@@ -85,6 +90,7 @@ export class EngineHost {
     this.storage = parts.storage;
     this.recovery = store.recovery;
     this.#device = parts.device;
+    this.#settling = isSettling(parts.device) ? parts.device : undefined;
     this.#deviceId = parts.deviceId;
     this.#lock = parts.lock;
     this.#flusher = new Flusher(store);
@@ -118,10 +124,12 @@ export class EngineHost {
       const engine = await loading;
       if (signal?.aborted) throw abortError(signal);
       deviceId = registerDevice(device);
-      const store = EngineStore.open(engine, deviceId, { ...settings, files_max: device.slotsMax });
+      const store = await openOn(device, engine, deviceId, { ...settings, files_max: device.slotsMax });
       const spawn = compactorOf(device, options);
       const place = device.compactor?.place ?? name;
-      const compactor = spawn === undefined ? undefined : new CompactorLink(spawn, engine.module, place);
+      let compactor: JobsBeside | undefined;
+      if (isSettling(device)) compactor = new SettlingJobs(engine.control, device);
+      else if (spawn !== undefined) compactor = new CompactorLink(spawn, engine.module, place);
       const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor, spawn);
       host.afterTurn();
       return host;
@@ -129,12 +137,48 @@ export class EngineHost {
       if (deviceId !== undefined) unregisterDevice(deviceId);
       await device?.closeAll();
       lock.release();
-      throw signal?.aborted ? abortError(signal) : error;
+      throw signal?.aborted ? abortError(signal) : settlingFailure(error);
     }
   }
 
+  /** Whether frames go through `answer`, and what they are answered with waits for `settled`. */
+  get isSettling(): boolean {
+    return this.#settling !== undefined;
+  }
+
+  /** Calls back at the first write that the storage refused after the engine took it for done. */
+  set onFailure(callback: (error: unknown) => void) {
+    if (this.#settling !== undefined) this.#settling.onFailure = (error) => callback(settlingFailure(error));
+  }
+
+  /** Answers a request frame of a store that settles later; nobody must see the answer before `settle` resolved. */
+  async answer(request: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+    await this.ready();
+    const device = this.#settling;
+    return device === undefined ? this.run(request) : runSettling(this, device, request);
+  }
+
+  /** Resolves when all that was done so far may be acknowledged. */
+  async settle(): Promise<void> {
+    try {
+      await this.#settling?.settle();
+    } catch (error) {
+      throw settlingFailure(error);
+    }
+  }
+
+  /** Waits while writers should. */
+  async ready(): Promise<void> {
+    while (this.#settling?.isPressed) await this.settle();
+    if (this.store.isStalled()) {
+      this.#jobs.kick();
+      this.#slots.keep();
+    }
+    while (this.isStalled()) await this.progress();
+  }
+
   /** Answers a request frame with a response frame. */
-  frame(request: Uint8Array): Uint8Array<ArrayBuffer> {
+  run(request: Uint8Array): Uint8Array<ArrayBuffer> {
     const { exports, memory, h } = this.store;
     this.store.tick();
     memory.put(request);
@@ -210,6 +254,7 @@ export class EngineHost {
     if (failure !== undefined) throw failure;
     this.store.release();
     this.afterTurn();
+    await this.settle();
   }
 
   /** Verifies every file, in a worker where there can be one. The store goes on: it gives bytes, 1 MiB at a time. */
@@ -219,11 +264,14 @@ export class EngineHost {
     if (this.#closing !== undefined) throw closedError();
     const snapshot = this.store.openSnapshot();
     try {
-      const input = survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
+      const copy = () =>
+        survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
+      const input = await (this.#settling?.resident(copy) ?? copy());
       const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
-      return await (this.#spawn === undefined
-        ? runCheck(module, input, read, options)
-        : checkInWorker(this.#spawn, module, input, read, options));
+      if (this.#spawn !== undefined) return await checkInWorker(this.#spawn, module, input, read, options);
+      const readLater = (slot: number, at: number, length: number) =>
+        this.#settling?.resident(() => read(slot, at, length)) ?? read(slot, at, length);
+      return await runCheck(module, input, readLater, options);
     } catch (error) {
       throw this.#closing === undefined ? error : closedError();
     } finally {
@@ -276,6 +324,7 @@ export class EngineHost {
     try {
       if (faultOfEngine() === undefined) {
         await this.#closeStore();
+        await this.settle();
       }
     } catch (error) {
       // A poisoned store has nothing left to write, and whoever wrote to it was told.
@@ -305,6 +354,20 @@ async function deviceOf(name: string, options: EngineHostOptions): Promise<Opene
 function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCompactor | undefined {
   if (options.slices || !device.lendable) return undefined;
   return options.adapter === undefined ? options.compactor : device.compactor?.spawn;
+}
+
+/** Recovers what is in the device. */
+async function openOn(
+  device: ManagedDevice,
+  engine: Engine,
+  deviceId: number,
+  settings: StoreSettings,
+): Promise<EngineStore> {
+  const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
+  if (!isSettling(device)) return open();
+  const store = await device.recover(open);
+  await device.settle();
+  return store;
 }
 
 function closedError(): VarveError {

@@ -5,6 +5,9 @@
  * answered when they are done, and tell their progress meanwhile. While the engine is stalled (two memtables wait, or level 0
  * is full) frames queue here until a job has made room, so that no write is refused only because it came too fast; if
  * no job can make room (a full disk), the frame runs and its writes are told so.
+ *
+ * Over a storage that settles later, a frame has run when the next one does, and its answer leaves when all that it may have
+ * seen is committed. Answers leave in order all the same.
  */
 
 import { toWire, VarveError } from '../errors.ts';
@@ -17,6 +20,7 @@ import { controlError } from '../wasm/errors.ts';
 import { onEngineFault } from '../wasm/fault.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
 import { EngineHost } from './engine-host.ts';
+import { settlingFailure } from './settling-failure.ts';
 
 /** Sends a message or a response frame to the client. */
 export type Send = (message: Response | ArrayBuffer, transfer: Transferable[]) => void;
@@ -53,7 +57,7 @@ export class EngineServer {
     }
     // What is written already is flushed at once; what still waits here is flushed when its turn comes.
     if (!(incoming instanceof ArrayBuffer) && incoming.type === 'hidden') this.#host?.hidden();
-    if (this.#busy || this.#mustWait(incoming)) {
+    if (this.#busy || this.#host?.isSettling || this.#mustWait(incoming)) {
       this.#queue.push(incoming);
       if (!this.#busy) void this.#drain();
       return;
@@ -73,8 +77,11 @@ export class EngineServer {
     this.#busy = true;
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       if (next instanceof ArrayBuffer) {
-        while (this.#mustWait(next)) await this.#host?.progress();
-        this.#frame(next);
+        if (this.#host?.isSettling) await this.#frameLater(this.#host, next);
+        else {
+          while (this.#mustWait(next)) await this.#host?.progress();
+          this.#frame(next);
+        }
       } else if (next.type === 'hidden') this.#host?.hidden();
       else await this.#answer(next);
     }
@@ -85,11 +92,26 @@ export class EngineServer {
     const host = this.#host;
     try {
       if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
-      const { buffer } = host.frame(new Uint8Array(request));
+      const { buffer } = host.run(new Uint8Array(request));
       this.#send(buffer, [buffer]);
     } catch (error) {
       // A frame that cannot be answered as a whole is a broken engine or a broken client: all of its requests fail.
       this.#die(error instanceof VarveError ? error : controlError(error));
+      return;
+    }
+    this.#maintain(host);
+  }
+
+  /** Runs a frame; its answer leaves when it may, whatever runs meanwhile. */
+  async #frameLater(host: EngineHost, request: ArrayBuffer): Promise<void> {
+    try {
+      const { buffer } = await host.answer(new Uint8Array(request));
+      host.settle().then(
+        () => this.#send(buffer, [buffer]),
+        (error: unknown) => this.#die(error),
+      );
+    } catch (error) {
+      this.#die(error instanceof VarveError ? error : controlError(settlingFailure(error)));
       return;
     }
     this.#maintain(host);
@@ -123,6 +145,7 @@ export class EngineServer {
             adapter: this.#adapter,
             compactor: this.#compactor,
           });
+          this.#host.onFailure = (error) => this.#die(error);
           const { storage, recovery } = this.#host;
           this.#send({ type: 'opened', id, report: { storage, recovery } }, []);
           return;

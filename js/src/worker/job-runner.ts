@@ -12,7 +12,7 @@ import type { VarveError } from '../errors.ts';
 import type { ManagedDevice } from '../storage/device.ts';
 import type { JobTicket } from '../wasm/exports.ts';
 import type { EngineStore } from '../wasm/store.ts';
-import type { CompactorLink } from './compactor-link.ts';
+import type { JobsBeside } from './compactor-link.ts';
 import type { SlotKeeper } from './slot-keeper.ts';
 import { nextTurn } from './turn.ts';
 
@@ -30,7 +30,7 @@ export class JobRunner {
   readonly #store: EngineStore;
   readonly #device: ManagedDevice;
   readonly #slots: SlotKeeper;
-  #compactor: CompactorLink | undefined;
+  #compactor: JobsBeside | undefined;
   readonly #running = new Set<Promise<void>>();
   #waiters: (() => void)[] = [];
   #pauseMs = 0;
@@ -44,7 +44,7 @@ export class JobRunner {
   onDone: () => void = () => undefined;
 
   /** Without a compactor, jobs are run in slices on this worker. */
-  constructor(store: EngineStore, device: ManagedDevice, slots: SlotKeeper, compactor: CompactorLink | undefined) {
+  constructor(store: EngineStore, device: ManagedDevice, slots: SlotKeeper, compactor: JobsBeside | undefined) {
     this.#store = store;
     this.#device = device;
     this.#slots = slots;
@@ -95,7 +95,7 @@ export class JobRunner {
     while (this.isBusy()) await Promise.race([...this.#running, nextTurn()]);
   }
 
-  async #run(compactor: CompactorLink, ticket: JobTicket): Promise<void> {
+  async #run(compactor: JobsBeside, ticket: JobTicket): Promise<void> {
     const lent = new Map<number, number>();
     const retaken: Promise<void>[] = [];
     const retake = async (table: number, size: number): Promise<void> => {

@@ -217,7 +217,12 @@ impl<S: Storage> Runner<'_, S> {
                 let batch_bytes = scan.batch_bytes;
                 let cursor = self.store.open_cursor(scan)?;
                 self.opened.push(cursor);
-                self.advance(number, cursor, batch_bytes, responses)
+                let advanced = self.advance(number, cursor, batch_bytes, responses);
+                if advanced.is_err() {
+                    // Nobody was told its number: it would keep its files for good.
+                    self.store.close_cursor(cursor);
+                }
+                advanced
             }
             Operation::ScanNext => {
                 if let Fate::Continued(answer) = &self.fates[at] {

@@ -1,0 +1,43 @@
+/**
+ * What a `BufferedDevice` asks of an asynchronous storage: chunks by number, a journal, and commits that are all or nothing.
+ *
+ * Invariant: commits take effect in the order of the calls, each as a whole. After a `takeOver` by somebody else, every
+ * commit of the earlier holder fails and leaves no trace.
+ */
+
+/** Names a chunk. */
+export interface ChunkName {
+  readonly slot: number;
+  readonly index: number;
+}
+
+/** A chunk to be kept as it is here. */
+export interface ChunkPut extends ChunkName {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** One group of changes. */
+export interface Commit {
+  /** The journal's next row. */
+  readonly row: Uint8Array<ArrayBuffer>;
+  /** Chunks that go before any is put: all of `slot` from `index` on. */
+  readonly drops: readonly ChunkName[];
+  readonly puts: readonly ChunkPut[];
+  /** The rows before this one are needed no more. */
+  readonly folds: boolean;
+  /** Survives a power cut when it resolves; else a crash of the program at least. */
+  readonly isStrict: boolean;
+}
+
+/** An asynchronous storage of one store. Its errors are `SlotError`: `full`, `io`, or `closed` once somebody took it over. */
+export interface ChunkStore {
+  readonly kind: string;
+  /** Most bytes of a journal's row. */
+  readonly rowBytesMax: number;
+  /** Makes the caller the only one whose commits count; resolves with the rows of the journal, oldest first. */
+  takeOver(): Promise<Uint8Array[]>;
+  /** Reads chunks at one moment, in order; undefined for one that is not there. */
+  read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
+  commit(commit: Commit): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,96 @@
+/**
+ * How the bytes of a slot are cut into chunks, and one chunk in memory.
+ *
+ *     slot   [ header page | 64 KiB | 64 KiB | ... ]
+ *     chunk        0            1        2
+ *
+ * The header page is a chunk of its own: opening a store reads the first page of every slot, and tables and logs, which
+ * begin behind it, then fill whole chunks.
+ *
+ * Invariant: bytes of a chunk behind the end of its slot are zeros.
+ */
+
+import { SLOT_DATA_OFFSET } from '../device.ts';
+import { Spans } from './spans.ts';
+
+/** Bytes of every chunk but the first of a slot. */
+export const CHUNK_BYTES = 64 * 1024;
+
+/** Which chunk the byte at an offset of a slot is in. */
+export function chunkAt(offset: number): number {
+  return offset < SLOT_DATA_OFFSET ? 0 : 1 + Math.floor((offset - SLOT_DATA_OFFSET) / CHUNK_BYTES);
+}
+
+/** Where a chunk begins in its slot. */
+export function chunkStart(index: number): number {
+  return index === 0 ? 0 : SLOT_DATA_OFFSET + (index - 1) * CHUNK_BYTES;
+}
+
+/** How long a chunk is. */
+export function chunkBytes(index: number): number {
+  return index === 0 ? SLOT_DATA_OFFSET : CHUNK_BYTES;
+}
+
+/** A chunk in memory. */
+export class Chunk {
+  readonly slot: number;
+  readonly index: number;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** What of it is known; undefined when all is. */
+  known: Spans | undefined;
+  /** What was written and is in no commit yet. */
+  readonly dirty = new Spans();
+  /** Its row in the store is older than the journal. */
+  isJournaled = false;
+  /** Commits under way and readers that need it here. */
+  holders = 0;
+  /** Looked at since eviction last passed by. */
+  isUsed = true;
+
+  /** A chunk of zeros, or one of which nothing is known. */
+  constructor(slot: number, index: number, isKnown: boolean) {
+    this.slot = slot;
+    this.index = index;
+    this.bytes = new Uint8Array(chunkBytes(index));
+    this.known = isKnown ? undefined : new Spans();
+  }
+
+  /** Whether `[from, to)` can be read. */
+  knows(from: number, to: number): boolean {
+    return this.known === undefined || this.known.cover(from, to);
+  }
+
+  /** Puts bytes in; what was put in is known. */
+  fill(bytes: Uint8Array, from: number): void {
+    this.bytes.set(bytes, from);
+    this.#learn(from, from + bytes.length);
+  }
+
+  /** Puts zeros in. */
+  clear(from: number, to: number): void {
+    this.bytes.fill(0, from, to);
+    this.#learn(from, to);
+  }
+
+  /** What the store has of it goes under what is known already. */
+  complete(base: Uint8Array | undefined): void {
+    const { known } = this;
+    if (known === undefined) return;
+    const mine = this.bytes.slice();
+    this.bytes.fill(0);
+    if (base !== undefined) this.bytes.set(base.subarray(0, this.bytes.length));
+    known.each((from, to) => this.bytes.set(mine.subarray(from, to), from));
+    this.known = undefined;
+  }
+
+  /** Whether it can be forgotten: the store has it as it is, and nobody needs it. */
+  get isSpare(): boolean {
+    return this.holders === 0 && !this.isJournaled && this.dirty.bytes === 0;
+  }
+
+  #learn(from: number, to: number): void {
+    if (this.known === undefined) return;
+    this.known.add(from, to);
+    if (this.known.cover(0, this.bytes.length)) this.known = undefined;
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * A slot device over an asynchronous storage: what the engine writes is taken in memory at once and committed soon after,
+ * what it reads has to be here or is fetched before the engine is asked again.
+ *
+ *     engine  --write, flush-->  memory  --one commit for all that came meanwhile-->  store
+ *     engine  --read-->  not here  ->  one fetch for all that was missing  ->  the same call again
+ *
+ * Invariant: the store is, at any moment, as the slots were at some earlier moment: commits are whole turns, in order, one at
+ * a time. `settle` resolves when all that was written before it is committed; until then its host acknowledges nothing
+ * that could have seen it. After a commit that failed no write is taken any more, and no `settle` resolves.
+ *
+ * How the engine's durability maps: what was flushed since the last commit makes it a strict one; a flush with nothing left
+ * to commit is a strict commit of an empty row, unless all that went before was strict.
+ */
+
+import { type HeldBytes, type SettlingDevice, SlotError } from '../device.ts';
+import type { Chunk } from './chunk.ts';
+import type { ChunkStore } from './chunk-store.ts';
+import { BufferedSlots } from './slots.ts';
+
+const SLOTS_FIRST = 8;
+/** No handles are held open: a store grows to 15 GiB within these. */
+const SLOTS_MAX = 1000;
+/** The journal is folded into chunks when it has so many bytes or rows. */
+const JOURNAL_BYTES_MAX = 512 * 1024;
+const JOURNAL_ROWS_MAX = 1000;
+/** Chunks fetched ahead of one that is read in order. */
+const AHEAD_CHUNKS = 4;
+/** Bytes that may wait for their commit before writers should. */
+const UNSETTLED_BYTES_MAX = 8 * 1024 * 1024;
+
+interface Waiter {
+  readonly turn: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A device whose writes settle later. */
+export class BufferedDevice implements SettlingDevice {
+  readonly kind: string;
+  readonly lendable = false;
+  readonly slotsMax = SLOTS_MAX;
+  readonly #store: ChunkStore;
+  readonly #slots = new BufferedSlots();
+  #waiters: Waiter[] = [];
+  /** Counts changes: what is written now has this number. */
+  #turn = 0;
+  #settled = 0;
+  #isStrict = false;
+  /** The last commit, under way or through, is no strict one. */
+  #isRelaxed = false;
+  #isCommitting = false;
+  /** The commit under way drops chunks. */
+  #isDropping = false;
+  #isHeld = false;
+  #isClosed = false;
+  #failure: SlotError | undefined;
+  #committingBytes = 0;
+  #journalBytes = 0;
+  #journalRows = 0;
+
+  /** Called at the first commit that fails. */
+  onFailure: (error: SlotError) => void = () => undefined;
+
+  private constructor(store: ChunkStore) {
+    this.#store = store;
+    this.kind = store.kind;
+  }
+
+  /** Takes the store over and reads what is needed to begin with. A new one gets eight slots. */
+  static async open(store: ChunkStore): Promise<BufferedDevice> {
+    const device = new BufferedDevice(store);
+    await device.#load();
+    return device;
+  }
+
+  count(): number {
+    return this.#slots.count;
+  }
+
+  isOpen(slot: number): boolean {
+    return !this.#isClosed && slot < this.#slots.count;
+  }
+
+  size(slot: number): number {
+    this.#check();
+    return this.#slots.size(slot);
+  }
+
+  read(slot: number, into: Uint8Array, at: number): number {
+    this.#check();
+    return this.#slots.read(slot, into, at);
+  }
+
+  write(slot: number, bytes: Uint8Array, at: number): number {
+    this.#checkWritable();
+    this.#slots.write(slot, bytes, at);
+    this.#changed();
+    return bytes.length;
+  }
+
+  flush(slot: number): void {
+    this.#checkWritable();
+    this.#slots.size(slot);
+    if (!(this.#slots.isDirty || this.#isRelaxed)) return;
+    this.#isStrict = true;
+    this.#changed();
+  }
+
+  truncate(slot: number, bytes: number): void {
+    this.#checkWritable();
+    this.#slots.truncate(slot, bytes);
+    this.#changed();
+  }
+
+  async grow(slots: number): Promise<number> {
+    if (this.#isClosed) return 0;
+    const added = Math.max(0, Math.min(slots, this.slotsMax - this.#slots.count));
+    for (let i = 0; i < added; i++) this.#slots.add();
+    if (added > 0) this.#changed();
+    return added;
+  }
+
+  /** A slot is written by whoever it is lent to through this same device. */
+  release(): void {}
+
+  async retake(): Promise<void> {}
+
+  async closeAll(): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await this.settle();
+    } catch {
+      // Whoever wrote was told, or is told that the store is closed.
+    }
+    this.#isClosed = true;
+    await this.#store.close();
+  }
+
+  /** Resolves when all that was written so far is committed. */
+  settle(): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#settled === this.#turn) return Promise.resolve();
+    return new Promise((resolve, reject) => this.#waiters.push({ turn: this.#turn, resolve, reject }));
+  }
+
+  /** Whether so much waits to be committed that writers should wait for it. */
+  get isPressed(): boolean {
+    return this.#slots.dirtyBytes + this.#committingBytes > UNSETTLED_BYTES_MAX;
+  }
+
+  /** Runs a call that only reads, or changes nothing when a read fails, until all that it reads is here. */
+  async resident<T>(call: () => T): Promise<T> {
+    const held: Chunk[] = [];
+    try {
+      for (;;) {
+        const answer = this.attempt(call);
+        if (answer !== undefined) return answer.value;
+        await this.fetch(held);
+      }
+    } finally {
+      this.#slots.letGo(held);
+    }
+  }
+
+  /** Runs a call once; undefined when it came upon bytes that have to be fetched. */
+  attempt<T>(call: () => T): { readonly value: T } | undefined {
+    this.#slots.takeMissing();
+    try {
+      const value = call();
+      return this.#slots.isMissing ? undefined : { value };
+    } catch (error) {
+      if (this.#slots.isMissing) return undefined;
+      throw error;
+    }
+  }
+
+  /** Fetches what the last attempts were missing, at one moment, and holds it here; `letGo` ends that. */
+  async fetch(held: HeldBytes[]): Promise<void> {
+    // What was cut off is still in the store until its commit is through.
+    if (this.#slots.isDropping || this.#isDropping) await this.settle();
+    await this.#fetch(this.#slots.takeMissing(), held as Chunk[]);
+  }
+
+  /** Lets go of what `fetch` held. */
+  letGo(held: readonly HeldBytes[]): void {
+    this.#slots.letGo(held as readonly Chunk[]);
+  }
+
+  /** As `resident`, for a call that writes before all its reads are here: what an attempt wrote is taken back. */
+  async recover<T>(call: () => T): Promise<T> {
+    await this.settle();
+    const held: Chunk[] = [];
+    this.#isHeld = true;
+    // Who opens a pool of slots takes one whose first page does not read for lost.
+    await this.#fetch(this.#slots.firstPages(), held);
+    this.#slots.begin();
+    try {
+      for (;;) {
+        const answer = this.attempt(call);
+        if (answer !== undefined) {
+          this.#slots.keep();
+          return answer.value;
+        }
+        const missing = this.#slots.takeMissing().map(({ slot, index }) => ({ slot, index }));
+        this.#slots.undo();
+        await this.#fetch(this.#slots.named(missing), held);
+      }
+    } catch (error) {
+      this.#slots.undo();
+      throw error;
+    } finally {
+      this.#isHeld = false;
+      this.#slots.letGo(held);
+      this.#changed();
+    }
+  }
+
+  async #load(): Promise<void> {
+    for (const row of await this.#store.takeOver()) {
+      this.#slots.replay(row);
+      this.#journalBytes += row.length;
+      this.#journalRows++;
+    }
+    if (this.#slots.count === 0) await this.grow(SLOTS_FIRST);
+  }
+
+  async #fetch(missing: readonly Chunk[], held: Chunk[]): Promise<void> {
+    const wanted = [...missing];
+    if (missing.length === 1 && missing[0] !== undefined && this.#slots.hasBefore(missing[0])) {
+      wanted.push(...this.#slots.behind(missing[0], AHEAD_CHUNKS));
+    }
+    for (const chunk of wanted) chunk.holders++;
+    held.push(...wanted);
+    const found = await this.#store.read(wanted);
+    wanted.forEach((chunk, i) => {
+      chunk.complete(found[i]);
+    });
+  }
+
+  #check(): void {
+    if (this.#isClosed) throw new SlotError('closed', 'The device is closed.');
+  }
+
+  #checkWritable(): void {
+    this.#check();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #changed(): void {
+    this.#turn++;
+    if (this.#isCommitting || this.#isHeld) return;
+    this.#isCommitting = true;
+    // All that the turn writes is one commit.
+    queueMicrotask(() => void this.#commitAll());
+  }
+
+  async #commitAll(): Promise<void> {
+    try {
+      while (!this.#isHeld && this.#settled < this.#turn) await this.#commit();
+    } catch (error) {
+      this.#fail(error instanceof SlotError ? error : new SlotError('io', String(error), { cause: error }));
+    } finally {
+      this.#isCommitting = false;
+    }
+  }
+
+  async #commit(): Promise<void> {
+    const { rowBytesMax } = this.#store;
+    const folds = this.#journalBytes > JOURNAL_BYTES_MAX || this.#journalRows > JOURNAL_ROWS_MAX;
+    const incomplete = this.#slots.incomplete(folds, rowBytesMax);
+    if (incomplete.length > 0) {
+      const held: Chunk[] = [];
+      await this.#fetch(incomplete, held);
+      this.#slots.letGo(held);
+      if (this.#isHeld) return;
+    }
+    const turn = this.#turn;
+    const isStrict = this.#isStrict;
+    this.#isStrict = false;
+    if (this.#slots.isDirty || isStrict) {
+      this.#committingBytes = this.#slots.dirtyBytes;
+      const { commit, held } = this.#slots.freeze(folds, rowBytesMax);
+      this.#isRelaxed = !isStrict;
+      this.#isDropping = commit.drops.length > 0;
+      await this.#store.commit({ ...commit, isStrict });
+      this.#isDropping = false;
+      this.#slots.letGo(held);
+      this.#committingBytes = 0;
+      if (folds) this.#journalBytes = this.#journalRows = 0;
+      this.#journalBytes += commit.row.length;
+      this.#journalRows++;
+    }
+    this.#settled = turn;
+    const waiters = this.#waiters;
+    this.#waiters = waiters.filter((waiter) => waiter.turn > turn);
+    for (const waiter of waiters) if (waiter.turn <= turn) waiter.resolve();
+  }
+
+  #fail(error: SlotError): void {
+    this.#failure = error;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const { reject } of waiters) reject(error);
+    this.onFailure(error);
+  }
+}

@@ -1,0 +1,366 @@
+/**
+ * The slots of a buffered device as far as they are in memory, and what of them is in no commit yet.
+ *
+ * A chunk is here because it was written and is not committed, because the store's copy is older than the journal, or because
+ * somebody read it; the last kind goes when there are too many.
+ *
+ * Invariant: what is read is what was written last, whether committed or not. `freeze` takes everything that was written
+ * so far, copied, so that what is written next belongs to the next commit.
+ */
+
+import { SlotError } from '../device.ts';
+import { Chunk, chunkAt, chunkBytes, chunkStart } from './chunk.ts';
+import type { ChunkName, ChunkPut, Commit } from './chunk-store.ts';
+import { decodeRow, encodeRow, type Patch } from './journal-row.ts';
+
+/** Chunks kept only because they were read. */
+const SPARE_CHUNKS_MAX = 32;
+/** From so many written bytes on a chunk is put whole rather than journaled. */
+const PUT_BYTES_MIN = 16 * 1024;
+/** Slots that one number has room for, above its chunks. */
+const CHUNKS_MAX = 2 ** 32;
+
+interface Slot {
+  size: number;
+  /** Where bytes that are no zeros can end: what lies behind is not in the store. */
+  top: number;
+}
+
+/** What changes are taken back to. */
+interface Undo {
+  readonly slots: Slot[];
+  /** Chunks that changed, each with a copy from before. */
+  readonly chunks: Map<Chunk, Chunk>;
+}
+
+/** What a commit is made of, and what it holds while it is under way. */
+export interface Frozen {
+  readonly commit: Omit<Commit, 'isStrict'>;
+  readonly held: readonly Chunk[];
+}
+
+/** Numbered slots, partly in memory. */
+export class BufferedSlots {
+  readonly #slots: Slot[] = [];
+  readonly #chunks = new Map<number, Chunk>();
+  readonly #dirty = new Set<Chunk>();
+  readonly #cuts = new Map<number, number>();
+  /** Slots that were cut below what the store has of them, and where. */
+  readonly #drops = new Map<number, number>();
+  readonly #missing = new Map<number, ChunkName>();
+  /** Bytes written that no commit has yet. */
+  dirtyBytes = 0;
+  #undo: Undo | undefined;
+
+  get count(): number {
+    return this.#slots.length;
+  }
+
+  /** Whether a commit would change anything. */
+  get isDirty(): boolean {
+    return this.#dirty.size > 0 || this.#cuts.size > 0;
+  }
+
+  /** Whether the next commit drops chunks. */
+  get isDropping(): boolean {
+    return this.#drops.size > 0;
+  }
+
+  size(slot: number): number {
+    return this.#slot(slot).size;
+  }
+
+  /** Adds an empty slot. */
+  add(): void {
+    this.#slots.push({ size: 0, top: 0 });
+    this.#cuts.set(this.#slots.length - 1, 0);
+  }
+
+  /** Whether a read came upon bytes that are not here since `takeMissing` was called. */
+  get isMissing(): boolean {
+    return this.#missing.size > 0;
+  }
+
+  /** The chunks that reads came upon and that have to be fetched. */
+  takeMissing(): Chunk[] {
+    const names = [...this.#missing.values()];
+    this.#missing.clear();
+    return this.named(names);
+  }
+
+  /** The chunks of these names, as far as they are here. */
+  named(names: readonly ChunkName[]): Chunk[] {
+    return names.map(({ slot, index }) => this.#chunk(slot, index) ?? this.#make(slot, index, false));
+  }
+
+  /** The first chunks of all slots that have one, as far as they are not here. */
+  firstPages(): Chunk[] {
+    const written = this.#slots.flatMap(({ top }, slot) => (top > 0 ? [{ slot, index: 0 }] : []));
+    return this.named(written).filter((chunk) => chunk.known !== undefined);
+  }
+
+  /** Up to `count` chunks right behind one, as far as they are not here. */
+  behind({ slot, index }: ChunkName, count: number): Chunk[] {
+    const { top } = this.#slot(slot);
+    const more: Chunk[] = [];
+    for (let next = index + 1; next <= index + count && chunkStart(next) < top; next++) {
+      if (this.#chunk(slot, next) === undefined) more.push(this.#make(slot, next, false));
+    }
+    return more;
+  }
+
+  /** Whether the chunk before one is here: what reads both most likely reads on. */
+  hasBefore({ slot, index }: ChunkName): boolean {
+    return index > 1 && this.#chunk(slot, index - 1)?.known === undefined && this.#chunk(slot, index - 1) !== undefined;
+  }
+
+  /** Reads, or notes what has to be fetched first and throws. */
+  read(slot: number, into: Uint8Array, at: number): number {
+    const { size, top } = this.#slot(slot);
+    const count = Math.max(0, Math.min(into.length, size - at));
+    let isMissing = false;
+    eachPiece(at, count, (index, from, to, offset) => {
+      const chunk = this.#chunk(slot, index) ?? (chunkStart(index) < top ? this.#make(slot, index, false) : undefined);
+      if (chunk === undefined) into.fill(0, offset, offset + to - from);
+      else if (chunk.knows(from, to)) {
+        chunk.isUsed = true;
+        if (!isMissing) into.set(chunk.bytes.subarray(from, to), offset);
+      } else {
+        isMissing = true;
+        this.#missing.set(keyOf(slot, index), chunk);
+      }
+    });
+    if (isMissing) throw new SlotError('pending', 'These bytes have to be fetched first.');
+    return count;
+  }
+
+  write(slot: number, bytes: Uint8Array, at: number): void {
+    const place = this.#slot(slot);
+    const end = at + bytes.length;
+    if (at >= place.top && isZero(bytes)) {
+      // What was never written reads as zeros: growing a slot costs nothing.
+      if (end > place.size) this.#resize(slot, place, end);
+      return;
+    }
+    eachPiece(at, bytes.length, (index, from, to, offset) => {
+      this.#change(slot, index, from, to, (chunk) => chunk.fill(bytes.subarray(offset, offset + to - from), from));
+    });
+    place.top = Math.max(place.top, end);
+    if (end > place.size) this.#resize(slot, place, end);
+  }
+
+  /** Cuts or extends a slot. */
+  truncate(slot: number, bytes: number): void {
+    const place = this.#slot(slot);
+    if (bytes < place.top) {
+      const last = chunkAt(bytes);
+      const first = bytes > chunkStart(last) ? last + 1 : last;
+      for (let index = first; chunkStart(index) < place.top; index++) this.#forget(slot, index);
+      if (first > last) {
+        const from = bytes - chunkStart(last);
+        this.#change(slot, last, from, chunkBytes(last), (chunk) => chunk.clear(from, chunkBytes(last)));
+      }
+      place.top = bytes;
+      this.#drops.set(slot, Math.min(this.#drops.get(slot) ?? bytes, bytes));
+    }
+    const cut = this.#cuts.get(slot) ?? place.size;
+    place.size = bytes;
+    this.#cuts.set(slot, Math.min(cut, bytes));
+  }
+
+  /** Applies a row of the journal that was read from the store. */
+  replay(row: Uint8Array): void {
+    const { resizes, puts, patches } = decodeRow(row);
+    for (const { slot, cut, size } of resizes) {
+      while (this.#slots.length <= slot) this.#slots.push({ size: 0, top: 0 });
+      const place = this.#slot(slot);
+      for (const chunk of [...this.#chunks.values()]) {
+        if (chunk.slot === slot && chunkStart(chunk.index) >= cut) this.#forget(slot, chunk.index);
+      }
+      // Which of the bytes below are zeros is not known any more.
+      place.top = place.size = size;
+    }
+    for (const { slot, index } of puts) this.#forget(slot, index);
+    for (const { slot, index, from, bytes } of patches) {
+      const chunk = this.#chunk(slot, index) ?? this.#make(slot, index, false);
+      chunk.fill(bytes, from);
+      chunk.isJournaled = true;
+    }
+  }
+
+  /** Chunks whose bytes a commit needs and does not know: they have to be fetched before `freeze`. */
+  incomplete(folds: boolean, rowBytesMax: number): Chunk[] {
+    const wanted: Chunk[] = [];
+    let rowBytes = 0;
+    for (const chunk of folds ? this.#chunks.values() : this.#dirty) {
+      if (chunk.known === undefined || (folds && !chunk.isJournaled && chunk.dirty.bytes === 0)) continue;
+      rowBytes += chunk.dirty.bytes + 16;
+      if (folds || rowBytes > rowBytesMax / 2) wanted.push(chunk);
+    }
+    return wanted;
+  }
+
+  /**
+   * Takes all that was written as a commit. Chunks written a little go into the journal's row, the others are put whole;
+   * a commit that folds the journal puts all.
+   */
+  freeze(folds: boolean, rowBytesMax: number): Frozen {
+    const chunks = folds
+      ? [...this.#chunks.values()].filter((one) => one.isJournaled || this.#dirty.has(one))
+      : this.#dirty;
+    const puts: ChunkPut[] = [];
+    const patches: Patch[] = [];
+    const held: Chunk[] = [];
+    let rowBytes = 0;
+    for (const chunk of chunks) {
+      const bytes = chunk.dirty.bytes;
+      const isPut =
+        chunk.known === undefined && (folds || bytes >= PUT_BYTES_MIN || rowBytes + bytes > rowBytesMax / 2);
+      const { slot, index } = chunk;
+      if (isPut) puts.push({ slot, index, bytes: chunk.bytes.slice() });
+      else {
+        // The rows that a fold takes away may have had more of it.
+        const spans = folds ? (chunk.known ?? chunk.dirty) : chunk.dirty;
+        rowBytes += spans.bytes + 16;
+        spans.each((from, to) => patches.push({ slot, index, from, bytes: chunk.bytes.slice(from, to) }));
+      }
+      chunk.isJournaled = !isPut;
+      chunk.dirty.clear();
+      chunk.holders++;
+      held.push(chunk);
+    }
+    const drops: ChunkName[] = [];
+    for (const [slot, cut] of this.#drops) {
+      const last = chunkAt(cut);
+      drops.push({ slot, index: cut > chunkStart(last) ? last + 1 : last });
+    }
+    const resized = folds ? this.#slots.map((_, slot) => slot) : [...this.#cuts.keys()];
+    const resizes = resized.map((slot) => {
+      const { size } = this.#slot(slot);
+      return { slot, cut: this.#cuts.get(slot) ?? size, size };
+    });
+    this.#dirty.clear();
+    this.#cuts.clear();
+    this.#drops.clear();
+    this.dirtyBytes = 0;
+    return { commit: { row: encodeRow({ resizes, puts, patches }), drops, puts, folds }, held };
+  }
+
+  /** Lets go of chunks that a commit or a reader held. */
+  letGo(chunks: Iterable<Chunk>): void {
+    for (const chunk of chunks) chunk.holders--;
+    this.#evict();
+  }
+
+  /** From now on changes can be taken back. Nothing may be dirty. */
+  begin(): void {
+    this.#undo = { slots: this.#slots.map((slot) => ({ ...slot })), chunks: new Map() };
+  }
+
+  /** Keeps what changed since `begin`. */
+  keep(): void {
+    this.#undo = undefined;
+  }
+
+  /** Takes back what changed since `begin`, which goes on. */
+  undo(): void {
+    const { slots, chunks } = this.#undo as Undo;
+    this.#slots.splice(0, this.#slots.length, ...slots.map((slot) => ({ ...slot })));
+    for (const chunk of this.#dirty) this.#chunks.delete(keyOf(chunk.slot, chunk.index));
+    for (const [, copy] of chunks) this.#chunks.set(keyOf(copy.slot, copy.index), copy);
+    chunks.clear();
+    this.#dirty.clear();
+    this.#cuts.clear();
+    this.#drops.clear();
+    this.dirtyBytes = 0;
+  }
+
+  #slot(slot: number): Slot {
+    const found = this.#slots[slot];
+    if (found === undefined) throw new SlotError('closed', `There is no slot ${slot}.`);
+    return found;
+  }
+
+  #chunk(slot: number, index: number): Chunk | undefined {
+    return this.#chunks.get(keyOf(slot, index));
+  }
+
+  #make(slot: number, index: number, isKnown: boolean): Chunk {
+    const chunk = new Chunk(slot, index, isKnown);
+    this.#chunks.set(keyOf(slot, index), chunk);
+    return chunk;
+  }
+
+  #resize(slot: number, place: Slot, size: number): void {
+    if (!this.#cuts.has(slot)) this.#cuts.set(slot, place.size);
+    place.size = size;
+  }
+
+  #change(slot: number, index: number, from: number, to: number, apply: (chunk: Chunk) => void): void {
+    const chunk = this.#chunk(slot, index) ?? this.#make(slot, index, chunkStart(index) >= this.#slot(slot).top);
+    this.#remember(chunk);
+    apply(chunk);
+    chunk.dirty.add(from, to);
+    this.#dirty.add(chunk);
+    this.dirtyBytes += to - from;
+  }
+
+  #forget(slot: number, index: number): void {
+    const chunk = this.#chunk(slot, index);
+    if (chunk === undefined) return;
+    this.#remember(chunk);
+    this.#chunks.delete(keyOf(slot, index));
+    this.#dirty.delete(chunk);
+  }
+
+  #remember(chunk: Chunk): void {
+    if (this.#undo === undefined || this.#undo.chunks.has(chunk) || chunk.dirty.bytes > 0) return;
+    const copy = new Chunk(chunk.slot, chunk.index, chunk.known === undefined);
+    copy.bytes.set(chunk.bytes);
+    if (chunk.known !== undefined) copy.known = chunk.known.copy();
+    copy.isJournaled = chunk.isJournaled;
+    this.#undo.chunks.set(chunk, copy);
+  }
+
+  /** Forgets chunks that were only read, those not used for longest first (second chance). */
+  #evict(): void {
+    if (this.#chunks.size <= SPARE_CHUNKS_MAX) return;
+    let spare = 0;
+    for (const chunk of this.#chunks.values()) if (chunk.isSpare) spare++;
+    for (let pass = 0; pass < 2 && spare > SPARE_CHUNKS_MAX; pass++) {
+      for (const [key, chunk] of this.#chunks) {
+        if (spare <= SPARE_CHUNKS_MAX) return;
+        if (!chunk.isSpare) continue;
+        if (chunk.isUsed) chunk.isUsed = false;
+        else {
+          this.#chunks.delete(key);
+          spare--;
+        }
+      }
+    }
+  }
+}
+
+function keyOf(slot: number, index: number): number {
+  return slot * CHUNKS_MAX + index;
+}
+
+/** Calls back with each chunk of a stretch: `[from, to)` in the chunk, and where that is in the stretch. */
+function eachPiece(
+  at: number,
+  length: number,
+  call: (index: number, from: number, to: number, offset: number) => void,
+): void {
+  for (let done = 0; done < length; ) {
+    const index = chunkAt(at + done);
+    const from = at + done - chunkStart(index);
+    const to = Math.min(chunkBytes(index), from + length - done);
+    call(index, from, to, done);
+    done += to - from;
+  }
+}
+
+function isZero(bytes: Uint8Array): boolean {
+  for (const byte of bytes) if (byte !== 0) return false;
+  return true;
+}

@@ -1,0 +1,111 @@
+/**
+ * The IndexedDB database of one store: how it is named, made, found, removed, and its connection.
+ *
+ *     journal   [epoch, number] -> bytes    the rows of commits
+ *     chunks    [slot, index]   -> bytes
+ *
+ * Invariant: its version is 1 for ever, so that no opening has to wait for another connection. A connection that the browser
+ * ends, or that stands in the way of a deletion, is closed at once and made anew by whoever needs it next; a database
+ * that is gone by then is never made anew in its place.
+ */
+
+import { type DBSchema, deleteDB, type IDBPDatabase, openDB } from 'idb';
+import { VarveError } from '../../errors.ts';
+import { nameOf } from '../opfs-directory.ts';
+
+const PREFIX = 'varve:';
+const VERSION = 1;
+
+/** What is in the database. */
+export interface StoreSchema extends DBSchema {
+  journal: { key: [number, number]; value: Uint8Array<ArrayBuffer> };
+  chunks: { key: [number, number]; value: Uint8Array<ArrayBuffer> };
+}
+
+/** An open connection. */
+export type StoreDatabase = IDBPDatabase<StoreSchema>;
+
+/** IndexedDB is not to be had here; the message says why. */
+export class IndexedDbUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'IndexedDbUnavailable';
+  }
+}
+
+/** The database is not there, or not any more. */
+export class DatabaseMissing extends Error {}
+
+/** Opens the database of a store; `onLost` tells that the connection must not be used any more. */
+export async function openDatabase(
+  name: string,
+  { create, onLost }: { create: boolean; onLost: () => void },
+): Promise<StoreDatabase> {
+  if (typeof globalThis.indexedDB === 'undefined') {
+    throw new IndexedDbUnavailable('This context has no IndexedDB.');
+  }
+  let isMissing = false;
+  let connection: StoreDatabase | undefined;
+  try {
+    connection = await openDB<StoreSchema>(PREFIX + name, VERSION, {
+      upgrade(database, _old, _new, transaction) {
+        if (!create) {
+          isMissing = true;
+          transaction.done.catch(() => undefined);
+          transaction.abort();
+          return;
+        }
+        database.createObjectStore('journal');
+        database.createObjectStore('chunks');
+      },
+      // Somebody deletes the database: it must not have to wait for us.
+      blocking() {
+        connection?.close();
+        onLost();
+      },
+      terminated: onLost,
+    });
+    return connection;
+  } catch (cause) {
+    if (isMissing) throw new DatabaseMissing(`There is no database of the store "${name}".`);
+    const why = nameOf(cause);
+    if (why === 'QuotaExceededError') {
+      throw new VarveError('VARVE_STORAGE_FULL', 'There is no room to open the store. Free space and open it again.', {
+        cause,
+      });
+    }
+    if (why === 'VersionError') {
+      throw new VarveError('VARVE_VERSION', 'A newer version of varve wrote this store.', { cause });
+    }
+    throw new IndexedDbUnavailable(`The browser refused to open an IndexedDB database (${why}).`, { cause });
+  }
+}
+
+/** Whether there is a database for a store. */
+export async function hasDatabase(name: string): Promise<boolean> {
+  if (typeof globalThis.indexedDB === 'undefined') return false;
+  if (typeof indexedDB.databases === 'function') return (await listDatabases()).includes(name);
+  try {
+    (await openDatabase(name, { create: false, onLost: () => undefined })).close();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Names of the stores that have a database; none where IndexedDB does not tell or is not to be had. */
+export async function listDatabases(): Promise<string[]> {
+  try {
+    const names = (await globalThis.indexedDB?.databases?.()) ?? [];
+    return names.flatMap(({ name }) => (name?.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : []));
+  } catch {
+    return [];
+  }
+}
+
+/** Removes the database of a store, which nobody has open; whether there was one. */
+export async function deleteDatabase(name: string): Promise<boolean> {
+  if (!(await hasDatabase(name))) return false;
+  await deleteDB(PREFIX + name);
+  return true;
+}

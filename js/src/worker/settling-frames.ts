@@ -1,0 +1,105 @@
+/**
+ * Frames over a settling device: run so that every read finds its bytes, and nothing happens twice.
+ *
+ * The engine answers a frame in one call. Here a read in it may fail because its bytes have yet to be fetched, and the frame
+ * cannot be run again as a whole once something in it was written. So:
+ *
+ *     only point reads      the whole frame, again and again until nothing was missing
+ *     only small writes     the whole frame: plain writes read nothing
+ *     anything else         one operation after another, each until nothing was missing; what the point reads that follow
+ *                           will be missing is fetched along with the first
+ *
+ * Invariant: operations take effect once and in order. An operation that failed for want of bytes changed nothing: a
+ * condition is compared before its batch is staged, a scan that failed stays where it was.
+ */
+
+import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op } from '../protocol/frame.ts';
+import type { HeldBytes, SettlingDevice } from '../storage/device.ts';
+
+/** More may fill the memtables on its way, and then tables are read and merged inside the call. */
+const WRITES_BYTES_MAX = 32 * 1024;
+
+const POINT_READS: readonly number[] = [Op.get, Op.has, Op.getEntry, Op.getMany];
+const PLAIN_WRITES: readonly number[] = [Op.set, Op.delete, Op.deleteRange, Op.sync];
+
+/** What running frames takes. */
+export interface FrameHost {
+  /** Answers a request frame with a response frame. */
+  run(request: Uint8Array): Uint8Array<ArrayBuffer>;
+  /** Waits while writers should. */
+  ready(): Promise<void>;
+}
+
+interface Operation {
+  readonly code: number;
+  readonly bytes: Uint8Array;
+}
+
+/** Runs a frame; resolves with its response, whose writes are not settled yet. */
+export async function runSettling(
+  host: FrameHost,
+  device: SettlingDevice,
+  request: Uint8Array,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const operations = operationsOf(request);
+  const areAll = (codes: readonly number[]): boolean => operations.every(({ code }) => codes.includes(code));
+  if (areAll(POINT_READS)) return device.resident(() => host.run(request));
+  if (request.length <= WRITES_BYTES_MAX && areAll(PLAIN_WRITES)) return host.run(request);
+  const answers: Uint8Array[] = [];
+  const held: HeldBytes[] = [];
+  try {
+    for (let i = 0; i < operations.length; i++) {
+      const frame = frameOf(operations.slice(i, i + 1));
+      await host.ready();
+      let answer = device.attempt(() => host.run(frame));
+      while (answer === undefined) {
+        if (isPointRead(operations[i])) {
+          const reads = frameOf(operations.slice(i).filter(isPointRead));
+          device.attempt(() => host.run(reads));
+        }
+        await device.fetch(held);
+        answer = device.attempt(() => host.run(frame));
+      }
+      answers.push(answer.value.subarray(FRAME_HEADER_BYTES));
+    }
+  } finally {
+    device.letGo(held);
+  }
+  return joined(operations.length, answers);
+}
+
+function isPointRead(operation: Operation | undefined): boolean {
+  return operation !== undefined && POINT_READS.includes(operation.code);
+}
+
+function operationsOf(request: Uint8Array): Operation[] {
+  const view = new DataView(request.buffer, request.byteOffset, request.length);
+  const operations: Operation[] = [];
+  for (let at = FRAME_HEADER_BYTES; at + OP_HEADER_BYTES <= request.length; ) {
+    const length = OP_HEADER_BYTES + view.getUint32(at + 8, true) + view.getUint32(at + 12, true);
+    const next = at + ((length + 3) & ~3);
+    operations.push({ code: request[at + 4] ?? 0, bytes: request.subarray(at, next) });
+    at = next;
+  }
+  return operations;
+}
+
+function frameOf(operations: readonly Operation[]): Uint8Array<ArrayBuffer> {
+  return joined(
+    operations.length,
+    operations.map(({ bytes }) => bytes),
+  );
+}
+
+function joined(count: number, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, FRAME_HEADER_BYTES));
+  const view = new DataView(frame.buffer);
+  view.setUint32(0, FRAME_MAGIC, true);
+  view.setUint32(4, count, true);
+  let at = FRAME_HEADER_BYTES;
+  for (const part of parts) {
+    frame.set(part, at);
+    at += part.length;
+  }
+  return frame;
+}

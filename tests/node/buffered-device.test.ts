@@ -1,0 +1,315 @@
+// A device over an asynchronous storage: what it reads, what it commits and when, and what a crash leaves.
+
+import { expect, test } from 'vitest';
+import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
+import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
+import { MemoryDevice } from '../../js/src/storage/memory.ts';
+import { randomFrom } from './support/engine.ts';
+import { ChunkState, FakeChunks } from './support/fake-chunks.ts';
+
+const KIB = 1024;
+
+/** All bytes of all slots. */
+function image(device: MemoryDevice | BufferedDevice): Uint8Array[] {
+  return Array.from({ length: device.count() }, (_, slot) => {
+    const bytes = new Uint8Array(device.size(slot));
+    expect(device.read(slot, bytes, 0)).toBe(bytes.length);
+    return bytes;
+  });
+}
+
+function equal(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
+  return a.length === b.length && a.every((bytes, i) => Buffer.compare(bytes, b[i] as Uint8Array) === 0);
+}
+
+function kindOf(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    return (error as SlotError).kind;
+  }
+  return 'none';
+}
+
+test('what a turn writes is one commit, and what follows while it is under way is the next one', async () => {
+  const chunks = new FakeChunks();
+  const device = await BufferedDevice.open(chunks);
+  await device.settle();
+  const before = chunks.commits.length;
+  chunks.pause();
+  for (let i = 0; i < 5; i++) device.write(0, Uint8Array.of(i + 1), i);
+  await Promise.resolve();
+  for (let i = 5; i < 9; i++) {
+    device.write(1, Uint8Array.of(i), i);
+    await Promise.resolve();
+  }
+  expect(chunks.commits.length - before).toBe(1);
+  chunks.resume();
+  await device.settle();
+  expect(chunks.commits.length - before).toBe(2);
+});
+
+test('a write is read back at once, and settles with its commit only', async () => {
+  const chunks = new FakeChunks();
+  const device = await BufferedDevice.open(chunks);
+  await device.settle();
+  chunks.pause();
+  device.write(2, Uint8Array.of(1, 2, 3), 0);
+  let isSettled = false;
+  const settled = device.settle().then(() => {
+    isSettled = true;
+  });
+  expect(image(device)[2]).toEqual(Uint8Array.of(1, 2, 3));
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+  expect(isSettled).toBe(false);
+  chunks.resume();
+  await settled;
+});
+
+test('a flush makes its commit strict, and a relaxed commit before it is followed by a strict one', async () => {
+  const chunks = new FakeChunks();
+  const device = await BufferedDevice.open(chunks);
+  await device.settle();
+  device.write(0, Uint8Array.of(1), 0);
+  await device.settle();
+  device.write(0, Uint8Array.of(2), 0);
+  device.flush(0);
+  await device.settle();
+  device.flush(0);
+  await device.settle();
+  device.write(0, Uint8Array.of(3), 0);
+  await device.settle();
+  device.flush(0);
+  await device.settle();
+  // The flush with nothing left to make durable is none.
+  expect(chunks.commits.slice(1).map(({ isStrict }) => isStrict)).toEqual([false, true, false, true]);
+});
+
+test('small writes go to the journal, long ones to chunks, zeros behind the end nowhere', async () => {
+  const chunks = new FakeChunks();
+  const device = await BufferedDevice.open(chunks);
+  device.write(0, new Uint8Array(256 * KIB), 4 * KIB);
+  device.write(1, new Uint8Array(128 * KIB).fill(7), 4 * KIB);
+  device.write(2, new Uint8Array(100).fill(9), 4 * KIB);
+  await device.settle();
+  const puts = chunks.commits.flatMap((commit) => commit.puts.map(({ slot, index }) => [slot, index]));
+  expect(puts).toEqual([
+    [1, 1],
+    [1, 2],
+  ]);
+  expect(chunks.commits.reduce((bytes, { row }) => bytes + row.length, 0)).toBeLessThan(1000);
+  expect(device.size(0)).toBe(260 * KIB);
+});
+
+test('a journal that has grown long is folded into chunks, and opens as before', async () => {
+  const state = new ChunkState();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  device.write(0, new Uint8Array(70 * KIB).fill(1), 0);
+  await device.settle();
+  for (let i = 0; i < 1100; i++) {
+    device.write(i % 3, Uint8Array.of(i), 5 * KIB + i);
+    await device.settle();
+  }
+  expect(chunks.commits.filter(({ folds }) => folds).length).toBe(1);
+  expect(state.rows.length).toBeLessThan(150);
+  const again = await BufferedDevice.open(new FakeChunks(state));
+  expect(equal(await again.resident(() => image(again)), await device.resident(() => image(device)))).toBe(true);
+});
+
+test('a read of what is not here is pending, and one fetch brings all that a call was missing', async () => {
+  const state = new ChunkState();
+  const first = await BufferedDevice.open(new FakeChunks(state));
+  for (let slot = 0; slot < 8; slot++) first.write(slot, new Uint8Array(300 * KIB).fill(slot + 1), 4 * KIB);
+  await first.closeAll();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  expect(kindOf(() => device.read(3, new Uint8Array(10), 100 * KIB))).toBe('pending');
+  const into = new Uint8Array(8);
+  let calls = 0;
+  const answer = await device.resident(() => {
+    calls++;
+    let isPending = false;
+    for (let slot = 0; slot < 8; slot++) {
+      isPending = kindOf(() => device.read(slot, into.subarray(slot, slot + 1), 200 * KIB)) === 'pending' || isPending;
+    }
+    return isPending;
+  });
+  expect([answer, calls, chunks.reads]).toEqual([false, 2, 1]);
+  expect([...into]).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+test('what was read is forgotten when there is too much of it, but not what is being read', async () => {
+  const state = new ChunkState();
+  const first = await BufferedDevice.open(new FakeChunks(state));
+  first.write(0, new Uint8Array(6000 * KIB).fill(5), 4 * KIB);
+  await first.closeAll();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  const all = await device.resident(() => image(device));
+  expect(all[0]?.[5000 * KIB]).toBe(5);
+  const { reads } = chunks;
+  await device.resident(() => image(device));
+  expect(chunks.reads).toBe(reads + 1);
+});
+
+test('a commit that fails ends all writing, reads go on, and opening again gives what was committed', async () => {
+  const state = new ChunkState();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  device.write(0, Uint8Array.of(1, 1, 1), 0);
+  await device.settle();
+  const failures: string[] = [];
+  device.onFailure = ({ kind }) => failures.push(kind);
+  chunks.failure = new SlotError('full', 'The quota is used up.');
+  device.write(0, Uint8Array.of(2, 2, 2), 0);
+  const [one, two] = [device.settle(), device.settle()];
+  await expect(one).rejects.toMatchObject({ kind: 'full' });
+  await expect(two).rejects.toMatchObject({ kind: 'full' });
+  expect(failures).toEqual(['full']);
+  for (const call of [() => device.write(0, Uint8Array.of(3), 0), () => device.flush(0), () => device.truncate(0, 0)]) {
+    expect(kindOf(call)).toBe('full');
+  }
+  await expect(device.settle()).rejects.toMatchObject({ kind: 'full' });
+  await device.closeAll();
+  const again = await BufferedDevice.open(new FakeChunks(state));
+  const bytes = await again.resident(() => image(again));
+  expect(bytes[0]).toEqual(Uint8Array.of(1, 1, 1));
+});
+
+test('who was taken over from commits nothing more', async () => {
+  const state = new ChunkState();
+  const zombie = await BufferedDevice.open(new FakeChunks(state));
+  zombie.write(0, Uint8Array.of(1), 0);
+  await zombie.settle();
+  const heir = await BufferedDevice.open(new FakeChunks(state));
+  zombie.write(0, Uint8Array.of(2), 0);
+  await expect(zombie.settle()).rejects.toMatchObject({ kind: 'closed' });
+  expect((await heir.resident(() => image(heir)))[0]).toEqual(Uint8Array.of(1));
+});
+
+test('an attempt to recover that misses something is taken back before the next one', async () => {
+  const state = new ChunkState();
+  const first = await BufferedDevice.open(new FakeChunks(state));
+  for (let slot = 0; slot < 3; slot++) first.write(slot, new Uint8Array(70 * KIB).fill(slot + 1), 0);
+  await first.settle();
+  first.write(1, Uint8Array.of(9), 10);
+  await first.closeAll();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  const seen: number[][] = [];
+  await device.recover(() => {
+    const byte = new Uint8Array(1);
+    const values: number[] = [];
+    for (let slot = 0; slot < 3; slot++) {
+      device.read(slot, byte, 10);
+      values.push(byte[0] ?? 0);
+      // Were it not taken back, the next attempt would read this.
+      device.write(slot, Uint8Array.of(100), 10);
+      device.write(slot, Uint8Array.of(100), 69 * KIB);
+      if (slot === 0) device.truncate(2, 50 * KIB);
+      if (slot === 0) device.truncate(2, 70 * KIB);
+    }
+    device.read(2, byte, 60 * KIB);
+    values.push(byte[0] ?? 0);
+    seen.push(values);
+  });
+  expect(seen).toEqual([[1, 9, 3, 0]]);
+  await device.settle();
+  expect(chunks.commits.length).toBe(1);
+  const bytes = await device.resident(() => image(device));
+  expect(bytes.map((slot) => [slot[10], slot[11]])).toEqual(
+    [1, 2, 3].map((value) => [100, value]).concat(Array.from({ length: 5 }, () => [undefined, undefined] as never)),
+  );
+});
+
+/** A device and one in memory to which the same is done. */
+class Twins {
+  readonly #random: (below: number) => number;
+  readonly #state = new ChunkState();
+  device!: BufferedDevice;
+  model = new MemoryDevice({ slotsMax: 20 });
+  /** The model after each step since the last one that is settled for sure: what a crash may leave. */
+  #possible: Uint8Array[][] = [];
+
+  constructor(random: (below: number) => number) {
+    this.#random = random;
+  }
+
+  async open(): Promise<void> {
+    this.device = await BufferedDevice.open(new FakeChunks(this.#state));
+  }
+
+  async settle(): Promise<void> {
+    await this.device.settle();
+    this.#possible = [image(this.model)];
+  }
+
+  async step(): Promise<void> {
+    const random = this.#random;
+    const slot = random(Math.min(5, this.model.count()));
+    const size = this.model.size(slot);
+    const kind = random(12);
+    if (kind < 6) this.#write(slot, size, kind < 4 ? 300 : 120 * KIB);
+    if (kind === 6) {
+      const to = random(3) === 0 ? 0 : random(Math.min(size, 300 * KIB) + 100 * KIB);
+      this.#both((one) => one.truncate(slot, to));
+    }
+    if (kind === 7) this.#both((one) => one.flush(slot));
+    else if (kind === 8 && this.model.count() < 12) await Promise.all([this.model.grow(1), this.device.grow(1)]);
+    else if (kind > 7 && size > 0) await this.#read(slot, random(size), random(80 * KIB));
+    this.#possible.push(image(this.model));
+  }
+
+  /** What is under way is lost; what was settled is not. */
+  async crash(): Promise<void> {
+    await this.open();
+    const left = await this.device.resident(() => image(this.device));
+    expect(this.#possible.some((one) => equal(one, left))).toBe(true);
+    this.model = new MemoryDevice({ slots: left.length, slotsMax: 20 });
+    left.forEach((bytes, slot) => {
+      this.model.write(slot, bytes, 0);
+    });
+    this.#possible = [left];
+  }
+
+  #both(call: (device: ManagedDevice) => void): void {
+    call(this.model);
+    call(this.device);
+  }
+
+  #write(slot: number, size: number, lengthMax: number): void {
+    const random = this.#random;
+    const at = random(3) === 0 ? random(size + 1) : Math.min(size, random(4) === 0 ? 0 : size);
+    const bytes = new Uint8Array(1 + random(lengthMax));
+    if (random(6) > 0) bytes.fill(1 + random(255));
+    this.#both((one) => one.write(slot, bytes, at));
+  }
+
+  async #read(slot: number, at: number, length: number): Promise<void> {
+    const [mine, theirs] = [new Uint8Array(length), new Uint8Array(length)];
+    const read = await this.device.resident(() => this.device.read(slot, mine, at));
+    expect(read).toBe(this.model.read(slot, theirs, at));
+    expect(Buffer.compare(mine.subarray(0, read), theirs.subarray(0, read))).toBe(0);
+  }
+}
+
+test.each([1, 2, 3, 4, 5, 6])(
+  'a device is as one in memory, whatever is done and wherever it crashes (seed %i)',
+  { timeout: 60_000 },
+  async (seed) => {
+    const random = randomFrom(seed);
+    const twins = new Twins(random);
+    await twins.open();
+    await twins.settle();
+    for (let round = 0; round < 150; round++) {
+      for (let left = random(4); left >= 0; left--) await twins.step();
+      const what = random(20);
+      if (what < 6) await twins.settle();
+      else if (what < 12) await new Promise((resolve) => setImmediate(resolve));
+      else if (what < 14) await twins.crash();
+    }
+    const { device, model } = twins;
+    expect(equal(await device.resident(() => image(device)), image(model))).toBe(true);
+  },
+);

@@ -1,0 +1,236 @@
+// Whole stores over a storage that settles later: nothing is acknowledged early, nothing is lost, nothing happens twice.
+
+import { expect, test } from 'vitest';
+import { type Key, open, type Store } from '../../js/src/index.ts';
+import { SlotError } from '../../js/src/storage/device.ts';
+import { ChunkAdapter } from './support/chunk-adapter.ts';
+import { randomFrom, tools, wasm } from './support/engine.ts';
+
+const noise = ((random) => Uint8Array.from({ length: 8192 }, () => random(256)))(randomFrom(1));
+
+/** A value that begins with a mark and does not compress: tables are to take many chunks. */
+function value(seed: number, bytes: number): Uint8Array {
+  const filled = noise.slice((seed * 31) % 4096, ((seed * 31) % 4096) + bytes);
+  filled[0] = (seed % 255) + 1;
+  return filled;
+}
+
+test('what one opening acknowledged, the next one reads', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('notes', { storage, wasm });
+  expect([db.storage.kind, db.recovery.state]).toEqual(['fake', 'new']);
+  await Promise.all([db.set('a', 1), db.set('b', 2), db.delete('a')]);
+  await db.close();
+  const again = await open('notes', { storage, wasm });
+  expect(again.recovery.state).toBe('clean');
+  expect([await again.get('a'), await again.get('b')]).toEqual([undefined, 2]);
+  await again.close();
+});
+
+test('an answer waits for its commit, and so does the answer of a read that may have seen it', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('waits', { storage, wasm });
+  await db.set('k', 'old');
+  storage.chunks.pause();
+  const seen: string[] = [];
+  const writing = db.set('k', 'new').then(() => seen.push('written'));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const reading = db.get('k').then((found) => seen.push(`read ${found}`));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(seen).toEqual([]);
+  storage.chunks.resume();
+  await Promise.all([writing, reading]);
+  expect(seen).toEqual(['written', 'read new']);
+  await db.close();
+});
+
+test('writes of one turn are one commit; strict ones are strict', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('groups', { storage, wasm });
+  await db.set('first', 0);
+  const { commits } = storage.chunks;
+  const before = commits.length;
+  await Promise.all(Array.from({ length: 100 }, (_, i) => db.set(i, i)));
+  expect(commits.slice(before).map(({ isStrict }) => isStrict)).toEqual([false]);
+  await db.set('s', 1, { durability: 'strict' });
+  expect(commits.at(-1)?.isStrict).toBe(true);
+  await db.close();
+});
+
+test('tables are flushed, merged and read back, whatever order keys are asked for', { timeout: 60_000 }, async () => {
+  const storage = new ChunkAdapter();
+  let db = await open('tables', { storage, wasm, memory: 1024 * 1024 });
+  for (let round = 0; round < 40; round++) {
+    await Promise.all(
+      Array.from({ length: 250 }, (_, i) => db.set((i * 7919 + round * 13) % 5000, value(round, 1000))),
+    );
+  }
+  await db.compact();
+  const { levels } = await db.stats();
+  expect(levels.reduce((tables, level) => tables + level.tables, 0)).toBeGreaterThan(0);
+  const count = await db.count();
+  await db.close();
+  db = await open('tables', { storage, wasm, memory: 1024 * 1024 });
+  expect(await db.count()).toBe(count);
+  const { reads } = storage.chunks;
+  const keys = Array.from({ length: 500 }, (_, i) => (i * 37) % 5000);
+  const many = await db.getMany(keys);
+  expect(many.filter((found) => found !== undefined).length).toBeGreaterThan(300);
+  // 500 keys in a few dozen chunks: a fetch for each level of a table at most, not one for each key.
+  expect(storage.chunks.reads - reads).toBeLessThan(25);
+  const report = await db.check({ tools });
+  expect(report.problems).toEqual([]);
+  await db.close();
+});
+
+test('reads and writes that are mixed in one frame take effect in order, though reads have to wait', async () => {
+  const storage = new ChunkAdapter();
+  let db = await open('mixed', { storage, wasm, memory: 1024 * 1024 });
+  await Promise.all(Array.from({ length: 3000 }, (_, i) => db.set(i, value(i, 500))));
+  await db.compact();
+  await db.close();
+  db = await open('mixed', { storage, wasm, memory: 1024 * 1024 });
+  const before = db.get(1500);
+  const written = db.set(1500, 'new');
+  const after = db.get(1500);
+  const other = db.get(2900);
+  const scanned = db.entries({ gte: 10, lt: 20 });
+  const keys: unknown[] = [];
+  for await (const [key] of scanned) keys.push(key);
+  await db.delete(2900);
+  expect([await before, await after, await other]).toEqual([value(1500, 500), 'new', value(2900, 500)]);
+  expect((await written).sequence).toBe(3001);
+  expect(keys).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
+  expect(await db.get(2900)).toBe(undefined);
+  const { cursors } = await db.stats();
+  expect(cursors).toBe(0);
+  await db.close();
+});
+
+test('a transaction compares what it read with tables that are not in memory', async () => {
+  const storage = new ChunkAdapter();
+  let db = await open('transactions', { storage, wasm, memory: 1024 * 1024 });
+  await Promise.all(Array.from({ length: 2000 }, (_, i) => db.set(i, value(i, 700))));
+  await db.compact();
+  await db.close();
+  db = await open('transactions', { storage, wasm, memory: 1024 * 1024 });
+  const conflict = db.set(7, 'mine', { ifSequence: 1 });
+  await expect(conflict).rejects.toMatchObject({ code: 'VARVE_CONFLICT' });
+  await db.transaction(async (tx) => {
+    const found = (await tx.get(1000)) as Uint8Array;
+    tx.set('sum', found.length + (await tx.count({ gte: 5, lt: 15 })));
+  });
+  expect(await db.get('sum')).toBe(710);
+  await db.close();
+});
+
+test('a write that the storage refuses is acknowledged to nobody; opening again gives what was', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('full', { storage, wasm });
+  await db.set('kept', 1, { durability: 'strict' });
+  storage.chunks.failure = new SlotError('full', 'QuotaExceededError');
+  const results = await Promise.allSettled([db.set('lost', 1), db.set('lost too', 2), db.get('lost')]);
+  for (const result of results) expect(result).toMatchObject({ reason: { code: 'VARVE_STORAGE_FULL' } });
+  await expect(db.set('later', 3)).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  const again = await open('full', { storage, wasm });
+  expect(await again.getMany(['kept', 'lost', 'lost too', 'later'])).toEqual([1, undefined, undefined, undefined]);
+  await again.close();
+});
+
+test('a store that was taken over acknowledges nothing any more', async () => {
+  const storage = new ChunkAdapter();
+  const zombie = await open('taken', { storage, wasm });
+  await zombie.set('k', 1);
+  const heir = await open('taken', { storage, wasm });
+  await heir.set('k', 2);
+  await expect(zombie.set('k', 3)).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  expect(await heir.get('k')).toBe(2);
+  await heir.close();
+});
+
+/** A store, and what each of its keys may be: the last acknowledged mark, and those whose fate is not known. */
+class Modelled {
+  readonly #random: (below: number) => number;
+  readonly #storage = new ChunkAdapter();
+  readonly #model = new Map<number, Set<number | undefined>>();
+  db!: Store<Key, unknown>;
+
+  constructor(random: (below: number) => number) {
+    this.#random = random;
+  }
+
+  async open(): Promise<void> {
+    this.db = await open('model', { storage: this.#storage, wasm, memory: 1024 * 1024 });
+  }
+
+  /** A turn's worth of operations, acknowledged or cut short by a crash. */
+  async turn(isCrash: boolean): Promise<void> {
+    const random = this.#random;
+    const under_way: Promise<unknown>[] = [];
+    /** What was written in this turn, in order: after a crash a part of it may be there, from its start on. */
+    const written = new Map<number, (number | undefined)[]>();
+    for (let left = random(60); left >= 0; left--) under_way.push(this.#operation(written));
+    if (!isCrash) {
+      await Promise.all(under_way);
+      for (const [key, marks] of written) this.#model.set(key, new Set([marks.at(-1)]));
+      return;
+    }
+    for (const one of under_way) one.catch(() => undefined);
+    for (const [key, marks] of written) this.#model.set(key, new Set([...this.#marks(key), ...marks]));
+    if (random(2) === 0) await new Promise((resolve) => setTimeout(resolve, random(4)));
+    const old = this.db;
+    await this.open();
+    // The old one finds out sooner or later, and writes nothing.
+    old.close().catch(() => undefined);
+    for (let key = 0; key < 800; key += 1 + random(3)) {
+      const mark = markOf(await this.db.get(key));
+      expect(this.#marks(key).has(mark), `key ${key} is ${mark}`).toBe(true);
+      this.#model.set(key, new Set([mark]));
+    }
+  }
+
+  async compare(): Promise<void> {
+    const all = new Map<unknown, number | undefined>();
+    for await (const [key, found] of this.db.entries()) all.set(key, markOf(found));
+    for (const [key, marks] of this.#model) expect(marks.has(all.get(key))).toBe(true);
+    expect((await this.db.check({ tools })).problems).toEqual([]);
+  }
+
+  async #operation(written: Map<number, (number | undefined)[]>): Promise<void> {
+    const random = this.#random;
+    const [key, what, mark] = [random(800), random(10), 1 + random(250)];
+    const mine = written.get(key);
+    if (what > 6) {
+      const expected = mine === undefined ? this.#marks(key) : new Set([mine.at(-1)]);
+      const found = markOf(await this.db.get(key));
+      expect(expected.has(found)).toBe(true);
+      return;
+    }
+    written.set(key, [...(mine ?? []), what < 6 ? mark : undefined]);
+    await (what < 6 ? this.db.set(key, value(mark - 1, 1 + random(2500))) : this.db.delete(key));
+  }
+
+  #marks(key: number): Set<number | undefined> {
+    return this.#model.get(key) ?? new Set([undefined]);
+  }
+}
+
+function markOf(found: unknown): number | undefined {
+  return (found as Uint8Array | undefined)?.[0];
+}
+
+test.each([11, 12, 13])(
+  'every acknowledged write survives crashes, and nothing else shows (seed %i)',
+  { timeout: 120_000 },
+  async (seed) => {
+    const random = randomFrom(seed);
+    const store = new Modelled(random);
+    await store.open();
+    for (let round = 0; round < 120; round++) {
+      await store.turn(random(12) === 0);
+      if (random(40) === 0) await store.db.compact();
+    }
+    await store.compare();
+    await store.db.close();
+  },
+);

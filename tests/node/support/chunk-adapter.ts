@@ -1,0 +1,32 @@
+/**
+ * An adapter over chunks in memory: stores that settle later, and can crash.
+ *
+ * Invariant: nobody is locked out: who opens a store takes it over.
+ */
+
+import type { StorageAdapter } from '../../../js/src/storage/adapter.ts';
+import { BufferedDevice } from '../../../js/src/storage/buffered/device.ts';
+import { ChunkState, FakeChunks } from './fake-chunks.ts';
+
+/** Stores of one test. */
+export class ChunkAdapter implements StorageAdapter {
+  readonly kind = 'fake';
+  readonly states = new Map<string, ChunkState>();
+  /** The chunks of the last opening. */
+  chunks = new FakeChunks();
+
+  async open(name: string): Promise<BufferedDevice> {
+    const state = this.states.get(name) ?? new ChunkState();
+    this.states.set(name, state);
+    this.chunks = new FakeChunks(state);
+    return BufferedDevice.open(this.chunks);
+  }
+
+  async list(): Promise<string[]> {
+    return [...this.states.keys()];
+  }
+
+  async delete(name: string): Promise<boolean> {
+    return this.states.delete(name);
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * An asynchronous storage of chunks in memory, whose commits can be held up, refused, or lost with a crash.
+ *
+ * Invariant: `state` changes by whole commits only; every answer comes in a later turn.
+ */
+
+import type { ChunkName, ChunkStore, Commit } from '../../../js/src/storage/buffered/chunk-store.ts';
+import { SlotError } from '../../../js/src/storage/device.ts';
+
+/** What survives a crash. */
+export class ChunkState {
+  readonly rows: Uint8Array[] = [];
+  readonly chunks = new Map<string, Uint8Array>();
+  owner: object | undefined;
+}
+
+/** One opening of a state. */
+export class FakeChunks implements ChunkStore {
+  readonly kind = 'fake';
+  readonly rowBytesMax = 256 * 1024;
+  readonly state: ChunkState;
+  readonly commits: Commit[] = [];
+  /** Transactions that only read. */
+  reads = 0;
+  isClosed = false;
+  /** What the next commit fails with. */
+  failure: SlotError | undefined;
+  #gate: Promise<void> = Promise.resolve();
+  #open: () => void = () => undefined;
+
+  constructor(state = new ChunkState()) {
+    this.state = state;
+  }
+
+  /** Holds commits up until `resume`. */
+  pause(): void {
+    this.#gate = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+  }
+
+  resume(): void {
+    this.#open();
+  }
+
+  async takeOver(): Promise<Uint8Array[]> {
+    await later();
+    this.state.owner = this;
+    return [...this.state.rows];
+  }
+
+  async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
+    this.reads++;
+    await later();
+    return names.map(({ slot, index }) => this.state.chunks.get(`${slot}/${index}`)?.slice());
+  }
+
+  async commit(commit: Commit): Promise<void> {
+    this.commits.push(commit);
+    await this.#gate;
+    await later();
+    if (this.failure !== undefined) throw this.failure;
+    const { state } = this;
+    if (state.owner !== this) throw new SlotError('closed', 'Another tab or worker has taken the store over.');
+    if (commit.folds) state.rows.length = 0;
+    state.rows.push(commit.row);
+    for (const { slot, index } of commit.drops) {
+      for (const key of [...state.chunks.keys()]) {
+        const [one = 0, at = 0] = key.split('/').map(Number);
+        if (one === slot && at >= index) state.chunks.delete(key);
+      }
+    }
+    for (const { slot, index, bytes } of commit.puts) state.chunks.set(`${slot}/${index}`, bytes);
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
+}
+
+function later(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
