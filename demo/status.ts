@@ -20,10 +20,12 @@ export class Status {
 
   /** Where the store is kept and what opening it found. */
   tell(storage: StorageReport, recovery: RecoveryReport): void {
-    const place =
-      storage.kind === 'opfs'
-        ? 'Storage: OPFS, files of this origin on this device.'
-        : `Storage: memory, gone with this tab${storage.reason === undefined ? '' : `: ${storage.reason}`}.`;
+    const why = storage.reason === undefined ? '' : `: ${storage.reason}`;
+    const places: Record<string, string> = {
+      opfs: 'OPFS, files of this origin on this device',
+      indexeddb: `IndexedDB, a database of this origin on this device${why}`,
+    };
+    const place = `Storage: ${places[storage.kind] ?? `memory, gone with this tab${why}`}.`;
     setText(this.#subline, `${place.replace(/\.{2,}$/, '.')} Recovery: ${recoverySentence(recovery)}`);
   }
 
@@ -72,6 +74,8 @@ function recoverySentence({ state, records, recordsDropped }: RecoveryReport): s
   switch (state) {
     case 'new':
       return 'none, the store is new.';
+    case 'lost':
+      return 'none, the store was here and its files are gone.';
     case 'clean':
       return 'clean, the log was sealed.';
     case 'replayed':

@@ -5,6 +5,7 @@
  */
 
 import { formatOf, structured } from './codec/values.ts';
+import { VarveError } from './errors.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { deleteStore as deleteNamed, listStores as listNames } from './storage/stores.ts';
 import { checkName, checkWait, engineOptions, repairRequest } from './store/options.ts';
@@ -57,6 +58,10 @@ export async function open<K = Key, V = unknown>(
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
+  if (host.isSettling) {
+    await host.close();
+    throw unsupported();
+  }
   const store = new SyncStore<K, V>(host, keys, formatOf(values), options.durability);
   if (version === undefined) return store;
   try {
@@ -106,6 +111,10 @@ export function deleteStore(
 export async function repair(name: string, options: RepairOptions & StorageOption = {}): Promise<RepairReport> {
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   return repairStore(name, repairRequest(name, options), options, adapter);
+}
+
+function unsupported(): VarveError {
+  return new VarveError('VARVE_UNSUPPORTED', 'This storage answers later, which a synchronous store cannot wait for.');
 }
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';

@@ -132,21 +132,25 @@ export interface Entry<V> {
   readonly expires: Date | undefined;
 }
 
-/** Where a store keeps its files: OPFS, or memory (gone when the store closes). */
-export type StorageKind = 'opfs' | 'memory';
+/** Where a store keeps its files: OPFS, IndexedDB, or memory (gone when the store closes). */
+export type StorageKind = 'opfs' | 'indexeddb' | 'memory';
 
 /** The storage in use, and why not a better one. */
 export interface StorageReport {
   /** A `StorageKind`, or what an adapter calls itself. */
   readonly kind: StorageKind | (string & {});
-  /** Set when a better storage was wanted and could not be had. */
+  /** Why it is not a better one; undefined when it is the best, or was asked for. */
   readonly reason?: string | undefined;
 }
 
 /** What `open` found. */
 export interface RecoveryReport {
-  /** `new`: nothing was there. `clean`: a sealed store. `replayed`: the log was replayed. `torn`: its torn tail was dropped. */
-  readonly state: 'new' | 'clean' | 'replayed' | 'torn';
+  /**
+   * `new`: nothing was there. `clean`: a sealed store. `replayed`: the log was replayed. `torn`: its torn tail was dropped. `lost`: nothing
+   * is there, but there was a store, as a note in the origin's other storage says: the browser, or somebody, cleared the one
+   * and not the other. (Where all of the origin was cleared, which is what browsers do when they need room, that reads as `new`.)
+   */
+  readonly state: 'new' | 'clean' | 'replayed' | 'torn' | 'lost';
   /** Log records replayed into the memtable. */
   readonly records: number;
   /** Readable records behind a torn one, dropped with it so that what is left is a prefix of history. */
@@ -259,7 +263,7 @@ export interface StoreStats {
 export interface EngineOptions {
   /** Default level of writes. `memory` for a store means: no log at all. Default `relaxed`. */
   durability?: Durability | undefined;
-  /** Where to keep the files. Default `opfs`. */
+  /** Where to keep the files. Default: where the store is; a new one in the first of `opfs`, `indexeddb` and `memory` that is to be had. */
   storage?: StorageKind | undefined;
   /** How long to wait for another holder of the store, in milliseconds. Default 5000. */
   wait?: number | undefined;
@@ -273,7 +277,8 @@ export interface EngineOptions {
 /** Options of `open`. `K` and `V` follow the codecs. */
 export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, 'storage'>, WaitOptions {
   /**
-   * Where to keep the files. Default `opfs`. With an adapter the engine runs in the caller's realm, without a worker: on a server
+   * Where to keep the files. Default: where the store is; a new one in the first of `opfs`, `indexeddb` and `memory` that is to be
+   * had here, and `db.storage` says which and why. A name takes that one or none (`VARVE_UNSUPPORTED`). With an adapter the engine runs in the caller's realm, without a worker: on a server
    * runtime, in a Durable Object.
    */
   storage?: StorageKind | StorageAdapter | undefined;

@@ -1,7 +1,10 @@
 /** Slot devices: what the engine may count on, for every device alike, and what only OPFS does. */
 
+import 'fake-indexeddb/auto';
+import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
+import { openIndexedDb } from '../../js/src/storage/indexeddb/chunk-store.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { escapeName, unescapeName } from '../../js/src/storage/names.ts';
 import { openDevice } from '../../js/src/storage/open-device.ts';
@@ -11,9 +14,11 @@ import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 const opened: ManagedDevice[] = [];
 let opfs: FakeOpfs;
+let databases = 0;
 
 beforeEach(() => {
   opfs = new FakeOpfs();
+  vi.stubGlobal('indexedDB', new IDBFactory());
   vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
   vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
 });
@@ -44,6 +49,14 @@ function kindOf(call: () => unknown): string {
 describe.each([
   ['memory', async (): Promise<ManagedDevice> => new MemoryDevice()],
   ['opfs', (): Promise<ManagedDevice> => openOpfs()],
+  [
+    'indexeddb',
+    async (): Promise<ManagedDevice> => {
+      const device = await openIndexedDb(`store ${++databases}`);
+      opened.push(device);
+      return device;
+    },
+  ],
 ])('the %s device', (_, open) => {
   test('begins with eight open, empty slots', async () => {
     const device = await open();
@@ -159,14 +172,14 @@ describe('OPFS', () => {
 
   test('a refusal of the browser means memory, and says why', async () => {
     opfs.refusal = new DOMException('Security error when calling GetDirectory', 'SecurityError');
-    const { device, report } = await openDevice('private', 'opfs', { wait: 0 });
+    const { device, report } = await openDevice('private', undefined, { wait: 0 });
     expect(device.kind).toBe('memory');
     expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('SecurityError') });
   });
 
   test('without synchronous handles it is memory, and says why', async () => {
     vi.stubGlobal('FileSystemFileHandle', class {});
-    const { report } = await openDevice('page', 'opfs', { wait: 0 });
+    const { report } = await openDevice('page', undefined, { wait: 0 });
     expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('dedicated workers') });
   });
 

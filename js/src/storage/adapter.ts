@@ -47,6 +47,6 @@ export function isAdapter(storage: unknown): storage is StorageAdapter {
   if (typeof adapter?.open === 'function' && typeof adapter.kind === 'string') return true;
   throw new VarveError(
     'VARVE_INVALID_ARGUMENT',
-    "storage is 'opfs', 'memory' or an adapter such as files() of varve/fs.",
+    "storage is 'opfs', 'indexeddb', 'memory' or an adapter such as files() of varve/fs.",
   );
 }

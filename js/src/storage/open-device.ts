@@ -1,15 +1,21 @@
 /**
- * Chooses the storage of a store, and says why when it is not the one that was wanted.
+ * Chooses the storage of a store, and says why when it is not the best one.
  *
- * Invariant: never silent. Memory takes the place of OPFS only where the browser has or gives none; a store that is
- * locked, or an origin that is full, is an error instead, because memory would look like an empty store.
+ *     OPFS  ->  IndexedDB  ->  memory
+ *
+ * Invariant: never silent, and never a second store beside one of the same name: a store that is in one storage is opened there,
+ * or not at all. Memory takes the place of the others only where the browser has or gives neither; a store that is locked, or
+ * an origin that is full, is an error instead, because memory would look like an empty store.
  */
 
-import type { StorageReport } from '../types.ts';
+import { VarveError } from '../errors.ts';
+import type { StorageKind, StorageReport } from '../types.ts';
 import type { ManagedDevice } from './device.ts';
+import { databaseName, hasDatabase } from './indexeddb/names.ts';
 import { MemoryDevice } from './memory.ts';
 import { OpfsDevice, type OpfsDeviceOptions } from './opfs.ts';
-import { OpfsUnavailable } from './opfs-directory.ts';
+import { OpfsUnavailable, storeDirectory } from './opfs-directory.ts';
+import { Unavailable } from './unavailable.ts';
 
 /** The device of an open store, and what to tell about it. */
 export interface OpenedDevice {
@@ -17,17 +23,82 @@ export interface OpenedDevice {
   readonly report: StorageReport;
 }
 
-/** Opens the wanted storage, or memory with the reason. */
+/** How a store in IndexedDB is opened: not at all by who needs every read at once. */
+export type OpenIndexedDb = (name: string) => Promise<ManagedDevice>;
+
+/**
+ * Opens the storage that was asked for; without a `kind` the one that the store is in, or the best one for a new store.
+ * @throws `VARVE_UNSUPPORTED` when the storage asked for, or the one that has the store, cannot be had here.
+ */
 export async function openDevice(
   name: string,
-  kind: 'opfs' | 'memory',
+  kind: StorageKind | undefined,
   options: OpfsDeviceOptions,
+  openIndexedDb: OpenIndexedDb = noIndexedDb,
 ): Promise<OpenedDevice> {
-  if (kind === 'memory') return { device: new MemoryDevice(), report: { kind: 'memory' } };
+  if (kind === undefined) return openWhereItIs(name, options, openIndexedDb);
   try {
-    return { device: await OpfsDevice.open(name, options), report: { kind: 'opfs' } };
+    if (kind === 'memory') return { device: new MemoryDevice(), report: { kind } };
+    const device = await (kind === 'opfs' ? OpfsDevice.open(name, options) : openIndexedDb(name));
+    return { device, report: { kind } };
   } catch (error) {
-    if (!(error instanceof OpfsUnavailable)) throw error;
-    return { device: new MemoryDevice(), report: { kind: 'memory', reason: error.message } };
+    if (!(error instanceof Unavailable)) throw error;
+    throw new VarveError('VARVE_UNSUPPORTED', error.message, { cause: error });
+  }
+}
+
+async function openWhereItIs(
+  name: string,
+  options: OpfsDeviceOptions,
+  openIndexedDb: OpenIndexedDb,
+): Promise<OpenedDevice> {
+  if (await isInOpfs(name)) {
+    return orNowhere(name, 'the origin private file system', async () => ({
+      device: await OpfsDevice.open(name, options),
+      report: { kind: 'opfs' },
+    }));
+  }
+  if (await hasDatabase(databaseName(name))) {
+    return orNowhere(name, 'IndexedDB', async () => ({
+      device: await openIndexedDb(name),
+      report: { kind: 'indexeddb', reason: 'The store was made in IndexedDB, and stays there.' },
+    }));
+  }
+  const reasons: string[] = [];
+  const rungs = [
+    ['opfs', () => OpfsDevice.open(name, options)],
+    ['indexeddb', () => openIndexedDb(name)],
+  ] as const;
+  for (const [kind, open] of rungs) {
+    try {
+      const device = await open();
+      return { device, report: reasons.length === 0 ? { kind } : { kind, reason: reasons.join(' ') } };
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      reasons.push(error.message);
+    }
+  }
+  return { device: new MemoryDevice(), report: { kind: 'memory', reason: reasons.join(' ') } };
+}
+
+async function noIndexedDb(): Promise<never> {
+  throw new Unavailable('IndexedDB answers later, which a synchronous store cannot wait for: use open() of "varve".');
+}
+
+async function isInOpfs(name: string): Promise<boolean> {
+  try {
+    return (await storeDirectory(name, { create: false })) !== undefined;
+  } catch (error) {
+    if (error instanceof OpfsUnavailable) return false;
+    throw error;
+  }
+}
+
+async function orNowhere(name: string, where: string, open: () => Promise<OpenedDevice>): Promise<OpenedDevice> {
+  try {
+    return await open();
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error;
+    throw new VarveError('VARVE_UNSUPPORTED', `The store "${name}" is in ${where}. ${error.message}`, { cause: error });
   }
 }

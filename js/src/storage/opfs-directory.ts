@@ -9,13 +9,14 @@
 
 import { VarveError } from '../errors.ts';
 import { escapeName, slotName } from './names.ts';
+import { Unavailable } from './unavailable.ts';
 import { delay, waitFor } from './wait.ts';
 
 const ROOT = 'varve';
 const RETRY_MS_MAX = 32;
 
 /** The origin private file system is not to be had here; the message says why. */
-export class OpfsUnavailable extends Error {
+export class OpfsUnavailable extends Unavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'OpfsUnavailable';
@@ -24,17 +25,20 @@ export class OpfsUnavailable extends Error {
 
 /** The directory over all stores; `OpfsUnavailable` where the browser has or gives none. */
 export async function rootDirectory(options: { create: boolean }): Promise<FileSystemDirectoryHandle | undefined> {
+  return existing(await originDirectory(), ROOT, options.create);
+}
+
+/** The directory over everything of this origin; `OpfsUnavailable` where the browser has or gives none. */
+export async function originDirectory(): Promise<FileSystemDirectoryHandle> {
   const storage = globalThis.navigator?.storage;
   if (storage === undefined || typeof storage.getDirectory !== 'function') {
     throw new OpfsUnavailable('This context has no origin private file system.');
   }
-  let origin: FileSystemDirectoryHandle;
   try {
-    origin = await storage.getDirectory();
+    return await storage.getDirectory();
   } catch (cause) {
     throw new OpfsUnavailable(`The browser refused the origin private file system (${nameOf(cause)}).`, { cause });
   }
-  return existing(origin, ROOT, options.create);
 }
 
 /** The directory of one store; undefined where it does not exist and `create` is false. */

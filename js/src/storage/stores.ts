@@ -6,25 +6,27 @@
 
 import { VarveError } from '../errors.ts';
 import { isAdapter, type StorageAdapter } from './adapter.ts';
+import { removeCanaries } from './canary.ts';
+import { databaseName, deleteDatabase, listDatabases } from './indexeddb/names.ts';
 import { acquireLock } from './lock.ts';
 import { escapeName, unescapeName } from './names.ts';
 import { nameOf, OpfsUnavailable, rootDirectory } from './opfs-directory.ts';
 
-/** Names of the stores of this origin, sorted. Empty where the browser has no origin private file system. */
+/** Names of the stores of this origin, sorted, in whichever storage they are. */
 export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
   if (isAdapter(adapter)) return (await adapter.list()).sort();
+  const names = new Set(await listDatabases());
   const root = await rootOrNone();
-  const names: string[] = [];
-  if (root === undefined) return names;
+  if (root === undefined) return [...names].sort();
   for await (const [directory, handle] of root.entries()) {
     const name = handle.kind === 'directory' ? unescapeName(directory) : undefined;
-    if (name !== undefined) names.push(name);
+    if (name !== undefined) names.add(name);
   }
-  return names.sort();
+  return [...names].sort();
 }
 
 /**
- * Removes a store and everything in it.
+ * Removes a store and everything in it, from every storage that has one of this name.
  * @param wait Milliseconds to wait for another holder to close it (0: do not wait).
  * @returns Whether it was there.
  * @throws `VARVE_LOCKED` while another tab or worker has it open.
@@ -33,6 +35,16 @@ export async function deleteStore(name: string, wait = 0, adapter?: StorageAdapt
   if (isAdapter(adapter)) return adapter.delete(name, { wait });
   const directory = escapeName(name);
   const lock = await acquireLock(name, { wait });
+  try {
+    await removeCanaries(name);
+    const wasInDatabase = await deleteDatabase(databaseName(name), wait);
+    return (await removeDirectory(directory)) || wasInDatabase;
+  } finally {
+    lock.release();
+  }
+}
+
+async function removeDirectory(directory: string): Promise<boolean> {
   try {
     const root = await rootOrNone();
     await root?.removeEntry(directory, { recursive: true });
@@ -43,8 +55,6 @@ export async function deleteStore(name: string, wait = 0, adapter?: StorageAdapt
       throw new VarveError('VARVE_LOCKED', 'A file of the store is still open in another tab or worker.', { cause });
     }
     throw cause;
-  } finally {
-    lock.release();
   }
 }
 

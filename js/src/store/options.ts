@@ -54,8 +54,8 @@ export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOpti
   const { durability, storage, wait, memory, wasm, keys, values } = options;
   if (durability !== undefined) checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
-  if (kind !== undefined && kind !== 'opfs' && kind !== 'memory') {
-    throw invalid(`storage is 'opfs', 'memory' or an adapter, not ${shown(kind)}.`);
+  if (kind !== undefined && !['opfs', 'indexeddb', 'memory'].includes(kind)) {
+    throw invalid(`storage is 'opfs', 'indexeddb', 'memory' or an adapter, not ${shown(kind)}.`);
   }
   if (wait !== undefined) checkWait(wait);
   if (memory !== undefined && !(Number.isInteger(memory) && memory >= MEMORY_BYTES_MIN)) {

@@ -11,9 +11,10 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { hasCanary, plantCanary } from '../storage/canary.ts';
 import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
-import { type OpenedDevice, openDevice } from '../storage/open-device.ts';
+import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
 import { readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
@@ -53,6 +54,8 @@ export interface EngineHostOptions extends EngineOptions {
   slices?: boolean | undefined;
   /** Who keeps the store, instead of the storages of browsers. */
   adapter?: StorageAdapter | undefined;
+  /** Opens stores in IndexedDB; without it there are none here. */
+  indexedDb?: OpenIndexedDb | undefined;
   /** A device to use instead of opening one, for tests. */
   device?: ManagedDevice | undefined;
 }
@@ -74,13 +77,14 @@ export class EngineHost implements FrameHost {
   readonly #quota: Quota | undefined;
   readonly #spawn: SpawnCompactor | undefined;
   readonly #unwatch: () => void;
+  readonly #planting: Promise<void>;
   #warm = false;
   #closing: Promise<void> | undefined;
 
   private constructor(
     name: string,
     store: EngineStore,
-    parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport },
+    parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport; canary: Canary },
     compactor: JobsBeside | undefined,
     spawn: SpawnCompactor | undefined,
   ) {
@@ -88,7 +92,8 @@ export class EngineHost implements FrameHost {
     this.name = name;
     this.store = store;
     this.storage = parts.storage;
-    this.recovery = store.recovery;
+    this.recovery = parts.canary.recovery;
+    this.#planting = parts.canary.planting;
     this.#device = parts.device;
     this.#settling = isSettling(parts.device) ? parts.device : undefined;
     this.#deviceId = parts.deviceId;
@@ -130,7 +135,9 @@ export class EngineHost implements FrameHost {
       let compactor: JobsBeside | undefined;
       if (isSettling(device)) compactor = new SettlingJobs(engine.control, device);
       else if (spawn !== undefined) compactor = new CompactorLink(spawn, engine.module, place);
-      const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor, spawn);
+      const canary = await askCanary(name, opened.report.kind, store.recovery);
+      const parts = { device, deviceId, lock, storage: opened.report, canary };
+      const host = new EngineHost(name, store, parts, compactor, spawn);
       host.afterTurn();
       return host;
     } catch (error) {
@@ -333,9 +340,25 @@ export class EngineHost implements FrameHost {
       this.#unwatch();
       unregisterDevice(this.#deviceId);
       await this.#device.closeAll();
+      await this.#planting;
       this.#lock.release();
     }
   }
+}
+
+/** What the other storage of the origin knows of a store that was made just now. */
+interface Canary {
+  readonly recovery: RecoveryReport;
+  /** Resolves when the note is there, or cannot be. */
+  readonly planting: Promise<void>;
+}
+
+async function askCanary(name: string, kind: string, recovery: RecoveryReport): Promise<Canary> {
+  if (recovery.state !== 'new' || (kind !== 'opfs' && kind !== 'indexeddb')) {
+    return { recovery, planting: Promise.resolve() };
+  }
+  const wasThere = await hasCanary(name, kind);
+  return { recovery: wasThere ? { ...recovery, state: 'lost' } : recovery, planting: plantCanary(name, kind) };
 }
 
 /** Whether nobody else can have the store, or its adapter sees to that. */
@@ -346,7 +369,8 @@ function locksItself(options: EngineHostOptions): boolean {
 async function deviceOf(name: string, options: EngineHostOptions): Promise<OpenedDevice> {
   const { adapter, signal, wait = WAIT_MS_DEFAULT } = options;
   if (options.device !== undefined) return { device: options.device, report: { kind: options.device.kind } };
-  if (adapter === undefined) return openDevice(name, options.storage ?? 'opfs', { wait: HANDLES_WAIT_MS, signal });
+  if (adapter === undefined)
+    return openDevice(name, options.storage, { wait: HANDLES_WAIT_MS, signal }, options.indexedDb);
   return { device: await adapter.open(name, { wait, signal }), report: { kind: adapter.kind } };
 }
 

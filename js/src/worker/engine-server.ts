@@ -13,6 +13,7 @@
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
@@ -144,6 +145,7 @@ export class EngineServer {
             ...request.options,
             adapter: this.#adapter,
             compactor: this.#compactor,
+            indexedDb: openIndexedDb,
           });
           this.#host.onFailure = (error) => this.#die(error);
           const { storage, recovery } = this.#host;

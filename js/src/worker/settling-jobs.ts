@@ -47,6 +47,8 @@ export class SettlingJobs implements JobsBeside {
           if (slot === undefined) {
             slot = await services.lend(table);
             slots.set(table, slot);
+            // Nobody else can open it: it was closed for us.
+            await device.retake(slot);
           }
           check();
           device.write(slot, bytes, SLOT_DATA_OFFSET + offset);

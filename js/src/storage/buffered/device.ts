@@ -42,6 +42,7 @@ export class BufferedDevice implements SettlingDevice {
   readonly slotsMax = SLOTS_MAX;
   readonly #store: ChunkStore;
   readonly #slots = new BufferedSlots();
+  readonly #released = new Set<number>();
   #waiters: Waiter[] = [];
   /** Counts changes: what is written now has this number. */
   #turn = 0;
@@ -79,36 +80,35 @@ export class BufferedDevice implements SettlingDevice {
   }
 
   isOpen(slot: number): boolean {
-    return !this.#isClosed && slot < this.#slots.count;
+    return !this.#isClosed && slot < this.#slots.count && !this.#released.has(slot);
   }
 
   size(slot: number): number {
-    this.#check();
+    this.#check(slot);
     return this.#slots.size(slot);
   }
 
   read(slot: number, into: Uint8Array, at: number): number {
-    this.#check();
+    this.#check(slot);
     return this.#slots.read(slot, into, at);
   }
 
   write(slot: number, bytes: Uint8Array, at: number): number {
-    this.#checkWritable();
+    this.#checkWritable(slot);
     this.#slots.write(slot, bytes, at);
     this.#changed();
     return bytes.length;
   }
 
   flush(slot: number): void {
-    this.#checkWritable();
-    this.#slots.size(slot);
+    this.#checkWritable(slot);
     if (!(this.#slots.isDirty || this.#isRelaxed)) return;
     this.#isStrict = true;
     this.#changed();
   }
 
   truncate(slot: number, bytes: number): void {
-    this.#checkWritable();
+    this.#checkWritable(slot);
     this.#slots.truncate(slot, bytes);
     this.#changed();
   }
@@ -121,10 +121,13 @@ export class BufferedDevice implements SettlingDevice {
     return added;
   }
 
-  /** A slot is written by whoever it is lent to through this same device. */
-  release(): void {}
+  release(slot: number): void {
+    this.#released.add(slot);
+  }
 
-  async retake(): Promise<void> {}
+  async retake(slot: number): Promise<void> {
+    this.#released.delete(slot);
+  }
 
   async closeAll(): Promise<void> {
     if (this.#isClosed) return;
@@ -238,12 +241,12 @@ export class BufferedDevice implements SettlingDevice {
     });
   }
 
-  #check(): void {
-    if (this.#isClosed) throw new SlotError('closed', 'The device is closed.');
+  #check(slot: number): void {
+    if (!this.isOpen(slot)) throw new SlotError('closed', `Slot ${slot} is not open here.`);
   }
 
-  #checkWritable(): void {
-    this.#check();
+  #checkWritable(slot: number): void {
+    this.#check(slot);
     if (this.#failure !== undefined) throw this.#failure;
   }
 

@@ -1,5 +1,5 @@
 /**
- * The IndexedDB database of one store: how it is named, made, found, removed, and its connection.
+ * The IndexedDB database of one store: how it is made, and its connection.
  *
  *     journal   [epoch, number] -> bytes    the rows of commits
  *     chunks    [slot, index]   -> bytes
@@ -9,11 +9,12 @@
  * that is gone by then is never made anew in its place.
  */
 
-import { type DBSchema, deleteDB, type IDBPDatabase, openDB } from 'idb';
+import { type DBSchema, type IDBPDatabase, openDB } from 'idb';
 import { VarveError } from '../../errors.ts';
 import { nameOf } from '../opfs-directory.ts';
+import { Unavailable } from '../unavailable.ts';
+import { databaseName } from './names.ts';
 
-const PREFIX = 'varve:';
 const VERSION = 1;
 
 /** What is in the database. */
@@ -26,7 +27,7 @@ export interface StoreSchema extends DBSchema {
 export type StoreDatabase = IDBPDatabase<StoreSchema>;
 
 /** IndexedDB is not to be had here; the message says why. */
-export class IndexedDbUnavailable extends Error {
+export class IndexedDbUnavailable extends Unavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = 'IndexedDbUnavailable';
@@ -47,7 +48,7 @@ export async function openDatabase(
   let isMissing = false;
   let connection: StoreDatabase | undefined;
   try {
-    connection = await openDB<StoreSchema>(PREFIX + name, VERSION, {
+    connection = await openDB<StoreSchema>(databaseName(name), VERSION, {
       upgrade(database, _old, _new, transaction) {
         if (!create) {
           isMissing = true;
@@ -79,33 +80,4 @@ export async function openDatabase(
     }
     throw new IndexedDbUnavailable(`The browser refused to open an IndexedDB database (${why}).`, { cause });
   }
-}
-
-/** Whether there is a database for a store. */
-export async function hasDatabase(name: string): Promise<boolean> {
-  if (typeof globalThis.indexedDB === 'undefined') return false;
-  if (typeof indexedDB.databases === 'function') return (await listDatabases()).includes(name);
-  try {
-    (await openDatabase(name, { create: false, onLost: () => undefined })).close();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Names of the stores that have a database; none where IndexedDB does not tell or is not to be had. */
-export async function listDatabases(): Promise<string[]> {
-  try {
-    const names = (await globalThis.indexedDB?.databases?.()) ?? [];
-    return names.flatMap(({ name }) => (name?.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : []));
-  } catch {
-    return [];
-  }
-}
-
-/** Removes the database of a store, which nobody has open; whether there was one. */
-export async function deleteDatabase(name: string): Promise<boolean> {
-  if (!(await hasDatabase(name))) return false;
-  await deleteDB(PREFIX + name);
-  return true;
 }

@@ -1,0 +1,79 @@
+/**
+ * Canaries: a note, in the other storage of the origin, that a store was made in this one.
+ *
+ *     store in OPFS         row of the IndexedDB database "varve"
+ *     store in IndexedDB    directory of OPFS: varve-canaries/<store name, escaped>
+ *
+ * A browser that clears one storage (a bug, a cleaner, a user in its developer tools) leaves the note, and a store that is
+ * made anew beside it was lost. A browser that clears the origin, which is what the eviction of storage does, takes both: then
+ * the store is new, and nobody can tell.
+ *
+ * Invariant: a note is never in the way: what fails here fails silently, and says no more than that nothing is known.
+ */
+
+import { hasDatabase, resultOf } from './indexeddb/names.ts';
+import { escapeName } from './names.ts';
+import { originDirectory } from './opfs-directory.ts';
+
+/** Storages that have one another for a canary. */
+export type CanaryKind = 'opfs' | 'indexeddb';
+
+const DATABASE = 'varve';
+const ROWS = 'stores';
+const DIRECTORY = 'varve-canaries';
+
+/** Notes that a store of this name is in the storage `kind`. */
+export function plantCanary(name: string, kind: CanaryKind): Promise<void> {
+  return quietly(undefined, async () => {
+    if (kind === 'opfs') await inRows('readwrite', (rows) => rows.put(kind, name));
+    else await (await canaries(true))?.getDirectoryHandle(escapeName(name), { create: true });
+  });
+}
+
+/** Whether a store of this name was in the storage `kind`. */
+export function hasCanary(name: string, kind: CanaryKind): Promise<boolean> {
+  return quietly(false, async () => {
+    if (kind === 'opfs') {
+      return (await hasDatabase(DATABASE)) && (await inRows('readonly', (rows) => rows.count(name))) > 0;
+    }
+    const directory = await canaries(false);
+    return directory !== undefined && (await directory.getDirectoryHandle(escapeName(name))) !== undefined;
+  });
+}
+
+/** Forgets the notes of a store: before it is deleted, so that a deletion that is cut short leaves none. */
+export async function removeCanaries(name: string): Promise<void> {
+  await quietly(undefined, async () => {
+    if (await hasDatabase(DATABASE)) await inRows('readwrite', (rows) => rows.delete(name));
+  });
+  await quietly(undefined, async () => (await canaries(false))?.removeEntry(escapeName(name)));
+}
+
+async function canaries(create: boolean): Promise<FileSystemDirectoryHandle | undefined> {
+  return (await originDirectory()).getDirectoryHandle(DIRECTORY, { create });
+}
+
+async function inRows<T>(mode: 'readonly' | 'readwrite', call: (rows: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+  const opening = indexedDB.open(DATABASE, 1);
+  opening.onupgradeneeded = () => opening.result.createObjectStore(ROWS);
+  const database = await resultOf(opening);
+  try {
+    const transaction = database.transaction(ROWS, mode);
+    const done = new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+    });
+    const [result] = await Promise.all([resultOf(call(transaction.objectStore(ROWS))), done]);
+    return result;
+  } finally {
+    database.close();
+  }
+}
+
+async function quietly<T>(otherwise: T, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch {
+    return otherwise;
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The IndexedDB databases of this origin that are stores: their names, whether there is one, removing one.
+ *
+ * Invariant: without the code that opens them, so that whoever only has to know where a store is loads little. Where IndexedDB
+ * is not to be had there are none.
+ */
+
+import { VarveError } from '../../errors.ts';
+
+const PREFIX = 'varve:';
+
+/** The database of a store. */
+export function databaseName(store: string): string {
+  return PREFIX + store;
+}
+
+/** Names of the stores that have a database; none where the browser does not tell. */
+export async function listDatabases(): Promise<string[]> {
+  return (await allDatabases()).flatMap((name) => (name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : []));
+}
+
+/** Whether there is a database of this name. Nothing is made by asking. */
+export async function hasDatabase(name: string): Promise<boolean> {
+  if (typeof globalThis.indexedDB?.databases === 'function') return (await allDatabases()).includes(name);
+  if (globalThis.indexedDB === undefined) return false;
+  // A browser that does not tell is asked by opening, which is called off before anything is made.
+  const opening = indexedDB.open(name);
+  opening.onupgradeneeded = () => opening.transaction?.abort();
+  try {
+    (await resultOf(opening)).close();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Removes a database that nobody has open; whether there was one.
+ * @throws `VARVE_LOCKED` when a connection to it stays open for longer than `wait` milliseconds.
+ */
+export async function deleteDatabase(name: string, wait: number): Promise<boolean> {
+  if (!(await hasDatabase(name))) return false;
+  const deleting = indexedDB.deleteDatabase(name);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const blocked = new Promise<never>((_, reject) => {
+    deleting.onblocked = () => {
+      timer = setTimeout(() => {
+        reject(new VarveError('VARVE_LOCKED', 'The database of the store is still open in another tab or worker.'));
+      }, wait);
+    };
+  });
+  try {
+    await Promise.race([resultOf(deleting), blocked]);
+    return true;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The result of a request. */
+export function resultOf<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+async function allDatabases(): Promise<string[]> {
+  try {
+    const databases = (await globalThis.indexedDB?.databases?.()) ?? [];
+    return databases.flatMap(({ name }) => (name === undefined ? [] : [name]));
+  } catch {
+    return [];
+  }
+}
