@@ -22,6 +22,7 @@ const path = (file: string): string => fileURLToPath(new URL(file, import.meta.u
 const alias = [
   { find: /^varve_host$/, replacement: path('js/src/wasm/host.ts') },
   { find: /^varve$/, replacement: path('js/src/index.ts') },
+  { find: /^varve\/here$/, replacement: path('js/src/here.ts') },
   { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },
   { find: /^varve\/fs$/, replacement: path('js/src/fs.ts') },
   { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },

@@ -13,12 +13,12 @@ import { root } from './tools.mjs';
 const SITE = join(root, 'build', 'site');
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 
-/** `varve` and `varve/sync` are not bundled into a page: they are the files in varve/ beside it. */
+/** `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. */
 const packageBeside = {
   name: 'package-beside',
   setup: (/** @type {import('esbuild').PluginBuild} */ build) => {
-    build.onResolve({ filter: /^varve(\/sync)?$/ }, ({ path }) => ({
-      path: `./varve/${path === 'varve' ? 'index' : 'sync'}.js`,
+    build.onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) => ({
+      path: `./varve/${path.split('/')[1] ?? 'index'}.js`,
       external: true,
     }));
   },

@@ -6,13 +6,14 @@ import { indexedDb, indexedDbGrouped } from './indexeddb.ts';
 import { map } from './map.ts';
 import { message, messageAppend } from './message.ts';
 import { opfsAppend, opfsAppendGrouped } from './opfs-append.ts';
-import { varvePage } from './varve-page.ts';
+import { varveIndexedDb, varvePage } from './varve-page.ts';
 import { varveSync, varveSyncEach } from './varve-sync.ts';
 
 export const ENGINES: readonly Engine[] = [
   varveSync,
   varveSyncEach,
   varvePage,
+  varveIndexedDb,
   indexedDb,
   indexedDbGrouped,
   idb,

@@ -66,16 +66,28 @@ function nothing(): undefined {
   return undefined;
 }
 
-export const varvePage: Engine = {
-  name: 'varve',
-  about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
+const shared: Omit<Engine, 'name' | 'about' | 'open'> = {
   role: 'varve',
   accesses: ['page', 'inflight'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
   durabilities: ['relaxed', 'strict'],
-  open: async (name, { durability }) => new VarveSession(await open<Key, Uint8Array>(name, { durability })),
-  filesOf: storeFileBytes,
   async remove(name) {
     await deleteStore(name);
   },
+};
+
+export const varvePage: Engine = {
+  ...shared,
+  name: 'varve',
+  about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
+  open: async (name, { durability }) => new VarveSession(await open<Key, Uint8Array>(name, { durability })),
+  filesOf: storeFileBytes,
+};
+
+export const varveIndexedDb: Engine = {
+  ...shared,
+  name: 'varve-indexeddb',
+  about: 'The same, its files in IndexedDB: one transaction for all that is in flight.',
+  open: async (name, { durability }) =>
+    new VarveSession(await open<Key, Uint8Array>(name, { durability, storage: 'indexeddb' })),
 };
