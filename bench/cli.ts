@@ -26,7 +26,7 @@ const HELP = `npm run bench -- [options]
   --markdown FILE    writes the tables that are printed
   --headed           shows the browser`;
 
-const VARVE = ['varve-sync', 'varve-sync-each', 'varve', 'varve-indexeddb'];
+const VARVE = ['varve-sync', 'varve-sync-each', 'varve', 'varve-indexeddb', 'varve-here-indexeddb'];
 
 /** Sizes after gzip, in bytes, of what a page loads. */
 function packageSizes(): { wasm: number; client: number; sync: number } {

@@ -28,7 +28,7 @@ await main(async () => {
     platform: 'node',
     packages: 'external',
     // The package as it was built, not its sources.
-    external: ['varve', 'varve/sync', 'varve/fs', 'varve/http'],
+    external: ['varve', 'varve/fs', 'varve/here', 'varve/http', 'varve/sync'],
   });
   await run('node', [outfile, ...(named === undefined ? process.argv.slice(2) : rest)]);
 });

@@ -6,7 +6,7 @@ import { indexedDb, indexedDbGrouped } from './indexeddb.ts';
 import { map } from './map.ts';
 import { message, messageAppend } from './message.ts';
 import { opfsAppend, opfsAppendGrouped } from './opfs-append.ts';
-import { varveIndexedDb, varvePage } from './varve-page.ts';
+import { varveHereIndexedDb, varveIndexedDb, varvePage } from './varve-page.ts';
 import { varveSync, varveSyncEach } from './varve-sync.ts';
 
 export const ENGINES: readonly Engine[] = [
@@ -14,6 +14,7 @@ export const ENGINES: readonly Engine[] = [
   varveSyncEach,
   varvePage,
   varveIndexedDb,
+  varveHereIndexedDb,
   indexedDb,
   indexedDbGrouped,
   idb,

@@ -3,6 +3,7 @@
  */
 
 import { deleteStore, open, type Store } from 'varve';
+import { open as openHere } from 'varve/here';
 import type { AsyncSession, BatchEntries, Engine, Place, PointCall, Sink, StoreNumbers } from '../engine.ts';
 import type { Key } from '../generator.ts';
 import { storeFileBytes } from './varve-files.ts';
@@ -90,4 +91,13 @@ export const varveIndexedDb: Engine = {
   about: 'The same, its files in IndexedDB: one transaction for all that is in flight.',
   open: async (name, { durability }) =>
     new VarveSession(await open<Key, Uint8Array>(name, { durability, storage: 'indexeddb' })),
+};
+
+export const varveHereIndexedDb: Engine = {
+  ...shared,
+  name: 'varve-here-indexeddb',
+  about: 'varve/here: the engine beside its caller, without a worker, its files in IndexedDB.',
+  accesses: ['worker', 'page', 'inflight'],
+  open: async (name, { durability }) =>
+    new VarveSession(await openHere<Key, Uint8Array>(name, { durability, storage: 'indexeddb' })),
 };

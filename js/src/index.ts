@@ -54,6 +54,7 @@ export type {
   KeyRange,
   LevelStats,
   OpenOptions,
+  OriginStorage,
   Receipt,
   RecoveryReport,
   ScanOptions,

@@ -155,6 +155,7 @@ export type {
   KeyCodec,
   KeyRange,
   LevelStats,
+  OriginStorage,
   Receipt,
   RecoveryReport,
   StorageReport,

@@ -143,6 +143,16 @@ export interface StorageReport {
   readonly reason?: string | undefined;
 }
 
+/** What the browser says of an origin's storage. */
+export interface OriginStorage {
+  /** Bytes in use by everything of the origin, about. */
+  readonly usageBytes: number;
+  /** Bytes that the origin may use, about. */
+  readonly quotaBytes: number;
+  /** Whether only the user can clear it, and not the browser for want of room; undefined where the browser does not tell. See `persist`. */
+  readonly persisted?: boolean | undefined;
+}
+
 /** What `open` found. */
 export interface RecoveryReport {
   /**
@@ -188,6 +198,8 @@ export interface CompactOptions {
  * events; a time is in milliseconds since 1970, 0 for never in this session.
  */
 export interface StoreStats {
+  /** What the browser says of the storage of the whole origin; undefined where it does not, of other storages than the browser's, and in `varve/sync`. */
+  readonly origin?: OriginStorage | undefined;
   /** Sequence of the last write. */
   readonly sequence: number;
   readonly memtableEntries: number;

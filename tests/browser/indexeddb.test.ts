@@ -113,6 +113,20 @@ test('a shared worker keeps stores in IndexedDB', async () => {
   expect(answer).toEqual({ kind: 'indexeddb', found: [['a', 1]] });
 });
 
+test('stats tell what the origin uses, and persist asks for it to be kept', async () => {
+  const told = await page.evaluate(async () => {
+    const db = await varve.open('kept', { storage: 'indexeddb' });
+    await db.set('k', new Uint8Array(100_000));
+    const { origin } = await db.stats();
+    const isPersistent = await db.persist();
+    const after = await db.stats();
+    await db.close();
+    return { origin, agrees: after.origin?.persisted === isPersistent };
+  });
+  expect(told).toMatchObject({ origin: { usageBytes: expect.any(Number), persisted: false }, agrees: true });
+  expect(told.origin?.quotaBytes).toBeGreaterThan(told.origin?.usageBytes ?? Number.NaN);
+});
+
 test('a browser that clears IndexedDB under an open store is told of; what was there is lost, not new', async () => {
   const session = await profile.context.newCDPSession(page);
   await page.evaluate(async () => {

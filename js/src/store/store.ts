@@ -265,6 +265,17 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
+   * Asks the browser never to clear this origin's storage by itself; resolves with whether it agreed. Browsers ask the user (Firefox), decide by
+   * how the site is used (Chromium, Safari), and answer in pages only: elsewhere this is false.
+   *
+   * @example
+   * if (!(await db.persist())) offerExport(); // it may be gone when the device runs out of room
+   */
+  async persist(): Promise<boolean> {
+    return (await globalThis.navigator?.storage?.persist?.()) ?? false;
+  }
+
+  /**
    * Merges all tables now, dropping what is shadowed or deleted. The store does this by itself, in the background;
    * reads and writes go on meanwhile, and what they write need not be in it.
    *

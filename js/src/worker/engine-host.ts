@@ -15,6 +15,7 @@ import { hasCanary, plantCanary } from '../storage/canary.ts';
 import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
+import { originStorage } from '../storage/origin.ts';
 import { readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
@@ -244,6 +245,14 @@ export class EngineHost implements FrameHost {
   stats(): StoreStats {
     this.store.tick();
     return this.store.stats();
+  }
+
+  /** The same, with what the browser says of the origin. */
+  async statsNow(): Promise<StoreStats> {
+    const isOfBrowser = this.#device.kind === 'opfs' || this.#device.kind === 'indexeddb';
+    const origin = isOfBrowser ? await originStorage() : undefined;
+    if (this.#closing !== undefined) throw closedError();
+    return { ...this.stats(), origin };
   }
 
   /** Flushes everything and merges it into one run, by jobs like any other. What is written meanwhile need not be in it. */

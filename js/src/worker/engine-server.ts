@@ -157,7 +157,7 @@ export class EngineServer {
           else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions;
             void this.#stoppable(id, (watch) => this.#opened().check({ ...options, ...watch }));
-          } else this.#send({ type: 'result', id, value: this.#opened().stats() }, []);
+          } else this.#send({ type: 'result', id, value: await this.#opened().statsNow() }, []);
           return;
         case 'list':
           this.#send({ type: 'result', id, value: await listStores(this.#adapter) }, []);

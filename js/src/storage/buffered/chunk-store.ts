@@ -40,4 +40,6 @@ export interface ChunkStore {
   read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
   commit(commit: Commit): Promise<void>;
   close(): Promise<void>;
+  /** Bytes that the storage still has room for; undefined where nobody knows. */
+  freeBytes?(): Promise<number | undefined>;
 }

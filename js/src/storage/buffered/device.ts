@@ -129,6 +129,10 @@ export class BufferedDevice implements SettlingDevice {
     this.#released.delete(slot);
   }
 
+  async freeBytes(): Promise<number | undefined> {
+    return this.#store.freeBytes?.();
+  }
+
   async closeAll(): Promise<void> {
     if (this.#isClosed) return;
     try {

@@ -18,6 +18,7 @@ import type { ChunkName, ChunkStore, Commit } from '../buffered/chunk-store.ts';
 import { BufferedDevice } from '../buffered/device.ts';
 import { SlotError, type SlotErrorKind } from '../device.ts';
 import { nameOf } from '../opfs-directory.ts';
+import { originStorage } from '../origin.ts';
 import { DatabaseMissing, openDatabase, type StoreDatabase } from './database.ts';
 
 /** One row of a journal. */
@@ -94,6 +95,11 @@ export class IndexedDbChunks implements ChunkStore {
     });
     this.#next++;
     if (commit.folds) this.#earlier = [];
+  }
+
+  async freeBytes(): Promise<number | undefined> {
+    const origin = await originStorage();
+    return origin === undefined ? undefined : Math.max(0, origin.quotaBytes - origin.usageBytes);
   }
 
   async close(): Promise<void> {

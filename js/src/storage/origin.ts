@@ -1,0 +1,18 @@
+/**
+ * What the browser says of the storage of the whole origin.
+ *
+ * Invariant: asking changes nothing, and a browser that does not tell is no error.
+ */
+
+import type { OriginStorage } from '../types.ts';
+
+/** Usage and quota of the origin; undefined where the browser does not tell. */
+export async function originStorage(): Promise<OriginStorage | undefined> {
+  try {
+    const { storage } = navigator;
+    const [{ quota, usage }, persisted] = await Promise.all([storage.estimate(), storage.persisted?.()]);
+    return quota === undefined || usage === undefined ? undefined : { usageBytes: usage, quotaBytes: quota, persisted };
+  } catch {
+    return undefined;
+  }
+}
