@@ -14,7 +14,7 @@ const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS'];
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 type Kind = 'gauge' | 'counter';
-type NumberOf = { [name in keyof StoreStats]: StoreStats[name] extends number ? name : never }[keyof StoreStats];
+type NumberOf = { [name in keyof StoreStats]-?: StoreStats[name] extends number ? name : never }[keyof StoreStats];
 
 /** Which of the store's numbers are shown, as what. Counts are of this session: they start anew when the store is opened. */
 const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [

@@ -9,7 +9,8 @@
 import { decodeKey } from '../codec/key-reader.ts';
 import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import type { ManagedDevice } from '../storage/device.ts';
+import { isSettling, type ManagedDevice } from '../storage/device.ts';
+import { databaseName, hasDatabase } from '../storage/indexeddb/names.ts';
 import { OpfsUnavailable } from '../storage/opfs-directory.ts';
 import { opfsStorage } from '../storage/opfs-storage.ts';
 import type { Key } from '../types.ts';
@@ -63,10 +64,14 @@ export async function repairStore(
   let isDone = false;
   try {
     const names = await storage.list();
-    if (!names.includes(name)) throw invalid(`There is no store "${name}".`);
+    if (!names.includes(name)) {
+      if (storage === opfsStorage && (await hasDatabase(databaseName(name)))) throw answersLater();
+      throw invalid(`There is no store "${name}".`);
+    }
     if (names.includes(into)) throw taken();
     const source = await open(name);
     const target = await open(into);
+    if (isSettling(source) || isSettling(target)) throw answersLater();
     // Made by somebody else since the names were listed.
     if (!isEmpty(target)) throw taken();
     isMade = true;
@@ -122,6 +127,14 @@ function keyOf(hex: string | undefined): Key | undefined {
   } catch {
     return bytes;
   }
+}
+
+/** A repair reads at once, and would take what is not in memory yet for lost. */
+function answersLater(): VarveError {
+  return new VarveError(
+    'VARVE_UNSUPPORTED',
+    'A store in IndexedDB, or in another storage that answers later, is not repaired.',
+  );
 }
 
 function invalid(message: string): VarveError {
