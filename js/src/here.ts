@@ -7,8 +7,8 @@
  * Invariant: the same stores, files and semantics. OPFS needs a dedicated worker: elsewhere new stores go to IndexedDB.
  */
 
+import { deleteStore as deleteIn, listStores as listIn, open as openIn } from './index.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
-import { deleteNamed, listNames, openStore, type Spawn } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import type { StoreOptions } from './store/upgrade.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
@@ -36,22 +36,26 @@ export function open<K = Key, V = unknown>(
   name: string,
   options: Omit<StoreOptions<K, V>, 'worker'> = {},
 ): Promise<Store<K, V>> {
-  return openStore(name, options, spawnHere(options));
+  return openIn<K, V>(name, here(options));
 }
 
 /** The names of this origin's stores, sorted. */
 export function listStores(options: HereOptions = {}): Promise<string[]> {
-  return listNames(options, spawnHere(options));
+  return listIn(here(options));
 }
 
 /** Deletes a store and all it holds; resolves with whether there was one: see `deleteStore` of `varve`. */
 export function deleteStore(name: string, options: HereOptions & { wait?: number | undefined } = {}): Promise<boolean> {
-  return deleteNamed(name, options, spawnHere(options));
+  return deleteIn(name, here(options));
 }
 
-function spawnHere({ storage }: Pick<OpenOptions, 'storage'>): Spawn {
-  const adapter = isAdapter(storage) ? storage : undefined;
-  return () => engineHere(adapter);
+/** The options with an engine here, which knows the adapter, behind the interface of a worker. */
+function here<O extends { storage?: OpenOptions['storage'] }>(
+  options: O,
+): O & { storage: never; worker: () => Worker } {
+  const adapter = isAdapter(options.storage) ? options.storage : undefined;
+  const storage = adapter === undefined ? options.storage : undefined;
+  return { ...options, storage: storage as never, worker: () => engineHere(adapter) as unknown as Worker };
 }
 
 export { bytes, json, structured, utf8 } from './codec/values.ts';

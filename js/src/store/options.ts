@@ -55,7 +55,7 @@ export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOpti
   if (durability !== undefined) checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
   if (kind !== undefined && !['opfs', 'indexeddb', 'memory'].includes(kind)) {
-    throw invalid(`storage is 'opfs', 'indexeddb', 'memory' or an adapter, not ${shown(kind)}.`);
+    throw invalid(`There is no storage ${shown(kind)}.`);
   }
   if (wait !== undefined) checkWait(wait);
   if (memory !== undefined && !(Number.isInteger(memory) && memory >= MEMORY_BYTES_MIN)) {
