@@ -65,7 +65,6 @@ describe('open', () => {
 
   test.each([
     [{ durability: 'safe' }],
-    [{ storage: 'disk' }],
     [{ wait: -1 }],
     [{ wait: Number.NaN }],
     [{ wait: Number.POSITIVE_INFINITY }],

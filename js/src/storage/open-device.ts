@@ -28,7 +28,7 @@ export type OpenIndexedDb = (name: string) => Promise<ManagedDevice>;
 
 /**
  * Opens the storage that was asked for; without a `kind` the one that the store is in, or the best one for a new store.
- * @throws `VARVE_UNSUPPORTED` when the storage asked for, or the one that has the store, cannot be had here.
+ * @throws `VARVE_INVALID_ARGUMENT` for a storage that there is none of; `VARVE_UNSUPPORTED` when the storage asked for, or the one that has the store, cannot be had here.
  */
 export async function openDevice(
   name: string,
@@ -39,6 +39,12 @@ export async function openDevice(
   if (kind === undefined) return openWhereItIs(name, options, openIndexedDb);
   try {
     if (kind === 'memory') return { device: new MemoryDevice(), report: { kind } };
+    if (kind !== 'opfs' && kind !== 'indexeddb') {
+      throw new VarveError(
+        'VARVE_INVALID_ARGUMENT',
+        `storage is 'opfs', 'indexeddb', 'memory' or an adapter, not '${kind}'.`,
+      );
+    }
     const device = await (kind === 'opfs' ? OpfsDevice.open(name, options) : openIndexedDb(name));
     return { device, report: { kind } };
   } catch (error) {

@@ -54,9 +54,6 @@ export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOpti
   const { durability, storage, wait, memory, wasm, keys, values } = options;
   if (durability !== undefined) checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
-  if (kind !== undefined && !['opfs', 'indexeddb', 'memory'].includes(kind)) {
-    throw invalid(`There is no storage ${shown(kind)}.`);
-  }
   if (wait !== undefined) checkWait(wait);
   if (memory !== undefined && !(Number.isInteger(memory) && memory >= MEMORY_BYTES_MIN)) {
     throw invalid(`memory is a number of bytes, at least ${MEMORY_BYTES_MIN}, not ${shown(memory)}.`);

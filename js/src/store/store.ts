@@ -272,7 +272,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * if (!(await db.persist())) offerExport(); // it may be gone when the device runs out of room
    */
   async persist(): Promise<boolean> {
-    return (await globalThis.navigator?.storage?.persist?.()) ?? false;
+    return (await globalThis.navigator?.storage?.persist?.()) === true;
   }
 
   /**
