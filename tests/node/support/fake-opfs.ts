@@ -208,6 +208,13 @@ export class FakeLocks {
     this.#lines.set(name, line);
     try {
       if (before !== undefined) await waitOrAbort(before, options.signal);
+    } catch (error) {
+      // Who gave up never had it: those before still do.
+      if (before !== undefined && this.#lines.get(name) === line) this.#lines.set(name, before);
+      release();
+      throw error;
+    }
+    try {
       await callback({ name });
     } finally {
       if (this.#lines.get(name) === line) this.#lines.delete(name);
