@@ -1,6 +1,6 @@
 /** Exports and imports: what comes back, what is refused, what goes on. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytes as bytesCodec } from '../../js/src/codec/values.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -371,7 +371,8 @@ describe('streaming', () => {
 });
 
 describe('the golden file', () => {
-  const golden = new Uint8Array(readFileSync(new URL('golden/export-v0.varve', import.meta.url)));
+  const file = new URL('golden/export-v1.varve', import.meta.url);
+  const golden = new Uint8Array(readFileSync(file));
   const entries: [Key, unknown, number | undefined][] = [
     [Uint8Array.of(0, 255), Uint8Array.of(1, 2, 3), undefined],
     ['text', 'Silt', undefined],
@@ -379,6 +380,17 @@ describe('the golden file', () => {
     [-1.5, null, undefined],
     [['note', 42, new Date(0)], new Map([['a', 1]]), undefined],
   ];
+
+  // `VARVE_BLESS=1 npx vitest run export-import`, for a new format version only.
+  test.runIf(process.env['VARVE_BLESS'] !== undefined)('is written anew', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 });
+    const db = await store({ version: 7 } as never);
+    for (const [key, value, expires] of entries) {
+      await db.set(key, value, expires === undefined ? {} : { expiresIn: expires - Date.now() });
+    }
+    writeFileSync(file, await bytesOf(db.export()));
+    vi.useRealTimers();
+  });
 
   test('reads as what it was made of', async () => {
     const db = await store({ version: 7 } as never);
