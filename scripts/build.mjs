@@ -28,7 +28,7 @@ const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** What can be imported from the package: files of js/src. */
-const ENTRIES = ['index.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts'];
+const ENTRIES = ['index.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'cloudflare.ts'];
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];
@@ -150,6 +150,8 @@ async function bundleInto(outdir, files, splitting) {
     minify: true,
     sourcemap: true,
     legalComments: 'none',
+    external: ['cloudflare:*'],
+    plugins: [wasmAsModule],
     alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
     logLevel: 'warning',
     // wasm-bindgen names a module once for each function imported from it, all the same module.
@@ -158,6 +160,17 @@ async function bundleInto(outdir, files, splitting) {
   if (result.errors.length > 0) throw new Error(`esbuild: ${result.errors.length} errors`);
   return result;
 }
+
+/** On workerd a wasm file is imported: the import stays, and names the file beside the entry. */
+const wasmAsModule = {
+  name: 'wasm-as-module',
+  /** @param {import('esbuild').PluginBuild} build */
+  setup(build) {
+    build.onResolve({ filter: /^\.\/[\w-]+\.wasm$/ }, ({ path, kind }) =>
+      kind === 'import-statement' ? { path, external: true } : undefined,
+    );
+  },
+};
 
 /**
  * Each entry with all files that are loaded with it, itself first.

@@ -32,9 +32,9 @@ export async function compile(source: WasmSource, option: 'wasm' | 'tools'): Pro
   }
 }
 
-/** Reads a file on Node, whose fetch knows no file URLs. The specifier is no literal so that bundlers leave it alone. */
+/** Reads a file on Node, whose fetch knows no file URLs. The specifier is put together so that bundlers leave it alone, minifiers included. */
 async function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
-  const specifier: string = 'node:fs/promises';
+  const specifier: string = ['node:fs', 'promises'].join('/');
   const fs: { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> } = await import(/* @vite-ignore */ specifier);
   return fs.readFile(url);
 }

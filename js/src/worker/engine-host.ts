@@ -11,7 +11,7 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import type { ManagedDevice } from '../storage/device.ts';
+import type { ManagedDevice, OutputGate } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, openDevice } from '../storage/open-device.ts';
 import { readSlot, runCheck, survey } from '../tools/check.ts';
@@ -68,7 +68,9 @@ export class EngineHost {
   readonly #jobs: JobRunner;
   readonly #quota: Quota | undefined;
   readonly #spawn: SpawnCompactor | undefined;
-  readonly #unwatch: () => void;
+  readonly #watches = new Set<() => void>();
+  /** Called at the end of a turn where jobs are left to whoever opened the store: see `OutputGate`. */
+  onTurn: () => void = () => undefined;
   #warm = false;
   #closing: Promise<void> | undefined;
 
@@ -96,7 +98,7 @@ export class EngineHost {
       this.#quota?.look();
     };
     this.#quota?.look();
-    this.#unwatch = onEngineFault(() => this.#stop());
+    this.onFault(() => this.#stop());
   }
 
   /**
@@ -148,9 +150,26 @@ export class EngineHost {
     return memory.takeOut();
   }
 
+  /** Calls back at a fault of the engine, for as long as the store is open; returns what ends that. */
+  onFault(listener: (fault: VarveError) => void): () => void {
+    const end = onEngineFault(listener);
+    this.#watches.add(end);
+    return end;
+  }
+
+  /** What holds back the answers of a turn, where there is such a thing. */
+  get gate(): OutputGate | undefined {
+    return this.#device.gate;
+  }
+
   /** To be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
   afterTurn(): void {
     if (this.#closing !== undefined || faultOfEngine() !== undefined) return;
+    if (this.gate !== undefined) {
+      this.#slots.keep();
+      this.onTurn();
+      return;
+    }
     this.#flusher.note();
     if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
       this.#warm = true;
@@ -158,6 +177,35 @@ export class EngineHost {
     }
     this.#jobs.kick();
     this.#slots.keep();
+  }
+
+  /** Whether a flush or a compaction is due, or under way in slices. */
+  isDue(): boolean {
+    const { frozen, levels, compacting } = this.store.stats();
+    return frozen > 0 || compacting > 0 || levels.some((level) => level.score >= 1);
+  }
+
+  /** Works on a flush or a compaction for about 2 ms; false when there is none. */
+  slice(): boolean {
+    return this.#jobs.slice();
+  }
+
+  /**
+   * Lets go of the store without another write: whoever it belonged to is gone, and may have a successor that has it open. Its
+   * device must answer nothing any more.
+   */
+  abandon(): void {
+    if (this.#closing !== undefined) return;
+    this.#closing = Promise.resolve();
+    this.#stop();
+    this.#unwatch();
+    try {
+      this.store.close();
+    } catch {
+      // It could not be sealed, which is what was wanted: the engine has let go of its memory.
+    }
+    unregisterDevice(this.#deviceId);
+    this.#lock.release();
   }
 
   /** Whether writers should wait; then `progress` says when to look again. */
@@ -245,6 +293,11 @@ export class EngineHost {
     } catch {
       // What matters of it, closing meets again.
     }
+  }
+
+  #unwatch(): void {
+    for (const end of this.#watches) end();
+    this.#watches.clear();
   }
 
   /** The engine must not be called any more: nothing is left to be done but to close. */

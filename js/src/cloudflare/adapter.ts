@@ -1,0 +1,107 @@
+/**
+ * Stores in the SQL storage of a Durable Object, each a table of its own (`varve:NAME`) beside the object's other tables.
+ *
+ * Invariant: an object has a store open once. The table is Varve's alone: `deleteAll()`, and rows changed by hand, are for
+ * when no store is open.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { AdapterWait, StorageAdapter } from '../storage/adapter.ts';
+import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
+import type { SqlStorage } from './platform.ts';
+import { SqlDevice } from './sql-device.ts';
+
+/** The platform keeps at most 10 GB in an object; this leaves some to the rows themselves and to other tables. */
+const BYTES_MAX_DEFAULT = 9e9;
+/** Slots are rows: any number would do. */
+const SLOTS_MAX = 1000;
+
+/** What the storage asks of `ctx`. */
+export interface StorageContext {
+  readonly storage: { readonly sql: SqlStorage };
+  abort(reason?: string): void;
+}
+
+/** Options of `objectStorage`. */
+export interface ObjectStorageOptions {
+  /** Bytes that each store may take, then `VARVE_STORAGE_FULL`. Default 9e9, of the 10 GB that an object may have. */
+  bytesMax?: number | undefined;
+}
+
+/** The storage of one Durable Object. */
+export class ObjectStorageAdapter implements StorageAdapter {
+  readonly kind = 'durable-object';
+  readonly #ctx: StorageContext;
+  readonly #bytesMax: number;
+  readonly #open = new Map<string, { readonly table: ChunkTable; readonly device: SqlDevice }>();
+
+  constructor(ctx: StorageContext, { bytesMax = BYTES_MAX_DEFAULT }: ObjectStorageOptions = {}) {
+    if (!(bytesMax > 0)) throw new VarveError('VARVE_INVALID_ARGUMENT', 'bytesMax is a number of bytes above 0.');
+    this.#ctx = ctx;
+    this.#bytesMax = bytesMax;
+  }
+
+  async open(name: string, _wait?: AdapterWait): Promise<SqlDevice> {
+    return this.openNow(name);
+  }
+
+  /** `open`, at once. */
+  openNow(name: string): SqlDevice {
+    this.#ensureClosed(name);
+    const table = new ChunkTable(sqlOf(this.#ctx.storage), name);
+    const device = new SqlDevice(table, {
+      bytesMax: this.#bytesMax,
+      slotsMax: SLOTS_MAX,
+      onFailure: (cause) => this.#ctx.abort(`The store ${name} could not be written: ${reasonOf(cause)}`),
+      onClose: () => void this.#open.delete(name),
+    });
+    this.#open.set(name, { table, device });
+    return device;
+  }
+
+  /** Rows that an open store has written, as the platform counts them. */
+  rowsWritten(name: string): number {
+    return this.#open.get(name)?.table.rowsWritten ?? 0;
+  }
+
+  /** Closes what is open without another write. */
+  abandon(): void {
+    for (const { device } of [...this.#open.values()]) device.abandon();
+  }
+
+  async list(): Promise<string[]> {
+    return tablesOf(sqlOf(this.#ctx.storage));
+  }
+
+  async delete(name: string): Promise<boolean> {
+    this.#ensureClosed(name);
+    const sql = sqlOf(this.#ctx.storage);
+    if (!tablesOf(sql).includes(name)) return false;
+    dropTable(sql, name);
+    return true;
+  }
+
+  #ensureClosed(name: string): void {
+    if (this.#open.has(name)) throw new VarveError('VARVE_LOCKED', `This object has the store ${name} open.`);
+  }
+}
+
+/**
+ * The SQL storage of a Durable Object as the option `storage` of `open`. Make it once for an object: it knows which stores are
+ * open. `VarveObject` does all of this by itself.
+ *
+ * @example
+ * import { open } from 'varve/sync';
+ * import { objectStorage } from 'varve/cloudflare';
+ * import wasm from 'varve/varve.wasm';
+ * ctx.blockConcurrencyWhile(async () => {
+ *   this.db = await open('notes', { storage: objectStorage(ctx), wasm, compactor: false, memory: 8 * 2 ** 20 });
+ * });
+ */
+export function objectStorage(ctx: StorageContext, options?: ObjectStorageOptions): StorageAdapter {
+  return new ObjectStorageAdapter(ctx, options);
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
