@@ -212,11 +212,12 @@ test('rows that cannot be written end the object, and the store answers no more'
 test('stores of one object are told apart, listed, deleted, and open once', async () => {
   const sql = new FakeSql();
   const { storage } = objectOn(sql);
+  const other = objectOn(sql).storage;
   const names = ['b', 'a "quoted" name', 'varve:c'];
   for (const name of names) {
     const db = await sync.open(name, { storage, wasm, compactor: false });
     db.set('name', name);
-    await expect(sync.open(name, { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(sync.open(name, { storage: other, wasm })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     await expect(sync.deleteStore(name, { storage })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     await db.close();
   }

@@ -50,6 +50,7 @@ test('an object keeps a store: keys in order, ranges, conditions, transactions, 
   expect(await store.transfer('balance', 'other', 4)).toBe(6);
   expect(await store.transfer('balance', 'other', 40)).toBe(-1);
   expect(await store.run([['getMany', ['balance', 'other', 'made by']]])).toEqual([[6, 4, 'upgrade']]);
+  expect(await store.openAgain()).toBe('VARVE_LOCKED');
   const { storage, recovery, memoryBytesMax } = await store.state();
   expect([storage, recovery.state, memoryBytesMax]).toEqual([{ kind: 'durable-object' }, 'new', 8 * 2 ** 20]);
 });

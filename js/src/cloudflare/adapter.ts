@@ -28,12 +28,19 @@ export interface ObjectStorageOptions {
   bytesMax?: number | undefined;
 }
 
+interface OpenTable {
+  readonly table: ChunkTable;
+  readonly device: SqlDevice;
+}
+
+/** What is open, by the object's storage: two adapters of one object are no way around the lock. */
+const openTables = new WeakMap<SqlStorage, Map<string, OpenTable>>();
+
 /** The storage of one Durable Object. */
 export class ObjectStorageAdapter implements StorageAdapter {
   readonly kind = 'durable-object';
   readonly #ctx: StorageContext;
   readonly #bytesMax: number;
-  readonly #open = new Map<string, { readonly table: ChunkTable; readonly device: SqlDevice }>();
 
   constructor(ctx: StorageContext, { bytesMax = BYTES_MAX_DEFAULT }: ObjectStorageOptions = {}) {
     if (!(bytesMax > 0)) throw new VarveError('VARVE_INVALID_ARGUMENT', 'bytesMax is a number of bytes above 0.');
@@ -47,48 +54,62 @@ export class ObjectStorageAdapter implements StorageAdapter {
 
   /** `open`, at once. */
   openNow(name: string): SqlDevice {
-    this.#ensureClosed(name);
-    const table = new ChunkTable(sqlOf(this.#ctx.storage), name);
+    const sql = this.#sql();
+    const open = this.#closed(name);
+    const table = new ChunkTable(sql, name);
     const device = new SqlDevice(table, {
       bytesMax: this.#bytesMax,
       slotsMax: SLOTS_MAX,
       onFailure: (cause) => this.#ctx.abort(`The store ${name} could not be written: ${reasonOf(cause)}`),
-      onClose: () => void this.#open.delete(name),
+      onClose: () => void open.delete(name),
     });
-    this.#open.set(name, { table, device });
+    open.set(name, { table, device });
     return device;
   }
 
   /** Rows that an open store has written, as the platform counts them. */
   rowsWritten(name: string): number {
-    return this.#open.get(name)?.table.rowsWritten ?? 0;
+    return this.#open().get(name)?.table.rowsWritten ?? 0;
   }
 
   /** Closes what is open without another write. */
   abandon(): void {
-    for (const { device } of [...this.#open.values()]) device.abandon();
+    for (const { device } of [...this.#open().values()]) device.abandon();
   }
 
   async list(): Promise<string[]> {
-    return tablesOf(sqlOf(this.#ctx.storage));
+    return tablesOf(this.#sql());
   }
 
   async delete(name: string): Promise<boolean> {
-    this.#ensureClosed(name);
-    const sql = sqlOf(this.#ctx.storage);
+    this.#closed(name);
+    const sql = this.#sql();
     if (!tablesOf(sql).includes(name)) return false;
     dropTable(sql, name);
     return true;
   }
 
-  #ensureClosed(name: string): void {
-    if (this.#open.has(name)) throw new VarveError('VARVE_LOCKED', `This object has the store ${name} open.`);
+  #sql(): SqlStorage {
+    return sqlOf(this.#ctx.storage);
+  }
+
+  #open(): Map<string, OpenTable> {
+    const sql = this.#sql();
+    const known = openTables.get(sql) ?? new Map<string, OpenTable>();
+    openTables.set(sql, known);
+    return known;
+  }
+
+  /** What is open, if that store is not. */
+  #closed(name: string): Map<string, OpenTable> {
+    const open = this.#open();
+    if (open.has(name)) throw new VarveError('VARVE_LOCKED', `This object has the store ${name} open.`);
+    return open;
   }
 }
 
 /**
- * The SQL storage of a Durable Object as the option `storage` of `open`. Make it once for an object: it knows which stores are
- * open. `VarveObject` does all of this by itself.
+ * The SQL storage of a Durable Object as the option `storage` of `open`. `VarveObject` does all of this by itself.
  *
  * @example
  * import { open } from 'varve/sync';

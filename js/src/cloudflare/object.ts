@@ -11,6 +11,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import { formatOf, structured } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
+import { whenCollected } from '../store/collected.ts';
 import { checkName, engineOptions } from '../store/options.ts';
 import { SyncStore } from '../sync/sync-store.ts';
 import type { SyncUpgrade } from '../sync/sync-upgrade.ts';
@@ -116,8 +117,7 @@ function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): Syn
 /** How to let go of what an object of this isolate left in the engine, by the object's id. */
 const predecessors = new Map<string, () => void>();
 
-const collected =
-  typeof FinalizationRegistry === 'function' ? new FinalizationRegistry<() => void>((letGo) => letGo()) : undefined;
+const collected = whenCollected<() => void>((letGo) => letGo());
 
 /**
  * The platform evicts an object without a word, and what it held in the engine would stay. It is let go of when the object is
@@ -131,5 +131,5 @@ function whenGone(object: object, id: string, abandonHost: () => void, adapter: 
     abandonHost();
   };
   predecessors.set(id, letGo);
-  collected?.register(object, letGo);
+  collected.register(object, letGo);
 }
