@@ -52,13 +52,17 @@ function change(device: SqlDevice, models: Model[], random: (below: number) => n
 
 function expectSame(device: SqlDevice, models: Model[], wasReopened: boolean): void {
   for (const [slot, model] of models.entries()) {
-    const expected = wasReopened ? model.bytes.subarray(0, model.stored) : model.bytes;
-    expect(Buffer.compare(contentOf(device, slot), expected)).toBe(0);
+    const content = contentOf(device, slot);
+    expect(Buffer.compare(content, model.bytes.subarray(0, content.length))).toBe(0);
+    if (!wasReopened) expect(content.length).toBe(model.bytes.length);
+    // Zeros at the end may have been growth, which a restart forgets.
+    expect(model.bytes.subarray(content.length).every((byte) => byte === 0)).toBe(true);
   }
 }
 
 test.each(Array.from({ length: 12 }, (_, i) => 4000 + i))(
   'slots hold what was written, and after a crash what turns before had written (seed %i)',
+  { timeout: 30_000 },
   async (seed) => {
     const random = randomFrom(seed);
     const sql = new FakeSql();
@@ -81,7 +85,10 @@ test.each(Array.from({ length: 12 }, (_, i) => 4000 + i))(
       }
       device = deviceOn(sql);
       expectSame(device, models, true);
-      models = models.map(({ bytes, stored }) => ({ bytes: bytes.slice(0, stored), stored }));
+      models = models.map(({ bytes }, slot) => {
+        const size = device.size(slot);
+        return { bytes: bytes.slice(0, size), stored: size };
+      });
     }
   },
 );
@@ -158,42 +165,46 @@ function objectOn(sql: FakeSql) {
   return { storage: new ObjectStorageAdapter(ctx), aborted };
 }
 
-test.each([1, 2, 3, 4])('a store has exactly the turns that were committed (seed %i)', async (seed) => {
-  const random = randomFrom(seed);
-  const sql = new FakeSql();
-  const committed = new Map<number, Uint8Array>();
-  let { storage } = objectOn(sql);
-  let db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memory: 2 ** 20 });
-  for (let turn = 0; turn < 150; turn++) {
-    const writes = new Map<number, Uint8Array | undefined>();
-    for (let i = random(30); i >= 0; i--) {
-      const key = random(400);
-      const value = random(5) === 0 ? undefined : new Uint8Array(random(4000)).fill(turn);
-      if (value === undefined) db.delete(key);
-      else db.set(key, value);
-      expect(sql.isGateClosed).toBe(true);
-      writes.set(key, value);
-    }
-    if (random(6) > 0) {
-      await sql.committed();
-      for (const [key, value] of writes) {
-        if (value === undefined) committed.delete(key);
-        else committed.set(key, value);
+test.each([1, 2, 3, 4])(
+  'a store has exactly the turns that were committed (seed %i)',
+  { timeout: 30_000 },
+  async (seed) => {
+    const random = randomFrom(seed);
+    const sql = new FakeSql();
+    const committed = new Map<number, Uint8Array>();
+    let { storage } = objectOn(sql);
+    let db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memory: 2 ** 20 });
+    for (let turn = 0; turn < 100; turn++) {
+      const writes = new Map<number, Uint8Array | undefined>();
+      for (let i = random(30); i >= 0; i--) {
+        const key = random(400);
+        const value = random(5) === 0 ? undefined : new Uint8Array(random(4000)).fill(turn);
+        if (value === undefined) db.delete(key);
+        else db.set(key, value);
+        expect(sql.isGateClosed).toBe(true);
+        writes.set(key, value);
       }
-      if (random(12) > 0) continue;
-    } else if (random(2) === 0) {
-      await null;
+      if (random(6) > 0) {
+        await sql.committed();
+        for (const [key, value] of writes) {
+          if (value === undefined) committed.delete(key);
+          else committed.set(key, value);
+        }
+        if (random(12) > 0) continue;
+      } else if (random(2) === 0) {
+        await null;
+      }
+      storage.abandon();
+      sql.crash();
+      await db.close().catch(() => undefined);
+      ({ storage } = objectOn(sql));
+      db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memory: 2 ** 20 });
+      expect([...db.keys()]).toEqual([...committed.keys()].sort((a, b) => a - b));
+      for (const [key, value] of db) expect(Buffer.compare(value, committed.get(key) as Uint8Array)).toBe(0);
     }
-    storage.abandon();
-    sql.crash();
-    await db.close().catch(() => undefined);
-    ({ storage } = objectOn(sql));
-    db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memory: 2 ** 20 });
-    expect([...db.keys()]).toEqual([...committed.keys()].sort((a, b) => a - b));
-    for (const [key, value] of db) expect(Buffer.compare(value, committed.get(key) as Uint8Array)).toBe(0);
-  }
-  await db.close();
-});
+    await db.close();
+  },
+);
 
 test('rows that cannot be written end the object, and the store answers no more', async () => {
   const sql = new FakeSql();

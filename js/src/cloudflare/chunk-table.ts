@@ -14,9 +14,12 @@
 import { VarveError } from '../errors.ts';
 import type { SqlStorage } from './platform.ts';
 
-/** Bytes of a chunk: a row of a table that is read by parts, so not larger; and written as a whole, so not smaller. */
-export const CHUNK_BYTES = 256 * 1024;
-/** Most chunks of a slot: 2^21, which is 512 GiB. */
+/**
+ * Bytes of a chunk. A read of a few kilobytes costs a walk over all pages of the row, so not more; each row that a flush or a
+ * compaction writes is billed, so not less: measured in docs/benchmarks.md.
+ */
+export const CHUNK_BYTES = 128 * 1024;
+/** Twice the chunks that a slot may have: 2^21, which is 256 GiB. */
 const IDS_PER_SLOT = 2 ** 22;
 /** Tables of stores are called so, with the name of the store behind it. */
 const TABLE_PREFIX = 'varve:';

@@ -34,7 +34,7 @@ export interface ScanSource<K, V> {
 }
 
 const abandoned = whenCollected<{ store: EngineStore; cursor: number }>(({ store, cursor }) => {
-  if (faultOfEngine() === undefined) guarded(() => store.exports.varve_scan_close(store.h, cursor));
+  if (faultOfEngine() === undefined) store.closeScan(cursor);
 });
 
 /** An iterator over keys, values or entries. */

@@ -45,8 +45,8 @@ export class TurnLog {
     this.#h = host.store.h;
     this.#logLevel = host.gate === undefined ? 'relaxed' : 'strict';
     this.#level = durability === undefined || durability === 'relaxed' ? 'buffered' : durability;
-    this.#unwatch = host.onFault((fault) => {
-      this.refusal = fault;
+    this.#unwatch = host.onEnd((cause) => {
+      this.refusal = cause;
     });
   }
 

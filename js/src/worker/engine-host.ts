@@ -68,7 +68,7 @@ export class EngineHost {
   readonly #jobs: JobRunner;
   readonly #quota: Quota | undefined;
   readonly #spawn: SpawnCompactor | undefined;
-  readonly #watches = new Set<() => void>();
+  readonly #watches = new Map<(cause: VarveError) => void, () => void>();
   /** Called at the end of a turn where jobs are left to whoever opened the store: see `OutputGate`. */
   onTurn: () => void = () => undefined;
   #warm = false;
@@ -98,7 +98,7 @@ export class EngineHost {
       this.#quota?.look();
     };
     this.#quota?.look();
-    this.onFault(() => this.#stop());
+    this.onEnd(() => this.#stop());
   }
 
   /**
@@ -150,10 +150,10 @@ export class EngineHost {
     return memory.takeOut();
   }
 
-  /** Calls back at a fault of the engine, for as long as the store is open; returns what ends that. */
-  onFault(listener: (fault: VarveError) => void): () => void {
+  /** Calls back when the engine had a fault or the store was abandoned; returns what ends that. */
+  onEnd(listener: (cause: VarveError) => void): () => void {
     const end = onEngineFault(listener);
-    this.#watches.add(end);
+    this.#watches.set(listener, end);
     return end;
   }
 
@@ -197,7 +197,7 @@ export class EngineHost {
   abandon(): void {
     if (this.#closing !== undefined) return;
     this.#closing = Promise.resolve();
-    this.#stop();
+    for (const listener of this.#watches.keys()) listener(closedError());
     this.#unwatch();
     try {
       this.store.close();
@@ -296,7 +296,7 @@ export class EngineHost {
   }
 
   #unwatch(): void {
-    for (const end of this.#watches) end();
+    for (const end of this.#watches.values()) end();
     this.#watches.clear();
   }
 
