@@ -1,8 +1,8 @@
 /**
  * `npm run bench -- cloudflare`: rows billed, and time, of sets in a Durable Object on the workerd of miniflare.
  *
- * Invariant: every way has an object of its own in a folder on the disk. Rows of Varve are what its statements wrote, flushes and
- * compactions included, plus one for each alarm; the load is not over before none of these is due.
+ * Invariant: every way has an object of its own in a folder on the disk. Rows of Varve are what its statements wrote until no
+ * flush or compaction was due; an alarm, one row for each flush or so, is not in them.
  */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -45,6 +45,12 @@ export type {
   SqlStorage,
   SqlValue,
 } from './cloudflare/platform.ts';
+export {
+  type RebalanceOptions,
+  type RebalanceProgress,
+  type RebalanceReport,
+  rebalance,
+} from './cloudflare/rebalance.ts';
 export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './cloudflare/remote-batch.ts';
 export { connect, type RemoteOptions, RemoteStore, type ShardOptions, shards } from './cloudflare/remote-store.ts';
 export type { PageOptions, StoreReply, StoreRequest } from './cloudflare/rpc.ts';

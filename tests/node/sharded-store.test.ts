@@ -2,6 +2,7 @@
 // the requests and replies of the real ones, which are cloned on the way as the platform does.
 
 import { expect, test } from 'vitest';
+import { rebalance } from '../../js/src/cloudflare/rebalance.ts';
 import { connect, type RemoteStore, shards } from '../../js/src/cloudflare/remote-store.ts';
 import { murmur3, Rendezvous } from '../../js/src/cloudflare/rendezvous.ts';
 import { type StoreRequest, serve } from '../../js/src/cloudflare/rpc.ts';
@@ -181,6 +182,40 @@ test('pages end with bytes as well as with entries', async () => {
   expect(values.map((value) => [value.length, value[0]])).toEqual(values.map((_, i) => [300_000, i]));
   expect([values.length, namespace.calls]).toEqual([12, 4]);
   await namespace.close();
+});
+
+test('keys are moved to where other shards look for them, and a second run finds nothing to do', async () => {
+  const random = randomFrom(9);
+  const namespace = new FakeNamespace();
+  const old = shards(namespace, { count: 3 });
+  const next = shards(namespace, { names: ['shard-0', 'shard-2', 'another', 'one more'] });
+  const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memory: 2 ** 20 });
+  for (let step = 0; step < 60; step++) await write(old, single, random);
+  await old.set('expires', 1, { expiresIn: 60_000 });
+  single.set('expires', 1, { expiresIn: 60_000 });
+  // A run that was cut off after some keys.
+  const cut = rebalance(old, next, {
+    onProgress: ({ copied }) => {
+      if (copied > 100) throw new Error('cut off');
+    },
+  });
+  await expect(cut).rejects.toThrow('cut off');
+  let inBoth = 0;
+  const { copied, deleted } = await rebalance(old, next, {
+    onCopied: async () => {
+      inBoth = await old.count();
+    },
+  });
+  expect(inBoth).toBeGreaterThan(single.count());
+  expect(deleted).toBeGreaterThan(copied);
+  for (let i = 0; i < 5; i++) await compare(next, single, random);
+  expect(await next.count()).toBe(single.count());
+  expect((await next.getEntry('expires'))?.expires?.getTime()).toBeGreaterThan(Date.now() + 50_000);
+  expect(await rebalance(old, next)).toEqual({ copied: 0, deleted: 0 });
+  for (const name of next.names) {
+    for await (const key of next.shard(name).keys()) expect(next.shardOf(key)).toBe(name);
+  }
+  await Promise.all([single.close(), namespace.close()]);
 });
 
 test('shards are named once, by a count or a list', () => {

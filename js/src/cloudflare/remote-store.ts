@@ -69,8 +69,13 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 
   /** The value of a key with its sequence and expiry, or undefined. Sequences are each shard's own. */
-  getEntry(key: K): Promise<Entry<V> | undefined> {
-    return this.#call(this.#shardOf(key), { call: 'getEntry', key });
+  async getEntry(key: K): Promise<Entry<V> | undefined> {
+    return (await this.#call(this.#shardOf(key), { call: 'getEntry', keys: [key] }))[0];
+  }
+
+  /** The entries of several keys, in their order. */
+  getEntryMany(keys: Iterable<K>): Promise<(Entry<V> | undefined)[]> {
+    return this.#many(keys, (shard, part) => this.#call(shard, { call: 'getEntry', keys: part }));
   }
 
   /** Whether a key is there. */
@@ -137,6 +142,12 @@ export class RemoteStore<K = Key, V = unknown> {
   /** The name of the shard that a key is in. */
   shardOf(key: K): string {
     return this.names[this.#shardOf(key)] ?? '';
+  }
+
+  /** The store of one of its shards by itself. */
+  shard(name: string): RemoteStore<K, V> {
+    if (!this.names.includes(name)) throw new VarveError('VARVE_INVALID_ARGUMENT', `There is no shard ${name}.`);
+    return new RemoteStore([name], this.#stub, { keys: this.#keys });
   }
 
   #shardOf(key: K): number {

@@ -24,7 +24,7 @@ export interface PageOptions<K> extends KeyRange<K> {
 /** What is asked. */
 export type StoreRequest<K, V> =
   | { readonly call: 'get'; readonly keys: readonly K[] }
-  | { readonly call: 'getEntry'; readonly key: K }
+  | { readonly call: 'getEntry'; readonly keys: readonly K[] }
   | { readonly call: 'has'; readonly keys: readonly K[] }
   | { readonly call: 'batch'; readonly items: readonly BatchItem<K, V>[] }
   | { readonly call: 'page'; readonly range: PageOptions<K>; readonly values: boolean }
@@ -41,7 +41,7 @@ export interface Page<K, V> {
 /** The answers, by what was asked. */
 export interface StoreAnswers<K, V> {
   get: (V | undefined)[];
-  getEntry: Entry<V> | undefined;
+  getEntry: (Entry<V> | undefined)[];
   has: boolean[];
   batch: Receipt;
   page: Page<K, V>;
@@ -85,10 +85,11 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
   switch (request.call) {
     case 'get':
       return store.getMany(request.keys).map(owned);
-    case 'getEntry': {
-      const entry = store.getEntry(request.key);
-      return entry === undefined ? undefined : { ...entry, value: owned(entry.value) };
-    }
+    case 'getEntry':
+      return request.keys.map((key) => {
+        const entry = store.getEntry(key);
+        return entry === undefined ? undefined : { ...entry, value: owned(entry.value) };
+      });
     case 'has':
       return store.hasMany(request.keys);
     case 'batch':
