@@ -144,6 +144,35 @@ test('objects of one isolate share an engine, and one that was evicted is opened
   }
 });
 
+test('an object hibernates behind an open WebSocket, and wakes with its store', async () => {
+  const workerd = await start();
+  const send = await workerd.socket('/socket');
+  expect(await send('a')).toBe('1 of 1');
+  expect(await send('b')).toBe('2 of 2');
+  // workerd evicts an object that has nothing to do for ten seconds; asking it would be something to do.
+  await new Promise((resolve) => setTimeout(resolve, 15_000));
+  expect(await send('c')).toBe('1 of 3');
+});
+
+test('a check verifies rows like any other storage, and says what it needs', async () => {
+  const store = await (await start()).object<TestStore>('one');
+  await store.fill(8000, 300, 500);
+  await expect.poll(() => store.alarmAt(), { timeout: 20_000 }).toBe(null);
+  expect(await store.verified()).toEqual({
+    ok: true,
+    entries: expect.any(Number),
+    problems: [],
+    without: 'VARVE_UNSUPPORTED',
+  });
+});
+
+test('open of varve keeps a store in an object, its jobs in slices behind the turns', async () => {
+  const store = await (await start()).object<TestStore>('one');
+  const result = await store.opened(4000);
+  expect(result).toEqual({ count: 4000, flushes: expect.any(Number), kind: 'durable-object' });
+  expect((result as { flushes: number }).flushes).toBeGreaterThan(0);
+});
+
 test('values of megabytes', async () => {
   const workerd = await start('large');
   const store = await workerd.object<TestStore>('one');

@@ -26,8 +26,6 @@ export class Maintenance {
   constructor(host: EngineHost, storage: ObjectStorage) {
     this.#host = host;
     this.#storage = storage;
-    host.onTurn = () => this.#look();
-    this.#look();
   }
 
   /** What the alarm does. */
@@ -35,6 +33,7 @@ export class Maintenance {
     this.#isArmed = true;
     for (let turn = 0; turn < TURNS_PER_ALARM; turn++) {
       if (!this.#work()) {
+        this.#host.tidy();
         this.#isArmed = false;
         return;
       }
@@ -51,7 +50,8 @@ export class Maintenance {
     return true;
   }
 
-  #look(): void {
+  /** To be called after each turn: sees to it that the alarm goes off if there is something to do. */
+  look(): void {
     if (this.#isArmed || !this.#host.isDue()) return;
     this.#isArmed = true;
     this.#arm().catch(() => {

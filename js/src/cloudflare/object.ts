@@ -62,10 +62,11 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
     super(ctx, env);
     this.#adapter = new ObjectStorageAdapter(ctx, { bytesMax: options.bytesMax });
     ctx.blockConcurrencyWhile(async () => {
-      const host = await openHost(ctx, this.#adapter, options);
+      const host = await openHost(ctx, this.#adapter, options, () => this.#maintenance?.look());
       whenGone(this, ctx.id.toString(), () => host.abandon(), this.#adapter);
       this.store = storeOf(host, options);
       this.#maintenance = new Maintenance(host, ctx.storage);
+      this.#maintenance.look();
     });
   }
 
@@ -91,6 +92,7 @@ async function openHost<K, V>(
   ctx: ObjectContext,
   adapter: ObjectStorageAdapter,
   options: VarveObjectOptions<K, V>,
+  onTurn: () => void,
 ): Promise<EngineHost> {
   const { name = 'store', memory = MEMORY_BYTES_DEFAULT, keys, values, wasm, version, upgrade } = options;
   checkName(name);
@@ -104,7 +106,7 @@ async function openHost<K, V>(
   }
   predecessors.get(ctx.id.toString())?.();
   instantiate(wasm);
-  return EngineHost.open(name, { ...settings, wasm, adapter });
+  return EngineHost.open(name, { ...settings, wasm, adapter, onTurn });
 }
 
 function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): SyncStore<K, V> {

@@ -50,6 +50,8 @@ export interface EngineHostOptions extends EngineOptions {
   slices?: boolean | undefined;
   /** Who keeps the store, instead of the storages of browsers. */
   adapter?: StorageAdapter | undefined;
+  /** Called at the end of a turn by a host behind an output gate, instead of starting jobs: see `isDue` and `slice`. */
+  onTurn?: (() => void) | undefined;
   /** A device to use instead of opening one, for tests. */
   device?: ManagedDevice | undefined;
 }
@@ -69,8 +71,7 @@ export class EngineHost {
   readonly #quota: Quota | undefined;
   readonly #spawn: SpawnCompactor | undefined;
   readonly #watches = new Map<(cause: VarveError) => void, () => void>();
-  /** Called at the end of a turn where jobs are left to whoever opened the store: see `OutputGate`. */
-  onTurn: () => void = () => undefined;
+  readonly #onTurn: (() => void) | undefined;
   #warm = false;
   #closing: Promise<void> | undefined;
 
@@ -79,9 +80,10 @@ export class EngineHost {
     store: EngineStore,
     parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport },
     compactor: CompactorLink | undefined,
-    spawn: SpawnCompactor | undefined,
+    { spawn, onTurn }: { spawn: SpawnCompactor | undefined; onTurn: (() => void) | undefined },
   ) {
     this.#spawn = spawn;
+    this.#onTurn = onTurn;
     this.name = name;
     this.store = store;
     this.storage = parts.storage;
@@ -94,7 +96,8 @@ export class EngineHost {
     this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
     this.#quota = parts.device.freeBytes === undefined ? undefined : new Quota(store, parts.device);
     this.#jobs.onDone = () => {
-      this.#flusher.idle();
+      if (this.gate === undefined) this.#flusher.idle();
+      else this.tidy();
       this.#quota?.look();
     };
     this.#quota?.look();
@@ -124,7 +127,10 @@ export class EngineHost {
       const spawn = compactorOf(device, options);
       const place = device.compactor?.place ?? name;
       const compactor = spawn === undefined ? undefined : new CompactorLink(spawn, engine.module, place);
-      const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor, spawn);
+      const host = new EngineHost(name, store, { device, deviceId, lock, storage: opened.report }, compactor, {
+        spawn,
+        onTurn: options.onTurn,
+      });
       host.afterTurn();
       return host;
     } catch (error) {
@@ -167,7 +173,8 @@ export class EngineHost {
     if (this.#closing !== undefined || faultOfEngine() !== undefined) return;
     if (this.gate !== undefined) {
       this.#slots.keep();
-      this.onTurn();
+      if (this.#onTurn === undefined) this.#jobs.kick();
+      else this.#onTurn();
       return;
     }
     this.#flusher.note();
@@ -188,6 +195,15 @@ export class EngineHost {
   /** Works on a flush or a compaction for about 2 ms; false when there is none. */
   slice(): boolean {
     return this.#jobs.slice();
+  }
+
+  /** Lets go of files that nobody needs any more. What fails here, the next write meets again. */
+  tidy(): void {
+    try {
+      this.store.release();
+    } catch {
+      // The engine keeps what it is refused with.
+    }
   }
 
   /**

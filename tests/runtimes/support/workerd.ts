@@ -5,8 +5,9 @@
  */
 
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { Miniflare } from 'miniflare';
 import type { ObjectNamespace } from '../../../js/src/cloudflare/platform.ts';
 
@@ -22,12 +23,21 @@ export async function bundleWorker(file: string): Promise<string> {
     format: 'esm',
     target: 'es2022',
     conditions: ['workerd', 'worker', 'browser'],
-    external: ['cloudflare:*', '*.wasm'],
+    external: ['cloudflare:*'],
     alias: { 'varve/cloudflare': `${DIST}cloudflare.js`, varve: `${DIST}index.js` },
+    plugins: [wasmBeside],
     logLevel: 'error',
   });
   return result.outputFiles[0]?.text ?? '';
 }
+
+/** What wrangler does with imports of wasm files: they stay imports, of modules that are uploaded with the script. */
+const wasmBeside: Plugin = {
+  name: 'wasm-beside',
+  setup(build) {
+    build.onResolve({ filter: /\.wasm$/ }, (found) => ({ path: `./${basename(found.path)}`, external: true }));
+  },
+};
 
 /** How a workerd is started. */
 export interface WorkerdOptions {
@@ -47,7 +57,9 @@ export class Workerd {
     this.#miniflare = new Miniflare({
       modules: [
         { type: 'ESModule', path: 'worker.js', contents: script },
-        { type: 'CompiledWasm', path: 'varve.wasm', contents: readFileSync(`${DIST}varve.wasm`) },
+        ...['varve.wasm', 'varve-tools.wasm'].map((file) => {
+          return { type: 'CompiledWasm' as const, path: file, contents: readFileSync(DIST + file) };
+        }),
       ],
       compatibilityDate,
       durableObjects: { STORES: { className, useSQLite: true } },
@@ -65,6 +77,19 @@ export class Workerd {
   async fetch(pathname: string): Promise<{ status: number; text: string }> {
     const response = await this.#miniflare.dispatchFetch(`http://worker${pathname}`);
     return { status: response.status, text: await response.text() };
+  }
+
+  /** A WebSocket to the Worker: sends, and gives the answer. */
+  async socket(pathname: string): Promise<(message: string) => Promise<string>> {
+    const { webSocket } = await this.#miniflare.dispatchFetch(`http://worker${pathname}`, {
+      headers: { Upgrade: 'websocket' },
+    });
+    webSocket?.accept();
+    return (message) =>
+      new Promise((resolve) => {
+        webSocket?.addEventListener('message', ({ data }) => resolve(String(data)), { once: true });
+        webSocket?.send(message);
+      });
   }
 
   /** Kills it. */
