@@ -145,12 +145,11 @@ async function bundleInto(outdir, files, splitting) {
     bundle: true,
     format: 'esm',
     target: 'es2022',
-    // Of varve/fs, on server runtimes.
-    external: ['node:*'],
+    // Of varve/fs, on server runtimes; of varve/cloudflare.
+    external: ['node:*', 'cloudflare:*'],
     minify: true,
     sourcemap: true,
     legalComments: 'none',
-    external: ['cloudflare:*'],
     plugins: [wasmAsModule],
     alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
     logLevel: 'warning',

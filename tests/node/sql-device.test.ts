@@ -9,7 +9,7 @@ import { randomFrom, wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
 
 function deviceOn(sql: FakeSql, bytesMax = 1e9): SqlDevice {
-  const options = { bytesMax, slotsMax: 40, onFailure: () => undefined, onClose: () => undefined };
+  const options = { bytesMax: () => bytesMax, slotsMax: 40, onFailure: () => undefined, onClose: () => undefined };
   return new SqlDevice(new ChunkTable(sql, 'device'), options);
 }
 
@@ -228,8 +228,8 @@ test('stores of one object are told apart, listed, deleted, and open once', asyn
   for (const name of names) {
     const db = await sync.open(name, { storage, wasm, compactor: false });
     db.set('name', name);
-    await expect(sync.open(name, { storage: other, wasm })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-    await expect(sync.deleteStore(name, { storage })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(sync.open(name, { storage: other, wasm, wait: 20 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(sync.deleteStore(name, { storage, wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     await db.close();
   }
   expect(await sync.listStores({ storage })).toEqual([...names].sort());

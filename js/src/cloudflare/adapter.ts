@@ -5,8 +5,9 @@
  * when no store is open.
  */
 
-import { VarveError } from '../errors.ts';
+import { abortError, VarveError } from '../errors.ts';
 import type { AdapterWait, StorageAdapter } from '../storage/adapter.ts';
+import { delay, waitFor } from '../storage/wait.ts';
 import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
 import type { SqlStorage } from './platform.ts';
 import { SqlDevice } from './sql-device.ts';
@@ -15,6 +16,8 @@ import { SqlDevice } from './sql-device.ts';
 const BYTES_MAX_DEFAULT = 9e9;
 /** Slots are rows: any number would do. */
 const SLOTS_MAX = 1000;
+/** How often one that waits looks whether the store was closed. */
+const LOOK_MS = 10;
 
 /** What the storage asks of `ctx`. */
 export interface StorageContext {
@@ -40,16 +43,17 @@ const openTables = new WeakMap<SqlStorage, Map<string, OpenTable>>();
 export class ObjectStorageAdapter implements StorageAdapter {
   readonly kind = 'durable-object';
   readonly #ctx: StorageContext;
-  readonly #bytesMax: number;
+  readonly #options: ObjectStorageOptions;
 
-  constructor(ctx: StorageContext, { bytesMax = BYTES_MAX_DEFAULT }: ObjectStorageOptions = {}) {
+  constructor(ctx: StorageContext, options: ObjectStorageOptions = {}) {
+    const { bytesMax = BYTES_MAX_DEFAULT } = options;
     if (!(bytesMax > 0)) throw new VarveError('VARVE_INVALID_ARGUMENT', 'bytesMax is a number of bytes above 0.');
     this.#ctx = ctx;
-    this.#bytesMax = bytesMax;
+    this.#options = options;
   }
 
-  async open(name: string, _wait?: AdapterWait): Promise<SqlDevice> {
-    return this.openNow(name);
+  async open(name: string, options: AdapterWait): Promise<SqlDevice> {
+    return this.#whenClosed(name, options, () => this.openNow(name));
   }
 
   /** `open`, at once. */
@@ -58,7 +62,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     const open = this.#closed(name);
     const table = new ChunkTable(sql, name);
     const device = new SqlDevice(table, {
-      bytesMax: this.#bytesMax,
+      bytesMax: () => this.#options.bytesMax ?? BYTES_MAX_DEFAULT,
       slotsMax: SLOTS_MAX,
       onFailure: (cause) => this.#ctx.abort(`The store ${name} could not be written: ${reasonOf(cause)}`),
       onClose: () => void open.delete(name),
@@ -81,12 +85,23 @@ export class ObjectStorageAdapter implements StorageAdapter {
     return tablesOf(this.#sql());
   }
 
-  async delete(name: string): Promise<boolean> {
-    this.#closed(name);
-    const sql = this.#sql();
-    if (!tablesOf(sql).includes(name)) return false;
-    dropTable(sql, name);
-    return true;
+  async delete(name: string, options: AdapterWait): Promise<boolean> {
+    return this.#whenClosed(name, options, () => {
+      this.#closed(name);
+      const sql = this.#sql();
+      if (!tablesOf(sql).includes(name)) return false;
+      dropTable(sql, name);
+      return true;
+    });
+  }
+
+  /** Acts when nobody has the store open, or the time is up, with nobody else coming in between. */
+  async #whenClosed<T>(name: string, { wait, signal }: AdapterWait, act: () => T): Promise<T> {
+    for (let left = wait; ; left -= LOOK_MS) {
+      if (signal?.aborted) throw abortError(signal);
+      if (left <= 0 || !this.#open().has(name)) return act();
+      await waitFor(delay(Math.min(left, LOOK_MS)), signal).catch(() => undefined);
+    }
   }
 
   #sql(): SqlStorage {

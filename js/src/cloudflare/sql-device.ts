@@ -32,7 +32,7 @@ const PATIENCE = 8;
 /** How a device is made. */
 export interface SqlDeviceOptions {
   /** Bytes over all slots before writes fall short. */
-  readonly bytesMax: number;
+  readonly bytesMax: () => number;
   /** Most slots. */
   readonly slotsMax: number;
   /** Rows could not be written: nothing that is held back may leave. */
@@ -43,6 +43,7 @@ export interface SqlDeviceOptions {
 
 interface Slot {
   size: number;
+  isOpen: boolean;
   readonly chunks: (Chunk | undefined)[];
 }
 
@@ -84,7 +85,7 @@ export class SqlDevice implements ManagedDevice {
   }
 
   isOpen(slot: number): boolean {
-    return !this.#isClosed && slot < this.#slots.length;
+    return !this.#isClosed && this.#slots[slot]?.isOpen === true;
   }
 
   size(slot: number): number {
@@ -110,7 +111,7 @@ export class SqlDevice implements ManagedDevice {
   write(slot: number, bytes: Uint8Array, at: number): number {
     const target = this.#slot(slot);
     const grownBy = Math.max(0, at + bytes.length - target.size);
-    const short = Math.max(0, this.#bytesUsed + grownBy - this.#options.bytesMax);
+    const short = Math.max(0, this.#bytesUsed + grownBy - this.#options.bytesMax());
     const count = Math.max(0, bytes.length - short);
     if (count === 0) return 0;
     const isGrowth = at >= target.size && count >= ZEROS_MIN && isZero(bytes);
@@ -126,7 +127,7 @@ export class SqlDevice implements ManagedDevice {
 
   truncate(slot: number, bytes: number): void {
     const target = this.#slot(slot);
-    if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#options.bytesMax) {
+    if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#options.bytesMax()) {
       throw new SlotError('full', 'The store is as large as it may become.');
     }
     if (bytes < target.size) this.#cut(slot, target, bytes);
@@ -134,15 +135,21 @@ export class SqlDevice implements ManagedDevice {
   }
 
   async grow(slots: number): Promise<number> {
-    return this.#add(slots);
+    return this.#isClosed ? 0 : this.#add(slots);
   }
 
   release(slot: number): void {
-    throw new SlotError('closed', `Slot ${slot} cannot be lent: a Durable Object has no workers.`);
+    this.#slot(slot).isOpen = false;
   }
 
   async retake(slot: number): Promise<void> {
-    this.#slot(slot);
+    const found = this.#slots[slot];
+    if (found === undefined || this.#isClosed) throw new SlotError('closed', `There is no slot ${slot}.`);
+    found.isOpen = true;
+  }
+
+  async freeBytes(): Promise<number> {
+    return this.#options.bytesMax() - this.#bytesUsed;
   }
 
   async closeAll(): Promise<void> {
@@ -243,12 +250,14 @@ export class SqlDevice implements ManagedDevice {
 
   #slot(slot: number): Slot {
     const found = this.#slots[slot];
-    if (found === undefined || this.#isClosed) throw new SlotError('closed', `Slot ${slot} is not open.`);
+    if (found === undefined || !found.isOpen || this.#isClosed) {
+      throw new SlotError('closed', `Slot ${slot} is not open.`);
+    }
     return found;
   }
 
   #ensure(slot: number): Slot {
-    while (this.#slots.length <= slot) this.#slots.push({ size: 0, chunks: [] });
+    while (this.#slots.length <= slot) this.#slots.push({ size: 0, isOpen: true, chunks: [] });
     return this.#slots[slot] as Slot;
   }
 
