@@ -144,6 +144,13 @@ test('objects of one isolate share an engine, and one that was evicted is opened
   }
 });
 
+test('rows of a real object keep the contract of storages', async () => {
+  const store = await (await start()).object<TestStore>('one');
+  const { clauses, failures } = await store.contract();
+  expect(failures).toEqual([]);
+  expect(clauses).toBeGreaterThan(20);
+});
+
 test('an object hibernates behind an open WebSocket, and wakes with its store', async () => {
   const workerd = await start();
   const send = await workerd.socket('/socket');

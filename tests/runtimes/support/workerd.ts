@@ -13,6 +13,8 @@ import type { ObjectNamespace } from '../../../js/src/cloudflare/platform.ts';
 
 const path = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 const DIST = path('../../../dist/');
+/** The entries of the package, the longer names first: an alias takes what begins with it. */
+const ENTRIES = { 'varve/cloudflare': 'cloudflare.js', 'varve/testing': 'testing.js', varve: 'index.js' };
 
 /** Bundles a Worker as wrangler does: one script, wasm imports left as they are. */
 export async function bundleWorker(file: string): Promise<string> {
@@ -24,7 +26,7 @@ export async function bundleWorker(file: string): Promise<string> {
     target: 'es2022',
     conditions: ['workerd', 'worker', 'browser'],
     external: ['cloudflare:*'],
-    alias: { 'varve/cloudflare': `${DIST}cloudflare.js`, varve: `${DIST}index.js` },
+    alias: Object.fromEntries(Object.entries(ENTRIES).map(([name, file]) => [name, DIST + file])),
     plugins: [wasmBeside],
     logLevel: 'error',
   });
