@@ -91,7 +91,6 @@ describe('rows of a Durable Object', () => {
       return rows();
     },
     other: rows,
-    settle: () => sql.committed(),
     losePower: async (storage) => {
       // A turn is kept or lost as a whole, and nobody outside knows of one that was lost: sql-device.test.ts.
       await sql.committed();
