@@ -34,6 +34,7 @@ async function bundled(): Promise<string> {
     conditions: ['workerd'],
     external: ['cloudflare:*', '*.wasm'],
     alias: { 'varve/cloudflare': join(dist, 'cloudflare.js') },
+    logLevel: 'error',
   });
   return outputFiles[0]?.text ?? '';
 }

@@ -102,12 +102,12 @@ test.each([
   [1, 1],
   [2, 3],
   [3, 8],
-])('answers as one store does (seed %i, %i shards)', async (seed, count) => {
+])('answers as one store does (seed %i, %i shards)', { timeout: 60_000 }, async (seed, count) => {
   const random = randomFrom(seed);
   const namespace = new FakeNamespace();
   const db = shards(namespace, { count });
   const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memory: 2 ** 20 });
-  for (let step = 0; step < 120; step++) {
+  for (let step = 0; step < 60; step++) {
     await write(db, single, random);
     if (step % 4 === 0) await compare(db, single, random);
   }
@@ -184,7 +184,9 @@ test('pages end with bytes as well as with entries', async () => {
   await namespace.close();
 });
 
-test('keys are moved to where other shards look for them, and a second run finds nothing to do', async () => {
+test('keys are moved to where other shards look for them, and a second run finds nothing to do', {
+  timeout: 60_000,
+}, async () => {
   const random = randomFrom(9);
   const namespace = new FakeNamespace();
   const old = shards(namespace, { count: 3 });
@@ -248,15 +250,17 @@ test('keys spread evenly, and a new shard takes its share and moves nothing else
   const after = new Rendezvous(['another', ...names]);
   const counts = new Map<string, number>();
   let moved = 0;
-  for (let i = 0; i < 50_000; i++) {
+  let elsewhere = 0;
+  for (let i = 0; i < 20_000; i++) {
     const key = encodeKey(['user', i]);
     const from = before.names[before.shardOf(key)] as string;
     const to = after.names[after.shardOf(key)] as string;
     counts.set(from, (counts.get(from) ?? 0) + 1);
     if (from === to) continue;
-    expect(to).toBe('another');
     moved++;
+    if (to !== 'another') elsewhere++;
   }
-  for (const count of counts.values()) expect(Math.abs(count - 5000)).toBeLessThan(300);
-  expect(Math.abs(moved - 50_000 / 11)).toBeLessThan(300);
+  expect(elsewhere).toBe(0);
+  for (const count of counts.values()) expect(Math.abs(count - 2000)).toBeLessThan(200);
+  expect(Math.abs(moved - 20_000 / 11)).toBeLessThan(200);
 });

@@ -62,7 +62,7 @@ function expectSame(device: SqlDevice, models: Model[], wasReopened: boolean): v
 
 test.each(Array.from({ length: 12 }, (_, i) => 4000 + i))(
   'slots hold what was written, and after a crash what turns before had written (seed %i)',
-  { timeout: 30_000 },
+  { timeout: 60_000 },
   async (seed) => {
     const random = randomFrom(seed);
     const sql = new FakeSql();
@@ -93,7 +93,7 @@ test.each(Array.from({ length: 12 }, (_, i) => 4000 + i))(
   },
 );
 
-test('a small write is one row, whatever the slot holds already', async () => {
+test('a small write is one row, whatever the slot holds already', { timeout: 60_000 }, async () => {
   const sql = new FakeSql();
   const device = deviceOn(sql);
   let at = 0;
@@ -129,7 +129,7 @@ test('growth by zeros takes no rows, and bytes in it are where they were put', a
   expect(contentOf(again, 1).subarray(-5)).toEqual(Uint8Array.of(0, 0, 1, 2, 3));
 });
 
-test('no row is longer than the platform takes, and a long turn writes ahead', async () => {
+test('no row is longer than the platform takes, and a long turn writes ahead', { timeout: 60_000 }, async () => {
   const sql = new FakeSql();
   const device = deviceOn(sql);
   device.write(0, new Uint8Array(9_000_000).fill(1), 0);
@@ -167,7 +167,7 @@ function objectOn(sql: FakeSql) {
 
 test.each([1, 2, 3, 4])(
   'a store has exactly the turns that were committed (seed %i)',
-  { timeout: 30_000 },
+  { timeout: 60_000 },
   async (seed) => {
     const random = randomFrom(seed);
     const sql = new FakeSql();

@@ -65,7 +65,9 @@ async function construct(ctx: FakeContext, options: VarveObjectOptions = {}): Pr
   return notes;
 }
 
-test('an object that went without a word is succeeded by another, and the engine keeps nothing of it', async () => {
+test('an object that went without a word is succeeded by another, and the engine keeps nothing of it', {
+  timeout: 60_000,
+}, async () => {
   const { exports } = await loadEngine(module);
   const storage = new FakeStorage();
   let later = 0;
@@ -80,7 +82,7 @@ test('an object that went without a word is succeeded by another, and the engine
   expect(exports.memory.buffer.byteLength - later).toBeLessThan(6 * 2 ** 20);
 });
 
-test('a predecessor writes nothing any more', async () => {
+test('a predecessor writes nothing any more', { timeout: 60_000 }, async () => {
   const storage = new FakeStorage();
   const first = await construct(new FakeContext('twice', storage));
   first.notes.set('a', 1);
@@ -95,7 +97,9 @@ test('a predecessor writes nothing any more', async () => {
   ]);
 });
 
-test('the alarm is set when a flush is due, works until nothing is, and is left unset', async () => {
+test('the alarm is set when a flush is due, works until nothing is, and is left unset', {
+  timeout: 60_000,
+}, async () => {
   const ctx = new FakeContext('alarm');
   const { storage } = ctx;
   const object = await construct(ctx, { memory: 2 ** 20 });
@@ -116,7 +120,9 @@ test('the alarm is set when a flush is due, works until nothing is, and is left 
   expect(object.notes.count()).toBe(3000);
 });
 
-test('on a full storage no turn is lost that was neither refused nor ended the object', async () => {
+test('on a full storage no turn is lost that was neither refused nor ended the object', {
+  timeout: 60_000,
+}, async () => {
   const ctx = new FakeContext('full');
   const { notes } = await construct(ctx, { memory: 2 ** 20, bytesMax: 1_500_000 });
   let kept = 0;
@@ -141,7 +147,7 @@ test('on a full storage no turn is lost that was neither refused nor ended the o
   expect([...again.notes.keys()]).toEqual(Array.from({ length: kept }, (_, i) => i));
 });
 
-test('without the engine an object says what is missing', async () => {
+test('without the engine an object says what is missing', { timeout: 60_000 }, async () => {
   const ctx = new FakeContext('bare');
   new Notes(ctx, {});
   await expect(ctx.opened).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
