@@ -11,6 +11,7 @@ import { Random } from './support/random.ts';
 
 // Thousands of requests, or blocks, on machines that do other things as well.
 vi.setConfig({ testTimeout: 60_000 });
+const PATIENT = { timeout: 30_000 };
 
 const stores: Store<Key, unknown>[] = [];
 
@@ -86,7 +87,7 @@ describe('a round trip', () => {
     const other = await store();
     await other.import(stream);
     expect(await contents(other)).toStrictEqual(before);
-    await expect.poll(async () => (await db.stats()).snapshots).toBe(0);
+    await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
   });
 
   test('a range of keys can be exported alone, and imported over another', async () => {
@@ -317,10 +318,10 @@ describe('streaming', () => {
     const reader = stream.getReader();
     await reader.read();
     await reader.read();
-    await expect.poll(async () => (await db.stats()).cursors).toBe(1);
+    await expect.poll(async () => (await db.stats()).cursors, PATIENT).toBe(1);
     expect(seen.length).toBeLessThan(3);
     await reader.cancel();
-    await expect.poll(async () => (await db.stats()).snapshots).toBe(0);
+    await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
     expect((await db.stats()).cursors).toBe(0);
     expect(seen.length).toBeLessThan(4);
   });
@@ -357,7 +358,7 @@ describe('streaming', () => {
       while (!(await reader.read()).done);
     })();
     await expect(drained).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
-    await expect.poll(async () => (await db.stats()).snapshots).toBe(0);
+    await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
     await expect(bytesOf(db.export({ signal: abort.signal }))).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
     await db.close();
     await expect(bytesOf(db.export())).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
