@@ -209,7 +209,7 @@ describe('damage', () => {
     const other = await store();
     await expect(other.import(chunks(new Uint8Array(1000), 100))).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
     const newer = await bytesOf(other.export());
-    newer[4] = 1;
+    newer[4] = 2;
     newer.set(new Uint8Array(await crypto.subtle.digest('SHA-256', newer.slice(0, 40))), 40);
     await expect(other.import(chunks(newer, 100))).rejects.toMatchObject({ code: 'VARVE_VERSION' });
   });
