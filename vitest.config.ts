@@ -20,6 +20,7 @@ Map.groupBy ??= <K, T>(items: Iterable<T>, keyOf: (item: T, index: number) => K)
 const path = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 
 const alias = [
+  { find: /^cloudflare:workers$/, replacement: path('tests/node/support/workers.ts') },
   { find: /^varve_host$/, replacement: path('js/src/wasm/host.ts') },
   { find: /^varve$/, replacement: path('js/src/index.ts') },
   { find: /^varve\/here$/, replacement: path('js/src/here.ts') },

@@ -1,5 +1,6 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/cli.ts, which drives them.
 // `npm run bench -- scale` runs bench/scale/cli.ts instead: millions of pairs, and reads while a compaction runs.
+// `npm run bench -- cloudflare` runs bench/cloudflare/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
 // `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
 // `npm run bench -- fs` runs bench/fs.ts in Node: stores in files beside bare file calls.
 // `npm run bench -- http` runs bench/http.ts in Node: the HTTP handler under load.
@@ -11,13 +12,20 @@ import { setup } from './setup.mjs';
 import { main, root, run } from './tools.mjs';
 
 /** @type {Record<string, string>} */
-const OTHERS = { scale: join('scale', 'cli.ts'), micro: 'micro.ts', fs: 'fs.ts', http: 'http.ts' };
+const OTHERS = {
+  scale: join('scale', 'cli.ts'),
+  micro: 'micro.ts',
+  fs: 'fs.ts',
+  http: 'http.ts',
+  cloudflare: join('cloudflare', 'cli.ts'),
+};
+const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare'];
 
 await main(async () => {
   const [first, ...rest] = process.argv.slice(2);
   const named = first !== undefined && Object.hasOwn(OTHERS, first) ? OTHERS[first] : undefined;
   const entry = join(root, 'bench', named ?? 'cli.ts');
-  await setup({ wasm: true, browser: first === undefined || !['micro', 'fs', 'http'].includes(first) });
+  await setup({ wasm: true, browser: !WITHOUT_BROWSER.includes(first ?? '') });
   await build();
   const outfile = join(root, 'build', 'bench-cli.mjs');
   await bundle({

@@ -28,7 +28,7 @@ const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** What can be imported from the package: files of js/src. */
-const ENTRIES = ['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts'];
+const ENTRIES = ['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'cloudflare.ts'];
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];
@@ -145,11 +145,12 @@ async function bundleInto(outdir, files, splitting) {
     bundle: true,
     format: 'esm',
     target: 'es2022',
-    // Of varve/fs, on server runtimes.
-    external: ['node:*'],
+    // Of varve/fs, on server runtimes; of varve/cloudflare.
+    external: ['node:*', 'cloudflare:*'],
     minify: true,
     sourcemap: true,
     legalComments: 'none',
+    plugins: [wasmAsModule],
     alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
     logLevel: 'warning',
     // wasm-bindgen names a module once for each function imported from it, all the same module.
@@ -158,6 +159,17 @@ async function bundleInto(outdir, files, splitting) {
   if (result.errors.length > 0) throw new Error(`esbuild: ${result.errors.length} errors`);
   return result;
 }
+
+/** On workerd a wasm file is imported: the import stays, and names the file beside the entry. */
+const wasmAsModule = {
+  name: 'wasm-as-module',
+  /** @param {import('esbuild').PluginBuild} build */
+  setup(build) {
+    build.onResolve({ filter: /^\.\/[\w-]+\.wasm$/ }, ({ path, kind }) =>
+      kind === 'import-statement' ? { path, external: true } : undefined,
+    );
+  },
+};
 
 /**
  * Each entry with all files that are loaded with it, itself first.

@@ -4,12 +4,15 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
+import { ObjectStorageAdapter } from '../../js/src/cloudflare/adapter.ts';
+import type { SqlDevice } from '../../js/src/cloudflare/sql-device.ts';
 import { files } from '../../js/src/fs.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
 import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
 import { LossyStorage, storageContract } from '../../js/src/testing.ts';
 import { tools, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeSql } from './support/fake-sql.ts';
 import { LossyFiles } from './support/lossy-files.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -63,6 +66,41 @@ describe('files that lose power', () => {
     },
     losePower: () => calls.losePower(),
     setRoom: (_, bytes) => calls.setRoom(bytes),
+    wasm,
+    tools,
+  });
+});
+
+describe('rows of a Durable Object', () => {
+  let sql: FakeSql;
+  /** What the storage may take, while stores are open. */
+  let room: { bytesMax: number };
+  let device: SqlDevice | undefined;
+  class Rows extends ObjectStorageAdapter {
+    override openNow(name: string): SqlDevice {
+      device = super.openNow(name);
+      return device;
+    }
+  }
+  const rows = (): Rows => new Rows({ storage: { sql }, abort: () => undefined }, room);
+  storageContract({
+    test: define,
+    create: () => {
+      sql = new FakeSql();
+      room = { bytesMax: 1e11 };
+      return rows();
+    },
+    other: rows,
+    losePower: async (storage) => {
+      // A turn is kept or lost as a whole, and nobody outside knows of one that was lost: sql-device.test.ts.
+      await sql.committed();
+      storage.abandon();
+      sql.crash();
+    },
+    setRoom: async (_, bytes) => {
+      room.bytesMax = bytes === undefined ? 1e11 : room.bytesMax - ((await device?.freeBytes()) ?? 0) + bytes;
+    },
+    farBytes: 2 ** 32,
     wasm,
     tools,
   });

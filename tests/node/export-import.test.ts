@@ -1,6 +1,6 @@
 /** Exports and imports: what comes back, what is refused, what goes on. */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { bytes as bytesCodec } from '../../js/src/codec/values.ts';
 import type { Store } from '../../js/src/store/store.ts';
@@ -11,6 +11,7 @@ import { Random } from './support/random.ts';
 
 // Thousands of requests, or blocks, on machines that do other things as well.
 vi.setConfig({ testTimeout: 60_000 });
+const PATIENT = { timeout: 30_000 };
 
 const stores: Store<Key, unknown>[] = [];
 
@@ -86,7 +87,7 @@ describe('a round trip', () => {
     const other = await store();
     await other.import(stream);
     expect(await contents(other)).toStrictEqual(before);
-    await expect.poll(async () => (await db.stats()).snapshots).toBe(0);
+    await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
   });
 
   test('a range of keys can be exported alone, and imported over another', async () => {
@@ -208,7 +209,7 @@ describe('damage', () => {
     const other = await store();
     await expect(other.import(chunks(new Uint8Array(1000), 100))).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
     const newer = await bytesOf(other.export());
-    newer[4] = 1;
+    newer[4] = 2;
     newer.set(new Uint8Array(await crypto.subtle.digest('SHA-256', newer.slice(0, 40))), 40);
     await expect(other.import(chunks(newer, 100))).rejects.toMatchObject({ code: 'VARVE_VERSION' });
   });
@@ -317,10 +318,10 @@ describe('streaming', () => {
     const reader = stream.getReader();
     await reader.read();
     await reader.read();
-    await expect.poll(async () => (await db.stats()).cursors).toBe(1);
+    await expect.poll(async () => (await db.stats()).cursors, PATIENT).toBe(1);
     expect(seen.length).toBeLessThan(3);
     await reader.cancel();
-    await expect.poll(async () => (await db.stats()).snapshots).toBe(0);
+    await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
     expect((await db.stats()).cursors).toBe(0);
     expect(seen.length).toBeLessThan(4);
   });
@@ -357,7 +358,7 @@ describe('streaming', () => {
       while (!(await reader.read()).done);
     })();
     await expect(drained).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
-    await expect.poll(async () => (await db.stats()).snapshots).toBe(0);
+    await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
     await expect(bytesOf(db.export({ signal: abort.signal }))).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
     await db.close();
     await expect(bytesOf(db.export())).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
@@ -371,7 +372,8 @@ describe('streaming', () => {
 });
 
 describe('the golden file', () => {
-  const golden = new Uint8Array(readFileSync(new URL('golden/export-v0.varve', import.meta.url)));
+  const file = new URL('golden/export-v1.varve', import.meta.url);
+  const golden = new Uint8Array(readFileSync(file));
   const entries: [Key, unknown, number | undefined][] = [
     [Uint8Array.of(0, 255), Uint8Array.of(1, 2, 3), undefined],
     ['text', 'Silt', undefined],
@@ -379,6 +381,17 @@ describe('the golden file', () => {
     [-1.5, null, undefined],
     [['note', 42, new Date(0)], new Map([['a', 1]]), undefined],
   ];
+
+  // `VARVE_BLESS=1 npx vitest run export-import`, for a new format version only.
+  test.runIf(process.env['VARVE_BLESS'] !== undefined)('is written anew', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 });
+    const db = await store({ version: 7 } as never);
+    for (const [key, value, expires] of entries) {
+      await db.set(key, value, expires === undefined ? {} : { expiresIn: expires - Date.now() });
+    }
+    writeFileSync(file, await bytesOf(db.export()));
+    vi.useRealTimers();
+  });
 
   test('reads as what it was made of', async () => {
     const db = await store({ version: 7 } as never);

@@ -7,6 +7,7 @@ import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
+const PATIENT = { timeout: 30_000 };
 
 const stores: SyncStore<Key, unknown>[] = [];
 
@@ -58,7 +59,7 @@ test('it is of the moment of the call, and its snapshot is let go', async () => 
   await reader.read();
   await reader.read();
   await reader.cancel();
-  await expect.poll(() => [db.stats().snapshots, db.stats().cursors]).toEqual([0, 0]);
+  await expect.poll(() => [db.stats().snapshots, db.stats().cursors], PATIENT).toEqual([0, 0]);
 });
 
 test('an import goes on where it broke off', async () => {

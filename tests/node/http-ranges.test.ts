@@ -6,6 +6,7 @@ import { ORIGIN, problem, query, type Served, serve } from './support/http.ts';
 
 // Thousands of requests, or blocks, on machines that do other things as well.
 vi.setConfig({ testTimeout: 60_000 });
+const PATIENT = { timeout: 30_000 };
 
 let http: Served;
 
@@ -141,7 +142,7 @@ describe('streams', () => {
     await reader.read();
     expect((await http.db.stats()).cursors).toBe(1);
     await reader.cancel();
-    await expect.poll(async () => (await http.db.stats()).cursors).toBe(0);
+    await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
   });
 
   test('it is of one moment', async () => {
@@ -163,7 +164,7 @@ describe('streams', () => {
         while (!(await reader.read()).done);
       })(),
     ).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
-    await expect.poll(async () => (await http.db.stats()).cursors).toBe(0);
+    await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
   });
 
   test('HEAD of a stream reads nothing on', async () => {
@@ -171,7 +172,7 @@ describe('streams', () => {
     const head = await http.send('HEAD', '/range', ndjson);
     expect(head.status).toBe(200);
     expect(head.body).toBe(null);
-    await expect.poll(async () => (await http.db.stats()).cursors).toBe(0);
+    await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
   });
 });
 

@@ -10,6 +10,7 @@ import { type Served, serve } from './support/http.ts';
 
 // Thousands of requests, or blocks, on machines that do other things as well.
 vi.setConfig({ testTimeout: 60_000 });
+const PATIENT = { timeout: 30_000 };
 
 let http: Served;
 const servers: { close(force?: boolean): Promise<void> }[] = [];
@@ -74,12 +75,12 @@ test('a slow client is waited for: the store is read no further than the sockets
     .poll(async () => {
       [seen, now] = [now, (await http.db.stats()).cursors];
       return seen === 1 && now === 1;
-    })
+    }, PATIENT)
     .toBe(true);
   let lines = 0;
   for await (const chunk of response) for (const byte of chunk as Buffer) if (byte === 10) lines++;
   expect(lines).toBe(count);
-  await expect.poll(async () => (await http.db.stats()).cursors).toBe(0);
+  await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
 });
 
 test('a client that leaves ends its scan', async () => {
@@ -91,7 +92,7 @@ test('a client that leaves ends its scan', async () => {
   expect((await http.db.stats()).cursors).toBe(1);
   request.on('error', () => undefined);
   request.destroy();
-  await expect.poll(async () => (await http.db.stats()).cursors).toBe(0);
+  await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
 });
 
 test('a body that never ends is cut off at the limit', async () => {

@@ -1,5 +1,5 @@
-//! The bytes of format version 0, as they were once written: `golden/slot-header-v0.bin` is the header page of a
-//! slot, `golden/manifest-v0.bin` a manifest file with a snapshot, an edit and a farewell. They must read as they did,
+//! The bytes of format version 1, as they were once written: `golden/slot-header-v1.bin` is the header page of a
+//! slot, `golden/manifest-v1.bin` a manifest file with a snapshot, an edit and a farewell. They must read as they did,
 //! and be written as they were.
 //!
 //! `VARVE_BLESS=1 cargo test -p varve --test golden_manifest` writes them anew, for a new format version only.
@@ -14,7 +14,7 @@ use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
 use varve::table::TableMeta;
 use varve::types::{FileName, StoreId};
 
-const STORE: StoreId = *b"golden store  v0";
+const STORE: StoreId = *b"golden store  v1";
 const SALT: u64 = 0x0123_4567_89ab_cdef;
 
 /// The golden bytes; `made` takes their place when they are blessed.
@@ -95,21 +95,21 @@ fn store_with(bytes: &[u8]) -> SlotPool<MemorySlots> {
 }
 
 #[test]
-fn the_slot_header_is_written_and_read_as_in_version_0() {
+fn the_slot_header_is_written_and_read_as_in_version_1() {
     let header = SlotHeader { store: STORE, file: Some(FileName::table(0x1122_3344)), generation: 77 };
-    let bytes = golden("slot-header-v0.bin", &header.encode(5));
+    let bytes = golden("slot-header-v1.bin", &header.encode(5));
     assert_eq!(SlotHeader::decode(&bytes, 5), Ok(Some(header)));
     assert_eq!(header.encode(5), bytes);
 }
 
 #[test]
-fn the_manifest_is_written_as_in_version_0() {
-    assert_eq!(file(), golden("manifest-v0.bin", &file()));
+fn the_manifest_is_written_as_in_version_1() {
+    assert_eq!(file(), golden("manifest-v1.bin", &file()));
 }
 
 #[test]
-fn the_manifest_is_read_as_in_version_0() {
-    let bytes = golden("manifest-v0.bin", &file());
+fn the_manifest_is_read_as_in_version_1() {
+    let bytes = golden("manifest-v1.bin", &file());
     let mut ends = vec![MANIFEST_HEADER_BYTES];
     let found = scan(&bytes, MANIFEST_HEADER_BYTES, SALT, |frame| {
         ends.push(frame.end);

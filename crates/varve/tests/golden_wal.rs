@@ -1,7 +1,8 @@
-//! The bytes of a WAL segment, format version 0. When this fails, stores that exist can no longer be read:
+//! The bytes of a WAL segment, format version 1. When this fails, stores that exist can no longer be read:
 //! raise the version and keep reading the old one.
 //!
-//! The file `golden/segment-v0.wal` is what the code below wrote when the format was fixed.
+//! The file `golden/segment-v1.wal` is what the code below wrote when the format was fixed. `VARVE_BLESS=1 cargo test -p varve
+//! --test golden_wal` writes it anew, for a new format version only.
 
 use varve::memtable::Memtable;
 use varve::types::{FileName, Kind};
@@ -9,7 +10,7 @@ use varve::wal::{
     RECORD_HEADER_BYTES, SEGMENT_HEADER_BYTES, Scan, SegmentHeader, Tail, scan_segment, segment_salt,
 };
 
-const GOLDEN: &[u8] = include_bytes!("golden/segment-v0.wal");
+const GOLDEN: &[u8] = include_bytes!("golden/segment-v1.wal");
 const LONG_VALUE: [u8; 300] = [0x5a; 300];
 
 fn header() -> SegmentHeader {
@@ -35,6 +36,10 @@ fn write() -> Memtable {
 #[test]
 fn a_segment_is_written_as_ever() {
     let memtable = write();
+    if std::env::var_os("VARVE_BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/segment-v1.wal");
+        std::fs::write(path, memtable.image()).expect("the golden file is written");
+    }
     let first = memtable.image().iter().zip(GOLDEN).position(|(new, old)| new != old);
     assert_eq!(first, None, "the first byte that differs");
     assert_eq!(memtable.image().len(), GOLDEN.len());
@@ -60,7 +65,7 @@ fn a_segment_is_read_as_ever() {
 #[test]
 fn the_bytes_lie_where_the_documentation_says() {
     let salt = header().salt.to_le_bytes();
-    assert_eq!(GOLDEN[..16], *b"VRVL\0\0\0\0\x07\0\0\0\0\0\0\0");
+    assert_eq!(GOLDEN[..16], *b"VRVL\x01\0\0\0\x07\0\0\0\0\0\0\0");
     assert_eq!(GOLDEN[16..24], salt);
     assert_eq!(GOLDEN[24..40], *b"\x06\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0");
     let record = &GOLDEN[SEGMENT_HEADER_BYTES..];

@@ -1,7 +1,7 @@
 /**
  * The bytes of an export: a header, blocks of entries, an end. FORMAT.md has the same picture.
  *
- *   header 72 B  "VRVX" | u16 version 0 | u16 0 | id 16 B | u64 sequence | u64 version of the data | digest
+ *   header 72 B  "VRVX" | u16 version 1 | u16 0 | id 16 B | u64 sequence | u64 version of the data | digest
  *   block        u32 body length | u32 entries | 8 B check | body | digest
  *   body         { u8 1 if an expiry follows | varint key length | varint value length | [u64 expires] | key | value }*
  *   end          a block without entries whose body is u64 entries | u64 blocks: those before it
@@ -17,7 +17,7 @@ import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 import { joined } from './byte-source.ts';
 
-export const FORMAT_VERSION = 0;
+export const FORMAT_VERSION = 1;
 export const HEADER_BYTES = 72;
 export const HEAD_BYTES = 16;
 export const DIGEST_BYTES = 32;

@@ -13,8 +13,11 @@ import type { KeyCodec, Receipt } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { exportTo, type Moment } from './export.ts';
 import { importFrom } from './import.ts';
-import { BATCH_BYTES, type RawStore } from './raw-store.ts';
+import type { RawStore } from './raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from './types.ts';
+
+/** Most bytes of a batch that is exported, but for the entry that exceeds them: what one block holds. */
+const BATCH_BYTES = 256 * 1024;
 
 /** What the store hands in. */
 export interface PortableParts<K> {

@@ -1,4 +1,4 @@
-/** A store below its codecs, as exports and imports use it. */
+/** A store below its codecs, as exports and imports use it. Types only. */
 
 import type { Bound } from '../codec/range.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
@@ -6,9 +6,6 @@ import type { Durability } from '../types.ts';
 
 /** What one kind of store gives later and the other at once. */
 export type Eventual<T> = T | PromiseLike<T>;
-
-/** Most bytes of a batch that is exported, but for the entry that exceeds them: what one block holds. */
-export const BATCH_BYTES = 256 * 1024;
 
 /** Batches of a scan; each value begins with its entry's expiry, a u64 that is 0 for none. */
 export interface RawScan {

@@ -51,6 +51,17 @@ export interface DeviceCompactor {
   readonly place: string;
 }
 
+/**
+ * What holds back all that a turn sends until everything it wrote is durable, as the platform of a Durable Object does. A device
+ * that has one is flushed by it: no timer has to, and a write counts as strict where elsewhere it would be relaxed.
+ */
+export interface OutputGate {
+  /** A write is about to be staged: nothing that the turn sends from here on leaves before what the turn writes is durable. */
+  hold(): void;
+  /** A staged write that nobody waits for is lost: nothing that is held back may leave. */
+  fail(cause: unknown): void;
+}
+
 /** A device with the asynchronous half that its host drives between turns. */
 export interface ManagedDevice extends SlotDevice {
   /** What keeps the bytes. */
@@ -59,6 +70,8 @@ export interface ManagedDevice extends SlotDevice {
   readonly lendable: boolean;
   /** Makes the worker that flushes and compacts into lent slots, where it is not the one of OPFS. */
   readonly compactor?: DeviceCompactor | undefined;
+  /** Set where the platform holds back what is sent until it is durable. */
+  readonly gate?: OutputGate | undefined;
   /** Most slots the device will ever have. */
   readonly slotsMax: number;
   /** Creates and opens up to `slots` more slots; resolves with how many were added. */

@@ -8,6 +8,7 @@
 
 import { abortError } from '../errors.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
+import { whenCollected } from './collected.ts';
 import type { BatchSource } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
 
@@ -19,7 +20,7 @@ export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, un
   [Symbol.asyncIterator](): StoreIterator<T>;
 }
 
-const abandoned = new FinalizationRegistry<BatchSource>((cursor) => cursor.close());
+const abandoned = whenCollected<BatchSource>((cursor) => cursor.close());
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
 /** Iterates over the batches of a cursor (over nothing without one). */

@@ -8,6 +8,7 @@
 import { VarveError } from '../errors.ts';
 import type { KeyCodec } from '../types.ts';
 import type { Client } from '../worker/client.ts';
+import { whenCollected } from './collected.ts';
 import { asyncDispose } from './dispose.ts';
 import { type Operations, snapshot_close, type Taken } from './operations.ts';
 import { levelOfSnapshot, type Moment, ReadView } from './read-view.ts';
@@ -22,7 +23,7 @@ function release({ client, number }: Held): Promise<void> {
   return client.submit(snapshot_close, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);
 }
 
-const forgotten = new FinalizationRegistry<Held>(release);
+const forgotten = whenCollected<Held>(release);
 
 /**
  * The store as it was when `store.snapshot()` was called: all its reads, none of its writes.

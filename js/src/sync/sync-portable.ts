@@ -1,25 +1,20 @@
 /**
  * Exports and imports of the synchronous store, loaded when the first of them is called.
  *
- * Invariant: a scan of the engine's is closed exactly once: by its last batch or by `close`. Between blocks others have
- * their turns, as streams are asynchronous.
+ * Invariant: between blocks others have their turns, as streams are asynchronous. What the store has loaded already is handed
+ * in, not imported, so that it is not split off for this.
  */
 
-import type { Bound } from '../codec/range.ts';
-import { ByteSink } from '../codec/sink.ts';
 import { exportTo, type Moment } from '../portable/export.ts';
 import { importFrom } from '../portable/import.ts';
-import { BATCH_BYTES, type RawScan, type RawStore } from '../portable/raw-store.ts';
+import type { RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
-import { readScanBatch, type ScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { checkDurability } from '../store/options.ts';
 import type { Durability, KeyCodec } from '../types.ts';
-import { faultOfEngine, guarded } from '../wasm/fault.ts';
-import type { EngineStore } from '../wasm/store.ts';
 
 /** What the store hands in. */
 export interface SyncPortableParts<K> {
-  readonly store: EngineStore;
+  readonly scan: RawStore['scan'];
   readonly codec: KeyCodec<K> | undefined;
   /** Throws once the store is closed. */
   ensureOpen(): void;
@@ -55,7 +50,7 @@ function rawStore<K>(parts: SyncPortableParts<K>): RawStore {
       parts.ensureOpen();
       return parts.get(key, snapshot);
     },
-    scan: (range, snapshot) => new SyncRawScan(parts, range, snapshot),
+    scan: parts.scan,
     commit: async (items, durability) => {
       for (;;) {
         try {
@@ -67,48 +62,4 @@ function rawStore<K>(parts: SyncPortableParts<K>): RawStore {
       }
     },
   };
-}
-
-type Range = { readonly lower: Bound | undefined; readonly upper: Bound | undefined };
-
-class SyncRawScan implements RawScan {
-  readonly #parts: Pick<SyncPortableParts<never>, 'store' | 'ensureOpen'>;
-  #cursor: number;
-
-  constructor(parts: Pick<SyncPortableParts<never>, 'store' | 'ensureOpen'>, range: Range, snapshot: number) {
-    this.#parts = parts;
-    const { store } = parts;
-    parts.ensureOpen();
-    const sink = new ByteSink(64);
-    const all = {
-      reverse: false,
-      limit: undefined,
-      batch_bytes: BATCH_BYTES,
-      keys: true,
-      values: true,
-      expiries: true,
-    };
-    writeScanOpen({ ...all, range: { ...range, empty: false }, snapshot }, sink);
-    store.memory.put(sink.bytes.subarray(0, sink.at));
-    this.#cursor = store.check(guarded(() => store.exports.varve_scan_open(store.h, sink.at)));
-  }
-
-  take(): ScanBatch | undefined {
-    if (this.#cursor === 0) return undefined;
-    const { store, ensureOpen } = this.#parts;
-    ensureOpen();
-    const status = guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, BATCH_BYTES));
-    if (status <= 0) this.#cursor = 0;
-    store.check(status);
-    const bytes = store.memory.takeOut();
-    return readScanBatch(bytes, 0, bytes.length, true, true);
-  }
-
-  close(): void {
-    const { store } = this.#parts;
-    if (this.#cursor !== 0 && faultOfEngine() === undefined) {
-      guarded(() => store.exports.varve_scan_close(store.h, this.#cursor));
-    }
-    this.#cursor = 0;
-  }
 }

@@ -12,6 +12,7 @@
 import type { KeyFormat } from '../codec/key-format.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { readScanBatch, type ScanBatch } from '../protocol/scan.ts';
+import { whenCollected } from '../store/collected.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
 import { faultOfEngine, guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
@@ -32,8 +33,8 @@ export interface ScanSource<K, V> {
   ensureOpen(): void;
 }
 
-const abandoned = new FinalizationRegistry<{ store: EngineStore; cursor: number }>(({ store, cursor }) => {
-  if (faultOfEngine() === undefined) guarded(() => store.exports.varve_scan_close(store.h, cursor));
+const abandoned = whenCollected<{ store: EngineStore; cursor: number }>(({ store, cursor }) => {
+  if (faultOfEngine() === undefined) store.closeScan(cursor);
 });
 
 /** An iterator over keys, values or entries. */

@@ -6,6 +6,7 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { whenCollected } from '../store/collected.ts';
 import { dispose } from '../store/dispose.ts';
 import type { Entry, KeyRange } from '../types.ts';
 import type { SyncScanOptions } from './sync-options.ts';
@@ -22,7 +23,7 @@ export interface SnapshotReads<K, V> {
   readonly release: () => void;
 }
 
-const forgotten = new FinalizationRegistry<() => void>((release) => release());
+const forgotten = whenCollected<() => void>((release) => release());
 
 /** The store as it was when `store.snapshot()` was called: all its reads, none of its writes. */
 export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {

@@ -35,6 +35,7 @@ import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
 import type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync-options.ts';
 import type { SyncPortableParts } from './sync-portable.ts';
+import { SyncRawScan } from './sync-raw-scan.ts';
 import { Want } from './sync-scan.ts';
 import { SyncScans } from './sync-scans.ts';
 import { SyncSnapshot } from './sync-snapshot.ts';
@@ -372,10 +373,11 @@ export class SyncStore<K, V> {
   }
 
   #portable(): SyncPortableParts<K> {
+    const owner = { store: this.#host.store, ensureOpen: () => this.#ensureOpen() };
     return {
-      store: this.#host.store,
+      scan: (range, snapshot) => new SyncRawScan(owner, range, snapshot),
       codec: this.#codec,
-      ensureOpen: () => this.#ensureOpen(),
+      ensureOpen: owner.ensureOpen,
       get: (key, snapshot) => this.#reserved(key, snapshot),
       commit: (items, durability) => void this.#commitBatch(items, 0, durability),
       room: () => this.room(),

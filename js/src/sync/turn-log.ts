@@ -13,13 +13,12 @@ import { levelNumber, levelOf } from '../protocol/frame.ts';
 import { checkDurability } from '../store/options.ts';
 import type { Durability, Receipt } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
-import { engineFault, guarded, onEngineFault } from '../wasm/fault.ts';
+import { engineFault, guarded } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
 
 /** Staged bytes that are logged without waiting for the end of the turn. */
 const STAGED_BYTES_MAX = 64 * 1024;
-const RELAXED = levelNumber('relaxed');
 
 /** Logs what a synchronous store stages. */
 export class TurnLog {
@@ -30,6 +29,8 @@ export class TurnLog {
   readonly #memory: EngineMemory;
   readonly #h: number;
   readonly #level: Durability | 'buffered';
+  /** The level at which buffered writes are logged. */
+  readonly #logLevel: 'relaxed' | 'strict';
   readonly #endTurn = (): void => this.#endOfTurn();
   readonly #unwatch: () => void;
   /** The newest write that returned as buffered and is not known to be logged; 0 when there is none. */
@@ -42,9 +43,10 @@ export class TurnLog {
     this.#exports = host.store.exports;
     this.#memory = host.store.memory;
     this.#h = host.store.h;
+    this.#logLevel = host.gate === undefined ? 'relaxed' : 'strict';
     this.#level = durability === undefined || durability === 'relaxed' ? 'buffered' : durability;
-    this.#unwatch = onEngineFault((fault) => {
-      this.refusal = fault;
+    this.#unwatch = host.onEnd((cause) => {
+      this.refusal = cause;
     });
   }
 
@@ -65,11 +67,11 @@ export class TurnLog {
     }
     const logged = this.#log();
     this.#schedule();
-    return { sequence, durability: logged ? 'relaxed' : 'buffered' };
+    return { sequence, durability: logged ? this.#logLevel : 'buffered' };
   }
 
   /** Logs everything staged so far, at the store's own level if none is named. What it throws tells of all of it. */
-  commit(durability: Durability = this.#level === 'buffered' ? 'relaxed' : this.#level): Receipt {
+  commit(durability: Durability = this.#level === 'buffered' ? this.#logLevel : this.#level): Receipt {
     const reached = this.#commit(durability);
     if (reached >= 0) return this.#receipt(reached, durability);
     const cause = this.#host.store.error(reached);
@@ -102,7 +104,7 @@ export class TurnLog {
 
   /** Logs what nobody waits for. False: no file is spare, and it is logged once one is. Throws, poisoned, when it cannot be. */
   #log(): boolean {
-    const status = guarded(() => this.#exports.varve_commit(this.#h, RELAXED));
+    const status = guarded(() => this.#exports.varve_commit(this.#h, levelNumber(this.#logLevel)));
     if (status >= 0) {
       this.#buffered = 0;
       return true;
@@ -126,11 +128,13 @@ export class TurnLog {
       `Writes that had returned as buffered could not be logged and are lost (${cause.message}) Close the store and open it again.`,
       { cause },
     );
+    this.#host.gate?.fail(this.refusal);
   }
 
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
+    this.#host.gate?.hold();
     queueMicrotask(this.#endTurn);
   }
 

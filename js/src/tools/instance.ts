@@ -34,7 +34,7 @@ interface ToolsExports {
 
 /** Compiles the module. */
 export function loadTools(source?: WasmSource): Promise<WebAssembly.Module> {
-  return compile(source ?? new URL('./varve-tools.wasm', import.meta.url), 'tools');
+  return compile(source ?? (() => new URL('./varve-tools.wasm', import.meta.url)), 'tools');
 }
 
 /** One instance. */

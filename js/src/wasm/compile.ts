@@ -10,11 +10,15 @@ import { VarveError } from '../errors.ts';
 /** Where a wasm file comes from: its URL, or a module compiled already. */
 export type WasmSource = string | URL | WebAssembly.Module;
 
-/** Compiles a wasm file; `option` is what the option is called that says where it lies. */
-export async function compile(source: WasmSource, option: 'wasm' | 'tools'): Promise<WebAssembly.Module> {
+/**
+ * Compiles a wasm file; `option` is what the option is called that says where it lies. A function gives the place beside this
+ * script: some runtimes (workerd) do not know where that is.
+ */
+export async function compile(source: WasmSource | (() => URL), option: 'wasm' | 'tools'): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
-  const url = new URL(source, import.meta.url);
+  let url: URL | undefined;
   try {
+    url = typeof source === 'function' ? source() : new URL(source, import.meta.url);
     if (url.protocol === 'file:' && 'process' in globalThis) return await WebAssembly.compile(await readFile(url));
     const response = await fetch(url);
     if (!response.ok) throw new Error(`HTTP status ${response.status}`);
@@ -26,15 +30,15 @@ export async function compile(source: WasmSource, option: 'wasm' | 'tools'): Pro
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new VarveError(
       'VARVE_UNSUPPORTED',
-      `WebAssembly could not be loaded from ${url.href} (${why}). Serve the file there, or pass its place as the option ${option}.`,
+      `WebAssembly could not be loaded from ${url?.href ?? 'beside this script'} (${why}). Serve the file there, or pass its place as the option ${option}.`,
       { cause },
     );
   }
 }
 
-/** Reads a file on Node, whose fetch knows no file URLs. The specifier is no literal so that bundlers leave it alone. */
+/** Reads a file on Node, whose fetch knows no file URLs. The specifier is put together so that bundlers leave it alone, minifiers included. */
 async function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
-  const specifier: string = 'node:fs/promises';
+  const specifier: string = ['node:fs', 'promises'].join('/');
   const fs: { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> } = await import(/* @vite-ignore */ specifier);
   return fs.readFile(url);
 }

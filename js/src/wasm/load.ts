@@ -72,7 +72,7 @@ export async function loadEngine(source?: WasmSource): Promise<Engine> {
   const fault = faultOfEngine();
   if (fault !== undefined) throw fault;
   if (engine !== undefined) return engine;
-  loading ??= compile(source ?? new URL('./varve.wasm', import.meta.url), 'wasm').then(instantiate);
+  loading ??= compile(source ?? (() => new URL('./varve.wasm', import.meta.url)), 'wasm').then(instantiate);
   try {
     return await loading;
   } catch (error) {

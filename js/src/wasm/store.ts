@@ -20,6 +20,8 @@ export class EngineStore {
   readonly exports: EngineExports;
   readonly memory: EngineMemory;
   readonly #control: EngineControl;
+  /** Its number may be another store's by now. */
+  #isClosed = false;
 
   private constructor(engine: Engine, opened: OpenedStore) {
     this.h = opened.handle;
@@ -115,8 +117,20 @@ export class EngineStore {
     attempt(() => this.#control.ask_for_compaction(this.h));
   }
 
+  /** Ends a scan that was forgotten, unless the store is closed, and its number given to another one. */
+  closeScan(cursor: number): void {
+    if (!this.#isClosed) attempt(() => this.exports.varve_scan_close(this.h, cursor));
+  }
+
+  /** Closes it, also when that fails, unless it answers `VARVE_BUSY`. */
   close(): void {
-    attempt(() => this.#control.close_store(this.h));
+    this.#isClosed = true;
+    try {
+      attempt(() => this.#control.close_store(this.h));
+    } catch (error) {
+      this.#isClosed = (error as { code?: unknown }).code !== 'VARVE_BUSY';
+      throw error;
+    }
   }
 
   takeJob(): JobTicket | undefined {

@@ -12,7 +12,7 @@
 import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
-import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/device.ts';
+import { isSettling, type ManagedDevice, type OutputGate, type SettlingDevice } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
 import { originStorage } from '../storage/origin.ts';
@@ -57,6 +57,8 @@ export interface EngineHostOptions extends EngineOptions {
   adapter?: StorageAdapter | undefined;
   /** Opens stores in IndexedDB; without it there are none here. */
   indexedDb?: OpenIndexedDb | undefined;
+  /** Called at the end of a turn by a host behind an output gate, instead of starting jobs: see `isDue` and `slice`. */
+  onTurn?: (() => void) | undefined;
   /** A device to use instead of opening one, for tests. */
   device?: ManagedDevice | undefined;
 }
@@ -77,8 +79,9 @@ export class EngineHost implements FrameHost {
   readonly #jobs: JobRunner;
   readonly #quota: Quota | undefined;
   readonly #spawn: SpawnCompactor | undefined;
-  readonly #unwatch: () => void;
   readonly #planting: Promise<void>;
+  readonly #watches = new Map<(cause: VarveError) => void, () => void>();
+  readonly #onTurn: (() => void) | undefined;
   #warm = false;
   #closing: Promise<void> | undefined;
 
@@ -87,9 +90,10 @@ export class EngineHost implements FrameHost {
     store: EngineStore,
     parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport; canary: Canary },
     compactor: JobsBeside | undefined,
-    spawn: SpawnCompactor | undefined,
+    { spawn, onTurn }: { spawn: SpawnCompactor | undefined; onTurn: (() => void) | undefined },
   ) {
     this.#spawn = spawn;
+    this.#onTurn = onTurn;
     this.name = name;
     this.store = store;
     this.storage = parts.storage;
@@ -104,11 +108,12 @@ export class EngineHost implements FrameHost {
     this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
     this.#quota = parts.device.freeBytes === undefined ? undefined : new Quota(store, parts.device);
     this.#jobs.onDone = () => {
-      this.#flusher.idle();
+      if (this.gate === undefined) this.#flusher.idle();
+      else this.tidy();
       this.#quota?.look();
     };
     this.#quota?.look();
-    this.#unwatch = onEngineFault(() => this.#stop());
+    this.onEnd(() => this.#stop());
   }
 
   /**
@@ -138,7 +143,7 @@ export class EngineHost implements FrameHost {
       else if (spawn !== undefined) compactor = new CompactorLink(spawn, engine.module, place);
       const canary = await askCanary(name, opened.report.kind, store.recovery);
       const parts = { device, deviceId, lock, storage: opened.report, canary };
-      const host = new EngineHost(name, store, parts, compactor, spawn);
+      const host = new EngineHost(name, store, parts, compactor, { spawn, onTurn: options.onTurn });
       host.afterTurn();
       return host;
     } catch (error) {
@@ -200,9 +205,27 @@ export class EngineHost implements FrameHost {
     return memory.takeOut();
   }
 
+  /** Calls back when the engine had a fault or the store was abandoned; returns what ends that. */
+  onEnd(listener: (cause: VarveError) => void): () => void {
+    const end = onEngineFault(listener);
+    this.#watches.set(listener, end);
+    return end;
+  }
+
+  /** What holds back the answers of a turn, where there is such a thing. */
+  get gate(): OutputGate | undefined {
+    return this.#device.gate;
+  }
+
   /** To be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
   afterTurn(): void {
     if (this.#closing !== undefined || faultOfEngine() !== undefined) return;
+    if (this.gate !== undefined) {
+      this.#slots.keep();
+      if (this.#onTurn === undefined) this.#jobs.kick();
+      else this.#onTurn();
+      return;
+    }
     this.#flusher.note();
     if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
       this.#warm = true;
@@ -210,6 +233,44 @@ export class EngineHost implements FrameHost {
     }
     this.#jobs.kick();
     this.#slots.keep();
+  }
+
+  /** Whether a flush or a compaction is due, or under way in slices. */
+  isDue(): boolean {
+    const { frozen, levels, compacting } = this.store.stats();
+    return frozen > 0 || compacting > 0 || levels.some((level) => level.score >= 1);
+  }
+
+  /** Works on a flush or a compaction for about 2 ms; false when there is none. */
+  slice(): boolean {
+    return this.#jobs.slice();
+  }
+
+  /** Lets go of files that nobody needs any more. What fails here, the next write meets again. */
+  tidy(): void {
+    try {
+      this.store.release();
+    } catch {
+      // The engine keeps what it is refused with.
+    }
+  }
+
+  /**
+   * Lets go of the store without another write: whoever it belonged to is gone, and may have a successor that has it open. Its
+   * device must answer nothing any more.
+   */
+  abandon(): void {
+    if (this.#closing !== undefined) return;
+    this.#closing = Promise.resolve();
+    for (const listener of this.#watches.keys()) listener(closedError());
+    this.#unwatch();
+    try {
+      this.store.close();
+    } catch {
+      // It could not be sealed, which is what was wanted: the engine has let go of its memory.
+    }
+    unregisterDevice(this.#deviceId);
+    this.#lock.release();
   }
 
   /** Whether writers should wait; then `progress` says when to look again. */
@@ -309,6 +370,11 @@ export class EngineHost implements FrameHost {
     } catch {
       // What matters of it, closing meets again.
     }
+  }
+
+  #unwatch(): void {
+    for (const end of this.#watches.values()) end();
+    this.#watches.clear();
   }
 
   /** The engine must not be called any more: nothing is left to be done but to close. */

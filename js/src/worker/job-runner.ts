@@ -71,6 +71,11 @@ export class JobRunner {
     }
   }
 
+  /** Runs one slice here and now; false when there is nothing to do. */
+  slice(): boolean {
+    return !this.#stopped && !this.#slicing && this.#store.runSlice(SLICE_ENTRIES);
+  }
+
   /** Gets the compactor ready for the first job. */
   warm(): void {
     if (!this.#stopped) this.#compactor?.warm();

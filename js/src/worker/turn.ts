@@ -7,6 +7,7 @@
 
 const waiting: (() => void)[] = [];
 let channel: MessageChannel | undefined;
+const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 
 /** Resolves in a later turn of the event loop. */
 export function nextTurn(): Promise<void> {
@@ -16,13 +17,13 @@ export function nextTurn(): Promise<void> {
 /** Calls back in a later turn of the event loop. */
 export function afterTurn(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => void };
-  if (setImmediate !== undefined) {
+  if (setImmediate !== undefined && !isWorkerd) {
     // Node takes in up to a thousand messages in one turn of its loop, and no timer runs between them.
     setImmediate(callback);
     return;
   }
-  if (typeof MessageChannel !== 'function') {
-    // Older workerd has none, and no nested timers that are held back either.
+  if (typeof MessageChannel !== 'function' || isWorkerd) {
+    // workerd has no nested timers that are held back, and a channel there belongs to the object that made it.
     setTimeout(callback, 0);
     return;
   }

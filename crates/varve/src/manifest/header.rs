@@ -19,7 +19,7 @@ pub const MANIFEST_HEADER_BYTES: usize = 64;
 const COUNT_MAX: u64 = u64::MAX >> 8;
 
 /// The format version this code reads and writes.
-pub(super) const VERSION: u16 = 0;
+pub(super) const VERSION: u16 = 1;
 
 const MAGIC: &[u8; 4] = b"VRVM";
 

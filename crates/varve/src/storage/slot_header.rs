@@ -29,7 +29,7 @@ const COPY_BYTES: usize = 48;
 const COPY_OFFSETS: [usize; 2] = [0, 2048];
 
 /// The format version this code reads and writes.
-const VERSION: u16 = 0;
+const VERSION: u16 = 1;
 
 const MAGIC: &[u8; 4] = b"VRVP";
 

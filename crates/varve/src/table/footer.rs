@@ -21,7 +21,7 @@ use crate::types::{FileName, Sequence, StoreId};
 /// Bytes of a footer.
 pub const FOOTER_BYTES: usize = 96;
 /// The table format that this code writes and reads.
-pub const TABLE_VERSION: u16 = 0;
+pub const TABLE_VERSION: u16 = 1;
 
 const MAGIC: &[u8; 4] = b"VRVS";
 const HASHED_BYTES: usize = FOOTER_BYTES - 8;

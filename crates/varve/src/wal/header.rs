@@ -17,7 +17,7 @@ use crate::codec::reader::{Reader, Truncated};
 pub const SEGMENT_HEADER_BYTES: usize = 48;
 
 /// The format version that this code writes.
-pub const SEGMENT_VERSION: u16 = 0;
+pub const SEGMENT_VERSION: u16 = 1;
 
 const MAGIC: [u8; 4] = *b"VRVL";
 const HASHED_BYTES: usize = 40;

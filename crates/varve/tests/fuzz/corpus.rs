@@ -38,18 +38,18 @@ fn memtable(entries: u64) -> Memtable {
 pub fn segments() -> Corpus {
     let mut sealed = memtable(3);
     sealed.seal();
-    let golden = include_bytes!("../golden/segment-v0.wal").to_vec();
+    let golden = include_bytes!("../golden/segment-v1.wal").to_vec();
     vec![golden, memtable(0).image().to_vec(), memtable(20).image().to_vec(), sealed.image().to_vec()]
 }
 
 pub fn manifests() -> Corpus {
-    vec![include_bytes!("../golden/manifest-v0.bin").to_vec()]
+    vec![include_bytes!("../golden/manifest-v1.bin").to_vec()]
 }
 
 pub fn slot_headers() -> Corpus {
     let header = |file| SlotHeader { store: STORE, file, generation: 3 }.encode(0);
     vec![
-        include_bytes!("../golden/slot-header-v0.bin").to_vec(),
+        include_bytes!("../golden/slot-header-v1.bin").to_vec(),
         header(None),
         header(Some(FileName::table(9))),
     ]

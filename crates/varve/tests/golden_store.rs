@@ -1,0 +1,91 @@
+//! A whole store of format version 1, as it once lay in its slots: `golden/store-v1`, with tables on several levels, range
+//! tombstones, entries that expire, a manifest with edits, and two WAL segments. It must open, hold what it held, take new
+//! writes and merge, for as long as there is a Varve.
+//!
+//! `VARVE_BLESS=1 cargo test -p varve --test golden_store` writes it anew, for a new format version only.
+
+#[allow(dead_code, reason = "this test damages nothing")]
+mod rotten_store;
+mod scan_common;
+
+use std::path::PathBuf;
+
+use rotten_store::{Keys, SLOTS, SimpleStore, build, open};
+use scan_common::entries;
+use varve::Durability;
+use varve::scan::{Batch, ScanOptions};
+use varve::storage::{MemorySlots, Slots};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/store-v1")
+}
+
+fn bless(slots: &MemorySlots) {
+    std::fs::create_dir_all(folder()).expect("the folder is made");
+    for slot in 0..SLOTS {
+        let bytes = slots.slot(slot);
+        // What was grown ahead of need is zeros: the name keeps the length.
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let path = folder().join(format!("{slot:02}-{}.slot", bytes.len()));
+        std::fs::write(path, &bytes[..used]).expect("the slot is written");
+    }
+}
+
+fn golden() -> MemorySlots {
+    let mut slots = MemorySlots::new(SLOTS);
+    for file in std::fs::read_dir(folder()).expect("the folder is there") {
+        let path = file.expect("a file").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let (slot, len) = name.split_once('-').expect("a slot and its length");
+        let mut bytes = std::fs::read(path).expect("the slot is read");
+        bytes.resize(len.parse().expect("a length"), 0);
+        assert_eq!(slots.write(slot.parse().expect("a slot"), 0, &bytes), Ok(bytes.len()));
+    }
+    slots
+}
+
+fn all(store: &SimpleStore, reverse: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut cursor = store.scan(ScanOptions { reverse, ..ScanOptions::default() }).expect("a scan");
+    let mut batch = Batch::new(true, true);
+    store.scan_next(&mut cursor, usize::MAX, &mut batch).expect("a batch");
+    entries(&batch)
+}
+
+/// Everything is read, by scans and one by one.
+fn holds(store: &SimpleStore, keys: &Keys) {
+    let expected: Vec<_> = keys.clone().into_iter().collect();
+    assert_eq!(all(store, false), expected);
+    assert_eq!(all(store, true), expected.iter().rev().cloned().collect::<Vec<_>>());
+    for (key, value) in keys {
+        assert_eq!(store.get(key).expect("read").as_ref(), Some(value));
+    }
+}
+
+#[test]
+fn a_store_of_version_1_opens_and_goes_on() {
+    let built = build();
+    if std::env::var_os("VARVE_BLESS").is_some() {
+        bless(&built.slots);
+    }
+    let mut keys = built.now;
+    assert!(keys.len() > 30, "a store with something in it");
+    let mut store = open(golden()).expect("opens");
+    holds(&store, &keys);
+    store.set(b"a new key", b"a new value").expect("staged");
+    store.commit(Durability::Strict).expect("committed");
+    keys.insert(b"a new key".to_vec(), b"a new value".to_vec());
+    store.compact().expect("compacted");
+    holds(&store, &keys);
+    store.close().expect("closed");
+    holds(&open(store.into_storage().into_device()).expect("opens again"), &keys);
+}
+
+#[test]
+fn its_slots_are_of_version_1() {
+    let slots = golden();
+    let count = |wanted: &dyn Fn(&[u8]) -> bool| (0..SLOTS).filter(|slot| wanted(slots.slot(*slot))).count();
+    assert!(count(&|bytes| bytes.starts_with(b"VRVP\x01\0")) >= 8);
+    assert!(count(&|bytes| bytes[4096.min(bytes.len())..].starts_with(b"VRVM\x01\0")) == 2);
+    assert!(count(&|bytes| bytes[4096.min(bytes.len())..].starts_with(b"VRVL\x01\0")) >= 2);
+    assert!(count(&|bytes| bytes.windows(8).any(|part| part == b"\x01\0\0\0VRVS")) >= 3);
+}

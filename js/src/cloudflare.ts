@@ -1,0 +1,62 @@
+/**
+ * `varve/cloudflare`: stores in Durable Objects, and clients for Workers that have a binding of such objects.
+ *
+ * Invariant: runs on workerd only, where a `.wasm` file is imported as a compiled module.
+ */
+
+import { type VarveObjectOptions as AllOptions, StoreObject } from './cloudflare/object.ts';
+import type { ObjectContext } from './cloudflare/platform.ts';
+import type { Key } from './types.ts';
+import wasm from './varve.wasm';
+
+/** Options of a `VarveObject`. */
+export type VarveObjectOptions<K = Key, V = unknown> = AllOptions<K, V>;
+
+/**
+ * A Durable Object with an ordered store in it, open whenever one of its methods runs.
+ *
+ * A turn's writes are durable before anything that the object sends after them leaves it (the platform's output gate): no
+ * `await`, no flush. They are one billed row, however many they are. Flushes and compactions run in slices when its alarm
+ * goes off; nothing keeps it from hibernating.
+ *
+ * @example
+ * import { VarveObject } from 'varve/cloudflare';
+ *
+ * export class Notes extends VarveObject {
+ *   async add(id, note) {
+ *     if (this.store.has(['note', id])) throw new Error('there is one');
+ *     this.store.set(['note', id], note);
+ *     return this.store.count({ prefix: ['note'] });
+ *   }
+ * }
+ */
+export abstract class VarveObject<Env = unknown, K = Key, V = unknown> extends StoreObject<Env, K, V> {
+  constructor(ctx: ObjectContext, env: Env, options: VarveObjectOptions<K, V> = {}) {
+    super(ctx, env, { ...options, wasm: options.wasm ?? wasm });
+  }
+}
+
+export { type ObjectStorageOptions, objectStorage, type StorageContext } from './cloudflare/adapter.ts';
+export type {
+  ObjectContext,
+  ObjectNamespace,
+  ObjectStorage,
+  SqlCursor,
+  SqlStorage,
+  SqlValue,
+} from './cloudflare/platform.ts';
+export {
+  type RebalanceOptions,
+  type RebalanceProgress,
+  type RebalanceReport,
+  rebalance,
+} from './cloudflare/rebalance.ts';
+export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './cloudflare/remote-batch.ts';
+export { connect, type RemoteOptions, RemoteStore, type ShardOptions, shards } from './cloudflare/remote-store.ts';
+export type { PageOptions, StoreReply, StoreRequest } from './cloudflare/rpc.ts';
+export { bytes, json, structured, utf8 } from './codec/values.ts';
+export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
+export type { StorageAdapter } from './storage/adapter.ts';
+export { SyncStore } from './sync/sync-store.ts';
+export type { SyncUpgrade } from './sync/sync-upgrade.ts';
+export type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions, ValueCodec } from './types.ts';

@@ -1,0 +1,143 @@
+/**
+ * Stores in the SQL storage of a Durable Object, each a table of its own (`varve:NAME`) beside the object's other tables.
+ *
+ * Invariant: an object has a store open once. The table is Varve's alone: `deleteAll()`, and rows changed by hand, are for
+ * when no store is open.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+import type { AdapterWait, StorageAdapter } from '../storage/adapter.ts';
+import { delay, waitFor } from '../storage/wait.ts';
+import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
+import type { SqlStorage } from './platform.ts';
+import { SqlDevice } from './sql-device.ts';
+
+/** The platform keeps at most 10 GB in an object; this leaves some to the rows themselves and to other tables. */
+const BYTES_MAX_DEFAULT = 9e9;
+/** Slots are rows: any number would do. */
+const SLOTS_MAX = 1000;
+/** How often one that waits looks whether the store was closed. */
+const LOOK_MS = 10;
+
+/** What the storage asks of `ctx`. */
+export interface StorageContext {
+  readonly storage: { readonly sql: SqlStorage };
+  abort(reason?: string): void;
+}
+
+/** Options of `objectStorage`. */
+export interface ObjectStorageOptions {
+  /** Bytes that each store may take, then `VARVE_STORAGE_FULL`. Default 9e9, of the 10 GB that an object may have. */
+  bytesMax?: number | undefined;
+}
+
+interface OpenTable {
+  readonly table: ChunkTable;
+  readonly device: SqlDevice;
+}
+
+/** What is open, by the object's storage: two adapters of one object are no way around the lock. */
+const openTables = new WeakMap<SqlStorage, Map<string, OpenTable>>();
+
+/** The storage of one Durable Object. */
+export class ObjectStorageAdapter implements StorageAdapter {
+  readonly kind = 'durable-object';
+  readonly #ctx: StorageContext;
+  readonly #options: ObjectStorageOptions;
+
+  constructor(ctx: StorageContext, options: ObjectStorageOptions = {}) {
+    const { bytesMax = BYTES_MAX_DEFAULT } = options;
+    if (!(bytesMax > 0)) throw new VarveError('VARVE_INVALID_ARGUMENT', 'bytesMax is a number of bytes above 0.');
+    this.#ctx = ctx;
+    this.#options = options;
+  }
+
+  async open(name: string, options: AdapterWait): Promise<SqlDevice> {
+    return this.#whenClosed(name, options, () => this.openNow(name));
+  }
+
+  /** `open`, at once. */
+  openNow(name: string): SqlDevice {
+    const sql = this.#sql();
+    const open = this.#closed(name);
+    const table = new ChunkTable(sql, name);
+    const device = new SqlDevice(table, {
+      bytesMax: () => this.#options.bytesMax ?? BYTES_MAX_DEFAULT,
+      slotsMax: SLOTS_MAX,
+      onFailure: (cause) => this.#ctx.abort(`The store ${name} could not be written: ${reasonOf(cause)}`),
+      onClose: () => void open.delete(name),
+    });
+    open.set(name, { table, device });
+    return device;
+  }
+
+  /** Rows that an open store has written, as the platform counts them. */
+  rowsWritten(name: string): number {
+    return this.#open().get(name)?.table.rowsWritten ?? 0;
+  }
+
+  /** Closes what is open without another write. */
+  abandon(): void {
+    for (const { device } of [...this.#open().values()]) device.abandon();
+  }
+
+  async list(): Promise<string[]> {
+    return tablesOf(this.#sql());
+  }
+
+  async delete(name: string, options: AdapterWait): Promise<boolean> {
+    return this.#whenClosed(name, options, () => {
+      this.#closed(name);
+      const sql = this.#sql();
+      if (!tablesOf(sql).includes(name)) return false;
+      dropTable(sql, name);
+      return true;
+    });
+  }
+
+  /** Acts when nobody has the store open, or the time is up, with nobody else coming in between. */
+  async #whenClosed<T>(name: string, { wait, signal }: AdapterWait, act: () => T): Promise<T> {
+    for (let left = wait; ; left -= LOOK_MS) {
+      if (signal?.aborted) throw abortError(signal);
+      if (left <= 0 || !this.#open().has(name)) return act();
+      await waitFor(delay(Math.min(left, LOOK_MS)), signal).catch(() => undefined);
+    }
+  }
+
+  #sql(): SqlStorage {
+    return sqlOf(this.#ctx.storage);
+  }
+
+  #open(): Map<string, OpenTable> {
+    const sql = this.#sql();
+    const known = openTables.get(sql) ?? new Map<string, OpenTable>();
+    openTables.set(sql, known);
+    return known;
+  }
+
+  /** What is open, if that store is not. */
+  #closed(name: string): Map<string, OpenTable> {
+    const open = this.#open();
+    if (open.has(name)) throw new VarveError('VARVE_LOCKED', `This object has the store ${name} open.`);
+    return open;
+  }
+}
+
+/**
+ * The SQL storage of a Durable Object as the option `storage` of `open`. `VarveObject` does all of this by itself.
+ *
+ * @example
+ * import { open } from 'varve/sync';
+ * import { objectStorage } from 'varve/cloudflare';
+ * import wasm from 'varve/varve.wasm';
+ * ctx.blockConcurrencyWhile(async () => {
+ *   this.db = await open('notes', { storage: objectStorage(ctx), wasm, compactor: false, memory: 8 * 2 ** 20 });
+ * });
+ */
+export function objectStorage(ctx: StorageContext, options?: ObjectStorageOptions): StorageAdapter {
+  return new ObjectStorageAdapter(ctx, options);
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}

@@ -1,0 +1,137 @@
+/**
+ * A Durable Object with a store in it.
+ *
+ * Life: constructed -> store opened while events wait -> events, each a few synchronous turns -> evicted or hibernating, without
+ * a word -> constructed again, the log replayed.
+ *
+ * Invariant: nothing has to happen before an eviction: a turn's writes are in the object's storage when the turn ends, and what
+ * the object sends is held back until they are durable. Nor is anything pending that would keep the object from hibernating.
+ */
+
+import { DurableObject } from 'cloudflare:workers';
+import { formatOf, structured } from '../codec/values.ts';
+import { VarveError } from '../errors.ts';
+import { whenCollected } from '../store/collected.ts';
+import { checkName, engineOptions } from '../store/options.ts';
+import { SyncStore } from '../sync/sync-store.ts';
+import type { SyncUpgrade } from '../sync/sync-upgrade.ts';
+import { checkVersion } from '../transaction/version.ts';
+import type { Key, KeyCodec, ValueCodec } from '../types.ts';
+import { instantiate } from '../wasm/load.ts';
+import { EngineHost } from '../worker/engine-host.ts';
+import { ObjectStorageAdapter } from './adapter.ts';
+import { Maintenance } from './maintenance.ts';
+import type { ObjectContext } from './platform.ts';
+import { type StoreReply, type StoreRequest, serve } from './rpc.ts';
+
+/** An isolate has 128 MB and may have several objects in it. */
+const MEMORY_BYTES_DEFAULT = 8 * 1024 * 1024;
+
+/** Options of a `VarveObject`. */
+export interface VarveObjectOptions<K = Key, V = unknown> {
+  /** The name of the store in the object. Default `store`. */
+  name?: string | undefined;
+  /** Bytes for memtables, cached blocks, indexes and filters of this object. Default 8 MiB, at least 1 MiB. */
+  memory?: number | undefined;
+  /** Maps your keys onto Varve keys. Default: keys are Varve keys. */
+  keys?: KeyCodec<K> | undefined;
+  /** Turns values into bytes. Default: `structured`. */
+  values?: ValueCodec<V> | undefined;
+  /** The version of what you keep in the store: see `open` of `varve`. */
+  version?: number | undefined;
+  /** Brings a store of a lower version to this one, in one transaction. */
+  upgrade?: SyncUpgrade<K, V> | undefined;
+  /** Bytes that the store may take, then `VARVE_STORAGE_FULL`. Default 9e9. */
+  bytesMax?: number | undefined;
+  /** The compiled engine. Default: the one that comes with the package. */
+  wasm?: WebAssembly.Module | undefined;
+}
+
+/** A Durable Object whose `store` is open whenever one of its methods runs. */
+export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends DurableObject<Env> {
+  /**
+   * The store: synchronous, as the object's own storage is. A write needs no `await` and no flush: what the object sends
+   * after it is held back until the write is durable.
+   */
+  protected store!: SyncStore<K, V>;
+  #maintenance: Maintenance | undefined;
+  #adapter: ObjectStorageAdapter;
+
+  /** A class of yours passes `ctx` and `env` on, and options if it has any. */
+  constructor(ctx: ObjectContext, env: Env, options: VarveObjectOptions<K, V> = {}) {
+    super(ctx, env);
+    this.#adapter = new ObjectStorageAdapter(ctx, { bytesMax: options.bytesMax });
+    ctx.blockConcurrencyWhile(async () => {
+      const host = await openHost(ctx, this.#adapter, options, () => this.#maintenance?.look());
+      whenGone(this, ctx.id.toString(), () => host.abandon(), this.#adapter);
+      this.store = storeOf(host, options);
+      this.#maintenance = new Maintenance(host, ctx.storage);
+      this.#maintenance.look();
+    });
+  }
+
+  /**
+   * Flushes and compacts, in slices. A class of yours that has alarms of its own calls `await super.alarm()` in its `alarm`.
+   */
+  async alarm(): Promise<void> {
+    await this.#maintenance?.run();
+  }
+
+  /** What `connect` and `shards` call. Not for you: its form may change with any version. */
+  async varve(request: StoreRequest<K, V>): Promise<StoreReply> {
+    return serve(this.store, request);
+  }
+
+  /** Rows that the store has written since the object was constructed, as the platform bills them (alarms not counted). */
+  protected rowsWritten(): number {
+    return this.#adapter.rowsWritten(this.store.name);
+  }
+}
+
+async function openHost<K, V>(
+  ctx: ObjectContext,
+  adapter: ObjectStorageAdapter,
+  options: VarveObjectOptions<K, V>,
+  onTurn: () => void,
+): Promise<EngineHost> {
+  const { name = 'store', memory = MEMORY_BYTES_DEFAULT, keys, values, wasm, version, upgrade } = options;
+  checkName(name);
+  checkVersion(version, upgrade);
+  const settings = engineOptions<K, V>({ memory, keys, values });
+  if (!(wasm instanceof WebAssembly.Module)) {
+    throw new VarveError(
+      'VARVE_UNSUPPORTED',
+      'The engine is missing: pass the option wasm, imported from varve/varve.wasm.',
+    );
+  }
+  predecessors.get(ctx.id.toString())?.();
+  instantiate(wasm);
+  return EngineHost.open(name, { ...settings, wasm, adapter, onTurn });
+}
+
+function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): SyncStore<K, V> {
+  const { keys, values = structured as unknown as ValueCodec<V>, version, upgrade } = options;
+  const store = new SyncStore<K, V>(host, keys, formatOf(values), undefined);
+  if (version !== undefined) store.upgradeTo(version, upgrade);
+  return store;
+}
+
+/** How to let go of what an object of this isolate left in the engine, by the object's id. */
+const predecessors = new Map<string, () => void>();
+
+const collected = whenCollected<() => void>((letGo) => letGo());
+
+/**
+ * The platform evicts an object without a word, and what it held in the engine would stay. It is let go of when the object is
+ * collected, or constructed again, whichever is first.
+ */
+function whenGone(object: object, id: string, abandonHost: () => void, adapter: ObjectStorageAdapter): void {
+  const letGo = (): void => {
+    if (predecessors.get(id) === letGo) predecessors.delete(id);
+    // First the device, so that the engine has nowhere to write to.
+    adapter.abandon();
+    abandonHost();
+  };
+  predecessors.set(id, letGo);
+  collected.register(object, letGo);
+}

@@ -1,0 +1,101 @@
+/**
+ * A scan over one shard, page by page, and the merge of several into one order.
+ *
+ * Invariant: entries come in the order of their keys' bytes, no key twice. A page is of one moment; the next page of that
+ * shard, and pages of other shards, are of later ones.
+ */
+
+import { compareBytes } from '../codec/range.ts';
+import type { Page, PageOptions } from './rpc.ts';
+
+/** Entries that the first page of each of several shards has; the next ones are four times as long. */
+const FIRST_PAGE = 64;
+const PAGE_GROWTH = 4;
+const PAGE_MAX = 1000;
+
+/** An entry on its way through a merge. */
+export interface ShardEntry<K, V> {
+  readonly shard: number;
+  readonly key: K;
+  /** Undefined in scans of keys. */
+  readonly value: V | undefined;
+  readonly bytes: Uint8Array;
+}
+
+/** How a scan reaches its shards. */
+export interface ScanSource<K, V> {
+  readonly shards: readonly number[];
+  page(shard: number, range: PageOptions<K>): Promise<Page<K, V>>;
+  encode(key: K): Uint8Array;
+  /** The shard that a key belongs to. */
+  owner(bytes: Uint8Array): number;
+}
+
+/** The entries of a range in order, over all shards. */
+export async function* mergedScan<K, V>(
+  source: ScanSource<K, V>,
+  range: PageOptions<K>,
+): AsyncGenerator<ShardEntry<K, V>> {
+  const { limit = Number.POSITIVE_INFINITY, reverse = false } = range;
+  if (limit === 0) return;
+  const sign = reverse ? -1 : 1;
+  const order = (a: ShardEntry<K, V>, b: ShardEntry<K, V>): number =>
+    sign * compareBytes(a.bytes, b.bytes) || ownedFirst(source, a, b);
+  const scans = new Map(source.shards.map((shard) => [shard, shardEntries(source, shard, range)]));
+  const heads: ShardEntry<K, V>[] = [];
+  const first = await Promise.all([...scans.values()].map((scan) => scan.next()));
+  for (const head of first) if (!head.done) insert(heads, head.value, order);
+  let given = 0;
+  let last: Uint8Array | undefined;
+  for (let entry = heads.shift(); entry !== undefined; entry = heads.shift()) {
+    // While keys are being moved, one may be in two shards.
+    if (last === undefined || compareBytes(last, entry.bytes) !== 0) {
+      yield entry;
+      if (++given >= limit) return;
+    }
+    last = entry.bytes;
+    const next = await scans.get(entry.shard)?.next();
+    if (next !== undefined && !next.done) insert(heads, next.value, order);
+  }
+}
+
+/** The entries of one shard. */
+async function* shardEntries<K, V>(
+  source: ScanSource<K, V>,
+  shard: number,
+  range: PageOptions<K>,
+): AsyncGenerator<ShardEntry<K, V>> {
+  const { limit = Number.POSITIVE_INFINITY, ...keys } = range;
+  let left = limit;
+  let length = source.shards.length > 1 ? FIRST_PAGE : PAGE_MAX;
+  let behind: PageOptions<K> = keys;
+  for (;;) {
+    const page = await source.page(shard, { ...behind, limit: Math.min(left, length) });
+    for (const [i, key] of page.keys.entries()) {
+      yield { shard, key, value: page.values[i], bytes: source.encode(key) };
+    }
+    left -= page.keys.length;
+    const last = page.keys.at(-1);
+    if (page.isLast || last === undefined || left <= 0) return;
+    behind = range.reverse ? { ...keys, lt: last, lte: undefined } : { ...keys, gt: last, gte: undefined };
+    length = Math.min(PAGE_MAX, length * PAGE_GROWTH);
+  }
+}
+
+/** Puts an entry where it belongs in an ordered list. */
+function insert<T>(list: T[], item: T, order: (a: T, b: T) => number): void {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (order(list[middle] as T, item) < 0) low = middle + 1;
+    else high = middle;
+  }
+  list.splice(low, 0, item);
+}
+
+/** Of one key in two shards, the one where reads look for it. */
+function ownedFirst<K, V>(source: ScanSource<K, V>, a: ShardEntry<K, V>, b: ShardEntry<K, V>): number {
+  const owner = source.owner(a.bytes);
+  return Number(b.shard === owner) - Number(a.shard === owner);
+}

@@ -1,0 +1,124 @@
+/**
+ * Moving keys to where another set of shards looks for them.
+ *
+ *     1. every key that belongs elsewhere is copied there, with its expiry     readers may use the old set
+ *     2. it is deleted where it was                                           readers use the new set
+ *
+ * Invariant: a key is deleted only where the new set has it. Each step changes nothing when it is done again, so a run that was
+ * cut off is simply repeated.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { Entry } from '../types.ts';
+import type { RemoteStore } from './remote-store.ts';
+
+/** Keys that are moved by one call to each shard. */
+const KEYS_AT_ONCE = 100;
+
+/** How far a `rebalance` is. */
+export interface RebalanceProgress {
+  readonly step: 'copy' | 'delete';
+  /** The shard whose keys are looked at. */
+  readonly shard: string;
+  /** Keys copied so far, in all shards. */
+  readonly copied: number;
+  /** Keys deleted so far, in all shards. */
+  readonly deleted: number;
+}
+
+/** Options of `rebalance`. */
+export interface RebalanceOptions {
+  /** Called after every hundred keys or so. */
+  onProgress?: ((progress: RebalanceProgress) => void) | undefined;
+  /** Called between the two steps, when both sets have all keys: let readers go over to the new one. */
+  onCopied?: (() => void | Promise<void>) | undefined;
+}
+
+/** What a `rebalance` did. */
+export interface RebalanceReport {
+  readonly copied: number;
+  readonly deleted: number;
+}
+
+/**
+ * Moves the keys of a store over one set of shards to where another set looks for them. Nobody may write meanwhile. Between two
+ * sets that differ by one shard, one key in as many as there are shards moves.
+ *
+ * @example
+ * const old = shards(env.NOTES, { count: 16 });
+ * const next = shards(env.NOTES, { count: 20 });
+ * await rebalance(old, next, { onCopied: () => env.CONFIG.put('shards', '20') });
+ */
+export async function rebalance<K, V>(
+  from: RemoteStore<K, V>,
+  to: RemoteStore<K, V>,
+  { onProgress, onCopied }: RebalanceOptions = {},
+): Promise<RebalanceReport> {
+  let copied = 0;
+  let deleted = 0;
+  for (const [shard, keys] of batchesOf(from, to)) {
+    for await (const batch of keys) {
+      copied += await copy(from.shard(shard), to, batch);
+      onProgress?.({ step: 'copy', shard, copied, deleted });
+    }
+  }
+  await onCopied?.();
+  for (const [shard, keys] of batchesOf(from, to)) {
+    for await (const batch of keys) {
+      deleted += await remove(from.shard(shard), to, batch);
+      onProgress?.({ step: 'delete', shard, copied, deleted });
+    }
+  }
+  return { copied, deleted };
+}
+
+/** For each shard, the keys in it that belong into another. */
+function batchesOf<K, V>(from: RemoteStore<K, V>, to: RemoteStore<K, V>): [string, AsyncGenerator<K[]>][] {
+  return from.names.map((name) => [name, misplaced(from.shard(name), name, to)]);
+}
+
+async function* misplaced<K, V>(source: RemoteStore<K, V>, name: string, to: RemoteStore<K, V>): AsyncGenerator<K[]> {
+  let batch: K[] = [];
+  for await (const key of source.keys()) {
+    if (to.shardOf(key) === name) continue;
+    batch.push(key);
+    if (batch.length < KEYS_AT_ONCE) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Copies keys that are not there yet; gives how many. */
+async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys: K[]): Promise<number> {
+  const there = await to.hasMany(keys);
+  const missing = keys.filter((_, i) => !there[i]);
+  const entries = await source.getEntryMany(missing);
+  const batch = to.batch();
+  for (const [i, key] of missing.entries()) {
+    const entry = entries[i];
+    if (entry !== undefined) batch.set(key, entry.value, { expiresIn: timeLeft(entry), ifSequence: null });
+  }
+  try {
+    await batch.commit({ atomic: false });
+  } catch (error) {
+    if (!(error instanceof VarveError) || error.code !== 'VARVE_CONFLICT') throw error;
+    const message = `Somebody writes while keys are being moved: stop that, and run it again. ${error.message}`;
+    throw new VarveError('VARVE_CONFLICT', message, { cause: error });
+  }
+  return batch.size;
+}
+
+/** Deletes keys that the new set has; gives how many. */
+async function remove<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys: K[]): Promise<number> {
+  const there = await to.hasMany(keys);
+  const batch = source.batch();
+  for (const [i, key] of keys.entries()) if (there[i]) batch.delete(key);
+  await batch.commit();
+  return batch.size;
+}
+
+/** Milliseconds that an entry has yet to live, at least 1. */
+function timeLeft({ expires }: Entry<unknown>): number | undefined {
+  return expires === undefined ? undefined : Math.max(1, expires.getTime() - Date.now());
+}

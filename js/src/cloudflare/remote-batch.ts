@@ -1,0 +1,87 @@
+/**
+ * Several writes that are sent together.
+ *
+ * Invariant: nothing is sent before `commit`. What goes to one object is applied as a whole or not at all; what goes to several
+ * is that for each of them only, and has to be asked for.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { Condition, KeyRange, SetItemOptions } from '../types.ts';
+import type { BatchItem } from './rpc.ts';
+
+/** What a shard answers to its part of a write. */
+export interface ShardReceipt {
+  /** The name of the shard; of a store that `connect` made, an empty one. */
+  readonly shard: string;
+  /** The sequence of the last entry written there. */
+  readonly sequence: number;
+  readonly durability: 'strict';
+}
+
+/** Options of a write that may go to several shards. */
+export interface ShardWriteOptions {
+  /**
+   * False: a write over several shards may be applied to some of them only, should others fail. Default true: such a
+   * write is refused with `VARVE_INVALID_ARGUMENT` before anything is sent.
+   */
+  atomic?: boolean | undefined;
+}
+
+/** Sends the items of a batch. */
+export type SendBatch<K, V> = (
+  items: readonly BatchItem<K, V>[],
+  options: ShardWriteOptions,
+) => Promise<ShardReceipt[]>;
+
+/** Collects writes. */
+export class RemoteBatch<K, V> {
+  readonly #items: BatchItem<K, V>[] = [];
+  readonly #send: SendBatch<K, V>;
+  #committed = false;
+
+  /** @internal */
+  constructor(send: SendBatch<K, V>) {
+    this.#send = send;
+  }
+
+  /** Writes added so far. */
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Adds a set. */
+  set(key: K, value: V, options?: SetItemOptions): this {
+    return this.#add(['set', key, value, options]);
+  }
+
+  /** Adds the deletion of a key. */
+  delete(key: K, options?: Condition): this {
+    return this.#add(['delete', key, options]);
+  }
+
+  /** Adds the deletion of every key of a range: it goes to all shards. */
+  deleteRange(range: KeyRange<K>): this {
+    return this.#add(['deleteRange', range]);
+  }
+
+  /**
+   * Applies all of it; resolves with what each shard that it went to says. Can be called once.
+   * @throws `VARVE_CONFLICT` when a condition did not hold: nothing was written in that shard. `VARVE_INVALID_ARGUMENT` when it
+   * goes to several shards and `atomic` is not false.
+   */
+  async commit(options: ShardWriteOptions = {}): Promise<ShardReceipt[]> {
+    this.#ensureOpen();
+    this.#committed = true;
+    return this.#items.length === 0 ? [] : this.#send(this.#items, options);
+  }
+
+  #add(item: BatchItem<K, V>): this {
+    this.#ensureOpen();
+    this.#items.push(item);
+    return this;
+  }
+
+  #ensureOpen(): void {
+    if (this.#committed) throw new VarveError('VARVE_INVALID_ARGUMENT', 'This batch was committed. Begin another one.');
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * A store in other objects: in one (`connect`), or spread over several by key (`shards`).
+ *
+ * Invariant: a key is in one shard, named by `Rendezvous` over its encoded bytes. One call to one shard is atomic and sees one
+ * moment; nothing is, over several. There is no state here: any number of Workers may have such a store at a time.
+ */
+
+import { mappedKey } from '../codec/key-format.ts';
+import { encodeKey } from '../codec/keys.ts';
+import { VarveError } from '../errors.ts';
+import { checkLimit } from '../store/options.ts';
+import type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from '../types.ts';
+import { mergedScan, type ScanSource } from './paged-scan.ts';
+import type { ObjectNamespace } from './platform.ts';
+import { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
+import { Rendezvous } from './rendezvous.ts';
+import {
+  type BatchItem,
+  type PageOptions,
+  type StoreAnswers,
+  type StoreReply,
+  type StoreRequest,
+  unwrap,
+} from './rpc.ts';
+
+/** Options of `connect` and `shards`. */
+export interface RemoteOptions<K = Key> {
+  /** The key codec of the objects, if they have one. */
+  keys?: KeyCodec<K> | undefined;
+}
+
+/** Which objects the shards are. */
+export interface ShardOptions<K = Key> extends RemoteOptions<K> {
+  /** So many, named `shard-0`, `shard-1`, ...: an integer from 1. */
+  count?: number | undefined;
+  /** Or by name. */
+  names?: readonly string[] | undefined;
+}
+
+/** A stub of an object, as far as it is used. */
+interface StoreStub<K, V> {
+  varve(request: StoreRequest<K, V>): Promise<StoreReply>;
+}
+
+/** A store in one object or several. Made by `connect` and `shards`. */
+export class RemoteStore<K = Key, V = unknown> {
+  /** The names of its shards, in order; one empty name for `connect`. */
+  readonly names: readonly string[];
+  readonly #places: Rendezvous;
+  readonly #stub: (name: string) => object;
+  readonly #keys: KeyCodec<K> | undefined;
+
+  /** @internal */
+  constructor(names: readonly string[], stub: (name: string) => object, options: RemoteOptions<K>) {
+    this.#places = new Rendezvous(names);
+    this.names = this.#places.names;
+    this.#stub = stub;
+    this.#keys = options.keys;
+  }
+
+  /** The value of a key, or undefined. */
+  async get(key: K): Promise<V | undefined> {
+    return (await this.#call(this.#shardOf(key), { call: 'get', keys: [key] }))[0];
+  }
+
+  /** The values of several keys, in their order: one call to each shard that has some of them. */
+  getMany(keys: Iterable<K>): Promise<(V | undefined)[]> {
+    return this.#many(keys, (shard, part) => this.#call(shard, { call: 'get', keys: part }));
+  }
+
+  /** The value of a key with its sequence and expiry, or undefined. Sequences are each shard's own. */
+  async getEntry(key: K): Promise<Entry<V> | undefined> {
+    return (await this.#call(this.#shardOf(key), { call: 'getEntry', keys: [key] }))[0];
+  }
+
+  /** The entries of several keys, in their order. */
+  getEntryMany(keys: Iterable<K>): Promise<(Entry<V> | undefined)[]> {
+    return this.#many(keys, (shard, part) => this.#call(shard, { call: 'getEntry', keys: part }));
+  }
+
+  /** Whether a key is there. */
+  async has(key: K): Promise<boolean> {
+    return (await this.#call(this.#shardOf(key), { call: 'has', keys: [key] }))[0] === true;
+  }
+
+  /** Whether each of several keys is there, in their order. */
+  hasMany(keys: Iterable<K>): Promise<boolean[]> {
+    return this.#many(keys, (shard, part) => this.#call(shard, { call: 'has', keys: part }));
+  }
+
+  /** Gives a key a value, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is the one that was read. */
+  set(key: K, value: V, options?: SetItemOptions): Promise<ShardReceipt> {
+    return this.#one(key, ['set', key, value, options]);
+  }
+
+  /** Gives several keys their values. */
+  setMany(entries: Iterable<readonly [K, V]>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
+    const batch = this.batch();
+    for (const [key, value] of entries) batch.set(key, value);
+    return batch.commit(options);
+  }
+
+  /** Removes a key; with `ifSequence` only if its entry is the one that was read. */
+  delete(key: K, options?: Condition): Promise<ShardReceipt> {
+    return this.#one(key, ['delete', key, options]);
+  }
+
+  /** Removes every key of a range, in all shards. A range without bounds is refused. */
+  deleteRange(range: KeyRange<K>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
+    return this.batch().deleteRange(range).commit(options);
+  }
+
+  /** Collects writes that are sent together. */
+  batch(): RemoteBatch<K, V> {
+    return new RemoteBatch((items, options) => this.#commit(items, options));
+  }
+
+  /** The keys of a range, in order. */
+  async *keys(options: PageOptions<K> = {}): AsyncGenerator<K> {
+    for await (const { key } of this.#scan(options, false)) yield key;
+  }
+
+  /** The values of a range, in the order of their keys. */
+  async *values(options: PageOptions<K> = {}): AsyncGenerator<V> {
+    for await (const { value } of this.#scan(options, true)) yield value as V;
+  }
+
+  /**
+   * The entries of a range, in the order of their keys, read in pages: each page is of one moment of its shard, the next of a
+   * later one. With a `limit`, each shard is asked for no more than that.
+   */
+  async *entries(options: PageOptions<K> = {}): AsyncGenerator<[K, V]> {
+    for await (const { key, value } of this.#scan(options, true)) yield [key, value as V];
+  }
+
+  /** How many keys a range has. */
+  async count(range: KeyRange<K> = {}): Promise<number> {
+    const counts = await Promise.all(this.names.map((_, shard) => this.#call(shard, { call: 'count', range })));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** The name of the shard that a key is in. */
+  shardOf(key: K): string {
+    return this.names[this.#shardOf(key)] ?? '';
+  }
+
+  /** The store of one of its shards by itself. */
+  shard(name: string): RemoteStore<K, V> {
+    if (!this.names.includes(name)) throw new VarveError('VARVE_INVALID_ARGUMENT', `There is no shard ${name}.`);
+    return new RemoteStore([name], this.#stub, { keys: this.#keys });
+  }
+
+  #shardOf(key: K): number {
+    return this.names.length === 1 ? 0 : this.#places.shardOf(this.#encode(key));
+  }
+
+  #encode(key: K): Uint8Array {
+    // Without a codec keys are Varve keys.
+    return encodeKey(this.#keys === undefined ? (key as Key) : mappedKey(this.#keys, key));
+  }
+
+  #scan(options: PageOptions<K>, values: boolean) {
+    if (options.limit !== undefined) checkLimit(options.limit);
+    const source: ScanSource<K, V> = {
+      shards: this.names.map((_, shard) => shard),
+      page: (shard, range) => this.#call(shard, { call: 'page', range, values }),
+      encode: (key) => this.#encode(key),
+      owner: (bytes) => this.#places.shardOf(bytes),
+    };
+    return mergedScan(source, options);
+  }
+
+  async #call<R extends StoreRequest<K, V>>(shard: number, request: R): Promise<StoreAnswers<K, V>[R['call']]> {
+    const stub = this.#stub(this.names[shard] ?? '') as StoreStub<K, V>;
+    return unwrap(await stub.varve(request)) as StoreAnswers<K, V>[R['call']];
+  }
+
+  /** Asks each shard for its part of the keys; gives the answers in the order of the keys. */
+  async #many<R>(keys: Iterable<K>, ask: (shard: number, keys: K[]) => Promise<R[]>): Promise<R[]> {
+    const parts = new Map<number, { keys: K[]; places: number[] }>();
+    let count = 0;
+    for (const key of keys) {
+      const shard = this.#shardOf(key);
+      const part = parts.get(shard) ?? { keys: [], places: [] };
+      parts.set(shard, part);
+      part.keys.push(key);
+      part.places.push(count++);
+    }
+    const answers = new Array<R>(count);
+    await Promise.all(
+      [...parts].map(async ([shard, part]) => {
+        const answered = await ask(shard, part.keys);
+        for (const [i, place] of part.places.entries()) answers[place] = answered[i] as R;
+      }),
+    );
+    return answers;
+  }
+
+  async #one(key: K, item: BatchItem<K, V>): Promise<ShardReceipt> {
+    const shard = this.#shardOf(key);
+    return this.#receipt(shard, await this.#call(shard, { call: 'batch', items: [item] }));
+  }
+
+  async #commit(items: readonly BatchItem<K, V>[], { atomic = true }: ShardWriteOptions): Promise<ShardReceipt[]> {
+    const parts = new Map<number, BatchItem<K, V>[]>();
+    for (const item of items) {
+      for (const shard of item[0] === 'deleteRange' ? this.names.keys() : [this.#shardOf(item[1])]) {
+        const part = parts.get(shard);
+        if (part === undefined) parts.set(shard, [item]);
+        else part.push(item);
+      }
+    }
+    if (atomic && parts.size > 1) {
+      throw new VarveError(
+        'VARVE_INVALID_ARGUMENT',
+        `This write goes to ${parts.size} shards, which apply it each for itself. Pass { atomic: false } if that is fine, or keep together what is written together.`,
+      );
+    }
+    const sent = [...parts].map(async ([shard, part]) =>
+      this.#receipt(shard, await this.#call(shard, { call: 'batch', items: part })),
+    );
+    return settled(await Promise.allSettled(sent));
+  }
+
+  #receipt(shard: number, { sequence }: { readonly sequence: number }): ShardReceipt {
+    return { shard: this.names[shard] ?? '', sequence, durability: 'strict' };
+  }
+}
+
+/** The receipts of all shards, or the error of the first that has one. */
+function settled(results: PromiseSettledResult<ShardReceipt>[]): ShardReceipt[] {
+  const receipts: ShardReceipt[] = [];
+  let failure: PromiseRejectedResult | undefined;
+  for (const result of results) {
+    if (result.status === 'fulfilled') receipts.push(result.value);
+    else failure ??= result;
+  }
+  if (failure === undefined) return receipts;
+  const { reason } = failure;
+  if (results.length === 1 || !(reason instanceof VarveError)) throw reason;
+  const message = `${reason.message} (${receipts.length} of ${results.length} shards have applied their part.)`;
+  throw new VarveError(reason.code, message, {
+    cause: reason,
+    ...(reason.conflict === undefined ? {} : { conflict: reason.conflict }),
+  });
+}
+
+/**
+ * The store of one object, from a Worker or another object, by its stub.
+ *
+ * @example
+ * const db = connect(env.NOTES.get(env.NOTES.idFromName('ada')));
+ * await db.set(['note', 42], { title: 'Silt' });
+ * for await (const [key, value] of db.entries({ prefix: ['note'] })) console.log(key, value);
+ */
+export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptions<K> = {}): RemoteStore<K, V> {
+  return new RemoteStore([''], () => stub, options);
+}
+
+/**
+ * A store over several objects of a namespace, for what outgrows one: each key is in one of them.
+ *
+ * Atomic is what one call writes to one shard. Scans are in the order of keys over all shards. The set of names is part of the
+ * data: with other names keys are looked for elsewhere, so `rebalance` them first.
+ *
+ * @example
+ * const db = shards(env.NOTES, { count: 16 });
+ * await db.set(['user', 'ada'], { seen: Date.now() });
+ * await db.setMany(entries, { atomic: false });
+ *
+ * @throws `VARVE_INVALID_ARGUMENT` unless there is either a count from 1 or a list of different names.
+ */
+export function shards<K = Key, V = unknown>(namespace: ObjectNamespace, options: ShardOptions<K>): RemoteStore<K, V> {
+  const names = namesOf(options);
+  // biome-ignore lint/suspicious/noExplicitAny: what an id is, is the namespace's affair.
+  const byName = namespace as ObjectNamespace<any>;
+  return new RemoteStore(names, (name) => byName.get(byName.idFromName(name)), options);
+}
+
+function namesOf({ count, names }: Pick<ShardOptions, 'count' | 'names'>): string[] {
+  const counted = Number.isInteger(count) && (count as number) >= 1;
+  if (counted && names === undefined) return Array.from({ length: count as number }, (_, i) => `shard-${i}`);
+  const distinct = new Set(names);
+  if (count === undefined && names !== undefined && distinct.size === names.length && distinct.size > 0)
+    return [...names];
+  throw new VarveError('VARVE_INVALID_ARGUMENT', 'shards takes a count from 1, or a list of different names.');
+}

@@ -1,0 +1,292 @@
+/**
+ * Slots in the SQL storage of a Durable Object.
+ *
+ * What a turn writes is kept in memory and goes into the table at the turn's end, each chunk as one row. The platform commits
+ * all rows that are written without waiting for I/O in between as one transaction, and holds back what the object sends until
+ * that is durable (its output gate). So a flush has nothing to do: a turn is durable as a whole before anybody can know of it.
+ *
+ *     first write   `touch`: the gate closes
+ *     more writes   in memory; from 4 MiB on, rows ahead of time (the same transaction)
+ *     end of turn   every chunk that was written: one row each
+ *
+ * Invariant: rows that cannot be written end the object (`onFailure`) before anything that rests on them has left it. Growth by
+ * zeros takes no rows; after a restart a slot is as long as what was written to it.
+ */
+
+import { type ManagedDevice, type OutputGate, SlotError } from '../storage/device.ts';
+import { Chunk } from './chunk.ts';
+import { CHUNK_BYTES, type ChunkTable } from './chunk-table.ts';
+import { ReadAhead } from './read-ahead.ts';
+
+/** Spare slots at the opening: they cost nothing, and a synchronous turn cannot wait for more. */
+const SPARE_SLOTS = 24;
+/** Zeros of at least this length at the end of a slot are not stored. */
+const ZEROS_MIN = 4096;
+/** Dirty bytes that are written before the end of the turn. */
+const DIRTY_BYTES_MAX = 4 * 1024 * 1024;
+/** Chunks whose bytes stay in memory, because the next write likely goes there. */
+const CHUNKS_HELD_MAX = 4;
+/** Microtasks without a write after which a turn counts as over. Loops that await what is ready write in every few. */
+const PATIENCE = 8;
+
+/** How a device is made. */
+export interface SqlDeviceOptions {
+  /** Bytes over all slots before writes fall short. */
+  readonly bytesMax: () => number;
+  /** Most slots. */
+  readonly slotsMax: number;
+  /** Rows could not be written: nothing that is held back may leave. */
+  readonly onFailure: (cause: unknown) => void;
+  /** The device was closed. */
+  readonly onClose: () => void;
+}
+
+interface Slot {
+  size: number;
+  isOpen: boolean;
+  readonly chunks: (Chunk | undefined)[];
+}
+
+/** A pool of slots in one table. */
+export class SqlDevice implements ManagedDevice {
+  readonly kind = 'durable-object';
+  readonly lendable = false;
+  readonly slotsMax: number;
+  readonly gate: OutputGate = { hold: () => this.#hold(), fail: (cause) => this.#fail(cause) };
+  readonly #table: ChunkTable;
+  readonly #options: SqlDeviceOptions;
+  readonly #slots: Slot[] = [];
+  readonly #ahead = new ReadAhead();
+  /** Chunks with bytes in memory, the one written last at the end. */
+  readonly #held = new Set<Chunk>();
+  #bytesUsed = 0;
+  #dirtyBytes = 0;
+  #isHeld = false;
+  #isClosed = false;
+  #quiet = 0;
+  readonly #tick = (): void => this.#endTurn();
+
+  constructor(table: ChunkTable, options: SqlDeviceOptions) {
+    this.#table = table;
+    this.#options = options;
+    this.slotsMax = options.slotsMax;
+    for (const stored of table.list()) {
+      const slot = this.#ensure(stored.slot);
+      const chunk = new Chunk(table, stored);
+      slot.chunks[stored.chunk] = chunk;
+      slot.size = Math.max(slot.size, stored.chunk * CHUNK_BYTES + chunk.length);
+    }
+    for (const { size } of this.#slots) this.#bytesUsed += size;
+    this.#add(SPARE_SLOTS);
+  }
+
+  count(): number {
+    return this.#slots.length;
+  }
+
+  isOpen(slot: number): boolean {
+    return !this.#isClosed && this.#slots[slot]?.isOpen === true;
+  }
+
+  size(slot: number): number {
+    return this.#slot(slot).size;
+  }
+
+  read(slot: number, into: Uint8Array, at: number): number {
+    const { chunks, size } = this.#slot(slot);
+    const count = Math.max(0, Math.min(into.length, size - at));
+    try {
+      eachChunk(at, count, (number, from, start, length) => {
+        const chunk = chunks[number];
+        const part = into.subarray(start, start + length);
+        if (chunk === undefined) part.fill(0);
+        else this.#ahead.read(chunk, from, part);
+      });
+    } catch (cause) {
+      throw new SlotError('io', 'Rows of the store could not be read.', { cause });
+    }
+    return count;
+  }
+
+  write(slot: number, bytes: Uint8Array, at: number): number {
+    const target = this.#slot(slot);
+    const grownBy = Math.max(0, at + bytes.length - target.size);
+    const short = Math.max(0, this.#bytesUsed + grownBy - this.#options.bytesMax());
+    const count = Math.max(0, bytes.length - short);
+    if (count === 0) return 0;
+    const isGrowth = at >= target.size && count >= ZEROS_MIN && isZero(bytes);
+    if (!isGrowth) this.#put(slot, target, bytes.subarray(0, count), at);
+    this.#resize(target, Math.max(target.size, at + count));
+    return count;
+  }
+
+  /** Nothing: see the invariant. */
+  flush(slot: number): void {
+    this.#slot(slot);
+  }
+
+  truncate(slot: number, bytes: number): void {
+    const target = this.#slot(slot);
+    if (bytes > target.size && this.#bytesUsed + bytes - target.size > this.#options.bytesMax()) {
+      throw new SlotError('full', 'The store is as large as it may become.');
+    }
+    if (bytes < target.size) this.#cut(slot, target, bytes);
+    this.#resize(target, bytes);
+  }
+
+  async grow(slots: number): Promise<number> {
+    return this.#isClosed ? 0 : this.#add(slots);
+  }
+
+  release(slot: number): void {
+    this.#slot(slot).isOpen = false;
+  }
+
+  async retake(slot: number): Promise<void> {
+    const found = this.#slots[slot];
+    if (found === undefined || this.#isClosed) throw new SlotError('closed', `There is no slot ${slot}.`);
+    found.isOpen = true;
+  }
+
+  async freeBytes(): Promise<number> {
+    return this.#options.bytesMax() - this.#bytesUsed;
+  }
+
+  async closeAll(): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      this.#settle();
+    } finally {
+      this.abandon();
+    }
+  }
+
+  /** Closes it without writing anything: the object that it belonged to is gone, and may have a successor. */
+  abandon(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#held.clear();
+    this.#options.onClose();
+  }
+
+  #put(number: number, slot: Slot, bytes: Uint8Array, at: number): void {
+    this.#hold();
+    try {
+      eachChunk(at, bytes.length, (place, from, start, length) => {
+        const known = slot.chunks[place];
+        const chunk = known ?? Chunk.empty(this.#table, number, place);
+        slot.chunks[place] = chunk;
+        chunk.write(from, bytes.subarray(start, start + length));
+        this.#ahead.forget(chunk);
+        this.#held.delete(chunk);
+        this.#held.add(chunk);
+        this.#dirtyBytes += length;
+        if (this.#dirtyBytes > DIRTY_BYTES_MAX) this.#settle();
+      });
+    } catch (cause) {
+      throw new SlotError('io', 'Rows of the store could not be read or written.', { cause });
+    }
+  }
+
+  #cut(number: number, slot: Slot, bytes: number): void {
+    this.#hold();
+    const kept = Math.ceil(bytes / CHUNK_BYTES);
+    try {
+      if (slot.chunks.length > kept) this.#table.remove(number, kept);
+      for (const chunk of slot.chunks.splice(kept)) this.#drop(chunk);
+      const last = slot.chunks[kept - 1];
+      last?.cut(bytes - (kept - 1) * CHUNK_BYTES);
+      if (last?.isDirty) this.#held.add(last);
+      if (last !== undefined) this.#ahead.forget(last);
+    } catch (cause) {
+      throw new SlotError('io', 'Rows of the store could not be deleted.', { cause });
+    }
+  }
+
+  #drop(chunk: Chunk | undefined): void {
+    if (chunk === undefined) return;
+    this.#held.delete(chunk);
+    this.#ahead.forget(chunk);
+  }
+
+  /** Closes the gate for this turn, if it is open. */
+  #hold(): void {
+    this.#quiet = 0;
+    if (this.#isHeld || this.#isClosed) return;
+    this.#table.touch();
+    this.#isHeld = true;
+    queueMicrotask(this.#tick);
+  }
+
+  /** Waits for a few microtasks without a write: `for (...) await something` is one turn to the platform, too. */
+  #endTurn(): void {
+    if (this.#quiet++ < PATIENCE) {
+      queueMicrotask(this.#tick);
+      return;
+    }
+    this.#isHeld = false;
+    if (this.#isClosed) return;
+    try {
+      this.#settle();
+    } catch (cause) {
+      this.#fail(cause);
+    }
+  }
+
+  #settle(): void {
+    for (const chunk of this.#held) chunk.settle();
+    this.#dirtyBytes = 0;
+    for (const chunk of this.#held) {
+      if (this.#held.size <= CHUNKS_HELD_MAX) break;
+      chunk.release();
+      this.#held.delete(chunk);
+    }
+  }
+
+  #fail(cause: unknown): void {
+    this.abandon();
+    this.#options.onFailure(cause);
+  }
+
+  #slot(slot: number): Slot {
+    const found = this.#slots[slot];
+    if (found === undefined || !found.isOpen || this.#isClosed) {
+      throw new SlotError('closed', `Slot ${slot} is not open.`);
+    }
+    return found;
+  }
+
+  #ensure(slot: number): Slot {
+    while (this.#slots.length <= slot) this.#slots.push({ size: 0, isOpen: true, chunks: [] });
+    return this.#slots[slot] as Slot;
+  }
+
+  #add(slots: number): number {
+    const added = Math.max(0, Math.min(slots, this.slotsMax - this.#slots.length));
+    if (added > 0) this.#ensure(this.#slots.length + added - 1);
+    return added;
+  }
+
+  #resize(slot: Slot, size: number): void {
+    this.#bytesUsed += size - slot.size;
+    slot.size = size;
+  }
+}
+
+/** Calls with each chunk that `length` bytes from `at` on touch: its number, where in it, where in the bytes, how many. */
+function eachChunk(
+  at: number,
+  length: number,
+  visit: (chunk: number, from: number, start: number, length: number) => void,
+): void {
+  for (let start = 0; start < length; ) {
+    const from = (at + start) % CHUNK_BYTES;
+    const part = Math.min(CHUNK_BYTES - from, length - start);
+    visit(Math.floor((at + start) / CHUNK_BYTES), from, start, part);
+    start += part;
+  }
+}
+
+function isZero(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === 0);
+}

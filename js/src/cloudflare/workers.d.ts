@@ -1,0 +1,16 @@
+// What the platform's module is to this package. Not shipped: in a program, the platform's own types take this place.
+
+declare module 'cloudflare:workers' {
+  export abstract class DurableObject<Env = unknown> {
+    protected readonly ctx: import('./platform.ts').ObjectContext;
+    protected readonly env: Env;
+    constructor(ctx: import('./platform.ts').ObjectContext, env: Env);
+  }
+}
+
+declare module '*.wasm' {
+  const module: WebAssembly.Module;
+
+  // biome-ignore lint/style/noDefaultExport: the form of a wasm module on workerd.
+  export default module;
+}

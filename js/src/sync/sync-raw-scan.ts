@@ -1,0 +1,66 @@
+/**
+ * A scan of the synchronous store below its codecs, as exports use it.
+ *
+ * Invariant: it is closed in the engine exactly once: by its last batch or by `close`.
+ */
+
+import type { Bound } from '../codec/range.ts';
+import { ByteSink } from '../codec/sink.ts';
+import type { RawScan } from '../portable/raw-store.ts';
+import { readScanBatch, type ScanBatch, writeScanOpen } from '../protocol/scan.ts';
+import { faultOfEngine, guarded } from '../wasm/fault.ts';
+import type { EngineStore } from '../wasm/store.ts';
+
+/** Most bytes of a batch, but for the entry that exceeds them. */
+const BATCH_BYTES = 256 * 1024;
+
+interface ScanOwner {
+  readonly store: EngineStore;
+  /** Throws once the store is closed. */
+  ensureOpen(): void;
+}
+
+type Range = { readonly lower: Bound | undefined; readonly upper: Bound | undefined };
+
+/** Batches of keys and of values with their expiries. */
+export class SyncRawScan implements RawScan {
+  readonly #owner: ScanOwner;
+  #cursor: number;
+
+  constructor(owner: ScanOwner, range: Range, snapshot: number) {
+    this.#owner = owner;
+    const { store } = owner;
+    owner.ensureOpen();
+    const sink = new ByteSink(64);
+    const all = {
+      reverse: false,
+      limit: undefined,
+      batch_bytes: BATCH_BYTES,
+      keys: true,
+      values: true,
+      expiries: true,
+    };
+    writeScanOpen({ ...all, range: { ...range, empty: false }, snapshot }, sink);
+    store.memory.put(sink.bytes.subarray(0, sink.at));
+    this.#cursor = store.check(guarded(() => store.exports.varve_scan_open(store.h, sink.at)));
+  }
+
+  take(): ScanBatch | undefined {
+    if (this.#cursor === 0) return undefined;
+    const { store, ensureOpen } = this.#owner;
+    ensureOpen();
+    const status = guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, BATCH_BYTES));
+    if (status <= 0) this.#cursor = 0;
+    store.check(status);
+    const bytes = store.memory.takeOut();
+    return readScanBatch(bytes, 0, bytes.length, true, true);
+  }
+
+  close(): void {
+    const { store } = this.#owner;
+    if (this.#cursor !== 0 && faultOfEngine() === undefined) {
+      guarded(() => store.exports.varve_scan_close(store.h, this.#cursor));
+    }
+    this.#cursor = 0;
+  }
+}

@@ -1,0 +1,266 @@
+// A store over several objects, beside a single store that is told the same. Objects here are synchronous stores in memory behind
+// the requests and replies of the real ones, which are cloned on the way as the platform does.
+
+import { expect, test } from 'vitest';
+import { rebalance } from '../../js/src/cloudflare/rebalance.ts';
+import { connect, type RemoteStore, shards } from '../../js/src/cloudflare/remote-store.ts';
+import { murmur3, Rendezvous } from '../../js/src/cloudflare/rendezvous.ts';
+import { type StoreRequest, serve } from '../../js/src/cloudflare/rpc.ts';
+import { encodeKey } from '../../js/src/codec/keys.ts';
+import { VarveError } from '../../js/src/errors.ts';
+import { open, type SyncStore } from '../../js/src/sync.ts';
+import type { Key } from '../../js/src/types.ts';
+import { randomFrom, wasm } from './support/engine.ts';
+
+type Store = SyncStore<Key, unknown>;
+
+/** A namespace of objects, made when they are first asked for. */
+class FakeNamespace {
+  readonly stores = new Map<string, Promise<Store>>();
+  calls = 0;
+  /** Objects that answer no more. */
+  readonly broken = new Set<string>();
+
+  idFromName(name: string): string {
+    return `id of ${name}`;
+  }
+
+  get(id: string): object {
+    return { varve: (request: StoreRequest<Key, unknown>) => this.#answer(id, structuredClone(request)) };
+  }
+
+  async close(): Promise<void> {
+    for (const store of this.stores.values()) await (await store).close();
+  }
+
+  async #answer(id: string, request: StoreRequest<Key, unknown>): Promise<unknown> {
+    this.calls++;
+    if (this.broken.has(id)) throw new Error('Durable Object reset');
+    const opened = this.stores.get(id) ?? open<Key, unknown>(id, { storage: 'memory', wasm, memory: 2 ** 20 });
+    this.stores.set(id, opened);
+    return structuredClone(serve(await opened, request));
+  }
+}
+
+async function listed<T>(scan: AsyncIterable<T>): Promise<T[]> {
+  const items: T[] = [];
+  for await (const item of scan) items.push(item);
+  return items;
+}
+
+function someKey(random: (below: number) => number): Key {
+  const number = random(300);
+  return [number, `key ${number}`, ['tuple', number], BigInt(number), new Date(number)][random(5)] as Key;
+}
+
+/** Writes the same to both. */
+async function write(db: RemoteStore, single: Store, random: (below: number) => number): Promise<void> {
+  const key = someKey(random);
+  const value = `${random(1e6)}`.repeat(1 + random(3));
+  switch (random(6)) {
+    case 0:
+      await db.delete(key);
+      single.delete(key);
+      return;
+    case 1: {
+      const entries = Array.from({ length: random(200) }, () => [someKey(random), random(1e6)] as const);
+      await db.setMany(entries, { atomic: false });
+      single.setMany(entries);
+      return;
+    }
+    case 2: {
+      const range = { gte: random(300), lt: random(300) };
+      await db.batch().set(key, value).deleteRange(range).commit({ atomic: false });
+      single.batch().set(key, value).deleteRange(range).commit();
+      return;
+    }
+    default:
+      await db.set(key, value);
+      single.set(key, value);
+  }
+}
+
+/** Reads the same from both. */
+async function compare(db: RemoteStore, single: Store, random: (below: number) => number): Promise<void> {
+  const keys = Array.from({ length: random(30) }, () => someKey(random));
+  expect(await db.getMany(keys)).toEqual(single.getMany(keys));
+  expect(await db.hasMany(keys)).toEqual(single.hasMany(keys));
+  const [from, to] = [someKey(random), someKey(random)];
+  const bounds = [{}, { gte: from }, { gt: from, lte: to }, { lt: to }, { prefix: ['tuple'] }, { prefix: 'key 1' }];
+  const range = {
+    ...bounds[random(bounds.length)],
+    reverse: random(2) === 0,
+    limit: random(2) === 0 ? random(100) : undefined,
+  };
+  expect(await listed(db.entries(range))).toEqual([...single.entries(range)]);
+  expect(await listed(db.keys(range))).toEqual([...single.keys(range)]);
+  expect(await listed(db.values(range))).toEqual([...single.values(range)]);
+  expect(await db.count(range)).toBe(single.count(range));
+}
+
+test.each([
+  [1, 1],
+  [2, 3],
+  [3, 8],
+])('answers as one store does (seed %i, %i shards)', { timeout: 60_000 }, async (seed, count) => {
+  const random = randomFrom(seed);
+  const namespace = new FakeNamespace();
+  const db = shards(namespace, { count });
+  const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memory: 2 ** 20 });
+  for (let step = 0; step < 60; step++) {
+    await write(db, single, random);
+    if (step % 4 === 0) await compare(db, single, random);
+  }
+  expect(namespace.stores.size).toBe(count);
+  await Promise.all([single.close(), namespace.close()]);
+});
+
+test('a write to several shards is refused unless that is asked for', async () => {
+  const namespace = new FakeNamespace();
+  const db = shards(namespace, { names: ['a', 'b', 'c'] });
+  const entries = Array.from({ length: 30 }, (_, i) => [i, i] as const);
+  await expect(db.setMany(entries)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect(db.deleteRange({ gte: 0 })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  expect(namespace.calls).toBe(0);
+  const together = entries.filter(([key]) => db.shardOf(key) === 'b');
+  expect(await db.setMany(together)).toEqual([{ shard: 'b', sequence: together.length, durability: 'strict' }]);
+  expect(await db.setMany([])).toEqual([]);
+  await namespace.close();
+});
+
+test('one call goes to each shard that has some of the keys', async () => {
+  const namespace = new FakeNamespace();
+  const db = shards(namespace, { count: 4 });
+  const entries = Array.from({ length: 400 }, (_, i) => [i, i] as const);
+  await db.setMany(entries, { atomic: false });
+  expect(namespace.calls).toBe(4);
+  expect(await db.getMany(entries.map(([key]) => key))).toEqual(entries.map(([, value]) => value));
+  expect(namespace.calls).toBe(8);
+  expect(await listed(db.keys({ limit: 5 }))).toEqual([0, 1, 2, 3, 4]);
+  expect(namespace.calls).toBe(12);
+  await namespace.close();
+});
+
+test('when a shard fails, the error says what the others did', async () => {
+  const namespace = new FakeNamespace();
+  const db = shards(namespace, { names: ['a', 'b'] });
+  const keyIn = (name: string) => Array.from({ length: 99 }, (_, i) => i).find((i) => db.shardOf(i) === name) as number;
+  await db.set(keyIn('a'), 'first');
+  const batch = db.batch().set(keyIn('a'), 'second', { ifSequence: null }).set(keyIn('b'), 'second');
+  await expect(batch.commit({ atomic: false })).rejects.toMatchObject({
+    code: 'VARVE_CONFLICT',
+    conflict: { key: keyIn('a'), sequence: 1 },
+    message: expect.stringContaining('1 of 2 shards have applied their part'),
+  });
+  expect(await db.getMany([keyIn('a'), keyIn('b')])).toEqual(['first', 'second']);
+  namespace.broken.add('id of b');
+  await expect(db.count()).rejects.toThrow('Durable Object reset');
+  await namespace.close();
+});
+
+test('an object by itself: entries, conditions, errors of its own class', async () => {
+  const namespace = new FakeNamespace();
+  const db = connect(namespace.get('one'));
+  const { sequence } = await db.set('a', 1, { expiresIn: 60_000 });
+  expect(await db.getEntry('a')).toEqual({ value: 1, sequence, expires: expect.any(Date) });
+  const refused = db.delete('a', { ifSequence: sequence + 1 });
+  await expect(refused).rejects.toBeInstanceOf(VarveError);
+  await expect(refused).rejects.toMatchObject({ code: 'VARVE_CONFLICT', conflict: { key: 'a', sequence } });
+  await expect(db.set(Number.NaN, 1)).rejects.toMatchObject({ code: 'VARVE_INVALID_KEY' });
+  await expect(listed(db.keys({ gt: 1, gte: 2 }))).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect(listed(db.keys({ limit: -1 }))).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  expect(await db.get('a')).toBe(1);
+  await namespace.close();
+});
+
+test('pages end with bytes as well as with entries', async () => {
+  const namespace = new FakeNamespace();
+  const db = connect<number, Uint8Array>(namespace.get('one'));
+  for (let i = 0; i < 12; i++) await db.set(i, new Uint8Array(300_000).fill(i));
+  namespace.calls = 0;
+  const values = await listed(db.values());
+  expect(values.map((value) => [value.length, value[0]])).toEqual(values.map((_, i) => [300_000, i]));
+  expect([values.length, namespace.calls]).toEqual([12, 4]);
+  await namespace.close();
+});
+
+test('keys are moved to where other shards look for them, and a second run finds nothing to do', {
+  timeout: 60_000,
+}, async () => {
+  const random = randomFrom(9);
+  const namespace = new FakeNamespace();
+  const old = shards(namespace, { count: 3 });
+  const next = shards(namespace, { names: ['shard-0', 'shard-2', 'another', 'one more'] });
+  const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memory: 2 ** 20 });
+  for (let step = 0; step < 60; step++) await write(old, single, random);
+  await old.set('expires', 1, { expiresIn: 60_000 });
+  single.set('expires', 1, { expiresIn: 60_000 });
+  // A run that was cut off after some keys.
+  const cut = rebalance(old, next, {
+    onProgress: ({ copied }) => {
+      if (copied > 100) throw new Error('cut off');
+    },
+  });
+  await expect(cut).rejects.toThrow('cut off');
+  let inBoth = 0;
+  const { copied, deleted } = await rebalance(old, next, {
+    onCopied: async () => {
+      inBoth = await old.count();
+    },
+  });
+  expect(inBoth).toBeGreaterThan(single.count());
+  expect(deleted).toBeGreaterThan(copied);
+  for (let i = 0; i < 5; i++) await compare(next, single, random);
+  expect(await next.count()).toBe(single.count());
+  expect((await next.getEntry('expires'))?.expires?.getTime()).toBeGreaterThan(Date.now() + 50_000);
+  expect(await rebalance(old, next)).toEqual({ copied: 0, deleted: 0 });
+  for (const name of next.names) {
+    for await (const key of next.shard(name).keys()) expect(next.shardOf(key)).toBe(name);
+  }
+  await Promise.all([single.close(), namespace.close()]);
+});
+
+test('shards are named once, by a count or a list', () => {
+  const namespace = new FakeNamespace();
+  expect(shards(namespace, { count: 3 }).names).toEqual(['shard-0', 'shard-1', 'shard-2']);
+  for (const options of [
+    {},
+    { count: 0 },
+    { count: 1.5 },
+    { names: [] },
+    { names: ['a', 'a'] },
+    { count: 1, names: ['a'] },
+  ]) {
+    expect(() => shards(namespace, options)).toThrow('shards takes a count');
+  }
+});
+
+test('the hash is MurmurHash3, and places never change', () => {
+  const hash = (text: string) => murmur3(new TextEncoder().encode(text));
+  // Known values of MurmurHash3_x86_32 with seed 0.
+  expect([hash(''), hash('test'), hash('Hello, world!')]).toEqual([0, 0xba6bd213, 0xc0363e43]);
+  const places = new Rendezvous(['shard-0', 'shard-1', 'shard-2', 'shard-3', 'shard-4']);
+  const keys: Key[] = ['a', 'b', 'c', 1, 2, 3, ['note', 42], ['note', 7], 10n, new Date(0), true];
+  expect(keys.map((key) => places.shardOf(encodeKey(key)))).toEqual([3, 0, 0, 1, 0, 1, 3, 0, 2, 3, 2]);
+});
+
+test('keys spread evenly, and a new shard takes its share and moves nothing else', () => {
+  const names = Array.from({ length: 10 }, (_, i) => `shard-${i}`);
+  const before = new Rendezvous(names);
+  const after = new Rendezvous(['another', ...names]);
+  const counts = new Map<string, number>();
+  let moved = 0;
+  let elsewhere = 0;
+  for (let i = 0; i < 20_000; i++) {
+    const key = encodeKey(['user', i]);
+    const from = before.names[before.shardOf(key)] as string;
+    const to = after.names[after.shardOf(key)] as string;
+    counts.set(from, (counts.get(from) ?? 0) + 1);
+    if (from === to) continue;
+    moved++;
+    if (to !== 'another') elsewhere++;
+  }
+  expect(elsewhere).toBe(0);
+  for (const count of counts.values()) expect(Math.abs(count - 2000)).toBeLessThan(200);
+  expect(Math.abs(moved - 20_000 / 11)).toBeLessThan(200);
+});

@@ -1,0 +1,154 @@
+// The life of an object with a store, without the platform: constructed, used, gone without a word, constructed again.
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { StoreObject, type VarveObjectOptions } from '../../js/src/cloudflare/object.ts';
+import type { ObjectContext, ObjectStorage } from '../../js/src/cloudflare/platform.ts';
+import { loadEngine } from '../../js/src/wasm/load.ts';
+import { wasm } from './support/engine.ts';
+import { FakeSql } from './support/fake-sql.ts';
+
+const module = new WebAssembly.Module(readFileSync(wasm));
+
+/** The storage of an object, with an alarm that goes off when it is told to. */
+class FakeStorage implements ObjectStorage {
+  readonly sql = new FakeSql();
+  alarm: number | null = null;
+
+  async getAlarm(): Promise<number | null> {
+    return this.alarm;
+  }
+
+  async setAlarm(time: number | Date): Promise<void> {
+    this.alarm = Number(time);
+  }
+}
+
+/** What an object is constructed with. */
+class FakeContext implements ObjectContext {
+  readonly id: { toString(): string };
+  readonly storage: FakeStorage;
+  opened: Promise<unknown> = Promise.resolve();
+  aborted = '';
+
+  constructor(id: string, storage = new FakeStorage()) {
+    this.id = { toString: () => id };
+    this.storage = storage;
+  }
+
+  blockConcurrencyWhile<T>(callback: () => Promise<T>): Promise<T> {
+    const opened = callback();
+    this.opened = opened;
+    return opened;
+  }
+
+  abort(reason = ''): void {
+    this.aborted = reason;
+  }
+}
+
+class Notes extends StoreObject {
+  get notes() {
+    return this.store;
+  }
+
+  /** Lets the alarm go off as the platform does: it is no longer set when it does. */
+  async ring(storage: FakeStorage): Promise<void> {
+    storage.alarm = null;
+    await this.alarm();
+  }
+}
+
+async function construct(ctx: FakeContext, options: VarveObjectOptions = {}): Promise<Notes> {
+  const notes = new Notes(ctx, {}, { wasm: module, ...options });
+  await ctx.opened;
+  return notes;
+}
+
+test('an object that went without a word is succeeded by another, and the engine keeps nothing of it', {
+  timeout: 60_000,
+}, async () => {
+  const { exports } = await loadEngine(module);
+  const storage = new FakeStorage();
+  let later = 0;
+  for (let round = 0; round < 40; round++) {
+    const { notes } = await construct(new FakeContext('evicted', storage), { memory: 2 ** 20 });
+    expect(notes.count()).toBe(Math.min(round, 10));
+    notes.set(round % 10, new Uint8Array(100_000).fill(round));
+    await storage.sql.committed();
+    if (round === 20) later = exports.memory.buffer.byteLength;
+  }
+  expect(later).toBeGreaterThan(0);
+  expect(exports.memory.buffer.byteLength - later).toBeLessThan(6 * 2 ** 20);
+});
+
+test('a predecessor writes nothing any more', { timeout: 60_000 }, async () => {
+  const storage = new FakeStorage();
+  const first = await construct(new FakeContext('twice', storage));
+  first.notes.set('a', 1);
+  await storage.sql.committed();
+  const second = await construct(new FakeContext('twice', storage));
+  expect(() => first.notes.set('b', 2)).toThrow();
+  await storage.sql.committed();
+  second.notes.set('c', 3);
+  expect([...second.notes]).toEqual([
+    ['a', 1],
+    ['c', 3],
+  ]);
+});
+
+test('the alarm is set when a flush is due, works until nothing is, and is left unset', {
+  timeout: 60_000,
+}, async () => {
+  const ctx = new FakeContext('alarm');
+  const { storage } = ctx;
+  const object = await construct(ctx, { memory: 2 ** 20 });
+  let rings = 0;
+  for (let i = 0; i < 3000; i++) {
+    object.notes.set((i * 7919) % 3000, new Uint8Array(1000).fill(i));
+    if (i % 10 === 9) await storage.sql.committed();
+    if (storage.alarm === null) continue;
+    rings++;
+    await object.ring(storage);
+    expect(object.notes.stats().frozen).toBe(0);
+  }
+  await storage.sql.committed();
+  if (storage.alarm !== null) await object.ring(storage);
+  expect(rings).toBeGreaterThan(2);
+  expect(storage.alarm).toBe(null);
+  expect(object.notes.stats().flushes).toBeGreaterThanOrEqual(rings);
+  expect(object.notes.count()).toBe(3000);
+});
+
+test('on a full storage no turn is lost that was neither refused nor ended the object', {
+  timeout: 60_000,
+}, async () => {
+  const ctx = new FakeContext('full');
+  const { notes } = await construct(ctx, { memory: 2 ** 20, bytesMax: 1_500_000 });
+  let kept = 0;
+  const refused = (): boolean => {
+    try {
+      notes.set(kept, new Uint8Array(20_000));
+      return false;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+      return true;
+    }
+  };
+  while (kept < 500) {
+    const wasRefused = refused();
+    await ctx.storage.sql.committed();
+    if (wasRefused || ctx.aborted !== '') break;
+    kept++;
+  }
+  expect(kept).toBeGreaterThan(20);
+  expect(kept).toBeLessThan(80);
+  const again = await construct(new FakeContext('full', ctx.storage), { memory: 2 ** 20 });
+  expect([...again.notes.keys()]).toEqual(Array.from({ length: kept }, (_, i) => i));
+});
+
+test('without the engine an object says what is missing', { timeout: 60_000 }, async () => {
+  const ctx = new FakeContext('bare');
+  new Notes(ctx, {});
+  await expect(ctx.opened).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+});
