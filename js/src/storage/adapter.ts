@@ -45,5 +45,5 @@ export function isAdapter(storage: unknown): storage is StorageAdapter {
   if (storage === undefined || typeof storage === 'string') return false;
   const adapter = storage as Partial<StorageAdapter> | null;
   if (typeof adapter?.open === 'function' && typeof adapter.kind === 'string') return true;
-  throw new VarveError('VARVE_INVALID_ARGUMENT', 'storage is a name or an adapter such as files() of varve/fs.');
+  throw new VarveError('VARVE_INVALID_ARGUMENT', 'storage is a name or an adapter.');
 }
