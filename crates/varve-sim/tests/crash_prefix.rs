@@ -45,6 +45,13 @@ fn the_tables_of_an_edit_that_may_be_durable_stay() {
     assert_eq!(run(&generate(1_795_283_804_000_030)).failure, None);
 }
 
+/// The story: spare slots were cut to nothing, header and all. At the next opening nobody knew any more which numbers and generations
+/// they had carried, so new tables got them again; then a power cut took the cut back, and an old header won over a new one.
+#[test]
+fn a_spare_slot_keeps_its_header() {
+    assert_eq!(run(&generate(1_795_287_337_001_821)).failure, None);
+}
+
 /// The story: what was staged before a frame was to be committed first. That commit only waited for a slot, so all of it
 /// stayed staged, the frame was then refused for want of room, and the store took both back, as it should; the oracle
 /// had counted on the former. Frames and deletes in the reserve now wait until the commit before them is settled.

@@ -210,10 +210,10 @@ fn a_lost_header_is_told_from_a_recycled_file() {
 fn a_header_of_another_version_is_told_from_a_torn_one() {
     let mut bytes = header(9).encode();
     assert_eq!(SegmentHeader::decode(&bytes), Ok(header(9)));
-    bytes[4] = 1;
+    bytes[4] = 2;
     let hash = varve::codec::hash::xxh3(&bytes[..40], 0);
     bytes[40..].copy_from_slice(&hash.to_le_bytes());
-    assert_eq!(SegmentHeader::decode(&bytes), Err(HeaderError::Version(1)));
+    assert_eq!(SegmentHeader::decode(&bytes), Err(HeaderError::Version(2)));
     assert_eq!(SegmentHeader::decode(&bytes[..47]), Err(HeaderError::Torn));
 }
 

@@ -9,6 +9,9 @@
 //! manifest 0 and 1       >= 64 KiB, and as long as one another, so that either takes the other's snapshot
 //! ```
 //!
+//! Spare room that is given back ends behind the header page, never before it: the numbers and generations that were used
+//! must be found again, or a header that a power cut brings back could name a newer file.
+//!
 //! Invariant: [`create`](super::Storage::create) never takes a reserved slot; only
 //! [`create_from_reserve`](SlotPool::create_from_reserve) does. A slot that is set free refills the reserve first.
 
@@ -80,11 +83,14 @@ impl<D: Slots> SlotPool<D> {
             if free().map(|(_, known)| known.size).sum::<u64>() <= keep_bytes {
                 return Ok(());
             }
-            let Some(slot) = free().max_by_key(|(_, known)| known.size).map(|(slot, _)| slot) else {
+            let longest = free().max_by_key(|(_, known)| known.size);
+            let Some((slot, _)) = longest.filter(|(_, known)| known.size > SLOT_HEADER_BYTES) else {
                 return Ok(());
             };
-            self.device.truncate(slot, 0).map_err(|_| Error::Io("a spare file could not be cut"))?;
-            self.slots[slot as usize].size = 0;
+            self.device
+                .truncate(slot, SLOT_HEADER_BYTES)
+                .map_err(|_| Error::Io("a spare file could not be cut"))?;
+            self.slots[slot as usize].size = SLOT_HEADER_BYTES;
         }
     }
 
@@ -96,9 +102,11 @@ impl<D: Slots> SlotPool<D> {
         });
         let known = &mut self.slots[slot as usize];
         let is_surplus = free > self.spare_bytes.max(all / SPARE_SHARE);
-        if is_surplus && known.state == Use::Free && !self.full && self.device.truncate(slot, 0).is_ok() {
-            self.room_bytes = self.room_bytes.map(|room| room.saturating_add(known.size));
-            known.size = 0;
+        let cut_bytes = known.size.saturating_sub(SLOT_HEADER_BYTES);
+        let may_cut = is_surplus && cut_bytes > 0 && known.state == Use::Free && !self.full;
+        if may_cut && self.device.truncate(slot, SLOT_HEADER_BYTES).is_ok() {
+            self.room_bytes = self.room_bytes.map(|room| room.saturating_add(cut_bytes));
+            known.size = SLOT_HEADER_BYTES;
         }
     }
 

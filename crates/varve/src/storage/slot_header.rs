@@ -169,7 +169,7 @@ mod tests {
             let hash = xxh3(&page[offset..offset + 40], u64::from(SLOT));
             page[offset + 40..offset + 48].copy_from_slice(&hash.to_le_bytes());
         }
-        assert_eq!(SlotHeader::decode(&page, SLOT), Err(Error::Version { found: 7, supported: 0 }));
+        assert_eq!(SlotHeader::decode(&page, SLOT), Err(Error::Version { found: 7, supported: 1 }));
     }
 
     #[test]

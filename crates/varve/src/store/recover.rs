@@ -27,7 +27,7 @@ use crate::options::{Host, Options};
 use crate::scan::Batch;
 use crate::storage::{Fetch, Storage};
 use crate::types::{FileKind, FileName, Sequence, StoreId};
-use crate::wal::{HeaderError, SegmentHeader, Tail, header_was_lost, scan_segment};
+use crate::wal::{HeaderError, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
 
 /// What opening a store came upon.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -126,7 +126,9 @@ fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64
             Ok(header) if header.segment == file.id => {
                 found.push(Segment { header, bytes });
             }
-            Err(HeaderError::Version(found)) => return Err(Error::Version { found, supported: 0 }),
+            Err(HeaderError::Version(found)) => {
+                return Err(Error::Version { found, supported: SEGMENT_VERSION });
+            }
             _ if header_was_lost(&bytes, file.id) => {
                 return Err(Error::corrupt(*file, 0, "the header of a WAL segment is damaged"));
             }
