@@ -10,8 +10,8 @@
 //! Most blocks are read once, by a scan: they pass through `small` and push nothing out of `main`. A hit moves
 //! nothing, it only counts. From "FIFO queues are all you need for cache eviction" (Yang et al., SOSP 2023).
 //!
-//! Invariant: the weight of the blocks held never exceeds the capacity, not even while inserting; blocks that
-//! readers still hold beyond that are theirs.
+//! Invariant: the weight of what is held never exceeds the capacity, not even while inserting, but for one open table, which
+//! is held however large it is; blocks that readers still hold beyond that are theirs.
 
 mod places;
 
