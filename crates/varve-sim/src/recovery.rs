@@ -154,8 +154,11 @@ impl Session<'_> {
             store_id: [self.openings as u8; 16],
         };
         let mut pool = SlotPool::open(self.disk.slots())?;
-        // Within a trace, merges give room back.
+        // Within a trace, merges give room back, unless it may come to be wanted.
         pool.set_spare(self.trace.options.table_bytes);
+        if !self.trace.ops.iter().any(|op| matches!(op, Op::Quota(_))) {
+            pool.set_room(Some(1 << 40));
+        }
         let options = Options { log: self.log, ..self.trace.options.clone() };
         let (store, report) = Store::open(pool, options, host)?;
         self.observed.totals.torn += u64::from(report.torn);

@@ -32,6 +32,7 @@ fn a_write_refused_amid_a_frame_that_dies_may_be_the_only_one_not_staged() {
 
 /// The story: slots were given to files of the kind that they had held before. After everything was deleted on a nearly full disk
 /// a WAL segment began in an empty slot that could not grow, though a long one, of a table, was free, and the set was refused.
+/// It was refused once more when deleted tables were cut without asking whether there was room.
 #[test]
 fn a_segment_takes_the_free_slot_of_a_table() {
     assert_eq!(run(&generate(1_795_278_553_000_819)).failure, None);

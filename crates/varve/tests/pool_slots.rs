@@ -66,13 +66,13 @@ fn spare_room_beyond_a_sixteenth_is_given_back_when_tables_go() {
         pool.write(*table, 0, &[1; 60_000]).expect("written");
     }
     let full = pool.bytes_on_disk();
-    pool.set_room(Some(1000));
+    pool.set_room(Some(1 << 30));
     pool.delete(tables[0]).expect("deleted");
     assert_eq!(pool.bytes_on_disk(), full, "one table is not too much to keep");
     pool.delete(tables[1]).expect("deleted");
     let slot = SLOT_HEADER_BYTES + 60_000;
     assert_eq!(pool.bytes_on_disk(), full - 60_000);
-    assert_eq!(pool.free_bytes(), Some(1000 + 2 * slot), "what was given back can be had again");
+    assert_eq!(pool.free_bytes(), Some((1 << 30) + 2 * slot), "what was given back can be had again");
     pool.create(tables[0], 60_000).expect("created");
     pool.write(tables[0], 0, &[2; 60_000]).expect("written");
     assert_eq!(read(&pool, tables[0], 59_999, 1), Ok(vec![2]));

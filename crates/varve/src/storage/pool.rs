@@ -152,7 +152,8 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// Lets spare slots hold this many bytes, or a sixteenth of all, when a table goes; what is more is given back. Default:
-    /// 8 MiB, because growing a file costs more than writing into one.
+    /// 8 MiB, because growing a file costs more than writing into one. Nothing is given back unless [`set_room`](Self::set_room) has
+    /// told of more room than the store takes.
     pub fn set_spare(&mut self, bytes: u64) {
         self.spare_bytes = bytes;
     }

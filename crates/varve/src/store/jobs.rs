@@ -177,7 +177,7 @@ impl<S: Storage> Store<S> {
             JobKind::Compaction => self.install_compaction(&running, result),
         };
         match installed {
-            Ok(true) if read > self.version.bytes() / 16 && read >= self.options.job_bytes_max / 8 => {
+            Ok(true) if self.is_much(read) => {
                 // So much room is not left to the next edit, which may be far.
                 match self.release() {
                     Err(Error::StorageFull) => Ok(()),
@@ -193,6 +193,14 @@ impl<S: Storage> Store<S> {
                 other.map(|_| ())
             }
         }
+    }
+
+    /// Whether inputs of so many bytes are much for this store, on a storage with room. On a full one an edit takes
+    /// room of its own, and what is freed early goes to the next table rather than to the log.
+    fn is_much(&self, read: u64) -> bool {
+        let bytes = self.version.bytes();
+        let is_roomy = self.storage.free_bytes().is_some_and(|free| free > bytes);
+        is_roomy && read > bytes / 16 && read >= self.options.job_bytes_max / 8
     }
 
     /// Forgets a job that did not come to an end; it will be offered again. A sweep ends with it: whoever asked for one
