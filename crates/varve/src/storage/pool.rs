@@ -312,6 +312,22 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
+    /// Claims the slot that suits `file` best. A WAL segment gets its first bytes at once: should there be no room for them, the
+    /// slot is spare again, and a longer one can be chosen.
+    pub(super) fn claim_chosen(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
+        let slot = self.choose(file, bytes_hint).ok_or(Error::Busy)?;
+        self.claim(slot, file)?;
+        if file.kind != FileKind::Wal {
+            return Ok(());
+        }
+        let grown = self.grow(slot, SLOT_HEADER_BYTES + 1);
+        if grown.is_err() {
+            self.files.remove(file);
+            self.release(slot);
+        }
+        grown
+    }
+
     /// Makes a slot that held or was lent to a file spare again.
     pub(super) fn release(&mut self, slot: u32) {
         let state = if self.device.is_open(slot) { Use::Free } else { Use::Closed };

@@ -57,13 +57,12 @@ impl<D: Slots> Storage for SlotPool<D> {
         if file.kind == FileKind::Table && self.full && self.only_reserve_fits(bytes_hint) {
             return Err(Error::StorageFull);
         }
-        let slot = self.choose(file, bytes_hint).ok_or(Error::Busy)?;
-        match self.claim(slot, file) {
-            Err(Error::StorageFull) if !self.full => {
-                // Not even a header found room: from now on only slots that were written before will do.
+        let was_full = self.full;
+        match self.claim_chosen(file, bytes_hint) {
+            Err(Error::StorageFull) if !was_full => {
+                // It could not begin there: from now on only slots that were written before will do.
                 self.full = true;
-                let slot = self.choose(file, bytes_hint).ok_or(Error::Busy)?;
-                self.claim(slot, file)
+                self.claim_chosen(file, bytes_hint)
             }
             claimed => claimed,
         }
