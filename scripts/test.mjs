@@ -25,6 +25,12 @@ const extra = given.filter((name) => !(name in SUITES));
 /** How long, in seconds, the simulator runs fresh seeds and each fuzz target runs; other values may be given in the environment. */
 const TIMES = { VARVE_SIM_SECONDS: '60', VARVE_FUZZ_SECONDS: '20' };
 
+/**
+ * A failing property test is made small within a minute, and without a backtrace of each of its thousands of failures:
+ * where the caller asks for backtraces, those alone would take hours.
+ */
+const FAILING = { RUST_BACKTRACE: '0', PROPTEST_MAX_SHRINK_TIME: '60000' };
+
 /** The engine and the simulator, natively. The wasm boundary is tested by the other suites, as wasm. */
 async function cargoTest() {
   const times = Object.fromEntries(Object.entries(TIMES).map(([name, value]) => [name, process.env[name] ?? value]));
@@ -37,7 +43,7 @@ async function cargoTest() {
   await run(
     'cargo',
     ['test', '--workspace', '--exclude', 'varve-wasm', '--exclude', 'varve-tools', '--no-fail-fast', ...extra],
-    { onLine, env: times },
+    { onLine, env: { ...FAILING, ...times } },
   ).catch((error) => {
     console.error(error.message);
     totals.failed ||= 1;

@@ -65,7 +65,8 @@ class Bench {
     const path = `http://bench/${binding}/${object}/${method}`;
     const response = await this.#miniflare.dispatchFetch(path, { method: 'POST', body });
     const { result, error } = (await response.json()) as { result?: unknown; error?: string };
-    return { result: result as number, error, ms: performance.now() - begin };
+    if (error !== undefined) throw new Error(`${method} of ${object}: ${error}`);
+    return { result: result as number, ms: performance.now() - begin };
   }
 
   async settled(object: string): Promise<void> {

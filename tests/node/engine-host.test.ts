@@ -8,8 +8,6 @@ import { EngineHost, type EngineHostOptions } from '../../js/src/worker/engine-h
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 let opfs: FakeOpfs;
 let compactors: LocalCompactor[];
 const hosts: EngineHost[] = [];

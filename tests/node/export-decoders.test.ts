@@ -1,12 +1,10 @@
 /** What reads exports takes arbitrary bytes: it answers an error, or what they say, and nothing else. */
 
 import fc from 'fast-check';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { BlockWriter, digestOf, encodeHeader, readEnd, readEntries } from '../../js/src/portable/block.ts';
 import { decodeRecord, encodeRecord } from '../../js/src/portable/import-record.ts';
 import { chunks, newStore } from './support/exports.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const corrupt = expect.objectContaining({ code: 'VARVE_CORRUPT' });
 

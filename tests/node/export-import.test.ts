@@ -9,8 +9,6 @@ import { boundaries, bytesOf, chunks, contents, newStore } from './support/expor
 import { KeptDevices } from './support/kept-devices.ts';
 import { Random } from './support/random.ts';
 
-// Thousands of requests, or blocks, on machines that do other things as well.
-vi.setConfig({ testTimeout: 60_000 });
 const PATIENT = { timeout: 30_000 };
 
 const stores: Store<Key, unknown>[] = [];

@@ -1,12 +1,11 @@
 /** Exports and imports of the synchronous store, and between it and the asynchronous one. */
 
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { open, type SyncStore } from '../../js/src/sync.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
 const PATIENT = { timeout: 30_000 };
 
 const stores: SyncStore<Key, unknown>[] = [];

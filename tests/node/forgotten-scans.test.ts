@@ -32,10 +32,13 @@ test('a scan forgotten with its store leaves scans of other stores alone', async
   const scan = second.keys();
   scan.next();
   await expect
-    .poll(() => {
-      collectGarbage();
-      return isCollected;
-    })
+    .poll(
+      () => {
+        collectGarbage();
+        return isCollected;
+      },
+      { timeout: 30_000 },
+    )
     .toBe(true);
   // Finalizers of one collection run in turns of their own.
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));

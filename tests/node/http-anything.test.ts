@@ -1,11 +1,8 @@
 /** Requests of any kind: whatever comes, the answer is an answer. */
 
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Served, serve } from './support/http.ts';
-
-// Hundreds of requests, on machines that do other things as well.
-vi.setConfig({ testTimeout: 60_000 });
 
 let http: Served;
 

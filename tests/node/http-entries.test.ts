@@ -1,15 +1,12 @@
 /** Entries over HTTP: keys in URLs, values in bodies, ETags and conditions. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CborReader } from '../../js/src/codec/cbor-reader.ts';
 import { CborWriter } from '../../js/src/codec/cbor-writer.ts';
 import { ByteSink } from '../../js/src/codec/sink.ts';
 import { keyFromJson, keyToJson } from '../../js/src/http/json-key.ts';
 import { problem, query, type Served, serve } from './support/http.ts';
 import { Random } from './support/random.ts';
-
-// Thousands of requests, or blocks, on machines that do other things as well.
-vi.setConfig({ testTimeout: 60_000 });
 
 let http: Served;
 

@@ -1,6 +1,6 @@
 /** Who may call the handler, what it says of itself, and what it does with anything that comes. */
 
-import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';
 import { problemOf } from '../../js/src/http/problem.ts';
 import { bearer, createHandler, type HttpStore, secretsEqual } from '../../js/src/http.ts';
@@ -14,9 +14,6 @@ import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { ORIGIN, problem, type Served, serve, served } from './support/http.ts';
 import { KeptDevices } from './support/kept-devices.ts';
-
-// Thousands of requests, or blocks, on machines that do other things as well.
-vi.setConfig({ testTimeout: 60_000 });
 
 let http: Served;
 

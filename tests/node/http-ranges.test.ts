@@ -1,11 +1,9 @@
 /** Ranges, streams and batches over HTTP. */
 
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Key } from '../../js/src/types.ts';
 import { ORIGIN, problem, query, type Served, serve } from './support/http.ts';
 
-// Thousands of requests, or blocks, on machines that do other things as well.
-vi.setConfig({ testTimeout: 60_000 });
 const PATIENT = { timeout: 30_000 };
 
 let http: Served;

@@ -3,13 +3,11 @@
 import { once } from 'node:events';
 import { get as httpGet, request as httpRequest, type IncomingMessage } from 'node:http';
 import { serve as listen } from 'srvx';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { bearer, createHandler, type HttpOptions } from '../../js/src/http.ts';
 import type { Key } from '../../js/src/types.ts';
 import { type Served, serve } from './support/http.ts';
 
-// Thousands of requests, or blocks, on machines that do other things as well.
-vi.setConfig({ testTimeout: 60_000 });
 const PATIENT = { timeout: 30_000 };
 
 let http: Served;

@@ -279,10 +279,8 @@ describe.each([
     const write = (tx: Either): void => {
       for (const key of keys) tx.set(key, key);
     };
-    const start = performance.now();
+    // Quadratic, it would not end within the time that a test has.
     await ('room' in db ? db.transaction(write) : db.transaction(async (tx) => write(tx)));
-    // About 50 ms. Quadratic would be seconds.
-    expect(performance.now() - start).toBeLessThan(2000);
     expect(await db.count()).toBe(new Set(keys).size);
   });
 });

@@ -5,7 +5,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { type Found, History, type Plan } from '../support/history.ts';
 import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
@@ -74,13 +74,13 @@ test.each(RUNTIMES)(
   'on $name, what was acknowledged before the process was killed is there, and what is there is a prefix of history',
   async (runtime) => {
     const loop = new Loop(runtime);
+    // Rounds that were killed before anything was written prove little: two that wrote there must be.
     let wrote = 0;
     for (let round = 0; round < ROUNDS || wrote < 2; round++) {
       const what = await loop.round(round);
       console.log(`${runtime.name}, round ${round}, ${what}`);
       if (/found .*wrote [1-9]/.test(what)) wrote++;
     }
-    expect(wrote).toBeGreaterThan(1);
   },
   60_000 + ROUNDS * ROUND_MS,
 );

@@ -57,7 +57,8 @@ fn decode_segment(bytes: &[u8], named_end: Option<u64>) -> usize {
     let copy = bytes.to_vec();
     let Ok(memtable) = Memtable::from_segment(copy, header(), scan.end, FileName::wal(5)) else { return 0 };
     let order = memtable.freeze_order();
-    assert_eq!(Memtable::frozen(memtable.image(), &order).unwrap().count(), memtable.entries());
+    let frozen = Memtable::frozen(memtable.image(), &order).unwrap();
+    assert_eq!(frozen.range_tombstones().len() + frozen.count(), memtable.entries());
     let spent = ALLOCATED.get() - before;
     // An entry takes 3 bytes at least, and 25 to 40 in the tree, twice that while a vector grows.
     assert!(spent <= 4096 + 64 * bytes.len(), "{spent} bytes allocated for {}", bytes.len());

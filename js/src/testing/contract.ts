@@ -2,7 +2,7 @@
  * The contract of storages, as tests: what the engine counts on, one sentence each.
  *
  * Invariant: a storage that passes keeps stores as safely as its own promises go; one that breaks a clause fails the test
- * of that name. The suite is itself tested with storages that are broken in one place each (tests/node/contract.test.ts).
+ * of that name. The suite is itself tested with storages that are broken in one place each (tests/node/contract-mutants.test.ts).
  */
 
 import type { StorageAdapter } from '../storage/adapter.ts';

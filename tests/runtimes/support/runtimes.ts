@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { build } from 'esbuild';
+import { onTestFinished } from 'vitest';
 import { root } from '../../../scripts/tools.mjs';
 
 /** A runtime and how it is started. */
@@ -90,6 +91,8 @@ export function start(runtime: Runtime, program: string, directory: string, give
     [...runtime.arguments(directory), program, JSON.stringify({ directory, ...given })],
     { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NO_COLOR: '1' } },
   );
+  // A test that fails or runs out of time leaves no program behind.
+  onTestFinished(() => void child.kill('SIGKILL'));
   const lines: string[] = [];
   const listeners = new Set<() => void>();
   let rest = '';
