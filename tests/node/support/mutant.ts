@@ -1,0 +1,72 @@
+/** A storage that is broken in one place: sound, but for what its device, or a method of its own, does differently. */
+
+import type { AdapterWait } from '../../../js/src/storage/adapter.ts';
+import type { ManagedDevice } from '../../../js/src/storage/device.ts';
+import { LossyStorage } from '../../../js/src/testing.ts';
+
+/** What a broken device does differently from the sound one under it. */
+export type Change = (device: ManagedDevice, storage: Mutant) => Partial<ManagedDevice>;
+
+/** A storage that is sound but for what its device, or a method of its own, does differently. */
+export class Mutant extends LossyStorage {
+  /** Bytes that a device keeps for the next one, by slot. */
+  readonly kept = new Map<number, Uint8Array>();
+  lostPower = 0;
+  room: number | undefined;
+  change: Change = () => ({});
+
+  override async open(name: string, options: AdapterWait): Promise<ManagedDevice> {
+    const device = await super.open(name, options);
+    const sound: ManagedDevice = {
+      kind: device.kind,
+      lendable: false,
+      slotsMax: device.slotsMax,
+      count: () => device.count(),
+      isOpen: (slot) => device.isOpen(slot),
+      size: (slot) => device.size(slot),
+      read: (slot, into, at) => device.read(slot, into, at),
+      write: (slot, bytes, at) => device.write(slot, bytes, at),
+      flush: (slot) => device.flush(slot),
+      truncate: (slot, bytes) => device.truncate(slot, bytes),
+      grow: (slots) => device.grow(slots),
+      release: (slot) => device.release(slot),
+      retake: (slot) => device.retake(slot),
+      closeAll: () => device.closeAll(),
+    };
+    return { ...sound, ...this.change(device, this) };
+  }
+
+  override losePower(): void {
+    super.losePower();
+    this.lostPower++;
+  }
+
+  override setRoom(bytes: number | undefined): void {
+    super.setRoom(bytes);
+    this.room = bytes;
+  }
+}
+
+/** All bytes of a slot. */
+export function all(device: ManagedDevice, slot: number): Uint8Array {
+  const bytes = new Uint8Array(device.size(slot));
+  device.read(slot, bytes, 0);
+  return bytes;
+}
+
+/** Gives a slot exactly these bytes. */
+export function restore(device: ManagedDevice, slot: number, bytes: Uint8Array): void {
+  device.truncate(slot, 0);
+  device.write(slot, bytes, 0);
+}
+
+/** The second, once the first has been evaluated. */
+export function answer<T>(_before: unknown, value: T): T {
+  return value;
+}
+
+/** A storage whose devices differ from sound ones in this. */
+export const broken = (change: Change): Mutant => Object.assign(new Mutant(), { change });
+
+/** What is broken, how, and the starts of the names of the clauses that must notice. */
+export type Break = [what: string, make: () => LossyStorage, clauses: string[]];
