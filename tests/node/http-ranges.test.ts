@@ -1,8 +1,9 @@
 /** Ranges, streams and batches over HTTP. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createHandler } from '../../js/src/http.ts';
 import type { Key } from '../../js/src/types.ts';
-import { ORIGIN, problem, query, type Served, serve } from './support/http.ts';
+import { counted, ORIGIN, problem, query, type Served, serve, served } from './support/http.ts';
 
 const PATIENT = { timeout: 30_000 };
 
@@ -135,12 +136,20 @@ describe('streams', () => {
 
   test('it is read as the client takes it, and let go when the client leaves', async () => {
     await http.db.setMany(Array.from({ length: 2000 }, (_, i): [Key, unknown] => [i, 'x'.repeat(1000)]));
-    const response = await http.send('GET', '/range', ndjson);
+    const { store, given } = counted(http.db);
+    const slow = served(store, createHandler(store));
+    const response = await slow.send('GET', '/range', ndjson);
     const reader = response.body!.getReader();
     await reader.read();
+    // Time for one that would read on.
+    for (let i = 0; i < 50; i++) await slow.send('GET', '/count');
+    expect(given()).toBeLessThan(100);
+    await reader.read();
+    expect(given()).toBeGreaterThan(100);
     expect((await http.db.stats()).cursors).toBe(1);
     await reader.cancel();
     await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
+    expect(given()).toBeLessThan(200);
   });
 
   test('it is of one moment', async () => {

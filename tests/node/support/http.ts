@@ -3,7 +3,7 @@
 import { createHandler, type Handler, type HttpOptions } from '../../../js/src/http.ts';
 import { open } from '../../../js/src/index.ts';
 import type { Store } from '../../../js/src/store/store.ts';
-import type { Key } from '../../../js/src/types.ts';
+import type { Key, ScanOptions } from '../../../js/src/types.ts';
 import { wasm } from './engine.ts';
 import { KeptDevices } from './kept-devices.ts';
 
@@ -49,6 +49,25 @@ export function served(db: Store<Key, unknown>, handler: Handler): Served {
     batch: (operations, query = '') =>
       send('POST', `/batch${query}`, { body: JSON.stringify(operations), headers: json }),
   };
+}
+
+/** The same store, and how many entries its scans have given so far. */
+export function counted(db: Store<Key, unknown>): { store: Store<Key, unknown>; given(): number } {
+  let given = 0;
+  async function* entries(options?: ScanOptions<Key>): AsyncGenerator<[Key, unknown], void, undefined> {
+    for await (const entry of db.entries(options)) {
+      given++;
+      yield entry;
+    }
+  }
+  const store = new Proxy(db, {
+    get(target, name) {
+      if (name === 'entries') return entries;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+  return { store, given: () => given };
 }
 
 /** Status and body of a problem. */
