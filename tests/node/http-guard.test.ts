@@ -137,7 +137,8 @@ describe('tokens', () => {
   });
 
   test('a bearer without a token is a mistake', async () => {
-    for (const tokens of ['', {}, { read: [''] }]) expect(() => bearer(tokens)).toThrow(TypeError);
+    for (const tokens of ['', {}, { read: [''] }, 'two words', { write: ['w', 'key\n'] }])
+      expect(() => bearer(tokens)).toThrow(TypeError);
     expect(await secretsEqual('a', 'a')).toBe(true);
     expect(await secretsEqual('a', 'ab')).toBe(false);
   });

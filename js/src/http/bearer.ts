@@ -15,6 +15,9 @@ export interface BearerTokens {
   readonly read?: readonly string[] | undefined;
 }
 
+/** What can stand in `Authorization: Bearer <token>` (RFC 6750, b64token). */
+const TOKEN = /^[\w.~+/-]+=*$/;
+
 const encoder = new TextEncoder();
 
 function digest(token: string): Promise<ArrayBuffer> {
@@ -39,8 +42,11 @@ function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
 export function bearer(tokens: string | BearerTokens): (access: Access) => Promise<boolean> {
   const { write = [], read = [] } = typeof tokens === 'string' ? { write: [tokens] } : tokens;
   const all = [...write, ...read];
-  if (all.length === 0 || all.some((token) => typeof token !== 'string' || token === '')) {
-    throw new TypeError('bearer takes at least one token; a token is a string that is not empty.');
+  // Another one would let nobody in, whatever is sent.
+  if (all.length === 0 || !all.every((token) => typeof token === 'string' && TOKEN.test(token))) {
+    throw new TypeError(
+      'bearer takes at least one token; a token is letters, digits and - . _ ~ + /, with = at its end only.',
+    );
   }
   const digests = Promise.all(all.map(digest));
   return async ({ kind, token }) => {
