@@ -1,5 +1,5 @@
-// A synchronous scan that was forgotten and whose store was closed: its number in the engine is another store's by then. Collecting
-// it once ended a scan of that store.
+// What is left of a synchronous store that was closed: its number in the engine, and those of its scans, are another store's by
+// then. Collecting a forgotten scan once ended a scan of that store; so did leaving one, and an export.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -44,4 +44,42 @@ test('a scan forgotten with its store leaves scans of other stores alone', async
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect([...scan].length).toBe(4999);
   await second.close();
+});
+
+test('a scan that is left after its store was closed leaves scans of other stores alone', async () => {
+  const first = await opened('first');
+  const left = first.keys();
+  left.next();
+  await first.close();
+  const second = await opened('second');
+  const scan = second.keys();
+  scan.next();
+  left.return?.();
+  expect([...scan].length).toBe(4999);
+  await second.close();
+});
+
+test('so does an export whose store was closed', async () => {
+  const first = await opened('first');
+  const reader = first.export().getReader();
+  // It waits with its scan until somebody reads.
+  await expect.poll(() => first.stats().cursors, { timeout: 30_000 }).toBe(1);
+  await first.close();
+  const second = await opened('second');
+  const scan = second.keys();
+  scan.next();
+  const rest = async (): Promise<void> => {
+    while (!(await reader.read()).done);
+  };
+  await expect(rest()).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
+  expect([...scan].length).toBe(4999);
+  await second.close();
+});
+
+test('a compaction whose store is closed says so', async () => {
+  const first = await opened('first');
+  const compacting = first.compact();
+  const told = expect(compacting).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
+  await first.close();
+  await told;
 });

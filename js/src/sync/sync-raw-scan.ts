@@ -8,7 +8,7 @@ import type { Bound } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { RawScan } from '../portable/raw-store.ts';
 import { readScanBatch, type ScanBatch, writeScanOpen } from '../protocol/scan.ts';
-import { faultOfEngine, guarded } from '../wasm/fault.ts';
+import { guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
 
 /** Most bytes of a batch, but for the entry that exceeds them. */
@@ -57,10 +57,7 @@ export class SyncRawScan implements RawScan {
   }
 
   close(): void {
-    const { store } = this.#owner;
-    if (this.#cursor !== 0 && faultOfEngine() === undefined) {
-      guarded(() => store.exports.varve_scan_close(store.h, this.#cursor));
-    }
+    if (this.#cursor !== 0) this.#owner.store.closeScan(this.#cursor);
     this.#cursor = 0;
   }
 }

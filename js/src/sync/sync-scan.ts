@@ -14,7 +14,7 @@ import type { ValueFormat } from '../codec/values.ts';
 import { readScanBatch, type ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../store/collected.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
-import { faultOfEngine, guarded } from '../wasm/fault.ts';
+import { guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
 
 /** Size of the first batch, in bytes; each next one is four times as large. */
@@ -33,9 +33,7 @@ export interface ScanSource<K, V> {
   ensureOpen(): void;
 }
 
-const abandoned = whenCollected<{ store: EngineStore; cursor: number }>(({ store, cursor }) => {
-  if (faultOfEngine() === undefined) store.closeScan(cursor);
-});
+const abandoned = whenCollected<{ store: EngineStore; cursor: number }>(({ store, cursor }) => store.closeScan(cursor));
 
 /** An iterator over keys, values or entries. */
 export class SyncScan<K, V, T> implements IterableIterator<T> {
@@ -101,8 +99,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
 
   #close(): void {
     if (this.#cursor === 0) return;
-    const { store } = this.#source;
-    if (faultOfEngine() === undefined) guarded(() => store.exports.varve_scan_close(store.h, this.#cursor));
+    this.#source.store.closeScan(this.#cursor);
     this.#finish();
   }
 

@@ -57,69 +57,69 @@ export class EngineStore {
 
   /** Tells the engine the time; it has no clock of its own. */
   tick(): void {
-    attempt(() => this.exports.varve_now(this.h, Date.now()));
+    this.#call(() => this.exports.varve_now(this.h, Date.now()));
   }
 
   /** Whether the storage has writes that a power cut could still take. */
   isUnsynced(): boolean {
-    return attempt(() => this.exports.varve_unsynced(this.h)) === 1;
+    return this.#call(() => this.exports.varve_unsynced(this.h)) === 1;
   }
 
   /** Writes since the log was last sealed. */
   writesSinceSeal(): number {
-    return attempt(() => this.exports.varve_unsealed(this.h));
+    return this.#call(() => this.exports.varve_unsealed(this.h));
   }
 
   /** Whether a writer should wait for a flush or a compaction. */
   isStalled(): boolean {
-    return attempt(() => this.exports.varve_stalled(this.h)) === 1;
+    return this.#call(() => this.exports.varve_stalled(this.h)) === 1;
   }
 
   /** Opens a snapshot; gives its number. */
   openSnapshot(): number {
-    return this.check(attempt(() => this.exports.varve_snapshot_open(this.h)));
+    return this.check(this.#call(() => this.exports.varve_snapshot_open(this.h)));
   }
 
   closeSnapshot(snapshot: number): void {
-    attempt(() => this.exports.varve_snapshot_close(this.h, snapshot));
+    this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
   }
 
   stats(): StoreStats {
-    return statsOf(attempt(() => this.#control.stats(this.h)));
+    return statsOf(this.#call(() => this.#control.stats(this.h)));
   }
 
   sync(): void {
-    attempt(() => this.#control.sync(this.h));
+    this.#call(() => this.#control.sync(this.h));
   }
 
   seal(): void {
-    attempt(() => this.#control.seal(this.h));
+    this.#call(() => this.#control.seal(this.h));
   }
 
   release(): void {
-    attempt(() => this.#control.release(this.h));
+    this.#call(() => this.#control.release(this.h));
   }
 
   /** Tells the engine how many bytes the quota leaves. */
   setRoom(bytes: number): void {
-    attempt(() => this.#control.set_room(this.h, bytes));
+    this.#call(() => this.#control.set_room(this.h, bytes));
   }
 
   shrink(): void {
-    attempt(() => this.#control.shrink(this.h));
+    this.#call(() => this.#control.shrink(this.h));
   }
 
   freeze(): void {
-    attempt(() => this.#control.freeze(this.h));
+    this.#call(() => this.#control.freeze(this.h));
   }
 
   askForCompaction(): void {
-    attempt(() => this.#control.ask_for_compaction(this.h));
+    this.#call(() => this.#control.ask_for_compaction(this.h));
   }
 
-  /** Ends a scan that was forgotten, unless the store is closed, and its number given to another one. */
+  /** Ends a scan, unless the store is closed, and its number given to another one. */
   closeScan(cursor: number): void {
-    if (!this.#isClosed) attempt(() => this.exports.varve_scan_close(this.h, cursor));
+    if (!this.#isClosed && faultOfEngine() === undefined) attempt(() => this.exports.varve_scan_close(this.h, cursor));
   }
 
   /** Closes it, also when that fails, unless it answers `VARVE_BUSY`. */
@@ -134,47 +134,53 @@ export class EngineStore {
   }
 
   takeJob(): JobTicket | undefined {
-    return attempt(() => this.#control.take_job(this.h));
+    return this.#call(() => this.#control.take_job(this.h));
   }
 
   finishJob(id: number, result: Uint8Array): void {
-    attempt(() => this.#control.finish_job(this.h, id, result));
+    this.#call(() => this.#control.finish_job(this.h, id, result));
   }
 
   failJob(id: number): void {
-    attempt(() => this.#control.fail_job(this.h, id));
+    this.#call(() => this.#control.fail_job(this.h, id));
   }
 
   runSlice(entries: number): boolean {
-    return attempt(() => this.#control.run_slice(this.h, entries));
+    return this.#call(() => this.#control.run_slice(this.h, entries));
   }
 
   readInput(table: number, offset: number, length: number): Uint8Array {
-    return attempt(() => this.#control.read_input(this.h, table, offset, length));
+    return this.#call(() => this.#control.read_input(this.h, table, offset, length));
   }
 
   lend(table: number, bytesHint: number): number {
-    return attempt(() => this.#control.lend(this.h, table, bytesHint));
+    return this.#call(() => this.#control.lend(this.h, table, bytesHint));
   }
 
   reclaim(table: number, size: number): void {
-    attempt(() => this.#control.reclaim(this.h, table, size));
+    this.#call(() => this.#control.reclaim(this.h, table, size));
   }
 
   abandon(table: number): void {
-    attempt(() => this.#control.abandon(this.h, table));
+    this.#call(() => this.#control.abandon(this.h, table));
   }
 
   wantedSlots(): number {
-    return attempt(() => this.#control.wanted_slots(this.h));
+    return this.#call(() => this.#control.wanted_slots(this.h));
   }
 
   slotsAdded(): void {
-    attempt(() => this.#control.slots_added(this.h));
+    this.#call(() => this.#control.slots_added(this.h));
+  }
+
+  /** Every call but those of the hot path, which catch for themselves. */
+  #call<T>(call: () => T): T {
+    if (this.#isClosed) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+    return attempt(call);
   }
 }
 
-/** Every call but those of the hot path, which catch for themselves. */
+/** A call into the engine. */
 function attempt<T>(call: () => T): T {
   const fault = faultOfEngine();
   if (fault !== undefined) throw fault;

@@ -312,7 +312,7 @@ export class EngineHost implements FrameHost {
   async statsNow(): Promise<StoreStats> {
     const isOfBrowser = this.#device.kind === 'opfs' || this.#device.kind === 'indexeddb';
     const origin = isOfBrowser ? await originStorage() : undefined;
-    if (this.#closing !== undefined) throw closedError();
+    this.#ensureOpen();
     return { ...this.stats(), origin };
   }
 
@@ -321,6 +321,7 @@ export class EngineHost implements FrameHost {
     this.store.askForCompaction();
     this.#jobs.kick();
     for (;;) {
+      this.#ensureOpen();
       const { compacting, compactBytes, compactBytesMax } = this.stats();
       if (compactBytesMax > 0) onProgress?.({ done: compactBytes, planned: compactBytesMax });
       if (compacting === 0 || !this.#jobs.isBusy()) break;
@@ -329,6 +330,7 @@ export class EngineHost implements FrameHost {
     await this.#slots.settled();
     const { failure } = this.#jobs;
     if (failure !== undefined) throw failure;
+    this.#ensureOpen();
     this.store.release();
     this.afterTurn();
     await this.settle();
@@ -338,7 +340,7 @@ export class EngineHost implements FrameHost {
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     const module = await loadTools(options.tools);
     if (options.signal?.aborted) throw abortError(options.signal);
-    if (this.#closing !== undefined) throw closedError();
+    this.#ensureOpen();
     const snapshot = this.store.openSnapshot();
     try {
       const copy = () =>
@@ -370,6 +372,10 @@ export class EngineHost implements FrameHost {
     } catch {
       // What matters of it, closing meets again.
     }
+  }
+
+  #ensureOpen(): void {
+    if (this.#closing !== undefined) throw closedError();
   }
 
   #unwatch(): void {

@@ -40,12 +40,15 @@ export class EngineServer {
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
   #is_dead = false;
+  /** Ends an opening that is under way. */
+  readonly #ended = new AbortController();
+  readonly #unwatch: () => void;
 
   constructor(send: Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
     this.#send = send;
     this.#compactor = compactor;
     this.#adapter = adapter;
-    onEngineFault((fault) => this.#die(fault));
+    this.#unwatch = onEngineFault((fault) => this.#die(fault));
   }
 
   /** Takes a message or a frame. */
@@ -90,6 +93,7 @@ export class EngineServer {
   }
 
   #frame(request: ArrayBuffer): void {
+    if (this.#is_dead) return;
     const host = this.#host;
     try {
       if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
@@ -129,9 +133,17 @@ export class EngineServer {
   /** Everything that is pending or to come fails with `error`; files and lock are let go, should the worker live on. */
   #die(error: unknown): void {
     if (this.#is_dead) return;
+    this.#send({ type: 'dead', error: toWire(error) }, []);
+    this.end();
+  }
+
+  /** Nobody listens any more: nothing else is answered, and what is open, or opening, is let go of. */
+  end(): void {
     this.#is_dead = true;
     this.#queue.length = 0;
-    this.#send({ type: 'dead', error: toWire(error) }, []);
+    this.#unwatch();
+    this.#ended.abort();
+    for (const running of this.#stoppables) running.abort();
     this.#host?.close().catch(() => undefined);
   }
 
@@ -141,14 +153,17 @@ export class EngineServer {
       switch (request.type) {
         case 'open': {
           if (this.#host !== undefined) throw new VarveError('VARVE_INTERNAL', 'This worker has a store open already.');
-          this.#host = await EngineHost.open(request.name, {
+          const host = await EngineHost.open(request.name, {
             ...request.options,
+            signal: this.#ended.signal,
             adapter: this.#adapter,
             compactor: this.#compactor,
             indexedDb: openIndexedDb,
           });
-          this.#host.onFailure = (error) => this.#die(error);
-          const { storage, recovery } = this.#host;
+          if (this.#is_dead) return await host.close();
+          this.#host = host;
+          host.onFailure = (error) => this.#die(error);
+          const { storage, recovery } = host;
           this.#send({ type: 'opened', id, report: { storage, recovery } }, []);
           return;
         }

@@ -38,6 +38,10 @@ export function engineHere(adapter: StorageAdapter | undefined): Port {
         deliver();
       });
     },
+    terminate: () => {
+      waiting.length = 0;
+      server.end();
+    },
   };
   const answer = (data: Response | ArrayBuffer): void =>
     queueMicrotask(() => port.onmessage?.({ data } as MessageEvent<Response | ArrayBuffer>));
