@@ -114,7 +114,11 @@ test('a log that is shorter than what the open store wrote is told', async () =>
   const { walSegmentBytes } = await store.stats();
   log.bytes.fill(0, PAGE_BYTES + 48, PAGE_BYTES + walSegmentBytes);
   const { problems } = await store.check({ tools });
-  expect(problems).toMatchObject([{ kind: 'log', message: 'a WAL record that was written does not verify' }]);
+  // The second if the log was sealed behind the damage meanwhile: an idle moment is enough for that.
+  const message = expect.stringMatching(
+    /^a WAL record (that was written does not verify|is damaged that was durable)$/,
+  );
+  expect(problems).toMatchObject([{ kind: 'log', message }]);
 });
 
 test('a signal ends a check, and closing the store does', async () => {
@@ -127,6 +131,17 @@ test('a signal ends a check, and closing the store does', async () => {
   const closed = expect(store.check({ tools })).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
   await store.close();
   await closed;
+});
+
+test('a signal ends the check that it was given to, and no other', async () => {
+  const db = await openTest();
+  await fill(db);
+  const abort = new AbortController();
+  const [one, other] = [db.check({ tools, signal: abort.signal }), db.check({ tools })];
+  const told = expect(one).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  abort.abort();
+  await told;
+  expect((await other).ok).toBe(true);
 });
 
 test('where the tools cannot be loaded a check says how to give their place', async () => {

@@ -158,6 +158,7 @@ describe('values', () => {
     cycle.push(cycle);
     const values = [
       Number.NaN,
+      -0,
       [undefined],
       { a: undefined },
       1n,

@@ -1,10 +1,13 @@
 // The life of an object with a store, without the platform: constructed, used, gone without a word, constructed again.
 
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { StoreObject, type VarveObjectOptions } from '../../js/src/cloudflare/object.ts';
 import type { ObjectContext, ObjectStorage } from '../../js/src/cloudflare/platform.ts';
+import { serve, unwrap } from '../../js/src/cloudflare/rpc.ts';
+import type { Key } from '../../js/src/types.ts';
 import { loadEngine } from '../../js/src/wasm/load.ts';
+import { EngineHost } from '../../js/src/worker/engine-host.ts';
 import { wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
 
@@ -145,6 +148,55 @@ test('on a full storage no turn is lost that was neither refused nor ended the o
   expect(kept).toBeLessThan(80);
   const again = await construct(new FakeContext('full', ctx.storage), { memory: 2 ** 20 });
   expect([...again.notes.keys()]).toEqual(Array.from({ length: kept }, (_, i) => i));
+});
+
+test('a gate that could not be closed is closed by the next write, which logs what was staged', async () => {
+  const ctx = new FakeContext('gate');
+  const { notes } = await construct(ctx);
+  await ctx.storage.sql.committed();
+  ctx.storage.sql.failure = new Error('not now');
+  expect(() => notes.set('a', 1)).toThrow();
+  ctx.storage.sql.failure = undefined;
+  expect(ctx.aborted).toBe('');
+  notes.set('b', 2);
+  expect(ctx.storage.sql.isGateClosed).toBe(true);
+  await ctx.storage.sql.committed();
+  const again = await construct(new FakeContext('gate', ctx.storage));
+  expect(again.notes.get('b')).toBe(2);
+});
+
+test('after an alarm that failed there is another one', { timeout: 60_000 }, async () => {
+  const ctx = new FakeContext('alarm');
+  const { storage } = ctx;
+  const object = await construct(ctx, { memory: 2 ** 20 });
+  const fill = async (from: number): Promise<void> => {
+    for (let i = from; storage.alarm === null && i < from + 3000; i++) {
+      object.notes.set(i, new Uint8Array(1000).fill(i));
+      if (i % 10 === 9) await storage.sql.committed();
+    }
+    expect(storage.alarm).not.toBe(null);
+  };
+  await fill(0);
+  const slice = vi.spyOn(EngineHost.prototype, 'slice').mockImplementation(() => {
+    throw new Error('no slice');
+  });
+  await expect(object.ring(storage)).rejects.toThrow('no slice');
+  slice.mockRestore();
+  await fill(3000);
+  await object.ring(storage);
+  expect(object.notes.stats().frozen).toBe(0);
+});
+
+test('a page takes in values that are large, or refer to themselves', async () => {
+  const { notes } = await construct(new FakeContext('page'));
+  const cyclic: { self?: unknown } = {};
+  cyclic.self = cyclic;
+  notes.set(0, cyclic);
+  for (let i = 1; i < 60; i++) notes.set(i, new Map([[i, new Set(['x'.repeat(50_000)])]]));
+  const page = unwrap(serve(notes, { call: 'page', range: {}, values: true })) as { keys: Key[]; isLast: boolean };
+  expect(page.keys.length).toBeGreaterThan(1);
+  expect(page.keys.length).toBeLessThan(30);
+  expect(page.isLast).toBe(false);
 });
 
 test('without the engine an object says what is missing', { timeout: 60_000 }, async () => {

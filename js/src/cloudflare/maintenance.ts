@@ -31,15 +31,26 @@ export class Maintenance {
   /** What the alarm does. */
   async run(): Promise<void> {
     this.#isArmed = true;
+    try {
+      this.#isArmed = await this.#workLong();
+      if (this.#isArmed) await this.#storage.setAlarm(Date.now());
+    } catch (error) {
+      // The platform tries an alarm again that failed, but not for ever.
+      this.#isArmed = false;
+      throw error;
+    }
+  }
+
+  /** As much as one alarm does; false when nothing is left. */
+  async #workLong(): Promise<boolean> {
     for (let turn = 0; turn < TURNS_PER_ALARM; turn++) {
       if (!this.#work()) {
         this.#host.tidy();
-        this.#isArmed = false;
-        return;
+        return false;
       }
       await nextEvent();
     }
-    await this.#storage.setAlarm(Date.now());
+    return true;
   }
 
   /** Runs a few slices; false when nothing is left. */

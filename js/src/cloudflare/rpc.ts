@@ -125,18 +125,21 @@ function page<K, V>(store: SyncStore<K, V>, range: PageOptions<K>, withValues: b
   for (const [key, value] of store.entries({ ...range, limit })) {
     keys.push(key);
     if (withValues) values.push(owned(value));
-    bytes += withValues ? sizeOf(value) : 0;
+    bytes += sizeOf(key) + (withValues ? sizeOf(value) : 0);
     if (bytes >= PAGE_BYTES) return { keys, values, isLast: false };
   }
   return { keys, values, isLast: keys.length < limit };
 }
 
-/** About how long a value is when it is sent. */
-function sizeOf(value: unknown): number {
+/** About how long a value is when it is sent; what it holds twice is sent once. */
+function sizeOf(value: unknown, met = new Set<object>()): number {
   if (typeof value === 'string') return value.length * 2;
   if (ArrayBuffer.isView(value)) return value.byteLength;
-  if (typeof value !== 'object' || value === null) return 16;
-  return Object.values(value).reduce((sum: number, part) => sum + 16 + sizeOf(part), 16);
+  if (typeof value !== 'object' || value === null || met.has(value)) return 16;
+  if (value instanceof ArrayBuffer) return value.byteLength;
+  met.add(value);
+  const parts = value instanceof Map ? [...value].flat() : value instanceof Set ? [...value] : Object.values(value);
+  return parts.reduce((sum: number, part) => sum + 16 + sizeOf(part, met), 16);
 }
 
 /** A view of a larger buffer would be sent with all of that buffer. */

@@ -140,7 +140,7 @@ function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolea
     case 'boolean':
       return true;
     case 'number':
-      return Number.isFinite(value);
+      return Number.isFinite(value) && !Object.is(value, -0);
     case 'object':
       break;
     default:

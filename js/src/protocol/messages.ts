@@ -8,7 +8,7 @@ import type { WireError } from '../errors.ts';
 import type { RepairRequest } from '../tools/repair.ts';
 import type { EngineOptions, RecoveryReport, StorageReport } from '../types.ts';
 
-/** What the engine's methods outside frames are called. `stop` ends checks and repairs that run. */
+/** What the engine's methods outside frames are called. `stop` ends the check of that number, or without one the repair. */
 export type CallMethod = 'stats' | 'compact' | 'check' | 'stop';
 
 /** What the worker is told when it opens a store: plain data only. */

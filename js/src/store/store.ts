@@ -78,6 +78,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   readonly #key_codec: KeyCodec<K> | undefined;
   readonly #level: number;
   readonly #on_close: () => void;
+  /** How many checks there were: a signal stops the one that it was given to. */
+  #checks = 0;
 
   /** @internal Made by `open`. */
   constructor(name: string, client: Client, report: OpenReport, options: OpenOptions<K, V>, on_close: () => void) {
@@ -298,11 +300,12 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * if (!ok) console.warn(problems); // [{ file: 'table 12', kind: 'block', message: 'block checksum', offset: 40960, level: 6 }]
    */
   async check({ onProgress, signal, tools }: CheckOptions = {}): Promise<CheckReport> {
-    const options = { tools: tools === undefined ? undefined : wasmPlace(tools) };
+    const number = ++this.#checks;
+    const options = { number, tools: tools === undefined ? undefined : wasmPlace(tools) };
     const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
     const call = (method: 'check' | 'stop', ...args: unknown[]): Promise<unknown> =>
       this.#client.ask({ type: 'call', method, args }, progress);
-    return untilAborted(call('check', options) as Promise<CheckReport>, signal, () => call('stop'));
+    return untilAborted(call('check', options) as Promise<CheckReport>, signal, () => call('stop', number));
   }
 
   /**

@@ -133,8 +133,9 @@ export class TurnLog {
 
   #schedule(): void {
     if (this.#scheduled) return;
-    this.#scheduled = true;
+    // First the gate: one that cannot be closed is tried again with the next write.
     this.#host.gate?.hold();
+    this.#scheduled = true;
     queueMicrotask(this.#endTurn);
   }
 

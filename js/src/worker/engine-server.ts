@@ -35,7 +35,8 @@ export class EngineServer {
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
   readonly #queue: Incoming[] = [];
-  readonly #stoppables = new Set<AbortController>();
+  /** Checks that run, by the number that the client gave them, and a repair. */
+  readonly #stoppables = new Map<unknown, AbortController>();
   #host: EngineHost | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
@@ -56,7 +57,7 @@ export class EngineServer {
     if (this.#is_dead) return;
     // Nothing that it ends is waited for.
     if (!(incoming instanceof ArrayBuffer) && incoming.type === 'call' && incoming.method === 'stop') {
-      this.#stop(incoming.id);
+      this.#stop(incoming.id, incoming.args[0]);
       return;
     }
     // What is written already is flushed at once; what still waits here is flushed when its turn comes.
@@ -143,7 +144,7 @@ export class EngineServer {
     this.#queue.length = 0;
     this.#unwatch();
     this.#ended.abort();
-    for (const running of this.#stoppables) running.abort();
+    for (const running of this.#stoppables.values()) running.abort();
     this.#host?.close().catch(() => undefined);
   }
 
@@ -170,15 +171,17 @@ export class EngineServer {
         case 'call':
           if (request.method === 'compact') void this.#progressing(id, (tell) => this.#opened().compact(tell));
           else if (request.method === 'check') {
-            const options = request.args[0] as CheckOptions;
-            void this.#stoppable(id, (watch) => this.#opened().check({ ...options, ...watch }));
+            const options = request.args[0] as CheckOptions & { readonly number: number };
+            void this.#stoppable(id, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
           } else this.#send({ type: 'result', id, value: await this.#opened().statsNow() }, []);
           return;
         case 'list':
           this.#send({ type: 'result', id, value: await listStores(this.#adapter) }, []);
           return;
         case 'repair':
-          await this.#stoppable(id, (watch) => repairStore(request.name, request.request, watch, this.#adapter));
+          await this.#stoppable(id, undefined, (watch) =>
+            repairStore(request.name, request.request, watch, this.#adapter),
+          );
           return;
         case 'delete':
           this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait, this.#adapter) }, []);
@@ -207,15 +210,15 @@ export class EngineServer {
   }
 
   /** The same for what `stop` ends. */
-  async #stoppable(id: number, work: (watch: RepairWatch) => Promise<unknown>): Promise<void> {
+  async #stoppable(id: number, number: unknown, work: (watch: RepairWatch) => Promise<unknown>): Promise<void> {
     const controller = new AbortController();
-    this.#stoppables.add(controller);
+    this.#stoppables.set(number, controller);
     await this.#progressing(id, (onProgress) => work({ onProgress, signal: controller.signal }));
-    this.#stoppables.delete(controller);
+    this.#stoppables.delete(number);
   }
 
-  #stop(id: number): void {
-    for (const running of this.#stoppables) running.abort();
+  #stop(id: number, number: unknown): void {
+    this.#stoppables.get(number)?.abort();
     this.#send({ type: 'result', id, value: undefined }, []);
   }
 
