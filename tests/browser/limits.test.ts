@@ -5,6 +5,8 @@ import type { Page, Worker } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 
+const PATIENT = { timeout: 30_000 };
+
 let profile: Profile;
 let page: Page;
 let errors: readonly string[];
@@ -214,7 +216,7 @@ test('iterators that are aborted, left or thrown out of let go of their scans', 
     after: true,
   });
   // A scan ends in the engine when the batch that was under way has come.
-  await expect.poll(() => page.evaluate(async () => (await store.stats()).cursors)).toBe(0);
+  await expect.poll(() => page.evaluate(async () => (await store.stats()).cursors), PATIENT).toBe(0);
   await page.evaluate(() => store.close());
 });
 
@@ -421,5 +423,5 @@ test('everything works under a strict policy: WebAssembly, but no eval and no in
     script.textContent = 'globalThis.ran = true';
     document.head.append(script);
   });
-  await expect.poll(() => strict.errors.join()).toContain('Content Security Policy');
+  await expect.poll(() => strict.errors.join(), PATIENT).toContain('Content Security Policy');
 });

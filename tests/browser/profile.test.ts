@@ -98,5 +98,5 @@ test('the pages are under the strict policy and are not isolated', async () => {
     document.head.append(script);
   });
   expect(await page.evaluate(() => 'ran' in globalThis)).toBe(false);
-  await expect.poll(() => errors.join()).toContain('Content Security Policy');
+  await expect.poll(() => errors.join(), { timeout: 30_000 }).toContain('Content Security Policy');
 });

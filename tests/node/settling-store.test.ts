@@ -31,10 +31,12 @@ test('an answer waits for its commit, and so does the answer of a read that may 
   const storage = new ChunkAdapter();
   const db = await open('waits', { storage, wasm });
   await db.set('k', 'old');
+  const { commits } = storage.chunks;
+  const before = commits.length;
   storage.chunks.pause();
   const seen: string[] = [];
   const writing = db.set('k', 'new').then(() => seen.push('written'));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await expect.poll(() => commits.length, { timeout: 30_000 }).toBeGreaterThan(before);
   const reading = db.get('k').then((found) => seen.push(`read ${found}`));
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(seen).toEqual([]);

@@ -15,9 +15,19 @@ const NAMES = ['notes', 'a/b', '..', '.', 'Ünïcødé', '100%', "it's (1)*!~", 
 const MOMENT_MS = 30;
 
 /** A time in which nobody who was told to stop should still wait, in milliseconds. */
-const LONG_MS = 3000;
+const LONG_MS = 20_000;
 
-const later = (): Promise<string> => new Promise((resolve) => setTimeout(() => resolve('still waiting'), LONG_MS));
+/** A wait that would outlast that. */
+const WAIT_MS = 3 * LONG_MS;
+
+/** What a promise gives, unless it takes too long. */
+async function soon<T>(awaited: Promise<T>): Promise<T | 'still waiting'> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<'still waiting'>((resolve) => {
+    timer = setTimeout(() => resolve('still waiting'), LONG_MS);
+  });
+  return Promise.race([awaited, late]).finally(() => clearTimeout(timer));
+}
 
 const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, MOMENT_MS));
 
@@ -148,13 +158,13 @@ export const adapterClauses: readonly Clause[] = [
     async run(subject) {
       const device = await subject.open();
       const controller = new AbortController();
-      const waiting = (await subject.other()).open('store', { wait: 20_000, signal: controller.signal });
+      const waiting = (await subject.other()).open('store', { wait: WAIT_MS, signal: controller.signal });
       const ended = waiting.then(
         (second) => second.closeAll().then(() => 'opened'),
         () => 'refused',
       );
       setTimeout(() => controller.abort(), MOMENT_MS);
-      expectEqual(await Promise.race([ended, later()]), 'refused', 'a waiting that was aborted');
+      expectEqual(await soon(ended), 'refused', 'a waiting that was aborted');
       await device.closeAll();
       await (await subject.open()).closeAll();
     },
