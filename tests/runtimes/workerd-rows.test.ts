@@ -1,0 +1,44 @@
+// What opening costs in a real workerd, counted as the platform bills it, and as README and docs/benchmarks.md say.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { TestStore } from './fixtures/object-worker.ts';
+import { bundleWorker, Workerd } from './support/workerd.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'varve-workerd-rows-'));
+const script = await bundleWorker('object-worker.ts');
+let workerd: Workerd | undefined;
+
+/** Constructs the object in a new process; gives it and the rows that it wrote by that. */
+async function construct(): Promise<{ store: TestStore; rows: number }> {
+  await workerd?.stop();
+  workerd = new Workerd({ script, folder });
+  const store = await workerd.object<TestStore>('one');
+  return { store, rows: (await store.state()).rows };
+}
+
+afterAll(async () => {
+  await workerd?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('opening costs 5 rows the first time, 4 where there is a log to replay, else 2', async () => {
+  const made = await construct();
+  expect(made.rows).toBeGreaterThan(0);
+  expect(made.rows).toBeLessThanOrEqual(5);
+  await made.store.run([['set', 'a', 1]]);
+  const written = await construct();
+  expect(written.rows).toBeLessThanOrEqual(4);
+  const idle = await construct();
+  expect(idle.rows).toBeLessThanOrEqual(2);
+  for (let round = 0; round < 4; round++) await idle.store.fill(10_000, 300, 500, round);
+  await expect.poll(() => idle.store.alarmAt(), { timeout: 30_000 }).toBe(null);
+  expect((await idle.store.state()).tables).toBeGreaterThan(1);
+  const large = await construct();
+  expect(large.rows).toBeLessThanOrEqual(4);
+  // Jobs that an opening found due are over: what is left is the opening itself.
+  await expect.poll(() => large.store.alarmAt(), { timeout: 30_000 }).toBe(null);
+  expect((await construct()).rows).toBeLessThanOrEqual(2);
+});
