@@ -26,6 +26,7 @@ const alias = [
   { find: /^varve\/here$/, replacement: path('js/src/here.ts') },
   { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },
   { find: /^varve\/fs$/, replacement: path('js/src/fs.ts') },
+  { find: /^varve\/deno$/, replacement: path('js/src/deno.ts') },
   { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
   { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
 ];

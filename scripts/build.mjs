@@ -28,7 +28,7 @@ const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** What can be imported from the package: files of js/src. */
-const ENTRIES = ['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'cloudflare.ts'];
+const ENTRIES = ['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'deno.ts', 'cloudflare.ts'];
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];

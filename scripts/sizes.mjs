@@ -14,6 +14,7 @@ const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 100 * 1024],
   ['index.js', 20 * 1024],
   ['http.js', 20 * 1024],
+  ['deno.js', 12 * 1024],
   ['varve-tools.wasm', 80 * 1024],
 ]);
 

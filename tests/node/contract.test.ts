@@ -7,10 +7,12 @@ import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { ObjectStorageAdapter } from '../../js/src/cloudflare/adapter.ts';
 import type { SqlDevice } from '../../js/src/cloudflare/sql-device.ts';
 import { files } from '../../js/src/fs.ts';
+import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
 import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
 import { LossyStorage, storageContract } from '../../js/src/testing.ts';
 import { tools, wasm } from './support/engine.ts';
+import { FakeKv, FakeKvState } from './support/fake-kv.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 import { FakeSql } from './support/fake-sql.ts';
 import { LossyFiles } from './support/lossy-files.ts';
@@ -101,6 +103,45 @@ describe('rows of a Durable Object', () => {
       room.bytesMax = bytes === undefined ? 1e11 : room.bytesMax - ((await device?.freeBytes()) ?? 0) + bytes;
     },
     farBytes: 2 ** 32,
+    wasm,
+    tools,
+  });
+});
+
+describe('a fake of Deno KV', () => {
+  let connections: FakeKv[];
+  const connect = (state: FakeKvState): DenoKvStorage => {
+    const kv = new FakeKv(state);
+    connections.push(kv);
+    return new DenoKvStorage(kv, { prefix: ['varve'], leaseMs: 30_000 });
+  };
+  class Shared extends DenoKvStorage {
+    readonly state = new FakeKvState();
+    #now = connect(this.state);
+
+    constructor() {
+      super(new FakeKv(), { prefix: [], leaseMs: 1000 });
+    }
+
+    override open = (...given: Parameters<DenoKvStorage['open']>) => this.#now.open(...given);
+    override list = () => this.#now.list();
+    override delete = (...given: Parameters<DenoKvStorage['delete']>) => this.#now.delete(...given);
+
+    /** All holders are dead, and have been for longer than their lease. */
+    losePower(): void {
+      for (const kv of connections.splice(0)) kv.kill(true);
+      this.state.expire();
+      this.#now = connect(this.state);
+    }
+  }
+  beforeEach(() => {
+    connections = [];
+  });
+  storageContract({
+    test: define,
+    create: () => new Shared(),
+    other: ({ state }) => connect(state),
+    losePower: (storage) => storage.losePower(),
     wasm,
     tools,
   });

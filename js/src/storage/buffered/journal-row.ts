@@ -33,10 +33,12 @@ export interface JournalRow {
 }
 
 const PATCH_HEAD_BYTES = 16;
+/** Bytes of a row that changes nothing. */
+export const EMPTY_ROW_BYTES = 8;
 
 /** A row as bytes. */
 export function encodeRow({ resizes, puts, patches }: JournalRow): Uint8Array<ArrayBuffer> {
-  let length = 8 + resizes.length * 20 + puts.length * 8;
+  let length = EMPTY_ROW_BYTES + resizes.length * 20 + puts.length * 8;
   for (const { bytes } of patches) length += PATCH_HEAD_BYTES + bytes.length;
   const row = new Uint8Array(length);
   const view = new DataView(row.buffer);

@@ -1,0 +1,88 @@
+/**
+ * Stores in a database of Deno KV.
+ *
+ * Invariant: an isolate holds a store for as long as it renews its lease; who takes it over fences it first.
+ */
+
+import { VarveError } from '../../errors.ts';
+import type { AdapterWait, StorageAdapter } from '../adapter.ts';
+import { BufferedDevice } from '../buffered/device.ts';
+import { SlotError } from '../device.ts';
+import { escapeName } from '../names.ts';
+import { DenoKvChunks, headKey } from './chunk-store.ts';
+import { asked, type ClaimOptions, isStore } from './head.ts';
+import { type Kv, type KvKey, STRONG } from './platform.ts';
+
+/** How stores are kept. */
+export interface DenoKvSettings {
+  readonly prefix: KvKey;
+  readonly leaseMs: number;
+}
+
+/** The stores under one prefix. */
+export class DenoKvStorage implements StorageAdapter {
+  readonly kind = 'deno-kv';
+  readonly #kv: Kv;
+  readonly #settings: DenoKvSettings;
+
+  constructor(kv: Kv, settings: DenoKvSettings) {
+    this.#kv = kv;
+    this.#settings = settings;
+  }
+
+  async open(name: string, wait: AdapterWait): Promise<BufferedDevice> {
+    const chunks = this.#chunks(name, { ...wait, create: true });
+    return told(async () => {
+      try {
+        return await BufferedDevice.open(chunks);
+      } catch (error) {
+        await chunks.close();
+        throw error;
+      }
+    });
+  }
+
+  async list(): Promise<string[]> {
+    const prefix = [...this.#settings.prefix, 'store'];
+    const list = async (): Promise<string[]> => {
+      const names: string[] = [];
+      for await (const entry of this.#kv.list({ prefix }, STRONG)) {
+        if (isStore(entry)) names.push(String(entry.key.at(-1)));
+      }
+      return names;
+    };
+    return told(() => asked(list));
+  }
+
+  async delete(name: string, wait: AdapterWait): Promise<boolean> {
+    const chunks = this.#chunks(name, { ...wait, create: false });
+    return told(async () => {
+      const { prefix } = this.#settings;
+      const wasThere = isStore(await asked(() => this.#kv.get(headKey({ prefix, name }), STRONG)));
+      try {
+        if (await chunks.claim()) await chunks.erase();
+      } finally {
+        await chunks.close();
+      }
+      return wasThere;
+    });
+  }
+
+  #chunks(name: string, wait: AdapterWait & Pick<ClaimOptions, 'create'>): DenoKvChunks {
+    // Refuses what is no name of a store, such as half of a surrogate pair: two of those would be one key.
+    escapeName(name);
+    const { prefix, leaseMs } = this.#settings;
+    return new DenoKvChunks({ kv: this.#kv, prefix, name }, { ...wait, store: name, leaseMs });
+  }
+}
+
+/** What fails on the way to a store, as its user hears it. */
+async function told<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof SlotError)) throw error;
+    const code = error.kind === 'full' ? 'VARVE_STORAGE_FULL' : error.kind === 'closed' ? 'VARVE_LOCKED' : 'VARVE_IO';
+    throw new VarveError(code, error.message, { cause: error });
+  }
+}

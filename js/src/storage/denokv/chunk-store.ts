@@ -1,0 +1,310 @@
+/**
+ * Chunks and journal of a store in Deno KV.
+ *
+ *     [..., 'store', name]                                  the head: holder, first and last row that count
+ *     [..., 'data', name, 'row', number, part]              rows of the journal
+ *     [..., 'data', name, 'chunk', slot, index, generation] chunks, without the zeros at their end
+ *     [..., 'data', name, 'debris', number, part]           what the commit of that number may leave behind
+ *
+ * A commit is one atomic operation where it fits into one: chunks that were there are overwritten. A larger one stages its
+ * chunks under a generation of their own, in as many operations as it takes, of which the last one also has the head
+ * count the row: until then nobody reads what is staged, and after that nobody reads what it replaced. Either is then deleted,
+ * by this holder or the next one: a note of both is written before the first chunk is.
+ *
+ * Every operation checks the head, so that of a holder whose store was taken over fails as a whole (head.ts). Every read asks
+ * for the head along with the chunks.
+ *
+ * Invariant: what is outside of the rows that count, and in no note, is nowhere. Generations are numbers of commits and never
+ * used twice.
+ */
+
+import { VarveError } from '../../errors.ts';
+import type { ChunkName, ChunkPut, ChunkStore, Commit } from '../buffered/chunk-store.ts';
+import { EMPTY_ROW_BYTES } from '../buffered/journal-row.ts';
+import { SlotError } from '../device.ts';
+import { ChunkMap, chunksOf, runsOf, type StoredChunk } from './chunk-map.ts';
+import { asked, type ClaimOptions, Head, taken } from './head.ts';
+import { type Change, keyBytes, pack, READ_KEYS_MAX } from './pack.ts';
+import { type Kv, type KvEntry, type KvKey, type KvKeyPart, STRONG } from './platform.ts';
+import { decodeDebris, decodeStoredRow, encodeDebris, encodeStoredRow, type StoredRow } from './row.ts';
+
+/** Of a row of the journal, as far as the device can see to it. */
+const ROW_BYTES_MAX = 128 * 1024;
+/** Reads that are under way at once. */
+const READS_MAX = 8;
+
+/** Where a store is. */
+export interface StorePlace {
+  readonly kv: Kv;
+  readonly prefix: KvKey;
+  readonly name: string;
+}
+
+/** A chunk on its way into the store. */
+type Placed = StoredChunk & Pick<ChunkPut, 'bytes'>;
+
+/** The part of Deno KV that one store has. */
+export class DenoKvChunks implements ChunkStore {
+  readonly kind = 'deno-kv';
+  readonly rowBytesMax = ROW_BYTES_MAX;
+  readonly #place: StorePlace;
+  readonly #options: ClaimOptions;
+  #head: Head | undefined;
+  #chunks = new ChunkMap();
+  /** The rows that count. */
+  #rows: KvKey[] = [];
+  /** What is to be deleted, in this order. */
+  #garbage: KvKey[] = [];
+  #sweeping: Promise<void> = Promise.resolve();
+
+  constructor(place: StorePlace, options: ClaimOptions) {
+    this.#place = place;
+    this.#options = options;
+  }
+
+  async takeOver(): Promise<Uint8Array[]> {
+    if (!(await this.claim())) throw new SlotError('closed', 'There is no such store.');
+    const head = this.#held();
+    const rows = await this.#load();
+    if (head.isErased) {
+      await this.#clear();
+      await head.write([], { isErased: false, first: head.last + 1 });
+      return [];
+    }
+    // Numbers, and with them generations, are used again only where nothing is left of them.
+    await this.#sweep();
+    return rows;
+  }
+
+  /** Takes the store from whoever does not have it any more; false where there is none. */
+  async claim(): Promise<boolean> {
+    this.#head = await Head.claim(this.#place.kv, headKey(this.#place), this.#options);
+    return this.#head !== undefined;
+  }
+
+  async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
+    const found = new Array<Uint8Array | undefined>(names.length);
+    let missing = names.map((_, i) => i);
+    while (missing.length > 0) missing = await this.#readInto(found, names, missing);
+    return found;
+  }
+
+  async commit(commit: Commit): Promise<void> {
+    const { row, drops, puts, folds } = commit;
+    // Every commit is a strict one: what is there already needs no other.
+    if (row.length <= EMPTY_ROW_BYTES && drops.length + puts.length === 0) return;
+    await this.#swept();
+    const head = this.#held();
+    const number = head.last + 1;
+    const dropped = drops.flatMap(({ slot, index }) => [...this.#chunks.from(slot, index)]);
+    const gone = new Set(dropped.map(({ slot, index }) => `${slot}/${index}`));
+    const current = ({ slot, index }: ChunkName): number =>
+      gone.has(`${slot}/${index}`) ? 0 : this.#chunks.get(slot, index);
+    let placed = puts.map((put): Placed => ({ ...put, generation: current(put) || number }));
+    let changes = this.#changes(number, commit, placed).concat(dropped.map((one) => ({ key: this.#chunkKey(one) })));
+    let groups = this.#pack(changes);
+    let garbage: KvKey[] = [];
+    if (groups.length > 1) {
+      placed = puts.map((put): Placed => ({ ...put, generation: number }));
+      const replaced = [...dropped, ...puts.map((put) => ({ ...put, generation: current(put) }))];
+      const stale = replaced.filter(({ generation }) => generation > 0);
+      const notes = encodeDebris({ staged: runsOf(placed), replaced: runsOf(stale) });
+      const debris = notes.map((bytes, part): Change => ({ key: this.#key('debris', number, part), bytes }));
+      changes = [...debris, ...this.#changes(number, commit, placed)];
+      groups = this.#pack(changes);
+      garbage = [...stale.map((one) => this.#chunkKey(one)), ...debris.map(({ key }) => key)];
+    }
+    const last = groups.pop() ?? [];
+    for (const group of groups) await head.write(group);
+    await head.write(last, { last: number, ...(folds ? { first: number } : {}) });
+    apply(this.#chunks, drops, placed);
+    // Rows that count no more need no note: they are found by their numbers.
+    if (folds) garbage.unshift(...this.#rows.splice(0));
+    this.#rows.push(...changes.map(({ key }) => key).filter((key) => key.at(-3) === 'row'));
+    this.#garbage.push(...garbage);
+    this.#sweeping = this.#sweep();
+    // Whoever commits next meets what fails here.
+    this.#sweeping.catch(() => undefined);
+  }
+
+  /** Deletes the store. */
+  async erase(): Promise<void> {
+    const head = this.#held();
+    await this.#load();
+    await head.write([], { isErased: true });
+    await this.#clear();
+    await head.remove();
+  }
+
+  async close(): Promise<void> {
+    await this.#sweeping.catch(() => undefined);
+    await this.#head?.release();
+    this.#head = undefined;
+  }
+
+  /** What a commit sets: chunks, then its row. */
+  #changes(number: number, { row, drops, folds }: Commit, placed: readonly Placed[]): Change[] {
+    let named: Iterable<StoredChunk> = placed.filter(({ generation }) => generation === number);
+    if (folds) {
+      const after = this.#chunks.copy();
+      apply(after, drops, placed);
+      named = after.all();
+    }
+    const parts = encodeStoredRow({ drops, runs: runsOf(named), row });
+    return [
+      ...placed.map((one): Change => ({ key: this.#chunkKey(one), bytes: trimmed(one.bytes) })),
+      ...parts.map((bytes, part): Change => ({ key: this.#key('row', number, part), bytes })),
+    ];
+  }
+
+  /** Reads the journal, and finds what has to be deleted. */
+  async #load(): Promise<Uint8Array[]> {
+    const head = this.#held();
+    const parts = new Map<number, Uint8Array[]>();
+    for (const { key, value } of await this.#list('row')) {
+      const number = key.at(-2) as number;
+      if (head.isErased || (number >= head.first && number <= head.last)) {
+        parts.set(number, [...(parts.get(number) ?? []), value as Uint8Array]);
+        this.#rows.push(key);
+      } else this.#garbage.push(key);
+    }
+    const rows: Uint8Array[] = [];
+    for (let number = head.first; number <= head.last; number++) {
+      const row = decodeStoredRow(parts.get(number) ?? []);
+      // A store that is being deleted has had its chunks deleted before its first row was.
+      if (row === undefined && !head.isErased) throw missingRow(this.#place.name, number);
+      if (row !== undefined) rows.push(this.#replay(row));
+    }
+    const notes = await this.#list('debris');
+    for (const { key, value } of notes) {
+      const { staged, replaced } = decodeDebris(value as Uint8Array);
+      const isDone = (key.at(-2) as number) <= head.last;
+      for (const chunk of chunksOf(isDone ? replaced : staged)) this.#garbage.push(this.#chunkKey(chunk));
+    }
+    this.#garbage.push(...notes.map(({ key }) => key));
+    return rows.filter((row) => row.length > 0);
+  }
+
+  #replay({ drops, runs, row }: StoredRow): Uint8Array {
+    apply(this.#chunks, drops, chunksOf(runs));
+    return row;
+  }
+
+  /** Deletes all that the store has but its head, chunks first. */
+  async #clear(): Promise<void> {
+    const chunks = [...this.#chunks.all()].map((one) => this.#chunkKey(one));
+    this.#garbage = [...chunks, ...this.#garbage, ...this.#rows.splice(0)];
+    this.#chunks = new ChunkMap();
+    await this.#sweep();
+  }
+
+  /** Reads some of the names; answers those whose chunks were replaced meanwhile. */
+  async #readInto(
+    found: (Uint8Array | undefined)[],
+    names: readonly ChunkName[],
+    which: readonly number[],
+  ): Promise<number[]> {
+    const generations = new Map<number, number>();
+    for (const i of which) {
+      const { slot, index } = names[i] as ChunkName;
+      const generation = this.#chunks.get(slot, index);
+      if (generation > 0) generations.set(i, generation);
+      else found[i] = undefined;
+    }
+    const wanted = [...generations].map(([i, generation]) => ({
+      i,
+      chunk: { ...(names[i] as ChunkName), generation },
+    }));
+    const values = await this.#values(wanted.map(({ chunk }) => this.#chunkKey(chunk)));
+    const again: number[] = [];
+    wanted.forEach(({ i, chunk: { slot, index, generation } }, at) => {
+      const value = values[at];
+      if (value instanceof Uint8Array) found[i] = value;
+      else if (this.#chunks.get(slot, index) !== generation) again.push(i);
+      else throw new SlotError('io', `Chunk ${index} of slot ${slot} is not in Deno KV any more.`);
+    });
+    return again;
+  }
+
+  async #values(keys: readonly KvKey[]): Promise<unknown[]> {
+    const head = this.#held();
+    const groups: KvKey[][] = [];
+    for (let at = 0; at < keys.length; at += READ_KEYS_MAX - 1) groups.push(keys.slice(at, at + READ_KEYS_MAX - 1));
+    const values: unknown[] = [];
+    for (let at = 0; at < groups.length; at += READS_MAX) {
+      const some = groups.slice(at, at + READS_MAX);
+      const answers = await Promise.all(
+        some.map((group) => asked(() => this.#place.kv.getMany([head.key, ...group], STRONG))),
+      );
+      for (const [first, ...entries] of answers) {
+        // Once somebody else has the store, chunks may be of his making.
+        if (!head.isMine(first)) throw taken();
+        values.push(...entries.map(({ value }) => value));
+      }
+    }
+    return values;
+  }
+
+  async #list(kind: string): Promise<KvEntry[]> {
+    return asked(async () => {
+      const entries: KvEntry[] = [];
+      for await (const entry of this.#place.kv.list({ prefix: this.#key(kind) }, STRONG)) entries.push(entry);
+      return entries;
+    });
+  }
+
+  /** Resolves when nothing is left to be deleted. */
+  async #swept(): Promise<void> {
+    await this.#sweeping.catch(() => undefined);
+    await this.#sweep();
+  }
+
+  async #sweep(): Promise<void> {
+    for (const group of this.#pack(this.#garbage.map((key) => ({ key })))) {
+      await this.#held().write(group);
+      this.#garbage.splice(0, group.length);
+    }
+  }
+
+  #pack(changes: readonly Change[]): Change[][] {
+    return pack(changes, keyBytes(headKey(this.#place)));
+  }
+
+  #held(): Head {
+    if (this.#head === undefined) throw new SlotError('closed', 'The store was closed.');
+    return this.#head;
+  }
+
+  #chunkKey({ slot, index, generation }: StoredChunk): KvKey {
+    return this.#key('chunk', slot, index, generation);
+  }
+
+  #key(...parts: KvKeyPart[]): KvKey {
+    const { prefix, name } = this.#place;
+    return [...prefix, 'data', name, ...parts];
+  }
+}
+
+/** The key of the head of a store. */
+export function headKey({ prefix, name }: Pick<StorePlace, 'prefix' | 'name'>): KvKey {
+  return [...prefix, 'store', name];
+}
+
+function apply(chunks: ChunkMap, drops: readonly ChunkName[], puts: Iterable<StoredChunk>): void {
+  for (const { slot, index } of drops) chunks.cut(slot, index);
+  for (const { slot, index, generation } of puts) chunks.put(slot, index, generation);
+}
+
+/** Bytes without the zeros at their end. */
+function trimmed(bytes: Uint8Array): Uint8Array {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return bytes.subarray(0, end);
+}
+
+function missingRow(name: string, number: number): VarveError {
+  return new VarveError(
+    'VARVE_CORRUPT',
+    `Row ${number} of the journal of the store "${name}" is not in Deno KV any more.`,
+  );
+}

@@ -1,0 +1,262 @@
+/**
+ * The head of a store: one key that says who holds the store until when, and which rows of its journal count.
+ *
+ *     claim    the head has no holder, or one whose lease ran out  ->  set it, checking that it is as it was read
+ *     write    set and delete anything, checking that the head is as I wrote it last
+ *     renew    write nothing but the head, before the lease runs out
+ *
+ * Every operation checks the head's versionstamp, which changes whenever somebody writes it: after another one claimed the store,
+ * whatever a former holder still sends fails as a whole. So two never change a store at once, whatever their clocks say:
+ * a clock that is wrong only makes a claim too early or too late.
+ *
+ * Invariant: operations go one at a time, in the order of the calls. One that failed without an answer is sent again once the
+ * head told that it is not in it.
+ */
+
+import { abortError, VarveError } from '../../errors.ts';
+import type { AdapterWait } from '../adapter.ts';
+import { SlotError } from '../device.ts';
+import { delay, waitFor } from '../wait.ts';
+import type { Change } from './pack.ts';
+import { type Kv, type KvAtomic, type KvEntry, type KvKey, STRONG } from './platform.ts';
+
+const FORMAT = 1;
+/** How often an operation is sent. */
+const ATTEMPTS_MAX = 3;
+const ATTEMPT_PAUSE_MS = 100;
+/** How often one that waits looks whether the store is free. */
+const LOOK_MS_MAX = 500;
+
+/** What is stored. */
+interface HeadValue {
+  readonly format: number;
+  /** The journal's rows that count: from the first to the last one. Without any the last is the one before the first. */
+  readonly first: number;
+  readonly last: number;
+  /** It is being deleted: nothing in it counts. */
+  readonly isErased: boolean;
+  /** Counts how often its holder wrote it. */
+  readonly writes: number;
+  /** Who has the store, and until when it may not be taken away, in milliseconds since 1970. */
+  readonly holder: { readonly id: string; readonly until: number } | null;
+}
+
+/** What of the head its holder changes. */
+export type HeadChange = Partial<Pick<HeadValue, 'first' | 'last' | 'isErased'>>;
+
+const NEW: HeadValue = { format: FORMAT, first: 1, last: 0, isErased: false, writes: 0, holder: null };
+
+/** How a head is claimed. */
+export interface ClaimOptions extends AdapterWait {
+  readonly store: string;
+  /** Milliseconds for which a holder has the store without renewing. */
+  readonly leaseMs: number;
+  /** Makes a store where there is none. */
+  readonly create: boolean;
+}
+
+/** The head of a store that is held here. */
+export class Head {
+  readonly key: KvKey;
+  readonly #kv: Kv;
+  readonly #id = crypto.randomUUID();
+  readonly #leaseMs: number;
+  #value: HeadValue;
+  #versionstamp: string | null;
+  #turn: Promise<unknown> = Promise.resolve();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #isReleased = false;
+
+  private constructor(kv: Kv, found: KvEntry, leaseMs: number) {
+    this.#kv = kv;
+    this.key = found.key;
+    this.#leaseMs = leaseMs;
+    this.#value = (found.value as HeadValue | null) ?? NEW;
+    this.#versionstamp = found.versionstamp;
+  }
+
+  /**
+   * Claims a store; undefined where there is none and none is to be made.
+   * @throws `VARVE_LOCKED` when somebody holds it for longer than `wait`, `VARVE_ABORTED` by the signal, `VARVE_VERSION`.
+   */
+  static async claim(kv: Kv, key: KvKey, options: ClaimOptions): Promise<Head | undefined> {
+    const { wait, signal, store, leaseMs, create } = options;
+    const deadline = performance.now() + wait;
+    for (let pause = 10; ; pause = Math.min(LOOK_MS_MAX, pause * 2)) {
+      if (signal?.aborted) throw abortError(signal);
+      const found = await asked(() => kv.get(key, STRONG));
+      const value = found.value as HeadValue | null;
+      if (value === null && !create) return undefined;
+      if (value !== null && value.format !== FORMAT) {
+        throw new VarveError('VARVE_VERSION', 'A newer version of varve wrote this store.');
+      }
+      if (value === null || value.holder === null || value.holder.until < Date.now()) {
+        const head = new Head(kv, { ...found, key }, leaseMs);
+        if (await head.#take()) return head;
+      }
+      const left = deadline - performance.now();
+      if (left <= 0) throw locked(store, value);
+      await waitFor(delay(Math.min(pause, left)), signal).catch(() => undefined);
+    }
+  }
+
+  get first(): number {
+    return this.#value.first;
+  }
+
+  get last(): number {
+    return this.#value.last;
+  }
+
+  get isErased(): boolean {
+    return this.#value.isErased;
+  }
+
+  /** Makes changes, and one of the head with them: all or nothing, and nothing once somebody else has the store. */
+  write(changes: readonly Change[], change?: HeadChange): Promise<void> {
+    return this.#inTurn(() => this.#send(changes, change));
+  }
+
+  /** Whether a head that was read is of this holder. */
+  isMine(found: KvEntry | undefined): boolean {
+    return (found?.value as HeadValue | null | undefined)?.holder?.id === this.#id;
+  }
+
+  /** Lets the next one have the store. */
+  async release(): Promise<void> {
+    await this.#end(() => ({ ...this.#value, writes: this.#value.writes + 1, holder: null }));
+  }
+
+  /** Deletes the head: from then on there is no such store. */
+  async remove(): Promise<void> {
+    await this.#end(() => undefined);
+  }
+
+  #inTurn<T>(call: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(call);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #take(): Promise<boolean> {
+    try {
+      await this.#send([], {});
+    } catch (error) {
+      if (error instanceof SlotError && error.kind === 'closed') return false;
+      throw error;
+    }
+    this.#timer = setInterval(() => void this.#renew(), this.#leaseMs / 3);
+    unref(this.#timer);
+    return true;
+  }
+
+  async #renew(): Promise<void> {
+    // Whoever writes next meets what fails here.
+    if (this.#isDue()) await this.write([], {}).catch(() => undefined);
+  }
+
+  /** Whether a third of the lease is over. */
+  #isDue(): boolean {
+    const until = this.#value.holder?.until ?? 0;
+    return until - Date.now() < (this.#leaseMs * 2) / 3;
+  }
+
+  async #send(changes: readonly Change[], change: HeadChange | undefined): Promise<void> {
+    if (this.#isReleased) throw new SlotError('closed', 'The store was closed.');
+    const isDue = change !== undefined || this.#isDue();
+    const next = isDue ? { ...this.#value, ...change, ...this.#held() } : undefined;
+    for (let attempt = 1; ; attempt++) {
+      const operation = this.#kv.atomic().check({ key: this.key, versionstamp: this.#versionstamp });
+      if (next !== undefined) operation.set(this.key, next);
+      for (const { key, bytes } of changes) {
+        if (bytes === undefined) operation.delete(key);
+        else operation.set(key, bytes);
+      }
+      try {
+        const result = await operation.commit();
+        if (result.ok) {
+          if (next !== undefined) this.#wrote(next, result.versionstamp);
+          return;
+        }
+      } catch (error) {
+        if (attempt === ATTEMPTS_MAX) throw kvError(error);
+        await delay(ATTEMPT_PAUSE_MS * attempt);
+      }
+      // It may have been done although nobody said so.
+      const now = await asked(() => this.#kv.get(this.key, STRONG));
+      const value = now.value as HeadValue | null;
+      if (this.isMine(now) && value?.writes === next?.writes) {
+        this.#wrote(value as HeadValue, now.versionstamp);
+        return;
+      }
+      if (now.versionstamp !== this.#versionstamp || attempt === ATTEMPTS_MAX) throw taken();
+    }
+  }
+
+  #held(): Pick<HeadValue, 'holder' | 'writes'> {
+    return { writes: this.#value.writes + 1, holder: { id: this.#id, until: Date.now() + this.#leaseMs } };
+  }
+
+  #wrote(value: HeadValue, versionstamp: string | null): void {
+    this.#value = value;
+    this.#versionstamp = versionstamp;
+  }
+
+  /** Writes the head for the last time, or deletes it. What fails is no matter: the lease runs out. */
+  async #end(last: () => HeadValue | undefined): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#inTurn(async () => {
+      if (this.#isReleased) return;
+      this.#isReleased = true;
+      const value = last();
+      const end = (): ReturnType<KvAtomic['commit']> => {
+        const operation = this.#kv.atomic().check({ key: this.key, versionstamp: this.#versionstamp });
+        return (value === undefined ? operation.delete(this.key) : operation.set(this.key, value)).commit();
+      };
+      await asked(end).catch(() => undefined);
+    });
+  }
+}
+
+/** Whether what is under the key of a head is a store. */
+export function isStore({ value }: KvEntry): boolean {
+  return value !== null && !(value as HeadValue).isErased;
+}
+
+/** Asks Deno KV something that changes nothing, more than once if it must be. */
+export async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (attempt === ATTEMPTS_MAX) throw kvError(error);
+      await delay(ATTEMPT_PAUSE_MS * attempt);
+    }
+  }
+}
+
+/** Somebody else has the store now. */
+export function taken(): SlotError {
+  return new SlotError('closed', 'Another process or isolate has taken the store over, because its lease had run out.');
+}
+
+function kvError(error: unknown): SlotError {
+  if (error instanceof SlotError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new SlotError(/disk is full/i.test(message) ? 'full' : 'io', `Deno KV: ${message}`, { cause: error });
+}
+
+function locked(store: string, value: HeadValue | null): VarveError {
+  const left = Math.max(0, (value?.holder?.until ?? 0) - Date.now());
+  return new VarveError(
+    'VARVE_LOCKED',
+    `Another process or isolate has the store "${store}" open. Close it there, or wait longer: one that died leaves it in ${left} ms.`,
+  );
+}
+
+/** A timer that keeps no process alive. */
+function unref(timer: ReturnType<typeof setInterval>): void {
+  const { Deno } = globalThis as { Deno?: { unrefTimer?(id: unknown): void } };
+  if (typeof timer === 'object') (timer as { unref?(): void }).unref?.();
+  else Deno?.unrefTimer?.(timer);
+}

@@ -1,0 +1,334 @@
+// Stores in Deno KV, on a stand-in with its limits: operations, the fence, leases, connections that fail, deletion.
+
+import { afterEach, expect, test, vi } from 'vitest';
+import { denoKv } from '../../js/src/deno.ts';
+import { deleteStore, listStores, open } from '../../js/src/index.ts';
+import type { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
+import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
+import { keyBytes, pack } from '../../js/src/storage/denokv/pack.ts';
+import * as sync from '../../js/src/sync.ts';
+import { wasm } from './support/engine.ts';
+import { FakeKv, FakeKvState } from './support/fake-kv.ts';
+
+const KIB = 1024;
+const LEASE_MS = 20_000;
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function storageOn(state: FakeKvState, leaseMs = LEASE_MS): { kv: FakeKv; storage: DenoKvStorage } {
+  const kv = new FakeKv(state);
+  return { kv, storage: new DenoKvStorage(kv, { prefix: ['varve'], leaseMs }) };
+}
+
+const bytes = (...values: number[]): Uint8Array<ArrayBuffer> => Uint8Array.from(values);
+
+async function read(device: BufferedDevice, slot: number, at: number, length: number): Promise<Uint8Array> {
+  const into = new Uint8Array(length);
+  return into.subarray(0, await device.resident(() => device.read(slot, into, at)));
+}
+
+/** Resolves when what a store does by itself after its first writes, such as adding a spare slot, is done. */
+async function quiet(kv: FakeKv): Promise<void> {
+  for (let [turn, calls] = [0, -1]; turn < 50; turn++) {
+    if (calls !== kv.calls) [turn, calls] = [0, kv.calls];
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test('what one opening wrote, the next one reads', async () => {
+  const state = new FakeKvState();
+  const options = { storage: denoKv(new FakeKv(state)), wasm };
+  const db = await open('notes', options);
+  expect([db.storage, db.recovery.state]).toEqual([{ kind: 'deno-kv' }, 'new']);
+  await db.set(['note', 42], { title: 'Silt' }, { durability: 'strict' });
+  await db.setMany(Array.from({ length: 3000 }, (_, n) => [['many', n], `value ${n}`.repeat(40)]));
+  await db.close();
+  const again = await open('notes', { ...options, storage: denoKv(new FakeKv(state)) });
+  expect([again.recovery.state, await again.get(['note', 42])]).toEqual(['clean', { title: 'Silt' }]);
+  expect(await again.count({ prefix: ['many'] })).toBe(3000);
+  expect(await again.get(['many', 2999])).toBe('value 2999'.repeat(40));
+  await again.close();
+});
+
+test('a small commit is one operation, and a hundred sets of one turn are', async () => {
+  const state = new FakeKvState();
+  const { kv, storage } = storageOn(state);
+  const db = await open('notes', { storage, wasm });
+  await db.set('warm', 1);
+  await quiet(kv);
+  let [calls, commits] = [kv.calls, state.commits];
+  await db.set('a', 1);
+  expect([kv.calls - calls, state.commits - commits]).toEqual([1, 1]);
+  [calls, commits] = [kv.calls, state.commits];
+  await Promise.all(Array.from({ length: 100 }, (_, n) => db.set(n, 'value')));
+  expect([kv.calls - calls, state.commits - commits]).toEqual([1, 1]);
+  calls = kv.calls;
+  expect(await db.get(99)).toBe('value');
+  await db.set('strict', 1, { durability: 'strict' });
+  expect(kv.calls - calls).toBe(1);
+  await db.close();
+});
+
+test('a commit that one operation does not hold is several, within the limits, and leaves nothing behind', async () => {
+  const state = new FakeKvState();
+  const { storage } = storageOn(state);
+  const device = await storage.open('large', { wait: 0 });
+  for (let round = 1; round <= 3; round++) {
+    for (let slot = 0; slot < 4; slot++)
+      device.write(slot, new Uint8Array(1200 * KIB).fill(round * 10 + slot), 4 * KIB);
+    await device.settle();
+  }
+  expect(await read(device, 3, 1100 * KIB, 2)).toEqual(bytes(33, 33));
+  await device.closeAll();
+  expect(state.operationBytesMax).toBeGreaterThan(700 * KIB);
+  // 19 chunks a slot: those of the rounds before are gone.
+  expect(state.keys('chunk').length).toBe(4 * 19);
+  expect(state.keys('debris').length).toBe(0);
+  const again = await storage.open('large', { wait: 0 });
+  for (let slot = 0; slot < 4; slot++)
+    expect(await read(again, slot, 1203 * KIB, 9000)).toEqual(new Uint8Array(1024).fill(30 + slot));
+  again.truncate(2, 100 * KIB);
+  again.truncate(3, 0);
+  await again.closeAll();
+  expect(state.keys('chunk').length).toBe(2 * 19 + 2);
+});
+
+test('more is deleted than one operation can delete', async () => {
+  const state = new FakeKvState();
+  const { storage } = storageOn(state);
+  const name = 'n'.repeat(250);
+  const device = await storage.open(name, { wait: 0 });
+  for (let slot = 0; slot < 8; slot++) {
+    device.write(slot, new Uint8Array(8000 * KIB).fill(slot + 1), 4 * KIB);
+    await device.settle();
+  }
+  expect(state.keys('chunk').length).toBe(1000);
+  for (let slot = 0; slot < 8; slot++) device.truncate(slot, 0);
+  device.write(0, bytes(1, 2, 3), 0);
+  await device.closeAll();
+  expect([state.keys('chunk').length, state.keys('debris').length]).toEqual([0, 0]);
+  const again = await storage.open(name, { wait: 0 });
+  expect(await read(again, 0, 0, 10)).toEqual(bytes(1, 2, 3));
+  await again.closeAll();
+});
+
+test('changes are packed as tightly as they may be, in order', () => {
+  const change = (n: number, size: number) => ({ key: ['data', n], bytes: new Uint8Array(size) });
+  const sizes = (count: number, size: number): number[] =>
+    pack(
+      Array.from({ length: count }, (_, n) => change(n, size)),
+      40,
+    ).map((group) => group.length);
+  expect(sizes(0, 1)).toEqual([]);
+  expect(sizes(30, 64 * KIB)).toEqual([12, 12, 6]);
+  expect(sizes(2500, 10)).toEqual([999, 999, 502]);
+  const long = Array.from({ length: 200 }, (_, n) => ({ key: ['k'.repeat(2000), n] }));
+  expect(pack(long, 40).map((group) => group.length)).toEqual([40, 40, 40, 40, 40]);
+  expect(pack(long, 40).flat()).toEqual(long);
+  expect(keyBytes(['a\0', 1, true, new Uint8Array(3), 255n])).toBeGreaterThanOrEqual(5 + 9 + 1 + 5 + 5);
+});
+
+test('a journal that has grown long is folded, and its rows are deleted', async () => {
+  const state = new FakeKvState();
+  const { storage } = storageOn(state);
+  const device = await storage.open('fold', { wait: 0 });
+  for (let i = 0; i < 1100; i++) {
+    device.write(i % 3, bytes(i), 5 * KIB + i);
+    await device.settle();
+  }
+  await device.closeAll();
+  expect(state.keys('row').length).toBeLessThan(150);
+  const again = await storage.open('fold', { wait: 0 });
+  for (const i of [0, 1, 2, 998, 999, 1099]) expect(await read(again, i % 3, 5 * KIB + i, 1)).toEqual(bytes(i));
+  await again.closeAll();
+});
+
+test('a second opener is refused, waits for the first to close, and is aborted by its signal', async () => {
+  const state = new FakeKvState();
+  const [one, two] = [storageOn(state).storage, storageOn(state).storage];
+  const db = await open('one', { storage: one, wasm });
+  const refusal = { code: 'VARVE_LOCKED', message: expect.stringMatching(/has the store "one" open.*in \d+ ms/) };
+  await expect(open('one', { storage: two, wasm, wait: 0 })).rejects.toMatchObject(refusal);
+  await expect(deleteStore('one', { storage: two, wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  const signal = AbortSignal.timeout(30);
+  await expect(open('one', { storage: two, wasm, signal })).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  const waiting = open('one', { storage: two, wasm });
+  await db.set('a', 1);
+  await db.close();
+  const second = await waiting;
+  expect(await second.get('a')).toBe(1);
+  await second.close();
+});
+
+test('a lease is renewed while nothing is written, so nobody gets the store', async () => {
+  const state = new FakeKvState();
+  const device = await storageOn(state, 1500).storage.open('idle', { wait: 0 });
+  await device.settle();
+  const { commits } = state;
+  await expect(storageOn(state).storage.open('idle', { wait: 3500 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  expect(state.commits - commits).toBeGreaterThanOrEqual(2);
+  await device.closeAll();
+  const closed = state.commits;
+  await new Promise((resolve) => setTimeout(resolve, 800));
+  expect(state.commits).toBe(closed);
+});
+
+test('whoever died leaves the store to the next one when the lease is over, and not before', async () => {
+  const state = new FakeKvState();
+  const dead = storageOn(state, 2000);
+  const device = await dead.storage.open('dead', { wait: 0 });
+  device.write(0, bytes(1, 2, 3), 0);
+  await device.settle();
+  dead.kv.kill();
+  await expect(storageOn(state).storage.open('dead', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  const heir = await storageOn(state).storage.open('dead', { wait: 30_000 });
+  expect(await read(heir, 0, 0, 3)).toEqual(bytes(1, 2, 3));
+  await heir.closeAll();
+});
+
+test('a zombie, who was taken over from, changes and reads nothing any more', async () => {
+  const state = new FakeKvState();
+  const { kv, storage } = storageOn(state);
+  const zombie = await open('zombie', { storage, wasm });
+  await zombie.set('a', 1);
+  await quiet(kv);
+  state.expire();
+  const heir = await open('zombie', { storage: storageOn(state).storage, wasm });
+  const refusal = { code: 'VARVE_LOCKED', message: expect.stringContaining('has taken the store over') };
+  await expect(zombie.set('b', 2)).rejects.toMatchObject(refusal);
+  await expect(zombie.set('c', 3)).rejects.toMatchObject({ code: expect.stringMatching(/^VARVE_(LOCKED|POISONED)$/) });
+  await zombie.close().catch(() => undefined);
+  await heir.set('d', 4);
+  expect(await heir.getMany(['a', 'b', 'c', 'd'])).toEqual([1, undefined, undefined, 4]);
+  await heir.close();
+  const after = await open('zombie', { storage: storageOn(state).storage, wasm });
+  expect(await after.getMany(['a', 'b', 'c', 'd'])).toEqual([1, undefined, undefined, 4]);
+  await after.close();
+});
+
+test('a zombie in the middle of a large commit is fenced between its operations', async () => {
+  const state = new FakeKvState();
+  const { kv, storage } = storageOn(state);
+  const zombie = await storage.open('middle', { wait: 0 });
+  zombie.write(0, new Uint8Array(3000 * KIB).fill(1), 4 * KIB);
+  await zombie.settle();
+  const before = kv.calls;
+  zombie.write(0, new Uint8Array(3000 * KIB).fill(2), 4 * KIB);
+  const settled = zombie.settle();
+  settled.catch(() => undefined);
+  while (kv.calls < before + 2) await new Promise((resolve) => setImmediate(resolve));
+  state.expire();
+  const heir = await storageOn(state).storage.open('middle', { wait: 0 });
+  await expect(settled).rejects.toMatchObject({ kind: 'closed' });
+  expect(await read(heir, 0, 2900 * KIB, 2)).toEqual(bytes(1, 1));
+  heir.write(0, bytes(3), 4 * KIB);
+  await heir.closeAll();
+  await zombie.closeAll();
+  expect(state.keys('chunk').length).toBe(47);
+  expect(state.keys('debris').length).toBe(0);
+});
+
+test('a reader who was taken over from is told rather than given bytes of the heir', async () => {
+  const state = new FakeKvState();
+  const first = await storageOn(state).storage.open('reader', { wait: 0 });
+  first.write(1, new Uint8Array(100_000).fill(1), 4096);
+  await first.closeAll();
+  const zombie = await storageOn(state).storage.open('reader', { wait: 0 });
+  state.expire();
+  const heir = await storageOn(state).storage.open('reader', { wait: 0 });
+  await expect(read(zombie, 1, 50_000, 10)).rejects.toMatchObject({ kind: 'closed' });
+  await Promise.all([zombie.closeAll(), heir.closeAll()]);
+});
+
+test.each(['refused', 'unheard'] as const)(
+  'calls that are %s now and then are sent again, and nobody notices',
+  async (fault) => {
+    const state = new FakeKvState();
+    const { kv, storage } = storageOn(state);
+    kv.fault = (call) => (call % 3 === 0 ? fault : undefined);
+    const db = await open('shaky', { storage, wasm });
+    for (let n = 0; n < 12; n++) await db.set(n, n);
+    await db.close();
+    const again = await open('shaky', { storage: storageOn(state).storage, wasm });
+    expect(await again.getMany(Array.from({ length: 12 }, (_, n) => n))).toEqual(
+      Array.from({ length: 12 }, (_, n) => n),
+    );
+    await again.close();
+  },
+);
+
+test('a database that answers nothing any more fails the write, and the store opens again with what was acknowledged', async () => {
+  const state = new FakeKvState();
+  const { kv, storage } = storageOn(state);
+  const db = await open('down', { storage, wasm });
+  await db.set('kept', 1);
+  await quiet(kv);
+  kv.fault = () => 'refused';
+  await expect(db.set('lost', 2)).rejects.toMatchObject({
+    code: 'VARVE_IO',
+    message: expect.stringContaining('was reset'),
+  });
+  await db.close().catch(() => undefined);
+  await expect(open('down', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_IO' });
+  await expect(listStores({ storage })).rejects.toMatchObject({ code: 'VARVE_IO' });
+  state.expire();
+  const again = await open('down', { storage: storageOn(state).storage, wasm });
+  expect(await again.getMany(['kept', 'lost'])).toEqual([1, undefined]);
+  await again.close();
+});
+
+test('names are listed and stores deleted without a key left behind; other keys are not touched', async () => {
+  const state = new FakeKvState();
+  const kv = new FakeKv(state);
+  await kv.atomic().set(['varve', 'of the program'], 1).set(['other'], 2).commit();
+  const [storage, apart] = [denoKv(kv), denoKv(kv, { prefix: ['apart', 7] })];
+  for (const [name, where] of [
+    ['b', storage],
+    ['a', storage],
+    ['c', apart],
+  ] as const) {
+    const db = await open(name, { storage: where, wasm });
+    await db.set('k', new Uint8Array(100_000));
+    await db.close();
+  }
+  expect([await listStores({ storage }), await listStores({ storage: apart })]).toEqual([['a', 'b'], ['c']]);
+  expect(await deleteStore('a', { storage })).toBe(true);
+  expect(await deleteStore('a', { storage })).toBe(false);
+  expect(state.keys('a')).toEqual([]);
+  expect(await listStores({ storage })).toEqual(['b']);
+  expect([await deleteStore('b', { storage }), await deleteStore('c', { storage: apart })]).toEqual([true, true]);
+  expect([...state.entries.values()].map(({ key }) => key)).toEqual([['varve', 'of the program'], ['other']]);
+});
+
+test('a row that somebody deleted, a chunk, and a newer format are told', async () => {
+  const state = new FakeKvState();
+  const { kv, storage } = storageOn(state);
+  const device = await storage.open('holes', { wait: 0 });
+  device.write(0, new Uint8Array(100_000).fill(1), 4096);
+  await device.closeAll();
+  const chunk = state.keys('chunk').at(-1)!;
+  const { value } = await kv.get(chunk, { consistency: 'strong' });
+  await kv.atomic().delete(chunk).commit();
+  const again = await storage.open('holes', { wait: 0 });
+  await expect(read(again, 0, 80_000, 10)).rejects.toMatchObject({ kind: 'io' });
+  await again.closeAll();
+  await kv.atomic().set(chunk, value).delete(state.keys('row')[0]!).commit();
+  await expect(open('holes', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
+  const [head] = state.keys('store');
+  await kv.atomic().set(head!, { format: 2, holder: null }).commit();
+  await expect(open('holes', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_VERSION' });
+});
+
+test('what is no database, no prefix or no lease is refused, and so is a synchronous store', async () => {
+  const kv = new FakeKv();
+  const invalid = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });
+  expect(() => denoKv(Promise.resolve(kv) as unknown as FakeKv)).toThrow(invalid);
+  expect(() => denoKv(undefined as unknown as FakeKv)).toThrow(invalid);
+  expect(() => denoKv(kv, { prefix: ['x'.repeat(2000)] })).toThrow(invalid);
+  for (const lease of [0, 999, Number.NaN, 2 ** 40]) expect(() => denoKv(kv, { lease })).toThrow(invalid);
+  const storage = denoKv(kv);
+  await expect(open('half \ud800', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect(sync.open('later', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+});
