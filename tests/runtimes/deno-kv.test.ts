@@ -1,0 +1,83 @@
+// Stores in Deno KV in the real deno, as the package ships, with the permissions that the README states: a database in a file,
+// which several processes may have open.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { numberFrom, runSeed } from '../support/seed.ts';
+import { KillLoop } from './support/kill-loop.ts';
+import { bundleProgram, RUNTIMES, run, start } from './support/runtimes.ts';
+
+const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 4);
+/** A round: a process start, the rest of a lease, reading some thousand entries, writing for less than a second. */
+const ROUND_MS = 25_000;
+const LONG_MS = 180_000;
+
+const seed = runSeed('runtimes', 'deno-kv');
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'varve-deno-kv-'));
+});
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Deno as it is for files, and with KV, which is behind a flag. */
+const DENO = RUNTIMES.filter(({ name }) => name === 'deno').map((runtime) => ({
+  ...runtime,
+  arguments: (path: string) => [...runtime.arguments(path), '--unstable-kv'],
+}));
+
+describe.each(DENO)('on $name', (deno) => {
+  test('a store is written, merged, closed, opened again and checked; open, it keeps no process alive', {
+    timeout: LONG_MS,
+  }, async () => {
+    const report = await run(deno, await bundleProgram('kv.ts'), directory);
+    expect(report).toEqual({
+      kind: 'deno-kv',
+      first: 'new',
+      state: 'clean',
+      count: 8001,
+      wrong: 0,
+      large: 3_000_000,
+      problems: [],
+      hasTables: true,
+      refused: 'VARVE_LOCKED',
+      stores: ['other', 'store'],
+      gone: true,
+      left: ['store'],
+      flushes: expect.any(Number),
+    });
+  });
+
+  test('its storage keeps the contract', { timeout: LONG_MS }, async () => {
+    const program = await bundleProgram('kv-contract.ts');
+    const { clauses, failures } = await run<{ clauses: number; failures: string[] }>(deno, program, directory);
+    expect(failures).toEqual([]);
+    expect(clauses).toBeGreaterThan(20);
+  });
+
+  test('what was acknowledged before the process was killed is there, and what is there is a prefix of history', {
+    timeout: 60_000 + ROUNDS * ROUND_MS,
+  }, async () => {
+    const killed = join(directory, 'killed');
+    mkdirSync(killed);
+    const program = await bundleProgram('kv-kill.ts');
+    await new KillLoop({ runtime: deno, program, directory: killed, seed, apis: ['varve'] }).run(ROUNDS);
+  });
+
+  test('a process that was frozen is taken over from, and changes nothing when it wakes up', {
+    timeout: LONG_MS,
+  }, async () => {
+    const program = await bundleProgram('kv-zombie.ts');
+    const zombie = start(deno, program, directory, { freezes: true });
+    await zombie.line('written');
+    // Waits until the lease of the frozen one is over.
+    expect(await run(deno, program, directory, { freezes: false })).toEqual({ keys: ['first', 'heir'] });
+    writeFileSync(join(directory, 'go on'), '');
+    expect(JSON.parse(await zombie.line('{'))).toEqual({ code: 'VARVE_LOCKED' });
+    await zombie.ended;
+    expect(await run(deno, program, directory, { freezes: false })).toEqual({ keys: ['first', 'heir'] });
+  });
+});

@@ -1,0 +1,20 @@
+// The program of the kill loop on Deno KV: as kill.ts on files. Who was killed leaves the store when its lease is over.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { open } from 'varve';
+import { denoKv } from 'varve/deno';
+import * as promises from '../../support/async-writer.ts';
+import { openKv } from '../support/kv.ts';
+import { say, told } from '../support/program.ts';
+
+const { directory, seed, round } = told<{ seed: number; round: number }>();
+const storage = denoKv(await openKv(directory), { lease: 1000 });
+const db = await open<number, unknown>('killed', { storage, memory: 2 << 20, wait: 30_000 });
+const found = await promises.read(db);
+// The file is complete before the line is.
+writeFileSync(join(directory, `found-${round}.json`), JSON.stringify(found));
+say('found');
+await promises.write(db, { seed, round, sequence: found.sequence }, Number.POSITIVE_INFINITY, (groups, sets) =>
+  say(`acknowledged ${groups} ${sets}`),
+);

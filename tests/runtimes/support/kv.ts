@@ -1,0 +1,16 @@
+// Deno KV in the programs that run in Deno: a database in a file of the program's directory.
+
+import { join } from 'node:path';
+import type { Kv } from 'varve/deno';
+
+/** An open database. */
+export interface OpenKv extends Kv {
+  close(): void;
+}
+
+declare const Deno: { openKv(path: string): Promise<OpenKv> };
+
+/** Opens the database of a directory, making it where there is none. */
+export function openKv(directory: string, name = 'kv.db'): Promise<OpenKv> {
+  return Deno.openKv(join(directory, name));
+}
