@@ -47,17 +47,20 @@ function packaged(...paths: string[]): string {
   return found.find((path) => existsSync(path)) ?? join(root, 'node_modules', 'none');
 }
 
-/** Bundles a program of tests/runtimes/programs; `varve` in it is the built package, which stays what it is. */
-export async function bundleProgram(name: string): Promise<string> {
+/**
+ * Bundles a program of tests/runtimes/programs; `varve` in it is the built package, which stays what it is. `ending`: of the
+ * bundle's name.
+ */
+export async function bundleProgram(name: string, ending = '.mjs'): Promise<string> {
   mkdirSync(PROGRAMS, { recursive: true });
-  const outfile = join(PROGRAMS, `${basename(name, '.ts')}.mjs`);
+  const outfile = join(PROGRAMS, basename(name, '.ts') + ending);
   await build({
     entryPoints: [join(root, 'tests', 'runtimes', 'programs', name)],
     outfile,
     bundle: true,
     format: 'esm',
     target: 'es2022',
-    external: ['node:*'],
+    external: ['node:*', 'bun:*'],
     plugins: [
       {
         name: 'built-package',

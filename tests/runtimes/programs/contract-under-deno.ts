@@ -1,0 +1,17 @@
+// The contract of storages as a user runs it: under `deno test`, whose sanitizers see that nothing is left open or running.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { files } from 'varve/fs';
+import { type DefineTest, storageContract } from 'varve/testing';
+
+declare const Deno: { test: DefineTest };
+
+let folder = '';
+storageContract({
+  test: Deno.test,
+  create: () => {
+    folder = mkdtempSync('./deno-');
+    return files(folder, { filesMax: 100 });
+  },
+  end: () => rmSync(folder, { recursive: true }),
+});
