@@ -15,9 +15,14 @@ import type {
   KvReadOptions,
 } from '../../../js/src/storage/denokv/platform.ts';
 
+/** A key that has something. */
+interface StoredEntry extends KvEntry {
+  readonly key: KvKey;
+}
+
 /** What is stored. */
 export class FakeKvState {
-  readonly entries = new Map<string, KvEntry>();
+  readonly entries = new Map<string, StoredEntry>();
   commits = 0;
   /** Bytes of the largest operation so far. */
   operationBytesMax = 0;
@@ -35,12 +40,12 @@ export class FakeKvState {
     }
   }
 
-  under(prefix: KvKey): KvEntry[] {
+  under(prefix: KvKey): StoredEntry[] {
     const begins = (key: KvKey): boolean => prefix.every((part, i) => compareParts(part, key[i] ?? false) === 0);
     return this.#sorted().filter(({ key }) => key.length > prefix.length && begins(key));
   }
 
-  #sorted(): KvEntry[] {
+  #sorted(): StoredEntry[] {
     return [...this.entries.values()].sort((a, b) => compareKeys(a.key, b.key));
   }
 }

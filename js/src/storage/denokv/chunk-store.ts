@@ -25,7 +25,7 @@ import { SlotError } from '../device.ts';
 import { ChunkMap, chunksOf, runsOf, type StoredChunk } from './chunk-map.ts';
 import { asked, type ClaimOptions, Head, taken } from './head.ts';
 import { type Change, keyBytes, pack, READ_KEYS_MAX } from './pack.ts';
-import { type Kv, type KvEntry, type KvKey, type KvKeyPart, STRONG } from './platform.ts';
+import { type Kv, type KvKey, type KvKeyPart, STRONG } from './platform.ts';
 import { decodeDebris, decodeStoredRow, encodeDebris, encodeStoredRow, type StoredRow } from './row.ts';
 
 /** Of a row of the journal, as far as the device can see to it. */
@@ -245,10 +245,12 @@ export class DenoKvChunks implements ChunkStore {
     return values;
   }
 
-  async #list(kind: string): Promise<KvEntry[]> {
+  async #list(kind: string): Promise<{ key: KvKey; value: unknown }[]> {
     return asked(async () => {
-      const entries: KvEntry[] = [];
-      for await (const entry of this.#place.kv.list({ prefix: this.#key(kind) }, STRONG)) entries.push(entry);
+      const entries: { key: KvKey; value: unknown }[] = [];
+      for await (const { key, value } of this.#place.kv.list({ prefix: this.#key(kind) }, STRONG)) {
+        entries.push({ key: key as KvKey, value });
+      }
       return entries;
     });
   }

@@ -67,9 +67,9 @@ export class Head {
   #timer: ReturnType<typeof setInterval> | undefined;
   #isReleased = false;
 
-  private constructor(kv: Kv, found: KvEntry, leaseMs: number) {
+  private constructor(kv: Kv, key: KvKey, found: KvEntry, leaseMs: number) {
     this.#kv = kv;
-    this.key = found.key;
+    this.key = key;
     this.#leaseMs = leaseMs;
     this.#value = (found.value as HeadValue | null) ?? NEW;
     this.#versionstamp = found.versionstamp;
@@ -91,7 +91,7 @@ export class Head {
         throw new VarveError('VARVE_VERSION', 'A newer version of varve wrote this store.');
       }
       if (value === null || value.holder === null || value.holder.until < Date.now()) {
-        const head = new Head(kv, { ...found, key }, leaseMs);
+        const head = new Head(kv, key, found, leaseMs);
         if (await head.#take()) return head;
       }
       const left = deadline - performance.now();

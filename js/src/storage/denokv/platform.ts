@@ -12,7 +12,8 @@ export type KvKey = readonly KvKeyPart[];
 
 /** What is under a key; both null where there is nothing. */
 export interface KvEntry {
-  readonly key: KvKey;
+  /** Deno's type of keys has symbols too, which no key that is stored has. */
+  readonly key: readonly (KvKeyPart | symbol)[];
   readonly value: unknown;
   readonly versionstamp: string | null;
 }
