@@ -177,14 +177,6 @@ describe('the claim', () => {
     expect(claims('one')).toEqual([]);
   });
 
-  test('one that waits gets the store when it is closed', async () => {
-    const storage = new FileStorage(directory, { slotsMax: 100 });
-    const device = await storage.open('one', wait);
-    const waiting = storage.open('one', { wait: 20_000 });
-    setTimeout(() => void device.closeAll(), 20);
-    await (await waiting).closeAll();
-  });
-
   test('a signal ends the waiting', async () => {
     const storage = new FileStorage(directory, { slotsMax: 100 });
     const device = await storage.open('one', wait);
