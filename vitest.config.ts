@@ -1,5 +1,5 @@
-// Three projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
-// `runtimes` (the built package on server runtimes). Tests that share a browser or the disk run one file at a time.
+// Four projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
+// `engines` (the same in Chromium, Firefox and WebKitGTK), `runtimes` (the built package on server runtimes). Tests that share a browser or the disk run one file at a time.
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
@@ -51,6 +51,16 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'engines',
+          include: ['tests/engines/**/*.test.ts'],
+          globalSetup: ['tests/engines/support/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {

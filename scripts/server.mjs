@@ -61,12 +61,17 @@ export function locate(path, mounts) {
 }
 
 /**
+ * Answers a request that is for no file, and says whether it did.
+ * @typedef {(path: string, request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => boolean} Respond
+ */
+
+/**
  * Serves the mounts on this machine only.
- * @param {{ mounts: readonly Mount[], port?: number, redirects?: Record<string, string> }} options `port` 0 (the
- *   default) takes any free one.
+ * @param {{ mounts: readonly Mount[], port?: number, redirects?: Record<string, string>, respond?: Respond }} options
+ *   `port` 0 (the default) takes any free one; `respond` is asked before the mounts.
  * @returns {Promise<{ origin: string, port: number, close: () => Promise<void> }>}
  */
-export function serve({ mounts, port = 0, redirects = {} }) {
+export function serve({ mounts, port = 0, redirects = {}, respond }) {
   const server = createServer(async (request, response) => {
     const path = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
     const headers = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
@@ -75,6 +80,7 @@ export function serve({ mounts, port = 0, redirects = {} }) {
       /** @type {Record<string, string>} */ more,
       /** @type {string} */ text,
     ) => response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8', ...more }).end(text);
+    if (respond?.(path, request, response)) return response;
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return end(405, { Allow: 'GET, HEAD' }, 'GET or HEAD only');
     const target = redirects[path];

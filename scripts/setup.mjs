@@ -5,20 +5,22 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { findBrowser } from './browser.mjs';
+import { chosenEngines, findFirefox, findMiniBrowser, findXvfb } from './engines.mjs';
 import { cache, capture, isProgram, main, Problem, root, run, step } from './tools.mjs';
 
 const WASM_PACK = '0.15.1';
 
-/** @typedef {{ rust?: boolean, wasm?: boolean, browser?: boolean }} Parts */
+/** @typedef {{ rust?: boolean, wasm?: boolean, browser?: boolean, engines?: boolean }} Parts */
 
 /**
- * Makes sure that the parts asked for are there. `wasm` includes `rust`.
+ * Makes sure that the parts asked for are there. `wasm` includes `rust`; `engines` are the browsers that `VARVE_ENGINES` names.
  * @param {Parts} parts
  */
 export async function setup(parts) {
   if (parts.rust || parts.wasm) await rust();
   if (parts.wasm) await wasmTools();
-  if (parts.browser) await browser();
+  if (parts.browser || (parts.engines && chosenEngines().includes('chromium'))) await browser();
+  if (parts.engines) await engines();
 }
 
 /** The toolchain that rust-toolchain.toml names: one list of versions, read here and by rustup. */
@@ -80,20 +82,62 @@ async function wasmTools() {
 async function browser() {
   if (await findBrowser()) return;
   console.log('Installing Chromium (the browser tests and the benchmark run in it).');
-  if (process.getuid?.() === 0 && existsSync('/etc/debian_version')) {
-    await attempt(async () => {
-      await run('apt-get', ['update', '--quiet=2']);
-      await run('apt-get', ['install', '--yes', '--quiet=2', '--no-install-recommends', 'chromium'], {
-        env: { DEBIAN_FRONTEND: 'noninteractive' },
-      });
-    });
-  }
+  await fromDebian(['chromium']);
   if (!(await findBrowser())) await attempt(() => run('playwright-core', ['install', '--no-shell', 'chromium']));
   if (!(await findBrowser())) {
     throw new Problem(
       'No Chromium was found and none could be installed: install Chromium or Chrome, or set VARVE_BROWSER to its path.',
     );
   }
+}
+
+/** Stock browsers of the other engines, for the tests that run in all of them. */
+async function engines() {
+  const chosen = chosenEngines();
+  if (chosen.includes('firefox') && findFirefox() === undefined) {
+    console.log('Installing Firefox (the tests of all browser engines run in it).');
+    // Ubuntu has no firefox-esr, and its package "firefox" is a snap, which sees no profile in a temporary folder.
+    await fromDebian(['firefox-esr']);
+    if (findFirefox() === undefined)
+      throw missing('Firefox', 'firefox', 'install Firefox, or set VARVE_FIREFOX to its path');
+  }
+  if (chosen.includes('webkit') && (findMiniBrowser() === undefined || findXvfb() === undefined)) {
+    console.log(
+      'Installing WebKitGTK and Xvfb, the display it is run on (the tests of all browser engines run in it).',
+    );
+    await fromDebian(['libwebkit2gtk-4.1-0', 'xvfb']);
+    if (findMiniBrowser() === undefined || findXvfb() === undefined) {
+      const fix = 'on Linux install WebKitGTK with its MiniBrowser (or set VARVE_WEBKIT to its path) and Xvfb';
+      throw missing('WebKitGTK', 'webkit', fix);
+    }
+  }
+}
+
+/**
+ * An engine that is not to be had fails the tests, unless the caller leaves it out in so many words.
+ * @param {string} engine
+ * @param {string} name
+ * @param {string} fix
+ */
+function missing(engine, name, fix) {
+  const others = chosenEngines().filter((one) => one !== name);
+  return new Problem(
+    `${engine} was not found and could not be installed: ${fix}. To test without it: VARVE_ENGINES=${others.join(',')}.`,
+  );
+}
+
+/**
+ * Installs packages where that is Debian's way and nobody has to be asked for a password; else the caller finds nothing changed.
+ * @param {string[]} packages
+ */
+async function fromDebian(packages) {
+  if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return;
+  await attempt(async () => {
+    await run('apt-get', ['update', '--quiet=2']);
+    await run('apt-get', ['install', '--yes', '--quiet=2', '--no-install-recommends', ...packages], {
+      env: { DEBIAN_FRONTEND: 'noninteractive' },
+    });
+  });
 }
 
 /** @param {() => Promise<void>} work one way of several: its failure is printed, and the next way is tried */
@@ -107,7 +151,7 @@ async function attempt(work) {
 
 if (isProgram(import.meta.url)) {
   await main(async () => {
-    await setup({ wasm: true, browser: true });
+    await setup({ wasm: true, browser: true, engines: true });
     console.log('Everything is installed.');
   });
 }

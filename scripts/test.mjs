@@ -15,6 +15,7 @@ const SUITES = {
   rust: () => cargoTest(),
   js: () => vitest('js'),
   browser: () => vitest('browser'),
+  engines: () => vitest('engines'),
   runtimes: () => vitest('runtimes'),
 };
 
@@ -75,7 +76,12 @@ async function vitest(project) {
 
 await main(async () => {
   const suites = named.length > 0 ? named : Object.keys(SUITES);
-  await setup({ rust: true, wasm: suites.some((name) => name !== 'rust'), browser: suites.includes('browser') });
+  await setup({
+    rust: true,
+    wasm: suites.some((name) => name !== 'rust'),
+    browser: suites.includes('browser'),
+    engines: suites.includes('engines'),
+  });
   if (suites.some((name) => name !== 'rust')) {
     await step('engine', buildWasm);
     await step('package', buildPackage);

@@ -10,7 +10,7 @@ import { History, type Plan } from '../support/history.ts';
 import { randomFrom, shuffled } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
-import { Progress } from './support/progress.ts';
+import { consoleOf, Progress } from './support/progress.ts';
 
 const SETS = 20_000;
 const SETS_MORE = 1000;
@@ -48,7 +48,7 @@ async function openTab(): Promise<void> {
 
 async function openSyncWorker(): Promise<void> {
   ({ worker, terminate } = await openWorker(page, '/crash-worker.js'));
-  progress = new Progress(page);
+  progress = new Progress(consoleOf(page));
 }
 
 /** Opens both stores and reads them. */
@@ -109,8 +109,8 @@ test.for(rounds.map((round) => ({ round, ending: endings[round] as Ending })))(
 test('a store without a log that is killed holds a prefix of its history: the part that was flushed to tables', async () => {
   const names = ['page-without-log', 'worker-without-log'] as const;
   const open = async () => [
-    await page.evaluate((name) => writer.open(name, 'memory'), names[0]),
-    await worker.evaluate((name) => writer.open(name, 'memory'), names[1]),
+    await page.evaluate((name) => writer.open(name, { durability: 'memory' }), names[0]),
+    await worker.evaluate((name) => writer.open(name, { durability: 'memory' }), names[1]),
   ];
   await open();
   const plans = [seed + 2, seed + 3].map((number) => ({ seed: number, round: 0, sequence: 0 }));

@@ -7,7 +7,7 @@ import { History, type Plan } from '../support/history.ts';
 import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
-import { Progress } from './support/progress.ts';
+import { consoleOf, Progress } from './support/progress.ts';
 
 const KILLS = numberFrom('VARVE_RECOVERY_KILLS', 4);
 const seed = runSeed('browser', 'recovery');
@@ -24,7 +24,7 @@ afterAll(() => profile?.close());
 async function openWriters() {
   const { page } = await profile.openPage('/crash.html');
   const { worker } = await openWorker(page, '/crash-worker.js');
-  return { page, worker, progress: new Progress(page) };
+  return { page, worker, progress: new Progress(consoleOf(page)) };
 }
 
 test('a browser killed while stores recover, and right after, loses nothing more', async () => {

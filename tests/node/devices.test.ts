@@ -183,6 +183,48 @@ describe('OPFS', () => {
     expect(report).toEqual({ kind: 'memory', reason: expect.stringContaining('dedicated workers') });
   });
 
+  test('in a dedicated worker it is the browser that has no synchronous handles', async () => {
+    vi.stubGlobal('FileSystemFileHandle', undefined);
+    vi.stubGlobal('DedicatedWorkerGlobalScope', class {});
+    const { report } = await openDevice('worker', undefined, { wait: 0 });
+    expect(report.reason).toMatch(/^This browser has no synchronous file handles/);
+  });
+
+  // WebKitGTK with its file system switched on makes files, and says NotSupportedError when one is opened. The empty directory
+  // that this left behind was taken for the store at the next opening, and the store in IndexedDB was not found again.
+  test('a browser that makes files and opens none leaves no trace of a store in OPFS', async () => {
+    vi.stubGlobal(
+      'FileSystemFileHandle',
+      class {
+        createSyncAccessHandle(): void {}
+      },
+    );
+    const refuse = vi
+      .spyOn(FakeFileHandle.prototype, 'createSyncAccessHandle')
+      .mockRejectedValue(new DOMException('Backend does not support this operation', 'NotSupportedError'));
+    for (const expected of ['new', 'made']) {
+      const { device, report } = await openDevice('half', undefined, { wait: 0 }, openIndexedDb);
+      expect(report).toMatchObject({
+        kind: 'indexeddb',
+        reason: expect.stringContaining(expected === 'new' ? 'NotSupportedError' : 'made in IndexedDB'),
+      });
+      await device.closeAll();
+    }
+    refuse.mockRestore();
+  });
+
+  test('a store in OPFS that the browser refuses to open once keeps its bytes', async () => {
+    const device = await openOpfs('refused');
+    device.write(3, text('kept'), 0);
+    await device.closeAll();
+    const refuse = vi
+      .spyOn(FakeFileHandle.prototype, 'createSyncAccessHandle')
+      .mockRejectedValue(new DOMException('Unknown failure', 'UnknownError'));
+    await expect(openDevice('refused', 'opfs', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
+    refuse.mockRestore();
+    expect((await openOpfs('refused')).size(3)).toBe(4);
+  });
+
   test('a locked store is never replaced by memory', async () => {
     await openOpfs('locked');
     await expect(openDevice('locked', 'opfs', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });

@@ -10,8 +10,11 @@ import { abortError, VarveError } from '../errors.ts';
 
 /** A held lock. */
 export interface StoreLock {
-  /** Lets the next in line have it. */
-  release(): void;
+  /**
+   * Lets the next in line have it; resolves when whoever asks then gets it at once. In Firefox that is a moment later: asking
+   * right after a release without waiting for it finds the lock still taken.
+   */
+  release(): Promise<void>;
 }
 
 /** How long to wait for a lock. */
@@ -27,7 +30,7 @@ export interface LockOptions {
  */
 export function acquireLock(name: string, { wait, signal }: LockOptions): Promise<StoreLock> {
   const locks = globalThis.navigator?.locks;
-  if (locks === undefined) return Promise.resolve({ release: () => undefined });
+  if (locks === undefined) return Promise.resolve({ release: async () => undefined });
   if (signal?.aborted) return Promise.reject(abortError(signal));
   return new Promise((resolve, reject) => {
     const waiting = new AbortController();
@@ -44,10 +47,17 @@ export function acquireLock(name: string, { wait, signal }: LockOptions): Promis
         reject(locked(name));
         return undefined;
       }
-      return new Promise((release) => resolve({ release }));
+      return new Promise((end) => {
+        const release = (): Promise<void> => {
+          end();
+          return released;
+        };
+        resolve({ release });
+      });
     };
-    locks
+    const released = locks
       .request(`varve:${name}`, wait > 0 ? { signal: waiting.signal } : { ifAvailable: true }, granted)
+      .then(() => undefined)
       .catch((cause: unknown) => {
         settle();
         if (signal?.aborted) reject(abortError(signal));

@@ -51,6 +51,17 @@ export async function storeDirectory(
   return root === undefined ? undefined : existing(root, directory, options.create);
 }
 
+/** Removes the directory of a store that was never written: one with no byte in any file. */
+export async function removeUnwritten(name: string): Promise<void> {
+  const root = await rootDirectory({ create: false });
+  const directory = root && (await existing(root, escapeName(name), false));
+  for await (const file of directory?.keys() ?? []) {
+    const handle = await directory?.getFileHandle(file);
+    if ((await handle?.getFile())?.size !== 0) return;
+  }
+  await root?.removeEntry(escapeName(name), { recursive: true });
+}
+
 /** Opens a slot for exclusive use, retrying while another worker is letting go of it. */
 export async function openSlot(
   directory: FileSystemDirectoryHandle,

@@ -21,7 +21,7 @@ export const opfsStorage: StorageAdapter = {
     try {
       return await OpfsDevice.open(name, { wait: HANDLES_WAIT_MS, signal, onClosed: lock.release });
     } catch (error) {
-      lock.release();
+      await lock.release();
       throw error;
     }
   },

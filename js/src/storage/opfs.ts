@@ -11,7 +11,7 @@
 import { VarveError } from '../errors.ts';
 import { type ManagedDevice, SlotError } from './device.ts';
 import { slotNumber } from './names.ts';
-import { nameOf, OpfsUnavailable, openSlot, storeDirectory } from './opfs-directory.ts';
+import { nameOf, OpfsUnavailable, openSlot, removeUnwritten, storeDirectory } from './opfs-directory.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -27,7 +27,7 @@ export interface OpfsDeviceOptions {
   /** Gives up the waiting. */
   signal?: AbortSignal | undefined;
   /** Called once all handles are closed, if the opening succeeded. */
-  onClosed?: (() => void) | undefined;
+  onClosed?: (() => void | Promise<void>) | undefined;
 }
 
 /** A pool of slots in the directory of one store. */
@@ -42,7 +42,7 @@ export class OpfsDevice implements ManagedDevice {
   readonly #at = { at: 0 };
   #growing: Promise<unknown> = Promise.resolve();
   #closed = false;
-  #onClosed: (() => void) | undefined;
+  #onClosed: OpfsDeviceOptions['onClosed'];
 
   private constructor(directory: FileSystemDirectoryHandle) {
     this.#directory = directory;
@@ -54,7 +54,11 @@ export class OpfsDevice implements ManagedDevice {
    */
   static async open(name: string, options: OpfsDeviceOptions): Promise<OpfsDevice> {
     if (typeof globalThis.FileSystemFileHandle?.prototype.createSyncAccessHandle !== 'function') {
-      throw new OpfsUnavailable('This context has no synchronous file handles: they exist in dedicated workers only.');
+      throw new OpfsUnavailable(
+        'DedicatedWorkerGlobalScope' in globalThis
+          ? 'This browser has no synchronous file handles (FileSystemSyncAccessHandle).'
+          : 'This context has no synchronous file handles: they exist in dedicated workers only.',
+      );
     }
     let directory: FileSystemDirectoryHandle | undefined;
     try {
@@ -68,7 +72,10 @@ export class OpfsDevice implements ManagedDevice {
       await device.#openAll(options);
     } catch (error) {
       await device.closeAll();
-      throw refusal(error);
+      const reason = refusal(error);
+      // Else what is left of it would pass for the store at the next opening.
+      if (reason instanceof OpfsUnavailable) await removeUnwritten(name).catch(() => undefined);
+      throw reason;
     }
     device.#onClosed = options.onClosed;
     return device;
@@ -157,8 +164,9 @@ export class OpfsDevice implements ManagedDevice {
     this.#closed = true;
     await this.#growing;
     for (let slot = 0; slot < this.#handles.length; slot++) this.release(slot);
-    this.#onClosed?.();
+    const onClosed = this.#onClosed;
     this.#onClosed = undefined;
+    await onClosed?.();
   }
 
   async #openAll(options: OpfsDeviceOptions): Promise<void> {

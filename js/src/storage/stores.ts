@@ -40,7 +40,7 @@ export async function deleteStore(name: string, wait = 0, adapter?: StorageAdapt
     const wasInDatabase = await deleteDatabase(databaseName(name), wait);
     return (await removeDirectory(directory)) || wasInDatabase;
   } finally {
-    lock.release();
+    await lock.release();
   }
 }
 

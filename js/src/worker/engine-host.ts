@@ -126,7 +126,7 @@ export class EngineHost implements FrameHost {
     const { signal } = options;
     const loading = loadEngine(options.wasm);
     loading.catch(() => undefined);
-    const lock = locksItself(options) ? { release: () => undefined } : await acquireLock(name, { wait, signal });
+    const lock = locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { wait, signal });
     let device: ManagedDevice | undefined;
     let deviceId: number | undefined;
     try {
@@ -149,7 +149,7 @@ export class EngineHost implements FrameHost {
     } catch (error) {
       if (deviceId !== undefined) unregisterDevice(deviceId);
       await device?.closeAll();
-      lock.release();
+      await lock.release();
       throw signal?.aborted ? abortError(signal) : settlingFailure(error);
     }
   }
@@ -270,7 +270,7 @@ export class EngineHost implements FrameHost {
       // It could not be sealed, which is what was wanted: the engine has let go of its memory.
     }
     unregisterDevice(this.#deviceId);
-    this.#lock.release();
+    void this.#lock.release();
   }
 
   /** Whether writers should wait; then `progress` says when to look again. */
@@ -422,7 +422,7 @@ export class EngineHost implements FrameHost {
       unregisterDevice(this.#deviceId);
       await this.#device.closeAll();
       await this.#planting;
-      this.#lock.release();
+      await this.#lock.release();
     }
   }
 }

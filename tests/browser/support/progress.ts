@@ -1,7 +1,7 @@
 // The test's end of what writers tell: how far each store's history is acknowledged. Invariant: it never runs ahead of
 // the writer; after a kill it may be behind what the writer knew, which only makes the test more lenient.
 
-import type { ConsoleMessage, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { ACKNOWLEDGED, FAILED } from './writer.ts';
 
 interface Waiter {
@@ -11,14 +11,22 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
+/** Calls a listener with every line that a page and its workers log. */
+export type Hear = (listener: (text: string) => void) => void;
+
+/** What a page and its workers log, where Playwright drives it. */
+export function consoleOf(page: Page): Hear {
+  return (listener) => void page.on('console', (message) => listener(message.text()));
+}
+
 /** Listens to the writers of one page and its workers. */
 export class Progress {
   readonly #groups = new Map<string, number>();
   readonly #sets = new Map<string, number>();
   #waiters: Waiter[] = [];
 
-  constructor(page: Page) {
-    page.on('console', (message) => this.#hear(message));
+  constructor(hear: Hear) {
+    hear((text) => this.#hear(text));
   }
 
   /** How many groups of a store are acknowledged. */
@@ -34,8 +42,7 @@ export class Progress {
     });
   }
 
-  #hear(message: ConsoleMessage): void {
-    const text = message.text();
+  #hear(text: string): void {
     if (text.startsWith(ACKNOWLEDGED)) {
       const [, name = '', groups, sets] = text.split(' ');
       this.#groups.set(name, Number(groups));

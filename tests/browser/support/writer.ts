@@ -3,10 +3,18 @@
 
 import type { Found, Plan } from '../../support/history.ts';
 
+/** How a store is opened. */
+export interface WriterOptions {
+  /** Without a log. */
+  readonly durability?: 'memory' | undefined;
+  /** In a page only: where, if not where `open` puts it. */
+  readonly storage?: 'indexeddb' | undefined;
+}
+
 /** Writes histories. In a page it uses `varve`, in a worker `varve/sync`. */
 export interface Writer {
-  /** Opens a store and reads all of it, forwards, backwards and by key. With `memory` it has no log. */
-  open(name: string, durability?: 'memory'): Promise<Found>;
+  /** Opens a store and reads all of it, forwards, backwards and by key. */
+  open(name: string, options?: WriterOptions): Promise<Found>;
   /** Reads all of a store that is open. */
   read(name: string): Promise<Found>;
   /** Starts to write and goes on until it is stopped from outside. */

@@ -120,6 +120,10 @@ export class FakeFileHandle {
     this.#file = file;
   }
 
+  async getFile(): Promise<{ size: number }> {
+    return { size: this.#file.bytes.length };
+  }
+
   async createSyncAccessHandle(): Promise<FakeHandle> {
     if (this.#file.handle !== undefined) throw new DOMException('It is open.', 'NoModificationAllowedError');
     this.#file.handle = new FakeHandle(this.#opfs, this.#file);

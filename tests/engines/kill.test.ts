@@ -1,0 +1,90 @@
+// Whole browsers killed with SIGKILL while they write, over and over, on one profile: what was acknowledged is there, and what
+// is there is a prefix of history. Each round writes a store through `varve` where `open` puts it, one in IndexedDB, and one
+// through `varve/sync` where there are files. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Progress } from '../browser/support/progress.ts';
+import { type Found, History, type Plan } from '../support/history.ts';
+import { randomFrom } from '../support/random.ts';
+import { numberFrom, runSeed } from '../support/seed.ts';
+import type { Engine, Tab } from './support/engine.ts';
+import { ENGINES, Session } from './support/engines.ts';
+
+const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 3);
+/** Sets of a round, of each store, after which the browser is killed. */
+const SETS = 2000;
+const SETS_MORE = 6000;
+const WORKER = '/crash-calls-worker.js';
+
+const seed = runSeed('engines', 'kill');
+
+/** A store that is written: how the page does that, and what it must hold. */
+interface Written {
+  readonly name: string;
+  readonly history: History;
+  open(tab: Tab): Promise<Found>;
+  start(tab: Tab, plan: Plan): Promise<unknown>;
+}
+
+function inPage(name: string, options: { storage?: 'indexeddb' }): Written {
+  return {
+    name,
+    history: new History(),
+    open: (tab) => tab.evaluate((store, given) => writer.open(store, given), name, options),
+    start: (tab, plan) => tab.evaluate((store, what) => writer.start(store, what), name, plan),
+  };
+}
+
+function inWorker(name: string): Written {
+  const call = (tab: Tab, method: string, ...args: readonly unknown[]) =>
+    tab.evaluate((script, what, given) => workers(script, what, ...given), WORKER, method, args);
+  return {
+    name,
+    history: new History(),
+    open: async (tab) => (await call(tab, 'open', name)) as Found,
+    start: (tab, plan) => call(tab, 'start', name, plan),
+  };
+}
+
+function storesOf({ rung }: Engine): Written[] {
+  const database = inPage('database', { storage: 'indexeddb' });
+  return rung.kind === 'opfs' ? [inPage('files', {}), inWorker('synchronous'), database] : [database];
+}
+
+describe.each(ENGINES)('$name', (engine) => {
+  const stores = storesOf(engine);
+  const random = randomFrom(seed, engine.name.length);
+  let session: Session;
+  let tab: Tab;
+
+  beforeAll(async () => {
+    session = await Session.start(engine);
+    tab = await session.browser.openTab();
+    for (const store of stores) store.history.expect(await store.open(tab));
+  });
+
+  afterAll(() => session?.end());
+
+  test.each(Array.from({ length: ROUNDS }, (_, round) => ({ round })))(
+    'round $round: what was acknowledged before the browser was killed is there, and what is there is a prefix of history',
+    async ({ round }) => {
+      const progress = new Progress((listener) => tab.hear(listener));
+      const plans = stores.map(({ history }, i): Plan => ({ seed: seed + i, round, sequence: history.sequence }));
+      await Promise.all(stores.map((store, i) => store.start(tab, plans[i] as Plan)));
+      // One of them decides when; the others are wherever they are.
+      const decides = stores[random(stores.length)] as Written;
+      await progress.reached(decides.name, SETS + random(SETS_MORE));
+      await session.kill();
+      tab = await session.browser.openTab();
+      for (const [i, store] of stores.entries()) {
+        const acknowledged = progress.groups(store.name);
+        const found = await store.open(tab);
+        const groups = store.history.survive(plans[i] as Plan, acknowledged, found);
+        console.log(
+          `${engine.name}, round ${round}, ${store.name}: ${groups} groups, ${acknowledged} acknowledged, ${found.state}`,
+        );
+      }
+      expect(stores.some(({ history }) => history.size > 1000)).toBe(true);
+    },
+  );
+});

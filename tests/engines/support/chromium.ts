@@ -1,0 +1,101 @@
+// Chromium, driven through Playwright on a persistent profile.
+
+import { readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
+import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
+import type { Browser, Engine, Tab } from './engine.ts';
+
+const OPFS = { kind: 'opfs' } as const;
+const WAIT_MS = 60_000;
+
+export const chromium: Engine = {
+  name: 'chromium',
+  rung: OPFS,
+  privateRung: OPFS,
+  hasTabProcesses: true,
+  sharedWorkerRung: 'indexeddb',
+  async launch(directory, { site, isPrivate = false }) {
+    const executablePath = await findBrowser();
+    if (executablePath === undefined) throw new Error('No Chromium was found: run `npm run setup`.');
+    const args = isPrivate ? [...browserFlags(), '--incognito'] : browserFlags();
+    const context = await playwright.launchPersistentContext(directory, { executablePath, args });
+    context.setDefaultTimeout(WAIT_MS);
+    return new Chromium(directory, context, `${site.origin}/engine.html`, isPrivate);
+  },
+};
+
+class Chromium implements Browser {
+  readonly #directory: string;
+  readonly #context: BrowserContext;
+  readonly #url: string;
+  readonly #isPrivate: boolean;
+
+  constructor(directory: string, context: BrowserContext, url: string, isPrivate: boolean) {
+    this.#directory = directory;
+    this.#context = context;
+    this.#url = url;
+    this.#isPrivate = isPrivate;
+  }
+
+  async openTab(): Promise<Tab> {
+    // Under --incognito the first window is a private one, and tabs that Playwright opens are not.
+    const [first] = this.#isPrivate ? this.#context.pages() : [];
+    const tab = new ChromiumTab(first ?? (await this.#context.newPage()));
+    await tab.page.goto(this.#url, { waitUntil: 'load' });
+    return tab;
+  }
+
+  async killTab(tab: Tab): Promise<void> {
+    const { page } = tab as ChromiumTab;
+    const session = await this.#context.newCDPSession(page);
+    const crashed = page.waitForEvent('crash');
+    // It is never answered.
+    session.send('Page.crash').catch(() => undefined);
+    await crashed;
+    await page.close();
+  }
+
+  async kill(): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#context.once('close', () => resolve());
+    });
+    // Its lock file names the process, `<host>-<process id>`, which leads a group: a negative id is the whole group.
+    const lock = await readlink(join(this.#directory, 'SingletonLock'));
+    process.kill(-Number(lock.slice(lock.lastIndexOf('-') + 1)), 'SIGKILL');
+    await closed;
+  }
+
+  close(): Promise<void> {
+    return this.#context.close();
+  }
+}
+
+class ChromiumTab implements Tab {
+  readonly page: Page;
+  readonly errors: string[] = [];
+
+  constructor(page: Page) {
+    this.page = page;
+    page.on('pageerror', (error) => this.errors.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') this.errors.push(message.text());
+    });
+  }
+
+  evaluate<A extends readonly unknown[], T>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T> {
+    return this.page.evaluate(`(${run})(...${JSON.stringify(args)})`) as Promise<T>;
+  }
+
+  hear(listener: (text: string) => void): void {
+    this.page.on('console', (message) => listener(message.text()));
+  }
+
+  async reload(): Promise<void> {
+    await this.page.reload({ waitUntil: 'load' });
+  }
+
+  close(): Promise<void> {
+    return this.page.close();
+  }
+}

@@ -1,0 +1,54 @@
+// What a test knows of a browser engine: how to start its browser on a profile that outlives it, open pages, run code in
+// them, and end them in every way. Invariant: no test asks which engine it runs in; what differs between them is a field here.
+
+/** A tab that shows `/engine.html`, which has the package and the helpers of the browser tests as globals. */
+export interface Tab {
+  /** What the page and its workers reported so far: exceptions nobody caught, refusals of the policy. */
+  readonly errors: readonly string[];
+  /** Runs a function in the page, which uses nothing from outside but its arguments; those and the answer are JSON. */
+  evaluate<A extends readonly unknown[], T>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T>;
+  /** Calls `listener` with every line that the page writes with `console.debug`; of lines that come fast, the last is enough. */
+  hear(listener: (text: string) => void): void;
+  reload(): Promise<void>;
+  /** Closes the tab as its user does. */
+  close(): Promise<void>;
+}
+
+/** A browser that runs. */
+export interface Browser {
+  openTab(): Promise<Tab>;
+  /** Kills the process that a tab's page and workers run in, as the system does when memory is short. */
+  killTab(tab: Tab): Promise<void>;
+  /** Kills all processes of the browser at once. */
+  kill(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How a browser is started. */
+export interface LaunchOptions {
+  readonly site: EngineSite;
+  /** Whether its windows are private ones. */
+  readonly isPrivate?: boolean;
+}
+
+/** One engine, and what of Varve is to be had in it. */
+export interface Engine {
+  readonly name: 'chromium' | 'firefox' | 'webkit';
+  /** Where `open` puts a new store, and what it says when that is not OPFS. */
+  readonly rung: { readonly kind: 'opfs' | 'indexeddb'; readonly reason?: RegExp };
+  /** The same in a private window. */
+  readonly privateRung: Engine['rung'];
+  /** Where a shared worker puts one: only where it may start workers is there OPFS. */
+  readonly sharedWorkerRung: 'opfs' | 'indexeddb';
+  /** Whether tabs of one origin have processes of their own, so that one of them can be killed alone. */
+  readonly hasTabProcesses: boolean;
+  /** Starts the browser on a profile in a folder, which it makes if there is none. */
+  launch(directory: string, options: LaunchOptions): Promise<Browser>;
+}
+
+/** The site that the pages come from. Its origin stays the same while browsers come and go. */
+export interface EngineSite {
+  readonly origin: string;
+  readonly remote: import('./remote.ts').Remote;
+  close(): Promise<void>;
+}

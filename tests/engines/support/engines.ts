@@ -1,0 +1,57 @@
+// The engines that the tests run in: all three, or those that `VARVE_ENGINES` names.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chosenEngines } from '../../../scripts/engines.mjs';
+import { chromium } from './chromium.ts';
+import type { Browser, Engine, EngineSite, LaunchOptions } from './engine.ts';
+import { firefox } from './firefox.ts';
+import { startSite } from './site.ts';
+import { webkit } from './webkit.ts';
+
+export const ENGINES: readonly Engine[] = [chromium, firefox, webkit].filter(({ name }) =>
+  chosenEngines().includes(name),
+);
+
+/** A profile in a temporary folder, the browser that runs on it, and the site that its pages come from. */
+export class Session {
+  readonly site: EngineSite;
+  readonly #engine: Engine;
+  readonly #options: LaunchOptions;
+  readonly #directory: string;
+  #browser: Browser;
+
+  private constructor(engine: Engine, options: LaunchOptions, directory: string, browser: Browser) {
+    this.#engine = engine;
+    this.#options = options;
+    this.site = options.site;
+    this.#directory = directory;
+    this.#browser = browser;
+  }
+
+  /** Starts a site, and a browser with an empty profile. */
+  static async start(engine: Engine, { isPrivate = false } = {}): Promise<Session> {
+    const directory = mkdtempSync(join(tmpdir(), `varve-${engine.name}-`));
+    const options = { site: await startSite(), isPrivate };
+    return new Session(engine, options, directory, await engine.launch(directory, options));
+  }
+
+  /** The browser that runs now. */
+  get browser(): Browser {
+    return this.#browser;
+  }
+
+  /** Kills the browser and starts it again on the same profile. */
+  async kill(): Promise<void> {
+    await this.#browser.kill();
+    this.#browser = await this.#engine.launch(this.#directory, this.#options);
+  }
+
+  /** Ends the browser and the site, and removes the profile. */
+  async end(): Promise<void> {
+    await this.#browser.close();
+    await this.site.close();
+    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}

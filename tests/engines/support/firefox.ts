@@ -1,0 +1,97 @@
+// Firefox as it ships, driven through WebDriver BiDi (puppeteer-core; Playwright drives only a Firefox of its own).
+
+import { type Browser as Driven, launch, type Page } from 'puppeteer-core';
+import { findFirefox } from '../../../scripts/engines.mjs';
+import type { Browser, Engine, Tab } from './engine.ts';
+
+/** A start on a busy machine takes a quarter of a minute. */
+const WAIT_MS = 120_000;
+
+export const firefox: Engine = {
+  name: 'firefox',
+  rung: { kind: 'opfs' },
+  privateRung: { kind: 'indexeddb', reason: /refused the origin private file system \(SecurityError\)/ },
+  // All tabs of a site share one.
+  hasTabProcesses: false,
+  sharedWorkerRung: 'opfs',
+  async launch(directory, { site, isPrivate = false }) {
+    const executablePath = findFirefox();
+    if (executablePath === undefined) throw new Error('No Firefox was found: run `npm run setup`.');
+    const browser = await launch({
+      browser: 'firefox',
+      executablePath,
+      headless: true,
+      userDataDir: directory,
+      timeout: WAIT_MS,
+      protocolTimeout: WAIT_MS,
+      extraPrefsFirefox: { 'browser.privatebrowsing.autostart': isPrivate },
+    });
+    return new Firefox(browser, `${site.origin}/engine.html`);
+  },
+};
+
+class Firefox implements Browser {
+  readonly #browser: Driven;
+  readonly #url: string;
+
+  constructor(browser: Driven, url: string) {
+    this.#browser = browser;
+    this.#url = url;
+  }
+
+  async openTab(): Promise<Tab> {
+    const page = await this.#browser.newPage();
+    page.setDefaultTimeout(WAIT_MS);
+    const tab = new FirefoxTab(page);
+    await page.goto(this.#url, { waitUntil: 'load' });
+    return tab;
+  }
+
+  killTab(): Promise<never> {
+    return Promise.reject(new Error('Tabs of one site share a process in Firefox.'));
+  }
+
+  async kill(): Promise<void> {
+    const pid = this.#browser.process()?.pid;
+    if (pid === undefined) throw new Error('Firefox does not run.');
+    const gone = new Promise<void>((resolve) => {
+      this.#browser.once('disconnected', () => resolve());
+    });
+    // It leads a process group; a negative id is the whole group.
+    process.kill(-pid, 'SIGKILL');
+    await gone;
+  }
+
+  close(): Promise<void> {
+    return this.#browser.close();
+  }
+}
+
+class FirefoxTab implements Tab {
+  readonly #page: Page;
+  readonly errors: string[] = [];
+
+  constructor(page: Page) {
+    this.#page = page;
+    page.on('pageerror', (error) => this.errors.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') this.errors.push(message.text());
+    });
+  }
+
+  evaluate<A extends readonly unknown[], T>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T> {
+    return this.#page.evaluate(`(${run})(...${JSON.stringify(args)})`) as Promise<T>;
+  }
+
+  hear(listener: (text: string) => void): void {
+    this.#page.on('console', (message) => listener(message.text()));
+  }
+
+  async reload(): Promise<void> {
+    await this.#page.reload({ waitUntil: 'load' });
+  }
+
+  close(): Promise<void> {
+    return this.#page.close();
+  }
+}

@@ -1,0 +1,58 @@
+// Calls from a page to a worker of the browser tests, by messages: both halves.
+// Invariant: a worker answers each call once, with a value or an error in words.
+
+interface Question {
+  readonly number: number;
+  readonly name: string;
+  readonly args: readonly unknown[];
+}
+
+interface Answer {
+  readonly number: number;
+  readonly value?: unknown;
+  readonly error?: string;
+}
+
+interface Called {
+  readonly worker: Worker;
+  readonly waiting: Map<number, (answer: Answer) => void>;
+}
+
+const called = new Map<string, Called>();
+let calls = 0;
+
+/** Calls a function of a worker by its name. The worker is started at the first call; lines that the worker sends are logged here. */
+export function callWorker(script: string, name: string, ...args: readonly unknown[]): Promise<unknown> {
+  const { worker, waiting } = called.get(script) ?? start(script);
+  return new Promise((resolve, reject) => {
+    const number = calls++;
+    waiting.set(number, ({ value, error }) => (error === undefined ? resolve(value) : reject(new Error(error))));
+    worker.postMessage({ number, name, args } satisfies Question);
+  });
+}
+
+function start(script: string): Called {
+  const worker = new Worker(script, { type: 'module' });
+  const waiting: Called['waiting'] = new Map();
+  worker.onmessage = ({ data }: MessageEvent<Answer | string>) => {
+    if (typeof data === 'string') return console.debug(data);
+    waiting.get(data.number)?.(data);
+    waiting.delete(data.number);
+  };
+  const known = { worker, waiting };
+  called.set(script, known);
+  return known;
+}
+
+/** In a worker: answers calls with these functions, and sends the page what is logged with `console.debug`. */
+export function answerCalls(functions: Readonly<Record<string, (...args: never[]) => unknown>>): void {
+  console.debug = (...words: unknown[]) => postMessage(words.join(' '));
+  addEventListener('message', async ({ data: { number, name, args } }: MessageEvent<Question>) => {
+    try {
+      const value = await functions[name]?.(...(args as never[]));
+      postMessage({ number, value } satisfies Answer);
+    } catch (error) {
+      postMessage({ number, error: String(error) } satisfies Answer);
+    }
+  });
+}

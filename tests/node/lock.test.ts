@@ -1,0 +1,39 @@
+/** The lock of a store: who let go of it and waited for that may ask for it again at once, in every browser. */
+
+import { afterEach, expect, test, vi } from 'vitest';
+import { acquireLock } from '../../js/src/storage/lock.ts';
+import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+
+/** Locks that are free again a moment after they were let go of, as in Firefox, where another process keeps them. */
+class LateLocks extends FakeLocks {
+  override request(...[name, options, callback]: Parameters<FakeLocks['request']>): Promise<void> {
+    return super.request(name, options, async (lock) => {
+      await callback(lock);
+      await new Promise((resolve) => setTimeout(resolve));
+    });
+  }
+}
+
+afterEach(() => vi.unstubAllGlobals());
+
+test('a lock can be had without waiting once its release is over', async () => {
+  vi.stubGlobal('navigator', { locks: new LateLocks() });
+  for (const wait of [0, 1000, 0]) {
+    const lock = await acquireLock('notes', { wait });
+    await expect(acquireLock('notes', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await lock.release();
+  }
+});
+
+// Found in Firefox by the contract of storages: a store that was closed a moment ago was VARVE_LOCKED to whoever did not wait.
+test('a store that is closed, or deleted, opens at once without waiting', async () => {
+  vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  vi.stubGlobal('navigator', { locks: new LateLocks(), storage: new FakeOpfs().storage });
+  for (let i = 0; i < 3; i++) {
+    const device = await opfsStorage.open('notes', { wait: 0 });
+    await device.closeAll();
+  }
+  expect(await opfsStorage.delete('notes', { wait: 0 })).toBe(true);
+  await (await opfsStorage.open('notes', { wait: 0 })).closeAll();
+});
