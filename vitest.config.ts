@@ -1,5 +1,6 @@
-// Four projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
-// `engines` (the same in Chromium, Firefox and WebKitGTK), `runtimes` (the built package on server runtimes). Tests that share a browser or the disk run one file at a time.
+// Five projects: `js` (the TypeScript in Node), `browser` (the built package in a real Chromium, driven from Node),
+// `engines` (the same in Chromium, Firefox and WebKitGTK), `runtimes` (the built package on server runtimes), `packaging` (the
+// packed package in projects of users). Tests that share a browser or the disk run one file at a time.
 
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
@@ -69,6 +70,16 @@ export default defineConfig({
           include: ['tests/runtimes/**/*.test.ts'],
           fileParallelism: false,
           testTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'packaging',
+          include: ['tests/packaging/**/*.test.ts'],
+          globalSetup: ['tests/packaging/support/global-setup.ts'],
+          // Bundlers take their time on a busy machine.
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
         },
       },
     ],

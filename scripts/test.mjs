@@ -17,7 +17,11 @@ const SUITES = {
   browser: () => vitest('browser'),
   engines: () => vitest('engines'),
   runtimes: () => vitest('runtimes'),
+  packaging: () => vitest('packaging'),
 };
+
+/** The suites that drive a browser. */
+const IN_BROWSER = new Set(['browser', 'packaging']);
 
 const given = process.argv.slice(2).filter((name) => name !== '--');
 const named = given.filter((name) => name in SUITES);
@@ -79,7 +83,7 @@ await main(async () => {
   await setup({
     rust: true,
     wasm: suites.some((name) => name !== 'rust'),
-    browser: suites.includes('browser'),
+    browser: suites.some((name) => IN_BROWSER.has(name)),
     engines: suites.includes('engines'),
   });
   if (suites.some((name) => name !== 'rust')) {

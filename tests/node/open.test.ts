@@ -86,12 +86,21 @@ describe('open', () => {
     expect(engine.is_terminated).toBe(true);
   });
 
-  test('of a worker whose script does not load tells so', async () => {
+  test('of a worker whose script fails tells why', async () => {
     const engine = new FakeEngine();
     engine.hold();
     const opened = openStore('notes', {}, () => engine);
-    engine.crash('404');
-    await expect(opened).rejects.toMatchObject({ code: 'VARVE_INTERNAL', message: expect.stringContaining('404') });
+    engine.crash('no wasm');
+    await expect(opened).rejects.toMatchObject({ code: 'VARVE_INTERNAL', message: expect.stringContaining('no wasm') });
+  });
+
+  test('of a worker whose script is not there tells which one it is', async () => {
+    const engine = new FakeEngine();
+    engine.hold();
+    const opened = openStore('notes', {}, () => engine);
+    engine.crash();
+    const message = expect.stringContaining('engine-worker.js');
+    await expect(opened).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED', message });
   });
 
   test('that is aborted ends the worker', async () => {

@@ -10,7 +10,7 @@ import type { OpenReport } from '../protocol/messages.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import { checkVersion } from '../transaction/version.ts';
 import type { WaitOptions } from '../types.ts';
-import { type Ask, Client, type Port } from '../worker/client.ts';
+import { type Ask, Client, noWorker, type Port } from '../worker/client.ts';
 import { checkName, checkWait, engineOptions, repairRequest } from './options.ts';
 import { Store } from './store.ts';
 import type { StoreOptions } from './upgrade.ts';
@@ -85,7 +85,7 @@ function start(name: string, options: WaitOptions, spawn: Spawn): Client {
   try {
     return new Client(spawn(name));
   } catch (cause) {
-    throw new VarveError('VARVE_UNSUPPORTED', 'No worker can be started here: varve needs module workers.', { cause });
+    throw noWorker(cause);
   }
 }
 

@@ -18,7 +18,7 @@ export async function compile(source: WasmSource | (() => URL), option: 'wasm' |
   if (source instanceof WebAssembly.Module) return source;
   let url: URL | undefined;
   try {
-    url = typeof source === 'function' ? source() : new URL(source, import.meta.url);
+    url = typeof source === 'function' ? source() : new URL(source, globalThis.location?.href);
     if (url.protocol === 'file:' && 'process' in globalThis) return await WebAssembly.compile(await readFile(url));
     const response = await fetch(url);
     if (!response.ok) throw new Error(`HTTP status ${response.status}`);
@@ -36,9 +36,13 @@ export async function compile(source: WasmSource | (() => URL), option: 'wasm' |
   }
 }
 
-/** Reads a file on Node, whose fetch knows no file URLs. The specifier is put together so that bundlers leave it alone, minifiers included. */
-async function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
-  const specifier: string = ['node:fs', 'promises'].join('/');
-  const fs: { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> } = await import(/* @vite-ignore */ specifier);
-  return fs.readFile(url);
+/** What is used of Node's global `process`, which Bun and Deno have too. */
+interface BuiltinModules {
+  getBuiltinModule(name: 'node:fs/promises'): { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> };
+}
+
+/** Reads a file on Node, whose fetch knows no file URLs. It is no import, which every bundler for browsers would stumble over. */
+function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
+  const { process } = globalThis as unknown as { process: BuiltinModules };
+  return process.getBuiltinModule('node:fs/promises').readFile(url);
 }

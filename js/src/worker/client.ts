@@ -208,10 +208,16 @@ export class Client {
   }
 }
 
-function workerDied(event: ErrorEvent): VarveError {
-  const why = typeof event?.message === 'string' && event.message !== '' ? `: ${event.message}` : '';
+/** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */
+export function noWorker(cause?: unknown): VarveError {
+  const message = 'The engine worker did not start. Serve engine-worker.js, or pass its place as the option worker.';
+  return new VarveError('VARVE_UNSUPPORTED', message, { cause });
+}
+
+function workerDied({ message }: ErrorEvent): VarveError {
+  if (message === undefined) return noWorker();
   return new VarveError(
     'VARVE_INTERNAL',
-    `The engine worker stopped${why}. Writes not yet acknowledged may be lost. Open the store again; it recovers by itself.`,
+    `The engine worker stopped: ${message}. Unacknowledged writes may be lost. Open the store again; it recovers.`,
   );
 }

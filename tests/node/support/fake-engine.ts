@@ -92,8 +92,8 @@ export class FakeEngine implements Port {
     for (let i = this.#waiting.length; i > 0; i--) setImmediate(this.#run_next);
   }
 
-  /** What a worker tells when its script fails. */
-  crash(message: string): void {
+  /** What a worker tells when its script fails; without a message, when it does not load. */
+  crash(message?: string): void {
     this.onerror?.({ message } as ErrorEvent);
   }
 

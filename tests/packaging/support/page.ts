@@ -1,0 +1,120 @@
+// The README's first example as the script of a page, and a browser that loads it.
+//
+// Invariant: the browser has a profile on disk, as OPFS needs, and the page gets nothing from it that a user's would not
+// have, but for the function that it reports to.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BrowserContext, chromium } from 'playwright-core';
+import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
+import { firstExample } from './readme.ts';
+
+/** Far more than a page needs on a busy machine. */
+const LIMIT_MS = 120_000;
+
+/** What the example came to. */
+export interface Seen {
+  readonly storage: string;
+  readonly recovery: string;
+  readonly note: unknown;
+  /** What it logged: the entries of its scan. */
+  readonly logged: readonly unknown[];
+  /** How often a page has loaded this store. */
+  readonly loads: number;
+  readonly isIsolated: boolean;
+}
+
+/** What a load of a page came to. */
+export interface Loaded {
+  readonly seen: Seen | undefined;
+  /** What it threw: its code, if it has one, and its message. */
+  readonly failure: { readonly code: string; readonly message: string } | undefined;
+  /** What the page or one of its workers complained of, violations of its policy among it. */
+  readonly complaints: readonly string[];
+  /** The scripts of its workers, by path. */
+  readonly workers: readonly string[];
+  /** What was fetched: path and content type. */
+  readonly fetched: ReadonlyMap<string, string>;
+}
+
+/** The example, and what it has to report. `before` stands before it: it may change what is imported. */
+export function exampleScript(): string {
+  return `
+    const logged = [];
+    console.log = (...what) => logged.push(what);
+    ${firstExample()}
+    const loads = ((await db.get('loads')) ?? 0) + 1;
+    await db.set('loads', loads, { durability: 'strict' });
+    const { storage, recovery } = db;
+    await db.close();
+    report({ seen: { storage: storage.kind, recovery: recovery.state, note, logged, loads, isIsolated: crossOriginIsolated } });
+  `;
+}
+
+/** A page with a module script. */
+export function pageWith(script: string, head = ''): string {
+  return `<!doctype html><title>Notes</title>${head}<script type="module" src="${script}"></script>`;
+}
+
+/** Run in the page before anything else. */
+const LISTEN = `
+  const failed = (error) => report({ failure: { code: String(error?.code), message: String(error?.message ?? error) } });
+  addEventListener('error', (event) => failed(event.error ?? event.message));
+  addEventListener('unhandledrejection', (event) => failed(event.reason));
+  document.addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
+    complain('violated ' + effectiveDirective + ' by ' + blockedURI));
+`;
+
+/** A browser. */
+export class Browser {
+  readonly #folder: string;
+  readonly #context: BrowserContext;
+
+  private constructor(folder: string, context: BrowserContext) {
+    this.#folder = folder;
+    this.#context = context;
+  }
+
+  static async start(): Promise<Browser> {
+    const executablePath = await findBrowser();
+    if (!executablePath) throw new Error('No Chromium was found: run `npm run setup`.');
+    const folder = await mkdtemp(join(tmpdir(), 'varve-profile-'));
+    const options = { executablePath, args: browserFlags(), timeout: LIMIT_MS };
+    return new Browser(folder, await chromium.launchPersistentContext(folder, options));
+  }
+
+  /** Loads a page until it has reported. */
+  async load(url: string): Promise<Loaded> {
+    const page = await this.#context.newPage();
+    page.setDefaultTimeout(LIMIT_MS);
+    const complaints: string[] = [];
+    const workers: string[] = [];
+    const fetched = new Map<string, string>();
+    page.on('console', (message) => {
+      const isComplaint = ['error', 'warning'].includes(message.type());
+      // The browser's own request, of which no page knows.
+      if (isComplaint && !message.location().url.endsWith('/favicon.ico'))
+        complaints.push(`${message.text()} (${message.location().url})`);
+    });
+    page.on('worker', (worker) => workers.push(new URL(worker.url()).pathname));
+    page.on('response', (response) => {
+      fetched.set(new URL(response.url()).pathname, response.headers()['content-type'] ?? '');
+    });
+    await page.exposeFunction('complain', (what: string) => complaints.push(what));
+    const reported = new Promise<Pick<Loaded, 'seen' | 'failure'>>((resolve, reject) => {
+      page.exposeFunction('report', resolve).catch(reject);
+      setTimeout(() => reject(new Error(`${url} reported nothing: ${complaints.join('; ')}`)), LIMIT_MS).unref();
+    });
+    await page.addInitScript(LISTEN);
+    await page.goto(url);
+    const { seen, failure } = await reported;
+    await page.close();
+    return { seen, failure, complaints, workers, fetched };
+  }
+
+  async close(): Promise<void> {
+    await this.#context.close();
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}

@@ -1,0 +1,121 @@
+// A fresh project outside of the repository, in which npm has installed the tarball, and nothing else.
+//
+// Invariant: `varve` is found in the project's own node_modules only: no folder above it has one. Build tools are links to
+// those of the repository, which find there what they need.
+
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { inject, onTestFinished } from 'vitest';
+import { root } from '../../../scripts/tools.mjs';
+
+/** Far more than any tool needs on a busy machine. */
+const LIMIT_MS = 240_000;
+
+/** A project. */
+export class Project {
+  /** Where it lies, links resolved. */
+  readonly folder: string;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** Makes a project with the package in it, some files, and links to development dependencies of the repository. */
+  static create(files: Readonly<Record<string, string>> = {}, tools: readonly string[] = []): Project {
+    const project = new Project(realpathSync(mkdtempSync(join(tmpdir(), 'varve-project-'))));
+    cpSync(inject('template'), project.folder, { recursive: true });
+    project.write(files);
+    for (const name of tools) {
+      const link = project.path('node_modules', name);
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(join(root, 'node_modules', name), link, 'junction');
+    }
+    return project;
+  }
+
+  /** A place in it. */
+  path(...parts: readonly string[]): string {
+    return join(this.folder, ...parts);
+  }
+
+  /** Writes files, by their paths in the project. */
+  write(files: Readonly<Record<string, string>>): void {
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(this.path(path)), { recursive: true });
+      writeFileSync(this.path(path), text);
+    }
+  }
+
+  /** What lies in a folder of it. */
+  list(...parts: readonly string[]): string[] {
+    return readdirSync(this.path(...parts), { recursive: true, encoding: 'utf8' });
+  }
+
+  /** Runs a program in it; answers what it wrote to both outputs, and throws that if it fails. */
+  run(command: string, ...args: readonly string[]): Promise<string> {
+    return run(this.folder, command, args);
+  }
+
+  /** Starts a program in it that ends with the test; resolves with the first thing it says that matches. */
+  serve(pattern: RegExp, command: string, ...args: readonly string[]): Promise<RegExpExecArray> {
+    return serve(this.folder, pattern, command, args);
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** The environment of a program that is not a part of the tests. */
+function environment(): NodeJS.ProcessEnv {
+  const { NODE_ENV, VITEST, FORCE_COLOR, ...env } = process.env;
+  return { ...env, NO_COLOR: '1' };
+}
+
+function run(cwd: string, command: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: environment(),
+      timeout: LIMIT_MS,
+      killSignal: 'SIGKILL',
+    });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+      });
+    }
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(said);
+      else reject(new Error(`${[command, ...args].join(' ')} ended with ${signal ?? code}:\n${said}`));
+    });
+  });
+}
+
+function serve(cwd: string, pattern: RegExp, command: string, args: readonly string[]): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'], env: environment() });
+    onTestFinished(
+      () =>
+        new Promise<void>((ended) => {
+          child.once('exit', () => ended());
+          if (!child.kill('SIGKILL')) ended();
+        }),
+    );
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+        const found = pattern.exec(said);
+        if (found) resolve(found);
+      });
+    }
+    child.once('error', reject);
+    child.once('close', () => reject(new Error(`${[command, ...args].join(' ')} ended:\n${said}`)));
+  });
+}
