@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { build as bundle } from 'esbuild';
+import { tidyDeclarations } from './declarations.mjs';
 import { setup } from './setup.mjs';
 import { buildSite } from './site.mjs';
 import { CLOSURES, printSizes } from './sizes.mjs';
@@ -29,6 +30,8 @@ const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** What can be imported from the package: files of js/src. */
 const ENTRIES = ['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'deno.ts', 'cloudflare.ts'];
+/** What workers are started from: one file each. */
+const WORKERS = ['worker/engine-worker.ts', 'worker/compactor-worker.ts', 'worker/file-compactor-worker.ts'];
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];
@@ -116,16 +119,14 @@ export async function buildPackage() {
   const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
   // Workers are one file each; entries share what they share, so that a VarveError is the same class in all of them.
-  await bundleInto(
-    fresh,
-    ['worker/engine-worker.ts', 'worker/compactor-worker.ts', 'worker/file-compactor-worker.ts'],
-    false,
-  );
+  await bundleInto(fresh, WORKERS, false);
   const { metafile } = await bundleInto(fresh, ENTRIES, true);
   writeFileSync(CLOSURES, JSON.stringify(closures(fresh, metafile), null, 2));
   copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
   copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
   await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
+  const declarations = [...ENTRIES, ...WORKERS].map((file) => file.replace(/\.ts$/, '.d.ts'));
+  tidyDeclarations(fresh, declarations, join(root, 'js', 'src'));
   rmSync(DIST, { recursive: true, force: true });
   renameSync(fresh, DIST);
 }

@@ -23,7 +23,7 @@ const FRAME_BYTES_MAX = 1024 * 1024;
 
 /** What a client talks through: a worker, a message port, or a stand-in of a test. */
 export interface Port {
-  postMessage(message: unknown, transfer: Transferable[]): void;
+  postMessage(message: unknown, transfer: object[]): void;
   onmessage: ((event: MessageEvent) => void) | null;
   onmessageerror?: ((event: MessageEvent) => void) | null;
   /** Workers tell here that they died. */

@@ -21,7 +21,7 @@ export interface JobServices {
 
 /** The worker: a `Worker` of the web, or one like it. */
 export interface CompactorPort {
-  postMessage(message: object, transfer?: Transferable[]): void;
+  postMessage(message: object, transfer?: object[]): void;
   addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
   addEventListener(type: 'error', listener: (event: ErrorEvent) => void): void;
   /** Ends it. Where the storage does not see to it by itself, resolves once it writes no more. */
@@ -109,7 +109,7 @@ export class CompactorLink implements JobsBeside {
     return worker;
   }
 
-  #post(message: CompactorRequest, transfer: Transferable[]): void {
+  #post(message: CompactorRequest, transfer: object[]): void {
     this.#worker?.postMessage(message, transfer);
   }
 

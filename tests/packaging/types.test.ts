@@ -1,0 +1,104 @@
+// TypeScript in fresh projects, strict and without skipLibCheck: every entry point, with the library of its kind and no other.
+
+import { afterEach, expect, test } from 'vitest';
+import { Project } from './support/project.ts';
+import { firstExample, readmeBlock } from './support/readme.ts';
+
+/** What goes in a page, a worker or a service worker. */
+const PAGE = {
+  'page.ts': `${firstExample()}
+    const seen: unknown = note;
+    export const seenAndTold = [seen, db.storage.kind, db.recovery.state];`,
+  'typed.ts': `
+    import { bytes, open, repair, type Store, VarveError, type VarveErrorCode } from 'varve';
+    const counts: Store<string, number> = await open<string, number>('counts', { durability: 'strict', worker: () => new Worker('/engine-worker.js') });
+    const count: number | undefined = await counts.get('a');
+    // @ts-expect-error: a value of another type
+    await counts.set('a', 'one');
+    await using raw = await open<[string, number], Uint8Array>('raw', { values: bytes });
+    for await (const [key, value] of raw.entries({ prefix: ['a'] })) console.log(key[0].length, value.byteLength);
+    try {
+      await counts.transaction(async (tx) => tx.set('a', (count ?? 0) + 1));
+    } catch (error) {
+      const code: VarveErrorCode | undefined = error instanceof VarveError ? error.code : undefined;
+      if (code === 'VARVE_CORRUPT') console.log((await repair('counts')).lost);
+    }
+    export {};`,
+  'worker.ts': `
+    import { open } from 'varve/sync';
+    import { open as openHere } from 'varve/here';
+    import 'varve/engine-worker.js';
+    const db = await open<number, Date>('times');
+    const time: Date | undefined = db.get(1);
+    for (const [key, value] of db.entries({ gt: 0, reverse: true })) console.log(key.toFixed(), value.getTime());
+    const here = await openHere('inbox', { storage: 'indexeddb' });
+    export const all = [time, await here.get('message')];`,
+  'http.ts': `
+    import { open } from 'varve';
+    import { bearer, createHandler } from 'varve/http';
+    const handler = createHandler(await open('shared'), { authorize: bearer('token') });
+    export const answer: Response = await handler(new Request('https://example.com/kv/a'));`,
+};
+
+/** What goes on a server. */
+const SERVER = {
+  'server.ts': `${readmeBlock('ts', "from 'varve/fs'")}
+    export const value: unknown = await db.get('a');`,
+  'storage.ts': `
+    import { files } from 'varve/fs';
+    import { createHandler } from 'varve/http';
+    import { open, type StorageAdapter } from 'varve/sync';
+    import { storageContract } from 'varve/testing';
+    const storage: StorageAdapter = files(new URL('./data', import.meta.url), { filesMax: 100 });
+    const db = await open<string, number>('notes', { storage });
+    const n: number | undefined = db.get('n');
+    storageContract({ test: (name, run) => void run().then(() => console.log(name, n)), create: () => storage });
+    export const handler = createHandler(db);`,
+};
+
+/** A Worker with an object: the README's, its types added. */
+const WORKER = {
+  'index.ts': readmeBlock('ts', 'export class Notes extends VarveObject').replace(
+    'fetch(request, env)',
+    'fetch(_request: Request, env: { NOTES: DurableObjectNamespace<Notes> })',
+  ),
+};
+
+let project: Project | undefined;
+
+afterEach(() => project?.remove());
+
+async function compile(files: Readonly<Record<string, string>>, tools: string[], options: object): Promise<string> {
+  project = Project.create(files, ['typescript', ...tools]);
+  const compilerOptions = {
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
+    target: 'es2022',
+    module: 'esnext',
+    ...options,
+  };
+  project.write({ 'tsconfig.json': JSON.stringify({ compilerOptions, include: ['*.ts'] }) });
+  return (await project.run('node', 'node_modules/typescript/bin/tsc').catch((error: Error) => error.message)).trim();
+}
+
+test('a page with a bundler: the library of the DOM', async () => {
+  const options = { moduleResolution: 'bundler', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [] };
+  expect(await compile(PAGE, [], options)).toBe('');
+});
+
+test('a page with nodenext', async () => {
+  const options = { module: 'nodenext', lib: ['es2022', 'dom', 'dom.asynciterable'], types: [] };
+  expect(await compile(PAGE, [], options)).toBe('');
+});
+
+test.for(['nodenext', 'bundler'])('a server with %s: the types of Node, no DOM', async (moduleResolution) => {
+  const module = moduleResolution === 'nodenext' ? 'nodenext' : 'esnext';
+  const options = { module, moduleResolution, lib: ['es2022'], types: ['node'] };
+  expect(await compile(SERVER, ['@types/node', 'undici-types'], options)).toBe('');
+});
+
+test('a Durable Object: the types of Workers, no DOM', async () => {
+  const options = { moduleResolution: 'bundler', lib: ['es2022'], types: ['@cloudflare/workers-types'] };
+  expect(await compile(WORKER, ['@cloudflare/workers-types'], options)).toBe('');
+});
