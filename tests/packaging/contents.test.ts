@@ -1,0 +1,91 @@
+// What is in the tarball: the files that are wanted and no other, of a size that is noticed when it grows, with nothing of this
+// machine in them and nothing that a strict policy would refuse.
+
+import { readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { expect, inject, test } from 'vitest';
+import { root } from '../../scripts/tools.mjs';
+import { readTarball } from './support/tarball.ts';
+
+const TARBALL_BYTES_MAX = 900 * 1024;
+
+const ENTRIES = ['index', 'here', 'sync', 'fs', 'testing', 'http', 'cloudflare'];
+const WORKERS = ['engine-worker', 'compactor-worker', 'file-compactor-worker'];
+const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${name}.js`);
+
+const files = readTarball(inject('tarball'));
+const names = [...files.keys()];
+const text = (name: string): string => files.get(name)?.toString() ?? '';
+const scripts = names.filter((name) => name.endsWith('.js'));
+
+test('the licences, the README, scripts with their maps, declarations and wasm, and nothing else', () => {
+  const others = names.filter((name) => !/^dist\/(chunk-\w+\.js(\.map)?|[\w/-]+\.d\.ts)$/.test(name));
+  expect(others.sort()).toEqual(
+    [
+      ...['package.json', 'README.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'dist/varve.wasm', 'dist/varve-tools.wasm'],
+      ...SCRIPTS.flatMap((name) => [name, `${name}.map`]),
+    ].sort(),
+  );
+  expect(names.filter((name) => /test|fixture/.test(name) && !name.startsWith('dist/testing'))).toEqual([]);
+  expect(statSync(inject('tarball')).size).toBeLessThan(TARBALL_BYTES_MAX);
+});
+
+test('every place that package.json names is there, and nothing has to be installed with it', () => {
+  const { exports, sideEffects, dependencies, peerDependencies, optionalDependencies } = JSON.parse(
+    text('package.json'),
+  );
+  const places = JSON.stringify([exports, sideEffects]).match(/\.\/[\w./-]+(?=")/g) ?? [];
+  const targets = places.filter((place) => place.startsWith('./dist/') || place === './package.json');
+  expect(targets.length).toBeGreaterThan(20);
+  for (const target of targets) expect(names).toContain(target.slice(2));
+  expect([dependencies, peerDependencies, optionalDependencies]).toEqual([undefined, undefined, undefined]);
+});
+
+test('side effects are those of workers', () => {
+  expect(JSON.parse(text('package.json')).sideEffects).toEqual(WORKERS.map((name) => `./dist/${name}.js`));
+});
+
+test('every declaration is reached from an entry, and imports what is there', () => {
+  const declarations = names.filter((name) => name.endsWith('.d.ts'));
+  const imported = new Set(
+    [...ENTRIES, ...WORKERS.map((name) => `worker/${name}`), 'global'].map((name) => `dist/${name}.d.ts`),
+  );
+  for (const name of imported) {
+    expect(names).toContain(name);
+    for (const [, path = ''] of text(name).matchAll(/(?:from |import\()'(\.[^']+)'/g)) {
+      imported.add(join(name, '..', path.replace(/\.js$/, '.d.ts')).replaceAll('\\', '/'));
+    }
+  }
+  expect(declarations.sort()).toEqual([...imported].sort());
+});
+
+test('source maps carry their sources, by relative paths', () => {
+  for (const name of scripts) {
+    const { sources, sourcesContent } = JSON.parse(text(`${name}.map`)) as Record<string, string[]>;
+    expect(sources?.filter((source) => !/^\.\.\/(js|node_modules\/idb)\//.test(source))).toEqual([]);
+    expect(sourcesContent?.length).toBe(sources?.length);
+  }
+});
+
+test('nothing tells of the machine that it was built on', () => {
+  const places = [root, homedir()].filter((place) => place.length > 1).map((place) => Buffer.from(place));
+  for (const [name, bytes] of files) {
+    for (const place of places) expect(bytes.includes(place), `${name} names ${place}`).toBe(false);
+  }
+});
+
+test('no script makes code of text', () => {
+  for (const name of scripts) {
+    expect(
+      text(name).match(/\beval\s*\(|\bFunction\s*\(|\bimportScripts\b|\bset(Timeout|Interval)\s*\(\s*["'`]/g),
+      name,
+    ).toBeNull();
+  }
+});
+
+test('the licences are those of the repository', () => {
+  for (const name of ['LICENSE-APACHE', 'LICENSE-MIT']) {
+    expect(text(name)).toBe(readFileSync(join(root, name), 'utf8'));
+  }
+});

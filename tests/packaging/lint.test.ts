@@ -1,0 +1,32 @@
+// publint and are-the-types-wrong on the tarball, strictly. The package is ESM only, and says so: resolutions that know no
+// `exports` (node10) and `require` of a CommonJS file (node16-cjs) are not for it, which is attw's profile `esm-only`.
+
+import { readFileSync } from 'node:fs';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { expect, inject, test } from 'vitest';
+
+const NOT_FOR_ESM = new Set(['node10', 'node16-cjs']);
+/** Files that are fetched, not imported. */
+const FETCHED = ['./varve.wasm', './varve-tools.wasm'];
+
+test('publint has nothing to say', async () => {
+  const data = readFileSync(inject('tarball'));
+  const tarball = data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength);
+  const { messages, pkg } = await publint({ pack: { tarball }, strict: true, level: 'suggestion' });
+  expect(pkg?.['name']).toBe('varve');
+  expect(messages.map((message) => formatMessage(message, pkg as never))).toEqual([]);
+});
+
+test('the types are right', async () => {
+  const data = createPackageFromTarballData(readFileSync(inject('tarball')));
+  const result = await checkPackage(data, { excludeEntrypoints: FETCHED });
+  if (!result.types) throw new Error('attw found no types.');
+  expect(Object.keys(result.entrypoints)).toEqual(
+    expect.arrayContaining(['.', './sync', './cloudflare', './engine-worker.js']),
+  );
+  expect(
+    result.problems.filter((problem) => !('resolutionKind' in problem) || !NOT_FOR_ESM.has(problem.resolutionKind)),
+  ).toEqual([]);
+});

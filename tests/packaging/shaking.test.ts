@@ -1,0 +1,82 @@
+// What a bundle carries of the package when it imports one thing of it: told by size, and by sentences of the rest.
+
+import { readFileSync } from 'node:fs';
+import { type BuildOptions, build } from 'esbuild';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Project } from './support/project.ts';
+
+/** Said by the page's end of a worker, and by whatever loads the engine. */
+const CLIENT = 'The engine worker did not start';
+const ENGINE = 'WebAssembly could not be loaded';
+
+let project: Project;
+
+beforeAll(() => {
+  project = Project.create();
+});
+
+afterAll(() => project?.remove());
+
+const OPTIONS = { bundle: true, minify: true, format: 'esm', external: ['node:*'] } satisfies BuildOptions;
+
+/** Bundles one import, all that it may load later included. */
+async function whole(what: string, from: string): Promise<string> {
+  return bundled(`import { ${what} } from '${from}';\nconsole.log(${what});`);
+}
+
+async function bundled(code: string): Promise<string> {
+  project.write({ 'main.js': code });
+  const { outputFiles } = await build({
+    ...OPTIONS,
+    absWorkingDir: project.folder,
+    entryPoints: ['main.js'],
+    write: false,
+    logOverride: { 'ignored-bare-import': 'silent' },
+  });
+  return outputFiles[0]?.text ?? '';
+}
+
+/** Bundles one import; answers the text of what loads with it at once. */
+async function atOnce(what: string, from: string): Promise<string> {
+  project.write({ 'main.js': `import { ${what} } from '${from}';\nconsole.log(${what});` });
+  const { metafile } = await build({
+    ...OPTIONS,
+    absWorkingDir: project.folder,
+    entryPoints: ['main.js'],
+    outdir: 'out',
+    splitting: true,
+    metafile: true,
+  });
+  const loaded = new Set(['out/main.js']);
+  for (const file of loaded) {
+    for (const { path, kind, external } of metafile.outputs[file]?.imports ?? []) {
+      if (kind === 'import-statement' && !external) loaded.add(path);
+    }
+  }
+  return [...loaded].map((file) => readFileSync(project.path(file), 'utf8')).join('');
+}
+
+test.for(['varve', 'varve/here', 'varve/sync', 'varve/fs'])('an error class of %s comes alone', async (entry) => {
+  const text = await whole('VarveError', entry);
+  expect(text).toContain('VarveError');
+  expect(text.length).toBeLessThan(2000);
+});
+
+test('each API carries its own way to the engine', async () => {
+  const page = await atOnce('open', 'varve');
+  const here = await atOnce('open', 'varve/here');
+  const sync = await atOnce('open', 'varve/sync');
+  expect([page.includes(CLIENT), page.includes(ENGINE)]).toEqual([true, false]);
+  expect([here.includes(CLIENT), here.includes(ENGINE)]).toEqual([true, true]);
+  expect([sync.includes(CLIENT), sync.includes(ENGINE)]).toEqual([false, true]);
+});
+
+test('codecs come without a store, and an import of nothing is nothing', async () => {
+  const codec = await whole('bytes', 'varve');
+  expect([codec.includes(CLIENT), codec.includes(ENGINE)]).toEqual([false, false]);
+  expect((await bundled("import 'varve'; import 'varve/sync'; import 'varve/http';")).trim()).toBe('');
+});
+
+test('a worker that is imported stays whole', async () => {
+  expect(await bundled("import 'varve/engine-worker.js';")).toContain(ENGINE);
+});
