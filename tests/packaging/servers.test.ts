@@ -1,0 +1,40 @@
+// Projects of Node, Bun and Deno: the README's example with files, run twice; the second run finds what the first one left.
+
+import { mkdirSync } from 'node:fs';
+import { afterEach, expect, test } from 'vitest';
+import { RUNTIMES } from '../runtimes/support/runtimes.ts';
+import { Project } from './support/project.ts';
+import { readmeBlock } from './support/readme.ts';
+
+const REPORT = `
+  const runs = ((await db.get('runs')) ?? 0) + 1;
+  await db.set('runs', runs);
+  console.log(JSON.stringify({ runs, a: await db.get('a'), storage: db.storage.kind, recovery: db.recovery.state }));
+  await db.close();
+`;
+
+let project: Project | undefined;
+
+afterEach(() => project?.remove());
+
+/** What is run: for Deno, the command that the README gives, with no more permissions. */
+function commandOf(name: string, script: string): string[] {
+  if (name !== 'deno') return [script];
+  const [, given = ''] = /^deno (run .*) main\.ts$/m.exec(readmeBlock('', 'deno run')) ?? [];
+  expect(given).toContain('--allow-write=./data');
+  return [...given.split(' '), script];
+}
+
+test.for(RUNTIMES.map(({ name }) => name))('%s keeps a store in files', async (name) => {
+  const { command } = RUNTIMES.find((runtime) => runtime.name === name) ?? { command: '' };
+  const example = readmeBlock('ts', "from 'varve/fs'");
+  const code = name === 'deno' ? example.replaceAll("from 'varve", "from 'npm:varve") : example;
+  project = Project.create({ 'main.js': code + REPORT });
+  mkdirSync(project.path('data'));
+  for (const runs of [1, 2]) {
+    const said = await project.run(command, ...commandOf(name, 'main.js'));
+    const recovery = runs === 1 ? 'new' : 'clean';
+    expect(JSON.parse(said)).toEqual({ runs, a: 1, storage: 'files', recovery });
+  }
+  expect(project.list('data')).toContain('notes');
+});
