@@ -37,7 +37,12 @@ impl Compactor {
     /// # Errors
     /// The job does not decode.
     pub fn start(ticket: JobTicket, disk: &Disk) -> Result<Self> {
-        Ok(Self { job: Job::decode(&ticket.spec)?, ticket, outputs: Vec::new(), handles: disk.slots() })
+        Ok(Self {
+            job: Job::decode(ticket.spec.clone())?,
+            ticket,
+            outputs: Vec::new(),
+            handles: disk.slots(),
+        })
     }
 
     /// Makes one step; true when the job is over and installed.

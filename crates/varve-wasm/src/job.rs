@@ -32,7 +32,7 @@ impl CompactionJob {
     /// # Errors
     /// When the bytes are no specification.
     #[wasm_bindgen(constructor)]
-    pub fn new(spec: &[u8]) -> Result<CompactionJob, JsError> {
+    pub fn new(spec: Vec<u8>) -> Result<CompactionJob, JsError> {
         let job = Job::decode(spec).map_err(exception)?;
         Ok(Self { job, need: None, table: 0, offset: 0 })
     }

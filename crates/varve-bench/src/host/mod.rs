@@ -185,9 +185,10 @@ impl FileHost {
 
     fn hand_out(&mut self) -> Outcome {
         while self.running.len() < 2
-            && let Some(ticket) = self.store.take_job()?
+            && let Some(mut ticket) = self.store.take_job()?
         {
-            let order = Order { job: ticket.id, spec: ticket.spec.clone(), inputs: self.inputs(&ticket)? };
+            let inputs = self.inputs(&ticket)?;
+            let order = Order { job: ticket.id, spec: std::mem::take(&mut ticket.spec), inputs };
             match ticket.kind {
                 JobKind::Flush => self.flusher.order(order)?,
                 JobKind::Compaction => self.compactor.order(order)?,
@@ -200,7 +201,10 @@ impl FileHost {
     /// The files of the tables that a job reads.
     fn inputs(&self, ticket: &JobTicket) -> Outcome<HashMap<u64, Arc<File>>> {
         let mut inputs = HashMap::new();
-        if let JobInput::Runs(runs) = JobSpec::decode(&ticket.spec)?.input {
+        if ticket.kind == JobKind::Flush {
+            return Ok(inputs);
+        }
+        if let JobInput::Runs(runs) = JobSpec::decode(ticket.spec.clone())?.input {
             for table in runs.iter().flatten() {
                 let pool = self.store.storage();
                 let slot = pool.slot_of(FileName::table(table.id)).ok_or("an input has no slot")?;

@@ -93,8 +93,7 @@ fn serve(inbox: &Receiver<Order>, messages: &Sender<Message>) {
 
 fn run(order: Order, messages: &Sender<Message>) -> Outcome<Vec<u8>> {
     let Order { job: number, spec, inputs } = order;
-    let mut job = Job::decode(&spec)?;
-    drop(spec);
+    let mut job = Job::decode(spec)?;
     let mut output: Option<(u64, Arc<File>)> = None;
     loop {
         match job.step(BUDGET)? {

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::error::Error;
-use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block};
+use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block_to_copy};
 use crate::types::{FileName, StoreId};
 
 /// Bytes asked for at once: one read of this size costs an engine worker about 0.1 ms.
@@ -65,7 +65,7 @@ impl ChunkBlocks {
 impl Blocks for ChunkBlocks {
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
         let stored = self.raw(table, handle.offset, handle.len)?;
-        Ok(Rc::new(open_block(&self.store, table, handle, stored, kind)?))
+        Ok(Rc::new(open_block_to_copy(&self.store, table, handle, stored, kind)?))
     }
 
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {

@@ -85,7 +85,7 @@ impl Job {
     ///
     /// # Errors
     /// `Error::InvalidArgument` when the bytes are no specification.
-    pub fn decode(spec: &[u8]) -> Result<Self> {
+    pub fn decode(spec: Vec<u8>) -> Result<Self> {
         Self::new(JobSpec::decode(spec)?)
     }
 
@@ -261,6 +261,7 @@ impl Job {
             match keep.entry(key, sequence, kind, source.expires()) {
                 Some(kind) if kind == source.kind() => {
                     outputs.add(key, sequence, kind, source.expires(), source.value());
+                    outputs.reuse(source.block());
                 }
                 Some(kind) => outputs.add(key, sequence, kind, None, &[]),
                 None => result.entries_dropped += 1,

@@ -3,9 +3,11 @@
 //! Invariant: tables of a job are disjoint in user keys; a range tombstone that reaches over a cut is
 //! split at it. Bytes come out in file order.
 
+use std::rc::Rc;
+
 use super::below::Below;
 use super::spec::JobSpec;
-use crate::table::{TableBuilder, TableMeta, TableOptions};
+use crate::table::{Block, TableBuilder, TableMeta, TableOptions};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
 /// Bytes collected before they are handed out to be written.
@@ -88,6 +90,13 @@ impl Outputs {
         builder.add(key, sequence, kind, expires, value);
         if builder.bytes() - self.taken >= WRITE_BYTES {
             self.drain();
+        }
+    }
+
+    /// Says which block the last entry comes from; see [`TableBuilder::reuse`].
+    pub(crate) fn reuse(&mut self, block: Option<&Rc<Block>>) {
+        if let (Some(builder), Some(block)) = (&mut self.builder, block) {
+            builder.reuse(block);
         }
     }
 

@@ -2,6 +2,12 @@
 //!
 //! Both live for one session and are never stored, so they carry no version and no checksum; decoding
 //! is bounded all the same.
+//!
+//! ```text
+//! specification  image | order | fields | u64 bytes of image | u64 bytes of order     (both 0 without a memtable)
+//! ```
+//! The image of a memtable, which is nearly all there is, comes first: it is neither copied to be put there nor to be
+//! taken out.
 
 use std::rc::Rc;
 
@@ -98,10 +104,18 @@ impl JobSpec {
         }
     }
 
-    /// The bytes of this specification.
+    /// The bytes of this specification. They begin with a memtable's image, in the same allocation.
     #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+    pub fn encode(mut self) -> Vec<u8> {
+        let (mut out, lengths) = match &mut self.input {
+            JobInput::Memtable { image, order } => {
+                let mut out = std::mem::take(image);
+                let lengths = (out.len(), order.len());
+                out.extend_from_slice(order);
+                (out, lengths)
+            }
+            JobInput::Runs(_) => (Vec::new(), (0, 0)),
+        };
         out.extend_from_slice(&self.store);
         out.extend_from_slice(&[self.level, u8::from(self.bottom), u8::from(self.compress)]);
         for number in [
@@ -123,31 +137,42 @@ impl JobSpec {
         out.extend_from_slice(end.unwrap_or_default());
         encode_runs(&self.below, &mut out);
         match &self.input {
-            JobInput::Memtable { image, order } => {
-                out.push(0);
-                put_u64(&mut out, image.len() as u64);
-                put_u64(&mut out, order.len() as u64);
-                out.extend_from_slice(image);
-                out.extend_from_slice(order);
-            }
+            JobInput::Memtable { .. } => out.push(0),
             JobInput::Runs(runs) => {
                 out.push(1);
                 encode_runs(runs, &mut out);
             }
         }
+        out.extend_from_slice(&(lengths.0 as u64).to_le_bytes());
+        out.extend_from_slice(&(lengths.1 as u64).to_le_bytes());
         out
     }
 
-    /// Reads a specification.
+    /// Reads a specification. A memtable's image stays in the allocation of `bytes`.
     ///
     /// # Errors
     /// `Error::InvalidArgument` when the bytes are not one.
-    pub fn decode(bytes: &[u8]) -> Result<Self> {
-        Self::parse(&mut Reader::new(bytes))
-            .map_err(|Truncated| Error::InvalidArgument("These bytes do not describe a job."))
+    pub fn decode(mut bytes: Vec<u8>) -> Result<Self> {
+        let parsed = Self::parse(&bytes);
+        let (mut spec, image_bytes) =
+            parsed.map_err(|Truncated| Error::InvalidArgument("These bytes do not describe a job."))?;
+        if let JobInput::Memtable { image, .. } = &mut spec.input {
+            bytes.truncate(image_bytes);
+            *image = bytes;
+        }
+        Ok(spec)
     }
 
-    fn parse(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
+    /// The specification without a memtable's image, and the length of that.
+    fn parse(bytes: &[u8]) -> Result<(Self, usize), Truncated> {
+        let (rest, &lengths) = bytes.split_last_chunk::<16>().ok_or(Truncated)?;
+        let mut lengths = Reader::new(&lengths);
+        let mut length =
+            || -> Result<usize, Truncated> { usize::try_from(lengths.u64()?).map_err(|_| Truncated) };
+        let (image_bytes, order_bytes) = (length()?, length()?);
+        let (_, rest) = rest.split_at_checked(image_bytes).ok_or(Truncated)?;
+        let (order, fields) = rest.split_at_checked(order_bytes).ok_or(Truncated)?;
+        let reader = &mut Reader::new(fields);
         let store = reader.bytes(16)?.try_into().map_err(|_| Truncated)?;
         let (level, bottom, compress) = (reader.u8()?, reader.u8()? != 0, reader.u8()? != 0);
         let mut small =
@@ -159,15 +184,11 @@ impl JobSpec {
         let (has_end, end) = (reader.u8()? != 0, reader.prefixed()?.to_vec());
         let below = decode_runs(reader)?;
         let input = if reader.u8()? == 0 {
-            let (image, order) = (reader.varint()?, reader.varint()?);
-            let mut take = |length: u64| -> Result<Vec<u8>, Truncated> {
-                Ok(reader.bytes(usize::try_from(length).map_err(|_| Truncated)?)?.to_vec())
-            };
-            JobInput::Memtable { image: take(image)?, order: take(order)? }
+            JobInput::Memtable { image: Vec::new(), order: order.to_vec() }
         } else {
             JobInput::Runs(decode_runs(reader)?)
         };
-        Ok(Self {
+        let spec = Self {
             store,
             level,
             bottom,
@@ -184,7 +205,8 @@ impl JobSpec {
             tombstones_until,
             below,
             input,
-        })
+        };
+        Ok((spec, image_bytes))
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::codec::bytes::compare;
 use crate::memtable::MemtableCursor;
 use crate::store::view::TableHandle;
-use crate::table::{Blocks, ReadError, TableCursor};
+use crate::table::{Block, Blocks, ReadError, TableCursor};
 use crate::types::{Kind, Sequence, StoreId};
 
 /// A sorted level read as one run: its tables are opened one after the other. What a narrowed table's file holds before
@@ -265,6 +265,11 @@ impl Source<'_> {
             Self::Memtable(cursor) => cursor.expires(),
             _ => self.table().and_then(TableCursor::expires),
         }
+    }
+
+    /// The block of the current entry; a memtable has none.
+    pub(crate) fn block(&self) -> Option<&Rc<Block>> {
+        self.table().and_then(TableCursor::value_block)
     }
 
     pub(crate) fn value(&self) -> &[u8] {

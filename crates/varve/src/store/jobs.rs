@@ -15,6 +15,8 @@ use crate::types::FileName;
 const BITS_PER_KEY: u32 = 14;
 /// What an output may be larger than its target by.
 const OUTPUT_SLACK_BYTES: u64 = 256 << 10;
+/// Bytes of a flush's specification beside the memtable, about.
+const SPEC_BYTES: usize = 256;
 
 /// A job that is about to start: what it is told, what is remembered of it, and how long an output will be.
 pub(super) type Offer = (JobSpec, Running, u64);
@@ -81,8 +83,8 @@ impl<S: Storage> Store<S> {
             kind: running.kind,
             first_output: spec.first_output,
             outputs_max: spec.outputs_max,
-            spec: spec.encode(),
             bytes_hint,
+            spec: spec.encode(),
         };
         self.begin(running);
         Ok(Some(ticket))
@@ -126,7 +128,11 @@ impl<S: Storage> Store<S> {
         let segment = oldest.segment;
         let (image, order) = {
             let memtable = oldest.memtable.borrow();
-            (memtable.image().to_vec(), memtable.freeze_order())
+            let order = memtable.freeze_order();
+            // With room for the rest of the specification, so that the copy is the only one.
+            let mut image = Vec::with_capacity(memtable.image().len() + order.len() + SPEC_BYTES);
+            image.extend_from_slice(memtable.image());
+            (image, order)
         };
         let bytes_hint = image.len() as u64 + image.len() as u64 / 8 + (16 << 10);
         let bottom = self.version.tables().next().is_none();

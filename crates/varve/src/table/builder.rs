@@ -6,8 +6,9 @@
 //! Invariant: the same entries and options give the same bytes, however often they are taken.
 
 use core::cmp::Ordering;
+use std::rc::Rc;
 
-use super::block::{BlockBuilder, Writer};
+use super::block::{Block, BlockBuilder, Writer};
 use super::{
     BlockHandle, BlockKind, FOOTER_BYTES, FilterBuilder, Footer, IndexBuilder, Properties, RangeTombstones,
     TableMeta, hash_key,
@@ -56,6 +57,8 @@ pub struct TableBuilder {
     options: TableOptions,
     writer: Writer,
     block: BlockBuilder,
+    /// See [`TableBuilder::reuse`].
+    source: Option<Rc<Block>>,
     index: IndexBuilder,
     filter: FilterBuilder,
     range_tombstones: Vec<RangeTombstone>,
@@ -73,6 +76,7 @@ impl TableBuilder {
             store,
             writer: Writer::new(store, file_id),
             block: BlockBuilder::new(options.restart_interval),
+            source: None,
             index: IndexBuilder::default(),
             filter: FilterBuilder::new(options.bits_per_key),
             range_tombstones: Vec::new(),
@@ -113,6 +117,14 @@ impl TableBuilder {
         self.count(key, sequence, kind, expires, value);
     }
 
+    /// Says that the entry added last was read from `block`. A block with the same raw bytes is then not compressed again:
+    /// most of a merge's time for values that take a block each.
+    pub(crate) fn reuse(&mut self, block: &Rc<Block>) {
+        if self.options.compress && block.packed().is_some() {
+            self.source = Some(Rc::clone(block));
+        }
+    }
+
     /// Adds a range tombstone, in any order. One that covers no key is dropped.
     pub fn add_range_tombstone(&mut self, tombstone: &RangeTombstone) {
         if tombstone.start < tombstone.end {
@@ -145,7 +157,13 @@ impl TableBuilder {
     }
 
     fn finish_block(&mut self, next_key: Option<&[u8]>) {
-        let handle = self.writer.block(BlockKind::Data, self.block.finish(), self.options.compress);
+        let source = self.source.take();
+        let raw = self.block.finish();
+        let packed = source.as_ref().filter(|source| bytes::equal(source, raw)).and_then(|it| it.packed());
+        let handle = match packed {
+            Some(packed) => self.writer.packed(BlockKind::Data, packed, raw.len()),
+            None => self.writer.block(BlockKind::Data, raw, self.options.compress),
+        };
         self.block.clear();
         self.index.add(&self.last_key, self.last_sequence, next_key, handle.len);
     }
@@ -229,4 +247,64 @@ impl TableBuilder {
 
 fn footer_hash(footer: &[u8; FOOTER_BYTES]) -> u64 {
     footer.last_chunk::<8>().map_or(0, |hash| u64::from_le_bytes(*hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::open_block_to_copy;
+
+    const STORE: StoreId = [7; 16];
+
+    /// An LZ4 block of literals alone, as this project's compressor never makes one of such bytes.
+    fn literals(raw: &[u8]) -> Vec<u8> {
+        let more = raw.len() - 15;
+        [&[0xf0][..], &vec![255; more / 255], &[(more % 255) as u8], raw].concat()
+    }
+
+    fn options(compress: bool) -> TableOptions {
+        TableOptions { compress, ..TableOptions::default() }
+    }
+
+    /// The data block of a table that holds these values, none of which shares a block with another.
+    fn raw_block(key: &[u8], value: &[u8]) -> Vec<u8> {
+        let mut block = BlockBuilder::new(options(true).restart_interval);
+        block.add(key, 1, Kind::Set, None, value);
+        block.finish().to_vec()
+    }
+
+    fn opened(raw: &[u8]) -> Rc<Block> {
+        let mut writer = Writer::new(STORE, 3);
+        let handle = writer.packed(BlockKind::Data, &literals(raw), raw.len());
+        Rc::new(open_block_to_copy(&STORE, 3, handle, writer.take(), BlockKind::Data).unwrap())
+    }
+
+    /// The bytes of a table that takes `key` and `value` from `block`, then another entry.
+    fn copied(block: &Rc<Block>, value: &[u8], options: TableOptions) -> Vec<u8> {
+        let mut builder = TableBuilder::new(STORE, 4, options);
+        builder.add(b"key", 1, Kind::Set, None, value);
+        builder.reuse(block);
+        builder.add(b"later", 1, Kind::Set, None, &[1; 5000]);
+        builder.finish();
+        builder.take()
+    }
+
+    #[test]
+    fn a_block_that_comes_out_as_it_went_in_is_not_compressed_again() {
+        let value = [5; 5000];
+        let raw = raw_block(b"key", &value);
+        let (block, packed) = (opened(&raw), literals(&raw));
+        assert!(copied(&block, &value, options(true)).starts_with(&packed));
+        let other = [6; 5000];
+        assert!(!copied(&block, &other, options(true)).starts_with(&packed), "another value");
+        assert!(copied(&block, &value, options(false)).starts_with(&raw), "a table that is not compressed");
+    }
+
+    #[test]
+    fn a_block_of_several_entries_keeps_no_compressed_bytes() {
+        let mut builder = BlockBuilder::new(16);
+        builder.add(b"a", 1, Kind::Set, None, &[1; 100]);
+        builder.add(b"b", 1, Kind::Set, None, &[1; 100]);
+        assert!(opened(builder.finish()).packed().is_none());
+    }
 }

@@ -29,7 +29,7 @@ mod tombstones;
 
 use std::rc::Rc;
 
-pub use block::{Block, BlockEntry, Malformed, TRAILER_BYTES, open_block};
+pub use block::{Block, BlockEntry, Malformed, TRAILER_BYTES, open_block, open_block_to_copy};
 pub use builder::{TableBuilder, TableOptions};
 pub use cursor::TableCursor;
 pub use filter::{Filter, FilterBuilder, hash_key};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Once;
 
 use varve::codec::reader::Reader;
-use varve::compact::{Job, JobResult, JobSpec, Step};
+use varve::compact::{Job, JobResult, Step};
 use varve::manifest::{Edit, Manifest, Version, inspect_manifest};
 use varve::memtable::Memtable;
 use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
@@ -198,8 +198,7 @@ pub fn job_spec(bytes: &[u8]) {
             }
         }));
     });
-    let _ = JobSpec::decode(bytes);
-    let Ok(job) = Job::decode(bytes) else { return };
+    let Ok(job) = Job::decode(bytes.to_vec()) else { return };
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| finish(job)))
         && !is_disorder(&*panic)
     {

@@ -149,7 +149,7 @@ fn points<E: Engine>(choice: &Choice, folder: &Path, pairs: u64, memory: &mut Me
 /// Writes all pairs, and measures what they cost.
 fn load<E: Engine>(engine: &mut E, folder: &Path, pairs: u64, memory: &mut Memory) -> Outcome {
     let before = written_bytes();
-    let mut space_max: f64 = 0.0;
+    let (mut space_max, mut bytes_max): (f64, u64) = (0.0, 0);
     let mut slowest: f64 = 0.0;
     let clock = Clock::start("write");
     let each = (pairs / SAMPLES).max(1);
@@ -160,16 +160,18 @@ fn load<E: Engine>(engine: &mut E, folder: &Path, pairs: u64, memory: &mut Memor
             slowest = slowest.max(called.elapsed().as_secs_f64());
         }
         if number % each == each - 1 {
+            let bytes = disk_bytes(folder);
+            bytes_max = bytes_max.max(bytes);
             // The first few MiB are rather what an empty store weighs.
             if number > pairs / 4 {
-                let space = disk_bytes(folder) as f64 / ((number + 1) * PAIR_BYTES) as f64;
-                space_max = space_max.max(space);
+                space_max = space_max.max(bytes as f64 / ((number + 1) * PAIR_BYTES) as f64);
             }
             memory.look(engine);
             eprint!("\r\x1b[K  write {}%", (number + 1) * 100 / pairs);
         }
     }
-    clock.stop(E::NAME, pairs, json!({ "space_max": space_max, "slowest_ms": slowest * 1e3 }));
+    let room = bytes_max as f64 / (pairs * PAIR_BYTES) as f64;
+    clock.stop(E::NAME, pairs, json!({ "space_max": space_max, "room": room, "slowest_ms": slowest * 1e3 }));
     let clock = Clock::start("background work after it");
     engine.settle()?;
     let written = written_bytes() - before;

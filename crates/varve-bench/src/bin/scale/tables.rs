@@ -58,7 +58,10 @@ pub fn of_size(runs: &[Value], pairs: u64) -> String {
     row("write amplification", &|engine| {
         Some(format!("{:.1}", number(engine, "background work after it", "write_amplification")?))
     });
-    row("space, most during the load", &|engine| {
+    row("room that the load needs, beside all the data", &|engine| {
+        Some(format!("{:.2}", number(engine, "write", "room")?))
+    });
+    row("space, most during the load, beside the data so far", &|engine| {
         Some(format!("{:.2}", number(engine, "write", "space_max")?))
     });
     row("space after the load", &|engine| {

@@ -27,7 +27,7 @@ mod walk;
 
 use core::ops::Deref;
 
-pub use trailer::{TRAILER_BYTES, open_block};
+pub use trailer::{TRAILER_BYTES, open_block, open_block_to_copy};
 pub use walk::BlockEntry;
 
 pub(super) use builder::BlockBuilder;
@@ -48,19 +48,26 @@ pub struct Block {
     kind: BlockKind,
     bytes: Vec<u8>,
     layout: Layout,
+    /// See [`Block::packed`].
+    packed: Option<Vec<u8>>,
 }
 
 impl Block {
     /// Takes raw bytes (without trailer) as a block and, if they are data, prepares them for reading.
     pub fn parse(kind: BlockKind, bytes: Vec<u8>) -> Result<Self, Malformed> {
         let layout = if kind == BlockKind::Data { Layout::of(&bytes)? } else { Layout::default() };
-        Ok(Self { kind, bytes, layout })
+        Ok(Self { kind, bytes, layout, packed: None })
     }
 
     /// What the block holds.
     #[must_use]
     pub fn kind(&self) -> BlockKind {
         self.kind
+    }
+
+    /// The bytes as they are compressed, if the block was opened by [`open_block_to_copy`] and is worth copying.
+    pub(super) fn packed(&self) -> Option<&[u8]> {
+        self.packed.as_deref()
     }
 
     /// Bytes of memory that the block takes.

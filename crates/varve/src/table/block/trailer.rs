@@ -43,22 +43,48 @@ pub fn open_block(
     store: &StoreId,
     file_id: u64,
     handle: BlockHandle,
-    mut stored: Vec<u8>,
+    stored: Vec<u8>,
     kind: BlockKind,
 ) -> Result<Block> {
+    open(store, file_id, handle, stored, kind).map(|(block, _)| block)
+}
+
+/// As [`open_block`], for a merge: a block of one entry keeps its compressed bytes. The merge will hardly
+/// make the same block of several entries again, but of one it does, and need not compress it.
+pub fn open_block_to_copy(
+    store: &StoreId,
+    file_id: u64,
+    handle: BlockHandle,
+    stored: Vec<u8>,
+    kind: BlockKind,
+) -> Result<Block> {
+    let (mut block, packed) = open(store, file_id, handle, stored, kind)?;
+    block.packed = packed.filter(|_| kind == BlockKind::Data && block.entries() == 1);
+    Ok(block)
+}
+
+/// A block, and its compressed bytes if it was compressed.
+fn open(
+    store: &StoreId,
+    file_id: u64,
+    handle: BlockHandle,
+    mut stored: Vec<u8>,
+    kind: BlockKind,
+) -> Result<(Block, Option<Vec<u8>>)> {
     let corrupt = |Malformed(what)| Error::corrupt(FileName::table(file_id), handle.offset, what);
     let seed = block_seed(store, file_id, handle.offset);
     if stored.len() != handle.len as usize {
         return Err(corrupt(Malformed("block cut short")));
     }
     let (codec, raw_len) = check(seed, &stored, kind).map_err(corrupt)?;
-    let raw = if codec == CODEC_RAW {
+    let (raw, packed) = if codec == CODEC_RAW {
         stored.truncate(raw_len);
-        stored
+        (stored, None)
     } else {
-        decompress(&stored[..stored.len() - TRAILER_BYTES], raw_len).map_err(corrupt)?
+        stored.truncate(stored.len() - TRAILER_BYTES);
+        (decompress(&stored, raw_len).map_err(corrupt)?, Some(stored))
     };
-    Block::parse(kind, raw).map_err(corrupt)
+    Ok((Block::parse(kind, raw).map_err(corrupt)?, packed))
 }
 
 /// Verifies a block that is never compressed and answers its raw bytes, in place.
@@ -143,18 +169,29 @@ impl Writer {
     /// Appends one block, compressed if that is asked and saves at least 12%. Behind eight blocks for which it does not, only
     /// every eighth is tried: on random data the attempts took a quarter of a merge's time.
     pub fn block(&mut self, kind: BlockKind, raw: &[u8], compress: bool) -> BlockHandle {
-        let start = self.out.len();
         let is_tried = compress && (self.incompressible < TRIES || self.incompressible.is_multiple_of(TRIES));
         let compressed_len = if is_tried { self.compress(raw) } else { None };
         self.incompressible = if compressed_len.is_some() { 0 } else { self.incompressible.wrapping_add(1) };
-        if let Some(len) = compressed_len {
-            self.out.extend_from_slice(&self.compressed[..len]);
-        } else {
-            self.out.extend_from_slice(raw);
-        }
-        let codec = if compressed_len.is_some() { CODEC_LZ4 } else { CODEC_RAW };
+        let Some(len) = compressed_len else {
+            return self.put(kind, CODEC_RAW, raw, raw.len());
+        };
+        let compressed = core::mem::take(&mut self.compressed);
+        let handle = self.put(kind, CODEC_LZ4, &compressed[..len], raw.len());
+        self.compressed = compressed;
+        handle
+    }
+
+    /// Appends a block that is compressed already: `packed` are its bytes, `raw_len` how many they become.
+    pub fn packed(&mut self, kind: BlockKind, packed: &[u8], raw_len: usize) -> BlockHandle {
+        self.incompressible = 0;
+        self.put(kind, CODEC_LZ4, packed, raw_len)
+    }
+
+    fn put(&mut self, kind: BlockKind, codec: u8, stored: &[u8], raw_len: usize) -> BlockHandle {
+        let start = self.out.len();
+        self.out.extend_from_slice(stored);
         self.out.extend_from_slice(&[kind as u8, codec, 0, 0]);
-        self.out.extend_from_slice(&(raw.len() as u32).to_le_bytes());
+        self.out.extend_from_slice(&(raw_len as u32).to_le_bytes());
         let seed = block_seed(&self.store, self.file_id, self.offset);
         let hash = xxh3(&self.out[start..], seed);
         self.out.extend_from_slice(&hash.to_le_bytes());
