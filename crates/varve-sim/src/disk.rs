@@ -9,13 +9,16 @@
 //! the middle of the next one. And a lie: flushes of one kind that say they worked and did nothing, to prove that the
 //! simulator would notice if the engine forgot them. Invariant: nothing here is random except through the [`Rng`] of the disk.
 
+mod slots;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use varve::storage::{SLOT_HEADER_BYTES, SlotError, SlotHeader, Slots};
+use varve::storage::{SLOT_HEADER_BYTES, SlotError, SlotHeader};
 use varve::types::FileKind;
 use varve::wal::SEGMENT_HEADER_BYTES;
 
+pub use self::slots::SimSlots;
 use crate::rng::Rng;
 use crate::slot::{PowerLoss, Slot};
 
@@ -351,83 +354,5 @@ fn due(countdown: &mut Option<u64>) -> bool {
             false
         }
         None => false,
-    }
-}
-
-/// The slot files in the hands of one process.
-#[derive(Debug, Clone)]
-pub struct SimSlots {
-    machine: Rc<RefCell<Machine>>,
-    power_on: u64,
-}
-
-impl SimSlots {
-    fn alive(&self) -> Result<(), SlotError> {
-        let machine = self.machine.borrow();
-        if machine.dead || machine.power_on != self.power_on { Err(SlotError::Closed) } else { Ok(()) }
-    }
-
-    fn opened(&self, slot: u32) -> Result<(), SlotError> {
-        self.alive()?;
-        if self.machine.borrow().open.get(slot as usize) == Some(&true) {
-            Ok(())
-        } else {
-            Err(SlotError::Closed)
-        }
-    }
-
-    /// Writes to a slot that was lent to the compactor, whose handle is its own.
-    ///
-    /// # Errors
-    /// As [`Slots::write`].
-    pub fn write_lent(&self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
-        self.alive()?;
-        self.machine.borrow_mut().write(slot, offset, bytes)
-    }
-
-    /// Flushes a lent slot.
-    ///
-    /// # Errors
-    /// As [`Slots::flush`].
-    pub fn flush_lent(&self, slot: u32) -> Result<(), SlotError> {
-        self.alive()?;
-        self.machine.borrow_mut().flush(slot)
-    }
-}
-
-impl Slots for SimSlots {
-    fn count(&self) -> u32 {
-        self.machine.borrow().slots.len() as u32
-    }
-
-    fn is_open(&self, slot: u32) -> bool {
-        self.opened(slot).is_ok()
-    }
-
-    fn size(&self, slot: u32) -> u64 {
-        self.machine.borrow().slots.get(slot as usize).map_or(0, |slot| slot.size() as u64)
-    }
-
-    fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError> {
-        self.opened(slot)?;
-        let machine = &mut *self.machine.borrow_mut();
-        machine.counts.reads += 1;
-        let Ok(offset) = usize::try_from(offset) else { return Ok(0) };
-        Ok(machine.slots.get(slot as usize).ok_or(SlotError::Closed)?.read(offset, into))
-    }
-
-    fn write(&mut self, slot: u32, offset: u64, bytes: &[u8]) -> Result<usize, SlotError> {
-        self.opened(slot)?;
-        self.machine.borrow_mut().write(slot, offset, bytes)
-    }
-
-    fn flush(&mut self, slot: u32) -> Result<(), SlotError> {
-        self.opened(slot)?;
-        self.machine.borrow_mut().flush(slot)
-    }
-
-    fn truncate(&mut self, slot: u32, bytes: u64) -> Result<(), SlotError> {
-        self.opened(slot)?;
-        self.machine.borrow_mut().truncate(slot, bytes)
     }
 }

@@ -19,9 +19,11 @@ use varve::options::{Durability, Host, Options};
 use varve::storage::SlotPool;
 use varve::{Error, Store};
 
+use crate::change::{Change, State};
 use crate::compactor::SimStore;
+use crate::difference::difference;
 use crate::disk::{Disk, Moment};
-use crate::model::{Change, Loss, Model, State, difference};
+use crate::model::{Loss, Model};
 use crate::rng::Rng;
 use crate::run::Observed;
 use crate::scan::contents;

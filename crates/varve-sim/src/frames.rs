@@ -9,7 +9,7 @@ use varve::frame::{FRAME_MAGIC, Operation, run};
 use varve::options::Durability;
 use varve::{Code, Error};
 
-use crate::model::{Change, Group};
+use crate::change::{Change, Group};
 use crate::session::{Outcome, Session};
 use crate::trace::Op;
 

@@ -7,9 +7,9 @@ use varve::options::Durability;
 use varve::storage::Storage;
 use varve::types::{FileKind, FileName};
 
+use crate::change::{Change, Group, store_op};
 use crate::compactor::SimStore;
-use crate::model::{Change, Group};
-use crate::session::{Outcome, Session, store_op};
+use crate::session::{Outcome, Session};
 use crate::trace::Op;
 
 /// Bytes of the memory level that fit the reserve along with a few deletes, and bytes of memtables that fit its table.

@@ -11,10 +11,12 @@
 //! | [`rng`] | the only source of chance |
 //! | [`slot`] | one file: durable bytes, unsynced changes, what a power loss leaves |
 //! | [`disk`] | all files, faults, the power switch |
+//! | [`change`], [`difference`] | what a history is made of, and how states differ |
 //! | [`model`] | the oracle: history, floors, which pasts may come true |
 //! | [`trace`] | operations, spelled out |
 //! | [`workload`] | makes a trace from a seed |
-//! | [`scan`], [`compactor`] | how a session reads, and runs jobs |
+//! | [`writes`], [`reads`], [`jobs`] | what a session does to its store |
+//! | [`scan`], [`compactor`] | a scan and what it must deliver; a job and its outputs |
 //! | [`transactions`] | transactions over held snapshots, and conditional writes |
 //! | [`frames`] | operations through the frame protocol |
 //! | [`full_disk`], [`snapshots`] | what a full disk must still take; reads of a moment |
@@ -28,13 +30,17 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod change;
 pub mod compactor;
+pub mod difference;
 pub mod disk;
 pub mod exhaustive;
 pub mod frames;
 pub mod full_disk;
+pub mod jobs;
 pub mod metamorphic;
 pub mod model;
+pub mod reads;
 pub mod record;
 pub mod recovery;
 pub mod rng;
@@ -49,3 +55,4 @@ pub mod trace;
 pub mod transactions;
 pub mod waiting;
 pub mod workload;
+pub mod writes;

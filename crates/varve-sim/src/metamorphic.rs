@@ -10,9 +10,8 @@ use varve::storage::MemorySlots;
 use varve::table::ReadError;
 use varve::{Error, Op as StoreOp, Result, Store};
 
-use crate::model::Change;
+use crate::change::{Change, store_op};
 use crate::scan::decode;
-use crate::session::store_op;
 use crate::trace::{Op, Range, Trace};
 use crate::waiting::{Waiting, drive};
 use crate::workload::plain;

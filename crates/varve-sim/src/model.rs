@@ -14,68 +14,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What a key holds: its value and the sequence of the write that set it.
-pub type State = BTreeMap<Vec<u8>, (Vec<u8>, u64)>;
-
-/// One change of a group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// The key gets the value.
-    Set(Vec<u8>, Vec<u8>),
-    /// The key gets the value until a time, in milliseconds.
-    SetUntil(Vec<u8>, Vec<u8>, u64),
-    /// The key is gone.
-    Delete(Vec<u8>),
-    /// The keys from the first on are gone, up to the second (exclusive) if there is one.
-    DeleteRange(Vec<u8>, Option<Vec<u8>>),
-}
-
-/// Changes that are applied all or not at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// The changes in order; change `i` has sequence `first_sequence + i`.
-    pub changes: Vec<Change>,
-    /// The sequence of the first change.
-    pub first_sequence: u64,
-}
-
-impl Change {
-    /// Whether it writes keys from `start` up to `end` (`None`: that key alone).
-    fn touches(&self, start: &[u8], end: Option<&[u8]>) -> bool {
-        let is_before_end = |key: &[u8]| end.map_or(key <= start, |end| key < end);
-        match self {
-            Self::Set(key, _) | Self::SetUntil(key, ..) | Self::Delete(key) => {
-                start <= key.as_slice() && is_before_end(key)
-            }
-            Self::DeleteRange(from, to) => {
-                let first = start.max(from);
-                is_before_end(first) && to.as_deref().is_none_or(|to| first < to)
-            }
-        }
-    }
-}
-
-impl Group {
-    fn apply(&self, state: &mut State) {
-        for (sequence, change) in (self.first_sequence..).zip(&self.changes) {
-            match change {
-                Change::Set(key, value) | Change::SetUntil(key, value, _) => {
-                    state.insert(key.clone(), (value.clone(), sequence));
-                }
-                Change::Delete(key) => {
-                    state.remove(key);
-                }
-                Change::DeleteRange(start, end) => {
-                    state.retain(|key, _| key < start || end.as_ref().is_some_and(|end| key >= end));
-                }
-            }
-        }
-    }
-
-    fn last_sequence(&self) -> u64 {
-        self.first_sequence + self.changes.len() as u64 - 1
-    }
-}
+use crate::change::{Change, Group, State};
+use crate::difference::{difference, distance_between};
 
 /// What happened to the machine before a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -366,44 +306,6 @@ impl Model {
             self.last_sequence(),
         ))
     }
-}
-
-/// How many keys differ between two states.
-fn distance_between(expected: &State, found: &State) -> usize {
-    let missing = expected.iter().filter(|(key, entry)| found.get(*key) != Some(entry)).count();
-    missing + found.keys().filter(|key| !expected.contains_key(*key)).count()
-}
-
-/// The differences between two states, each a sentence.
-#[must_use]
-pub fn difference(expected: &State, found: &State) -> Vec<String> {
-    let mut differences = Vec::new();
-    for (key, (value, sequence)) in expected {
-        match found.get(key) {
-            None => differences.push(format!("{} missing (sequence {sequence})", show(key))),
-            Some((other, other_sequence)) if (other, other_sequence) != (value, sequence) => differences
-                .push(format!(
-                    "{} holds {} bytes of sequence {other_sequence}, not {} bytes of sequence {sequence}",
-                    show(key),
-                    other.len(),
-                    value.len()
-                )),
-            Some(_) => {}
-        }
-    }
-    for (key, (_, sequence)) in found {
-        if !expected.contains_key(key) {
-            differences.push(format!("{} should be gone (sequence {sequence})", show(key)));
-        }
-    }
-    differences
-}
-
-/// A key as text, short.
-#[must_use]
-pub fn show(key: &[u8]) -> String {
-    let tail = &key[key.len().saturating_sub(12)..];
-    format!("key ..{} ({} bytes)", tail.escape_ascii(), key.len())
 }
 
 #[cfg(test)]

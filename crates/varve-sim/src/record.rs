@@ -16,9 +16,9 @@ use varve::options::{Durability, Host, Options};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Error, Store};
 
+use crate::change::Change;
 use crate::frames::{encode, put, put_u32};
 use crate::metamorphic::calm_trace;
-use crate::model::Change;
 use crate::trace::{Op, Range};
 
 /// Slots of the device: enough for every trace, for a host that adds some would not do so at the same call.

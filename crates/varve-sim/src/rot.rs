@@ -13,8 +13,8 @@ use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots
 use varve::types::{FileKind, FileName};
 use varve::{Code, Error, Host, Store};
 
+use crate::difference::difference;
 use crate::disk::{Disk, SimSlots};
-use crate::model::difference;
 use crate::rng::Rng;
 use crate::run::Observed;
 use crate::scan::{Expectation, ScanError, contents};

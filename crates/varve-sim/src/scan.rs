@@ -10,7 +10,7 @@ use varve::storage::Storage;
 use varve::table::ReadError;
 use varve::{Error, Store};
 
-use crate::model::{State, show};
+use crate::change::{State, show};
 use crate::trace::Range;
 
 /// Batches after which a scan is taken to go round in circles.

@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 
+use varve::Error;
 use varve::options::Durability;
-use varve::{Error, Op as StoreOp};
 
 use crate::compactor::{Compactor, SimStore};
 use crate::disk::Disk;
-use crate::model::{Change, Group, Loss, Model, show};
+use crate::model::{Loss, Model};
 use crate::run::Observed;
-use crate::scan::{Expectation, ScanError, contents};
+use crate::scan::{Expectation, ScanError};
 use crate::snapshots::Held;
 use crate::trace::{Crash, Op, Trace};
 use crate::transactions::Read;
@@ -21,9 +21,6 @@ use crate::workload::START_MS;
 
 /// Cursors held at once; the oldest goes.
 const CURSORS_MAX: usize = 8;
-
-/// Times that a commit is tried while it waits for slots.
-const COMMITS_MAX: u32 = 3;
 
 /// A failure in words.
 pub type Outcome<T = ()> = Result<T, String>;
@@ -258,182 +255,6 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    pub(crate) fn acknowledge(&mut self, level: Durability) {
-        self.observed.totals.commits += 1;
-        match level {
-            Durability::Memory => {}
-            Durability::Relaxed => self.model.acknowledge_relaxed(),
-            Durability::Strict => self.model.acknowledge_strict(),
-        }
-        self.committed = self.model.position();
-    }
-
-    /// What a commit reaches: a store without a log keeps its writes in memory until a flush.
-    pub(crate) fn reached(&mut self, level: Durability) -> Outcome<Durability> {
-        Ok(if self.store()?.is_logged() { level } else { Durability::Memory })
-    }
-
-    pub(crate) fn write(&mut self, changes: &[Change], batch: bool, commit: Option<Durability>) -> Outcome {
-        if batch {
-            self.stage(changes, true)?;
-        } else {
-            for change in changes {
-                self.stage(std::slice::from_ref(change), false)?;
-                if self.is_in_doubt()? {
-                    return Ok(());
-                }
-            }
-        }
-        match commit {
-            Some(level) if !self.is_in_doubt()? => self.commit(level),
-            _ => Ok(()),
-        }
-    }
-
-    fn stage(&mut self, changes: &[Change], batch: bool) -> Outcome {
-        let store = self.store()?;
-        let before = store.last_sequence();
-        let staged = match changes {
-            [Change::Set(key, value)] if !batch => store.set(key, value),
-            [Change::Delete(key)] if !batch => store.delete(key),
-            [Change::DeleteRange(start, end)] if !batch => store.delete_range(start, range_end(end)),
-            _ => store.stage(&changes.iter().map(store_op).collect::<Vec<_>>()),
-        };
-        match staged {
-            Ok(last) if last == before + changes.len() as u64 => {
-                self.observed.number(last);
-                self.model.stage(Group { changes: changes.to_vec(), first_sequence: before + 1 });
-                Ok(())
-            }
-            Ok(last) => Err(format!("{} changes after sequence {before} got sequence {last}", changes.len())),
-            Err(error) => self.excuse(&Op::Write { changes: changes.to_vec(), batch, commit: None }, error),
-        }
-    }
-
-    pub(crate) fn commit(&mut self, level: Durability) -> Outcome {
-        let Some(receipt) = self.attempt(&Op::Commit(level), |store| store.commit(level))? else {
-            return Ok(());
-        };
-        let reached = self.reached(level)?;
-        if receipt.sequence != self.model.last_sequence() || receipt.durability != reached {
-            let wanted = self.model.last_sequence();
-            return Err(format!("commit {level:?} of sequence {wanted} was answered with {receipt:?}"));
-        }
-        self.observed.number(receipt.sequence);
-        self.acknowledge(reached);
-        Ok(())
-    }
-
-    /// Commits what is staged, ahead of something that might take it back along with its own. A commit that only waits for
-    /// a slot leaves it staged and is tried again. `false` when the outcome is in doubt, or nothing settles it.
-    pub(crate) fn settle_staged(&mut self) -> Outcome<bool> {
-        for _ in 0..=COMMITS_MAX {
-            if self.is_in_doubt()? {
-                return Ok(false);
-            }
-            if self.model.position() == self.committed {
-                return Ok(true);
-            }
-            self.commit(Durability::Relaxed)?;
-        }
-        Ok(false)
-    }
-
-    fn get(&mut self, key: &[u8]) -> Outcome {
-        let store = self.store.as_ref().ok_or("no store")?;
-        let found = store.find(key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
-        let found = match found {
-            Ok(found) => found,
-            Err(_) if self.disk.is_dead() => return Ok(()),
-            Err(error) => return Err(format!("get {}: {error:?}", show(key))),
-        };
-        if found.as_ref() != self.model.state().get(key) {
-            let short =
-                |value: Option<(Vec<u8>, u64)>| value.map(|(value, sequence)| (value.len(), sequence));
-            let (found, wanted) = (short(found), short(self.model.state().get(key).cloned()));
-            return Err(format!("get {}: {found:?}, not {wanted:?} (bytes, sequence)", show(key)));
-        }
-        let (value, sequence) = found.unwrap_or_default();
-        self.observed.bytes(&value);
-        self.observed.number(sequence);
-        Ok(())
-    }
-
-    fn scanned(&mut self, entries: Result<crate::scan::Entries, ScanError>) -> Outcome {
-        match entries {
-            Ok(entries) => {
-                for (key, value) in entries {
-                    self.observed.bytes(&key);
-                    self.observed.bytes(&value);
-                }
-                Ok(())
-            }
-            Err(ScanError::Store(_)) if self.disk.is_dead() => Ok(()),
-            Err(ScanError::Store(error)) => Err(format!("scan: {error}")),
-            Err(ScanError::Wrong(what)) => Err(what),
-        }
-    }
-
-    fn step_cursor(&mut self, which: usize) -> Outcome {
-        let store = self.store.as_ref().ok_or("no store")?;
-        let Some(cursor) = self.cursors.get_mut(which) else { return Ok(()) };
-        let stepped = cursor.step(store);
-        if matches!(stepped, Ok((_, false))) {
-            self.cursors.remove(which);
-        }
-        self.scanned(stepped.map(|(entries, _)| entries)).map_err(|what| format!("held cursor: {what}"))
-    }
-
-    /// Notes what a step did to the levels of the store.
-    fn counting_edits(&mut self, step: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        let edits = |stats: &varve::store::Stats| stats.moves + stats.drops;
-        let before = edits(&self.store()?.stats());
-        step(self)?;
-        let stats = self.store()?.stats();
-        self.observed.totals.edits += edits(&stats) - before;
-        let levels = stats.levels.iter().filter(|level| level.tables > 0).count() as u64;
-        self.observed.totals.levels = self.observed.totals.levels.max(levels);
-        Ok(())
-    }
-
-    fn take_job(&mut self, op: &Op) -> Outcome {
-        if self.compactor.is_none()
-            && let Some(Some(ticket)) = self.attempt(op, SimStore::take_job)?
-        {
-            self.observed.number(ticket.first_output);
-            let started = Compactor::start(ticket, &self.disk);
-            self.compactor = Some(started.map_err(|error| format!("a job does not start: {error}"))?);
-        }
-        Ok(())
-    }
-
-    fn step_job(&mut self, op: &Op, steps: u32, budget: usize) -> Outcome {
-        let Some(mut compactor) = self.compactor.take() else { return Ok(()) };
-        for _ in 0..steps {
-            let disk = self.disk.clone();
-            match compactor.step(self.store()?, &disk, budget) {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.observed.totals.jobs += 1;
-                    return Ok(());
-                }
-                Err(error) => {
-                    self.compactor = Some(compactor);
-                    self.excuse(op, error)?;
-                    return self.abandon_job();
-                }
-            }
-        }
-        self.compactor = Some(compactor);
-        Ok(())
-    }
-
-    pub(crate) fn abandon_job(&mut self) -> Outcome {
-        let Some(compactor) = self.compactor.take() else { return Ok(()) };
-        let disk = self.disk.clone();
-        compactor.abandon(self.store()?, &disk).map_err(|error| format!("abandon job: {error}"))
-    }
-
     fn add_slots(&mut self, op: &Op, count: u32) -> Outcome {
         self.disk.add_slots(count);
         self.attempt(op, |store| store.storage_mut().added()).map(|_| ())
@@ -448,25 +269,4 @@ impl<'a> Session<'a> {
         store.storage_mut().added().map_err(|error| format!("slots were added: {error}"))?;
         Ok(())
     }
-
-    fn compare_all(&mut self) -> Outcome {
-        let store = self.store.as_ref().ok_or("no store")?;
-        let found = contents(store).map_err(|error| format!("reading all: {error:?}"))?;
-        let differences = crate::model::difference(self.model.state(), &found);
-        differences.into_iter().next().map_or(Ok(()), Err)
-    }
-}
-
-pub(crate) fn store_op(change: &Change) -> StoreOp<'_> {
-    match change {
-        Change::Set(key, value) => StoreOp::Set { key, value, expires: None },
-        Change::SetUntil(key, value, at) => StoreOp::Set { key, value, expires: Some(*at) },
-        Change::Delete(key) => StoreOp::Delete { key },
-        Change::DeleteRange(start, end) => StoreOp::DeleteRange { start, end: range_end(end) },
-    }
-}
-
-/// No key of a workload begins with the highest byte.
-pub(crate) fn range_end(end: &Option<Vec<u8>>) -> &[u8] {
-    end.as_deref().unwrap_or(&[0xff])
 }

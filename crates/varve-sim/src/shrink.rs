@@ -114,10 +114,10 @@ mod tests {
     #[test]
     fn changes_are_dropped_out_of_a_batch() {
         let mut trace = generate(1);
-        let changes = (0..9).map(|key| crate::model::Change::Delete(vec![key])).collect();
+        let changes = (0..9).map(|key| crate::change::Change::Delete(vec![key])).collect();
         trace.ops = vec![Op::Write { changes, batch: true, commit: None }];
         let fails = |trace: &Trace| {
-            let wanted = crate::model::Change::Delete(vec![4]);
+            let wanted = crate::change::Change::Delete(vec![4]);
             matches!(&trace.ops[..], [Op::Write { changes, .. }] if changes.contains(&wanted))
         };
         let Op::Write { changes, .. } = &shrink(&trace, 1000, fails).ops[0] else { panic!("a write") };

@@ -6,7 +6,7 @@ use varve::frame::ScanRequest;
 use varve::scan::{Progress, ScanOptions};
 use varve::table::ReadError;
 
-use crate::model::{State, show};
+use crate::change::{State, show};
 use crate::session::{Outcome, Session};
 use crate::trace::Range;
 

@@ -8,8 +8,8 @@ use std::fmt;
 
 use varve::options::{Durability, Options};
 
+use crate::change::{Change, show};
 use crate::disk::{FlushKind, FullStyle};
-use crate::model::{Change, show};
 use crate::slot::PowerLoss;
 
 /// A range to scan.

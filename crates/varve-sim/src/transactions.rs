@@ -12,9 +12,9 @@ use varve::options::Durability;
 use varve::store::{Condition, Dependency};
 use varve::{Code, Error};
 
+use crate::change::{Change, range_end, show};
 use crate::frames::{Answer, batch_of, decode, framed, put, put_item, put_u32, sequence_of};
-use crate::model::{Change, show};
-use crate::session::{Outcome, Session, range_end};
+use crate::session::{Outcome, Session};
 use crate::snapshots::Held;
 use crate::trace::{Guess, Op};
 
