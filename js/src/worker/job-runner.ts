@@ -22,6 +22,8 @@ const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 60_000;
 /** Entries of a slice: about 2 ms. */
 const SLICE_ENTRIES = 4000;
+/** In place of the slot of an output that was taken back: the engine has it open. */
+const TAKEN_BACK = -1;
 /** Deaths of the compactor in a row before jobs are run in slices instead. */
 const DEATHS_MAX = 3;
 
@@ -106,7 +108,7 @@ export class JobRunner {
     const retake = async (table: number, size: number): Promise<void> => {
       await this.#device.retake(lent.get(table) ?? -1);
       this.#store.reclaim(table, size);
-      lent.delete(table);
+      lent.set(table, TAKEN_BACK);
     };
     try {
       const result = await compactor.run(ticket, {
@@ -124,6 +126,8 @@ export class JobRunner {
       });
       await Promise.all(retaken);
       if (this.#stopped) return;
+      // From here on the outputs are the engine's, whatever it answers.
+      lent.clear();
       this.#store.finishJob(ticket.id, result);
       this.#succeeded();
       this.onDone();
@@ -135,11 +139,11 @@ export class JobRunner {
     }
   }
 
-  /** Takes back the slots of a failed job. */
+  /** Takes back the slots of a failed job, also of outputs that were whole. */
   async #giveUp(ticket: JobTicket, lent: Map<number, number>): Promise<void> {
     for (const [table, slot] of lent) {
       try {
-        await this.#device.retake(slot);
+        if (slot !== TAKEN_BACK) await this.#device.retake(slot);
       } catch {
         // The slot stays closed; the engine does not use it again before the next open.
       }
