@@ -5,7 +5,7 @@ import type { Store } from 'varve';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { History } from '../support/history.ts';
 import { runSeed } from '../support/seed.ts';
-import type { Engine, Tab } from './support/engine.ts';
+import type { Rung, Tab } from './support/engine.ts';
 import { ENGINES, Session } from './support/engines.ts';
 
 const seed = runSeed('engines', 'store');
@@ -237,6 +237,12 @@ describe.each(ENGINES)('$name', (engine) => {
     },
   );
 
+  test('the synchronous API has OPFS, or memory, and says why', async () => {
+    const told = await tab.evaluate(() => workers('/crash-calls-worker.js', 'rung'));
+    const inMemory = { kind: 'memory', reason: expect.stringMatching(engine.rung.reason ?? /none/) };
+    expect(told).toEqual(engine.rung.kind === 'opfs' ? { kind: 'opfs' } : inMemory);
+  });
+
   if (engine.rung.kind === 'opfs') {
     test('a worker with the synchronous API writes the same history', async () => {
       const history = new History();
@@ -293,8 +299,8 @@ describe.each(ENGINES)('$name', (engine) => {
     expect(answer).toEqual([{ kind: 'indexeddb', found: [['message', 1]] }, 'indexeddb', 1]);
   });
 
-  test('in a private window open takes what the engine gives there, and the store works', async () => {
-    const own = await Session.start(engine, { isPrivate: true });
+  test.each(engine.modes)('$title open takes the best there is, and finds the store again', async (mode) => {
+    const own = await Session.start(engine, mode);
     const page = await own.browser.openTab();
     const found = await page.evaluate(async () => {
       const db = await varve.open<number, number>('private');
@@ -308,11 +314,11 @@ describe.each(ENGINES)('$name', (engine) => {
     });
     await own.end();
     expect(found.count).toBe(1000);
-    expectRung(found.storage, engine.privateRung);
+    expectRung(found.storage, mode.rung);
   });
 });
 
-function expectRung(storage: { kind: string; reason?: string | undefined }, rung: Engine['rung']): void {
+function expectRung(storage: { kind: string; reason?: string | undefined }, rung: Rung): void {
   expect(storage.kind).toBe(rung.kind);
   if (rung.reason === undefined) expect(storage.reason).toBe(undefined);
   else expect(storage.reason).toMatch(rung.reason);

@@ -12,12 +12,13 @@ const WAIT_MS = 60_000;
 export const chromium: Engine = {
   name: 'chromium',
   rung: OPFS,
-  privateRung: OPFS,
+  modes: [{ title: 'in a private window', rung: OPFS, isPrivate: true }],
   hasTabProcesses: true,
   sharedWorkerRung: 'indexeddb',
-  async launch(directory, { site, isPrivate = false }) {
+  async launch(directory, { site, mode }) {
     const executablePath = await findBrowser();
     if (executablePath === undefined) throw new Error('No Chromium was found: run `npm run setup`.');
+    const isPrivate = mode?.isPrivate === true;
     const args = isPrivate ? [...browserFlags(), '--incognito'] : browserFlags();
     const context = await playwright.launchPersistentContext(directory, { executablePath, args });
     context.setDefaultTimeout(WAIT_MS);

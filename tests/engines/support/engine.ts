@@ -24,20 +24,32 @@ export interface Browser {
   close(): Promise<void>;
 }
 
+/** Where `open` puts a new store, and what it says when that is not OPFS. */
+export interface Rung {
+  readonly kind: 'opfs' | 'indexeddb';
+  readonly reason?: RegExp;
+}
+
+/** Another way to start a browser, in which it may give its pages less. */
+export interface Mode {
+  readonly title: string;
+  readonly rung: Rung;
+  readonly isPrivate?: boolean;
+  /** What else goes on the command line. */
+  readonly flags?: readonly string[];
+}
+
 /** How a browser is started. */
 export interface LaunchOptions {
   readonly site: EngineSite;
-  /** Whether its windows are private ones. */
-  readonly isPrivate?: boolean;
+  readonly mode?: Mode | undefined;
 }
 
 /** One engine, and what of Varve is to be had in it. */
 export interface Engine {
   readonly name: 'chromium' | 'firefox' | 'webkit';
-  /** Where `open` puts a new store, and what it says when that is not OPFS. */
-  readonly rung: { readonly kind: 'opfs' | 'indexeddb'; readonly reason?: RegExp };
-  /** The same in a private window. */
-  readonly privateRung: Engine['rung'];
+  readonly rung: Rung;
+  readonly modes: readonly Mode[];
   /** Where a shared worker puts one: only where it may start workers is there OPFS. */
   readonly sharedWorkerRung: 'opfs' | 'indexeddb';
   /** Whether tabs of one origin have processes of their own, so that one of them can be killed alone. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chosenEngines } from '../../../scripts/engines.mjs';
 import { chromium } from './chromium.ts';
-import type { Browser, Engine, EngineSite, LaunchOptions } from './engine.ts';
+import type { Browser, Engine, EngineSite, LaunchOptions, Mode } from './engine.ts';
 import { firefox } from './firefox.ts';
 import { startSite } from './site.ts';
 import { webkit } from './webkit.ts';
@@ -31,9 +31,9 @@ export class Session {
   }
 
   /** Starts a site, and a browser with an empty profile. */
-  static async start(engine: Engine, { isPrivate = false } = {}): Promise<Session> {
+  static async start(engine: Engine, mode?: Mode): Promise<Session> {
     const directory = mkdtempSync(join(tmpdir(), `varve-${engine.name}-`));
-    const options = { site: await startSite(), isPrivate };
+    const options = { site: await startSite(), mode };
     return new Session(engine, options, directory, await engine.launch(directory, options));
   }
 

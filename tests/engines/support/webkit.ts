@@ -16,10 +16,17 @@ const WITHOUT_HANDLES = { kind: 'indexeddb', reason: /browser has no .*file/ } a
 export const webkit: Engine = {
   name: 'webkit',
   rung: WITHOUT_HANDLES,
-  privateRung: WITHOUT_HANDLES,
+  modes: [
+    { title: 'in a private window', rung: WITHOUT_HANDLES, isPrivate: true },
+    {
+      title: 'where the engine has files, but does not open them',
+      rung: { kind: 'indexeddb', reason: /refused to open a file of the store \(NotSupportedError\)/ },
+      flags: ['--features=+FileSystem,+AccessHandle,+FileSystemWritableStream,+StorageAPI,+StorageAPIEstimate'],
+    },
+  ],
   hasTabProcesses: true,
   sharedWorkerRung: 'indexeddb',
-  async launch(directory, { site, isPrivate = false }) {
+  async launch(directory, { site, mode }) {
     const executable = findMiniBrowser();
     const xvfb = findXvfb();
     if (executable === undefined || xvfb === undefined) throw new Error('No WebKitGTK was found: run `npm run setup`.');
@@ -27,7 +34,11 @@ export const webkit: Engine = {
     const { id, page } = site.remote.page();
     const greeted = page.greeting();
     mkdirSync(directory, { recursive: true });
-    const flags = ['--javascript-can-open-windows-automatically=true', ...(isPrivate ? ['--private'] : [])];
+    const flags = [
+      '--javascript-can-open-windows-automatically=true',
+      ...(mode?.isPrivate ? ['--private'] : []),
+      ...(mode?.flags ?? []),
+    ];
     const browser = spawn(executable, [...flags, `${site.origin}/engine.html#remote=${id}`], {
       // A group of its own, so that it can be killed with all of its processes.
       detached: true,
