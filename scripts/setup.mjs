@@ -121,9 +121,8 @@ async function engines() {
  */
 function missing(engine, name, fix) {
   const others = chosenEngines().filter((one) => one !== name);
-  return new Problem(
-    `${engine} was not found and could not be installed: ${fix}. To test without it: VARVE_ENGINES=${others.join(',')}.`,
-  );
+  const without = others.length > 0 ? ` To test without it: VARVE_ENGINES=${others.join(',')}.` : '';
+  return new Problem(`${engine} was not found and could not be installed: ${fix}.${without}`);
 }
 
 /**

@@ -1,6 +1,6 @@
 // The engines that the tests run in: all three, or those that `VARVE_ENGINES` names.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chosenEngines } from '../../../scripts/engines.mjs';
@@ -32,7 +32,7 @@ export class Session {
 
   /** Starts a site, and a browser with an empty profile. */
   static async start(engine: Engine, mode?: Mode): Promise<Session> {
-    const directory = mkdtempSync(join(tmpdir(), `varve-${engine.name}-`));
+    const directory = await mkdtemp(join(tmpdir(), `varve-${engine.name}-`));
     const options = { site: await startSite(), mode };
     return new Session(engine, options, directory, await engine.launch(directory, options));
   }
@@ -52,6 +52,7 @@ export class Session {
   async end(): Promise<void> {
     await this.#browser.close();
     await this.site.close();
-    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+    // What a browser leaves running for a moment may still write there.
+    await rm(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }

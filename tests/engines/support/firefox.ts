@@ -58,18 +58,29 @@ class Firefox implements Browser {
   }
 
   async kill(): Promise<void> {
-    const pid = this.#browser.process()?.pid;
-    if (pid === undefined) throw new Error('Firefox does not run.');
     const gone = new Promise<void>((resolve) => {
       this.#browser.once('disconnected', () => resolve());
     });
-    // It leads a process group; a negative id is the whole group.
-    process.kill(-pid, 'SIGKILL');
+    this.#killGroup();
     await gone;
   }
 
-  close(): Promise<void> {
-    return this.#browser.close();
+  async close(): Promise<void> {
+    await this.#browser.close();
+    // Processes of pages outlive it by a moment, in which they write to the profile.
+    this.#killGroup();
+  }
+
+  /** Kills whatever is left of its processes. */
+  #killGroup(): void {
+    const pid = this.#browser.process()?.pid;
+    if (pid === undefined) throw new Error('Firefox does not run.');
+    try {
+      // It leads a process group; a negative id is the whole group.
+      process.kill(-pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
   }
 }
 
