@@ -6,6 +6,7 @@ import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { randomFrom } from './support/engine.ts';
 import { ChunkState, FakeChunks } from './support/fake-chunks.ts';
+import { kindOf } from './support/kind-of.ts';
 
 const KIB = 1024;
 
@@ -20,15 +21,6 @@ function image(device: MemoryDevice | BufferedDevice): Uint8Array[] {
 
 function equal(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
   return a.length === b.length && a.every((bytes, i) => Buffer.compare(bytes, b[i] as Uint8Array) === 0);
-}
-
-function kindOf(call: () => unknown): string {
-  try {
-    call();
-  } catch (error) {
-    return (error as SlotError).kind;
-  }
-  return 'none';
 }
 
 test('what a turn writes is one commit, and what follows while it is under way is the next one', async () => {

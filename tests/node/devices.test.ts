@@ -3,7 +3,7 @@
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
+import type { ManagedDevice } from '../../js/src/storage/device.ts';
 import { openIndexedDb } from '../../js/src/storage/indexeddb/chunk-store.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { escapeName, unescapeName } from '../../js/src/storage/names.ts';
@@ -11,6 +11,7 @@ import { openDevice } from '../../js/src/storage/open-device.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { deleteStore, listStores } from '../../js/src/storage/stores.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { kindOf } from './support/kind-of.ts';
 
 const opened: ManagedDevice[] = [];
 let opfs: FakeOpfs;
@@ -35,16 +36,6 @@ async function openOpfs(name = 'store', wait = 0): Promise<OpfsDevice> {
 }
 
 const text = (string: string): Uint8Array => new TextEncoder().encode(string);
-
-function kindOf(call: () => unknown): string {
-  try {
-    call();
-  } catch (error) {
-    if (error instanceof SlotError) return error.kind;
-    throw error;
-  }
-  return 'none';
-}
 
 describe.each([
   ['memory', async (): Promise<ManagedDevice> => new MemoryDevice()],

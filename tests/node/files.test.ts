@@ -9,11 +9,12 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { files } from '../../js/src/fs.ts';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
-import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
+import type { ManagedDevice } from '../../js/src/storage/device.ts';
 import { type FileCalls, NODE_CALLS } from '../../js/src/storage/fs/calls.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
 import * as sync from '../../js/src/sync.ts';
 import { tools, wasm } from './support/engine.ts';
+import { kindOf } from './support/kind-of.ts';
 
 let directory: string;
 let children: ChildProcess[];
@@ -283,16 +284,6 @@ const withCalls = (changed: Partial<FileCalls>): FileStorage =>
 
 function failure(code: string): Error {
   return Object.assign(new Error(`${code}: refused by the test`), { code });
-}
-
-function kindOf(call: () => unknown): string {
-  try {
-    call();
-  } catch (error) {
-    if (error instanceof SlotError) return error.kind;
-    throw error;
-  }
-  return 'none';
 }
 
 describe('what the system refuses', () => {

@@ -1,17 +1,8 @@
 // Writes a history through `varve`, many groups in flight at a time, and reads what is left of one.
 
 import type { Store } from 'varve';
-import {
-  type Found,
-  type Group,
-  groupOf,
-  type Plan,
-  sequenceOf,
-  stampIn,
-  stampOf,
-  storedBy,
-  type Tell,
-} from './history.ts';
+import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
+import { Reading } from './reading.ts';
 
 /** Groups in flight before the writer waits for the oldest. */
 const IN_FLIGHT_MAX = 32;
@@ -19,26 +10,11 @@ const IN_FLIGHT_MAX = 32;
 /** Reads all of a store, forwards, backwards and by key. */
 export async function read(db: Store<number, unknown>): Promise<Found> {
   const { sequence } = await db.stats();
-  const entries: [number, number][] = [];
-  const faults: string[] = [];
-  for await (const [key, value] of db.entries()) {
-    const stamp = stampIn(value);
-    if (stamp === undefined) faults.push(`key ${key} has a value that nobody wrote`);
-    entries.push([key, stamp ?? -1]);
-  }
-  let at = entries.length;
-  for await (const key of db.keys({ reverse: true })) {
-    if (entries[--at]?.[0] !== key) faults.push(`key ${key} comes ${at}th from the end`);
-  }
-  if (at !== 0) faults.push(`${at} keys do not come backwards`);
-  await Promise.all(
-    entries.map(async ([key, stamp]) => {
-      const entry = await db.getEntry(key);
-      if (stampIn(entry?.value) !== stamp) faults.push(`key ${key} is read and scanned differently`);
-      if (entry?.sequence !== sequenceOf(stamp)) faults.push(`key ${key} has sequence ${entry?.sequence} of ${stamp}`);
-    }),
-  );
-  return { state: db.recovery.state, sequence, entries, faults };
+  const reading = new Reading();
+  for await (const [key, value] of db.entries()) reading.forwards(key, value);
+  for await (const key of db.keys({ reverse: true })) reading.backwards(key);
+  await Promise.all(reading.entries.map(async ([key, stamp]) => reading.byKey(key, stamp, await db.getEntry(key))));
+  return reading.found(db.recovery.state, sequence);
 }
 
 /** Sends a group; `sequence` is that of its first operation. */
@@ -52,11 +28,7 @@ async function send(db: Store<number, unknown>, group: Group, round: number, seq
     return;
   }
   const batch = db.batch();
-  group.ops.forEach((one, i) => {
-    if (one.kind === 'set') batch.set(one.key, storedBy(stampOf(round, sequence + i)));
-    else if (one.kind === 'delete') batch.delete(one.key);
-    else batch.deleteRange({ gte: one.from, lt: one.to });
-  });
+  fill(batch, group, round, sequence);
   await batch.commit({ durability });
 }
 

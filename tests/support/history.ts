@@ -70,6 +70,22 @@ export function storedBy(stamp: Stamp): { stamp: Stamp; text: string } {
   return { stamp, text: String.fromCharCode(97 + random(26)).repeat(length) };
 }
 
+/** A batch of either kind of store. */
+interface Batch {
+  set(key: number, value: unknown): unknown;
+  delete(key: number): unknown;
+  deleteRange(range: { gte: number; lt: number }): unknown;
+}
+
+/** Adds a group's operations to a batch; `sequence` is that of the first. */
+export function fill(batch: Batch, { ops }: Group, round: number, sequence: number): void {
+  ops.forEach((op, i) => {
+    if (op.kind === 'set') batch.set(op.key, storedBy(stampOf(round, sequence + i)));
+    else if (op.kind === 'delete') batch.delete(op.key);
+    else batch.deleteRange({ gte: op.from, lt: op.to });
+  });
+}
+
 /** Whether a value is exactly what some set stored; its stamp if so. */
 export function stampIn(value: unknown): Stamp | undefined {
   const { stamp, text } = (value ?? {}) as { stamp?: unknown; text?: unknown };

@@ -1,18 +1,9 @@
 // Writes a history through `varve/sync`, some groups a turn, and reads what is left of one.
 
 import { type SyncStore, type SyncWriteOptions, VarveError } from 'varve/sync';
-import {
-  type Found,
-  type Group,
-  groupOf,
-  type Plan,
-  sequenceOf,
-  stampIn,
-  stampOf,
-  storedBy,
-  type Tell,
-} from './history.ts';
+import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
 import { randomFrom } from './random.ts';
+import { Reading } from './reading.ts';
 
 function nextTurn(): Promise<void> {
   const { port1, port2 } = new MessageChannel();
@@ -28,24 +19,11 @@ function nextTurn(): Promise<void> {
 /** Reads all of a store, forwards, backwards and by key. */
 export function read(db: SyncStore<number, unknown>): Found {
   const { sequence } = db.stats();
-  const entries: [number, number][] = [];
-  const faults: string[] = [];
-  for (const [key, value] of db.entries()) {
-    const stamp = stampIn(value);
-    if (stamp === undefined) faults.push(`key ${key} has a value that nobody wrote`);
-    entries.push([key, stamp ?? -1]);
-  }
-  let at = entries.length;
-  for (const key of db.keys({ reverse: true })) {
-    if (entries[--at]?.[0] !== key) faults.push(`key ${key} comes ${at}th from the end`);
-  }
-  if (at !== 0) faults.push(`${at} keys do not come backwards`);
-  for (const [key, stamp] of entries) {
-    const entry = db.getEntry(key);
-    if (stampIn(entry?.value) !== stamp) faults.push(`key ${key} is read and scanned differently`);
-    if (entry?.sequence !== sequenceOf(stamp)) faults.push(`key ${key} has sequence ${entry?.sequence} of ${stamp}`);
-  }
-  return { state: db.recovery.state, sequence, entries, faults };
+  const reading = new Reading();
+  for (const [key, value] of db.entries()) reading.forwards(key, value);
+  for (const key of db.keys({ reverse: true })) reading.backwards(key);
+  for (const [key, stamp] of reading.entries) reading.byKey(key, stamp, db.getEntry(key));
+  return reading.found(db.recovery.state, sequence);
 }
 
 /** Applies a group; `sequence` is that of its first operation. Relaxed is what the end of the turn gives. */
@@ -59,11 +37,7 @@ function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequ
     return;
   }
   const batch = db.batch();
-  group.ops.forEach((one, i) => {
-    if (one.kind === 'set') batch.set(one.key, storedBy(stampOf(round, sequence + i)));
-    else if (one.kind === 'delete') batch.delete(one.key);
-    else batch.deleteRange({ gte: one.from, lt: one.to });
-  });
+  fill(batch, group, round, sequence);
   batch.commit(options);
 }
 

@@ -1,0 +1,46 @@
+/** Stores of the tests of transactions, closed after each test. */
+
+import { afterEach, expect, vi } from 'vitest';
+import { openStore } from '../../../js/src/store/open.ts';
+import type { Store } from '../../../js/src/store/store.ts';
+import { open, type SyncStore } from '../../../js/src/sync.ts';
+import type { Key } from '../../../js/src/types.ts';
+import { spawnServer, wasm } from './engine.ts';
+
+const stores: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+  vi.useRealTimers();
+});
+
+/** A store of `varve`. */
+export async function openAsync(): Promise<Store<Key, unknown>> {
+  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawnServer);
+  stores.push(store);
+  return store;
+}
+
+/** A store of `varve/sync`. */
+export async function openSync(): Promise<SyncStore<Key, unknown>> {
+  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 });
+  stores.push(store);
+  return store;
+}
+
+/** All items of an iterator. */
+export async function collect<T>(items: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/** An error with this code. */
+export const code = (name: string): unknown => expect.objectContaining({ code: name });
+
+/** A conflict over this key. */
+export const conflict = (key: unknown, sequence: number | null): unknown =>
+  expect.objectContaining({ code: 'VARVE_CONFLICT', conflict: { key, sequence } });
+
+/** One more; of nothing, 1. */
+export const add = (n: unknown): number => ((n as number | undefined) ?? 0) + 1;
