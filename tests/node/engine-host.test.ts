@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { formatOf, structured } from '../../js/src/codec/values.ts';
 import { SyncStore } from '../../js/src/sync/sync-store.ts';
 import type { Key } from '../../js/src/types.ts';
-import { EngineHost, type EngineHostOptions } from '../../js/src/worker/engine-host.ts';
+import { EngineHost } from '../../js/src/worker/engine-host.ts';
+import type { EngineHostOptions } from '../../js/src/worker/host-parts.ts';
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 

@@ -10,58 +10,30 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
-import type { StorageAdapter } from '../storage/adapter.ts';
-import { hasCanary, plantCanary } from '../storage/canary.ts';
 import { isSettling, type ManagedDevice, type OutputGate, type SettlingDevice } from '../storage/device.ts';
-import { acquireLock, type StoreLock } from '../storage/lock.ts';
-import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
+import type { StoreLock } from '../storage/lock.ts';
 import { originStorage } from '../storage/origin.ts';
 import { readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
-import type { CompactProgress, EngineOptions, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
-import type { Engine, StoreSettings } from '../wasm/exports.ts';
+import type { CompactProgress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import { engineFault, faultOfEngine, onEngineFault } from '../wasm/fault.ts';
-import { registerDevice, unregisterDevice } from '../wasm/host.ts';
-import { loadEngine, type WasmSource } from '../wasm/load.ts';
-import { EngineStore } from '../wasm/store.ts';
+import { unregisterDevice } from '../wasm/host.ts';
+import type { EngineStore } from '../wasm/store.ts';
 import { checkInWorker } from './checker-link.ts';
-import { CompactorLink, type JobsBeside, type SpawnCompactor } from './compactor-link.ts';
+import type { SpawnCompactor } from './compactor-link.ts';
 import { Flusher } from './flusher.ts';
+import { type EngineHostOptions, type HostParts, openParts } from './host-parts.ts';
 import { JobRunner } from './job-runner.ts';
 import { Quota } from './quota.ts';
 import { settlingFailure } from './settling-failure.ts';
 import { type FrameHost, runSettling } from './settling-frames.ts';
-import { SettlingJobs } from './settling-jobs.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
-const WAIT_MS_DEFAULT = 5000;
-/** A dead worker's handles are closed a moment after its lock is free. */
-const HANDLES_WAIT_MS = 5000;
 /** Each time a closing store finds no spare slot, some are added. */
 const CLOSE_ATTEMPTS_MAX = 16;
 /** Writes after which a flush is likely to come: starting a worker takes tens of milliseconds. */
 const WARM_WRITES = 500;
-const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
-const MEMORY_BYTES_MIN = 1024 * 1024;
-
-/** How a host is opened. */
-export interface EngineHostOptions extends EngineOptions {
-  wasm?: WasmSource | undefined;
-  signal?: AbortSignal | undefined;
-  /** Makes the compactor worker; without it jobs run in slices. */
-  compactor?: SpawnCompactor | undefined;
-  /** Run jobs in slices, also where the device brings a compactor of its own. */
-  slices?: boolean | undefined;
-  /** Who keeps the store, instead of the storages of browsers. */
-  adapter?: StorageAdapter | undefined;
-  /** Opens stores in IndexedDB; without it there are none here. */
-  indexedDb?: OpenIndexedDb | undefined;
-  /** Called at the end of a turn by a host behind an output gate, instead of starting jobs: see `isDue` and `slice`. */
-  onTurn?: (() => void) | undefined;
-  /** A device to use instead of opening one, for tests. */
-  device?: ManagedDevice | undefined;
-}
 
 /** An open store and what keeps it in shape. */
 export class EngineHost implements FrameHost {
@@ -85,28 +57,23 @@ export class EngineHost implements FrameHost {
   #warm = false;
   #closing: Promise<void> | undefined;
 
-  private constructor(
-    name: string,
-    store: EngineStore,
-    parts: { device: ManagedDevice; deviceId: number; lock: StoreLock; storage: StorageReport; canary: Canary },
-    compactor: JobsBeside | undefined,
-    { spawn, onTurn }: { spawn: SpawnCompactor | undefined; onTurn: (() => void) | undefined },
-  ) {
-    this.#spawn = spawn;
+  private constructor(name: string, parts: HostParts, onTurn: (() => void) | undefined) {
+    const { store, device } = parts;
+    this.#spawn = parts.spawn;
     this.#onTurn = onTurn;
     this.name = name;
     this.store = store;
     this.storage = parts.storage;
-    this.recovery = parts.canary.recovery;
-    this.#planting = parts.canary.planting;
-    this.#device = parts.device;
-    this.#settling = isSettling(parts.device) ? parts.device : undefined;
+    this.recovery = parts.recovery;
+    this.#planting = parts.planting;
+    this.#device = device;
+    this.#settling = isSettling(device) ? device : undefined;
     this.#deviceId = parts.deviceId;
     this.#lock = parts.lock;
     this.#flusher = new Flusher(store);
-    this.#slots = new SlotKeeper(store, parts.device);
-    this.#jobs = new JobRunner(store, parts.device, this.#slots, compactor);
-    this.#quota = parts.device.freeBytes === undefined ? undefined : new Quota(store, parts.device);
+    this.#slots = new SlotKeeper(store, device);
+    this.#jobs = new JobRunner(store, device, this.#slots, parts.compactor);
+    this.#quota = device.freeBytes === undefined ? undefined : new Quota(store, device);
     this.#jobs.onDone = () => {
       if (this.gate === undefined) this.#flusher.idle();
       else this.tidy();
@@ -116,41 +83,15 @@ export class EngineHost implements FrameHost {
     this.onEnd(() => this.#stop());
   }
 
-  /**
-   * Opens a store.
-   * @throws `VARVE_LOCKED`, `VARVE_CORRUPT`, `VARVE_VERSION`, `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
-   */
+  /** Opens a store; throws what `openParts` does. */
   static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
-    const settings = settingsOf(options);
-    const wait = options.wait ?? WAIT_MS_DEFAULT;
-    const { signal } = options;
-    const loading = loadEngine(options.wasm);
-    loading.catch(() => undefined);
-    const lock = locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { wait, signal });
-    let device: ManagedDevice | undefined;
-    let deviceId: number | undefined;
+    const host = new EngineHost(name, await openParts(name, options), options.onTurn);
     try {
-      const opened = await deviceOf(name, options);
-      device = opened.device;
-      const engine = await loading;
-      if (signal?.aborted) throw abortError(signal);
-      deviceId = registerDevice(device);
-      const store = await openOn(device, engine, deviceId, { ...settings, files_max: device.slotsMax });
-      const spawn = compactorOf(device, options);
-      const place = device.compactor?.place ?? name;
-      let compactor: JobsBeside | undefined;
-      if (isSettling(device)) compactor = new SettlingJobs(engine.control, device);
-      else if (spawn !== undefined) compactor = new CompactorLink(spawn, engine.module, place);
-      const canary = await askCanary(name, opened.report.kind, store.recovery);
-      const parts = { device, deviceId, lock, storage: opened.report, canary };
-      const host = new EngineHost(name, store, parts, compactor, { spawn, onTurn: options.onTurn });
       host.afterTurn();
       return host;
     } catch (error) {
-      if (deviceId !== undefined) unregisterDevice(deviceId);
-      await device?.closeAll();
-      await lock.release();
-      throw signal?.aborted ? abortError(signal) : settlingFailure(error);
+      await host.close().catch(() => undefined);
+      throw error;
     }
   }
 
@@ -408,8 +349,8 @@ export class EngineHost implements FrameHost {
   async #close(): Promise<void> {
     this.#flusher.stop();
     this.#quota?.stop();
-    await this.#jobs.stop();
     try {
+      await this.#jobs.stop();
       if (faultOfEngine() === undefined) {
         await this.#closeStore();
         await this.settle();
@@ -418,75 +359,23 @@ export class EngineHost implements FrameHost {
       // A poisoned store has nothing left to write, and whoever wrote to it was told.
       if (!(error instanceof VarveError) || error.code !== 'VARVE_POISONED') throw error;
     } finally {
-      this.#unwatch();
-      unregisterDevice(this.#deviceId);
+      await this.#letGo();
+    }
+  }
+
+  /** Whatever became of the store, the next one who wants it gets it. */
+  async #letGo(): Promise<void> {
+    this.#unwatch();
+    unregisterDevice(this.#deviceId);
+    try {
       await this.#device.closeAll();
       await this.#planting;
+    } finally {
       await this.#lock.release();
     }
   }
 }
 
-/** What the other storage of the origin knows of a store that was made just now. */
-interface Canary {
-  readonly recovery: RecoveryReport;
-  /** Resolves when the note is there, or cannot be. */
-  readonly planting: Promise<void>;
-}
-
-async function askCanary(name: string, kind: string, recovery: RecoveryReport): Promise<Canary> {
-  if (recovery.state !== 'new' || (kind !== 'opfs' && kind !== 'indexeddb')) {
-    return { recovery, planting: Promise.resolve() };
-  }
-  const wasThere = await hasCanary(name, kind);
-  return { recovery: wasThere ? { ...recovery, state: 'lost' } : recovery, planting: plantCanary(name, kind) };
-}
-
-/** Whether nobody else can have the store, or its adapter sees to that. */
-function locksItself(options: EngineHostOptions): boolean {
-  return options.storage === 'memory' || options.device?.kind === 'memory' || options.adapter !== undefined;
-}
-
-async function deviceOf(name: string, options: EngineHostOptions): Promise<OpenedDevice> {
-  const { adapter, signal, wait = WAIT_MS_DEFAULT } = options;
-  if (options.device !== undefined) return { device: options.device, report: { kind: options.device.kind } };
-  if (adapter === undefined)
-    return openDevice(name, options.storage, { wait: HANDLES_WAIT_MS, signal }, options.indexedDb);
-  return { device: await adapter.open(name, { wait, signal }), report: { kind: adapter.kind } };
-}
-
-/** Who makes the compactor worker. The one of the host opens slots of OPFS: those of an adapter it does not know. */
-function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCompactor | undefined {
-  if (options.slices || !device.lendable) return undefined;
-  return options.adapter === undefined ? options.compactor : device.compactor?.spawn;
-}
-
-/** Recovers what is in the device. */
-async function openOn(
-  device: ManagedDevice,
-  engine: Engine,
-  deviceId: number,
-  settings: StoreSettings,
-): Promise<EngineStore> {
-  const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
-  if (!isSettling(device)) return open();
-  const store = await device.recover(open);
-  await device.settle();
-  return store;
-}
-
 function closedError(): VarveError {
   return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
-}
-
-function settingsOf(options: EngineHostOptions): StoreSettings {
-  const memory = options.memory ?? MEMORY_BYTES_DEFAULT;
-  if (!(memory >= MEMORY_BYTES_MIN && memory <= 2 ** 31)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option memory is a number of bytes from 1 MiB to 2 GiB.');
-  }
-  const wait = options.wait ?? 0;
-  if (!(wait >= 0 && wait <= 2 ** 31 - 1)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option wait is a number of milliseconds from 0 to 2^31 - 1.');
-  }
-  return { memory_bytes: Math.floor(memory), files_max: 128, log: options.durability !== 'memory' };
 }

@@ -71,7 +71,8 @@ export class Flusher {
     }
     this.now();
     this.#attempt(() => this.#store.release());
-    this.#shrinkTimer = setTimeout(() => this.#shrink(), SHRINK_MS);
+    // What it met may have ended it.
+    if (!this.#stopped) this.#shrinkTimer = setTimeout(() => this.#shrink(), SHRINK_MS);
   }
 
   #shrink(): void {

@@ -60,16 +60,10 @@ export class JobRunner {
       if (!this.#slicing) void this.#slice();
       return;
     }
-    while (this.#running.size < JOBS_MAX) {
-      const ticket = this.#store.takeJob();
-      if (ticket === undefined) return;
-      const run = this.#run(this.#compactor, ticket);
-      this.#running.add(run);
-      void run.finally(() => {
-        this.#running.delete(run);
-        this.#wake();
-        this.kick();
-      });
+    try {
+      this.#start(this.#compactor);
+    } catch (error) {
+      this.#failed(error as VarveError);
     }
   }
 
@@ -100,6 +94,21 @@ export class JobRunner {
     clearTimeout(this.#pauseTimer);
     await this.#compactor?.stop();
     while (this.isBusy()) await Promise.race([...this.#running, nextTurn()]);
+  }
+
+  #start(compactor: JobsBeside): void {
+    while (this.#running.size < JOBS_MAX) {
+      const ticket = this.#store.takeJob();
+      if (ticket === undefined) return;
+      // What cannot even be given up is told to whoever calls the engine next.
+      const run = this.#run(compactor, ticket).catch((error) => this.#failed(error as VarveError));
+      this.#running.add(run);
+      void run.then(() => {
+        this.#running.delete(run);
+        this.#wake();
+        this.kick();
+      });
+    }
   }
 
   async #run(compactor: JobsBeside, ticket: JobTicket): Promise<void> {

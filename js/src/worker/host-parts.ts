@@ -1,0 +1,170 @@
+/**
+ * What an open store is made of, opened in its order: lock -> slots -> engine.
+ *
+ * Invariant: either all of it is there or nothing is left: what was opened before a step that fails is let go of, whatever
+ * letting go of it meets.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
+import { hasCanary, plantCanary } from '../storage/canary.ts';
+import { isSettling, type ManagedDevice } from '../storage/device.ts';
+import { acquireLock, type StoreLock } from '../storage/lock.ts';
+import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
+import type { EngineOptions, RecoveryReport, StorageReport } from '../types.ts';
+import type { Engine, StoreSettings } from '../wasm/exports.ts';
+import { registerDevice, unregisterDevice } from '../wasm/host.ts';
+import { loadEngine, type WasmSource } from '../wasm/load.ts';
+import { EngineStore } from '../wasm/store.ts';
+import { CompactorLink, type JobsBeside, type SpawnCompactor } from './compactor-link.ts';
+import { settlingFailure } from './settling-failure.ts';
+import { SettlingJobs } from './settling-jobs.ts';
+
+const WAIT_MS_DEFAULT = 5000;
+/** A dead worker's handles are closed a moment after its lock is free. */
+const HANDLES_WAIT_MS = 5000;
+const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
+const MEMORY_BYTES_MIN = 1024 * 1024;
+
+/** How a host is opened. */
+export interface EngineHostOptions extends EngineOptions {
+  wasm?: WasmSource | undefined;
+  signal?: AbortSignal | undefined;
+  /** Makes the compactor worker; without it jobs run in slices. */
+  compactor?: SpawnCompactor | undefined;
+  /** Run jobs in slices, also where the device brings a compactor of its own. */
+  slices?: boolean | undefined;
+  /** Who keeps the store, instead of the storages of browsers. */
+  adapter?: StorageAdapter | undefined;
+  /** Opens stores in IndexedDB; without it there are none here. */
+  indexedDb?: OpenIndexedDb | undefined;
+  /** Called at the end of a turn by a host behind an output gate, instead of starting jobs: see `isDue` and `slice`. */
+  onTurn?: (() => void) | undefined;
+  /** A device to use instead of opening one, for tests. */
+  device?: ManagedDevice | undefined;
+}
+
+/** The parts of one open store. */
+export interface HostParts {
+  readonly store: EngineStore;
+  readonly storage: StorageReport;
+  readonly recovery: RecoveryReport;
+  readonly device: ManagedDevice;
+  readonly deviceId: number;
+  readonly lock: StoreLock;
+  /** Runs jobs beside the engine; without it they run in slices. */
+  readonly compactor: JobsBeside | undefined;
+  readonly spawn: SpawnCompactor | undefined;
+  /** Resolves when the note in the other storage of the origin is there, or cannot be. */
+  readonly planting: Promise<void>;
+}
+
+/**
+ * Opens a store.
+ * @throws `VARVE_LOCKED`, `VARVE_CORRUPT`, `VARVE_VERSION`, `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
+ */
+export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
+  const settings = settingsOf(options);
+  const wait = options.wait ?? WAIT_MS_DEFAULT;
+  const { signal } = options;
+  const loading = loadEngine(options.wasm);
+  loading.catch(() => undefined);
+  const lock = locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { wait, signal });
+  let device: ManagedDevice | undefined;
+  let deviceId: number | undefined;
+  let store: EngineStore | undefined;
+  try {
+    const opened = await deviceOf(name, options);
+    device = opened.device;
+    const engine = await loading;
+    if (signal?.aborted) throw abortError(signal);
+    deviceId = registerDevice(device);
+    store = await openOn(device, engine, deviceId, { ...settings, files_max: device.slotsMax });
+    const spawn = compactorOf(device, options);
+    const compactor = jobsOn(device, engine, spawn, name);
+    const canary = await askCanary(name, opened.report.kind, store.recovery);
+    return { store, device, deviceId, lock, storage: opened.report, ...canary, compactor, spawn };
+  } catch (error) {
+    try {
+      store?.close();
+    } catch {
+      // The next opening recovers it.
+    }
+    if (deviceId !== undefined) unregisterDevice(deviceId);
+    // Why it did not open matters more than what closing it meets.
+    await device?.closeAll().catch(() => undefined);
+    await lock.release();
+    throw signal?.aborted ? abortError(signal) : settlingFailure(error);
+  }
+}
+
+/** Who runs jobs beside the engine. */
+function jobsOn(
+  device: ManagedDevice,
+  engine: Engine,
+  spawn: SpawnCompactor | undefined,
+  name: string,
+): JobsBeside | undefined {
+  if (isSettling(device)) return new SettlingJobs(engine.control, device);
+  return spawn === undefined ? undefined : new CompactorLink(spawn, engine.module, device.compactor?.place ?? name);
+}
+
+/** What the other storage of the origin knows of a store that was made just now. */
+interface Canary {
+  readonly recovery: RecoveryReport;
+  /** Resolves when the note is there, or cannot be. */
+  readonly planting: Promise<void>;
+}
+
+async function askCanary(name: string, kind: string, recovery: RecoveryReport): Promise<Canary> {
+  if (recovery.state !== 'new' || (kind !== 'opfs' && kind !== 'indexeddb')) {
+    return { recovery, planting: Promise.resolve() };
+  }
+  const wasThere = await hasCanary(name, kind);
+  return { recovery: wasThere ? { ...recovery, state: 'lost' } : recovery, planting: plantCanary(name, kind) };
+}
+
+/** Whether nobody else can have the store, or its adapter sees to that. */
+function locksItself(options: EngineHostOptions): boolean {
+  return options.storage === 'memory' || options.device?.kind === 'memory' || options.adapter !== undefined;
+}
+
+async function deviceOf(name: string, options: EngineHostOptions): Promise<OpenedDevice> {
+  const { adapter, signal, wait = WAIT_MS_DEFAULT } = options;
+  if (options.device !== undefined) return { device: options.device, report: { kind: options.device.kind } };
+  if (adapter === undefined)
+    return openDevice(name, options.storage, { wait: HANDLES_WAIT_MS, signal }, options.indexedDb);
+  return { device: await adapter.open(name, { wait, signal }), report: { kind: adapter.kind } };
+}
+
+/** Who makes the compactor worker. The one of the host opens slots of OPFS: those of an adapter it does not know. */
+function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCompactor | undefined {
+  if (options.slices || !device.lendable) return undefined;
+  return options.adapter === undefined ? options.compactor : device.compactor?.spawn;
+}
+
+/** Recovers what is in the device. */
+async function openOn(
+  device: ManagedDevice,
+  engine: Engine,
+  deviceId: number,
+  settings: StoreSettings,
+): Promise<EngineStore> {
+  const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
+  if (!isSettling(device)) return open();
+  const store = await device.recover(open);
+  await device.settle();
+  return store;
+}
+
+function settingsOf(options: EngineHostOptions): StoreSettings {
+  const memory = options.memory ?? MEMORY_BYTES_DEFAULT;
+  if (!(memory >= MEMORY_BYTES_MIN && memory <= 2 ** 31)) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option memory is a number of bytes from 1 MiB to 2 GiB.');
+  }
+  const wait = options.wait ?? 0;
+  if (!(wait >= 0 && wait <= 2 ** 31 - 1)) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option wait is a number of milliseconds from 0 to 2^31 - 1.');
+  }
+  return { memory_bytes: Math.floor(memory), files_max: 128, log: options.durability !== 'memory' };
+}

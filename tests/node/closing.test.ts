@@ -1,0 +1,43 @@
+/** Closing where something of it fails: whoever opens the store next must not be kept out by it. */
+
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { MemoryDevice } from '../../js/src/storage/memory.ts';
+import { EngineHost } from '../../js/src/worker/engine-host.ts';
+import { wasm } from './support/engine.ts';
+import { FakeLocks } from './support/fake-opfs.ts';
+
+/** A device under a lock, as those of browsers are. */
+class Locked extends MemoryDevice {
+  override readonly kind = 'opfs' as never;
+}
+
+/** One that fails when it is closed. */
+class Stuck extends Locked {
+  override async closeAll(): Promise<void> {
+    await super.closeAll();
+    throw new Error('cannot be closed');
+  }
+}
+
+beforeEach(() => {
+  vi.stubGlobal('navigator', { locks: new FakeLocks() });
+});
+afterEach(() => vi.unstubAllGlobals());
+
+const opened = (device: MemoryDevice): Promise<EngineHost> => EngineHost.open('stuck', { wasm, device, wait: 0 });
+
+test('a device that cannot be closed does not hold the lock', async () => {
+  const host = await opened(new Stuck());
+  await expect(host.close()).rejects.toThrow('cannot be closed');
+  await (await opened(new Locked())).close();
+});
+
+test('nor does one of a store that did not open, and what kept it from opening is told', async () => {
+  const device = new Stuck();
+  vi.spyOn(device, 'read').mockImplementation(() => {
+    throw new Error('no bytes');
+  });
+  device.write(0, new Uint8Array(8192).fill(7), 0);
+  await expect(opened(device)).rejects.not.toThrow('cannot be closed');
+  await (await opened(new Locked())).close();
+});
