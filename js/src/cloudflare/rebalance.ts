@@ -41,8 +41,9 @@ export interface RebalanceReport {
 }
 
 /**
- * Moves the keys of a store over one set of shards to where another set looks for them. Nobody may write meanwhile. Between two
- * sets that differ by one shard, one key in as many as there are shards moves.
+ * Moves the keys of a store over one set of shards to where another set looks for them. Nobody may write meanwhile, nor between
+ * a run that was cut off and its repetition: what it has copied already is not copied again, and would win. Between two sets
+ * that differ by one shard, one key in as many as there are shards moves.
  *
  * @example
  * const old = shards(env.NOTES, { count: 16 });
