@@ -3,8 +3,11 @@
 // `npm run bench -- cloudflare` runs bench/cloudflare/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
 // `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
 // `npm run bench -- fs` runs bench/fs.ts in Node: stores in files beside bare file calls.
+// `npm run bench -- deno-kv` runs bench/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
 // `npm run bench -- http` runs bench/http.ts in Node: the HTTP handler under load.
 
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { build } from './build.mjs';
@@ -19,7 +22,19 @@ const OTHERS = {
   http: 'http.ts',
   cloudflare: join('cloudflare', 'cli.ts'),
 };
-const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare'];
+const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare', 'deno-kv'];
+
+/** On a database in a folder that goes with it. */
+async function runInDeno() {
+  const folder = mkdtempSync(join(tmpdir(), 'varve-bench-'));
+  const allowed = [`--allow-read=${folder},${join(root, 'dist')}`, `--allow-write=${folder}`];
+  const program = [join(root, 'bench', 'deno-kv.mjs'), join(folder, 'kv.db')];
+  try {
+    await run('deno', ['run', '--no-prompt', '--no-config', '--no-lock', '--unstable-kv', ...allowed, ...program]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
 
 await main(async () => {
   const [first, ...rest] = process.argv.slice(2);
@@ -27,6 +42,10 @@ await main(async () => {
   const entry = join(root, 'bench', named ?? 'cli.ts');
   await setup({ wasm: true, browser: !WITHOUT_BROWSER.includes(first ?? '') });
   await build();
+  if (first === 'deno-kv') {
+    await runInDeno();
+    return;
+  }
   const outfile = join(root, 'build', 'bench-cli.mjs');
   await bundle({
     entryPoints: [entry],
