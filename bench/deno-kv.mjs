@@ -4,8 +4,13 @@
 // turns, and what is told is the median of the rounds.
 
 import process from 'node:process';
-import { denoKv } from '../dist/deno.js';
-import { open } from '../dist/index.js';
+
+// Found when it runs: types are checked before the package is built.
+const built = (/** @type {string} */ name) => import(new URL(`../dist/${name}`, import.meta.url).href);
+/** @type {typeof import('../js/src/deno.ts')} */
+const { denoKv } = await built('deno.js');
+/** @type {typeof import('../js/src/index.ts')} */
+const { open } = await built('index.js');
 
 const ROUNDS = 7;
 const AWAITED = 200;
