@@ -1,6 +1,7 @@
 /**
  * Recorded traces through the compiled WebAssembly: the same requests get the same responses as from the native engine,
- * and leave the same bytes in every slot.
+ * and leave the same bytes in every slot. Among them are snapshots, transactions with their conflicts, deleted ranges, values that
+ * expire as the clock goes on, and checks of the open store.
  */
 
 import { execFile } from 'node:child_process';
@@ -10,27 +11,34 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
+import { readSlot, runCheck, survey } from '../../js/src/tools/check.ts';
+import { loadTools } from '../../js/src/tools/instance.ts';
 import type { Engine } from '../../js/src/wasm/exports.ts';
 import { registerDevice, unregisterDevice } from '../../js/src/wasm/host.ts';
 import { loadEngine } from '../../js/src/wasm/load.ts';
-import { wasm } from './support/engine.ts';
+import { tools, wasm } from './support/engine.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
 
 /** What `crates/varve-sim/src/record.rs` names: both sides open the store alike. */
 const SLOTS = 96;
 const MEMORY_BYTES = 64 * 1024;
-const NOW = 1;
+const START = 1_000_000;
 const STORE_ID = new Uint8Array(16).fill(7);
 
 const SEEDS = 12;
 
+/** A check that does not know how far the newest log was written. */
+const NO_LOG_END = -1;
+
 let directory: string;
 let engine: Engine;
+let toolsModule: WebAssembly.Module;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'varve-traces-'));
   engine = await loadEngine(wasm);
+  toolsModule = await loadTools(tools);
 });
 
 afterAll(() => rm(directory, { recursive: true }));
@@ -68,17 +76,28 @@ class Steps {
   }
 }
 
+/** Requests of a frame that were refused: in memory, for a conflict. */
+function refusals(response: Uint8Array): number {
+  const view = new DataView(response.buffer, response.byteOffset, response.byteLength);
+  let refused = 0;
+  for (let at = 8; at < view.byteLength; at += 16 + Math.ceil(view.getUint32(at + 8, true) / 4) * 4)
+    refused += Number(view.getUint8(at + 4) > 1);
+  return refused;
+}
+
 /** The engine on a memory device, driven as the recording says. */
 class Replay {
   readonly #device = new MemoryDevice({ slots: SLOTS, slotsMax: SLOTS });
   readonly #id = registerDevice(this.#device);
-  #h = this.#open(1);
+  #h = this.#open(1, START);
   frames = 0;
   slots = 0;
+  checks = 0;
+  conflicts = 0;
 
-  #open(entropy: number): number {
+  #open(entropy: number, now: number): number {
     const settings = { memory_bytes: MEMORY_BYTES, files_max: SLOTS, log: true };
-    return engine.control.open_store(this.#id, settings, NOW, entropy, 0, STORE_ID).handle;
+    return engine.control.open_store(this.#id, settings, now, entropy, 0, STORE_ID).handle;
   }
 
   frame(request: Buffer): Uint8Array {
@@ -86,7 +105,9 @@ class Replay {
     memory.put(request);
     expect(exports.varve_frame(this.#h, request.length)).toBe(0);
     this.frames++;
-    return memory.takeOut();
+    const response = memory.takeOut();
+    this.conflicts += refusals(response);
+    return response;
   }
 
   slices(entries: number): void {
@@ -105,9 +126,25 @@ class Replay {
     engine.control.close_store(this.#h);
   }
 
-  reopen(entropy: number): void {
+  reopen(entropy: number, now: number): void {
     this.close();
-    this.#h = this.#open(entropy);
+    this.#h = this.#open(entropy, now);
+  }
+
+  time(now: number): void {
+    engine.exports.varve_now(this.#h, now);
+  }
+
+  /** What a check of the open store counts, in the order of a recording. */
+  async check(): Promise<number[]> {
+    const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
+    const { tables, blocks, entries, segments, records, bytes, problems } = await runCheck(
+      toolsModule,
+      survey(this.#device, NO_LOG_END),
+      read,
+    );
+    this.checks++;
+    return [tables, blocks, entries, segments, records, bytes, problems.length];
   }
 
   slot(slot: number): Buffer {
@@ -122,26 +159,35 @@ class Replay {
   }
 }
 
-function replay(steps: Steps): Replay {
+/** Does one step of a recording; answers false for one that only a closed store can take. */
+async function perform(run: Replay, kind: number, payload: Buffer, steps: Steps): Promise<boolean> {
+  if (kind === 0) {
+    const expected = steps.padded();
+    if (Buffer.compare(run.frame(payload), expected) !== 0)
+      throw new Error(`frame ${run.frames} is answered otherwise`);
+  } else if (kind === 1) run.slices(payload.readUInt32LE());
+  else if (kind === 2) run.freeze();
+  else if (kind === 3) run.merge();
+  else if (kind === 4) run.reopen(payload.readUInt32LE(), payload.readUInt32LE(4));
+  else if (kind === 6) run.time(payload.readUInt32LE());
+  else if (kind === 7) {
+    const expected = Array.from({ length: payload.length / 4 }, (_, at) => payload.readUInt32LE(4 * at));
+    expect(await run.check()).toEqual(expected);
+  } else return false;
+  return true;
+}
+
+async function replay(steps: Steps): Promise<Replay> {
   const run = new Replay();
   let closed = false;
   while (steps.left) {
     const kind = steps.u32();
     const payload = steps.padded();
-    if (kind === 0) {
-      const expected = steps.padded();
-      if (Buffer.compare(run.frame(payload), expected) !== 0)
-        throw new Error(`frame ${run.frames} is answered otherwise`);
-    } else if (kind === 1) run.slices(payload.readUInt32LE());
-    else if (kind === 2) run.freeze();
-    else if (kind === 3) run.merge();
-    else if (kind === 4) run.reopen(payload.readUInt32LE());
-    else {
-      if (!closed) run.close();
-      closed = true;
-      const slot = payload.readUInt32LE();
-      if (Buffer.compare(run.slot(slot), payload.subarray(4)) !== 0) throw new Error(`slot ${slot} holds other bytes`);
-    }
+    if (await perform(run, kind, payload, steps)) continue;
+    if (!closed) run.close();
+    closed = true;
+    const slot = payload.readUInt32LE();
+    if (Buffer.compare(run.slot(slot), payload.subarray(4)) !== 0) throw new Error(`slot ${slot} holds other bytes`);
   }
   run.end();
   return run;
@@ -150,13 +196,19 @@ function replay(steps: Steps): Replay {
 test('give the same responses and the same files as natively', async () => {
   let frames = 0;
   let slots = 0;
+  let checks = 0;
+  let conflicts = 0;
   for (let seed = 0; seed < SEEDS; seed++) {
-    const run = replay(new Steps(await record(seed)));
+    const run = await replay(new Steps(await record(seed)));
     frames += run.frames;
     slots += run.slots;
+    checks += run.checks;
+    conflicts += run.conflicts;
   }
   expect(frames).toBeGreaterThan(SEEDS * 100);
   expect(slots).toBeGreaterThan(SEEDS * 5);
+  expect(conflicts).toBeGreaterThan(SEEDS);
+  expect(checks).toBeGreaterThanOrEqual(SEEDS);
 });
 
 test('tell a response that differs', async () => {
@@ -164,5 +216,5 @@ test('tell a response that differs', async () => {
   const first = recording.readUInt32LE(4);
   const response = 8 + Math.ceil(first / 4) * 4 + 4;
   recording.writeUInt8(recording.readUInt8(response + 12) ^ 1, response + 12);
-  expect(() => replay(new Steps(recording))).toThrow('frame 1 is answered otherwise');
+  await expect(replay(new Steps(recording))).rejects.toThrow('frame 1 is answered otherwise');
 });

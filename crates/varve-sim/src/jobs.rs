@@ -1,10 +1,32 @@
 //! Jobs of a session: taken, carried out step by step beside everything else, abandoned.
 
+use varve::store::Stats;
+
 use crate::compactor::{Compactor, SimStore};
 use crate::session::{Outcome, Session};
 use crate::trace::Op;
 
 impl Session<'_> {
+    /// Merges everything. Where one job took in all there is, it leaves what can be read: no older version, no tombstone,
+    /// nothing past its expiry, unless a snapshot keeps some.
+    pub(crate) fn compact(&mut self, op: &Op) -> Outcome {
+        let bytes = |stats: &Stats| stats.levels.iter().map(|level| level.bytes).sum::<u64>();
+        let before = self.store()?.stats();
+        if self.attempt(op, SimStore::compact)?.is_none() || !self.snapshots.is_empty() {
+            return Ok(());
+        }
+        let after = self.store()?.stats();
+        let all = bytes(&before) + after.flush_bytes - before.flush_bytes;
+        let is_whole = after.compactions == before.compactions + 1
+            && after.compaction_bytes_read - before.compaction_bytes_read >= all;
+        let entries: u64 = after.levels.iter().map(|level| level.entries).sum();
+        let alive = self.model.state().len() as u64;
+        if is_whole && entries != alive {
+            return Err(format!("merged, tables have {entries} entries for {alive} keys"));
+        }
+        Ok(())
+    }
+
     /// Notes what a step did to the levels of the store.
     pub(crate) fn counting_edits(&mut self, step: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
         let edits = |stats: &varve::store::Stats| stats.moves + stats.drops;

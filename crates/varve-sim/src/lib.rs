@@ -21,7 +21,7 @@
 //! | [`frames`] | operations through the frame protocol |
 //! | [`full_disk`], [`snapshots`] | what a full disk must still take; reads of a moment |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
-//! | [`exhaustive`] | crashes short traces everywhere, in all ways |
+//! | [`exhaustive`], [`pasts`] | crashes short traces everywhere, in all ways; what a crash may leave |
 //! | [`waiting`] | a storage whose reads wait, and their driver |
 //! | [`metamorphic`] | one trace under any options, for runs to be compared |
 //! | [`record`] | a trace for the compiled WebAssembly to replay |
@@ -40,6 +40,7 @@ pub mod full_disk;
 pub mod jobs;
 pub mod metamorphic;
 pub mod model;
+pub mod pasts;
 pub mod reads;
 pub mod record;
 pub mod recovery;

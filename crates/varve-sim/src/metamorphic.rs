@@ -4,6 +4,10 @@
 //! reads at once or says `Need` to every read of a table first. No oracle takes part: runs are compared with one
 //! another.
 
+mod transactions;
+
+use std::collections::VecDeque;
+
 use varve::options::{Host, Options};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::MemorySlots;
@@ -13,8 +17,9 @@ use varve::{Error, Op as StoreOp, Result, Store};
 use crate::change::{Change, store_op};
 use crate::scan::decode;
 use crate::trace::{Op, Range, Trace};
+use crate::transactions::Read;
 use crate::waiting::{Waiting, drive};
-use crate::workload::plain;
+use crate::workload::{START_MS, dense};
 
 /// Slots that a run begins with; the host adds more when the store asks.
 const SLOTS: u32 = 48;
@@ -35,6 +40,10 @@ pub enum Answer {
     Point(Option<(Vec<u8>, u64)>),
     /// A scan: its entries in order.
     Entries(Vec<(Vec<u8>, Vec<u8>)>),
+    /// A transaction or a conditional write: the sequence that it was committed at.
+    Committed(u64),
+    /// One that was refused for what others wrote. Of several conflicts any may be told: which, depends on where they lie.
+    Conflict,
 }
 
 /// What a run of a trace came to.
@@ -48,12 +57,11 @@ pub struct Run {
     pub levels: usize,
 }
 
-/// The trace of a seed without its faults: nothing is refused, and every run can carry all of it out.
+/// The trace of a seed without its faults: nothing is refused but for a conflict, and every run can carry all of it out.
+/// The clock goes forward only: how far back an opening may find itself depends on the edits before it.
 #[must_use]
 pub fn calm_trace(seed: u64) -> Trace {
-    let mut trace = plain(seed);
-    trace.births.clear();
-    trace.ops.retain(|op| {
+    let mut trace = dense(seed, usize::MAX, |op| {
         matches!(
             op,
             Op::Write { .. }
@@ -61,6 +69,9 @@ pub fn calm_trace(seed: u64) -> Trace {
                 | Op::Commit(_)
                 | Op::Get(_)
                 | Op::Scan(..)
+                | Op::OpenSnapshot
+                | Op::ReadSnapshot(..)
+                | Op::DropSnapshot(_)
                 | Op::Sync
                 | Op::Flush
                 | Op::Compact
@@ -68,16 +79,9 @@ pub fn calm_trace(seed: u64) -> Trace {
                 | Op::Reopen
         )
     });
+    trace.ops.retain(|op| !matches!(op, Op::ClockBack(_)));
     // Large values make little of a trace; half a megabyte of them in each run, nothing but time.
-    for op in &mut trace.ops {
-        if let Op::Write { changes, .. } | Op::Frame { changes, .. } = op {
-            for change in changes {
-                if let Change::Set(_, value) = change {
-                    value.truncate(3000);
-                }
-            }
-        }
-    }
+    trace.ops.iter_mut().for_each(|op| op.cut_values(3000));
     trace
 }
 
@@ -87,7 +91,15 @@ pub fn calm_trace(seed: u64) -> Trace {
 /// Where the store answers with an error: on a storage in memory nothing can fail.
 #[must_use]
 pub fn answers(trace: &Trace, options: &Options, driver: Driver) -> Run {
-    let mut runner = Runner { run: Run::default(), options, driver, store: None, openings: 0 };
+    let mut runner = Runner {
+        run: Run::default(),
+        options,
+        driver,
+        store: None,
+        openings: 0,
+        now_ms: START_MS,
+        snapshots: VecDeque::new(),
+    };
     runner.open(MemorySlots::new(SLOTS));
     for op in &trace.ops {
         runner.perform(op);
@@ -105,8 +117,11 @@ struct Runner<'a> {
     run: Run,
     options: &'a Options,
     driver: Driver,
-    store: Option<Store<Waiting>>,
+    pub(super) store: Option<Store<Waiting>>,
     openings: u64,
+    now_ms: u64,
+    /// Numbers of the snapshots held, the oldest first.
+    snapshots: VecDeque<u32>,
 }
 
 impl Runner<'_> {
@@ -116,13 +131,14 @@ impl Runner<'_> {
 
     fn open(&mut self, slots: MemorySlots) {
         self.openings += 1;
-        let host = Host { now_ms: 1, entropy: self.openings, store_id: [3; 16] };
+        let host = Host { now_ms: self.now_ms, entropy: self.openings, store_id: [3; 16] };
         let (store, _) = Store::open(Waiting::new(slots), self.options.clone(), host).expect("a store opens");
         store.storage().waits.set(self.driver == Driver::Waiting);
         self.store = Some(store);
     }
 
     fn reopen(&mut self) {
+        self.snapshots.clear();
         self.act(Store::close);
         let storage = self.store.take().expect("a store is open").into_storage();
         self.open(storage.pool.into_device());
@@ -153,6 +169,22 @@ impl Runner<'_> {
             Op::Compact => self.act(Store::compact),
             Op::Slice(budget) => self.act(|store| store.run_slice(*budget)),
             Op::Reopen => self.reopen(),
+            Op::Begin | Op::OpenSnapshot => self.open_snapshot(),
+            Op::ReadSnapshot(which, key, range, bytes) => self.read_snapshot(*which, key, range, *bytes),
+            Op::DropSnapshot(which) => {
+                if let Some(number) = self.snapshots.remove(*which) {
+                    self.store().close_snapshot(number);
+                }
+            }
+            Op::Transact { snapshot, keys, ranges, changes, level, .. } => {
+                self.transact(*snapshot, &Read { keys, ranges }, changes, *level);
+            }
+            Op::SetIf(key, value, guess, level) => self.set_if(key, value, *guess, *level),
+            Op::Wait(ms) => {
+                self.now_ms += ms;
+                let now_ms = self.now_ms;
+                self.store().set_now(now_ms);
+            }
             other => panic!("{other} is not calm"),
         }
     }
@@ -180,6 +212,15 @@ impl Runner<'_> {
             }
         }
         self.store().storage().waits.set(waits);
+    }
+
+    /// What the engine looks up itself, for which a host fetches everything first.
+    fn at_once<T>(&mut self, act: impl FnOnce(&Store<Waiting>) -> Result<T>) -> Result<T> {
+        let waits = self.driver == Driver::Waiting;
+        self.store().storage().waits.set(false);
+        let answer = act(self.store());
+        self.store().storage().waits.set(waits);
+        answer
     }
 
     fn read<T>(&mut self, read: impl FnMut(&Store<Waiting>) -> Result<T, ReadError>) -> T {

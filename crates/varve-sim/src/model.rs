@@ -16,6 +16,7 @@ use std::fmt;
 
 use crate::change::{Change, Group, State};
 use crate::difference::{difference, distance_between};
+use crate::pasts::Pasts;
 
 /// What happened to the machine before a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,10 +248,10 @@ impl Model {
         Ok(lost)
     }
 
-    /// The states that a crash may leave while the history grows from this model's to `after`'s: what this one promises
-    /// is there, and nothing that the later one does not have. `None` where `after` has forgotten its beginnings.
+    /// What a crash may leave while the history grows from this model's to `after`'s: what this one promises is there,
+    /// and nothing that the later one does not have. `None` where `after` has forgotten its beginnings.
     #[must_use]
-    pub fn states_between(&self, after: &Self, loss: Loss) -> Option<Vec<State>> {
+    pub fn pasts_between(&self, after: &Self, loss: Loss) -> Option<Pasts> {
         if self.base_sequence != after.base_sequence {
             return None;
         }
@@ -260,7 +261,7 @@ impl Model {
             group.apply(&mut state);
             states.push(state.clone());
         }
-        Some(states)
+        Some(Pasts { states, expiries: after.expiries.clone() })
     }
 
     fn floor(&self, loss: Loss) -> usize {

@@ -3,13 +3,17 @@
 //!
 //! ```text
 //! recording: step*             step: u32 kind | u32 length | bytes, padded to 4 | (a frame only) u32 length | response, padded to 4
-//! kinds: 0 frame  1 slices of a job until none is due, u32 entries each  2 freeze  3 merge all  4 close and open, u32 entropy
-//!        5 a slot, u32 number, and its bytes
+//! kinds: 0 frame  1 slices of a job until none is due, u32 entries each  2 freeze  3 merge all
+//!        4 close and open, u32 entropy, u32 time  5 a slot, u32 number, and its bytes  6 the time, u32
+//!        7 a check, u32 each: tables, blocks, entries, segments, records, bytes, problems
 //! ```
 //!
 //! Invariant under test: the same requests give the same responses and leave the same bytes in the same slots, whatever the
-//! machine that the engine was compiled for. Both sides open the store with [`MEMORY_BYTES`], [`SLOTS`], the clock at 1
-//! and the entropy that the recording names.
+//! machine that the engine was compiled for. Both sides open the store with [`MEMORY_BYTES`], [`SLOTS`], the clock at
+//! [`START_MS`] at first, and the entropy that the recording names. Snapshots are read, transactions commit or conflict, values
+//! expire as the clock goes on, and checks of the open store count the same.
+
+use std::collections::VecDeque;
 
 use varve::frame::{FRAME_MAGIC, Operation, run};
 use varve::options::{Durability, Host, Options};
@@ -17,17 +21,17 @@ use varve::storage::{MemorySlots, SlotPool};
 use varve::{Error, Store};
 
 use crate::change::Change;
-use crate::frames::{encode, put, put_u32};
+use crate::frames::{encode, framed, put, put_item, put_u32};
 use crate::metamorphic::calm_trace;
-use crate::trace::{Op, Range};
+use crate::rot::check;
+use crate::trace::{Guess, Op, Range};
+use crate::transactions::{Read, frame_of};
+use crate::workload::START_MS;
 
 /// Slots of the device: enough for every trace, for a host that adds some would not do so at the same call.
 pub const SLOTS: u32 = 96;
 /// The `memory` option. Memtables get an eighth of it, so that short traces flush and merge.
 pub const MEMORY_BYTES: usize = 64 << 10;
-
-/// The time of every recording.
-const NOW_MS: u64 = 1;
 
 const FRAME: u32 = 0;
 const SLICES: u32 = 1;
@@ -35,6 +39,14 @@ const FREEZE: u32 = 2;
 const MERGE: u32 = 3;
 const REOPEN: u32 = 4;
 const SLOT: u32 = 5;
+const TIME: u32 = 6;
+const CHECK: u32 = 7;
+
+/// Snapshots held at once; the oldest goes.
+const SNAPSHOTS_MAX: usize = 4;
+
+/// The item of a batch begins its value with the sequence that its key must have.
+const IF_SEQUENCE: u8 = 2;
 
 /// Entries of a slice when all due work is done.
 const SLICE_ENTRIES: u32 = 1000;
@@ -45,6 +57,9 @@ struct Recorder {
     bytes: Vec<u8>,
     store: SlotStore,
     openings: u32,
+    now_ms: u64,
+    /// Numbers of the snapshots held, the oldest first.
+    snapshots: VecDeque<u8>,
 }
 
 /// Carries out the calm trace of a seed and records it.
@@ -53,12 +68,19 @@ struct Recorder {
 /// Where the store answers with an error: in memory, and with slots to spare, nothing can fail.
 #[must_use]
 pub fn record(seed: u64) -> Vec<u8> {
-    let mut recorder = Recorder { bytes: Vec::new(), store: open(MemorySlots::new(SLOTS), 1), openings: 1 };
+    let mut recorder = Recorder {
+        bytes: Vec::new(),
+        store: open(MemorySlots::new(SLOTS), 1, START_MS),
+        openings: 1,
+        now_ms: START_MS,
+        snapshots: VecDeque::new(),
+    };
     for op in &calm_trace(seed).ops {
         recorder.perform(op);
     }
     recorder.reopen();
-    recorder.scan(&Range { lower: Vec::new(), upper: None, reverse: false, limit: None }, 1 << 16);
+    recorder.scan(&Range { lower: Vec::new(), upper: None, reverse: false, limit: None }, 1 << 16, 0);
+    recorder.check();
     let Recorder { mut bytes, mut store, .. } = recorder;
     store.close().expect("a store closes");
     let slots = store.into_storage().into_device();
@@ -68,7 +90,7 @@ pub fn record(seed: u64) -> Vec<u8> {
     bytes
 }
 
-fn open(slots: MemorySlots, entropy: u32) -> SlotStore {
+fn open(slots: MemorySlots, entropy: u32, now_ms: u64) -> SlotStore {
     let memtable = MEMORY_BYTES / 8;
     let options = Options {
         memory_bytes: MEMORY_BYTES,
@@ -77,7 +99,7 @@ fn open(slots: MemorySlots, entropy: u32) -> SlotStore {
         files_max: u64::from(SLOTS),
         ..Options::default()
     };
-    let host = Host { now_ms: NOW_MS, entropy: u64::from(entropy), store_id: [7; 16] };
+    let host = Host { now_ms, entropy: u64::from(entropy), store_id: [7; 16] };
     let storage = SlotPool::open(slots).expect("a pool opens");
     Store::open(storage, options, host).expect("a store opens").0
 }
@@ -91,12 +113,12 @@ impl Recorder {
             Op::Frame { changes, batch, level } => self.write(changes, *batch, *level),
             Op::Commit(level) => self.write(&[], true, *level),
             Op::Sync => {
-                self.request(Operation::Sync, &[], &[]);
+                self.request((Operation::Sync, 0), &[], &[]);
             }
             Op::Get(key) => {
-                self.request(Operation::GetEntry, key, &[]);
+                self.request((Operation::GetEntry, 0), key, &[]);
             }
-            Op::Scan(range, bytes) => self.scan(range, *bytes),
+            Op::Scan(range, bytes) => self.scan(range, *bytes, 0),
             Op::Flush => {
                 self.freeze();
                 self.slices(SLICE_ENTRIES);
@@ -107,22 +129,90 @@ impl Recorder {
                 step(&mut self.bytes, MERGE, &[]);
                 self.store.ask_for_compaction().expect("a store takes orders");
                 self.slices(SLICE_ENTRIES);
+                self.check();
             }
             Op::Reopen => self.reopen(),
+            Op::Begin | Op::OpenSnapshot => self.open_snapshot(),
+            Op::ReadSnapshot(which, key, range, bytes) => {
+                if let Some(&number) = self.snapshots.get(*which) {
+                    self.request((Operation::GetEntry, number), key, &[]);
+                    self.scan(range, *bytes, number);
+                }
+            }
+            Op::DropSnapshot(which) => {
+                if let Some(number) = self.snapshots.remove(*which) {
+                    self.request((Operation::SnapshotClose, number), &[], &[]);
+                }
+            }
+            Op::Transact { snapshot, keys, ranges, changes, level, .. } => {
+                if let Some(number) = self.snapshots.remove(*snapshot) {
+                    for key in keys {
+                        self.request((Operation::GetEntry, number), key, &[]);
+                    }
+                    let changes = framed(changes, self.now_ms);
+                    self.frame(&frame_of(&Read { keys, ranges }, &changes, self.now_ms, *level, number));
+                }
+            }
+            Op::SetIf(key, value, guess, level) => self.set_if(key, value, *guess, *level),
+            Op::Wait(ms) => {
+                self.now_ms += ms;
+                self.store.set_now(self.now_ms);
+                step(&mut self.bytes, TIME, &(self.now_ms as u32).to_le_bytes());
+            }
             other => panic!("{other} is not calm"),
         }
     }
 
     fn write(&mut self, changes: &[Change], batch: bool, level: Durability) {
+        let changes = &framed(changes, self.now_ms)[..];
         let groups: Vec<&[Change]> = if batch { vec![changes] } else { changes.chunks(1).collect() };
         let groups: Vec<&[Change]> = groups.into_iter().filter(|group| !group.is_empty()).collect();
-        self.frame(&encode(&groups, level, NOW_MS));
+        self.frame(&encode(&groups, level, self.now_ms));
     }
 
-    fn request(&mut self, operation: Operation, key: &[u8], value: &[u8]) -> Vec<u8> {
+    /// Sets a key if it has the sequence that is guessed.
+    fn set_if(&mut self, key: &[u8], value: &[u8], guess: Guess, level: Durability) {
+        let has = self.store.sequence_of(key).expect("a key is read");
+        let sequence = match guess {
+            Guess::Right => has,
+            Guess::Absent => 0,
+            Guess::TooHigh => has + 1,
+        };
+        let mut batch = 1_u32.to_le_bytes().to_vec();
+        put_item(&mut batch, [1, IF_SEQUENCE], key, &[&sequence.to_le_bytes()[..], value].concat());
         let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
         put_u32(&mut frame, 1);
-        put(&mut frame, 0, (operation, 0, 0), key, value);
+        put(&mut frame, 0, (Operation::Batch, level as u8, 0), &[], &batch);
+        self.frame(&frame);
+    }
+
+    fn open_snapshot(&mut self) {
+        let response = self.request((Operation::SnapshotOpen, 0), &[], &[]);
+        // Behind the frame's head (8 bytes), the response's (16) and the sequence.
+        let number = response.get(32).copied().expect("a snapshot opens");
+        self.snapshots.push_back(number);
+        if self.snapshots.len() > SNAPSHOTS_MAX
+            && let Some(oldest) = self.snapshots.pop_front()
+        {
+            self.request((Operation::SnapshotClose, oldest), &[], &[]);
+        }
+    }
+
+    /// Checks the store as it lies in its slots.
+    fn check(&mut self) {
+        let found = check(self.store.storage().device()).expect("a check runs");
+        let problems = found.problems.len() as u64;
+        let counts =
+            [found.tables, found.blocks, found.entries, found.segments, found.records, found.bytes, problems];
+        let words: Vec<u8> = counts.iter().flat_map(|&count| (count as u32).to_le_bytes()).collect();
+        step(&mut self.bytes, CHECK, &words);
+    }
+
+    /// Sends one request, to a snapshot or (0) to the store as it is.
+    fn request(&mut self, (operation, snapshot): (Operation, u8), key: &[u8], value: &[u8]) -> Vec<u8> {
+        let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
+        put_u32(&mut frame, 1);
+        put(&mut frame, 0, (operation, 0, snapshot), key, value);
         self.frame(&frame)
     }
 
@@ -134,21 +224,22 @@ impl Recorder {
         response
     }
 
-    fn scan(&mut self, range: &Range, batch_bytes: usize) {
+    fn scan(&mut self, range: &Range, batch_bytes: usize, snapshot: u8) {
         let upper = range.upper.clone().unwrap_or_default();
         let flags = u32::from(range.reverse) | 2 | 4 | 8 | if range.upper.is_some() { 32 | 64 } else { 0 };
         let limit = range.limit.map_or(u32::MAX, |limit| limit as u32);
         let mut scan = Vec::new();
+        let flags = flags | u32::from(snapshot) << 16;
         for word in [flags, limit, batch_bytes as u32, range.lower.len() as u32, upper.len() as u32] {
             scan.extend_from_slice(&word.to_le_bytes());
         }
         scan.extend_from_slice(&range.lower);
         scan.extend_from_slice(&upper);
-        let mut response = self.request(Operation::ScanOpen, &[], &scan);
+        let mut response = self.request((Operation::ScanOpen, 0), &[], &scan);
         // Behind the frame's head (8 bytes) and the response's (16): the cursor, 0 at the end.
         while let Some(cursor) = response.get(24..28).filter(|cursor| *cursor != [0; 4]) {
             let cursor = cursor.to_vec();
-            response = self.request(Operation::ScanNext, &cursor, &(batch_bytes as u32).to_le_bytes());
+            response = self.request((Operation::ScanNext, 0), &cursor, &(batch_bytes as u32).to_le_bytes());
         }
     }
 
@@ -164,13 +255,15 @@ impl Recorder {
 
     fn reopen(&mut self) {
         self.openings += 1;
-        step(&mut self.bytes, REOPEN, &self.openings.to_le_bytes());
+        self.snapshots.clear();
+        let payload = [self.openings.to_le_bytes(), (self.now_ms as u32).to_le_bytes()].concat();
+        step(&mut self.bytes, REOPEN, &payload);
         let closed = self.store.close();
         assert_ne!(closed, Err(Error::Busy), "there are slots to spare");
         closed.expect("a store closes");
-        let empty = open(MemorySlots::new(SLOTS), 0);
+        let empty = open(MemorySlots::new(SLOTS), 0, self.now_ms);
         let slots = std::mem::replace(&mut self.store, empty).into_storage().into_device();
-        self.store = open(slots, self.openings);
+        self.store = open(slots, self.openings, self.now_ms);
     }
 }
 

@@ -121,7 +121,8 @@ fn closed_after<'a>(
     Ok(session)
 }
 
-fn check(slots: &SimSlots) -> varve::Result<CheckReport> {
+/// Checks what is on a device.
+pub(crate) fn check<S: Slots>(slots: &S) -> varve::Result<CheckReport> {
     let read = |slot: u32, offset: u64, len: u32| {
         let mut bytes = vec![0; len as usize];
         let read = slots.read(slot, offset, &mut bytes).unwrap_or(0);

@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
                     self.acknowledge(Durability::Strict);
                 }
             }
-            Op::Compact => self.attempt(op, SimStore::compact).map(|_| ())?,
+            Op::Compact => self.compact(op)?,
             Op::Freeze => self.attempt(op, SimStore::freeze_active).map(|_| ())?,
             Op::Slice(budget) => self.counting_edits(|session| {
                 session.attempt(op, |store| store.run_slice(*budget)).map(|_| ())

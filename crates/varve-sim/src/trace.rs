@@ -174,6 +174,30 @@ pub struct Trace {
     pub ops: Vec<Op>,
 }
 
+impl Op {
+    /// The changes that it asks for, with the value of a conditional write left out.
+    pub fn changes_mut(&mut self) -> Option<&mut Vec<Change>> {
+        match self {
+            Self::Write { changes, .. } | Self::Frame { changes, .. } | Self::Transact { changes, .. } => {
+                Some(changes)
+            }
+            _ => None,
+        }
+    }
+
+    /// Cuts every value that it writes.
+    pub fn cut_values(&mut self, bytes_max: usize) {
+        if let Self::SetIf(_, value, ..) = self {
+            value.truncate(bytes_max);
+        }
+        for change in self.changes_mut().into_iter().flatten() {
+            if let Change::Set(_, value) | Change::SetUntil(_, value, _) = change {
+                value.truncate(bytes_max);
+            }
+        }
+    }
+}
+
 impl fmt::Display for Range {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let upper = self.upper.as_deref().map_or_else(|| "the end".to_owned(), show);
@@ -237,6 +261,9 @@ impl fmt::Display for Op {
                 f.write_str(", writes")?;
                 show_changes(f, changes)?;
                 write!(f, ", {level:?}")
+            }
+            Self::SetIf(key, value, guess, level) => {
+                write!(f, "set {} {} bytes if {guess:?}, {level:?}", show(key), value.len())
             }
             Self::CommitDeletes(keys, level) => {
                 f.write_str("delete with reserve")?;

@@ -26,11 +26,38 @@ pub(crate) struct Read<'a> {
 
 impl Read<'_> {
     /// Keys and ranges as the engine takes them.
-    fn dependencies(&self) -> Vec<Dependency<'_>> {
+    pub(crate) fn dependencies(&self) -> Vec<Dependency<'_>> {
         let keys = self.keys.iter().map(|key| Dependency { start: key, end: None });
         let ranges = self.ranges.iter().map(|(start, end)| Dependency { start, end: Some(range_end(end)) });
         keys.chain(ranges).collect()
     }
+}
+
+/// The batch of a transaction and the end of its snapshot, as one frame; lifetimes count from `now_ms`.
+pub(crate) fn frame_of(
+    read: &Read<'_>,
+    changes: &[Change],
+    now_ms: u64,
+    level: Durability,
+    snapshot: u8,
+) -> Vec<u8> {
+    let mut items = Vec::new();
+    for key in read.keys {
+        put_item(&mut items, [3, 0], key, &[]);
+    }
+    for (start, end) in read.ranges {
+        // No bytes are the end of the store.
+        put_item(&mut items, [4, 0], start, end.as_deref().unwrap_or_default());
+    }
+    let mut batch = batch_of(changes, now_ms);
+    let count = changes.len() + read.keys.len() + read.ranges.len();
+    batch[..4].copy_from_slice(&(count as u32).to_le_bytes());
+    batch.extend_from_slice(&items);
+    let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
+    put_u32(&mut frame, 2);
+    put(&mut frame, 0, (Operation::Batch, level as u8, snapshot), &[], &batch);
+    put(&mut frame, 1, (Operation::SnapshotClose, 0, snapshot), &[], &[]);
+    frame
 }
 
 impl Session<'_> {
@@ -94,23 +121,7 @@ impl Session<'_> {
     ) -> Outcome {
         let now_ms = self.store()?.now_ms();
         let changes = &framed(changes, now_ms)[..];
-        let mut items = Vec::new();
-        for key in read.keys {
-            put_item(&mut items, [3, 0], key, &[]);
-        }
-        for (start, end) in read.ranges {
-            // No bytes are the end of the store.
-            put_item(&mut items, [4, 0], start, end.as_deref().unwrap_or_default());
-        }
-        let mut batch = batch_of(changes, now_ms);
-        let count = changes.len() + read.keys.len() + read.ranges.len();
-        batch[..4].copy_from_slice(&(count as u32).to_le_bytes());
-        batch.extend_from_slice(&items);
-        let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
-        put_u32(&mut frame, 2);
-        let snapshot = held.number as u8;
-        put(&mut frame, 0, (Operation::Batch, level as u8, snapshot), &[], &batch);
-        put(&mut frame, 1, (Operation::SnapshotClose, 0, snapshot), &[], &[]);
+        let frame = frame_of(read, changes, now_ms, level, held.number as u8);
         let before = self.store()?.last_sequence();
         let mut response = Vec::new();
         let ran = run(self.store()?, &frame, &mut response);

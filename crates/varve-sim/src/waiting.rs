@@ -4,10 +4,13 @@
 
 use std::cell::Cell;
 
+use varve::scan::Progress;
 use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
 use varve::table::ReadError;
 use varve::types::{FileKind, FileName, StoreId};
 use varve::{Result, Store};
+
+use crate::scan::{Entries, decode};
 
 /// Rounds after which a read is taken never to end.
 const ROUNDS_MAX: u32 = 100_000;
@@ -44,16 +47,45 @@ pub fn drive<T>(
     for _ in 0..ROUNDS_MAX {
         match read(store) {
             Ok(answer) => return answer,
-            Err(ReadError::Need(need)) => {
-                *waited += 1;
-                let mut bytes = vec![0; need.len as usize];
-                store.storage().pool.read(need.file, need.offset, &mut bytes).expect("the range is there");
-                store.provide(*need, bytes);
-            }
-            Err(ReadError::Error(error)) => panic!("{error}"),
+            Err(error) => provide(store, waited, error),
         }
     }
     panic!("the read never ends");
+}
+
+/// The next batch of a numbered scan, once it needs nothing more: its entries, and whether there may be more.
+///
+/// # Panics
+/// Where the store answers with an error, or the read never ends.
+pub fn drive_cursor(
+    store: &mut Store<Waiting>,
+    waited: &mut u64,
+    cursor: u32,
+    batch_bytes: usize,
+) -> (Entries, bool) {
+    for _ in 0..ROUNDS_MAX {
+        let error = match store.next_of_cursor(cursor, batch_bytes) {
+            Ok((progress, batch)) => {
+                return (decode(batch).expect("a batch decodes"), progress == Progress::More);
+            }
+            Err(error) => error,
+        };
+        provide(store, waited, error);
+    }
+    panic!("the scan never ends");
+}
+
+/// Fetches what a read waits for.
+fn provide(store: &Store<Waiting>, waited: &mut u64, error: ReadError) {
+    match error {
+        ReadError::Need(need) => {
+            *waited += 1;
+            let mut bytes = vec![0; need.len as usize];
+            store.storage().pool.read(need.file, need.offset, &mut bytes).expect("the range is there");
+            store.provide(*need, bytes);
+        }
+        ReadError::Error(error) => panic!("{error}"),
+    }
 }
 
 impl Storage for Waiting {

@@ -13,7 +13,7 @@ use self::additions::{through_frames, without_log};
 use self::swarm::Swarm;
 use crate::disk::FullStyle;
 use crate::rng::Rng;
-use crate::trace::Trace;
+use crate::trace::{Op, Trace};
 
 /// The time at which every trace starts, in milliseconds.
 pub const START_MS: u64 = 1_000_000;
@@ -26,6 +26,26 @@ pub fn generate(seed: u64) -> Trace {
     swarm.rng = Rng::new(seed ^ 0x7a);
     swarm.add_expiries(&mut trace.ops);
     swarm.add_transactions(&mut trace.ops);
+    trace
+}
+
+/// The trace of a seed with only the operations that are wanted, so many of them at most, and among these transactions,
+/// conditions, expiries and the passing of time, more of them than [`generate`] has. Nothing dies while the store is made.
+#[must_use]
+pub fn dense(seed: u64, drawn_max: usize, is_wanted: impl Fn(&Op) -> bool) -> Trace {
+    let (mut trace, mut swarm) = begin(seed);
+    trace.births.clear();
+    trace.ops.retain(is_wanted);
+    trace.ops.truncate(drawn_max);
+    swarm.rng = Rng::new(seed ^ 0x7a);
+    swarm.put_expiries(&mut trace.ops, 5);
+    swarm.put_transactions(&mut trace.ops, 8);
+    // Few snapshots are open at a time: let each transaction find one.
+    for op in &mut trace.ops {
+        if let Op::Transact { snapshot, .. } = op {
+            *snapshot = 0;
+        }
+    }
     trace
 }
 

@@ -31,6 +31,10 @@ pub mod error;
 pub mod frame;
 pub mod manifest;
 pub mod memtable;
+#[cfg(not(feature = "mutants"))]
+mod mutant;
+#[cfg(feature = "mutants")]
+pub mod mutant;
 pub mod options;
 pub mod repair;
 pub mod scan;

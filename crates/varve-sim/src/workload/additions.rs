@@ -41,9 +41,13 @@ pub(super) fn without_log(rng: &mut Rng, options: &mut Options, ops: &mut Vec<Op
 impl Swarm {
     /// In some traces values expire, and the clock goes now and then, also back.
     pub(super) fn add_expiries(&mut self, ops: &mut Vec<Op>) {
-        if !self.rng.chance(1, 3) {
-            return;
+        if self.rng.chance(1, 3) {
+            self.put_expiries(ops, 12);
         }
+    }
+
+    /// Values that expire, and a step of the clock for so many operations.
+    pub(super) fn put_expiries(&mut self, ops: &mut Vec<Op>, ops_per_step: usize) {
         let mut now_ms = START_MS;
         for op in ops.iter_mut() {
             match op {
@@ -61,7 +65,7 @@ impl Swarm {
                 _ => {}
             }
         }
-        for _ in 0..ops.len() / 12 {
+        for _ in 0..ops.len() / ops_per_step {
             let at = self.rng.index(ops.len() + 1);
             let ms = self.rng.pick(&[1, 100, 1000]);
             ops.insert(at, if self.rng.chance(1, 4) { Op::ClockBack(ms) } else { Op::Wait(ms) });
@@ -71,17 +75,21 @@ impl Swarm {
     /// In most traces snapshots are taken for transactions, and these committed a while later; and there are writes with
     /// conditions.
     pub(super) fn add_transactions(&mut self, ops: &mut Vec<Op>) {
-        if self.rng.chance(1, 3) {
-            return;
+        if !self.rng.chance(1, 3) {
+            self.put_transactions(ops, 10);
         }
-        for _ in 0..ops.len() / 10 {
+    }
+
+    /// A transaction for so many operations, and half as many writes with a condition.
+    pub(super) fn put_transactions(&mut self, ops: &mut Vec<Op>, ops_per_transaction: usize) {
+        for _ in 0..ops.len() / ops_per_transaction {
             let begin = self.rng.index(ops.len() + 1);
             ops.insert(begin, Op::Begin);
             let last = (begin + 25).min(ops.len()) as u64;
             let commit = self.rng.within(begin as u64 + 1, last) as usize;
             ops.insert(commit, self.transaction());
         }
-        for _ in 0..ops.len() / 20 {
+        for _ in 0..ops.len() / (2 * ops_per_transaction) {
             let at = self.rng.index(ops.len() + 1);
             let guess = self.rng.pick(&[Guess::Right, Guess::Right, Guess::Absent, Guess::TooHigh]);
             ops.insert(at, Op::SetIf(self.key(), self.value(), guess, self.level()));

@@ -6,6 +6,7 @@
 //! entry past its expiry is a tombstone.
 
 use super::below::Below;
+use crate::mutant::{self, Mutant};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
 /// Decides entry by entry; keys must come ascending, versions of a key newest first.
@@ -52,7 +53,7 @@ impl Keep {
         if self.ranges.iter().any(|range| range.sequence > sequence && range.covers(key)) {
             return None;
         }
-        let is_past = expires.is_some_and(|at| at <= self.now_ms);
+        let is_past = expires.is_some_and(|at| at <= self.now_ms) && !mutant::has(Mutant::ExpiredEntriesKept);
         let kind = if is_past { Kind::Delete } else { kind };
         let is_gone = kind == Kind::Delete && self.may_drop(sequence) && !self.below.may_hold(key);
         (!is_gone).then_some(kind)

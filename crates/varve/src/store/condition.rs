@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use super::Store;
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::scan::{LevelCursor, Merge, Source, Start};
 use crate::storage::Storage;
 use crate::table::{Blocks, ReadError};
@@ -60,7 +61,9 @@ impl Dependency<'_> {
             }
             merge.advance(blocks)?;
         }
-        for range in deleted.iter().filter(|range| range.sequence > since) {
+        let is_newer =
+            |range: &&RangeTombstone| range.sequence > since && !mutant::has(Mutant::DeletedRangesIgnored);
+        for range in deleted.iter().filter(is_newer) {
             let start = self.start.max(&range.start);
             if self.reaches(start) && start < range.end.as_slice() {
                 return conflict(start, 0);
@@ -86,7 +89,7 @@ impl<S: Storage> Store<S> {
     pub fn check_conditions(&self, conditions: &[Condition<'_>]) -> Result<()> {
         for condition in conditions {
             let found = self.sequence_of(condition.key)?;
-            if found != condition.sequence {
+            if found != condition.sequence && !mutant::has(Mutant::ConditionsIgnored) {
                 return Err(Error::conflict(condition.key, found));
             }
         }
@@ -114,6 +117,9 @@ impl<S: Storage> Store<S> {
     /// ```
     pub fn check_unchanged(&self, snapshot: u32, read: &[Dependency<'_>]) -> Result<()> {
         let since = self.snapshot_sequence(snapshot)?;
+        if mutant::has(Mutant::ConflictsIgnored) {
+            return Ok(());
+        }
         let blocks = self.blocks();
         for memtable in &self.view.memtables {
             let memtable = memtable.borrow();
@@ -128,7 +134,8 @@ impl<S: Storage> Store<S> {
                 }
             }
         }
-        for tables in &self.view.levels {
+        let levels = if mutant::has(Mutant::ConflictsInTablesIgnored) { &[][..] } else { &self.view.levels };
+        for tables in levels {
             for handle in tables.iter().filter(|handle| handle.meta.max_sequence > since) {
                 let meta = &handle.meta;
                 for read in read {

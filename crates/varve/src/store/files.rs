@@ -9,6 +9,7 @@ use super::Store;
 use super::view::{TableHandle, View};
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
+use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::types::{FileKind, FileName};
 
@@ -72,7 +73,9 @@ impl<S: Storage> Store<S> {
     pub(super) fn commit_edit(&mut self, mut edit: Edit) -> Result<()> {
         edit.floors.next_table = self.next_table;
         edit.floors.next_segment = self.next_segment;
-        edit.floors.clock_ms = self.now_ms;
+        if !mutant::has(Mutant::ClockNotKept) {
+            edit.floors.clock_ms = self.now_ms;
+        }
         edit.clients.clone_from(&self.version.clients);
         let after = self.version.apply(&edit)?;
         if let Err(error) = self.manifest.commit(&mut self.storage, &after, &edit) {

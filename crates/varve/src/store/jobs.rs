@@ -7,6 +7,7 @@ use super::Store;
 use crate::compact::{JobInput, JobKind, JobResult, JobSpec, Merge};
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
+use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::table::TableMeta;
 use crate::types::FileName;
@@ -111,7 +112,7 @@ impl<S: Storage> Store<S> {
             outputs_max,
             raw_bytes_max: u64::MAX,
             end: None,
-            now_ms: self.now_ms,
+            now_ms: self.now_ms + if mutant::has(Mutant::MergeClockAhead) { 1000 } else { 0 },
             tombstones_until: self.oldest_snapshot(),
             below: Vec::new(),
             input: JobInput::Runs(Vec::new()),

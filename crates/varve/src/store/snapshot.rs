@@ -8,6 +8,7 @@
 
 use super::Store;
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::scan::{Cursor, ScanOptions};
 use crate::storage::Storage;
 use crate::types::{SEQUENCE_MAX, Sequence};
@@ -52,6 +53,9 @@ impl<S: Storage> Store<S> {
 
     /// The sequence of the oldest snapshot. A job that starts now has no newer inputs than a snapshot that is taken later.
     pub(super) fn oldest_snapshot(&self) -> Sequence {
+        if mutant::has(Mutant::TombstonesForgotten) {
+            return SEQUENCE_MAX;
+        }
         self.snapshots.iter().flatten().map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
     }
 

@@ -1,0 +1,96 @@
+//! Snapshots, transactions over them, and writes with a condition, in a run whose answers are compared with other runs'.
+
+use varve::Error;
+use varve::frame::ScanRequest;
+use varve::options::Durability;
+use varve::scan::ScanOptions;
+use varve::store::Condition;
+
+use super::{Answer, Runner};
+use crate::change::Change;
+use crate::trace::{Guess, Range};
+use crate::transactions::Read;
+use crate::waiting::{drive, drive_cursor};
+
+/// Snapshots held at once; the oldest goes.
+const SNAPSHOTS_MAX: usize = 4;
+
+impl Runner<'_> {
+    pub(super) fn open_snapshot(&mut self) {
+        let number = self.store().open_snapshot().expect("a snapshot opens");
+        self.snapshots.push_back(number);
+        if self.snapshots.len() > SNAPSHOTS_MAX
+            && let Some(oldest) = self.snapshots.pop_front()
+        {
+            self.store().close_snapshot(oldest);
+        }
+    }
+
+    /// Reads a key of a snapshot, and scans a range of it.
+    pub(super) fn read_snapshot(&mut self, which: usize, key: &[u8], range: &Range, batch_bytes: usize) {
+        let Some(&number) = self.snapshots.get(which) else { return };
+        self.find_in(number, key);
+        let Range { lower, upper, reverse, limit } = range.clone();
+        let request = ScanRequest {
+            options: ScanOptions { lower, upper, reverse, limit },
+            want_keys: true,
+            want_values: true,
+            want_expiries: false,
+            snapshot: number,
+            batch_bytes,
+        };
+        let cursor = self.store().open_cursor(request).expect("a cursor opens");
+        let mut entries = Vec::new();
+        loop {
+            let store = self.store.as_mut().expect("a store is open");
+            let (found, more) = drive_cursor(store, &mut self.run.waited, cursor, batch_bytes);
+            entries.extend(found);
+            if !more {
+                break;
+            }
+        }
+        self.run.answers.push(Answer::Entries(entries));
+    }
+
+    fn find_in(&mut self, number: u32, key: &[u8]) {
+        let store = self.store.as_ref().expect("a store is open");
+        let found = drive(store, &mut self.run.waited, |store| {
+            store.find_in(number, key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)))
+        });
+        self.run.answers.push(Answer::Point(found));
+    }
+
+    /// Commits a transaction over one of the snapshots, which goes, unless something that it read was written since.
+    pub(super) fn transact(&mut self, which: usize, read: &Read<'_>, changes: &[Change], level: Durability) {
+        let Some(number) = self.snapshots.remove(which) else { return };
+        read.keys.iter().for_each(|key| self.find_in(number, key));
+        let checked = self.at_once(|store| store.check_unchanged(number, &read.dependencies()));
+        self.store().close_snapshot(number);
+        self.commit_if(checked, changes, level);
+    }
+
+    /// Sets a key if it has the sequence that is guessed.
+    pub(super) fn set_if(&mut self, key: &[u8], value: &[u8], guess: Guess, level: Durability) {
+        let has = self.at_once(|store| store.sequence_of(key)).expect("a key is read");
+        let sequence = match guess {
+            Guess::Right => has,
+            Guess::Absent => 0,
+            Guess::TooHigh => has + 1,
+        };
+        let checked = self.at_once(|store| store.check_conditions(&[Condition { key, sequence }]));
+        self.commit_if(checked, &[Change::Set(key.to_vec(), value.to_vec())], level);
+    }
+
+    fn commit_if(&mut self, checked: Result<(), Error>, changes: &[Change], level: Durability) {
+        let answer = match checked {
+            Ok(()) => {
+                self.write(changes, true);
+                self.act(|store| store.commit(level));
+                Answer::Committed(self.store().last_sequence())
+            }
+            Err(Error::Conflict(_)) => Answer::Conflict,
+            Err(error) => panic!("{error}"),
+        };
+        self.run.answers.push(answer);
+    }
+}

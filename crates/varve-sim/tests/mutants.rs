@@ -1,0 +1,78 @@
+//! The engine with a bug on purpose (`varve::mutant`) is found out within a few seeds, by each of the tests that should.
+
+use varve::mutant::{Mutant, inject};
+use varve_sim::exhaustive::{Effort, crash_everywhere, short_trace};
+use varve_sim::run::run;
+use varve_sim::workload::generate;
+
+/// Seeds within which a bug must show.
+const SEEDS: u64 = 150;
+
+/// A few images of each moment.
+const FEW: Effort = Effort { images_max: 4, samples: 1, second_crash_every: 16, every_call_every: u64::MAX };
+
+/// Whether a test shows a bug with these words within [`SEEDS`]; prints how many it took.
+fn shows(bug: Mutant, words: &str, test: impl Fn(u64) -> Option<String>) {
+    inject(Some(bug));
+    let found = (0..SEEDS).find_map(|seed| test(seed).map(|what| (seed + 1, what)));
+    inject(None);
+    let (seeds, what) = found.unwrap_or_else(|| panic!("{bug:?} is not found"));
+    println!("{bug:?}: {seeds} seeds: {what}");
+    assert!(what.contains(words), "{what}");
+}
+
+/// Short traces, crashed at every call.
+fn crashes(seed: u64) -> Option<String> {
+    crash_everywhere(&short_trace(seed), FEW).err()
+}
+
+/// The same traces without a crash: for what shows before one.
+fn short_runs(seed: u64) -> Option<String> {
+    run(&short_trace(seed)).failure.map(|failure| failure.what)
+}
+
+/// The simulator at large.
+fn runs(seed: u64) -> Option<String> {
+    run(&generate(seed)).failure.map(|failure| failure.what)
+}
+
+#[test]
+fn conflicts_that_are_ignored() {
+    shows(Mutant::ConflictsIgnored, "committed, though", crashes);
+    shows(Mutant::ConflictsIgnored, "committed, though", runs);
+}
+
+#[test]
+fn conflicts_with_what_was_flushed() {
+    shows(Mutant::ConflictsInTablesIgnored, "committed, though", short_runs);
+}
+
+#[test]
+fn conflicts_with_deleted_ranges() {
+    shows(Mutant::DeletedRangesIgnored, "committed, though", short_runs);
+}
+
+#[test]
+fn tombstones_that_merges_forget() {
+    shows(Mutant::TombstonesForgotten, "committed, though", short_runs);
+}
+
+#[test]
+fn conditions_that_are_ignored() {
+    shows(Mutant::ConditionsIgnored, "asked for", short_runs);
+}
+
+#[test]
+fn expired_entries_that_merges_keep() {
+    shows(Mutant::ExpiredEntriesKept, "merged, tables have", short_runs);
+}
+
+#[test]
+fn merges_whose_clock_is_ahead() {
+    shows(Mutant::MergeClockAhead, "missing", crashes);
+}
+
+#[test]
+fn a_clock_that_starts_anew_at_each_opening() {
+    shows(Mutant::ClockNotKept, "missing", crashes);
+}
