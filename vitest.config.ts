@@ -78,8 +78,8 @@ export default defineConfig({
           include: ['tests/packaging/**/*.test.ts'],
           globalSetup: ['tests/packaging/support/global-setup.ts'],
           // Bundlers take their time on a busy machine.
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
+          testTimeout: 900_000,
+          hookTimeout: 600_000,
         },
       },
     ],
