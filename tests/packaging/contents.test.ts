@@ -10,7 +10,7 @@ import { readTarball } from './support/tarball.ts';
 
 const TARBALL_BYTES_MAX = 900 * 1024;
 
-const ENTRIES = ['index', 'here', 'sync', 'fs', 'testing', 'http', 'cloudflare'];
+const ENTRIES = ['index', 'here', 'sync', 'fs', 'testing', 'http', 'deno', 'cloudflare'];
 const WORKERS = ['engine-worker', 'compactor-worker', 'file-compactor-worker'];
 const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${name}.js`);
 
@@ -23,7 +23,15 @@ test('the licences, the README, scripts with their maps, declarations and wasm, 
   const others = names.filter((name) => !/^dist\/(chunk-\w+\.js(\.map)?|[\w/-]+\.d\.ts)$/.test(name));
   expect(others.sort()).toEqual(
     [
-      ...['package.json', 'README.md', 'LICENSE-APACHE', 'LICENSE-MIT', 'dist/varve.wasm', 'dist/varve-tools.wasm'],
+      ...[
+        'package.json',
+        'README.md',
+        'LICENSE-APACHE',
+        'LICENSE-MIT',
+        'THIRD-PARTY.txt',
+        'dist/varve.wasm',
+        'dist/varve-tools.wasm',
+      ],
       ...SCRIPTS.flatMap((name) => [name, `${name}.map`]),
     ].sort(),
   );
@@ -63,7 +71,7 @@ test('every declaration is reached from an entry, and imports what is there', ()
 test('source maps carry their sources, by relative paths', () => {
   for (const name of scripts) {
     const { sources, sourcesContent } = JSON.parse(text(`${name}.map`)) as Record<string, string[]>;
-    expect(sources?.filter((source) => !/^\.\.\/(js|node_modules\/idb)\//.test(source))).toEqual([]);
+    expect(sources?.filter((source) => !/^\.\.\/(js|node_modules)\//.test(source))).toEqual([]);
     expect(sourcesContent?.length).toBe(sources?.length);
   }
 });
@@ -84,8 +92,18 @@ test('no script makes code of text', () => {
   }
 });
 
-test('the licences are those of the repository', () => {
-  for (const name of ['LICENSE-APACHE', 'LICENSE-MIT']) {
+test('the licences are those of the repository, and name everything that is built in', () => {
+  for (const name of ['LICENSE-APACHE', 'LICENSE-MIT', 'THIRD-PARTY.txt']) {
     expect(text(name)).toBe(readFileSync(join(root, name), 'utf8'));
   }
+  const sources = scripts.flatMap((name) => (JSON.parse(text(`${name}.map`)) as { sources: string[] }).sources);
+  const libraries = new Set(sources.map((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source)?.[1] ?? 'varve'));
+  expect([...libraries].sort()).toEqual(['idb', 'varve']);
+  for (const crate of ['varve', 'varve-wasm', 'varve-tools']) {
+    const manifest = readFileSync(join(root, 'crates', crate, 'Cargo.toml'), 'utf8');
+    const [, dependencies = ''] = /^\[dependencies\]$(.*?)(^\[|$(?![\s\S]))/ms.exec(manifest) ?? [];
+    for (const [, name = ''] of dependencies.matchAll(/^([\w-]+)\b/gm)) libraries.add(name);
+  }
+  expect(libraries.size).toBeGreaterThan(4);
+  for (const library of libraries) expect(text('THIRD-PARTY.txt')).toContain(library);
 });

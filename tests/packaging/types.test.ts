@@ -1,6 +1,7 @@
 // TypeScript in fresh projects, strict and without skipLibCheck: every entry point, with the library of its kind and no other.
 
 import { afterEach, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import { Project } from './support/project.ts';
 import { firstExample, readmeBlock } from './support/readme.ts';
 
@@ -47,13 +48,16 @@ const SERVER = {
   'storage.ts': `
     import { files } from 'varve/fs';
     import { createHandler } from 'varve/http';
+    import { denoKv, type Kv } from 'varve/deno';
     import { open, type StorageAdapter } from 'varve/sync';
     import { storageContract } from 'varve/testing';
     const storage: StorageAdapter = files(new URL('./data', import.meta.url), { filesMax: 100 });
     const db = await open<string, number>('notes', { storage });
     const n: number | undefined = db.get('n');
     storageContract({ test: (name, run) => void run().then(() => console.log(name, n)), create: () => storage });
-    export const handler = createHandler(db);`,
+    export const handler = createHandler(db);
+    declare const kv: Kv;
+    export const distributed: StorageAdapter = denoKv(kv);`,
 };
 
 /** A Worker with an object: the README's, its types added. */
@@ -63,6 +67,11 @@ const WORKER = {
     'fetch(_request: Request, env: { NOTES: DurableObjectNamespace<Notes> })',
   ),
 };
+
+/** All entry points that are imported for what they export. */
+const ENTRIES = Object.keys(manifest.exports)
+  .filter((entry) => !/\.\w+$/.test(entry))
+  .map((entry) => entry.replace('.', 'varve'));
 
 let project: Project | undefined;
 
@@ -101,4 +110,10 @@ test.for(['nodenext', 'bundler'])('a server with %s: the types of Node, no DOM',
 test('a Durable Object: the types of Workers, no DOM', async () => {
   const options = { moduleResolution: 'bundler', lib: ['es2022'], types: ['@cloudflare/workers-types'] };
   expect(await compile(WORKER, ['@cloudflare/workers-types'], options)).toBe('');
+});
+
+test('every entry point is among them', () => {
+  const used = Object.values({ ...PAGE, ...SERVER, ...WORKER }).join('\n');
+  expect(ENTRIES.length).toBeGreaterThan(7);
+  for (const entry of ENTRIES) expect(used).toContain(`from '${entry}'`);
 });
