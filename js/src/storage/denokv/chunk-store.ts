@@ -1,12 +1,13 @@
 /**
  * Chunks and journal of a store in Deno KV.
  *
- *     [..., 'store', name]                                  the head: holder, first and last row that count
- *     [..., 'data', name, 'row', number, part]              rows of the journal
+ *     [..., 'store', name]                                  the head: holder, first row that counts and a later one
+ *     [..., 'data', name, 'row', number, part]              rows of the journal; part -1: whole, of a commit of one operation
  *     [..., 'data', name, 'chunk', slot, index, generation] chunks, without the zeros at their end
  *     [..., 'data', name, 'debris', number, part]           what the commit of that number may leave behind
  *
- * A commit is one atomic operation where it fits into one: chunks that were there are overwritten. A larger one stages its
+ * A commit is one atomic operation where it fits into one: chunks that were there are overwritten, and its row counts by
+ * being there, which costs no write of the head. A larger one stages its
  * chunks under a generation of their own, in as many operations as it takes, of which the last one also has the head
  * count the row: until then nobody reads what is staged, and after that nobody reads what it replaced. Either is then deleted,
  * by this holder or the next one: a note of both is written before the first chunk is.
@@ -30,6 +31,8 @@ import { decodeDebris, decodeStoredRow, encodeDebris, encodeStoredRow, type Stor
 
 /** Of a row of the journal, as far as the device can see to it. */
 const ROW_BYTES_MAX = 128 * 1024;
+/** Instead of the number of a part: of a row that is all of it, and counts by being there. */
+const WHOLE = -1;
 /** Reads that are under way at once. */
 const READS_MAX = 8;
 
@@ -101,7 +104,8 @@ export class DenoKvChunks implements ChunkStore {
     const current = ({ slot, index }: ChunkName): number =>
       gone.has(`${slot}/${index}`) ? 0 : this.#chunks.get(slot, index);
     let placed = puts.map((put): Placed => ({ ...put, generation: current(put) || number }));
-    let changes = this.#changes(number, commit, placed).concat(dropped.map((one) => ({ key: this.#chunkKey(one) })));
+    let changes = this.#changes(number, commit, placed, !folds);
+    changes.push(...dropped.map((one) => ({ key: this.#chunkKey(one) })));
     let groups = this.#pack(changes);
     let garbage: KvKey[] = [];
     if (groups.length > 1) {
@@ -110,17 +114,20 @@ export class DenoKvChunks implements ChunkStore {
       const stale = replaced.filter(({ generation }) => generation > 0);
       const notes = encodeDebris({ staged: runsOf(placed), replaced: runsOf(stale) });
       const debris = notes.map((bytes, part): Change => ({ key: this.#key('debris', number, part), bytes }));
-      changes = [...debris, ...this.#changes(number, commit, placed)];
+      changes = [...debris, ...this.#changes(number, commit, placed, false)];
       groups = this.#pack(changes);
       garbage = [...stale.map((one) => this.#chunkKey(one)), ...debris.map(({ key }) => key)];
     }
+    const rows = changes.map(({ key }) => key).filter((key) => key.at(-3) === 'row');
+    const whole = rows.find((key) => key.at(-1) === WHOLE);
     const last = groups.pop() ?? [];
     for (const group of groups) await head.write(group);
-    await head.write(last, { last: number, ...(folds ? { first: number } : {}) });
+    if (whole !== undefined) await head.append(last, whole);
+    else await head.write(last, { last: number, ...(folds ? { first: number } : {}) });
     apply(this.#chunks, drops, placed);
     // Rows that count no more need no note: they are found by their numbers.
     if (folds) garbage.unshift(...this.#rows.splice(0));
-    this.#rows.push(...changes.map(({ key }) => key).filter((key) => key.at(-3) === 'row'));
+    this.#rows.push(...rows);
     this.#garbage.push(...garbage);
     this.#sweeping = this.#sweep();
     // Whoever commits next meets what fails here.
@@ -142,8 +149,8 @@ export class DenoKvChunks implements ChunkStore {
     this.#head = undefined;
   }
 
-  /** What a commit sets: chunks, then its row. */
-  #changes(number: number, { row, drops, folds }: Commit, placed: readonly Placed[]): Change[] {
+  /** What a commit sets: chunks, then its row, which counts by being there if it can and may. */
+  #changes(number: number, { row, drops, folds }: Commit, placed: readonly Placed[], mayBeWhole: boolean): Change[] {
     let named: Iterable<StoredChunk> = placed.filter(({ generation }) => generation === number);
     if (folds) {
       const after = this.#chunks.copy();
@@ -151,9 +158,10 @@ export class DenoKvChunks implements ChunkStore {
       named = after.all();
     }
     const parts = encodeStoredRow({ drops, runs: runsOf(named), row });
+    const first = mayBeWhole && parts.length === 1 ? WHOLE : 0;
     return [
       ...placed.map((one): Change => ({ key: this.#chunkKey(one), bytes: trimmed(one.bytes) })),
-      ...parts.map((bytes, part): Change => ({ key: this.#key('row', number, part), bytes })),
+      ...parts.map((bytes, part): Change => ({ key: this.#key('row', number, first + part), bytes })),
     ];
   }
 
@@ -161,7 +169,9 @@ export class DenoKvChunks implements ChunkStore {
   async #load(): Promise<Uint8Array[]> {
     const head = this.#held();
     const parts = new Map<number, Uint8Array[]>();
-    for (const { key, value } of await this.#list('row')) {
+    const found = await this.#list('row');
+    if (!head.isErased) this.#advance(found.map(({ key }) => key));
+    for (const { key, value } of found) {
       const number = key.at(-2) as number;
       if (head.isErased || (number >= head.first && number <= head.last)) {
         parts.set(number, [...(parts.get(number) ?? []), value as Uint8Array]);
@@ -183,6 +193,17 @@ export class DenoKvChunks implements ChunkStore {
     }
     this.#garbage.push(...notes.map(({ key }) => key));
     return rows.filter((row) => row.length > 0);
+  }
+
+  /** Has the head know the rows that were appended after it was written. */
+  #advance(rows: readonly KvKey[]): void {
+    const head = this.#held();
+    for (const key of rows) {
+      const number = key.at(-2) as number;
+      if (key.at(-1) !== WHOLE || number <= head.last) continue;
+      if (number > head.last + 1) throw missingRow(this.#place.name, head.last + 1);
+      head.advance(number);
+    }
   }
 
   #replay({ drops, runs, row }: StoredRow): Uint8Array {

@@ -2,7 +2,8 @@
  * The head of a store: one key that says who holds the store until when, and which rows of its journal count.
  *
  *     claim    the head has no holder, or one whose lease ran out  ->  set it, checking that it is as it was read
- *     write    set and delete anything, checking that the head is as I wrote it last
+ *     write    set and delete anything, checking that the head is as I wrote it last; it is written too when that is due
+ *     append   the same for one row of the journal that counts by being there, which is checked not to be
  *     renew    write nothing but the head, before the lease runs out
  *
  * Every operation checks the head's versionstamp, which changes whenever somebody writes it: after another one claimed the store,
@@ -30,8 +31,9 @@ const LOOK_MS_MAX = 500;
 /** What is stored. */
 interface HeadValue {
   readonly format: number;
-  /** The journal's rows that count: from the first to the last one. Without any the last is the one before the first. */
+  /** The first row of the journal that counts. */
   readonly first: number;
+  /** The last one that was known when the head was written; rows that were appended since come after it. */
   readonly last: number;
   /** It is being deleted: nothing in it counts. */
   readonly isErased: boolean;
@@ -117,6 +119,20 @@ export class Head {
     return this.#inTurn(() => this.#send(changes, change));
   }
 
+  /** Makes changes of which one is the next row of the journal: all or nothing, once, and nothing once somebody else has the store. */
+  append(changes: readonly Change[], row: KvKey): Promise<void> {
+    return this.#inTurn(async () => {
+      const last = this.last + 1;
+      await this.#send(changes, this.#isDue() ? { last } : undefined, row);
+      this.advance(last);
+    });
+  }
+
+  /** Takes note of rows that were appended. */
+  advance(last: number): void {
+    this.#value = { ...this.#value, last };
+  }
+
   /** Whether a head that was read is of this holder. */
   isMine(found: KvEntry | undefined): boolean {
     return (found?.value as HeadValue | null | undefined)?.holder?.id === this.#id;
@@ -161,19 +177,13 @@ export class Head {
     return until - Date.now() < (this.#leaseMs * 2) / 3;
   }
 
-  async #send(changes: readonly Change[], change: HeadChange | undefined): Promise<void> {
+  async #send(changes: readonly Change[], change: HeadChange | undefined, row?: KvKey): Promise<void> {
     if (this.#isReleased) throw new SlotError('closed', 'The store was closed.');
     const isDue = change !== undefined || this.#isDue();
     const next = isDue ? { ...this.#value, ...change, ...this.#held() } : undefined;
     for (let attempt = 1; ; attempt++) {
-      const operation = this.#kv.atomic().check({ key: this.key, versionstamp: this.#versionstamp });
-      if (next !== undefined) operation.set(this.key, next);
-      for (const { key, bytes } of changes) {
-        if (bytes === undefined) operation.delete(key);
-        else operation.set(key, bytes);
-      }
       try {
-        const result = await operation.commit();
+        const result = await this.#operation(changes, next, row).commit();
         if (result.ok) {
           if (next !== undefined) this.#wrote(next, result.versionstamp);
           return;
@@ -183,14 +193,33 @@ export class Head {
         await delay(ATTEMPT_PAUSE_MS * attempt);
       }
       // It may have been done although nobody said so.
-      const now = await asked(() => this.#kv.get(this.key, STRONG));
-      const value = now.value as HeadValue | null;
-      if (this.isMine(now) && value?.writes === next?.writes) {
-        this.#wrote(value as HeadValue, now.versionstamp);
-        return;
-      }
-      if (now.versionstamp !== this.#versionstamp || attempt === ATTEMPTS_MAX) throw taken();
+      if (await this.#isDone(next, row)) return;
+      if (attempt === ATTEMPTS_MAX) throw taken();
     }
+  }
+
+  /** Whether an operation that may have failed did not; throws when somebody else has the store. */
+  async #isDone(next: HeadValue | undefined, row: KvKey | undefined): Promise<boolean> {
+    const keys = row === undefined ? [this.key] : [this.key, row];
+    const [now, appended] = await asked(() => this.#kv.getMany(keys, STRONG));
+    const value = now?.value as HeadValue | null;
+    if (this.isMine(now) && value?.writes === next?.writes) {
+      this.#wrote(value as HeadValue, now?.versionstamp ?? null);
+      return true;
+    }
+    if (now?.versionstamp !== this.#versionstamp) throw taken();
+    return typeof appended?.versionstamp === 'string';
+  }
+
+  #operation(changes: readonly Change[], next: HeadValue | undefined, row: KvKey | undefined): KvAtomic {
+    const operation = this.#kv.atomic().check({ key: this.key, versionstamp: this.#versionstamp });
+    if (row !== undefined) operation.check({ key: row, versionstamp: null });
+    if (next !== undefined) operation.set(this.key, next);
+    for (const { key, bytes } of changes) {
+      if (bytes === undefined) operation.delete(key);
+      else operation.set(key, bytes);
+    }
+    return operation;
   }
 
   #held(): Pick<HeadValue, 'holder' | 'writes'> {
@@ -210,8 +239,8 @@ export class Head {
       this.#isReleased = true;
       const value = last();
       const end = (): ReturnType<KvAtomic['commit']> => {
-        const operation = this.#kv.atomic().check({ key: this.key, versionstamp: this.#versionstamp });
-        return (value === undefined ? operation.delete(this.key) : operation.set(this.key, value)).commit();
+        const changes = value === undefined ? [{ key: this.key }] : [];
+        return this.#operation(changes, value, undefined).commit();
       };
       await asked(end).catch(() => undefined);
     });

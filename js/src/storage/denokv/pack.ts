@@ -16,8 +16,8 @@ export const READ_KEYS_MAX = 10;
 const MUTATIONS_MAX = 1000;
 const ALL_KEYS_BYTES_MAX = 80 * 1024;
 const OPERATION_BYTES_MAX = 800 * 1024;
-/** The head: checked and set, a value of a few numbers and a name. */
-const HEAD_KEYS = 2;
+/** The head: checked and set, a value of a few numbers and a name; and a row of the journal, which is checked. */
+const HEAD_KEYS = 4;
 const HEAD_VALUE_BYTES = 1024;
 
 /** One key that is to be set, or deleted. */
