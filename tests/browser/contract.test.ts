@@ -1,4 +1,4 @@
-// The origin private file system of a real browser keeps the contract of storages (js/src/testing), as files do.
+// The storages of a real browser keep the contract of storages (js/src/testing), as files do.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
@@ -11,11 +11,11 @@ beforeAll(async () => {
 
 afterAll(() => profile?.close());
 
-test('OPFS keeps the contract of storages', async () => {
+test.each(['opfs', 'indexeddb'] as const)('%s keeps the contract of storages', async (kind) => {
   const { page } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page, '/contract-worker.js');
-  const { names, failures } = await worker.evaluate(() => contract());
+  const { names, failures } = await worker.evaluate((called) => contract(called), kind);
   console.log(`${names.length} clauses: ${names.join('; ')}`);
   expect(failures).toEqual([]);
-  expect(names.length).toBeGreaterThan(20);
+  expect(names.length).toBeGreaterThan(kind === 'opfs' ? 20 : 25);
 });

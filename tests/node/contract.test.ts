@@ -1,5 +1,6 @@
 /** The contract of storages: every storage of ours that Node can run keeps it. */
 
+import 'fake-indexeddb/auto';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,12 +10,14 @@ import type { SqlDevice } from '../../js/src/cloudflare/sql-device.ts';
 import { files } from '../../js/src/fs.ts';
 import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
+import { indexedDbStorage } from '../../js/src/storage/indexeddb/storage.ts';
 import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
 import { LossyStorage, storageContract } from '../../js/src/testing.ts';
-import { tools, wasm } from './support/engine.ts';
+import { randomFrom, tools, wasm } from './support/engine.ts';
 import { FakeKv, FakeKvState } from './support/fake-kv.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 import { FakeSql } from './support/fake-sql.ts';
+import { LossyDatabases } from './support/lossy-databases.ts';
 import { LossyFiles } from './support/lossy-files.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -139,6 +142,7 @@ describe('a fake of Deno KV', () => {
   });
   storageContract({
     test: define,
+    settles: true,
     create: () => new Shared(),
     other: ({ state }) => connect(state),
     losePower: (storage) => storage.losePower(),
@@ -167,6 +171,34 @@ describe('a fake of OPFS', () => {
     setRoom: (_, bytes) => {
       opfs.quota = bytes === undefined ? Number.POSITIVE_INFINITY : opfs.used() + bytes;
     },
+    wasm,
+    tools,
+  });
+});
+
+describe('a fake of IndexedDB', () => {
+  let databases: LossyDatabases;
+  let random: (below: number) => number;
+  beforeEach(() => {
+    databases = new LossyDatabases();
+    random = randomFrom(1);
+    vi.stubGlobal('indexedDB', databases.factory);
+    vi.stubGlobal('navigator', { locks: new FakeLocks() });
+  });
+  afterEach(() => {
+    databases.end();
+    vi.unstubAllGlobals();
+  });
+  storageContract({
+    test: define,
+    settles: true,
+    create: () => indexedDbStorage,
+    losePower: async () => {
+      await databases.losePower(random);
+      vi.stubGlobal('indexedDB', databases.factory);
+      vi.stubGlobal('navigator', { locks: new FakeLocks() });
+    },
+    farBytes: 2 ** 32,
     wasm,
     tools,
   });

@@ -8,6 +8,7 @@
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { adapterClauses, deviceClauses } from './lifecycle.ts';
 import { powerClauses, roomClauses } from './losses.ts';
+import { settlingClauses, settlingPowerClauses } from './settling.ts';
 import { slotClauses } from './slots.ts';
 import { storeClauses, strictClauses } from './stores.ts';
 import { type Clause, type ContractOptions, Subject } from './subject.ts';
@@ -17,7 +18,8 @@ import { type Clause, type ContractOptions, Subject } from './subject.ts';
  * do, and run in any order, one at a time.
  *
  * Of what a storage can be made to do depends which tests there are: with `losePower` those of power cuts, with `setRoom`
- * those of a full storage. A storage is not tested without them; give them where at all possible.
+ * those of a full storage. A storage is not tested without them; give them where at all possible. A storage whose devices
+ * settle later has to say so with `settles`, and is tested for that too.
  *
  * @example
  * import { test } from 'node:test';
@@ -31,7 +33,9 @@ import { type Clause, type ContractOptions, Subject } from './subject.ts';
  */
 export function storageContract<S extends StorageAdapter>(options: ContractOptions<S>): void {
   const clauses: Clause[] = [...slotClauses, ...deviceClauses, ...adapterClauses];
+  if (options.settles) clauses.push(...settlingClauses);
   if (options.losePower !== undefined) clauses.push(...powerClauses);
+  if (options.settles && options.losePower !== undefined) clauses.push(...settlingPowerClauses);
   if (options.setRoom !== undefined) clauses.push(...roomClauses);
   clauses.push(...storeClauses);
   if (options.losePower !== undefined) clauses.push(...strictClauses);

@@ -5,7 +5,7 @@
  */
 
 import type { StorageAdapter } from '../storage/adapter.ts';
-import type { ManagedDevice } from '../storage/device.ts';
+import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/device.ts';
 import type { WasmSource } from '../wasm/compile.ts';
 import { ContractError } from './assert.ts';
 
@@ -30,6 +30,11 @@ export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
   /** Lets the storage take so many more bytes; undefined: any number. With it, the tests of a full storage are run. */
   setRoom?(storage: S, bytes: number | undefined): void | Promise<void>;
   /**
+   * Its devices settle later: what they write is kept when `settle` resolves, what they read may have to be fetched first. The
+   * tests then wait for it, whole stores are used through `varve` alone, and what such a device has beyond others is tested.
+   */
+  readonly settles?: boolean | undefined;
+  /**
    * Bytes before those that the test of a large file writes; the storage may keep the gap as zeros. Default 16 MiB; `2 ** 32`
    * where that costs nothing.
    */
@@ -43,14 +48,6 @@ export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
 export interface Clause {
   readonly name: string;
   run(subject: Subject): Promise<void>;
-}
-
-/** What a device over an asynchronous storage has beyond others. */
-interface Later {
-  /** Resolves when all that was written so far is kept. */
-  settle(): Promise<void>;
-  /** Runs a call until all that it reads is here. */
-  resident<T>(call: () => T): Promise<T>;
 }
 
 /** The storage of one test. */
@@ -71,6 +68,13 @@ export class Subject {
     return device;
   }
 
+  /** Opens a store of a storage that settles later. */
+  async openSettling(name = 'store'): Promise<SettlingDevice> {
+    const device = await this.open(name);
+    if (!isSettling(device)) throw new ContractError('The devices of this storage have no settle.');
+    return device;
+  }
+
   /** Closes a device, and opens its store again. */
   async reopen(device: ManagedDevice, name = 'store'): Promise<ManagedDevice> {
     await device.closeAll();
@@ -83,13 +87,13 @@ export class Subject {
   }
 
   /** Waits until the device's calls have reached the storage, where it is one that writes later. */
-  async settle(device: ManagedDevice & Partial<Later>): Promise<void> {
-    await device.settle?.();
+  async settle(device: ManagedDevice): Promise<void> {
+    if (isSettling(device)) await device.settle();
   }
 
   /** Answers what `call` reads, where the storage is one that reads later by calling it again. */
-  async read<T>(device: ManagedDevice & Partial<Later>, call: () => T): Promise<T> {
-    return device.resident === undefined ? call() : device.resident(call);
+  async read<T>(device: ManagedDevice, call: () => T): Promise<T> {
+    return isSettling(device) ? device.resident(call) : call();
   }
 
   /** Bytes of a slot from `at` on: at most `length`, fewer where it ends. */

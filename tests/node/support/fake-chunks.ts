@@ -9,9 +9,22 @@ import { SlotError } from '../../../js/src/storage/device.ts';
 
 /** What survives a crash. */
 export class ChunkState {
-  readonly rows: Uint8Array[] = [];
-  readonly chunks = new Map<string, Uint8Array>();
+  rows: Uint8Array[] = [];
+  chunks = new Map<string, Uint8Array>();
   owner: object | undefined;
+  #durable: Pick<ChunkState, 'rows' | 'chunks'> = { rows: [], chunks: new Map() };
+
+  /** What is there now survives a loss of power too. */
+  keep(): void {
+    this.#durable = { rows: [...this.rows], chunks: new Map(this.chunks) };
+  }
+
+  /** Loses what came since the last strict commit; whoever held it has lost it. */
+  losePower(): void {
+    this.rows = [...this.#durable.rows];
+    this.chunks = new Map(this.#durable.chunks);
+    this.owner = undefined;
+  }
 }
 
 /** One opening of a state. */
@@ -71,6 +84,7 @@ export class FakeChunks implements ChunkStore {
       }
     }
     for (const { slot, index, bytes } of commit.puts) state.chunks.set(`${slot}/${index}`, bytes);
+    if (commit.isStrict) state.keep();
   }
 
   async close(): Promise<void> {

@@ -18,6 +18,7 @@ async function connect() {
 }
 storageContract({
   test: (name, run) => clauses.push([name, run]),
+  settles: true,
   create: () => {
     folder = mkdtempSync(join(directory, 'contract-'));
     return connect();

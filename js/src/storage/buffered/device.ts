@@ -63,6 +63,9 @@ export class BufferedDevice implements SettlingDevice {
   /** Called at the first commit that fails. */
   onFailure: (error: SlotError) => void = () => undefined;
 
+  /** Called when the store is closed. */
+  onClosed: () => void = () => undefined;
+
   private constructor(store: ChunkStore) {
     this.#store = store;
     this.kind = store.kind;
@@ -142,6 +145,7 @@ export class BufferedDevice implements SettlingDevice {
     }
     this.#isClosed = true;
     await this.#store.close();
+    this.onClosed();
   }
 
   /** Resolves when all that was written so far is committed. */

@@ -1,0 +1,142 @@
+/**
+ * What a device over an asynchronous storage has beyond others: writes that settle, reads that have to be fetched.
+ *
+ * Invariant: each test names one thing that the host of the engine counts on when it acknowledges, runs a call again, or
+ * recovers.
+ */
+
+import { open as openSync } from '../sync.ts';
+import { expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
+import { type Clause, pattern, put, type Subject } from './subject.ts';
+
+/** More than a device keeps in memory of what it does not need. */
+const LONG_BYTES = 6 << 20;
+
+export const settlingClauses: readonly Clause[] = [
+  {
+    name: 'a write is read back at once, and settles; settling what is settled is done at once',
+    async run(subject) {
+      const device = await subject.openSettling();
+      put(device, 0, pattern(1, 70_000), 0);
+      expectBytes(await subject.part(device, 0, 0, 70_000), pattern(1, 70_000), 'what was written and not settled yet');
+      for (const what of ['a write', 'what is settled']) {
+        const settled = await Promise.race([device.settle().then(() => 'settled'), later()]);
+        expectEqual(settled, 'settled', `settling ${what}`);
+      }
+    },
+  },
+  {
+    name: 'an attempt tells when bytes were missing; once they are fetched the same call is answered, while they are held',
+    async run(subject) {
+      const first = await subject.openSettling();
+      put(first, 2, pattern(3, LONG_BYTES), 0);
+      await first.closeAll();
+      const device = await subject.openSettling();
+      const into = new Uint8Array(1000);
+      const places = [50_000, LONG_BYTES - 1000, 3_000_000];
+      const read = (): void => {
+        for (const at of places) device.read(2, into, at);
+      };
+      const held: Parameters<typeof device.letGo>[0][number][] = [];
+      let attempts = 1;
+      while (device.attempt(read) === undefined) {
+        attempts++;
+        expect(attempts < 10, 'bytes were fetched time and again, and are still missing.');
+        await device.fetch(held);
+      }
+      expect(attempts > 1, 'bytes of a store that was just opened were here without being fetched.');
+      await device.resident(() => device.read(2, new Uint8Array(LONG_BYTES), 0));
+      expect(device.attempt(read) !== undefined, 'bytes that are held are missing.');
+      expectBytes(into, pattern(3, LONG_BYTES).subarray(3_000_000, 3_001_000), 'what the last of them read');
+      device.letGo(held);
+      const failing = device.resident(() => {
+        throw new RangeError('of the call');
+      });
+      await expectFailure(failing, RangeError, 'what a call throws whose bytes are here');
+    },
+  },
+  {
+    name: 'a call that recovers writes before it has read: an attempt that came upon missing bytes is taken back',
+    async run(subject) {
+      const first = await subject.openSettling();
+      for (const slot of [0, 1, 2]) put(first, slot, pattern(slot + 1, 300_000), 0);
+      await first.closeAll();
+      const device = await subject.openSettling();
+      const seen: number[] = [];
+      await device.recover(() => {
+        seen.length = 0;
+        const byte = new Uint8Array(1);
+        for (const slot of [0, 1, 2]) {
+          const size = device.size(slot);
+          device.read(slot, byte, 200_000);
+          seen.push(size, byte[0] ?? 0);
+          device.write(slot, new Uint8Array(1), 200_000);
+          device.truncate(slot, 250_000);
+          device.write(slot, new Uint8Array([9]), 299_999 + slot);
+        }
+      });
+      await device.settle();
+      const expected = [0, 1, 2].flatMap((slot) => [300_000, pattern(slot + 1, 300_000)[200_000]]);
+      expectEqual(seen, expected, 'sizes and bytes that the last attempt saw');
+      const again = await subject.reopen(device);
+      for (const slot of [0, 1, 2]) {
+        const whole = new Uint8Array(300_000 + slot);
+        whole.set(pattern(slot + 1, 300_000).subarray(0, 250_000));
+        whole[200_000] = 0;
+        whole[299_999 + slot] = 9;
+        expectBytes(await subject.contents(again, slot), whole, `slot ${slot}, which it changed`);
+      }
+    },
+  },
+  {
+    name: 'a synchronous store, which cannot wait for it, is refused',
+    async run({ storage, options }: Subject) {
+      const opening = openSync('store', { storage, wasm: options.wasm, wait: 0 });
+      await expectRejected(opening, 'VARVE_UNSUPPORTED', 'opening a synchronous store');
+    },
+  },
+];
+
+export const settlingPowerClauses: readonly Clause[] = [
+  {
+    name: 'a loss of power takes whole turns, the last ones first: what one turn wrote is there or not, as one',
+    async run(subject) {
+      const device = await subject.openSettling();
+      for (let round = 1; round <= 30; round++) {
+        for (const slot of [0, 1, 2]) {
+          put(device, slot, Uint8Array.of(round), 0);
+          put(device, slot, pattern(round, 20_000), 10_000 * round);
+        }
+        if (round === 10) {
+          device.flush(0);
+          await device.settle();
+        }
+        // A turn ends; whether it is settled by the next one is the device's business.
+        if (round % 7 > 0) await Promise.resolve();
+        else await device.settle();
+      }
+      const after = await subject.losePower();
+      const rounds: (number | undefined)[] = [];
+      for (const slot of [0, 1, 2]) rounds.push((await subject.part(after, slot, 0, 1))[0]);
+      const [round = 0] = rounds;
+      expectEqual(rounds, [round, round, round], 'the turns that are the last ones found, by slot');
+      expect(round >= 10, `the last turn found is ${round}, but that of 10 was flushed and settled.`);
+      for (const slot of [0, 1, 2]) {
+        expectEqual(after.size(slot), 10_000 * round + 20_000, `the size of slot ${slot} after turn ${round}`);
+        expectBytes(await subject.part(after, slot, 10_000 * round, 20_000), pattern(round, 20_000), `slot ${slot}`);
+      }
+    },
+  },
+];
+
+const LATER_MS = 3000;
+
+const later = (): Promise<string> => new Promise((resolve) => setTimeout(() => resolve('still waiting'), LATER_MS));
+
+async function expectFailure(call: Promise<unknown>, kind: new () => Error, what: string): Promise<void> {
+  const failure = await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(failure instanceof kind, `${what} is ${String(failure)}.`);
+}

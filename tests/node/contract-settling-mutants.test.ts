@@ -1,0 +1,123 @@
+/**
+ * The clauses of the contract for storages that settle later can fail: storages that are broken in one place each are caught,
+ * by the clause that names what is broken; and there is such a storage for each of these clauses.
+ */
+
+import { expect, test } from 'vitest';
+import type { SettlingDevice } from '../../js/src/storage/device.ts';
+import { settlingClauses, settlingPowerClauses } from '../../js/src/testing/settling.ts';
+import { storageContract } from '../../js/src/testing.ts';
+import { ChunkAdapter } from './support/chunk-adapter.ts';
+import { tools, wasm } from './support/engine.ts';
+
+/** A storage whose devices settle later, sound but for what its device does differently. */
+class Mutant extends ChunkAdapter {
+  readonly change: (device: SettlingDevice) => Partial<Record<keyof SettlingDevice, unknown>>;
+
+  constructor(change: Mutant['change']) {
+    super();
+    this.change = change;
+  }
+
+  override async open(name: string): Promise<SettlingDevice> {
+    const device = await super.open(name);
+    const changed = this.change(device);
+    return new Proxy(device as SettlingDevice, {
+      has: (_, property) => property in device && !(property in changed && changed[property as 'settle'] === undefined),
+      get(_, property) {
+        if (property in changed) return changed[property as 'settle'];
+        const value: unknown = Reflect.get(device, property, device);
+        return typeof value === 'function' ? value.bind(device) : value;
+      },
+    });
+  }
+}
+
+const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
+  ['settling that never comes', () => ({ settle: () => new Promise(() => undefined) }), 'a write is read back at once'],
+  [
+    'attempts that are answered with bytes missing',
+    () => ({
+      attempt: (call: () => unknown) => {
+        try {
+          return { value: call() };
+        } catch {
+          return { value: undefined };
+        }
+      },
+    }),
+    'an attempt tells when',
+  ],
+  [
+    'bytes that are held and go all the same',
+    (device) => ({
+      fetch: async () => {
+        const held: Parameters<typeof device.letGo>[0][number][] = [];
+        await device.fetch(held);
+        device.letGo(held);
+      },
+      letGo: () => undefined,
+    }),
+    'an attempt tells when',
+  ],
+  [
+    'what a call throws taken for missing bytes',
+    (device) => ({ resident: async (call: () => unknown) => device.resident(call).catch(() => undefined) }),
+    'an attempt tells when',
+  ],
+  [
+    'attempts to recover that are not taken back',
+    (device) => ({ recover: (call: () => unknown) => device.resident(call) }),
+    'a call that recovers writes',
+  ],
+  ['devices that do not say that they settle', () => ({ settle: undefined }), 'a synchronous store'],
+  [
+    'turns of which a part is written with the next one',
+    (device) => ({
+      write: (slot: number, bytes: Uint8Array, at: number) => {
+        if (slot !== 2) return device.write(slot, bytes, at);
+        const copy = bytes.slice();
+        setImmediate(() => device.write(slot, copy, at));
+        return bytes.length;
+      },
+    }),
+    'a loss of power takes whole turns',
+  ],
+];
+
+/** The clauses for storages that settle later, by name. */
+function clausesFor(change: Mutant['change']): Map<string, () => Promise<void>> {
+  const clauses = new Map<string, () => Promise<void>>();
+  storageContract({
+    test: (name, run) => clauses.set(name, run),
+    settles: true,
+    create: () => new Mutant(change),
+    losePower: ({ states }) => {
+      for (const state of states.values()) state.losePower();
+    },
+    wasm,
+    tools,
+  });
+  return clauses;
+}
+
+function named(clauses: ReadonlyMap<string, unknown>, start: string): string {
+  const found = [...clauses.keys()].filter((name) => name.startsWith(start));
+  if (found.length !== 1) throw new Error(`${found.length} clauses begin with "${start}"`);
+  return found[0] as string;
+}
+
+const isMistake = (error: unknown): boolean => error instanceof TypeError || error instanceof ReferenceError;
+
+test.each(MUTANTS)('%s: caught', async (_, change, start) => {
+  const clauses = clausesFor(change);
+  await expect(clauses.get(named(clauses, start))?.()).rejects.not.toSatisfy(isMistake);
+});
+
+test('every clause for storages that settle later is failed by some, and none by a sound one', async () => {
+  const clauses = clausesFor(() => ({}));
+  const failed = new Set(MUTANTS.map(([, , start]) => named(clauses, start)));
+  const names = [...settlingClauses, ...settlingPowerClauses].map(({ name }) => name);
+  expect(names.filter((name) => !failed.has(name))).toEqual([]);
+  for (const name of names) await clauses.get(name)?.();
+});

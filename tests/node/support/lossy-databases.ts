@@ -1,0 +1,92 @@
+/**
+ * IndexedDB in memory that loses power: transactions that were not strict, and that no strict one followed, are gone.
+ *
+ * Invariant: `losePower` leaves the databases as they were when some transaction had completed: the last strict one, or, as
+ * the caller draws, one of those after it. Former connections go on over what nobody reads any more.
+ */
+
+import { IDBFactory } from 'fake-indexeddb';
+
+type Rows = [IDBValidKey, unknown][];
+/** Databases, their stores, and what is in them. */
+type Image = Map<string, Map<string, Rows>>;
+
+/** What fake-indexeddb keeps inside. */
+interface Inside {
+  readonly _databases: Map<string, { readonly rawObjectStores: Map<string, { readonly records: Iterable<Row> }> }>;
+}
+
+interface Row {
+  readonly key: IDBValidKey;
+  readonly value: unknown;
+}
+
+/** The databases of one test. `factory` is to be the global `indexedDB`. */
+export class LossyDatabases {
+  factory = new IDBFactory();
+  /** The databases after each transaction since the last strict one, that one first. */
+  #images: Image[] = [new Map()];
+  readonly #restore: () => void;
+
+  constructor() {
+    const { transaction } = IDBDatabase.prototype;
+    const committed = (isStrict: boolean): void => {
+      if (isStrict) this.#images = [];
+      this.#images.push(imageOf(this.factory));
+    };
+    IDBDatabase.prototype.transaction = function (this: IDBDatabase, ...args) {
+      const made = transaction.apply(this, args);
+      if (args[1] === 'readwrite') made.addEventListener('complete', () => committed(args[2]?.durability === 'strict'));
+      return made;
+    };
+    this.#restore = () => {
+      IDBDatabase.prototype.transaction = transaction;
+    };
+  }
+
+  /** Leaves what a power cut may leave; `random` draws a number below its argument. */
+  async losePower(random: (below: number) => number): Promise<void> {
+    const image = this.#images[random(this.#images.length)] as Image;
+    this.factory = new IDBFactory();
+    for (const [name, stores] of image) await make(this.factory, name, stores);
+    this.#images = [image];
+  }
+
+  /** Leaves IndexedDB as it was found. */
+  end(): void {
+    this.#restore();
+  }
+}
+
+function imageOf(factory: IDBFactory): Image {
+  const { _databases } = factory as unknown as Inside;
+  return new Map(
+    [..._databases].map(([name, { rawObjectStores }]) => [
+      name,
+      new Map([...rawObjectStores].map(([store, { records }]) => [store, rowsOf(records)])),
+    ]),
+  );
+}
+
+function rowsOf(records: unknown): Rows {
+  const rows: Rows = [];
+  for (const { key, value } of (records as { values(): Iterable<Row> }).values()) rows.push([key, value]);
+  return rows;
+}
+
+function make(factory: IDBFactory, name: string, stores: Map<string, Rows>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const opening = factory.open(name, 1);
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+      opening.result.close();
+      resolve();
+    };
+    opening.onupgradeneeded = () => {
+      for (const [store, rows] of stores) {
+        const made = opening.result.createObjectStore(store);
+        for (const [key, value] of rows) made.put(value, key);
+      }
+    };
+  });
+}
