@@ -62,6 +62,12 @@ export class FakeChunks implements ChunkStore {
     return [...this.state.rows];
   }
 
+  async rows(): Promise<Uint8Array[]> {
+    await later();
+    if (this.state.owner !== this) throw new SlotError('closed', 'Another tab or worker has taken the store over.');
+    return [...this.state.rows];
+  }
+
   async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
     this.reads++;
     await later();

@@ -39,6 +39,11 @@ export interface ChunkStore {
   /** Reads chunks at one moment, in order; undefined for one that is not there. */
   read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
   commit(commit: Commit): Promise<void>;
+  /**
+   * The rows of the journal as the last commit left it, oldest first, read by who holds the store. With it a store goes on after
+   * a commit that was refused for want of room; without it that commit ends the store.
+   */
+  rows?(): Promise<Uint8Array[]>;
   close(): Promise<void>;
   /** Bytes that the storage still has room for; undefined where nobody knows. */
   freeBytes?(): Promise<number | undefined>;

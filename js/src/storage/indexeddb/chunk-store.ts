@@ -73,13 +73,25 @@ export class IndexedDbChunks implements ChunkStore {
     return rows.filter((row) => row.length > 0);
   }
 
+  async rows(): Promise<Uint8Array[]> {
+    return this.#attempt(async (database) => {
+      const transaction = database.transaction('journal', 'readonly');
+      const journal = transaction.objectStore('journal');
+      const rows = journal.getAll() as IDBRequest<Uint8Array[]>;
+      const later = this.#countLater(journal);
+      await complete(transaction);
+      if (later.result > 0) throw taken();
+      return rows.result.filter((row) => row.length > 0);
+    });
+  }
+
   async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
     return this.#attempt(async (database) => {
       const transaction = database.transaction(['chunks', 'journal'], 'readonly');
       const chunks = transaction.objectStore('chunks');
       const requests = names.map(({ slot, index }) => chunks.get([slot, index]) as IDBRequest<Uint8Array | undefined>);
       // Once somebody else has the store, chunks may be of his making.
-      const later = transaction.objectStore('journal').count(IDBKeyRange.lowerBound([this.#epoch + 1, 0]));
+      const later = this.#countLater(transaction.objectStore('journal'));
       await complete(transaction);
       if (later.result > 0) throw taken();
       return requests.map((request) => request.result);
@@ -106,6 +118,11 @@ export class IndexedDbChunks implements ChunkStore {
     this.#isClosed = true;
     const database = await this.#connecting?.catch(() => undefined);
     database?.close();
+  }
+
+  /** Rows of whoever took the store over. */
+  #countLater(journal: IDBObjectStore): IDBRequest<number> {
+    return journal.count(IDBKeyRange.lowerBound([this.#epoch + 1, 0]));
   }
 
   #send(database: IDBDatabase, { row, drops, puts, folds, isStrict }: Commit): IDBTransaction {
