@@ -1,8 +1,14 @@
-// Stores in IndexedDB, in a real browser: in a page, a service worker and a shared worker; killed, evicted, out of room.
+// Stores in IndexedDB, in a real browser: in a page (beside it and on its main thread), a dedicated worker, a service worker and
+// a shared worker; killed, evicted, out of room.
 
 import type { Page, Worker } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newProfile, type Profile } from './support/profile.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { newProfile, openWorker, type Profile } from './support/profile.ts';
+
+declare global {
+  /** The store of the test of a full origin, in its page. */
+  var crammed: import('varve').Store<number, Uint8Array>;
+}
 
 let profile: Profile;
 let page: Page;
@@ -95,6 +101,46 @@ test('a service worker keeps stores in IndexedDB, and a page opens them', async 
   expect(seen).toEqual(['indexeddb', 100, 99]);
 });
 
+/** Writes into a store in IndexedDB, closes it, and opens it again; in whichever realm this is evaluated. */
+async function keepHere(): Promise<unknown[]> {
+  const name = `here ${Math.random()}`;
+  const db = await varve.open<number, string>(name, { storage: 'indexeddb' });
+  await Promise.all(Array.from({ length: 3000 }, (_, i) => db.set(i, `value ${i}`)));
+  await db.set(-1, 'strict', { durability: 'strict' });
+  await db.compact();
+  await db.close();
+  const again = await varve.open<number, string>(name);
+  const keys: number[] = [];
+  for await (const key of again.keys({ lt: 3 })) keys.push(key);
+  const answer = [again.storage.kind, again.recovery.state, await again.count(), await again.get(2999), keys];
+  await again.close();
+  await varve.deleteStore(name);
+  return answer;
+}
+
+const KEPT = ['indexeddb', 'clean', 3001, 'value 2999', [-1, 0, 1, 2]];
+
+test('the main thread of a page keeps stores in IndexedDB by itself', async () => {
+  const { page: own } = await profile.openPage('/here.html');
+  expect(await own.evaluate(keepHere)).toEqual(KEPT);
+  expect(own.workers()).toEqual([]);
+  await own.close();
+});
+
+test('a dedicated worker keeps stores in IndexedDB by itself', async () => {
+  const { page: own } = await profile.openPage('/blank.html');
+  const { worker } = await openWorker(own, '/service-worker.js');
+  expect(await worker.evaluate(keepHere)).toEqual(KEPT);
+  await own.close();
+});
+
+test('a dedicated worker keeps stores in IndexedDB through a worker of its own', async () => {
+  const { page: own } = await profile.openPage('/blank.html');
+  const { worker } = await openWorker(own, '/varve-worker.js');
+  expect(await worker.evaluate(keepHere)).toEqual(KEPT);
+  await own.close();
+});
+
 test('a service worker makes no second store beside one in OPFS', async () => {
   await page.evaluate(async () => (await varve.open('in opfs')).close());
   const worker = await serviceWorker();
@@ -146,32 +192,50 @@ test('a browser that clears IndexedDB under an open store is told of; what was t
   await session.detach();
 });
 
-test('a full origin refuses a write, and the store opens again with all that was acknowledged', async () => {
+test('a full origin refuses what it has no room for; the session goes on, and writes when there is room again', async () => {
   // A browser of its own: Chromium remembers for half a minute how much room IndexedDB has.
   const small = await newProfile();
+  onTestFinished(() => small.close());
   const { page: own } = await small.openPage();
-  const session = await small.overrideQuota(own, 12 * 1024 * 1024);
+  await small.overrideQuota(own, 12 * 1024 * 1024);
   const filled = await own.evaluate(async () => {
-    const db = await varve.open<number, Uint8Array>('full', { storage: 'indexeddb' });
+    globalThis.crammed = await varve.open<number, Uint8Array>('full', { storage: 'indexeddb' });
     let written = 0;
     const code = await codeOf(async () => {
-      for (; written < 400; written++) await db.set(written, crypto.getRandomValues(new Uint8Array(60_000)));
+      for (; written < 400; written++) await crammed.set(written, crypto.getRandomValues(new Uint8Array(60_000)));
     });
-    await db.close().catch(() => undefined);
-    return { code, written };
+    const read = await crammed.getMany([0, written - 1, written]);
+    const lengths = read.map((value) => value?.length);
+    return { code, written, lengths, count: await crammed.count() };
   });
-  await session.detach();
-  expect(filled.code).toBe('VARVE_STORAGE_FULL');
-  expect(filled.written).toBeGreaterThan(20);
-  const count = await own.evaluate(async () => {
-    const db = await varve.open<number, Uint8Array>('full');
-    const found = await db.count();
-    await db.close();
-    await varve.deleteStore('full');
-    return found;
+  const { written } = filled;
+  expect(filled).toEqual({ code: 'VARVE_STORAGE_FULL', written, lengths: [60_000, 60_000, undefined], count: written });
+  expect(written).toBeGreaterThan(20);
+  // What the browser lets through of it is acknowledged, the rest is refused; either is the truth.
+  const deleted = await own.evaluate(() => codeOf(() => crammed.delete(0)));
+  console.log(`a delete in a full origin: ${deleted}`);
+  const left = await own.evaluate(async () => [await crammed.has(0), await crammed.count()]);
+  expect(left).toEqual(deleted === 'ok' ? [false, written - 1] : [true, written]);
+  await small.overrideQuota(own, 200 * 1024 * 1024);
+  await expect
+    .poll(() => own.evaluate(() => codeOf(() => crammed.set(1000, new Uint8Array(60_000)))), {
+      timeout: 60_000,
+      interval: 1000,
+    })
+    .toBe('ok');
+  const after = await own.evaluate(async () => {
+    for (let i = 0; i < 50; i++) await crammed.set(2000 + i, crypto.getRandomValues(new Uint8Array(60_000)));
+    await crammed.compact();
+    const count = await crammed.count();
+    await crammed.close();
+    const again = await varve.open<number, Uint8Array>('full');
+    const counts = [count, await again.count()];
+    const { problems } = await again.check();
+    await again.close();
+    return { counts, problems };
   });
-  expect(count).toBe(filled.written);
-  await small.close();
+  const all = written + 51 - (deleted === 'ok' ? 1 : 0);
+  expect(after).toEqual({ counts: [all, all], problems: [] });
 });
 
 test('what was acknowledged survives the death of the browser', async () => {

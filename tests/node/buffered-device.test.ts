@@ -169,6 +169,29 @@ test('a commit that fails ends all writing, reads go on, and opening again gives
   expect(bytes[0]).toEqual(Uint8Array.of(1, 1, 1));
 });
 
+test('after a commit that was refused slots are not even added, until the device has gone back', async () => {
+  const state = new ChunkState();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  device.write(0, Uint8Array.of(1), 0);
+  await device.settle();
+  chunks.failure = new SlotError('full', 'The quota is used up.');
+  device.write(0, Uint8Array.of(2), 0);
+  device.flush(0);
+  await expect(device.settle()).rejects.toMatchObject({ kind: 'full' });
+  chunks.failure = undefined;
+  // It added slots once, in a commit behind the refused one, which was then missing in the middle.
+  const { commits } = chunks;
+  const before = commits.length;
+  expect(await device.grow(2)).toBe(0);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(commits.length).toBe(before);
+  await device.goBack();
+  expect(await device.grow(2)).toBe(2);
+  await device.settle();
+  expect([device.count(), image(device)[0]]).toEqual([10, Uint8Array.of(1)]);
+});
+
 test('who was taken over from commits nothing more', async () => {
   const state = new ChunkState();
   const zombie = await BufferedDevice.open(new FakeChunks(state));
@@ -220,6 +243,7 @@ class Twins {
   readonly #random: (below: number) => number;
   readonly #state = new ChunkState();
   device!: BufferedDevice;
+  chunks!: FakeChunks;
   model = new MemoryDevice({ slotsMax: 20 });
   /** The model after each step since the last one that is settled for sure: what a crash may leave. */
   #possible: Uint8Array[][] = [];
@@ -229,7 +253,8 @@ class Twins {
   }
 
   async open(): Promise<void> {
-    this.device = await BufferedDevice.open(new FakeChunks(this.#state));
+    this.chunks = new FakeChunks(this.#state);
+    this.device = await BufferedDevice.open(this.chunks);
   }
 
   async settle(): Promise<void> {
@@ -258,11 +283,43 @@ class Twins {
     await this.open();
     const left = await this.device.resident(() => image(this.device));
     expect(this.#possible.some((one) => equal(one, left))).toBe(true);
-    this.model = new MemoryDevice({ slots: left.length, slotsMax: 20 });
-    left.forEach((bytes, slot) => {
+    this.#become(left);
+  }
+
+  /** A commit is refused, whatever is under way; the device goes back to what is kept, and goes on. */
+  async refuse(): Promise<void> {
+    this.chunks.failure = new SlotError('full', 'The quota is used up.');
+    this.device.write(0, Uint8Array.of(99), 0);
+    await expect(this.device.settle()).rejects.toMatchObject({ kind: 'full' });
+    await this.device.goBack();
+    const left = await this.device.resident(() => image(this.device));
+    expect(this.#possible.some((one) => equal(one, left))).toBe(true);
+    // Who recovers writes, cuts included, which are in no commit before the next write.
+    this.#become(left);
+    const byte = new Uint8Array(1);
+    await this.device.recover(() => {
+      this.device.read(1, byte, 0);
+      this.device.write(1, Uint8Array.of(7), 70 * KIB);
+      this.device.truncate(2, 100);
+    });
+    expect(this.device.isQuiet).toBe(true);
+    await this.device.settle();
+    const commits = this.chunks.commits.length;
+    this.model.write(1, Uint8Array.of(7), 70 * KIB);
+    this.model.truncate(2, 100);
+    const now = await this.device.resident(() => image(this.device));
+    expect(equal(now, image(this.model))).toBe(true);
+    expect(this.chunks.commits.length).toBe(commits);
+    this.chunks.failure = undefined;
+    this.#possible = [left, now];
+  }
+
+  #become(slots: Uint8Array[]): void {
+    this.model = new MemoryDevice({ slots: slots.length, slotsMax: 20 });
+    slots.forEach((bytes, slot) => {
       this.model.write(slot, bytes, 0);
     });
-    this.#possible = [left];
+    this.#possible = [slots];
   }
 
   #both(call: (device: ManagedDevice) => void): void {
@@ -287,7 +344,7 @@ class Twins {
 }
 
 test.each([1, 2, 3, 4, 5, 6])(
-  'a device is as one in memory, whatever is done and wherever it crashes (seed %i)',
+  'a device is as one in memory, whatever is done, wherever it crashes and whatever is refused (seed %i)',
   { timeout: 60_000 },
   async (seed) => {
     const random = randomFrom(seed);
@@ -300,6 +357,7 @@ test.each([1, 2, 3, 4, 5, 6])(
       if (what < 6) await twins.settle();
       else if (what < 12) await new Promise((resolve) => setImmediate(resolve));
       else if (what < 14) await twins.crash();
+      else if (what < 16) await twins.refuse();
     }
     const { device, model } = twins;
     expect(equal(await device.resident(() => image(device)), image(model))).toBe(true);

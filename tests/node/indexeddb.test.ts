@@ -194,7 +194,7 @@ test('a deletion of the database does not wait for the store, which then says th
   await again.close();
 });
 
-test('a full quota refuses the write, keeps what was acknowledged, and lets the store be opened again', async () => {
+test('a full quota refuses the write, keeps what was acknowledged, and the session goes on when there is room again', async () => {
   const db = await open('quota', { storage: 'indexeddb', wasm });
   await db.set('kept', 1);
   vi.spyOn(IDBTransaction.prototype, 'commit').mockImplementation(function (this: IDBTransaction) {
@@ -202,9 +202,12 @@ test('a full quota refuses the write, keeps what was acknowledged, and lets the 
     Object.defineProperty(this, 'error', { value: new DOMException('Full.', 'QuotaExceededError') });
   });
   await expect(db.set('lost', 2)).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  expect(await db.getMany(['kept', 'lost'])).toEqual([1, undefined]);
   vi.restoreAllMocks();
+  await db.set('later', 3);
+  await db.close();
   const again = await open('quota', { storage: 'indexeddb', wasm });
-  expect(await again.getMany(['kept', 'lost'])).toEqual([1, undefined]);
+  expect(await again.getMany(['kept', 'lost', 'later'])).toEqual([1, undefined, 3]);
   await again.close();
 });
 

@@ -126,16 +126,33 @@ test('a transaction compares what it read with tables that are not in memory', a
   await db.close();
 });
 
-test('a write that the storage refuses is acknowledged to nobody; opening again gives what was', async () => {
+test('a write that the storage refuses is acknowledged to nobody, and reads beside it are answered without it', async () => {
   const storage = new ChunkAdapter();
   const db = await open('full', { storage, wasm });
   await db.set('kept', 1, { durability: 'strict' });
   storage.chunks.failure = new SlotError('full', 'QuotaExceededError');
   const results = await Promise.allSettled([db.set('lost', 1), db.set('lost too', 2), db.get('lost')]);
-  for (const result of results) expect(result).toMatchObject({ reason: { code: 'VARVE_STORAGE_FULL' } });
+  const refused = { reason: { code: 'VARVE_STORAGE_FULL' } };
+  expect(results).toMatchObject([refused, refused, { value: undefined }]);
   await expect(db.set('later', 3)).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  storage.chunks.failure = undefined;
+  await db.set('latest', 4);
+  await db.close();
   const again = await open('full', { storage, wasm });
-  expect(await again.getMany(['kept', 'lost', 'lost too', 'later'])).toEqual([1, undefined, undefined, undefined]);
+  expect(await again.getMany(['kept', 'lost', 'lost too', 'later', 'latest'])).toEqual([1, ...Array(3), 4]);
+  await again.close();
+});
+
+test('where the storage cannot go back, a refused write ends the session, and opening again gives what was', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('full', { storage, wasm });
+  await db.set('kept', 1);
+  storage.chunks.failure = new SlotError('full', 'QuotaExceededError');
+  Object.assign(storage.chunks, { rows: undefined });
+  await expect(db.set('lost', 1)).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  await expect(db.get('kept')).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  const again = await open('full', { storage, wasm });
+  expect(await again.getMany(['kept', 'lost'])).toEqual([1, undefined]);
   await again.close();
 });
 

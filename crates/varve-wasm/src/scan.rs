@@ -10,7 +10,8 @@
 use varve::frame;
 use varve::scan::Progress;
 
-use crate::registry::{Open, raw};
+use crate::fault;
+use crate::registry::{self, Open, raw};
 use crate::scratch;
 
 /// Opens a scan; answers its number, above 0.
@@ -50,6 +51,18 @@ pub extern "C" fn varve_snapshot_open(h: u32) -> i32 {
         scratch::set_out_u64(0, open.store.snapshot_sequence(number)?);
         Ok(number)
     })
+}
+
+/// Gives a store the snapshots and scans of one that was open on the same device before, as `Store::adopt` says.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_adopt(h: u32, former: u32) -> i32 {
+    let adopted = registry::with(h, |open| {
+        registry::with(former, |other| {
+            open.store.adopt(&mut other.store);
+            Ok(())
+        })
+    });
+    adopted.map_or_else(|error| fault::status(&error), |()| 0)
 }
 
 /// Lets a snapshot go.

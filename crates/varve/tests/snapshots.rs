@@ -1,7 +1,7 @@
 //! Snapshots by number. That they outlive flushes and merges is the simulator's business.
 
 use varve::frame::ScanRequest;
-use varve::scan::ScanOptions;
+use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Durability, Error, Host, Options, Store};
 
@@ -66,4 +66,81 @@ fn a_write_that_takes_the_sequence_of_a_refused_one_is_not_seen() {
     assert_eq!(value(&store, snapshot, b"later"), None);
     let (_, batch) = store.next_of_cursor(cursor, usize::MAX).expect("a batch");
     assert_eq!(batch.count(), 1);
+}
+
+/// Another opening of what a store has committed so far, as after a crash.
+fn opened_again(slots: &MemorySlots) -> TestStore {
+    let pool = SlotPool::open(slots.clone()).expect("a pool opens");
+    let host = Host { now_ms: 2000, entropy: 4, store_id: [8; 16] };
+    Store::open(pool, Options::default(), host).expect("a store opens").0
+}
+
+/// The keys of a batch, one after another.
+fn keys_of(batch: &Batch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    batch.encode(0, &mut bytes);
+    let length = u32::from_le_bytes(bytes[8..12].try_into().expect("four bytes")) as usize;
+    let start = 16 + 8 * batch.count() as usize;
+    bytes[start..start + length].to_vec()
+}
+
+fn keys_left(store: &mut TestStore, cursor: u32) -> Result<Vec<u8>, ()> {
+    let mut keys = Vec::new();
+    loop {
+        let Ok((progress, batch)) = store.next_of_cursor(cursor, 1) else { return Err(()) };
+        keys.extend(keys_of(batch));
+        if progress == Progress::Finished {
+            return Ok(keys);
+        }
+    }
+}
+
+/// A store with `a` to `d`, committed; its slots then; and a snapshot and a scan that stands behind `a`.
+fn with_readers() -> (TestStore, MemorySlots, u32, u32) {
+    let mut store = open();
+    for key in [b"a", b"b", b"c", b"d"] {
+        store.set(key, b"old").expect("staged");
+    }
+    store.commit(Durability::Strict).expect("committed");
+    let (snapshot, cursor) =
+        (store.open_snapshot().expect("taken"), store.open_cursor(scan_of(0)).expect("a scan"));
+    let (_, batch) = store.next_of_cursor(cursor, 1).expect("a batch");
+    assert_eq!(keys_of(batch), b"a");
+    let slots = store.storage().device().clone();
+    (store, slots, snapshot, cursor)
+}
+
+#[test]
+fn snapshots_and_scans_go_on_when_the_storage_took_back_what_came_after_them() {
+    let (mut former, slots, snapshot, cursor) = with_readers();
+    former.set(b"b", b"refused").expect("staged");
+    former.set(b"e", b"refused").expect("staged");
+    former.commit(Durability::Strict).expect("committed, as the engine sees it");
+    let late = former.open_snapshot().expect("taken");
+    let late_scan = former.open_cursor(scan_of(0)).expect("a scan");
+    let mut store = opened_again(&slots);
+    store.adopt(&mut former);
+    store.set(b"b", b"new").expect("staged");
+    store.set(b"f", b"new").expect("staged");
+    assert_eq!(value(&store, snapshot, b"b"), Some(b"old".to_vec()));
+    assert_eq!(value(&store, snapshot, b"f"), None);
+    assert_eq!(keys_left(&mut store, cursor), Ok(b"bcd".to_vec()));
+    // Those that saw what was refused are over, and nobody else has their numbers.
+    assert!(matches!(store.snapshot_sequence(late), Err(Error::InvalidArgument(_))));
+    assert_eq!(keys_left(&mut store, late_scan), Err(()));
+    assert!(![snapshot, late].contains(&store.open_snapshot().expect("taken")));
+    assert!(![cursor, late_scan].contains(&store.open_cursor(scan_of(0)).expect("a scan")));
+    store.close_snapshot(late);
+    assert_eq!(store.open_snapshot().expect("taken"), late);
+}
+
+#[test]
+fn snapshots_and_scans_from_before_a_flush_are_over_when_the_storage_took_something_back() {
+    let (mut former, slots, snapshot, cursor) = with_readers();
+    former.flush().expect("flushed");
+    let mut store = opened_again(&slots);
+    store.adopt(&mut former);
+    assert!(matches!(store.open_cursor(scan_of(snapshot)), Err(Error::InvalidArgument(_))));
+    assert_eq!(keys_left(&mut store, cursor), Err(()));
+    assert_ne!(store.open_snapshot().expect("taken"), snapshot);
 }

@@ -95,6 +95,12 @@ export interface SettlingDevice extends ManagedDevice {
   readonly isPressed: boolean;
   /** Called at the first commit that fails: nothing that was not settled by then is kept, and nothing is written any more. */
   onFailure: (error: SlotError) => void;
+  /** Whether a commit that was refused for want of room can be taken back. */
+  readonly canGoBack: boolean;
+  /** What was recovered after going back is in no commit yet: it is in that of the next write, and nothing waits for it. */
+  readonly isQuiet: boolean;
+  /** Goes back to what is settled, after a failure of kind `full`, and takes writes again. To be followed by `recover`. */
+  goBack(): Promise<void>;
   /** Resolves when all that was written so far is committed: until then nothing that may have seen it is acknowledged. */
   settle(): Promise<void>;
   /** Runs a call until all that it reads is here. An attempt whose reads failed must have changed nothing. */
@@ -104,7 +110,10 @@ export interface SettlingDevice extends ManagedDevice {
   /** Fetches what the last attempt was missing; what is fetched stays while `held` has it. */
   fetch(held: HeldBytes[]): Promise<void>;
   letGo(held: readonly HeldBytes[]): void;
-  /** As `resident`, for a call that writes before it has read everything: what an attempt wrote is taken back. */
+  /**
+   * As `resident`, for a call that writes before it has read everything: what an attempt wrote is taken back. What the last one
+   * wrote is committed; after `goBack` it is not for its own sake, since there may still be no room.
+   */
   recover<T>(call: () => T): Promise<T>;
 }
 

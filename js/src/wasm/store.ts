@@ -84,6 +84,11 @@ export class EngineStore {
     this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
   }
 
+  /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can go on. */
+  adopt(former: EngineStore): void {
+    this.check(attempt(() => this.exports.varve_adopt(this.h, former.h)));
+  }
+
   stats(): StoreStats {
     return statsOf(this.#call(() => this.#control.stats(this.h)));
   }

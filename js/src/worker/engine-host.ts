@@ -27,7 +27,7 @@ import { type EngineHostOptions, type HostParts, openParts } from './host-parts.
 import { JobRunner } from './job-runner.ts';
 import { Quota } from './quota.ts';
 import { settlingFailure } from './settling-failure.ts';
-import { type FrameHost, runSettling } from './settling-frames.ts';
+import { type FrameHost, type FrameProgress, runSettling } from './settling-frames.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
 /** Each time a closing store finds no spare slot, some are added. */
@@ -44,7 +44,8 @@ export class EngineHost implements FrameHost {
   readonly #device: ManagedDevice;
   /** The device, if its writes settle later. */
   readonly #settling: SettlingDevice | undefined;
-  readonly #deviceId: number;
+  /** Its number, while the engine may use it. */
+  #deviceId: number | undefined;
   readonly #lock: StoreLock;
   readonly #flusher: Flusher;
   readonly #slots: SlotKeeper;
@@ -54,12 +55,18 @@ export class EngineHost implements FrameHost {
   readonly #planting: Promise<void>;
   readonly #watches = new Map<(cause: VarveError) => void, () => void>();
   readonly #onTurn: (() => void) | undefined;
+  readonly #parts: HostParts;
+  /** Snapshots that the host took for itself. */
+  readonly #snapshots = new Set<number>();
+  /** Why another host takes this one's place. */
+  #successor: VarveError | undefined;
   #warm = false;
   #closing: Promise<void> | undefined;
 
   private constructor(name: string, parts: HostParts, onTurn: (() => void) | undefined) {
     const { store, device } = parts;
     this.#spawn = parts.spawn;
+    this.#parts = parts;
     this.#onTurn = onTurn;
     this.name = name;
     this.store = store;
@@ -105,11 +112,43 @@ export class EngineHost implements FrameHost {
     if (this.#settling !== undefined) this.#settling.onFailure = (error) => callback(settlingFailure(error));
   }
 
+  /** Whether `revived` can go on where a commit was refused for want of room: nothing acknowledged is in memory alone. */
+  get canRevive(): boolean {
+    return this.#settling?.canGoBack === true && this.#parts.hasLog;
+  }
+
+  /** Nothing was written since a refused commit: there may still be no room, and nothing is written but what is asked for. */
+  get isQuiet(): boolean {
+    return this.#settling?.isQuiet === true;
+  }
+
+  /**
+   * Goes back to what the storage holds after it refused a commit for want of room, and gives the host that goes on in the place
+   * of this one: the same lock and device, the engine's store opened again, snapshots and scans as far as they can go on.
+   */
+  async revived(refusal: VarveError): Promise<EngineHost> {
+    this.#successor = refusal;
+    this.#stop();
+    await this.#jobs.stop();
+    await this.#slots.settled();
+    await this.#settling?.goBack();
+    const parts = await this.#parts.again();
+    for (const snapshot of this.#snapshots) this.store.closeSnapshot(snapshot);
+    parts.store.adopt(this.store);
+    this.#closing = Promise.resolve();
+    this.#unwatch();
+    this.#leave();
+    return new EngineHost(this.name, parts, this.#onTurn);
+  }
+
   /** Answers a request frame of a store that settles later; nobody must see the answer before `settle` resolved. */
-  async answer(request: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  async answer(
+    request: Uint8Array,
+    progress: FrameProgress = { answers: [], settled: 0 },
+  ): Promise<Uint8Array<ArrayBuffer>> {
     await this.ready();
     const device = this.#settling;
-    return device === undefined ? this.run(request) : runSettling(this, device, request);
+    return device === undefined ? this.run(request) : runSettling(this, device, request, progress);
   }
 
   /** Resolves when all that was done so far may be acknowledged. */
@@ -160,7 +199,7 @@ export class EngineHost implements FrameHost {
 
   /** To be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
   afterTurn(): void {
-    if (this.#closing !== undefined || faultOfEngine() !== undefined) return;
+    if (this.#closing !== undefined || this.isQuiet || faultOfEngine() !== undefined) return;
     if (this.gate !== undefined) {
       this.#slots.keep();
       if (this.#onTurn === undefined) this.#jobs.kick();
@@ -205,13 +244,24 @@ export class EngineHost implements FrameHost {
     this.#closing = Promise.resolve();
     for (const listener of this.#watches.keys()) listener(closedError());
     this.#unwatch();
+    this.#leave();
+    void this.#lock.release();
+  }
+
+  /** Lets go of the engine's store; from the device it hears nothing any more. */
+  #leave(): void {
+    this.#cutOff();
     try {
       this.store.close();
     } catch {
       // It could not be sealed, which is what was wanted: the engine has let go of its memory.
     }
-    unregisterDevice(this.#deviceId);
-    void this.#lock.release();
+  }
+
+  /** From the device the engine's store hears nothing any more. */
+  #cutOff(): void {
+    if (this.#deviceId !== undefined) unregisterDevice(this.#deviceId);
+    this.#deviceId = undefined;
   }
 
   /** Whether writers should wait; then `progress` says when to look again. */
@@ -240,7 +290,7 @@ export class EngineHost implements FrameHost {
 
   /** The page is hidden or goes away: nothing may stay unflushed. */
   hidden(): void {
-    if (this.#closing === undefined) this.#flusher.now();
+    if (this.#closing === undefined && !this.isQuiet) this.#flusher.now();
   }
 
   /** Numbers about the store. */
@@ -262,6 +312,7 @@ export class EngineHost implements FrameHost {
     this.store.askForCompaction();
     this.#jobs.kick();
     for (;;) {
+      if (this.#successor !== undefined) throw this.#successor;
       this.#ensureOpen();
       const { compacting, compactBytes, compactBytesMax } = this.stats();
       if (compactBytesMax > 0) onProgress?.({ done: compactBytes, planned: compactBytesMax });
@@ -283,6 +334,7 @@ export class EngineHost implements FrameHost {
     if (options.signal?.aborted) throw abortError(options.signal);
     this.#ensureOpen();
     const snapshot = this.store.openSnapshot();
+    this.#snapshots.add(snapshot);
     try {
       const copy = () =>
         survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
@@ -293,8 +345,9 @@ export class EngineHost implements FrameHost {
         this.#settling?.resident(() => read(slot, at, length)) ?? read(slot, at, length);
       return await runCheck(module, input, readLater, options);
     } catch (error) {
-      throw this.#closing === undefined ? error : closedError();
+      throw this.#successor ?? (this.#closing === undefined ? error : closedError());
     } finally {
+      this.#snapshots.delete(snapshot);
       if (this.#closing === undefined && faultOfEngine() === undefined) this.store.closeSnapshot(snapshot);
     }
   }
@@ -351,13 +404,17 @@ export class EngineHost implements FrameHost {
     this.#quota?.stop();
     try {
       await this.#jobs.stop();
-      if (faultOfEngine() === undefined) {
+      // One that has a successor, or is about to have one, must not write over it.
+      if (this.isQuiet || this.#successor !== undefined) this.#leave();
+      else if (faultOfEngine() === undefined) {
         await this.#closeStore();
         await this.settle();
       }
     } catch (error) {
-      // A poisoned store has nothing left to write, and whoever wrote to it was told.
-      if (!(error instanceof VarveError) || error.code !== 'VARVE_POISONED') throw error;
+      // A poisoned store has nothing left to write, and whoever wrote to it was told; so was everybody whose write the
+      // storage has no room for.
+      const nothingLost = this.canRevive ? ['VARVE_POISONED', 'VARVE_STORAGE_FULL'] : ['VARVE_POISONED'];
+      if (!(error instanceof VarveError) || !nothingLost.includes(error.code)) throw error;
     } finally {
       await this.#letGo();
     }
@@ -366,7 +423,7 @@ export class EngineHost implements FrameHost {
   /** Whatever became of the store, the next one who wants it gets it. */
   async #letGo(): Promise<void> {
     this.#unwatch();
-    unregisterDevice(this.#deviceId);
+    this.#cutOff();
     try {
       await this.#device.closeAll();
       await this.#planting;

@@ -7,7 +7,8 @@
  * no job can make room (a full disk), the frame runs and its writes are told so.
  *
  * Over a storage that settles later, a frame has run when the next one does, and its answer leaves when all that it may have
- * seen is committed. Answers leave in order all the same.
+ * seen is committed. Answers leave in order all the same. When the storage refuses a commit for want of room, the store goes back to
+ * what was committed before anything else runs, and the answers that had to wait are given anew: see `refused-frames.ts`.
  */
 
 import { toWire, VarveError } from '../errors.ts';
@@ -21,7 +22,9 @@ import { controlError } from '../wasm/errors.ts';
 import { onEngineFault } from '../wasm/fault.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
 import { EngineHost } from './engine-host.ts';
+import { answerAgain, type RefusedFrame } from './refused-frames.ts';
 import { settlingFailure } from './settling-failure.ts';
+import type { FrameProgress } from './settling-frames.ts';
 
 /** Sends a message or a response frame to the client. */
 export type Send = (message: Response | ArrayBuffer, transfer: Transferable[]) => void;
@@ -37,6 +40,12 @@ export class EngineServer {
   readonly #queue: Incoming[] = [];
   /** Checks that run, by the number that the client gave them, and a repair. */
   readonly #stoppables = new Map<unknown, AbortController>();
+  /** Frames whose answers could not leave. */
+  readonly #refused: RefusedFrame[] = [];
+  /** Why; set until the store has gone back. */
+  #refusal: VarveError | undefined;
+  /** Why the last one did. */
+  #lastRefusal: VarveError | undefined;
   #host: EngineHost | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
@@ -80,7 +89,15 @@ export class EngineServer {
 
   async #drain(): Promise<void> {
     this.#busy = true;
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+    for (;;) {
+      if (this.#refusal !== undefined) await this.#revive(this.#refusal);
+      const refused = this.#refused.shift();
+      if (refused !== undefined) {
+        await this.#again(refused);
+        continue;
+      }
+      const next = this.#queue.shift();
+      if (next === undefined) break;
       if (next instanceof ArrayBuffer) {
         if (this.#host?.isSettling) await this.#frameLater(this.#host, next);
         else {
@@ -109,18 +126,70 @@ export class EngineServer {
   }
 
   /** Runs a frame; its answer leaves when it may, whatever runs meanwhile. */
-  async #frameLater(host: EngineHost, request: ArrayBuffer): Promise<void> {
+  async #frameLater(host: EngineHost, bytes: ArrayBuffer): Promise<void> {
+    const request = new Uint8Array(bytes);
+    const progress: FrameProgress = { answers: [], settled: 0 };
     try {
-      const { buffer } = await host.answer(new Uint8Array(request));
-      host.settle().then(
-        () => this.#send(buffer, [buffer]),
-        (error: unknown) => this.#die(error),
-      );
+      this.#sendLater(host, { request, progress, response: await host.answer(request, progress) });
     } catch (error) {
-      this.#die(error instanceof VarveError ? error : controlError(settlingFailure(error)));
+      this.#refuse(host, error, { request, progress });
       return;
     }
     this.#maintain(host);
+  }
+
+  #sendLater(host: EngineHost, frame: Required<RefusedFrame>): void {
+    const { isQuiet } = host;
+    host.settle().then(
+      () => {
+        const { buffer } = frame.response;
+        this.#send(buffer, [buffer]);
+        // There is room again: what was put off for want of it.
+        if (isQuiet && !host.isQuiet) this.#maintain(host);
+      },
+      (error: unknown) => this.#refuse(host, error, frame),
+    );
+  }
+
+  /** What was not committed for want of room is taken back, and its writers are told; any other failure ends the store. */
+  #refuse(host: EngineHost, cause: unknown, frame?: RefusedFrame): void {
+    const known = settlingFailure(cause);
+    const error = known instanceof VarveError ? known : controlError(known);
+    if (error.code !== 'VARVE_STORAGE_FULL' || !host.canRevive) {
+      this.#die(error);
+      return;
+    }
+    if (host === this.#host) this.#refusal ??= error;
+    this.#lastRefusal = error;
+    if (frame !== undefined) this.#refused.push(frame);
+    if (!this.#busy && !this.#is_dead) void this.#drain();
+  }
+
+  async #revive(refusal: VarveError): Promise<void> {
+    try {
+      const host = await this.#host?.revived(refusal);
+      if (this.#is_dead) await host?.close();
+      else if (host !== undefined) this.#use(host);
+    } catch (error) {
+      this.#die(settlingFailure(error));
+    }
+    this.#refusal = undefined;
+  }
+
+  /** Answers a frame whose answer could not leave. */
+  async #again(frame: RefusedFrame): Promise<void> {
+    const host = this.#host;
+    if (host === undefined || this.#lastRefusal === undefined) return;
+    try {
+      this.#sendLater(host, await answerAgain(host, frame, this.#lastRefusal));
+    } catch (error) {
+      this.#refuse(host, error, frame);
+    }
+  }
+
+  #use(host: EngineHost): void {
+    this.#host = host;
+    host.onFailure = (error) => this.#refuse(host, error);
   }
 
   #maintain(host: EngineHost): void {
@@ -142,6 +211,7 @@ export class EngineServer {
   end(): void {
     this.#is_dead = true;
     this.#queue.length = 0;
+    this.#refused.length = 0;
     this.#unwatch();
     this.#ended.abort();
     for (const running of this.#stoppables.values()) running.abort();
@@ -162,8 +232,7 @@ export class EngineServer {
             indexedDb: openIndexedDb,
           });
           if (this.#is_dead) return await host.close();
-          this.#host = host;
-          host.onFailure = (error) => this.#die(error);
+          this.#use(host);
           const { storage, recovery } = host;
           this.#send({ type: 'opened', id, report: { storage, recovery } }, []);
           return;

@@ -57,6 +57,10 @@ export interface HostParts {
   readonly spawn: SpawnCompactor | undefined;
   /** Resolves when the note in the other storage of the origin is there, or cannot be. */
   readonly planting: Promise<void>;
+  /** All that was acknowledged is in the device. */
+  readonly hasLog: boolean;
+  /** The same parts with the engine's store opened once more, beside the one that is. */
+  again(): Promise<HostParts>;
 }
 
 /**
@@ -79,11 +83,14 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     const engine = await loading;
     if (signal?.aborted) throw abortError(signal);
     deviceId = registerDevice(device);
-    store = await openOn(device, engine, deviceId, { ...settings, files_max: device.slotsMax });
+    const open = openerOf(device, engine, { ...settings, files_max: device.slotsMax });
+    store = await open(deviceId);
+    if (isSettling(device)) await device.settle();
     const spawn = compactorOf(device, options);
     const compactor = jobsOn(device, engine, spawn, name);
     const canary = await askCanary(name, opened.report.kind, store.recovery);
-    return { store, device, deviceId, lock, storage: opened.report, ...canary, compactor, spawn };
+    const opening = { device, lock, storage: opened.report, ...canary, compactor, spawn, hasLog: settings.log };
+    return partsOf({ ...opening, store, deviceId }, open, () => jobsOn(opened.device, engine, spawn, name));
   } catch (error) {
     try {
       store?.close();
@@ -143,18 +150,36 @@ function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCo
   return options.adapter === undefined ? options.compactor : device.compactor?.spawn;
 }
 
-/** Recovers what is in the device. */
-async function openOn(
+/** Gives parts the way to open their store once more. */
+function partsOf(
+  parts: Omit<HostParts, 'again'>,
+  open: (deviceId: number) => Promise<EngineStore>,
+  jobs: () => JobsBeside | undefined,
+): HostParts {
+  return {
+    ...parts,
+    async again() {
+      const deviceId = registerDevice(parts.device);
+      try {
+        return partsOf({ ...parts, deviceId, store: await open(deviceId), compactor: jobs() }, open, jobs);
+      } catch (error) {
+        unregisterDevice(deviceId);
+        throw error;
+      }
+    },
+  };
+}
+
+/** What opens the store that is in a device, recovering it. */
+function openerOf(
   device: ManagedDevice,
   engine: Engine,
-  deviceId: number,
   settings: StoreSettings,
-): Promise<EngineStore> {
-  const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
-  if (!isSettling(device)) return open();
-  const store = await device.recover(open);
-  await device.settle();
-  return store;
+): (deviceId: number) => Promise<EngineStore> {
+  return async (deviceId) => {
+    const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
+    return isSettling(device) ? device.recover(open) : open();
+  };
 }
 
 function settingsOf(options: EngineHostOptions): StoreSettings {

@@ -1,7 +1,8 @@
 /**
  * What a settling device that failed means to those who use the store.
  *
- * Invariant: the store is over with it: what was acknowledged before is kept, and found by the next opening.
+ * Invariant: what was acknowledged before is kept. Where there was no room, what was not is taken back, and the store goes on; else it
+ * is over, and the next opening finds what is kept.
  */
 
 import { VarveError } from '../errors.ts';
@@ -13,7 +14,7 @@ export function settlingFailure(error: unknown): unknown {
   const again = 'What was acknowledged before is kept: open the store again.';
   switch (error.kind) {
     case 'full':
-      return new VarveError('VARVE_STORAGE_FULL', `The browser refused a write for want of room. ${again}`, {
+      return new VarveError('VARVE_STORAGE_FULL', `The storage refused a write for want of room: ${error.message}`, {
         cause: error,
       });
     case 'closed':

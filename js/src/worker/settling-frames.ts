@@ -30,9 +30,18 @@ export interface FrameHost {
   ready(): Promise<void>;
 }
 
-interface Operation {
+/** One operation of a frame. */
+export interface FrameOperation {
   readonly code: number;
   readonly bytes: Uint8Array;
+}
+
+/** How far a frame has come that is run operation by operation: they may be settled in several commits. */
+export interface FrameProgress {
+  /** Answers so far. */
+  readonly answers: Uint8Array[];
+  /** Of so many operations, the first ones, what they wrote and saw is committed. */
+  settled: number;
 }
 
 /** Runs a frame; resolves with its response, whose writes are not settled yet. */
@@ -40,12 +49,13 @@ export async function runSettling(
   host: FrameHost,
   device: SettlingDevice,
   request: Uint8Array,
+  progress: FrameProgress,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const operations = operationsOf(request);
   const areAll = (codes: readonly number[]): boolean => operations.every(({ code }) => codes.includes(code));
   if (areAll(POINT_READS)) return device.resident(() => host.run(request));
   if (request.length <= WRITES_BYTES_MAX && areAll(PLAIN_WRITES)) return host.run(request);
-  const answers: Uint8Array[] = [];
+  const { answers } = progress;
   const held: HeldBytes[] = [];
   try {
     for (let i = 0; i < operations.length; i++) {
@@ -61,6 +71,10 @@ export async function runSettling(
         answer = device.attempt(() => host.run(frame));
       }
       answers.push(answer.value.subarray(FRAME_HEADER_BYTES));
+      const settled = (): void => {
+        progress.settled = i + 1;
+      };
+      device.settle().then(settled, () => undefined);
     }
   } finally {
     device.letGo(held);
@@ -68,13 +82,14 @@ export async function runSettling(
   return joined(operations.length, answers);
 }
 
-function isPointRead(operation: Operation | undefined): boolean {
+function isPointRead(operation: FrameOperation | undefined): boolean {
   return operation !== undefined && POINT_READS.includes(operation.code);
 }
 
-function operationsOf(request: Uint8Array): Operation[] {
+/** The operations of a request frame. */
+export function operationsOf(request: Uint8Array): FrameOperation[] {
   const view = new DataView(request.buffer, request.byteOffset, request.length);
-  const operations: Operation[] = [];
+  const operations: FrameOperation[] = [];
   for (let at = FRAME_HEADER_BYTES; at + OP_HEADER_BYTES <= request.length; ) {
     const length = OP_HEADER_BYTES + view.getUint32(at + 8, true) + view.getUint32(at + 12, true);
     const next = at + ((length + 3) & ~3);
@@ -84,14 +99,16 @@ function operationsOf(request: Uint8Array): Operation[] {
   return operations;
 }
 
-function frameOf(operations: readonly Operation[]): Uint8Array<ArrayBuffer> {
+/** A request frame of operations. */
+export function frameOf(operations: readonly FrameOperation[]): Uint8Array<ArrayBuffer> {
   return joined(
     operations.length,
     operations.map(({ bytes }) => bytes),
   );
 }
 
-function joined(count: number, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+/** A frame of operations or of answers. */
+export function joined(count: number, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, FRAME_HEADER_BYTES));
   const view = new DataView(frame.buffer);
   view.setUint32(0, FRAME_MAGIC, true);

@@ -70,6 +70,27 @@ impl Cursor {
         Self::new(self.view.clone(), self.snapshot, self.now_ms, options)
     }
 
+    /// Whether it reads this view.
+    pub(crate) fn is_of(&self, view: &Rc<View>) -> bool {
+        Rc::ptr_eq(&self.view, view)
+    }
+
+    /// Reads another view from here on, which has every version that the one before had.
+    pub(crate) fn move_to(&mut self, view: Rc<View>) {
+        self.view = view;
+    }
+
+    /// There is nothing to be read any more.
+    pub(crate) fn lose(&mut self, view: Rc<View>) {
+        self.view = view;
+        self.finished = true;
+    }
+
+    /// Whether there is nothing to be read any more.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     /// Forgets that sequences after `last` were seen.
     pub(crate) fn see_at_most(&mut self, last: Sequence) {
         self.snapshot = self.snapshot.min(last);

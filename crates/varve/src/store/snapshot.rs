@@ -56,14 +56,40 @@ impl<S: Storage> Store<S> {
         if mutant::has(Mutant::TombstonesForgotten) {
             return SEQUENCE_MAX;
         }
-        self.snapshots.iter().flatten().map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
+        let held = self.snapshots.iter().flatten().filter(|taken| !taken.is_finished());
+        held.map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
     }
 
     pub(super) fn snapshot(&self, number: u32) -> Result<&Cursor> {
         match self.snapshots.get((number as usize).wrapping_sub(1)) {
-            Some(Some(taken)) => Ok(taken),
+            Some(Some(taken)) if !taken.is_finished() => Ok(taken),
             _ => Err(Error::InvalidArgument("This snapshot is closed or unknown. Take a new one.")),
         }
+    }
+
+    /// Takes the snapshots and numbered scans of the store that was open here before this one, which is over: its storage
+    /// went back to what it had kept, and this one was opened on that.
+    ///
+    /// Those that saw the tables and memtables as they were in the end go on: what was refused since added to them at most. Of
+    /// the others a merge may have taken versions. They are lost, and their numbers are given to nobody else while their
+    /// owners may still name them.
+    pub fn adopt(&mut self, former: &mut Self) {
+        let (last, view, seen) = (self.last_sequence, self.view.clone(), former.view.clone());
+        let moved = |cursor: &mut Cursor| {
+            cursor.is_of(&seen) && cursor.snapshot() <= last && {
+                cursor.move_to(view.clone());
+                true
+            }
+        };
+        self.snapshots = core::mem::take(&mut former.snapshots);
+        for taken in self.snapshots.iter_mut().flatten() {
+            if !moved(taken) {
+                taken.lose(view.clone());
+            }
+        }
+        self.cursors = core::mem::take(&mut former.cursors);
+        self.cursors.retain_mut(|scan| moved(&mut scan.cursor));
+        self.next_cursor = former.next_cursor;
     }
 
     /// The sequences after `last` never happened: their numbers will be given to other writes.

@@ -7,7 +7,8 @@
  *
  * Invariant: the store is, at any moment, as the slots were at some earlier moment: commits are whole turns, in order, one at
  * a time. `settle` resolves when all that was written before it is committed; until then its host acknowledges nothing
- * that could have seen it. After a commit that failed no write is taken any more, and no `settle` resolves.
+ * that could have seen it. After a commit that failed no write is taken any more, and no `settle` resolves; after one that was
+ * refused for want of room that is so until `goBack` has read what the store holds.
  *
  * How the engine's durability maps: what was flushed since the last commit makes it a strict one; a flush with nothing left
  * to commit is a strict commit of an empty row, unless all that went before was strict.
@@ -41,7 +42,7 @@ export class BufferedDevice implements SettlingDevice {
   readonly lendable = false;
   readonly slotsMax = SLOTS_MAX;
   readonly #store: ChunkStore;
-  readonly #slots = new BufferedSlots();
+  #slots = new BufferedSlots();
   readonly #released = new Set<number>();
   #waiters: Waiter[] = [];
   /** Counts changes: what is written now has this number. */
@@ -54,6 +55,9 @@ export class BufferedDevice implements SettlingDevice {
   /** The commit under way drops chunks. */
   #isDropping = false;
   #isHeld = false;
+  /** Went back, and has not recovered since. */
+  #isBack = false;
+  #isQuiet = false;
   #isClosed = false;
   #failure: SlotError | undefined;
   #committingBytes = 0;
@@ -117,7 +121,7 @@ export class BufferedDevice implements SettlingDevice {
   }
 
   async grow(slots: number): Promise<number> {
-    if (this.#isClosed) return 0;
+    if (this.#isClosed || this.#failure !== undefined) return 0;
     const added = Math.max(0, Math.min(slots, this.slotsMax - this.#slots.count));
     for (let i = 0; i < added; i++) this.#slots.add();
     if (added > 0) this.#changed();
@@ -155,9 +159,33 @@ export class BufferedDevice implements SettlingDevice {
     return new Promise((resolve, reject) => this.#waiters.push({ turn: this.#turn, resolve, reject }));
   }
 
+  get canGoBack(): boolean {
+    return this.#store.rows !== undefined;
+  }
+
+  get isQuiet(): boolean {
+    return this.#isQuiet;
+  }
+
+  /** Goes back to what is settled, after a failure of kind `full`. Who held bytes still may let them go. */
+  async goBack(): Promise<void> {
+    const rows = await this.#store.rows?.();
+    if (rows === undefined || this.#failure?.kind !== 'full') throw this.#failure;
+    this.#slots = new BufferedSlots();
+    this.#released.clear();
+    this.#replay(rows);
+    this.#settled = ++this.#turn;
+    this.#committingBytes = 0;
+    this.#isDropping = false;
+    // The last commit of those that are kept may have been no strict one.
+    this.#isRelaxed = true;
+    this.#isBack = true;
+    this.#failure = undefined;
+  }
+
   /** Whether so much waits to be committed that writers should wait for it. */
   get isPressed(): boolean {
-    return this.#slots.dirtyBytes + this.#committingBytes > UNSETTLED_BYTES_MAX;
+    return !this.#isQuiet && this.#slots.dirtyBytes + this.#committingBytes > UNSETTLED_BYTES_MAX;
   }
 
   /** Runs a call that only reads, or changes nothing when a read fails, until all that it reads is here. */
@@ -223,17 +251,25 @@ export class BufferedDevice implements SettlingDevice {
     } finally {
       this.#isHeld = false;
       this.#slots.letGo(held);
-      this.#changed();
+      if (this.#isBack) this.#settled = ++this.#turn;
+      else this.#changed();
+      this.#isQuiet = this.#isBack;
+      this.#isBack = false;
     }
   }
 
   async #load(): Promise<void> {
-    for (const row of await this.#store.takeOver()) {
+    this.#replay(await this.#store.takeOver());
+    if (this.#slots.count === 0) await this.grow(SLOTS_FIRST);
+  }
+
+  #replay(rows: readonly Uint8Array[]): void {
+    this.#journalBytes = 0;
+    for (const row of rows) {
       this.#slots.replay(row);
       this.#journalBytes += row.length;
-      this.#journalRows++;
     }
-    if (this.#slots.count === 0) await this.grow(SLOTS_FIRST);
+    this.#journalRows = rows.length;
   }
 
   async #fetch(missing: readonly Chunk[], held: Chunk[]): Promise<void> {
@@ -243,9 +279,11 @@ export class BufferedDevice implements SettlingDevice {
     }
     for (const chunk of wanted) chunk.holders++;
     held.push(...wanted);
+    // What was cut off and is in no commit yet, the store still has.
+    const isCut = wanted.map((chunk) => this.#slots.isDropped(chunk));
     const found = await this.#store.read(wanted);
     wanted.forEach((chunk, i) => {
-      chunk.complete(found[i]);
+      chunk.complete(isCut[i] ? undefined : found[i]);
     });
   }
 
@@ -268,7 +306,7 @@ export class BufferedDevice implements SettlingDevice {
 
   async #commitAll(): Promise<void> {
     try {
-      while (!this.#isHeld && this.#settled < this.#turn) await this.#commit();
+      while (!this.#isHeld && this.#failure === undefined && this.#settled < this.#turn) await this.#commit();
     } catch (error) {
       this.#fail(error instanceof SlotError ? error : new SlotError('io', String(error), { cause: error }));
     } finally {
@@ -295,6 +333,7 @@ export class BufferedDevice implements SettlingDevice {
       this.#isRelaxed = !isStrict;
       this.#isDropping = commit.drops.length > 0;
       await this.#store.commit({ ...commit, isStrict });
+      this.#isQuiet = false;
       this.#isDropping = false;
       this.#slots.letGo(held);
       this.#committingBytes = 0;

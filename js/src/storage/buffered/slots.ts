@@ -66,6 +66,12 @@ export class BufferedSlots {
     return this.#drops.size > 0;
   }
 
+  /** Whether the next commit drops this chunk. */
+  isDropped({ slot, index }: ChunkName): boolean {
+    const cut = this.#drops.get(slot);
+    return cut !== undefined && index >= firstBehind(cut);
+  }
+
   size(slot: number): number {
     return this.#slot(slot).size;
   }
@@ -154,7 +160,7 @@ export class BufferedSlots {
     const place = this.#slot(slot);
     if (bytes < place.top) {
       const last = chunkAt(bytes);
-      const first = bytes > chunkStart(last) ? last + 1 : last;
+      const first = firstBehind(bytes);
       for (let index = first; chunkStart(index) < place.top; index++) this.#forget(slot, index);
       if (first > last) {
         const from = bytes - chunkStart(last);
@@ -230,10 +236,7 @@ export class BufferedSlots {
       held.push(chunk);
     }
     const drops: ChunkName[] = [];
-    for (const [slot, cut] of this.#drops) {
-      const last = chunkAt(cut);
-      drops.push({ slot, index: cut > chunkStart(last) ? last + 1 : last });
-    }
+    for (const [slot, cut] of this.#drops) drops.push({ slot, index: firstBehind(cut) });
     const resized = folds ? this.#slots.map((_, slot) => slot) : [...this.#cuts.keys()];
     const resizes = resized.map((slot) => {
       const { size } = this.#slot(slot);
@@ -339,6 +342,12 @@ export class BufferedSlots {
       }
     }
   }
+}
+
+/** The first chunk that lies wholly behind an offset. */
+function firstBehind(offset: number): number {
+  const index = chunkAt(offset);
+  return offset > chunkStart(index) ? index + 1 : index;
 }
 
 function keyOf(slot: number, index: number): number {

@@ -1,0 +1,82 @@
+// What was acknowledged survives over IndexedDB too: the page reloaded, the engine's worker terminated, the tab closed, the
+// browser killed. One store is written over and over; what a round leaves is what the next one goes on from.
+// `VARVE_KILL_ROUNDS` sets how many, `VARVE_SEED` which.
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { History } from '../support/history.ts';
+import { randomFrom } from '../support/random.ts';
+import { numberFrom, runSeed } from '../support/seed.ts';
+import { newProfile, type Profile } from './support/profile.ts';
+import { consoleOf, Progress } from './support/progress.ts';
+
+const NAME = 'indexeddb';
+const SETS = 4000;
+const SETS_MORE = 4000;
+const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 4);
+/** Every other time the whole browser: that is what only the storage survives. */
+const ENDINGS = ['the browser was killed', 'the worker was terminated', 'the browser was killed', 'the tab was closed'];
+
+const seed = runSeed('browser', 'crash-indexeddb');
+const random = randomFrom(seed);
+const history = new History();
+let profile: Profile;
+let page: Page;
+let progress: Progress;
+
+beforeAll(async () => {
+  profile = await newProfile();
+  await openTab();
+  await reopen();
+});
+
+afterAll(() => profile?.close());
+
+async function openTab(): Promise<void> {
+  ({ page } = await profile.openPage('/crash.html'));
+  progress = new Progress(consoleOf(page));
+}
+
+function reopen() {
+  return page.evaluate((name) => writer.open(name, { storage: 'indexeddb' }), NAME);
+}
+
+async function end(ending: string): Promise<void> {
+  if (ending === 'the worker was terminated') return page.evaluate((name) => writer.terminate(name), NAME);
+  if (ending === 'the browser was killed') await profile.kill();
+  else await page.close();
+  return openTab();
+}
+
+const rounds = Array.from({ length: ROUNDS }, (_, round) => ({ round, ending: ENDINGS[round % ENDINGS.length] ?? '' }));
+
+test.for(rounds)(
+  'round $round: what was acknowledged before $ending is there, and what is there is a prefix of history',
+  async ({ round, ending }) => {
+    const plan = { seed, round, sequence: history.sequence };
+    const told = progress;
+    const sets = SETS + random(SETS_MORE);
+    let acknowledged: number | undefined;
+    // A quarter of the time when all is written, and nothing at all may be missing; else in the middle of writing.
+    if (random(4) === 0) {
+      const whole = [NAME, plan, sets] as const;
+      acknowledged = await page.evaluate(([name, all, count]) => writer.write(name, all, count), whole);
+    } else {
+      await page.evaluate(([name, all]) => writer.start(name, all), [NAME, plan] as const);
+      await told.reached(NAME, sets);
+    }
+    await end(ending);
+    const found = await reopen();
+    expect(['replayed', 'torn', 'clean']).toContain(found.state);
+    const groups = history.survive(plan, acknowledged ?? told.groups(NAME), found);
+    console.log(`round ${round}: ${groups} groups, ${acknowledged ?? told.groups(NAME)} acknowledged, ${found.state}`);
+    expect(history.size).toBeGreaterThan(1000);
+  },
+);
+
+test('a proper close changes nothing and leaves nothing to replay', async () => {
+  await page.evaluate((name) => writer.close(name), NAME);
+  const found = await reopen();
+  expect(found.state).toBe('clean');
+  history.expect(found);
+});

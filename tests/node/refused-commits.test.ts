@@ -1,0 +1,214 @@
+// Stores in IndexedDB whose transactions the browser refuses for want of room: at every possible moment, once or for a while. The
+// session goes on: nothing acknowledged is lost, nothing refused shows, reads are answered, and there is room again some day.
+
+import 'fake-indexeddb/auto';
+import { IDBFactory } from 'fake-indexeddb';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type Key, open, type Store } from '../../js/src/index.ts';
+import { randomFrom, tools, wasm } from './support/engine.ts';
+import { FakeLocks } from './support/fake-opfs.ts';
+
+type Random = (below: number) => number;
+
+/** Says, transaction by transaction, whether there is no room; counts them from the first one that writes. */
+let refuses: (number: number, bytes: number) => boolean;
+let transactions: number;
+let refused: number;
+
+beforeEach(() => {
+  vi.stubGlobal('indexedDB', new IDBFactory());
+  vi.stubGlobal('navigator', { locks: new FakeLocks() });
+  refuses = () => false;
+  transactions = 0;
+  refused = 0;
+  const bytes = new WeakMap<IDBTransaction, number>();
+  for (const method of ['add', 'put'] as const) {
+    const original = IDBObjectStore.prototype[method];
+    vi.spyOn(IDBObjectStore.prototype, method).mockImplementation(function (this: IDBObjectStore, value, key) {
+      const { length } = value as Uint8Array;
+      bytes.set(this.transaction, (bytes.get(this.transaction) ?? 0) + length);
+      return original.call(this, value, key);
+    });
+  }
+  const { commit } = IDBTransaction.prototype;
+  vi.spyOn(IDBTransaction.prototype, 'commit').mockImplementation(function (this: IDBTransaction) {
+    if (!refuses(transactions++, bytes.get(this) ?? 0)) return commit.call(this);
+    refused++;
+    this.abort();
+    Object.defineProperty(this, 'error', { value: new DOMException('Full.', 'QuotaExceededError') });
+  });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+/** A store and what must be in it. */
+class Modelled {
+  readonly model = new Map<number, string>();
+  readonly db: Store<Key, unknown>;
+
+  constructor(db: Store<Key, unknown>) {
+    this.db = db;
+  }
+
+  static async open(): Promise<Modelled> {
+    return new Modelled(await open('store', { storage: 'indexeddb', wasm, memory: 1024 * 1024 }));
+  }
+
+  /** Does several things at once; what is acknowledged is from then on in the model, what is refused must be for want of room. */
+  async turn(random: Random): Promise<void> {
+    const doing: Promise<() => void>[] = [];
+    for (let left = random(4); left >= 0; left--) doing.push(this.#write(random));
+    for (const result of await Promise.allSettled(doing)) {
+      if (result.status === 'fulfilled') result.value();
+      else expect(result.reason).toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+    }
+    const key = random(60);
+    expect(await this.db.get(key)).toBe(this.model.get(key));
+  }
+
+  async compare(): Promise<void> {
+    const found: [Key, unknown][] = [];
+    for await (const entry of this.db.entries()) found.push(entry);
+    expect(found).toEqual([...this.model].sort(([a], [b]) => a - b));
+  }
+
+  async #write(random: Random): Promise<() => void> {
+    const [what, key] = [random(10), random(60)];
+    const durability = random(3) === 0 ? 'strict' : 'relaxed';
+    if (what < 7) {
+      const value = String.fromCharCode(97 + random(26)).repeat(1 + random(random(8) === 0 ? 40_000 : 300));
+      await this.db.set(key, value, { durability });
+      return () => this.model.set(key, value);
+    }
+    if (what < 9) {
+      await this.db.delete(key, { durability });
+      return () => this.model.delete(key);
+    }
+    await this.db.deleteRange({ gte: key, lt: key + 5 }, { durability });
+    return () => {
+      for (let one = key; one < key + 5; one++) this.model.delete(one);
+    };
+  }
+}
+
+/** A short history with everything in it: groups, flushes, merges, a pause in which timers write. */
+async function history(store: Modelled): Promise<void> {
+  const random = randomFrom(5);
+  for (let round = 0; round < 14; round++) {
+    await store.turn(random);
+    if (round === 5 || round === 11) await store.db.compact().catch(isFull);
+    if (round === 8) await new Promise((resolve) => setTimeout(resolve, 120));
+  }
+}
+
+function isFull(error: unknown): void {
+  expect(error).toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+}
+
+test.each([1, 3])(
+  'transactions refused at every possible moment, %i in a row',
+  { timeout: 300_000 },
+  async (inARow) => {
+    let last = Number.POSITIVE_INFINITY;
+    for (let at = 0; at < last; at++) {
+      vi.stubGlobal('indexedDB', new IDBFactory());
+      const store = await Modelled.open();
+      const first = transactions;
+      refuses = (number) => number >= first + at && number < first + at + inARow;
+      await history(store);
+      await store.compare();
+      await store.turn(randomFrom(at));
+      last = Math.min(last, transactions - first);
+      refuses = () => false;
+      await store.turn(randomFrom(at + 1));
+      await store.compare();
+      expect((await store.db.check({ tools })).problems).toEqual([]);
+      await store.db.close();
+      const again = new Modelled(await open('store', { wasm }));
+      for (const [key, value] of store.model) again.model.set(key, value);
+      await again.compare();
+      await again.db.close();
+    }
+    expect(refused).toBeGreaterThan(20);
+  },
+);
+
+test.each([1, 2, 3, 4])('room that comes and goes (seed %i)', { timeout: 120_000 }, async (seed) => {
+  const random = randomFrom(seed);
+  const store = await Modelled.open();
+  let room = Number.POSITIVE_INFINITY;
+  refuses = (_, bytes) => bytes > room;
+  for (let round = 0; round < 120; round++) {
+    if (random(6) === 0) room = [Number.POSITIVE_INFINITY, 0, 200, 3000, 100_000][random(5)] as number;
+    const snapshot = random(5) === 0 ? await store.db.snapshot() : undefined;
+    const [key, then] = [random(60), new Map(store.model)];
+    await store.turn(random);
+    if (snapshot !== undefined) {
+      // It is as it was, or it is over.
+      const found = await snapshot.get(key).catch((error) => error.code);
+      expect(found === then.get(key) || found === 'VARVE_INVALID_ARGUMENT').toBe(true);
+      await snapshot.close();
+    }
+    if (random(20) === 0) await store.db.compact().catch(isFull);
+    if (random(10) === 0) await store.compare();
+  }
+  room = Number.POSITIVE_INFINITY;
+  await store.turn(random);
+  await store.compare();
+  expect((await store.db.stats()).snapshots).toBe(0);
+  await store.db.close();
+  expect(refused).toBeGreaterThan(5);
+});
+
+test('with no room at all sets and deletes are refused and reads go on; scans and snapshots too', async () => {
+  const { db } = await Modelled.open();
+  await db.setMany(Array.from({ length: 3000 }, (_, i) => [i, 'x'.repeat(100)] as const));
+  const snapshot = await db.snapshot();
+  const scan = db.keys();
+  const keys = [(await scan.next()).value];
+  refuses = () => true;
+  await expect(db.set(0, 'refused')).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  await expect(db.transaction(async (tx) => tx.set(1, 'refused'))).rejects.toMatchObject({
+    code: 'VARVE_STORAGE_FULL',
+  });
+  const [write, read, entries] = await Promise.allSettled([db.delete(7), db.get(7), db.count()]);
+  expect([write.status, read, entries]).toMatchObject(['rejected', { value: 'x'.repeat(100) }, { value: 3000 }]);
+  for await (const key of scan) keys.push(key);
+  expect(keys.length).toBe(3000);
+  expect([await snapshot.get(0), await snapshot.count()]).toEqual(['x'.repeat(100), 3000]);
+  const before = transactions;
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  // Nothing is written for its own sake while there is no room.
+  expect(transactions - before).toBe(0);
+  refuses = () => false;
+  await db.set(0, 'taken');
+  expect([await db.get(0), await snapshot.get(0)]).toEqual(['taken', 'x'.repeat(100)]);
+  await db.close();
+});
+
+test('a store that is closed while there is no room keeps what was acknowledged', async () => {
+  const { db } = await Modelled.open();
+  await db.set('kept', 1);
+  refuses = () => true;
+  await db.close();
+  refuses = () => false;
+  const again = await open('store', { wasm });
+  refuses = () => true;
+  await expect(again.set('refused', 2)).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  await again.close();
+  refuses = () => false;
+  const third = await open('store', { wasm });
+  expect([await third.get('kept'), await third.has('refused')]).toEqual([1, false]);
+  await third.close();
+});
+
+test('a store without a log, which has what was acknowledged in memory alone, ends where it cannot go back', async () => {
+  const db = await open('store', { storage: 'indexeddb', wasm, durability: 'memory', memory: 1024 * 1024 });
+  await db.set('in memory', 1);
+  refuses = () => true;
+  await expect(db.compact()).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  await expect(db.get('in memory')).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+});
