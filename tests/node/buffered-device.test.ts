@@ -81,7 +81,7 @@ test('small writes go to the journal, long ones to chunks, zeros behind the end 
   const chunks = new FakeChunks();
   const device = await BufferedDevice.open(chunks);
   device.write(0, new Uint8Array(256 * KIB), 4 * KIB);
-  device.write(1, new Uint8Array(128 * KIB).fill(7), 4 * KIB);
+  device.write(1, new Uint8Array(120 * KIB).fill(7), 4 * KIB);
   device.write(2, new Uint8Array(100).fill(9), 4 * KIB);
   await device.settle();
   const puts = chunks.commits.flatMap((commit) => commit.puts.map(({ slot, index }) => [slot, index]));
