@@ -141,6 +141,42 @@ test('a dedicated worker keeps stores in IndexedDB through a worker of its own',
   await own.close();
 });
 
+test('a store with a chunk that is gone is repaired into another one in IndexedDB', async () => {
+  const found = await page.evaluate(async () => {
+    const db = await varve.open<number, Uint8Array>('damaged', { storage: 'indexeddb' });
+    await db.setMany(Array.from({ length: 5000 }, (_, i) => [i, crypto.getRandomValues(new Uint8Array(200))] as const));
+    await db.compact();
+    await db.close();
+    await new Promise<void>((resolve, reject) => {
+      const opening = indexedDB.open('varve:damaged');
+      opening.onsuccess = () => {
+        const transaction = opening.result.transaction('chunks', 'readwrite');
+        const chunks = transaction.objectStore('chunks');
+        const keys = chunks.getAllKeys();
+        keys.onsuccess = () => {
+          // The third chunk of every slot: of the table it holds blocks.
+          for (const key of keys.result) if ((key as number[])[1] === 3) chunks.delete(key);
+        };
+        transaction.oncomplete = () => {
+          opening.result.close();
+          resolve();
+        };
+        transaction.onabort = () => reject(transaction.error);
+      };
+    });
+    const report = await varve.repair('damaged');
+    const again = await varve.open<number, Uint8Array>(report.store);
+    const count = await again.count();
+    const { problems } = await again.check();
+    await again.close();
+    return { kind: again.storage.kind, isCounted: count === report.entries, count, lost: report.lost.length, problems };
+  });
+  expect(found).toMatchObject({ kind: 'indexeddb', isCounted: true, problems: [] });
+  expect(found.lost).toBeGreaterThan(0);
+  expect(found.count).toBeGreaterThan(3000);
+  expect(found.count).toBeLessThan(5000);
+});
+
 test('a service worker makes no second store beside one in OPFS', async () => {
   await page.evaluate(async () => (await varve.open('in opfs')).close());
   const worker = await serviceWorker();

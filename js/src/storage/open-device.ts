@@ -91,7 +91,8 @@ async function noIndexedDb(): Promise<never> {
   throw new Unavailable('IndexedDB answers later, which a synchronous store cannot wait for: use open() of "varve".');
 }
 
-async function isInOpfs(name: string): Promise<boolean> {
+/** Whether the origin private file system has a store of this name. */
+export async function isInOpfs(name: string): Promise<boolean> {
   try {
     return (await storeDirectory(name, { create: false })) !== undefined;
   } catch (error) {

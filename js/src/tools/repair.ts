@@ -11,12 +11,17 @@ import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { isSettling, type ManagedDevice } from '../storage/device.ts';
 import { databaseName, hasDatabase } from '../storage/indexeddb/names.ts';
+import { MemoryDevice } from '../storage/memory.ts';
+import { isInOpfs } from '../storage/open-device.ts';
 import { OpfsUnavailable } from '../storage/opfs-directory.ts';
 import { opfsStorage } from '../storage/opfs-storage.ts';
+import { listStores } from '../storage/stores.ts';
 import type { Key } from '../types.ts';
 import type { WasmSource } from '../wasm/compile.ts';
+import { settlingFailure } from '../worker/settling-failure.ts';
 import { nextTurn } from '../worker/turn.ts';
 import { loadTools, Tools } from './instance.ts';
+import { fill, readable } from './memory-copy.ts';
 import type { LostPart, RepairReport, ToolsProgress } from './types.ts';
 
 /** What was opened is closed by then. */
@@ -42,16 +47,24 @@ interface RawReport extends Omit<RepairReport, 'store' | 'lost'> {
   readonly lost: readonly (Omit<LostPart, 'from' | 'to'> & { readonly from?: string; readonly to?: string })[];
 }
 
-/** Salvages the store `name` into a new store of the same storage: an adapter, or else the origin private file system. */
+/**
+ * Salvages the store `name` into a new store of the same storage: an adapter, or else whichever of the origin has it. IndexedDB is
+ * among those where its adapter is handed in.
+ */
 export async function repairStore(
   name: string,
   request: RepairRequest,
   watch: RepairWatch,
-  storage: StorageAdapter = opfsStorage,
+  adapter: StorageAdapter | undefined,
+  indexedDb?: StorageAdapter,
 ): Promise<RepairReport> {
   const { into, wait } = request;
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
   const module = await loadTools(request.tools);
+  // A name that one storage of the origin has is free in none.
+  const names = adapter === undefined ? await listStores() : await adapter.list();
+  if (!names.includes(name)) throw invalid(`There is no store "${name}".`);
+  const storage = adapter ?? (await storageOf(name, indexedDb));
   const devices: ManagedDevice[] = [];
   const open = async (one: string): Promise<ManagedDevice> => {
     const device = await storage.open(one, { wait, signal: watch.signal });
@@ -63,24 +76,20 @@ export async function repairStore(
   let isMade = false;
   let isDone = false;
   try {
-    const names = await storage.list();
-    if (!names.includes(name)) {
-      if (storage === opfsStorage && (await hasDatabase(databaseName(name)))) throw answersLater();
-      throw invalid(`There is no store "${name}".`);
-    }
     if (names.includes(into)) throw taken();
     const source = await open(name);
     const target = await open(into);
-    if (isSettling(source) || isSettling(target)) throw answersLater();
     // Made by somebody else since the names were listed.
     if (!isEmpty(target)) throw taken();
     isMade = true;
-    const report = await salvage(module, source, target, { strict: request.strict, ...watch });
+    const made = isSettling(target) ? new MemoryDevice({ slotsMax: target.slotsMax }) : target;
+    const report = await salvage(module, await readable(source), made, { strict: request.strict, ...watch });
+    await fill(target, made);
     isDone = true;
     return { store: into, ...report };
   } catch (error) {
     if (error instanceof OpfsUnavailable) throw new VarveError('VARVE_UNSUPPORTED', error.message, { cause: error });
-    throw watch.signal?.aborted ? abortError(watch.signal) : error;
+    throw watch.signal?.aborted ? abortError(watch.signal) : settlingFailure(error);
   } finally {
     for (const device of devices) await device.closeAll();
     if (isMade && !isDone) await storage.delete(into, { wait: REMOVE_WAIT_MS }).catch(() => false);
@@ -129,12 +138,18 @@ function keyOf(hex: string | undefined): Key | undefined {
   }
 }
 
-/** A repair reads at once, and would take what is not in memory yet for lost. */
-function answersLater(): VarveError {
-  return new VarveError(
-    'VARVE_UNSUPPORTED',
-    'A store in IndexedDB, or in another storage that answers later, is not repaired.',
-  );
+/** The storage of the origin that has a store, or else the origin private file system. */
+async function storageOf(name: string, indexedDb: StorageAdapter | undefined): Promise<StorageAdapter> {
+  if (!(await isInOpfs(name)) && (await hasDatabase(databaseName(name)))) {
+    if (indexedDb === undefined) {
+      throw new VarveError(
+        'VARVE_UNSUPPORTED',
+        'A store in IndexedDB is repaired by repair() of "varve", not of "varve/sync".',
+      );
+    }
+    return indexedDb;
+  }
+  return opfsStorage;
 }
 
 function invalid(message: string): VarveError {

@@ -15,6 +15,7 @@ import { toWire, VarveError } from '../errors.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
+import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import { deleteStore, listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
@@ -249,7 +250,7 @@ export class EngineServer {
           return;
         case 'repair':
           await this.#stoppable(id, undefined, (watch) =>
-            repairStore(request.name, request.request, watch, this.#adapter),
+            repairStore(request.name, request.request, watch, this.#adapter, indexedDbStorage),
           );
           return;
         case 'delete':

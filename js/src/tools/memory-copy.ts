@@ -1,0 +1,52 @@
+/**
+ * A repair reads and writes at once, which a device that settles later cannot: it works on copies in memory.
+ *
+ *     damaged store  --pieces-->  memory  --salvage-->  memory  --pieces, then all first pages-->  new store
+ *
+ * Invariant: until the first pages are there, in one commit, nothing that was copied opens as a store. It takes as much memory as
+ * the damaged store and what is salvaged of it have bytes.
+ */
+
+import { isSettling, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
+import { MemoryDevice } from '../storage/memory.ts';
+
+const PIECE_BYTES = 256 * 1024;
+
+/** The device itself, or a copy of one that settles later. */
+export async function readable(device: ManagedDevice): Promise<ManagedDevice> {
+  if (!isSettling(device)) return device;
+  const copy = new MemoryDevice({ slots: device.count(), slotsMax: device.slotsMax });
+  const piece = new Uint8Array(PIECE_BYTES);
+  for (let slot = 0; slot < device.count(); slot++) {
+    const size = device.size(slot);
+    for (let at = 0; at < size; at += PIECE_BYTES) {
+      const into = piece.subarray(0, Math.min(PIECE_BYTES, size - at));
+      await device.resident(() => device.read(slot, into, at));
+      if (into.some((byte) => byte !== 0)) copy.write(slot, into, at);
+    }
+    if (copy.size(slot) < size) copy.truncate(slot, size);
+  }
+  return copy;
+}
+
+/** Gives an empty device what was made in memory in its place; nothing to be done where they are the same. */
+export async function fill(device: ManagedDevice, made: ManagedDevice): Promise<void> {
+  if (device === made || !isSettling(device)) return;
+  await device.grow(made.count() - device.count());
+  const piece = new Uint8Array(PIECE_BYTES);
+  for (let slot = 0; slot < made.count(); slot++) {
+    const size = made.size(slot);
+    device.truncate(slot, size);
+    for (let at = SLOT_DATA_OFFSET; at < size; at += PIECE_BYTES) {
+      while (device.isPressed) await device.settle();
+      device.write(slot, piece.subarray(0, made.read(slot, piece, at)), at);
+    }
+  }
+  await device.settle();
+  const page = piece.subarray(0, SLOT_DATA_OFFSET);
+  for (let slot = 0; slot < made.count(); slot++) {
+    device.write(slot, page.subarray(0, made.read(slot, page, 0)), 0);
+    device.flush(slot);
+  }
+  await device.settle();
+}
