@@ -25,8 +25,8 @@ export interface DenoKvOptions {
   /** What the keys of all stores begin with. Default `['varve']`. */
   readonly prefix?: KvKey | undefined;
   /**
-   * Milliseconds for which a store belongs to whoever opened it, renewed in writing, and every third of it where nothing is
-   * written. Others are refused for so long after a holder died. From 1,000; default 4,000.
+   * Milliseconds for which a store belongs to whoever opened it, renewed once a third of them is over. Others are refused for
+   * so long after a holder died. From 1,000; default 4,000.
    */
   readonly lease?: number | undefined;
 }
