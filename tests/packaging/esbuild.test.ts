@@ -39,7 +39,7 @@ test("the README's build runs the example under a strict policy", async () => {
 test('a worker that was not copied is told by name', async () => {
   project.write({ 'build.mjs': ALONE, 'alone/index.html': pageWith('/main.js') });
   await project.run('node', 'build.mjs');
-  await withSite(project.path('alone'), POLICY, async (origin) => {
+  await withSite(project.path('alone'), POLICY, async ({ origin }) => {
     const { failure } = await browser.load(`${origin}/`);
     expect(failure).toEqual({ code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('engine-worker.js') });
   });

@@ -28,18 +28,21 @@ export async function expectDurable(browser: Browser, url: string): Promise<[Loa
 
 /** A built site under the strict policy: durable, the engine in a worker's script and a wasm file of the site. */
 export async function expectSite(browser: Browser, folder: string, policy = POLICY): Promise<void> {
-  await withSite(folder, policy, async (origin) => {
+  await withSite(folder, policy, async ({ origin, violations }) => {
     const [{ workers, fetched }] = await expectDurable(browser, `${origin}/`);
     expect([...fetched.keys()]).toEqual(expect.arrayContaining([...workers]));
     const wasm = [...fetched].filter(([path]) => path.endsWith('.wasm'));
     expect(wasm.map(([, type]) => type)).toEqual(['application/wasm']);
+    expect(violations).toEqual([]);
   });
 }
 
 /** Without leave to compile WebAssembly, `open` says so. */
 export async function expectRefusal(browser: Browser, folder: string, policy = POLICY_WITHOUT_WASM): Promise<void> {
-  await withSite(folder, policy, async (origin) => {
+  await withSite(folder, policy, async ({ origin, violated }) => {
     const { failure } = await browser.load(`${origin}/`);
     expect(failure).toEqual({ code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('WebAssembly') });
+    // It was the policy; and what happens in workers is reported, or no other test here would notice it.
+    expect(await violated).toContain('wasm-eval');
   });
 }
