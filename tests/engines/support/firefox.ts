@@ -1,11 +1,15 @@
 // Firefox as it ships, driven through WebDriver BiDi (puppeteer-core; Playwright drives only a Firefox of its own).
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { type Browser as Driven, launch, type Page } from 'puppeteer-core';
 import { findFirefox } from '../../../scripts/engines.mjs';
 import type { Browser, Engine, Tab } from './engine.ts';
 
 /** A start takes 3 s, and on a machine that is busy with much else more than a minute. */
 const WAIT_MS = 240_000;
+const RESTORE_MS_MAX = 60_000;
 
 export const firefox: Engine = {
   name: 'firefox',
@@ -32,15 +36,17 @@ export const firefox: Engine = {
       protocolTimeout: WAIT_MS,
       extraPrefsFirefox: { 'browser.privatebrowsing.autostart': mode?.isPrivate === true },
     });
-    return new Firefox(browser, `${site.origin}/engine.html`);
+    return new Firefox(directory, browser, `${site.origin}/engine.html`);
   },
 };
 
 class Firefox implements Browser {
+  readonly #directory: string;
   readonly #browser: Driven;
   readonly #url: string;
 
-  constructor(browser: Driven, url: string) {
+  constructor(directory: string, browser: Driven, url: string) {
+    this.#directory = directory;
     this.#browser = browser;
     this.#url = url;
   }
@@ -63,12 +69,23 @@ class Firefox implements Browser {
     });
     this.#killGroup();
     await gone;
+    await this.#preferencesPutBack();
   }
 
   async close(): Promise<void> {
     await this.#browser.close();
     // Processes of pages outlive it by a moment, in which they write to the profile.
     this.#killGroup();
+  }
+
+  /**
+   * Puppeteer puts the profile's own preferences back once the process has ended, and does not say when it has: a browser that
+   * is started on the profile meanwhile fails.
+   */
+  async #preferencesPutBack(): Promise<void> {
+    const kept = ['prefs.js', 'user.js'].map((file) => join(this.#directory, `${file}.puppeteer`));
+    const deadline = Date.now() + RESTORE_MS_MAX;
+    while (kept.some(existsSync) && Date.now() < deadline) await setTimeout(10);
   }
 
   /** Kills whatever is left of its processes. */
