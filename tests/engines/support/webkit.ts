@@ -157,7 +157,8 @@ class WebKitTab implements Tab {
 
   async reload(): Promise<void> {
     const greeted = this.page.greeting();
-    await this.page.call('export default () => void setTimeout(() => location.reload());');
+    // The page may be gone before it has answered.
+    this.page.call('export default () => location.reload();').catch(() => undefined);
     await greeted;
   }
 
