@@ -1,5 +1,6 @@
 // Calls from a page to a worker of the browser tests, by messages: both halves.
-// Invariant: a worker answers each call once, with a value or an error in words.
+// Invariants: a worker answers each call once, with a value or an error in words; it is asked nothing before it has said that
+// it listens, because Firefox can lose what is sent to a module worker while its imports load.
 
 interface Question {
   readonly number: number;
@@ -13,8 +14,12 @@ interface Answer {
   readonly error?: string;
 }
 
+/** What a worker says first. */
+const READY = 'ready';
+
 interface Called {
-  readonly worker: Worker;
+  /** Resolves with the worker when it listens. */
+  readonly worker: Promise<Worker>;
   readonly waiting: Map<number, (answer: Answer) => void>;
 }
 
@@ -27,19 +32,25 @@ export function callWorker(script: string, name: string, ...args: readonly unkno
   return new Promise((resolve, reject) => {
     const number = calls++;
     waiting.set(number, ({ value, error }) => (error === undefined ? resolve(value) : reject(new Error(error))));
-    worker.postMessage({ number, name, args } satisfies Question);
+    worker.then((listening) => listening.postMessage({ number, name, args } satisfies Question), reject);
   });
 }
 
 function start(script: string): Called {
   const worker = new Worker(script, { type: 'module' });
   const waiting: Called['waiting'] = new Map();
+  let listens = (): void => undefined;
+  const ready = new Promise<Worker>((resolve, reject) => {
+    listens = () => resolve(worker);
+    worker.onerror = ({ message }) => reject(new Error(message));
+  });
   worker.onmessage = ({ data }: MessageEvent<Answer | string>) => {
+    if (data === READY) return listens();
     if (typeof data === 'string') return console.debug(data);
     waiting.get(data.number)?.(data);
     waiting.delete(data.number);
   };
-  const known = { worker, waiting };
+  const known = { worker: ready, waiting };
   called.set(script, known);
   return known;
 }
@@ -55,4 +66,5 @@ export function answerCalls(functions: Readonly<Record<string, (...args: never[]
       postMessage({ number, error: String(error) } satisfies Answer);
     }
   });
+  postMessage(READY);
 }
