@@ -329,6 +329,8 @@ describe('a full disk', () => {
         opfs.quota = Number.POSITIVE_INFINITY;
         const store = storeOf(await openHost());
         store.clear();
+        // The store before left the disk full: files for the flush have to be opened first.
+        await store.room();
         store.flush();
         opfs.quota = opfs.used() + room;
         const returned = setUntilRefused(store, size);
