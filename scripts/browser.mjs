@@ -13,7 +13,7 @@ const PLACES = [
 ];
 
 /** @param {string} path */
-function isExecutable(path) {
+export function isExecutable(path) {
   try {
     accessSync(path, constants.X_OK);
     return true;
@@ -23,15 +23,22 @@ function isExecutable(path) {
 }
 
 /**
+ * The first of these programs that is on the path.
+ * @param {string[]} names
+ */
+export function onPath(...names) {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean);
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
+}
+
+/**
  * The path of a Chromium, or undefined. `VARVE_BROWSER` names one explicitly.
  * @returns {Promise<string | undefined>}
  */
 export async function findBrowser() {
   const named = process.env['VARVE_BROWSER'];
   if (named) return named;
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean);
-  const candidates = [...NAMES.flatMap((name) => folders.map((folder) => join(folder, name))), ...PLACES];
-  const system = candidates.find(isExecutable);
+  const system = onPath(...NAMES) ?? PLACES.find(isExecutable);
   if (system) return system;
   const { chromium } = await import('playwright-core');
   const own = chromium.executablePath();

@@ -1,8 +1,8 @@
 // The browser engines that `npm run test:engines` runs in, and where their browsers are: stock ones, as a person has them.
 // Invariant: which engines are tested is said by `VARVE_ENGINES` alone; one that is missing is an error, never left out.
 
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
+import { isExecutable, onPath } from './browser.mjs';
 import { Problem } from './tools.mjs';
 
 /** @typedef {'chromium' | 'firefox' | 'webkit'} EngineName */
@@ -57,20 +57,4 @@ export function findMiniBrowser() {
  */
 export function findXvfb() {
   return onPath('Xvfb');
-}
-
-/** @param {string[]} names */
-function onPath(...names) {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean);
-  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isExecutable);
-}
-
-/** @param {string} path */
-function isExecutable(path) {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import type { SettlingDevice } from '../../js/src/storage/device.ts';
 import { settlingClauses, settlingPowerClauses } from '../../js/src/testing/settling.ts';
 import { storageContract } from '../../js/src/testing.ts';
+import { clauseNamed, expectCaught } from './support/caught.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { tools, wasm } from './support/engine.ts';
 
@@ -101,22 +102,13 @@ function clausesFor(change: Mutant['change']): Map<string, () => Promise<void>> 
   return clauses;
 }
 
-function named(clauses: ReadonlyMap<string, unknown>, start: string): string {
-  const found = [...clauses.keys()].filter((name) => name.startsWith(start));
-  if (found.length !== 1) throw new Error(`${found.length} clauses begin with "${start}"`);
-  return found[0] as string;
-}
-
-const isMistake = (error: unknown): boolean => error instanceof TypeError || error instanceof ReferenceError;
-
 test.each(MUTANTS)('%s: caught', async (_, change, start) => {
-  const clauses = clausesFor(change);
-  await expect(clauses.get(named(clauses, start))?.()).rejects.not.toSatisfy(isMistake);
+  await expectCaught(clausesFor(change), start);
 });
 
 test('every clause for storages that settle later is failed by some, and none by a sound one', async () => {
   const clauses = clausesFor(() => ({}));
-  const failed = new Set(MUTANTS.map(([, , start]) => named(clauses, start)));
+  const failed = new Set(MUTANTS.map(([, , start]) => clauseNamed(clauses, start)));
   const names = [...settlingClauses, ...settlingPowerClauses].map(({ name }) => name);
   expect(names.filter((name) => !failed.has(name))).toEqual([]);
   for (const name of names) await clauses.get(name)?.();

@@ -343,6 +343,19 @@ describe('a full disk', () => {
   });
 });
 
+/**
+ * The story: a store was closed while a write waited for a spare file. With nothing to wait for, `room` came back within the same
+ * turn and the write was tried again, for ever: the slice of work that would have made room, and the closing itself, never came to
+ * run. A loop of `catch { await room() }` would have done the same.
+ */
+test('room takes a turn, also when there is nothing to wait for', async () => {
+  const host = await openHost();
+  let turns = 0;
+  setImmediate(() => turns++);
+  await host.room();
+  expect(turns).toBe(1);
+});
+
 test('a compactor that dies fails its job, which is done by the next one', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const host = await openHost(withCompactor());

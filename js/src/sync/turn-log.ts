@@ -16,7 +16,6 @@ import type { EngineExports } from '../wasm/exports.ts';
 import { engineFault, guarded } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
-import { nextTurn } from '../worker/turn.ts';
 
 /** Staged bytes that are logged without waiting for the end of the turn. */
 const STAGED_BYTES_MAX = 64 * 1024;
@@ -158,12 +157,7 @@ export class TurnLog {
   /** Nobody is there to catch what the end of a turn throws; every later call tells. False: nothing more to do now. */
   #logAtEndOfTurn(): boolean {
     try {
-      // In a later turn: where there is nothing to wait for, trying at once would never let the turn come that brings room.
-      if (!this.#log())
-        this.#host
-          .room()
-          .then(nextTurn)
-          .then(this.#endTurn, () => undefined);
+      if (!this.#log()) this.#host.room().then(this.#endTurn, () => undefined);
       return true;
     } catch {
       return false;

@@ -29,6 +29,7 @@ import { Quota } from './quota.ts';
 import { settlingFailure } from './settling-failure.ts';
 import { type FrameHost, type FrameProgress, runSettling } from './settling-frames.ts';
 import { SlotKeeper } from './slot-keeper.ts';
+import { nextTurn } from './turn.ts';
 
 /** Each time a closing store finds no spare slot, some are added. */
 const CLOSE_ATTEMPTS_MAX = 16;
@@ -286,6 +287,8 @@ export class EngineHost implements FrameHost {
     this.afterTurn();
     await this.#slots.settled();
     while (this.isStalled()) await this.#jobs.progress();
+    // Also when there was nothing to wait for: slices of work need a turn, and who asks again and again waits for those.
+    await nextTurn();
   }
 
   /** The page is hidden or goes away: nothing may stay unflushed. */

@@ -3,7 +3,8 @@
 //! Blocks are finished as entries come and wait in a buffer until they are taken; what stays behind until the
 //! end is one open block, one separator per block, one hash per key and the range tombstones.
 //!
-//! Invariant: the same entries and options give the same bytes, however often they are taken.
+//! Invariant: the same entries and options give the same bytes, however often they are taken, but for blocks that are
+//! copied compressed: those keep the bytes of whoever compressed them.
 
 use core::cmp::Ordering;
 use std::rc::Rc;
@@ -266,7 +267,7 @@ mod tests {
         TableOptions { compress, ..TableOptions::default() }
     }
 
-    /// The data block of a table that holds these values, none of which shares a block with another.
+    /// The bytes of a block of one entry, before it is compressed.
     fn raw_block(key: &[u8], value: &[u8]) -> Vec<u8> {
         let mut block = BlockBuilder::new(options(true).restart_interval);
         block.add(key, 1, Kind::Set, None, value);
