@@ -1,7 +1,8 @@
 //! `micro`: one operation at a time, in every engine.
 //!
 //! Invariant: the engines of a row take turns, round by round, and are timed by criterion; the table shows the median of
-//! the rounds' medians. Allocations are counted in a pass of its own, so that counting costs no time.
+//! the rounds' means. The next turn begins when the work in the background of the last is done: its processor time is
+//! that engine's own. Allocations are counted in a pass of its own, so that counting costs no time.
 
 mod rows;
 mod table;
@@ -69,11 +70,11 @@ fn choice() -> Outcome<Option<Choice>> {
     Ok(Some(choice))
 }
 
-fn open<E: Engine + 'static>(row: &Row, folder: &Path) -> Outcome<(&'static str, Subject)> {
+fn open<E: Engine + 'static>(row: &Row, folder: &Path) -> Outcome<(&'static str, Box<dyn Subject>)> {
     Ok((E::NAME, rows::subject::<E>(row, &folder.join(E::NAME))?))
 }
 
-fn subjects(choice: &Choice, row: &Row, folder: &Path) -> Outcome<Vec<(&'static str, Subject)>> {
+fn subjects(choice: &Choice, row: &Row, folder: &Path) -> Outcome<Vec<(&'static str, Box<dyn Subject>)>> {
     let mut subjects = Vec::new();
     for engine in &choice.engines {
         subjects.push(match engine.as_str() {
@@ -93,38 +94,40 @@ fn subjects(choice: &Choice, row: &Row, folder: &Path) -> Outcome<Vec<(&'static 
 /// Nanoseconds of one operation, by the wall and by the processor's count of the whole process.
 type Round = (f64, f64);
 
-/// Lets criterion time a subject; answers its median, and the mean of the processor's time.
-fn time(row: &Row, engine: &str, subject: &mut Subject, results: &Path) -> Outcome<Round> {
+/// Lets criterion run a subject; answers the means over all that it ran, of the processor's time with all work put off.
+/// Warm-up included: a store that makes its writers wait for its debts may do so there, and criterion would measure the rest.
+fn time(row: &Row, engine: &str, subject: &mut dyn Subject, results: &Path) -> Outcome<Round> {
     let mut criterion = Criterion::default()
         .output_directory(results)
         .without_plots()
         .sample_size(20)
         .warm_up_time(Duration::from_millis(150))
-        .measurement_time(Duration::from_millis(600));
+        .measurement_time(Duration::from_millis(1500));
     let mut failed = None;
-    let (mut busy, mut ops_all) = (Duration::ZERO, 0);
+    let (mut elapsed, mut busy, mut ops_all) = (Duration::ZERO, Duration::ZERO, 0);
     let mut group = criterion.benchmark_group(row.id);
     group.sampling_mode(SamplingMode::Flat);
     group.bench_function(BenchmarkId::from_parameter(engine), |bencher| {
         bencher.iter_custom(|ops| {
             let (started, working) = (Instant::now(), ProcessTime::now());
-            if let Err(error) = subject(ops) {
+            if let Err(error) = subject.run(ops) {
                 failed = Some(error);
             }
-            let elapsed = started.elapsed();
+            let took = started.elapsed();
+            elapsed += took;
             busy += working.elapsed();
             ops_all += ops;
-            elapsed
+            took
         });
     });
     group.finish();
-    if let Some(error) = failed {
+    let working = ProcessTime::now();
+    let settled = subject.settle();
+    busy += working.elapsed();
+    if let Some(error) = failed.or(settled.err()) {
         return Err(format!("{} of {engine}: {error}", row.title).into());
     }
-    let file = results.join(row.id).join(engine).join("new").join("estimates.json");
-    let estimates: serde_json::Value = serde_json::from_slice(&std::fs::read(file)?)?;
-    let wall = estimates["median"]["point_estimate"].as_f64().ok_or("criterion left no median")?;
-    Ok((wall, busy.as_nanos() as f64 / ops_all as f64))
+    Ok((elapsed.as_nanos() as f64 / ops_all as f64, busy.as_nanos() as f64 / ops_all as f64))
 }
 
 fn median(rounds: &[Round], of: impl Fn(&Round) -> f64) -> (f64, f64) {
@@ -144,14 +147,14 @@ fn measure(choice: &Choice, row: &'static Row, results: &Path) -> Outcome<Line> 
             // Another one begins each round.
             let at = (turn + round) % subjects.len();
             let (engine, subject) = &mut subjects[at];
-            rounds[at].push(time(row, engine, subject, results)?);
+            rounds[at].push(time(row, engine, subject.as_mut(), results)?);
         }
     }
     let mut cells = Vec::new();
     for ((engine, subject), rounds) in subjects.iter_mut().zip(rounds) {
         let (wall_ns, spread) = median(&rounds, |round| round.0);
         let mut done = Ok(());
-        let (allocations, bytes) = counted(|| done = subject(COUNTED));
+        let (allocations, bytes) = counted(|| done = subject.run(COUNTED));
         done?;
         cells.push(Cell {
             engine,

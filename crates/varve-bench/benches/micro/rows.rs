@@ -9,8 +9,36 @@ use std::path::Path;
 use varve_bench::data::{Rng, json, key, key_in_order, value};
 use varve_bench::engine::{Engine, Outcome, Settings};
 
-/// Does that many operations.
-pub type Subject = Box<dyn FnMut(u64) -> Outcome>;
+/// A store and what is done to it.
+pub trait Subject {
+    /// Does that many operations.
+    fn run(&mut self, ops: u64) -> Outcome;
+
+    /// Waits until no work is left in the background.
+    fn settle(&mut self) -> Outcome;
+}
+
+struct Running<E, W> {
+    engine: E,
+    work: W,
+}
+
+impl<E: Engine, W: FnMut(&mut E, u64) -> Outcome> Subject for Running<E, W> {
+    fn run(&mut self, ops: u64) -> Outcome {
+        (self.work)(&mut self.engine, ops)
+    }
+
+    fn settle(&mut self) -> Outcome {
+        self.engine.settle()
+    }
+}
+
+fn running<E: Engine + 'static>(
+    engine: E,
+    work: impl FnMut(&mut E, u64) -> Outcome + 'static,
+) -> Box<dyn Subject> {
+    Box::new(Running { engine, work })
+}
 
 /// What an operation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +106,7 @@ fn load<E: Engine>(engine: &mut E, entries: u64) -> Outcome {
 }
 
 /// A store that was loaded as its row asks, and the operation on it.
-pub fn subject<E: Engine + 'static>(row: &Row, folder: &Path) -> Outcome<Subject> {
+pub fn subject<E: Engine + 'static>(row: &Row, folder: &Path) -> Outcome<Box<dyn Subject>> {
     let settings =
         Settings { memory_bytes: 64 << 20, memtable_bytes: 4 << 20, buffered: row.work == Work::PutBuffered };
     let mut engine = E::open(folder, &settings)?;
@@ -97,7 +125,7 @@ pub fn subject<E: Engine + 'static>(row: &Row, folder: &Path) -> Outcome<Subject
     Ok(operation(row.work, engine))
 }
 
-fn operation<E: Engine + 'static>(work: Work, engine: E) -> Subject {
+fn operation<E: Engine + 'static>(work: Work, engine: E) -> Box<dyn Subject> {
     match work {
         Work::Put | Work::PutBuffered => put(engine, random_key, hundred_bytes),
         Work::PutInOrder => put(engine, |number, _| key_in_order::<16>(number), hundred_bytes),
@@ -122,14 +150,14 @@ fn hundred_bytes(number: usize) -> Vec<u8> {
 }
 
 fn put<E: Engine + 'static>(
-    mut engine: E,
+    engine: E,
     key: impl Fn(u64, &mut Rng) -> [u8; 16] + 'static,
     value: impl Fn(usize) -> Vec<u8>,
-) -> Subject {
+) -> Box<dyn Subject> {
     let values: Vec<_> = (0..VALUES).map(value).collect();
     let mut rng = Rng::new(1);
     let mut number = 0;
-    Box::new(move |ops| {
+    running(engine, move |engine, ops| {
         for _ in 0..ops {
             engine.put(&key(number, &mut rng), &values[number as usize % VALUES])?;
             number += 1;
@@ -146,32 +174,34 @@ fn look<E: Engine>(engine: &mut E, key: &[u8; 16]) -> Outcome {
     Ok(())
 }
 
-fn get<E: Engine + 'static>(mut engine: E, entries: u64) -> Subject {
+fn get<E: Engine + 'static>(engine: E, entries: u64) -> Box<dyn Subject> {
     let mut rng = Rng::new(2);
-    Box::new(move |ops| (0..ops).try_for_each(|_| look(&mut engine, &key(rng.below(entries)))))
+    running(engine, move |engine, ops| (0..ops).try_for_each(|_| look(engine, &key(rng.below(entries)))))
 }
 
-fn put_get<E: Engine + 'static>(mut engine: E) -> Subject {
+fn put_get<E: Engine + 'static>(engine: E) -> Box<dyn Subject> {
     let value = value::<100>(0, 0);
     let mut rng = Rng::new(3);
-    Box::new(move |ops| {
+    running(engine, move |engine, ops| {
         for _ in 0..ops {
             let key = random_key(0, &mut rng);
             engine.put(&key, &value)?;
-            look(&mut engine, &key)?;
+            look(engine, &key)?;
         }
         Ok(())
     })
 }
 
-fn delete<E: Engine + 'static>(mut engine: E) -> Subject {
+fn delete<E: Engine + 'static>(engine: E) -> Box<dyn Subject> {
     let mut rng = Rng::new(4);
-    Box::new(move |ops| (0..ops).try_for_each(|_| engine.delete(&key::<16>(rng.below(LOADED)))))
+    running(engine, move |engine, ops| {
+        (0..ops).try_for_each(|_| engine.delete(&key::<16>(rng.below(LOADED))))
+    })
 }
 
-fn put_from_all<E: Engine + 'static>(mut engine: E) -> Subject {
+fn put_from_all<E: Engine + 'static>(engine: E) -> Box<dyn Subject> {
     let mut base = 0;
-    Box::new(move |ops| {
+    running(engine, move |engine, ops| {
         let each = ops.div_ceil(TASKS);
         base += each;
         engine.put_from_all(TASKS, each, |task, number| {
@@ -180,9 +210,9 @@ fn put_from_all<E: Engine + 'static>(mut engine: E) -> Subject {
     })
 }
 
-fn get_from_all<E: Engine + 'static>(mut engine: E) -> Subject {
+fn get_from_all<E: Engine + 'static>(engine: E) -> Box<dyn Subject> {
     let mut base = 0;
-    Box::new(move |ops| {
+    running(engine, move |engine, ops| {
         let each = ops.div_ceil(TASKS);
         base += each;
         let found = engine.get_from_all(TASKS, each, |task, number| {

@@ -7,11 +7,11 @@ use crate::rows::Row;
 /// What one engine came to in a row. Of one operation, all of it.
 pub struct Cell {
     pub engine: &'static str,
-    /// Median of the rounds' medians.
+    /// Median of the rounds' means.
     pub wall_ns: f64,
     /// Processor time of all threads, median of the rounds.
     pub cpu_ns: f64,
-    /// How far the rounds' medians lie apart, for each of their median.
+    /// How far the rounds' means lie apart, for each of their median.
     pub spread: f64,
     /// Count of Rust's allocations.
     pub allocations: f64,

@@ -8,13 +8,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::error::Error;
-use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block_to_copy};
+use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table};
 use crate::types::{FileName, StoreId};
 
 /// Bytes asked for at once: one read of this size costs an engine worker about 0.1 ms.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// The end of a table (filter, index, footer) is fetched in one piece of this size.
 const TAIL_BYTES: u64 = 64 << 10;
+
+/// How blocks are opened: [`open_block`](crate::table::open_block), or to copy.
+type Open = fn(&StoreId, u64, BlockHandle, Vec<u8>, BlockKind) -> Result<Block, Error>;
 
 struct Chunk {
     table: u64,
@@ -32,10 +35,11 @@ pub(crate) struct ChunkBlocks {
     /// The inputs that are open: all of them, until the job is done.
     tables: RefCell<Vec<Rc<Table>>>,
     lanes: usize,
+    open: Open,
 }
 
 impl ChunkBlocks {
-    pub(crate) fn new(store: StoreId, sizes: Vec<(u64, u64)>, lanes: usize) -> Self {
+    pub(crate) fn new(store: StoreId, sizes: Vec<(u64, u64)>, lanes: usize, open: Open) -> Self {
         Self {
             store,
             sizes,
@@ -43,6 +47,7 @@ impl ChunkBlocks {
             clock: RefCell::default(),
             tables: RefCell::default(),
             lanes,
+            open,
         }
     }
 
@@ -65,7 +70,7 @@ impl ChunkBlocks {
 impl Blocks for ChunkBlocks {
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
         let stored = self.raw(table, handle.offset, handle.len)?;
-        Ok(Rc::new(open_block_to_copy(&self.store, table, handle, stored, kind)?))
+        Ok(Rc::new((self.open)(&self.store, table, handle, stored, kind)?))
     }
 
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::scan::{LevelCursor, Merge, Source, Start};
 use crate::store::view::TableHandle;
-use crate::table::{Need, ReadError};
+use crate::table::{Need, ReadError, open_block, open_block_to_copy};
 use crate::types::{RangeTombstone, Sequence};
 
 /// What a step came to.
@@ -106,7 +106,8 @@ impl Job {
             }
             JobInput::Runs(runs) => {
                 let sizes = runs.iter().flatten().map(|table| (table.id, table.size)).collect();
-                let blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
+                let open = if spec.compress { open_block_to_copy } else { open_block };
+                let blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2, open);
                 let handle = |table| Rc::new(TableHandle::new(table));
                 let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
                 (State::Opening { runs, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
@@ -257,11 +258,12 @@ impl Job {
                     outputs.cut(kept_ranges, Some(key));
                 }
             }
-            limit.take(key.len() + source.value().len());
+            limit.take(key.len() + source.value_len());
             match keep.entry(key, sequence, kind, source.expires()) {
                 Some(kind) if kind == source.kind() => {
-                    outputs.add(key, sequence, kind, source.expires(), source.value());
-                    outputs.reuse(source.block());
+                    if !outputs.copy(key, source.block()) {
+                        outputs.add(key, sequence, kind, source.expires(), source.value());
+                    }
                 }
                 Some(kind) => outputs.add(key, sequence, kind, None, &[]),
                 None => result.entries_dropped += 1,

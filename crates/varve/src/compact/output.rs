@@ -86,17 +86,20 @@ impl Outputs {
         expires: Option<u64>,
         value: &[u8],
     ) {
-        let builder = self.builder();
-        builder.add(key, sequence, kind, expires, value);
-        if builder.bytes() - self.taken >= WRITE_BYTES {
-            self.drain();
-        }
+        self.builder().add(key, sequence, kind, expires, value);
+        self.drain_enough();
     }
 
-    /// Says which block the last entry comes from; see [`TableBuilder::reuse`].
-    pub(crate) fn reuse(&mut self, block: Option<&Rc<Block>>) {
-        if let (Some(builder), Some(block)) = (&mut self.builder, block) {
-            builder.reuse(block);
+    /// Appends an entry with its block, if that can be passed on; see [`TableBuilder::copy`].
+    pub(crate) fn copy(&mut self, key: &[u8], block: Option<&Rc<Block>>) -> bool {
+        let is_copied = block.is_some_and(|block| self.builder().copy(key, block));
+        self.drain_enough();
+        is_copied
+    }
+
+    fn drain_enough(&mut self) {
+        if self.builder.as_ref().is_some_and(|builder| builder.bytes() - self.taken >= WRITE_BYTES) {
+            self.drain();
         }
     }
 

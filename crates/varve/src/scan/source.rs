@@ -272,6 +272,14 @@ impl Source<'_> {
         self.table().and_then(TableCursor::value_block)
     }
 
+    /// Bytes of the value, also of one that is not there to be seen because its block is passed on.
+    pub(crate) fn value_len(&self) -> usize {
+        match self {
+            Self::Memtable(cursor) => cursor.value().len(),
+            _ => self.table().map_or(0, TableCursor::value_len),
+        }
+    }
+
     pub(crate) fn value(&self) -> &[u8] {
         match self {
             Self::Memtable(cursor) => cursor.value(),

@@ -9,7 +9,7 @@
 use core::cmp::Ordering;
 use std::rc::Rc;
 
-use super::block::{Block, BlockBuilder, Writer};
+use super::block::{Block, BlockBuilder, Packed, Writer};
 use super::{
     BlockHandle, BlockKind, FOOTER_BYTES, FilterBuilder, Footer, IndexBuilder, Properties, RangeTombstones,
     TableMeta, hash_key,
@@ -58,8 +58,8 @@ pub struct TableBuilder {
     options: TableOptions,
     writer: Writer,
     block: BlockBuilder,
-    /// See [`TableBuilder::reuse`].
-    source: Option<Rc<Block>>,
+    /// The open block, where it is one that was copied; `block` is empty then.
+    copied: Option<Rc<Block>>,
     index: IndexBuilder,
     filter: FilterBuilder,
     range_tombstones: Vec<RangeTombstone>,
@@ -77,7 +77,7 @@ impl TableBuilder {
             store,
             writer: Writer::new(store, file_id),
             block: BlockBuilder::new(options.restart_interval),
-            source: None,
+            copied: None,
             index: IndexBuilder::default(),
             filter: FilterBuilder::new(options.bits_per_key),
             range_tombstones: Vec::new(),
@@ -97,6 +97,18 @@ impl TableBuilder {
     /// # Panics
     /// When the entry is not behind the one before: a table out of order would give wrong answers for ever.
     pub fn add(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
+        let order = self.order(key, sequence);
+        let entry_bytes = key.len() + value.len() + ENTRY_FIELD_BYTES;
+        if self.copied.is_some() || self.block.bytes() + entry_bytes > self.options.block_bytes {
+            self.end_block(key);
+        }
+        self.block.add(key, sequence, kind, expires, value);
+        self.count(order, key, sequence, kind, expires, value.len());
+    }
+
+    /// Whether `key` is a new one or that of the entry before.
+    #[inline]
+    fn order(&self, key: &[u8], sequence: Sequence) -> Ordering {
         let order = if self.meta.entries == 0 { Ordering::Less } else { bytes::compare(&self.last_key, key) };
         let in_order = match order {
             Ordering::Less => true,
@@ -104,26 +116,22 @@ impl TableBuilder {
             Ordering::Greater => false,
         };
         assert!(in_order, "entries of a table must be added in order");
-        let entry_bytes = key.len() + value.len() + ENTRY_FIELD_BYTES;
-        if !self.block.is_empty() && self.block.bytes() + entry_bytes > self.options.block_bytes {
-            self.finish_block(Some(key));
-        }
-        self.block.add(key, sequence, kind, expires, value);
-        if order == Ordering::Less {
-            self.filter.add(hash_key(key));
-            self.last_key.clear();
-            self.last_key.extend_from_slice(key);
-        }
-        self.last_sequence = sequence;
-        self.count(key, sequence, kind, expires, value);
+        order
     }
 
-    /// Says that the entry added last was read from `block`. A block with the same raw bytes is then not compressed again:
-    /// most of a merge's time for values that take a block each.
-    pub(crate) fn reuse(&mut self, block: &Rc<Block>) {
-        if self.options.compress && block.packed().is_some() {
-            self.source = Some(Rc::clone(block));
-        }
+    /// Appends the entry of a block that was opened to copy, as it is compressed: most of a merge's time for values that
+    /// take a block each. `false`, and nothing done, for a block that shows its entries.
+    ///
+    /// # Panics
+    /// As [`TableBuilder::add`].
+    pub(crate) fn copy(&mut self, key: &[u8], block: &Rc<Block>) -> bool {
+        let Some(Packed { entry, .. }) = block.packed() else { return false };
+        let order = self.order(key, entry.sequence);
+        self.end_block(key);
+        self.copied = Some(Rc::clone(block));
+        let value_len = (entry.next - entry.value) as usize;
+        self.count(order, key, entry.sequence, entry.kind, entry.expires, value_len);
+        true
     }
 
     /// Adds a range tombstone, in any order. One that covers no key is dropped.
@@ -134,7 +142,21 @@ impl TableBuilder {
         }
     }
 
-    fn count(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
+    fn count(
+        &mut self,
+        order: Ordering,
+        key: &[u8],
+        sequence: Sequence,
+        kind: Kind,
+        expires: Option<u64>,
+        value_len: usize,
+    ) {
+        if order == Ordering::Less {
+            self.filter.add(hash_key(key));
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+        }
+        self.last_sequence = sequence;
         if self.meta.entries == 0 {
             self.meta.min_key = key.to_vec();
         }
@@ -142,7 +164,7 @@ impl TableBuilder {
         self.cover(sequence);
         let properties = &mut self.properties;
         properties.raw_key_bytes += key.len() as u64;
-        properties.raw_value_bytes += value.len() as u64;
+        properties.raw_value_bytes += value_len as u64;
         properties.tombstones += u64::from(kind == Kind::Delete);
         if let Some(expires) = expires {
             let is_first = properties.expiring == 0;
@@ -157,13 +179,22 @@ impl TableBuilder {
         self.meta.max_sequence = self.meta.max_sequence.max(sequence);
     }
 
+    /// Ends the open block, if there is one; `next_key` is the first key behind it.
+    fn end_block(&mut self, next_key: &[u8]) {
+        if !self.is_between_blocks() {
+            self.finish_block(Some(next_key));
+        }
+    }
+
+    fn is_between_blocks(&self) -> bool {
+        self.block.is_empty() && self.copied.is_none()
+    }
+
     fn finish_block(&mut self, next_key: Option<&[u8]>) {
-        let source = self.source.take();
-        let raw = self.block.finish();
-        let packed = source.as_ref().filter(|source| bytes::equal(source, raw)).and_then(|it| it.packed());
-        let handle = match packed {
-            Some(packed) => self.writer.packed(BlockKind::Data, packed, raw.len()),
-            None => self.writer.block(BlockKind::Data, raw, self.options.compress),
+        let copied = self.copied.take();
+        let handle = match copied.as_ref().and_then(|block| block.packed()) {
+            Some(packed) => self.writer.packed(BlockKind::Data, &packed.bytes, packed.raw_len),
+            None => self.writer.block(BlockKind::Data, self.block.finish(), self.options.compress),
         };
         self.block.clear();
         self.index.add(&self.last_key, self.last_sequence, next_key, handle.len);
@@ -173,7 +204,9 @@ impl TableBuilder {
     /// take.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let waiting = self.block.bytes() + self.index.bytes() + self.filter.bytes() + FOOTER_BYTES;
+        let copied =
+            self.copied.as_ref().and_then(|block| block.packed()).map_or(0, |packed| packed.bytes.len());
+        let waiting = copied + self.block.bytes() + self.index.bytes() + self.filter.bytes() + FOOTER_BYTES;
         self.writer.offset() + waiting as u64
     }
 
@@ -190,7 +223,7 @@ impl TableBuilder {
 
     /// Ends the table. The last bytes are there to be taken; nothing may be added any more.
     pub fn finish(&mut self) -> TableMeta {
-        if !self.block.is_empty() {
+        if !self.is_between_blocks() {
             self.finish_block(None);
         }
         let tombstones = RangeTombstones::new(core::mem::take(&mut self.range_tombstones));
@@ -263,49 +296,69 @@ mod tests {
         [&[0xf0][..], &vec![255; more / 255], &[(more % 255) as u8], raw].concat()
     }
 
-    fn options(compress: bool) -> TableOptions {
-        TableOptions { compress, ..TableOptions::default() }
-    }
-
-    /// The bytes of a block of one entry, before it is compressed.
-    fn raw_block(key: &[u8], value: &[u8]) -> Vec<u8> {
-        let mut block = BlockBuilder::new(options(true).restart_interval);
-        block.add(key, 1, Kind::Set, None, value);
-        block.finish().to_vec()
-    }
-
-    fn opened(raw: &[u8]) -> Rc<Block> {
+    /// A block that holds these entries, compressed to literals, opened to copy.
+    fn opened(entries: &[(&[u8], Option<u64>, &[u8])]) -> (Rc<Block>, Vec<u8>) {
+        let mut block = BlockBuilder::new(16);
+        for (key, expires, value) in entries {
+            block.add(key, 1, Kind::Set, *expires, value);
+        }
+        let raw = block.finish();
         let mut writer = Writer::new(STORE, 3);
         let handle = writer.packed(BlockKind::Data, &literals(raw), raw.len());
-        Rc::new(open_block_to_copy(&STORE, 3, handle, writer.take(), BlockKind::Data).unwrap())
+        let block = open_block_to_copy(&STORE, 3, handle, writer.take(), BlockKind::Data).unwrap();
+        (Rc::new(block), literals(raw))
     }
 
-    /// The bytes of a table that takes `key` and `value` from `block`, then another entry.
-    fn copied(block: &Rc<Block>, value: &[u8], options: TableOptions) -> Vec<u8> {
-        let mut builder = TableBuilder::new(STORE, 4, options);
-        builder.add(b"key", 1, Kind::Set, None, value);
-        builder.reuse(block);
-        builder.add(b"later", 1, Kind::Set, None, &[1; 5000]);
-        builder.finish();
-        builder.take()
+    fn builder() -> TableBuilder {
+        TableBuilder::new(STORE, 4, TableOptions { compress: true, ..TableOptions::default() })
     }
 
     #[test]
-    fn a_block_that_comes_out_as_it_went_in_is_not_compressed_again() {
-        let value = [5; 5000];
-        let raw = raw_block(b"key", &value);
-        let (block, packed) = (opened(&raw), literals(&raw));
-        assert!(copied(&block, &value, options(true)).starts_with(&packed));
-        let other = [6; 5000];
-        assert!(!copied(&block, &other, options(true)).starts_with(&packed), "another value");
-        assert!(copied(&block, &value, options(false)).starts_with(&raw), "a table that is not compressed");
+    fn a_block_of_one_large_entry_is_passed_on_as_it_is_compressed() {
+        for expires in [None, Some(7)] {
+            let value = [5; 5000];
+            let (block, packed) = opened(&[(b"key", expires, &value)]);
+            let (mut copied, mut added) = (builder(), builder());
+            for (builder, copies) in [(&mut copied, true), (&mut added, false)] {
+                builder.add(b"before", 1, Kind::Set, None, b"small");
+                if !(copies && builder.copy(b"key", &block)) {
+                    builder.add(b"key", 1, Kind::Set, expires, &value);
+                }
+                builder.add(b"later", 1, Kind::Set, None, b"small");
+            }
+            let bytes = copied.bytes();
+            let (mut meta, other) = (copied.finish(), added.finish());
+            assert!(bytes.abs_diff(meta.size) < 512, "{bytes} of {}", meta.size);
+            (meta.size, meta.footer_hash) = (other.size, other.footer_hash);
+            assert_eq!(meta, other);
+            assert!(copied.take().windows(packed.len()).any(|part| part == packed));
+        }
     }
 
     #[test]
-    fn a_block_of_several_entries_keeps_no_compressed_bytes() {
-        let mut builder = BlockBuilder::new(16);
-        builder.add(b"a", 1, Kind::Set, None, &[1; 100]);
-        builder.add(b"b", 1, Kind::Set, None, &[1; 100]);
-        assert!(opened(builder.finish()).packed().is_none());
+    fn other_blocks_show_their_entries_and_are_not_copied() {
+        let (small, large, long_key) = ([1; 100], [1; 3000], [b'k'; 300]);
+        let cases: [&[(&[u8], _, &[u8])]; 4] = [
+            &[(b"a", None, &small), (b"b", None, &small)],
+            &[(b"a", None, &large), (b"b", None, &small)],
+            &[(b"a", None, &small)],
+            &[(&long_key, None, &large)],
+        ];
+        for entries in cases {
+            let (block, _) = opened(entries);
+            assert!(!builder().copy(entries[0].0, &block));
+            let mut shown = 0;
+            block.walk(|entry| shown += entry.value.len()).unwrap();
+            assert_eq!(shown, entries.iter().map(|(_, _, value)| value.len()).sum::<usize>());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "in order")]
+    fn a_copied_entry_must_be_in_order_too() {
+        let (block, _) = opened(&[(b"key", None, &[1; 3000])]);
+        let mut builder = builder();
+        builder.add(b"later", 1, Kind::Set, None, b"");
+        builder.copy(b"key", &block);
     }
 }

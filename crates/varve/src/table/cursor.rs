@@ -262,6 +262,12 @@ impl TableCursor {
         self.block.as_ref().map_or(&[], |block| self.entry.value(block))
     }
 
+    /// Bytes of the value; 0 where the cursor stands nowhere.
+    #[must_use]
+    pub fn value_len(&self) -> usize {
+        self.block.as_ref().map_or(0, |_| (self.entry.next - self.entry.value) as usize)
+    }
+
     /// The block that holds the value, to keep it alive beyond the next step.
     #[must_use]
     pub fn value_block(&self) -> Option<&Rc<Block>> {

@@ -31,12 +31,12 @@ pub(in crate::table) struct Entry {
 impl Entry {
     /// Decodes the head of a run at `at`, which must end at or before `limit`.
     pub fn decode_head(bytes: &[u8], at: u32, limit: u32) -> Result<Self, Malformed> {
-        let mut fields = Fields::new(bytes, at, limit)?;
-        let (key_len, value_len) = (fields.varint()?, fields.varint()?);
-        let (kind, has_expiry) = fields.kind()?;
-        let sequence = fields.varint()?;
-        let expires = if has_expiry { Some(fields.varint()?) } else { None };
-        fields.entry((0, key_len, value_len), kind, sequence, expires)
+        Fields::new(bytes, at, limit)?.head()
+    }
+
+    /// Decodes the head of the first run from the front of a block that has `limit` bytes; key and value may lie behind it.
+    pub fn decode_front(front: &[u8], limit: u32) -> Result<Self, Malformed> {
+        Fields { bytes: front, at: 0, limit: limit as usize }.head()
     }
 
     /// Decodes an entry behind the head of a run, whose sequence is `head_sequence`.
@@ -112,12 +112,22 @@ impl Entry {
 struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// Where the entry must end.
+    limit: usize,
 }
 
 impl<'a> Fields<'a> {
     fn new(bytes: &'a [u8], at: u32, limit: u32) -> Result<Self, Malformed> {
         let bytes = bytes.get(..limit as usize).ok_or(Malformed("entry"))?;
-        Ok(Self { bytes, at: at as usize })
+        Ok(Self { bytes, at: at as usize, limit: bytes.len() })
+    }
+
+    fn head(mut self) -> Result<Entry, Malformed> {
+        let (key_len, value_len) = (self.varint()?, self.varint()?);
+        let (kind, has_expiry) = self.kind()?;
+        let sequence = self.varint()?;
+        let expires = if has_expiry { Some(self.varint()?) } else { None };
+        self.entry((0, key_len, value_len), kind, sequence, expires)
     }
 
     #[inline]
@@ -150,7 +160,7 @@ impl<'a> Fields<'a> {
         let (shared, suffix_len, value_len) = lens;
         let value = (self.at as u64).checked_add(suffix_len).ok_or(Malformed("entry"))?;
         let next = value.checked_add(value_len).ok_or(Malformed("entry"))?;
-        if next > self.bytes.len() as u64 || sequence > SEQUENCE_MAX || shared > u64::from(u32::MAX) {
+        if next > self.limit as u64 || sequence > SEQUENCE_MAX || shared > u64::from(u32::MAX) {
             return Err(Malformed("entry"));
         }
         Ok(Entry {

@@ -82,6 +82,14 @@ impl Layout {
         }
     }
 
+    /// The layout of a block of one entry, of which only the front is there.
+    pub fn of_one(front: &[u8], entry: &Entry) -> Self {
+        let (key, key_end) = (entry.suffix, entry.value);
+        let run = Run { sequence: entry.sequence, first: 0, key, key_end, end: entry.next };
+        let shared = run.key(front).len();
+        Self { marks: vec![Mark { head: 0, offset: 0, run: 0 }], runs: vec![run], shared }
+    }
+
     fn find_runs(&mut self, bytes: &[u8], restarts: &[[u8; 4]], entries_end: u32) -> Result<(), Malformed> {
         let expected = restarts.len().saturating_mul(RUN_ENTRIES).min(bytes.len() / ENTRY_BYTES_MIN);
         self.marks.reserve_exact(expected);

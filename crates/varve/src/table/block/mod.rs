@@ -20,6 +20,7 @@
 
 mod builder;
 mod entry;
+mod front;
 mod layout;
 mod search;
 mod trailer;
@@ -32,6 +33,7 @@ pub use walk::BlockEntry;
 
 pub(super) use builder::BlockBuilder;
 pub(super) use entry::Entry;
+pub(super) use front::Packed;
 pub(super) use trailer::{Writer, verify};
 
 use super::BlockKind;
@@ -49,7 +51,7 @@ pub struct Block {
     bytes: Vec<u8>,
     layout: Layout,
     /// See [`Block::packed`].
-    packed: Option<Vec<u8>>,
+    packed: Option<Packed>,
 }
 
 impl Block {
@@ -65,9 +67,10 @@ impl Block {
         self.kind
     }
 
-    /// The bytes as they are compressed, if the block was opened by [`open_block_to_copy`] and is worth copying.
-    pub(super) fn packed(&self) -> Option<&[u8]> {
-        self.packed.as_deref()
+    /// The compressed bytes, if [`open_block_to_copy`] left the block as it was; the raw bytes then end where the value of
+    /// its one entry begins.
+    pub(super) fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     /// Bytes of memory that the block takes.

@@ -93,7 +93,9 @@ impl Block {
     pub(in crate::table) fn entry(&self, run: &Run, index: usize) -> Result<Entry, Malformed> {
         let offset = self.layout.marks[index].offset;
         if index == run.first as usize {
-            return Entry::decode_head(self, offset, run.end);
+            // Of a block that is passed on, only the front is there.
+            return Entry::decode_head(self, offset, run.end)
+                .or_else(|error| self.packed().map(|packed| packed.entry).ok_or(error));
         }
         Entry::decode_tail(self, offset, run.end, run.sequence)
     }

@@ -10,6 +10,7 @@
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 
+use super::front::Front;
 use super::{Block, Malformed};
 use crate::codec::hash::xxh3;
 use crate::error::{Error, Result};
@@ -46,45 +47,58 @@ pub fn open_block(
     stored: Vec<u8>,
     kind: BlockKind,
 ) -> Result<Block> {
-    open(store, file_id, handle, stored, kind).map(|(block, _)| block)
+    let corrupt = corrupt(file_id, handle);
+    let (codec, raw_len) = check_stored(store, file_id, handle, &stored, kind).map_err(corrupt)?;
+    unpack(codec, raw_len, stored, kind).map_err(corrupt)
 }
 
-/// As [`open_block`], for a merge: a block of one entry keeps its compressed bytes. The merge will hardly
-/// make the same block of several entries again, but of one it does, and need not compress it.
+/// As [`open_block`], for a merge into compressed tables. A compressed block of one large entry stays as it is, with no
+/// value to be seen: the merge passes it on ([`TableBuilder::copy`](crate::table::TableBuilder)).
 pub fn open_block_to_copy(
-    store: &StoreId,
-    file_id: u64,
-    handle: BlockHandle,
-    stored: Vec<u8>,
-    kind: BlockKind,
-) -> Result<Block> {
-    let (mut block, packed) = open(store, file_id, handle, stored, kind)?;
-    block.packed = packed.filter(|_| kind == BlockKind::Data && block.entries() == 1);
-    Ok(block)
-}
-
-/// A block, and its compressed bytes if it was compressed.
-fn open(
     store: &StoreId,
     file_id: u64,
     handle: BlockHandle,
     mut stored: Vec<u8>,
     kind: BlockKind,
-) -> Result<(Block, Option<Vec<u8>>)> {
-    let corrupt = |Malformed(what)| Error::corrupt(FileName::table(file_id), handle.offset, what);
-    let seed = block_seed(store, file_id, handle.offset);
-    if stored.len() != handle.len as usize {
-        return Err(corrupt(Malformed("block cut short")));
+) -> Result<Block> {
+    let corrupt = corrupt(file_id, handle);
+    let (codec, raw_len) = check_stored(store, file_id, handle, &stored, kind).map_err(corrupt)?;
+    if kind == BlockKind::Data && codec == CODEC_LZ4 {
+        let packed = &stored[..stored.len() - TRAILER_BYTES];
+        if let Some(front) = Front::of(packed, raw_len) {
+            stored.truncate(stored.len() - TRAILER_BYTES);
+            return Ok(front.with(stored));
+        }
     }
-    let (codec, raw_len) = check(seed, &stored, kind).map_err(corrupt)?;
-    let (raw, packed) = if codec == CODEC_RAW {
+    unpack(codec, raw_len, stored, kind).map_err(corrupt)
+}
+
+fn corrupt(file_id: u64, handle: BlockHandle) -> impl Fn(Malformed) -> Error + Copy {
+    move |Malformed(what)| Error::corrupt(FileName::table(file_id), handle.offset, what)
+}
+
+fn check_stored(
+    store: &StoreId,
+    file_id: u64,
+    handle: BlockHandle,
+    stored: &[u8],
+    kind: BlockKind,
+) -> Result<(u8, usize), Malformed> {
+    if stored.len() != handle.len as usize {
+        return Err(Malformed("block cut short"));
+    }
+    check(block_seed(store, file_id, handle.offset), stored, kind)
+}
+
+/// The block of stored bytes that were checked.
+fn unpack(codec: u8, raw_len: usize, mut stored: Vec<u8>, kind: BlockKind) -> Result<Block, Malformed> {
+    let raw = if codec == CODEC_RAW {
         stored.truncate(raw_len);
-        (stored, None)
+        stored
     } else {
-        stored.truncate(stored.len() - TRAILER_BYTES);
-        (decompress(&stored, raw_len).map_err(corrupt)?, Some(stored))
+        decompress(&stored[..stored.len() - TRAILER_BYTES], raw_len)?
     };
-    Ok((Block::parse(kind, raw).map_err(corrupt)?, packed))
+    Block::parse(kind, raw)
 }
 
 /// Verifies a block that is never compressed and answers its raw bytes, in place.
