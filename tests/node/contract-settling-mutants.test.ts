@@ -5,7 +5,7 @@
 
 import { expect, test } from 'vitest';
 import type { SettlingDevice } from '../../js/src/storage/device.ts';
-import { settlingClauses, settlingPowerClauses } from '../../js/src/testing/settling.ts';
+import { settlingClauses, settlingPowerClauses, settlingRoomClauses } from '../../js/src/testing/settling.ts';
 import { storageContract } from '../../js/src/testing.ts';
 import { clauseNamed, expectCaught } from './support/caught.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
@@ -84,6 +84,54 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
     }),
     'a loss of power takes whole turns',
   ],
+  [
+    'a failure for want of room that nobody is told of',
+    (device) => ({ settle: () => device.settle().catch(() => undefined) }),
+    'a full storage says so when a write settles',
+  ],
+  [
+    'writes that are taken after a failure, and lead nowhere',
+    (device) => {
+      let isFull = false;
+      return {
+        settle: () =>
+          device.settle().catch((error: unknown) => {
+            isFull = true;
+            throw error;
+          }),
+        write: (slot: number, bytes: Uint8Array, at: number) => (isFull ? bytes.length : device.write(slot, bytes, at)),
+      };
+    },
+    'a full storage says so when a write settles',
+  ],
+  [
+    'going back that leaves what was refused in memory',
+    (device) => {
+      let size = 0;
+      return {
+        size: (slot: number) => Math.max(device.size(slot), slot === 0 ? size : 0),
+        goBack: () => {
+          size = device.size(0);
+          return device.goBack();
+        },
+      };
+    },
+    'a full storage that can go back',
+  ],
+  [
+    'going back after which nothing is kept',
+    (device) => {
+      let isBack = false;
+      return {
+        goBack: () => {
+          isBack = true;
+          return device.goBack();
+        },
+        write: (slot: number, bytes: Uint8Array, at: number) => (isBack ? bytes.length : device.write(slot, bytes, at)),
+      };
+    },
+    'a full storage that can go back',
+  ],
 ];
 
 /** The clauses for storages that settle later, by name. */
@@ -96,6 +144,7 @@ function clausesFor(change: Mutant['change']): Map<string, () => Promise<void>> 
     losePower: ({ states }) => {
       for (const state of states.values()) state.losePower();
     },
+    setRoom: (storage, bytes) => storage.setRoom(bytes),
     wasm,
     tools,
   });
@@ -109,7 +158,7 @@ test.each(MUTANTS)('%s: caught', async (_, change, start) => {
 test('every clause for storages that settle later is failed by some, and none by a sound one', async () => {
   const clauses = clausesFor(() => ({}));
   const failed = new Set(MUTANTS.map(([, , start]) => clauseNamed(clauses, start)));
-  const names = [...settlingClauses, ...settlingPowerClauses].map(({ name }) => name);
+  const names = [...settlingClauses, ...settlingPowerClauses, ...settlingRoomClauses].map(({ name }) => name);
   expect(names.filter((name) => !failed.has(name))).toEqual([]);
   for (const name of names) await clauses.get(name)?.();
 });

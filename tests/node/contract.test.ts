@@ -198,6 +198,9 @@ describe('a fake of IndexedDB', () => {
       vi.stubGlobal('indexedDB', databases.factory);
       vi.stubGlobal('navigator', { locks: new FakeLocks() });
     },
+    setRoom: (_, bytes) => {
+      databases.room = bytes;
+    },
     farBytes: 2 ** 32,
     wasm,
     tools,

@@ -8,7 +8,7 @@
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { adapterClauses, deviceClauses } from './lifecycle.ts';
 import { powerClauses, roomClauses } from './losses.ts';
-import { settlingClauses, settlingPowerClauses } from './settling.ts';
+import { settlingClauses, settlingPowerClauses, settlingRoomClauses } from './settling.ts';
 import { slotClauses } from './slots.ts';
 import { storeClauses, strictClauses } from './stores.ts';
 import { type Clause, type ContractOptions, Subject } from './subject.ts';
@@ -36,7 +36,7 @@ export function storageContract<S extends StorageAdapter>(options: ContractOptio
   if (options.settles) clauses.push(...settlingClauses);
   if (options.losePower !== undefined) clauses.push(...powerClauses);
   if (options.settles && options.losePower !== undefined) clauses.push(...settlingPowerClauses);
-  if (options.setRoom !== undefined) clauses.push(...roomClauses);
+  if (options.setRoom !== undefined) clauses.push(...(options.settles ? settlingRoomClauses : roomClauses));
   clauses.push(...storeClauses);
   if (options.losePower !== undefined) clauses.push(...strictClauses);
   for (const { name, run } of clauses) {

@@ -5,8 +5,9 @@
  * recovers.
  */
 
+import { type SettlingDevice, SlotError } from '../storage/device.ts';
 import { open as openSync } from '../sync.ts';
-import { expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
+import { ContractError, expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, put, type Subject } from './subject.ts';
 
 /** More than a device keeps in memory of what it does not need. */
@@ -129,14 +130,123 @@ export const settlingPowerClauses: readonly Clause[] = [
   },
 ];
 
+export const settlingRoomClauses: readonly Clause[] = [
+  {
+    name: 'a full storage says so when a write settles, by an error of kind full; whole turns before it are kept, it is not',
+    async run(subject) {
+      const { device, bytes, turns } = await filled(subject);
+      expectEqual(
+        kindOf(() => device.write(0, Uint8Array.of(1), 0)),
+        'full',
+        'the kind of error of a write after that',
+      );
+      expectEqual(
+        kindOf(() => device.truncate(0, 0)),
+        'full',
+        'the kind of error of a truncation after that',
+      );
+      await subject.setRoom(undefined);
+      const again = await subject.reopen(device);
+      expectBytes(await subject.contents(again, 0), bytes, 'what had settled, after reopening');
+      expectEqual(again.size(1), turns, 'bytes in the slot that each turn wrote one to');
+    },
+  },
+  {
+    name: 'a full storage that can go back loses no more than the turn it refused, and takes writes again once there is room',
+    async run(subject) {
+      const { device, bytes } = await filled(subject);
+      if (!device.canGoBack) {
+        const failure = await failureOf(device.goBack());
+        expect(failure instanceof SlotError, `going back, which it cannot, throws ${String(failure)}.`);
+        return;
+      }
+      await device.goBack();
+      let seen = -1;
+      await device.recover(() => {
+        seen = device.size(0);
+        device.write(0, Uint8Array.of(77), 10);
+      });
+      expectEqual(seen, bytes.length, 'the size that a call to recover sees');
+      bytes[10] = 77;
+      expectBytes(await subject.contents(device, 0), bytes, 'what had settled, and what was recovered');
+      await subject.setRoom(undefined);
+      put(device, 1, pattern(9, 30_000), 0);
+      device.flush(1);
+      await device.settle();
+      const again = await subject.reopen(device);
+      expectBytes(await subject.contents(again, 0), bytes, 'what had settled and what was recovered, after reopening');
+      expectBytes(await subject.contents(again, 1), pattern(9, 30_000), 'what was written when there was room again');
+    },
+  },
+];
+
+/** A device whose storage has refused a turn for want of room. */
+interface Filled {
+  readonly device: SettlingDevice;
+  /** What slot 0 had before that turn. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** How many turns had settled; each wrote a byte to slot 1. */
+  readonly turns: number;
+}
+
+async function filled(subject: Subject): Promise<Filled> {
+  const device = await subject.openSettling();
+  let told: unknown;
+  device.onFailure = (error) => {
+    told = error;
+  };
+  let bytes = pattern(1, 50_000);
+  let turns = 0;
+  put(device, 0, bytes, 0);
+  device.flush(0);
+  await device.settle();
+  await subject.setRoom(100_000);
+  for (let round = 2; round < 100; round++) {
+    const more = pattern(round, 20_000);
+    put(device, 0, more, bytes.length);
+    put(device, 1, Uint8Array.of(round), turns);
+    const failure = await failureOf(device.settle());
+    if (failure !== undefined) {
+      const isFull = failure instanceof SlotError && failure.kind === 'full';
+      expect(isFull, `what does not settle for want of room is told by ${String(failure)}.`);
+      expect(told === failure, `of a failure of ${String(failure)}, onFailure was told ${String(told)}.`);
+      return { device, bytes, turns };
+    }
+    turns++;
+    bytes = joined(bytes, more);
+  }
+  throw new ContractError('Ninety-eight turns of 20,000 bytes settled where there is room for 100,000.');
+}
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(a.length + b.length);
+  both.set(a);
+  both.set(b, a.length);
+  return both;
+}
+
+/** The kind of error that a device refuses a call with. */
+function kindOf(call: () => unknown): string {
+  try {
+    call();
+    return 'none';
+  } catch (error) {
+    return error instanceof SlotError ? error.kind : String(error);
+  }
+}
+
+function failureOf(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
 const LATER_MS = 3000;
 
 const later = (): Promise<string> => new Promise((resolve) => setTimeout(() => resolve('still waiting'), LATER_MS));
 
 async function expectFailure(call: Promise<unknown>, kind: new () => Error, what: string): Promise<void> {
-  const failure = await call.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+  const failure = await failureOf(call);
   expect(failure instanceof kind, `${what} is ${String(failure)}.`);
 }

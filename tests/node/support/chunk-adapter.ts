@@ -23,6 +23,11 @@ export class ChunkAdapter implements StorageAdapter {
     return BufferedDevice.open(this.chunks);
   }
 
+  /** Lets the stores that there are take so many more bytes each; undefined: any number. */
+  setRoom(bytes: number | undefined): void {
+    for (const state of this.states.values()) state.room = bytes;
+  }
+
   async list(): Promise<string[]> {
     return [...this.states.keys()];
   }

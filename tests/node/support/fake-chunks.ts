@@ -12,6 +12,8 @@ export class ChunkState {
   rows: Uint8Array[] = [];
   chunks = new Map<string, Uint8Array>();
   owner: object | undefined;
+  /** Bytes that commits may still bring; undefined: any number. */
+  room: number | undefined;
   #durable: Pick<ChunkState, 'rows' | 'chunks'> = { rows: [], chunks: new Map() };
 
   /** What is there now survives a loss of power too. */
@@ -81,6 +83,10 @@ export class FakeChunks implements ChunkStore {
     if (this.failure !== undefined) throw this.failure;
     const { state } = this;
     if (state.owner !== this) throw new SlotError('closed', 'Another tab or worker has taken the store over.');
+    const bytes = commit.puts.reduce((sum, put) => sum + put.bytes.length, commit.row.length);
+    if (state.room !== undefined && bytes > state.room)
+      throw new SlotError('full', 'The storage has no room for that.');
+    if (state.room !== undefined) state.room -= bytes;
     if (commit.folds) state.rows.length = 0;
     state.rows.push(commit.row);
     for (const { slot, index } of commit.drops) {

@@ -1,5 +1,5 @@
 /**
- * IndexedDB in memory that loses power: transactions that were not strict, and that no strict one followed, are gone.
+ * IndexedDB in memory that loses power, and can be full: transactions that were not strict, and that no strict one followed, are gone.
  *
  * Invariant: `losePower` leaves the databases as they were when some transaction had completed: the last strict one, or, as
  * the caller draws, one of those after it. Former connections go on over what nobody reads any more.
@@ -24,12 +24,34 @@ interface Row {
 /** The databases of one test. `factory` is to be the global `indexedDB`. */
 export class LossyDatabases {
   factory = new IDBFactory();
+  /** Bytes of values that transactions may still bring; undefined: any number. */
+  room: number | undefined;
   /** The databases after each transaction since the last strict one, that one first. */
   #images: Image[] = [new Map()];
   readonly #restore: () => void;
 
   constructor() {
     const { transaction } = IDBDatabase.prototype;
+    const { add, put } = IDBObjectStore.prototype;
+    const { commit } = IDBTransaction.prototype;
+    const brought = new WeakMap<IDBTransaction, number>();
+    for (const [method, original] of Object.entries({ add, put })) {
+      IDBObjectStore.prototype[method as 'put'] = function (this: IDBObjectStore, value: Uint8Array, key) {
+        brought.set(this.transaction, (brought.get(this.transaction) ?? 0) + value.length);
+        return original.call(this, value, key);
+      };
+    }
+    const refuses = (bytes: number): boolean => {
+      if (this.room === undefined) return false;
+      if (bytes > this.room) return true;
+      this.room -= bytes;
+      return false;
+    };
+    IDBTransaction.prototype.commit = function (this: IDBTransaction) {
+      if (!refuses(brought.get(this) ?? 0)) return commit.call(this);
+      this.abort();
+      Object.defineProperty(this, 'error', { value: new DOMException('Full.', 'QuotaExceededError') });
+    };
     const committed = (isStrict: boolean): void => {
       if (isStrict) this.#images = [];
       this.#images.push(imageOf(this.factory));
@@ -41,6 +63,8 @@ export class LossyDatabases {
     };
     this.#restore = () => {
       IDBDatabase.prototype.transaction = transaction;
+      Object.assign(IDBObjectStore.prototype, { add, put });
+      IDBTransaction.prototype.commit = commit;
     };
   }
 
