@@ -133,7 +133,6 @@ export const roomClauses: readonly Clause[] = [
     async run(subject) {
       const device = await subject.open();
       put(device, 0, pattern(1, 50_000), 0);
-      await subject.settle(device);
       await subject.setRoom(100_000);
       const bytes = pattern(2, 20_000);
       let at = 50_000;
@@ -141,7 +140,6 @@ export const roomClauses: readonly Clause[] = [
       for (let i = 0; i < 100 && taken === bytes.length; i++) {
         taken = offer(device, 0, bytes, at);
         expect(taken >= 0 && taken <= bytes.length, `write took ${taken} of ${bytes.length} bytes.`);
-        await subject.settle(device);
         if (taken === bytes.length) at += taken;
       }
       expect(taken < bytes.length, `${at - 50_000} bytes were taken where there is room for 100,000.`);
@@ -178,11 +176,9 @@ export const roomClauses: readonly Clause[] = [
       const device = await subject.open();
       put(device, 0, pattern(3, 50_000), 0);
       device.flush(0);
-      await subject.settle(device);
       await subject.setRoom(0);
       expectEqual(offer(device, 0, pattern(4, 10_000), 20_000), 10_000, 'bytes taken by overwriting');
       device.flush(0);
-      await subject.settle(device);
       const expected = pattern(3, 50_000);
       expected.set(pattern(4, 10_000), 20_000);
       expectBytes(await subject.contents(device, 0), expected, 'the slot');
@@ -196,14 +192,11 @@ export const roomClauses: readonly Clause[] = [
       const device = await subject.open();
       put(device, 0, pattern(6, 300_000), 0);
       device.flush(0);
-      await subject.settle(device);
       await subject.setRoom(0);
       device.truncate(0, 0);
-      await subject.settle(device);
       await subject.setRoom(200_000);
       put(device, 1, pattern(7, 100_000), 0);
       device.flush(1);
-      await subject.settle(device);
       await subject.setRoom(undefined);
       put(device, 0, pattern(8, 300_000), 0);
       expectBytes(await subject.contents(device, 0), pattern(8, 300_000), 'a slot written with all room back');

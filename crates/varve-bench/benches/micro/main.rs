@@ -101,6 +101,8 @@ fn time(row: &Row, engine: &str, subject: &mut dyn Subject, results: &Path) -> O
         .output_directory(results)
         .without_plots()
         .sample_size(20)
+        // Nobody reads its estimates, and what an engine does while they are made would be nobody's.
+        .nresamples(1)
         .warm_up_time(Duration::from_millis(150))
         .measurement_time(Duration::from_millis(1500));
     let mut failed = None;

@@ -15,7 +15,7 @@ use super::{CheckReport, Problem, ProblemKind};
 use crate::compact::ChunkBlocks;
 use crate::error::Error;
 use crate::table::{
-    BlockEntry, BlockKind, Blocks, Malformed, Properties, ReadError, Table, TableMeta, hash_key, open_block,
+    BlockEntry, BlockKind, Blocks, Malformed, Properties, ReadError, Table, TableMeta, hash_key,
 };
 use crate::types::{FileName, Kind, Sequence, StoreId};
 
@@ -50,7 +50,7 @@ struct Seen {
 impl TableCheck {
     /// `bytes`: how much of the file can be read.
     pub(super) fn new(store: StoreId, level: u8, meta: Rc<TableMeta>, bytes: u64) -> Self {
-        let blocks = ChunkBlocks::new(store, vec![(meta.id, meta.size.min(bytes))], 1, open_block);
+        let blocks = ChunkBlocks::new(store, vec![(meta.id, meta.size.min(bytes))], 1);
         let seen = Seen { min_sequence: Sequence::MAX, ..Seen::default() };
         Self { meta, level, table: None, blocks, at: 0, seen, has_gap: false }
     }

@@ -2,22 +2,19 @@
 //!
 //! Invariant: at most `lanes + 1` chunks are kept, the least recently used goes first; the chunk just
 //! fetched is always there for the retry, so a job makes progress however small that number is.
-//! Blocks are verified like any read: a job never copies damage into a new table.
+//! The hash of a block is verified like that of any read: a job never copies damage into a new table.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::error::Error;
-use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table};
+use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block_to_copy};
 use crate::types::{FileName, StoreId};
 
 /// Bytes asked for at once: one read of this size costs an engine worker about 0.1 ms.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// The end of a table (filter, index, footer) is fetched in one piece of this size.
 const TAIL_BYTES: u64 = 64 << 10;
-
-/// How blocks are opened: [`open_block`](crate::table::open_block), or to copy.
-type Open = fn(&StoreId, u64, BlockHandle, Vec<u8>, BlockKind) -> Result<Block, Error>;
 
 struct Chunk {
     table: u64,
@@ -35,11 +32,12 @@ pub(crate) struct ChunkBlocks {
     /// The inputs that are open: all of them, until the job is done.
     tables: RefCell<Vec<Rc<Table>>>,
     lanes: usize,
-    open: Open,
+    /// See [`ChunkBlocks::copying`].
+    copied_bytes_min: usize,
 }
 
 impl ChunkBlocks {
-    pub(crate) fn new(store: StoreId, sizes: Vec<(u64, u64)>, lanes: usize, open: Open) -> Self {
+    pub(crate) fn new(store: StoreId, sizes: Vec<(u64, u64)>, lanes: usize) -> Self {
         Self {
             store,
             sizes,
@@ -47,8 +45,13 @@ impl ChunkBlocks {
             clock: RefCell::default(),
             tables: RefCell::default(),
             lanes,
-            open,
+            copied_bytes_min: usize::MAX,
         }
+    }
+
+    /// Opens blocks of one entry to be copied, from so many raw bytes on.
+    pub(crate) fn copying(self, raw_bytes_min: usize) -> Self {
+        Self { copied_bytes_min: raw_bytes_min, ..self }
     }
 
     /// Keeps what the host fetched for `need`.
@@ -70,7 +73,8 @@ impl ChunkBlocks {
 impl Blocks for ChunkBlocks {
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
         let stored = self.raw(table, handle.offset, handle.len)?;
-        Ok(Rc::new((self.open)(&self.store, table, handle, stored, kind)?))
+        let block = open_block_to_copy(&self.store, table, handle, stored, kind, self.copied_bytes_min)?;
+        Ok(Rc::new(block))
     }
 
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::scan::{LevelCursor, Merge, Source, Start};
 use crate::store::view::TableHandle;
-use crate::table::{Need, ReadError, open_block, open_block_to_copy};
+use crate::table::{Need, ReadError};
 use crate::types::{RangeTombstone, Sequence};
 
 /// What a step came to.
@@ -106,8 +106,11 @@ impl Job {
             }
             JobInput::Runs(runs) => {
                 let sizes = runs.iter().flatten().map(|table| (table.id, table.size)).collect();
-                let open = if spec.compress { open_block_to_copy } else { open_block };
-                let blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2, open);
+                let mut blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
+                if spec.compress {
+                    // A smaller one may come to share a block with its neighbours.
+                    blocks = blocks.copying(spec.block_bytes as usize / 2);
+                }
                 let handle = |table| Rc::new(TableHandle::new(table));
                 let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
                 (State::Opening { runs, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
@@ -261,7 +264,7 @@ impl Job {
             limit.take(key.len() + source.value_len());
             match keep.entry(key, sequence, kind, source.expires()) {
                 Some(kind) if kind == source.kind() => {
-                    if !outputs.copy(key, source.block()) {
+                    if !outputs.try_copy(key, source.block()) {
                         outputs.add(key, sequence, kind, source.expires(), source.value());
                     }
                 }

@@ -90,10 +90,12 @@ impl Outputs {
         self.drain_enough();
     }
 
-    /// Appends an entry with its block, if that can be passed on; see [`TableBuilder::copy`].
-    pub(crate) fn copy(&mut self, key: &[u8], block: Option<&Rc<Block>>) -> bool {
-        let is_copied = block.is_some_and(|block| self.builder().copy(key, block));
-        self.drain_enough();
+    /// Appends an entry with its block, if that can be passed on; see [`TableBuilder::try_copy`].
+    pub(crate) fn try_copy(&mut self, key: &[u8], block: Option<&Rc<Block>>) -> bool {
+        let is_copied = block.is_some_and(|block| self.builder().try_copy(key, block));
+        if is_copied {
+            self.drain_enough();
+        }
         is_copied
     }
 

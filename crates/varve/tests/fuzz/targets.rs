@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind, set_hook, take_h
 use std::rc::Rc;
 use std::sync::Once;
 
+use varve::codec::hash::xxh3;
 use varve::codec::reader::Reader;
 use varve::compact::{Job, JobResult, Step};
 use varve::manifest::{Edit, Manifest, Version, inspect_manifest};
@@ -13,7 +14,7 @@ use varve::memtable::Memtable;
 use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
 use varve::table::{
     Block, BlockHandle, BlockKind, Blocks, FOOTER_BYTES, Filter, Footer, Index, MemoryBlocks, Properties,
-    RangeTombstones, ReadError, find_footer, open_block, salvage_table,
+    RangeTombstones, ReadError, find_footer, open_block, open_block_to_copy, salvage_table,
 };
 use varve::types::FileName;
 use varve::wal::{SegmentHeader, find_salt, header_was_lost, salvage_segment, scan_segment};
@@ -103,7 +104,18 @@ impl Blocks for OneBlock {
 
 pub fn block(bytes: &[u8]) {
     let handle = BlockHandle { offset: 0, len: bytes.len() as u32 };
-    let _ = open_block(&STORE, TABLE, handle, bytes.to_vec(), BlockKind::Data);
+    let mut hashed = bytes.to_vec();
+    if let Some(end) = hashed.len().checked_sub(8) {
+        let mut place = [0; 32];
+        place[..16].copy_from_slice(&STORE);
+        place[16..24].copy_from_slice(&TABLE.to_le_bytes());
+        let hash = xxh3(&hashed[..end], xxh3(&place, 0));
+        hashed[end..].copy_from_slice(&hash.to_le_bytes());
+    }
+    for stored in [bytes.to_vec(), hashed] {
+        let _ = open_block(&STORE, TABLE, handle, stored.clone(), BlockKind::Data);
+        let _ = open_block_to_copy(&STORE, TABLE, handle, stored, BlockKind::Data, 0);
+    }
     let Ok(block) = Block::parse(BlockKind::Data, bytes.to_vec()) else { return };
     let (meta, file) = corpus::table(false);
     let mut good = MemoryBlocks::new(STORE);

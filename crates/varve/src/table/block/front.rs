@@ -10,10 +10,8 @@ use super::layout::Layout;
 use super::{Block, Entry};
 use crate::table::BlockKind;
 
-/// Shortest raw block that is passed on: a smaller one may come to share a block with its neighbours.
-const RAW_BYTES_MIN: usize = 2 << 10;
-/// Bytes of the front; an entry whose key ends behind it is decompressed like any other.
-const FRONT_BYTES: usize = 256;
+/// No fields of an entry, before its key, take more.
+const FIELD_BYTES_MAX: usize = 40;
 /// What lies behind the only entry of a block: one restart point, and their number.
 const TAIL_BYTES: usize = 8;
 
@@ -34,19 +32,16 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// `None` for a block of several entries, or one that is too small, or whose key is too long.
+    /// `None` for a block of several entries.
     pub fn of(packed: &[u8], raw_len: usize) -> Option<Self> {
-        if raw_len < RAW_BYTES_MIN {
+        let fields = decompress_front(packed, FIELD_BYTES_MAX);
+        let entry = Entry::decode_front(&fields, u32::try_from(raw_len).ok()?).ok()?;
+        if entry.next as usize + TAIL_BYTES != raw_len {
             return None;
         }
-        let mut bytes = decompress_front(packed, FRONT_BYTES);
-        let entry = Entry::decode_front(&bytes, u32::try_from(raw_len).ok()?).ok()?;
-        let is_only = entry.next as usize + TAIL_BYTES == raw_len;
-        if !is_only || entry.value as usize > bytes.len() {
-            return None;
-        }
-        bytes.truncate(entry.value as usize);
-        Some(Self { bytes, raw_len, entry })
+        let key_end = entry.value as usize;
+        let bytes = decompress_front(packed, key_end);
+        (bytes.len() == key_end).then_some(Self { bytes, raw_len, entry })
     }
 
     /// The block, whose compressed bytes are `packed`.

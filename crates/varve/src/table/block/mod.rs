@@ -16,7 +16,8 @@
 //! Keys are truncated against the head of their run, not against their predecessor: an entry is then (front of
 //! the head's key, own suffix), so it can be compared in place, and reached without the entries between.
 //!
-//! Invariant: of a data block that was opened, every entry decodes.
+//! Invariant: of a data block that was opened, every entry decodes; of one that was opened to be copied (`front.rs`), the
+//! fields and key of its only entry.
 
 mod builder;
 mod entry;
@@ -76,7 +77,8 @@ impl Block {
     /// Bytes of memory that the block takes.
     #[must_use]
     pub fn weight(&self) -> usize {
-        size_of::<Self>() + self.bytes.capacity() + self.layout.bytes()
+        let packed_bytes = self.packed.as_ref().map_or(0, |packed| packed.bytes.capacity());
+        size_of::<Self>() + self.bytes.capacity() + self.layout.bytes() + packed_bytes
     }
 }
 

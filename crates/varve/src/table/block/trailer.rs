@@ -52,18 +52,20 @@ pub fn open_block(
     unpack(codec, raw_len, stored, kind).map_err(corrupt)
 }
 
-/// As [`open_block`], for a merge into compressed tables. A compressed block of one large entry stays as it is, with no
-/// value to be seen: the merge passes it on ([`TableBuilder::copy`](crate::table::TableBuilder)).
+/// As [`open_block`], for a merge into compressed tables. A compressed block of a single entry stays as it is if it has at
+/// least `raw_bytes_min` bytes: its hash is verified, its value is not looked at and must not be asked for.
+#[doc(hidden)]
 pub fn open_block_to_copy(
     store: &StoreId,
     file_id: u64,
     handle: BlockHandle,
     mut stored: Vec<u8>,
     kind: BlockKind,
+    raw_bytes_min: usize,
 ) -> Result<Block> {
     let corrupt = corrupt(file_id, handle);
     let (codec, raw_len) = check_stored(store, file_id, handle, &stored, kind).map_err(corrupt)?;
-    if kind == BlockKind::Data && codec == CODEC_LZ4 {
+    if kind == BlockKind::Data && codec == CODEC_LZ4 && raw_len >= raw_bytes_min {
         let packed = &stored[..stored.len() - TRAILER_BYTES];
         if let Some(front) = Front::of(packed, raw_len) {
             stored.truncate(stored.len() - TRAILER_BYTES);
