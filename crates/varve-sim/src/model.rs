@@ -18,6 +18,9 @@ use crate::change::{Change, Group, State};
 use crate::difference::{difference, distance_between};
 use crate::pasts::Pasts;
 
+/// Deletes of one frame that may have been put off in every combination; of more, each alone.
+const PUT_OFF_MAX: usize = 12;
+
 /// What happened to the machine before a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
@@ -144,15 +147,27 @@ impl Model {
         }
     }
 
-    /// The histories in which one of the doubtful groups never happened, and those behind it one after another.
-    fn without_one(&self) -> impl Iterator<Item = Self> {
+    /// The histories in which one of the doubtful groups never happened, and those behind it one after another; then those
+    /// without several deletes: on a full disk each is put off until the end of its frame, which may never have come.
+    fn without_some(&self) -> impl Iterator<Item = Self> {
         let from = self.doubtful_from.unwrap_or(self.groups.len());
-        (from..self.groups.len()).map(move |refused| {
+        let one = (from..self.groups.len()).map(|refused| vec![refused]);
+        let is_delete = |change: &Change| matches!(change, Change::Delete(_) | Change::DeleteRange(..));
+        let is_put_off = move |at: &usize| self.groups[*at].changes.iter().all(is_delete);
+        let deletes: Vec<_> = (from..self.groups.len()).filter(is_put_off).take(PUT_OFF_MAX).collect();
+        let several =
+            (1u32..1 << deletes.len()).filter(|chosen| chosen.count_ones() > 1).map(move |chosen| {
+                let is_chosen = |&(bit, _): &(usize, &usize)| chosen >> bit & 1 == 1;
+                deletes.iter().enumerate().filter(is_chosen).map(|(_, at)| *at).collect()
+            });
+        one.chain(several).map(move |refused: Vec<usize>| {
             let mut other = self.clone();
-            other.refuse(refused);
-            for group in &self.groups[refused + 1..] {
-                let first_sequence = other.last_sequence() + 1;
-                other.stage(Group { changes: group.changes.clone(), first_sequence });
+            other.refuse(from);
+            for (at, group) in self.groups.iter().enumerate().skip(from) {
+                if !refused.contains(&at) {
+                    let first_sequence = other.last_sequence() + 1;
+                    other.stage(Group { changes: group.changes.clone(), first_sequence });
+                }
             }
             other
         })
@@ -207,7 +222,7 @@ impl Model {
     pub fn recover(&mut self, found: &State, sequence: u64, loss: Loss) -> Result<usize, Mismatch> {
         let mut recovered = self.recover_as_told(found, sequence, loss);
         if recovered.is_err() {
-            let found = self.without_one().find_map(|mut other| {
+            let found = self.without_some().find_map(|mut other| {
                 let lost = other.recover_as_told(found, sequence, loss).ok()?;
                 Some((other, lost))
             });
