@@ -107,7 +107,8 @@ test('a store of an adapter is checked, and repaired into another one of the sam
 test('a repair that is ended leaves no store behind', async () => {
   const storage = new KeptDevices();
   const db = await open('notes', { storage, wasm });
-  await db.setMany(Array.from({ length: 20_000 }, (_, number) => [number, `value of ${number}`]));
+  // Many slices of work: the engine hears of the end a turn after the first of them.
+  await db.setMany(Array.from({ length: 200_000 }, (_, number) => [number, `value of ${number}`]));
   await db.close();
   const controller = new AbortController();
   const repairing = repair('notes', {
