@@ -1,5 +1,6 @@
 /**
- * IndexedDB in memory that loses power, and can be full: transactions that were not strict, and that no strict one followed, are gone.
+ * IndexedDB in memory that loses power: transactions that were not strict, and that no strict one followed, are gone. It can
+ * be full, too.
  *
  * Invariant: `losePower` leaves the databases as they were when some transaction had completed: the last strict one, or, as
  * the caller draws, one of those after it. Former connections go on over what nobody reads any more.
