@@ -31,7 +31,12 @@ const STAMP = join(root, 'build', 'wasm.stamp');
 /** What can be imported from the package: files of js/src. */
 const ENTRIES = ['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'deno.ts', 'cloudflare.ts'];
 /** What workers are started from: one file each. */
-const WORKERS = ['worker/engine-worker.ts', 'worker/compactor-worker.ts', 'worker/file-compactor-worker.ts'];
+const WORKERS = [
+  'worker/engine-worker.ts',
+  'worker/compactor-worker.ts',
+  'worker/file-compactor-worker.ts',
+  'share/broker-worker.ts',
+];
 
 /** Everything the compiled engine depends on: folders, then single files. */
 const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];

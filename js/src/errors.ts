@@ -20,6 +20,7 @@ export type VarveErrorCode =
   | 'VARVE_IO'
   | 'VARVE_ABORTED'
   | 'VARVE_UNSUPPORTED'
+  | 'VARVE_LEADER_STALLED'
   | 'VARVE_INTERNAL';
 
 /** Engine code numbers, by index: `ENGINE_CODES[4]` is `'VARVE_CLOSED'`. Index 0 is no engine code. */

@@ -7,8 +7,10 @@
  * Invariant: the same stores, files and semantics. OPFS needs a dedicated worker: elsewhere new stores go to IndexedDB.
  */
 
-import { deleteStore as deleteIn, listStores as listIn, open as openIn } from './index.ts';
+import { deleteStore as deleteIn, listStores as listIn } from './index.ts';
+import * as membership from './share/membership.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
+import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import type { StoreOptions } from './store/upgrade.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
@@ -36,7 +38,14 @@ export function open<K = Key, V = unknown>(
   name: string,
   options: Omit<StoreOptions<K, V>, 'worker'> = {},
 ): Promise<Store<K, V>> {
-  return openIn<K, V>(name, here(options));
+  const adapter = isAdapter(options.storage) ? options.storage : undefined;
+  // A service worker may not import later on: what shares the store is part of this.
+  return openStore<K, V>(
+    name,
+    options,
+    () => engineHere(adapter),
+    async () => membership,
+  );
 }
 
 /** The names of this origin's stores, sorted. */

@@ -60,6 +60,7 @@ export type {
   ScanOptions,
   SetItemOptions,
   SetOptions,
+  SharingReport,
   StorageKind,
   StorageReport,
   StoreStats,
@@ -113,7 +114,7 @@ export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'wo
  * });
  */
 export function open<K = Key, V = unknown>(name: string, options: StoreOptions<K, V> = {}): Promise<Store<K, V>> {
-  return openStore(name, options, spawnOf(options));
+  return openStore(name, options, spawnOf(options), () => import('./share/membership.ts'));
 }
 
 /**

@@ -6,8 +6,9 @@
 
 import { formatOf, structured } from './codec/values.ts';
 import { VarveError } from './errors.ts';
+import { deleteShared } from './share/delete-store.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
-import { deleteStore as deleteNamed, listStores as listNames } from './storage/stores.ts';
+import { listStores as listNames } from './storage/stores.ts';
 import { checkName, checkWait, engineOptions, repairRequest } from './store/options.ts';
 import { SyncStore } from './sync/sync-store.ts';
 import type { SyncUpgrade } from './sync/sync-upgrade.ts';
@@ -98,7 +99,7 @@ export function deleteStore(
   checkName(name);
   const { wait = 5000, storage } = options;
   checkWait(wait);
-  return deleteNamed(name, wait, storage);
+  return deleteShared(name, wait, storage);
 }
 
 /**

@@ -153,6 +153,16 @@ export interface OriginStorage {
   readonly persisted?: boolean | undefined;
 }
 
+/** How a store is shared with other tabs. */
+export interface SharingReport {
+  /** Whether this tab's worker has the engine. */
+  readonly leads: boolean;
+  /** How this tab reaches it: its own worker, a port to another tab's, or a BroadcastChannel. */
+  readonly via: 'worker' | 'port' | 'channel';
+  /** Clients that the leader serves, this one included. */
+  readonly clients: number;
+}
+
 /** What `open` found. */
 export interface RecoveryReport {
   /**
@@ -198,6 +208,8 @@ export interface CompactOptions {
  * events; a time is in milliseconds since 1970, 0 for never in this session.
  */
 export interface StoreStats {
+  /** Of a store that its tabs share. */
+  readonly sharing?: SharingReport | undefined;
   /** What the browser says of the storage of the whole origin; undefined where it does not, of other storages than the browser's, and in `varve/sync`. */
   readonly origin?: OriginStorage | undefined;
   /** Sequence of the last write. */

@@ -6,7 +6,7 @@
 
 import type { WireError } from '../errors.ts';
 import type { RepairRequest } from '../tools/repair.ts';
-import type { EngineOptions, RecoveryReport, StorageReport } from '../types.ts';
+import type { EngineOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
 
 /** What the engine's methods outside frames are called. `stop` ends the check of that number, or without one the repair. */
 export type CallMethod = 'stats' | 'compact' | 'check' | 'stop';
@@ -17,9 +17,38 @@ export interface OpenMessageOptions extends EngineOptions {
   wasm?: string | WebAssembly.Module | undefined;
 }
 
+/** Who opens a store together with other tabs. */
+export interface SharingOptions {
+  /** The worker's name among those that would lead. */
+  readonly member: string;
+  /** The client's number. */
+  readonly client: number;
+  /** Whether the page can be seen. */
+  readonly isVisible: boolean;
+}
+
 /** Page to worker. `id` comes back with the answer. */
 export type Request =
-  | { readonly type: 'open'; readonly id: number; readonly name: string; readonly options: OpenMessageOptions }
+  /** With `sharing` it is opened, or waited for until its leader is gone; without, by nobody else meanwhile. */
+  | {
+      readonly type: 'open';
+      readonly id: number;
+      readonly name: string;
+      readonly options: OpenMessageOptions;
+      readonly sharing?: SharingOptions | undefined;
+    }
+  /** The first message of a client to a leader: answered by `welcome` at once, and `opened` when the store is. */
+  | {
+      readonly type: 'join';
+      readonly id: number;
+      readonly client: number;
+      readonly protocol: number;
+      /** Rises with each attempt of the client: a late one does not replace a later one. */
+      readonly attempt: number;
+      /** What the client's `open` asked for. */
+      readonly storage: StorageKind | undefined;
+      readonly isLogged: boolean;
+    }
   | { readonly type: 'call'; readonly id: number; readonly method: CallMethod; readonly args: readonly unknown[] }
   | { readonly type: 'close'; readonly id: number }
   /** Names of the stores of this origin: answered by a `result` with `string[]`. Needs no open store. */
@@ -29,7 +58,15 @@ export type Request =
   /** Salvages a store into a new one: tells progress, then a `result` with a `RepairReport`. Needs no open store. */
   | { readonly type: 'repair'; readonly id: number; readonly name: string; readonly request: RepairRequest }
   /** The page is hidden or goes away: flush at once. Not answered. */
-  | { readonly type: 'hidden' };
+  | { readonly type: 'hidden' }
+  /** It can be seen again. Not answered. */
+  | { readonly type: 'visible' }
+  /** It may stop at any moment: somebody else is to lead, and it is not in line any more. Not answered. */
+  | { readonly type: 'freeze' }
+  /** Answered by `pong` at once, whatever is under way. */
+  | { readonly type: 'ping' }
+  /** Comes with a port to the broker, through which clients are handed over. Not answered. */
+  | { readonly type: 'line' };
 
 /** What `open` reports. */
 export interface OpenReport {
@@ -45,4 +82,21 @@ export type Response =
   | { readonly type: 'progress'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: WireError }
   /** The engine cannot go on (not the answer to one request): everything pending is rejected with it. */
-  | { readonly type: 'dead'; readonly error: WireError };
+  | { readonly type: 'dead'; readonly error: WireError }
+  /** The leader has the client. */
+  | { readonly type: 'welcome' }
+  | { readonly type: 'pong' }
+  /** To its own page: another worker leads, or has what its leader would need; this one waits for it to end. */
+  | { readonly type: 'waits' }
+  /** To its own page: it has the lock, and opens the store. */
+  | { readonly type: 'opening' }
+  /** To its own page: that one leads. */
+  | { readonly type: 'leader'; readonly member: string }
+  /** To its own page: this worker leads. */
+  | { readonly type: 'leads'; readonly report: OpenReport }
+  /** To its own page: it does not any more. */
+  | { readonly type: 'retired' }
+  /** To its own page: get a `line`. */
+  | { readonly type: 'broker' }
+  /** To its own page: somebody deletes the store. */
+  | { readonly type: 'deleted' };

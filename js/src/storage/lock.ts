@@ -7,6 +7,7 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
+import { openLock } from '../share/names.ts';
 
 /** A held lock. */
 export interface StoreLock {
@@ -56,7 +57,7 @@ export function acquireLock(name: string, { wait, signal }: LockOptions): Promis
       });
     };
     const released = locks
-      .request(`varve:${name}`, wait > 0 ? { signal: waiting.signal } : { ifAvailable: true }, granted)
+      .request(openLock(name), wait > 0 ? { signal: waiting.signal } : { ifAvailable: true }, granted)
       .then(() => undefined)
       .catch((cause: unknown) => {
         settle();

@@ -7,6 +7,8 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenReport } from '../protocol/messages.ts';
+import { canShare } from '../share/names.ts';
+import { isAdapter } from '../storage/adapter.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import { checkVersion } from '../transaction/version.ts';
 import type { WaitOptions } from '../types.ts';
@@ -18,17 +20,34 @@ import type { StoreOptions } from './upgrade.ts';
 /** Makes the worker that a store runs in. */
 export type Spawn = (name: string) => Port;
 
+/** Loads what a store needs that tabs share. */
+export type LoadSharing = () => Promise<typeof import('../share/membership.ts')>;
+
 const WAIT_MS = 5000;
 
-/** Opens the store in a worker of its own. */
-export async function openStore<K, V>(name: string, options: StoreOptions<K, V>, spawn: Spawn): Promise<Store<K, V>> {
+/** Opens the store, together with the other tabs that have it open where they can share it. */
+export async function openStore<K, V>(
+  name: string,
+  options: StoreOptions<K, V>,
+  spawn: Spawn,
+  sharing?: LoadSharing,
+): Promise<Store<K, V>> {
   checkName(name);
   const engine = engineOptions(options);
   const { version, upgrade, signal } = options;
   checkVersion(version, upgrade);
-  const client = start(name, options, spawn);
-  const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);
-  const store = new Store(name, client, report, options, watchPage(client));
+  let store: Store<K, V>;
+  if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
+    if (signal?.aborted) throw abortError(signal);
+    const { Membership } = await sharing();
+    const { wait = WAIT_MS } = options;
+    const { client, report } = await Membership.join({ name, engine, wait, signal, spawn: () => spawn(name) });
+    store = new Store(name, client, report, options, () => undefined);
+  } else {
+    const client = start(name, options, spawn);
+    const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);
+    store = new Store(name, client, report, options, watchPage(client));
+  }
   if (version === undefined) return store;
   try {
     await store.upgradeTo(version, upgrade, signal);
@@ -69,21 +88,21 @@ export async function repairNamed(name: string, options: RepairOptions, spawn: S
     return (await client.ask({ type: 'repair', name, request }, progress)) as RepairReport;
   } finally {
     signal?.removeEventListener('abort', stop);
-    client.abandon(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
+    client.fail(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
   }
 }
 
 async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spawn: Spawn): Promise<T> {
   const client = start(name, options, spawn);
   const answer = await ask<T>(client, question, options.signal);
-  client.abandon(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
+  client.fail(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
   return answer;
 }
 
 function start(name: string, options: WaitOptions, spawn: Spawn): Client {
   if (options.signal?.aborted) throw abortError(options.signal);
   try {
-    return new Client(spawn(name));
+    return Client.of(spawn(name));
   } catch (cause) {
     throw noWorker(cause);
   }
@@ -92,13 +111,13 @@ function start(name: string, options: WaitOptions, spawn: Spawn): Client {
 /** Asks; on failure or abort the worker is ended. */
 async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undefined): Promise<T> {
   const abort = (): void => {
-    if (signal !== undefined) client.abandon(abortError(signal));
+    if (signal !== undefined) client.fail(abortError(signal));
   };
   signal?.addEventListener('abort', abort, { once: true });
   try {
     return (await client.ask(question)) as T;
   } catch (error) {
-    client.abandon(new VarveError('VARVE_CLOSED', 'The store did not open.'));
+    client.fail(new VarveError('VARVE_CLOSED', 'The store did not open.'));
     throw error;
   } finally {
     signal?.removeEventListener('abort', abort);

@@ -251,8 +251,12 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * @example
    * const { levels } = await db.stats();
    */
-  stats(): Promise<StoreStats> {
-    return this.#client.ask({ type: 'call', method: 'stats', args: [] }) as Promise<StoreStats>;
+  async stats(): Promise<StoreStats> {
+    const stats = (await this.#client.ask({ type: 'call', method: 'stats', args: [] })) as StoreStats;
+    const { sharing } = stats;
+    const { via } = this.#client;
+    if (sharing === undefined || via === undefined) return stats;
+    return { ...stats, sharing: { ...sharing, via, leads: via === 'worker' } };
   }
 
   /**

@@ -80,6 +80,12 @@ export class EngineStore {
     return this.check(this.#call(() => this.exports.varve_snapshot_open(this.h)));
   }
 
+  /** Lets go of all that a client has open, and of the receipts kept for it. */
+  forgetClient(client: number): void {
+    const high = Math.floor(client / 2 ** 32);
+    this.check(this.#call(() => this.exports.varve_forget_client?.(this.h, client >>> 0, high) ?? 0));
+  }
+
   closeSnapshot(snapshot: number): void {
     this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
   }

@@ -2,11 +2,12 @@
  * The page's end of an engine: packs the operations of a turn into one frame, and resolves them from the one that comes
  * back.
  *
- * Life cycle: open (frames and requests pass) -> closing (what was sent is still answered) -> failed (everything pending
- * was rejected, the worker is gone). It never goes back.
+ * Life cycle: connected (frames and requests pass) <-> waiting for a leader (what is called waits) -> closing (what was
+ * called is still answered) -> failed (everything pending was rejected). The last two are final.
  *
  * Invariant: messages leave in the order of the calls: a frame under way is sent before any request after it. Every
- * promise handed out is settled: by its answer, its signal, or the failure of the whole.
+ * promise handed out is settled: by its answer, its signal, or the failure of the whole. What was not answered when the
+ * engine went away is sent to the next one, as it was and in order; the engine knows by the numbers what it has done already.
  *
  * For one operation there is its promise and three slots in arrays of its flight, no object of its own.
  */
@@ -16,10 +17,13 @@ import { Status } from '../protocol/frame.ts';
 import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
 import type { Request, Response } from '../protocol/messages.ts';
+import type { SharingReport } from '../types.ts';
 import { Flight, type Settle } from './flight.ts';
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
+/** Clients have random numbers of so many bits: they travel with every write, and small ones take fewer bytes. */
+const ID_BITS = 42;
 
 /** What a client talks through: a worker, a message port, or a stand-in of a test. */
 export interface Port {
@@ -31,32 +35,106 @@ export interface Port {
   terminate?(): void;
 }
 
+/** A way to the engine. */
+export interface Link {
+  /** How it goes. */
+  readonly via: SharingReport['via'];
+  post(message: unknown, transfer: object[]): void;
+}
+
+/** Something that a client has open in the engine, and opens again in the next one. */
+export interface Restorable {
+  /** Submits what opens it again. */
+  restore(): void;
+}
+
 type Distribute<R> = R extends { readonly id: number } ? Omit<R, 'id'> : never;
 /** A request without its number. */
 export type Ask = Distribute<Request>;
 
-/** One engine in a worker, serving one store. */
+interface Asked {
+  readonly request: Request;
+  readonly resolve: Settle;
+  readonly reject: Settle;
+  readonly progress: Settle | undefined;
+}
+
+/** One engine's client, serving one store. */
 export class Client {
-  readonly #port: Port;
+  /** Its number, where engines change hands; 0 for one that has one engine only, and ends with it. */
+  readonly id: number;
+  /** What the engine has open for it. */
+  readonly open = new Set<Restorable>();
   readonly #writer = new FrameWriter();
-  readonly #asked = new Map<number, { resolve: Settle; reject: Settle; progress: Settle | undefined }>();
-  /** Frames sent and not answered wholly, oldest first. */
+  readonly #asked = new Map<number, Asked>();
+  /** Frames packed and not answered wholly, oldest first. */
   #flights: Flight[] = [];
   /** The flight of the frame being packed. */
   #boarding = new Flight(0);
   #is_scheduled = false;
   #request = 0;
   #ask_id = 0;
+  #link: Link | undefined;
+  #was_connected = false;
+  readonly #end: () => void;
   /** Why nothing more is taken; set by closing and by failing. */
   #refusal: VarveError | undefined;
+  #is_over = false;
   #closed: Promise<void> | undefined;
   readonly #send_scheduled = (): void => this.#send();
 
-  constructor(port: Port) {
-    this.#port = port;
-    port.onmessage = (event) => this.#receive(event.data);
-    port.onmessageerror = () => this.#fail(malformed());
-    port.onerror = (event) => this.#fail(workerDied(event));
+  /** @param end Lets go of whatever the client talked through; called once, when it is over. */
+  constructor(id: number, end: () => void) {
+    this.id = id;
+    this.#end = end;
+  }
+
+  /** The client of one engine, which is over when that is. */
+  static of(port: Port): Client {
+    const client = new Client(0, () => {
+      port.onmessage = null;
+      port.terminate?.();
+    });
+    port.onmessage = (event) => client.receive(event.data);
+    port.onmessageerror = () => client.fail(malformed());
+    port.onerror = (event) => client.fail(workerDied(event));
+    client.connect({ via: 'worker', post: (message, transfer) => port.postMessage(message, transfer) });
+    return client;
+  }
+
+  /** How it reaches the engine; undefined while nobody leads. */
+  get via(): SharingReport['via'] | undefined {
+    return this.#link?.via;
+  }
+
+  /** Whether something was called that is not answered. */
+  get is_waiting(): boolean {
+    return this.#asked.size > 0 || this.#boarding.left > 0 || this.#flights.some(({ frame }) => frame !== undefined);
+  }
+
+  /** Talks through this link from now on. What was not answered through the one before is sent again. */
+  connect(link: Link): void {
+    if (this.#is_over) return;
+    this.#link = undefined;
+    this.#send();
+    const waiting = this.#flights.filter(({ frame }) => frame !== undefined);
+    const asked = [...this.#asked.values()];
+    if (this.#was_connected) {
+      this.#flights = waiting;
+      for (const one of this.open) one.restore();
+      this.#send();
+    }
+    this.#was_connected = true;
+    this.#link = link;
+    // What it had open first: frames under way may name it.
+    for (const flight of this.#flights) if (!waiting.includes(flight)) this.#post_frame(flight);
+    for (const flight of waiting) this.#post_frame(flight);
+    for (const { request } of asked) link.post(request, []);
+  }
+
+  /** Nobody leads: what is called from now on waits for `connect`. */
+  disconnect(): void {
+    this.#link = undefined;
   }
 
   /** Throws when the store was closed or its worker died. */
@@ -101,7 +179,7 @@ export class Client {
   hide(): void {
     if (this.#refusal !== undefined) return;
     this.#send();
-    this.#port.postMessage({ type: 'hidden' } satisfies Request, []);
+    this.#link?.post({ type: 'hidden' } satisfies Request, []);
   }
 
   /** Waits for what was sent, closes the store and ends the worker. Closing twice is closing once. */
@@ -110,9 +188,35 @@ export class Client {
     return this.#closed;
   }
 
-  /** Ends the worker at once; everything pending is rejected with `error`. */
-  abandon(error: VarveError): void {
-    this.#fail(error);
+  /** Ends it at once; everything pending is rejected with `error`. */
+  fail(error: VarveError): void {
+    if (this.#is_over) return;
+    this.#is_over = true;
+    this.#refusal ??= error;
+    this.#link = undefined;
+    this.give_up(error);
+    this.open.clear();
+    this.#end();
+  }
+
+  /** Rejects all that is pending. It may have been done, or be done yet; it is not sent again. */
+  give_up(error: VarveError): void {
+    this.#send();
+    const asked = [...this.#asked.values()];
+    this.#asked.clear();
+    for (const flight of this.#flights) flight.crash(error);
+    if (this.#link === undefined) this.#flights = [];
+    for (const { reject } of asked) reject(error);
+  }
+
+  /** Takes what came through the link. */
+  receive(data: unknown): void {
+    try {
+      if (data instanceof ArrayBuffer) this.#answers(new FrameReader(data));
+      else this.#response(data as Response);
+    } catch (error) {
+      this.fail(error instanceof VarveError ? error : VarveError.fromWire(toWire(error)));
+    }
   }
 
   async #close(): Promise<void> {
@@ -123,7 +227,7 @@ export class Client {
     try {
       await answer;
     } finally {
-      this.#fail(closed);
+      this.fail(closed);
     }
   }
 
@@ -131,9 +235,10 @@ export class Client {
     this.#send();
     const id = ++this.#ask_id;
     return new Promise<unknown>((resolve, reject) => {
-      this.#asked.set(id, { resolve, reject, progress });
+      const request = { ...ask, id } as Request;
+      this.#asked.set(id, { request, resolve, reject, progress });
       try {
-        this.#port.postMessage({ ...ask, id } as Request, []);
+        this.#link?.post(request, []);
       } catch (error) {
         this.#asked.delete(id);
         reject(VarveError.fromWire(toWire(error)));
@@ -144,22 +249,22 @@ export class Client {
   #send(): void {
     this.#is_scheduled = false;
     if (this.#writer.count === 0) return;
-    const frame = this.#writer.take();
-    this.#flights.push(this.#boarding);
+    const flight = this.#boarding;
+    flight.frame = this.#writer.take();
+    this.#flights.push(flight);
     this.#boarding = new Flight(this.#request);
-    try {
-      this.#port.postMessage(frame, [frame]);
-    } catch (error) {
-      this.#fail(VarveError.fromWire(toWire(error)));
-    }
+    if (this.#link !== undefined) this.#post_frame(flight);
   }
 
-  #receive(data: unknown): void {
+  #post_frame(flight: Flight): void {
+    const { frame } = flight;
+    if (frame === undefined || this.#link === undefined) return;
+    // It is sent again if its answer does not come: what is transferred is a copy then.
+    const sent = this.id === 0 ? frame : frame.slice(0);
     try {
-      if (data instanceof ArrayBuffer) this.#answers(new FrameReader(data));
-      else this.#response(data as Response);
+      this.#link.post(sent, [sent]);
     } catch (error) {
-      this.#fail(error instanceof VarveError ? error : VarveError.fromWire(toWire(error)));
+      this.fail(VarveError.fromWire(toWire(error)));
     }
   }
 
@@ -171,17 +276,21 @@ export class Client {
       if (flight === undefined) throw malformed();
       flight.land(request, answer.status === Status.error ? answer.error() : undefined, answer);
     }
-    this.#flights = this.#flights.filter((flight) => flight.left > 0);
+    this.#flights = this.#flights.filter((one) => one.left > 0);
   }
 
   #response(response: Response): void {
-    if (response.type === 'dead') return this.#fail(VarveError.fromWire(response.error));
+    if (response.type === 'dead') return this.fail(VarveError.fromWire(response.error));
+    if (!('id' in response)) return;
     const asked = this.#asked.get(response.id);
+    // Who asked gave up.
+    if (asked === undefined && response.id <= this.#ask_id) return;
     if (asked === undefined) throw malformed();
     if (response.type === 'progress') return asked.progress?.(response.value);
     this.#asked.delete(response.id);
     if (response.type === 'failed') asked.reject(VarveError.fromWire(response.error));
-    else asked.resolve(response.type === 'opened' ? response.report : response.value);
+    else if (response.type === 'opened') asked.resolve(response.report);
+    else if (response.type === 'result') asked.resolve(response.value);
   }
 
   #watch(promise: Promise<unknown>, flight: Flight, request: number, signal: AbortSignal): void {
@@ -193,19 +302,12 @@ export class Client {
     signal.addEventListener('abort', abort, { once: true });
     promise.then(settled, settled);
   }
+}
 
-  #fail(error: VarveError): void {
-    this.#refusal ??= error;
-    const flights = [...this.#flights, this.#boarding];
-    this.#flights = [];
-    this.#boarding = new Flight(this.#request);
-    if (this.#writer.count > 0) this.#writer.take();
-    for (const flight of flights) flight.crash(error);
-    for (const { reject } of this.#asked.values()) reject(error);
-    this.#asked.clear();
-    this.#port.onmessage = null;
-    this.#port.terminate?.();
-  }
+/** A number for a client: never 0. */
+export function newClientId(): number {
+  const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
+  return 1 + low + (high % 2 ** (ID_BITS - 32)) * 2 ** 32;
 }
 
 /** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */
@@ -214,7 +316,8 @@ export function noWorker(cause?: unknown): VarveError {
   return new VarveError('VARVE_UNSUPPORTED', message, { cause });
 }
 
-function workerDied({ message }: ErrorEvent): VarveError {
+/** The error for a worker that told that it died. */
+export function workerDied({ message }: ErrorEvent): VarveError {
   if (message === undefined) return noWorker();
   return new VarveError(
     'VARVE_INTERNAL',

@@ -62,6 +62,8 @@ export class EngineHost implements FrameHost {
   /** Why another host takes this one's place. */
   #successor: VarveError | undefined;
   #warm = false;
+  /** No job starts yet, unless writers would have to wait for it. */
+  #isHeld = false;
   #closing: Promise<void> | undefined;
 
   private constructor(name: string, parts: HostParts, onTurn: (() => void) | undefined) {
@@ -94,6 +96,7 @@ export class EngineHost implements FrameHost {
   /** Opens a store; throws what `openParts` does. */
   static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
     const host = new EngineHost(name, await openParts(name, options), options.onTurn);
+    if (options.hold !== undefined) host.#hold(options.hold);
     try {
       host.afterTurn();
       return host;
@@ -116,6 +119,11 @@ export class EngineHost implements FrameHost {
   /** Whether `revived` can go on where a commit was refused for want of room: nothing acknowledged is in memory alone. */
   get canRevive(): boolean {
     return this.#settling?.canGoBack === true && this.#parts.hasLog;
+  }
+
+  /** Whether writes are logged. */
+  get hasLog(): boolean {
+    return this.#parts.hasLog;
   }
 
   /** Nothing was written since a refused commit: there may still be no room, and nothing is written but what is asked for. */
@@ -208,6 +216,7 @@ export class EngineHost implements FrameHost {
       return;
     }
     this.#flusher.note();
+    if (this.#isHeld && !this.store.isStalled()) return;
     if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
       this.#warm = true;
       this.#jobs.warm();
@@ -289,6 +298,20 @@ export class EngineHost implements FrameHost {
     while (this.isStalled()) await this.#jobs.progress();
     // Also when there was nothing to wait for: slices of work need a turn, and who asks again and again waits for those.
     await nextTurn();
+  }
+
+  /** A client is gone: its scans, snapshots and receipts are let go of. */
+  forget(client: number): void {
+    if (this.#closing === undefined && faultOfEngine() === undefined) this.store.forgetClient(client);
+  }
+
+  #hold(until: Promise<void>): void {
+    this.#isHeld = true;
+    const release = (): void => {
+      this.#isHeld = false;
+      this.afterTurn();
+    };
+    until.then(release, release);
   }
 
   /** The page is hidden or goes away: nothing may stay unflushed. */

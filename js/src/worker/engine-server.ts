@@ -1,5 +1,5 @@
 /**
- * Answers one client: frames with frames, messages with messages.
+ * Answers the clients of one store: frames with frames, messages with messages.
  *
  * Invariant: everything is answered in the order it came, but for `compact` and `check`, which may take minutes: they are
  * answered when they are done, and tell their progress meanwhile. While the engine is stalled (two memtables wait, or level 0
@@ -12,37 +12,56 @@
  */
 
 import { toWire, VarveError } from '../errors.ts';
-import type { Request, Response } from '../protocol/messages.ts';
+import type { OpenReport, Request } from '../protocol/messages.ts';
+import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
 import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
-import { deleteStore, listStores } from '../storage/stores.ts';
+import type { StoreLock } from '../storage/lock.ts';
+import { listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
+import type { StoreStats } from '../types.ts';
 import { controlError } from '../wasm/errors.ts';
 import { onEngineFault } from '../wasm/fault.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
+import { Connection, type Send } from './connection.ts';
 import { EngineHost } from './engine-host.ts';
 import { answerAgain, type RefusedFrame } from './refused-frames.ts';
 import { settlingFailure } from './settling-failure.ts';
 import type { FrameProgress } from './settling-frames.ts';
 
-/** Sends a message or a response frame to the client. */
-export type Send = (message: Response | ArrayBuffer, transfer: Transferable[]) => void;
+/** What a client sends. */
+export type Incoming = Request | ArrayBuffer;
+type OpenRequest = Extract<Request, { type: 'open' }>;
 
 /** What is waiting to be answered. */
-type Incoming = Request | ArrayBuffer;
+interface Waiting {
+  readonly data: Incoming;
+  readonly from: Connection;
+}
 
-/** Serves one client of one store. */
+/** A frame whose answer waits for its storage. */
+type LateFrame = RefusedFrame & { readonly from: Connection };
+
+/** Where a store is opened that other tabs share. */
+export interface Leadership {
+  /** Its lock, held. */
+  readonly lock: StoreLock;
+  /** Resolves when all clients of the leader before have told what they had open. */
+  readonly hold: Promise<void> | undefined;
+}
+
+/** Serves the clients of one store. */
 export class EngineServer {
-  readonly #send: Send;
+  /** The client that made this, and ends with it. */
+  readonly own: Connection;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
-  readonly #queue: Incoming[] = [];
-  /** Checks that run, by the number that the client gave them, and a repair. */
-  readonly #stoppables = new Map<unknown, AbortController>();
+  readonly #clients = new Set<Connection>();
+  readonly #queue: Waiting[] = [];
   /** Frames whose answers could not leave. */
-  readonly #refused: RefusedFrame[] = [];
+  readonly #refused: LateFrame[] = [];
   /** Why; set until the store has gone back. */
   #refusal: VarveError | undefined;
   /** Why the last one did. */
@@ -51,41 +70,92 @@ export class EngineServer {
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
   #is_dead = false;
+  /** What comes from now on is for the next leader. */
+  #isRetiring = false;
+  /** Resolves when the queue is empty. */
+  #drained: Promise<void> = Promise.resolve();
   /** Ends an opening that is under way. */
   readonly #ended = new AbortController();
   readonly #unwatch: () => void;
 
-  constructor(send: Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
-    this.#send = send;
+  constructor(own: Connection | Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
+    this.own = own instanceof Connection ? own : new Connection(0, own);
+    this.#clients.add(this.own);
     this.#compactor = compactor;
     this.#adapter = adapter;
     this.#unwatch = onEngineFault((fault) => this.#die(fault));
   }
 
+  /** How many clients it has. */
+  get clients(): number {
+    return this.#clients.size;
+  }
+
   /** Takes a message or a frame. */
-  receive(incoming: Incoming): void {
-    if (this.#is_dead) return;
+  receive(data: Incoming, from: Connection = this.own): void {
+    if (this.#is_dead || this.#isRetiring || from.isGone) return;
+    if (!this.#clients.has(from)) this.#clients.add(from);
     // Nothing that it ends is waited for.
-    if (!(incoming instanceof ArrayBuffer) && incoming.type === 'call' && incoming.method === 'stop') {
-      this.#stop(incoming.id, incoming.args[0]);
+    if (!(data instanceof ArrayBuffer) && data.type === 'call' && data.method === 'stop') {
+      from.stoppables.get(data.args[0])?.abort();
+      from.send({ type: 'result', id: data.id, value: undefined });
       return;
     }
     // What is written already is flushed at once; what still waits here is flushed when its turn comes.
-    if (!(incoming instanceof ArrayBuffer) && incoming.type === 'hidden') this.#host?.hidden();
-    if (this.#busy || this.#host?.isSettling || this.#mustWait(incoming)) {
-      this.#queue.push(incoming);
-      if (!this.#busy) void this.#drain();
+    if (!(data instanceof ArrayBuffer) && data.type === 'hidden') this.#host?.hidden();
+    if (this.#busy || this.#host?.isSettling || this.#mustWait(data)) {
+      this.#queue.push({ data, from });
+      if (!this.#busy) this.#drained = this.#drain();
       return;
     }
-    if (incoming instanceof ArrayBuffer) this.#frame(incoming);
-    else if (incoming.type !== 'hidden') {
-      this.#queue.push(incoming);
-      void this.#drain();
+    if (data instanceof ArrayBuffer) this.#frame(data, from);
+    else if (data.type !== 'hidden') {
+      this.#queue.push({ data, from });
+      this.#drained = this.#drain();
     }
   }
 
-  #mustWait(incoming: Incoming): boolean {
-    return incoming instanceof ArrayBuffer && this.#host !== undefined && this.#host.isStalled();
+  /** Opens a store whose lock is held; clients that come meanwhile wait. Rejects as `EngineHost.open` does. */
+  async open(request: OpenRequest, leadership: Leadership): Promise<OpenReport> {
+    this.#busy = true;
+    const opening = this.#open(request, leadership);
+    this.#drained = opening.then(
+      () => this.#drain(),
+      () => this.#drain(),
+    );
+    return opening;
+  }
+
+  /** A client is gone: what it had open is let go of. */
+  leave(connection: Connection): void {
+    if (!this.#clients.delete(connection)) return;
+    connection.leave();
+    // Also of one that came back: it tells anew what it has open.
+    if (![...this.#clients].some(({ client }) => client === connection.client)) this.#host?.forget(connection.client);
+  }
+
+  /** Another connection of the same client takes the place of this one: what it has open stays. */
+  replace(connection: Connection): void {
+    this.#clients.delete(connection);
+    connection.leave();
+  }
+
+  /** Answers what came, closes the store, and hears nothing any more: somebody else is to lead. */
+  async retire(): Promise<void> {
+    this.#isRetiring = true;
+    await this.#drained;
+    const host = this.#host;
+    await host?.settle().catch(() => undefined);
+    // What still runs for somebody is asked for again elsewhere: that it ends here is not its answer.
+    for (const client of this.#clients) client.leave();
+    this.#is_dead = true;
+    this.#unwatch();
+    this.#host = undefined;
+    await host?.close();
+  }
+
+  #mustWait(data: Incoming): boolean {
+    return data instanceof ArrayBuffer && this.#host !== undefined && this.#host.isStalled();
   }
 
   async #drain(): Promise<void> {
@@ -99,25 +169,27 @@ export class EngineServer {
       }
       const next = this.#queue.shift();
       if (next === undefined) break;
-      if (next instanceof ArrayBuffer) {
-        if (this.#host?.isSettling) await this.#frameLater(this.#host, next);
+      const { data, from } = next;
+      if (from.isGone) continue;
+      if (data instanceof ArrayBuffer) {
+        if (this.#host?.isSettling) await this.#frameLater(this.#host, data, from);
         else {
-          while (this.#mustWait(next)) await this.#host?.progress();
-          this.#frame(next);
+          while (this.#mustWait(data)) await this.#host?.progress();
+          this.#frame(data, from);
         }
-      } else if (next.type === 'hidden') this.#host?.hidden();
-      else await this.#answer(next);
+      } else if (data.type === 'hidden') this.#host?.hidden();
+      else await this.#answer(data, from);
     }
     this.#busy = false;
   }
 
-  #frame(request: ArrayBuffer): void {
+  #frame(request: ArrayBuffer, from: Connection): void {
     if (this.#is_dead) return;
     const host = this.#host;
     try {
       if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
       const { buffer } = host.run(new Uint8Array(request));
-      this.#send(buffer, [buffer]);
+      from.send(buffer, [buffer]);
     } catch (error) {
       // A frame that cannot be answered as a whole is a broken engine or a broken client: all of its requests fail.
       this.#die(error instanceof VarveError ? error : controlError(error));
@@ -127,24 +199,24 @@ export class EngineServer {
   }
 
   /** Runs a frame; its answer leaves when it may, whatever runs meanwhile. */
-  async #frameLater(host: EngineHost, bytes: ArrayBuffer): Promise<void> {
+  async #frameLater(host: EngineHost, bytes: ArrayBuffer, from: Connection): Promise<void> {
     const request = new Uint8Array(bytes);
     const progress: FrameProgress = { answers: [], settled: 0 };
     try {
-      this.#sendLater(host, { request, progress, response: await host.answer(request, progress) });
+      this.#sendLater(host, { from, request, progress, response: await host.answer(request, progress) });
     } catch (error) {
-      this.#refuse(host, error, { request, progress });
+      this.#refuse(host, error, { from, request, progress });
       return;
     }
     this.#maintain(host);
   }
 
-  #sendLater(host: EngineHost, frame: Required<RefusedFrame>): void {
+  #sendLater(host: EngineHost, frame: Required<LateFrame>): void {
     const { isQuiet } = host;
     host.settle().then(
       () => {
         const { buffer } = frame.response;
-        this.#send(buffer, [buffer]);
+        frame.from.send(buffer, [buffer]);
         // There is room again: what was put off for want of it.
         if (isQuiet && !host.isQuiet) this.#maintain(host);
       },
@@ -153,7 +225,7 @@ export class EngineServer {
   }
 
   /** What was not committed for want of room is taken back, and its writers are told; any other failure ends the store. */
-  #refuse(host: EngineHost, cause: unknown, frame?: RefusedFrame): void {
+  #refuse(host: EngineHost, cause: unknown, frame?: LateFrame): void {
     const known = settlingFailure(cause);
     const error = known instanceof VarveError ? known : controlError(known);
     if (error.code !== 'VARVE_STORAGE_FULL' || !host.canRevive) {
@@ -163,7 +235,7 @@ export class EngineServer {
     if (host === this.#host) this.#refusal ??= error;
     this.#lastRefusal = error;
     if (frame !== undefined) this.#refused.push(frame);
-    if (!this.#busy && !this.#is_dead) void this.#drain();
+    if (!this.#busy && !this.#is_dead) this.#drained = this.#drain();
   }
 
   async #revive(refusal: VarveError): Promise<void> {
@@ -178,11 +250,11 @@ export class EngineServer {
   }
 
   /** Answers a frame whose answer could not leave. */
-  async #again(frame: RefusedFrame): Promise<void> {
+  async #again(frame: LateFrame): Promise<void> {
     const host = this.#host;
     if (host === undefined || this.#lastRefusal === undefined) return;
     try {
-      this.#sendLater(host, await answerAgain(host, frame, this.#lastRefusal));
+      this.#sendLater(host, { ...(await answerAgain(host, frame, this.#lastRefusal)), from: frame.from });
     } catch (error) {
       this.#refuse(host, error, frame);
     }
@@ -204,7 +276,7 @@ export class EngineServer {
   /** Everything that is pending or to come fails with `error`; files and lock are let go, should the worker live on. */
   #die(error: unknown): void {
     if (this.#is_dead) return;
-    this.#send({ type: 'dead', error: toWire(error) }, []);
+    for (const client of this.#clients) client.send({ type: 'dead', error: toWire(error) });
     this.end();
   }
 
@@ -215,81 +287,119 @@ export class EngineServer {
     this.#refused.length = 0;
     this.#unwatch();
     this.#ended.abort();
-    for (const running of this.#stoppables.values()) running.abort();
+    for (const client of this.#clients) client.leave();
     this.#host?.close().catch(() => undefined);
   }
 
-  async #answer(request: Exclude<Request, { type: 'hidden' }>): Promise<void> {
+  async #answer(request: Request, from: Connection): Promise<void> {
+    if (!('id' in request)) return;
     const { id } = request;
     try {
       switch (request.type) {
-        case 'open': {
+        case 'open':
           if (this.#host !== undefined) throw new VarveError('VARVE_INTERNAL', 'This worker has a store open already.');
-          const host = await EngineHost.open(request.name, {
-            ...request.options,
-            signal: this.#ended.signal,
-            adapter: this.#adapter,
-            compactor: this.#compactor,
-            indexedDb: openIndexedDb,
-          });
-          if (this.#is_dead) return await host.close();
-          this.#use(host);
+          from.send({ type: 'opened', id, report: await this.#open(request) });
+          return;
+        case 'join': {
+          const host = this.#opened();
           const { storage, recovery } = host;
-          this.#send({ type: 'opened', id, report: { storage, recovery } }, []);
+          if (request.storage !== undefined && request.storage !== storage.kind) {
+            throw new VarveError('VARVE_LOCKED', `Another tab has this store open in the storage '${storage.kind}'.`);
+          }
+          if (request.isLogged && !host.hasLog) {
+            throw new VarveError('VARVE_LOCKED', "Another tab has this store open with durability: 'memory'.");
+          }
+          from.send({ type: 'opened', id, report: { storage, recovery } });
           return;
         }
         case 'call':
-          if (request.method === 'compact') void this.#progressing(id, (tell) => this.#opened().compact(tell));
+          if (request.method === 'compact') void this.#progressing(id, from, (tell) => this.#opened().compact(tell));
           else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions & { readonly number: number };
-            void this.#stoppable(id, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
-          } else this.#send({ type: 'result', id, value: await this.#opened().statsNow() }, []);
+            void this.#stoppable(id, from, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
+          } else from.send({ type: 'result', id, value: await this.#stats() });
           return;
         case 'list':
-          this.#send({ type: 'result', id, value: await listStores(this.#adapter) }, []);
+          from.send({ type: 'result', id, value: await listStores(this.#adapter) });
           return;
         case 'repair':
-          await this.#stoppable(id, undefined, (watch) =>
+          await this.#stoppable(id, from, undefined, (watch) =>
             repairStore(request.name, request.request, watch, this.#adapter, indexedDbStorage),
           );
           return;
         case 'delete':
-          this.#send({ type: 'result', id, value: await deleteStore(request.name, request.wait, this.#adapter) }, []);
+          from.send({ type: 'result', id, value: await deleteShared(request.name, request.wait, this.#adapter) });
           return;
         case 'close': {
+          if (from !== this.own) {
+            from.send({ type: 'result', id, value: undefined });
+            this.leave(from);
+            return;
+          }
+          this.#isRetiring = true;
           const host = this.#host;
+          await host?.settle().catch(() => undefined);
+          // The next leader answers them.
+          for (const client of this.#clients) if (client !== from) client.leave();
           this.#host = undefined;
           await host?.close();
-          this.#send({ type: 'result', id, value: undefined }, []);
+          from.send({ type: 'result', id, value: undefined });
           return;
         }
       }
     } catch (error) {
-      this.#send({ type: 'failed', id, error: toWire(error) }, []);
+      from.send({ type: 'failed', id, error: toWire(error) });
     }
   }
 
+  async #open({ name, options }: OpenRequest, leadership?: Leadership): Promise<OpenReport> {
+    const host = await EngineHost.open(name, {
+      ...options,
+      ...leadership,
+      signal: this.#ended.signal,
+      adapter: this.#adapter,
+      compactor: this.#compactor,
+      indexedDb: openIndexedDb,
+    });
+    if (this.#is_dead) {
+      await host.close();
+      throw new VarveError('VARVE_CLOSED', 'The store was closed while it opened.');
+    }
+    this.#use(host);
+    return { storage: host.storage, recovery: host.recovery };
+  }
+
+  async #stats(): Promise<StoreStats> {
+    const stats = await this.#opened().statsNow();
+    const sharing = { leads: true, via: 'worker', clients: this.#clients.size } as const;
+    return this.own.client === 0 ? stats : { ...stats, sharing };
+  }
+
   /** Answers when something is done that takes long, and tells how far it is meanwhile. */
-  async #progressing(id: number, work: (tell: (progress: object) => void) => Promise<unknown>): Promise<void> {
+  async #progressing(
+    id: number,
+    from: Connection,
+    work: (tell: (progress: object) => void) => Promise<unknown>,
+  ): Promise<void> {
     try {
-      const value = await work((progress) => this.#send({ type: 'progress', id, value: progress }, []));
-      this.#send({ type: 'result', id, value }, []);
+      const value = await work((progress) => from.send({ type: 'progress', id, value: progress }));
+      from.send({ type: 'result', id, value });
     } catch (error) {
-      this.#send({ type: 'failed', id, error: toWire(error) }, []);
+      from.send({ type: 'failed', id, error: toWire(error) });
     }
   }
 
   /** The same for what `stop` ends. */
-  async #stoppable(id: number, number: unknown, work: (watch: RepairWatch) => Promise<unknown>): Promise<void> {
+  async #stoppable(
+    id: number,
+    from: Connection,
+    number: unknown,
+    work: (watch: RepairWatch) => Promise<unknown>,
+  ): Promise<void> {
     const controller = new AbortController();
-    this.#stoppables.set(number, controller);
-    await this.#progressing(id, (onProgress) => work({ onProgress, signal: controller.signal }));
-    this.#stoppables.delete(number);
-  }
-
-  #stop(id: number, number: unknown): void {
-    this.#stoppables.get(number)?.abort();
-    this.#send({ type: 'result', id, value: undefined }, []);
+    from.stoppables.set(number, controller);
+    await this.#progressing(id, from, (onProgress) => work({ onProgress, signal: controller.signal }));
+    from.stoppables.delete(number);
   }
 
   #opened(): EngineHost {

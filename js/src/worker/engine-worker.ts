@@ -1,14 +1,16 @@
 /**
  * The entry of the engine worker.
  *
- * Invariant: nothing but the wiring of messages to an `EngineServer`.
+ * Invariant: nothing but the wiring of messages to a `Member`.
  */
 
 import type { Request } from '../protocol/messages.ts';
-import { EngineServer } from './engine-server.ts';
+import { Member } from '../share/member.ts';
 import { spawnCompactor } from './spawn-compactor.ts';
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
-const server = new EngineServer((message, transfer) => scope.postMessage(message, transfer), spawnCompactor);
+const member = new Member((message, transfer) => scope.postMessage(message, transfer), spawnCompactor);
 
-scope.addEventListener('message', (event: MessageEvent<Request | ArrayBuffer>) => server.receive(event.data));
+scope.addEventListener('message', ({ data, ports }: MessageEvent<Request | ArrayBuffer>) =>
+  member.receive(data, ports[0]),
+);

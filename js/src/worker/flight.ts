@@ -14,14 +14,17 @@ type Read = (answer: FrameReader) => unknown;
 
 /** One frame's promises. */
 export class Flight {
+  /** Request number of its first operation. */
+  readonly first: number;
   left = 0;
-  readonly #first: number;
+  /** The frame, where it may have to be sent again. */
+  frame: ArrayBuffer | undefined;
   readonly #resolve: (Settle | undefined)[] = [];
   readonly #reject: Settle[] = [];
   readonly #read: Read[] = [];
 
   constructor(first: number) {
-    this.#first = first;
+    this.first = first;
   }
 
   /** Adds the next operation. */
@@ -34,13 +37,13 @@ export class Flight {
 
   /** True when the request is one of this frame's. */
   has(request: number): boolean {
-    return (request - this.#first) >>> 0 < this.#resolve.length;
+    return (request - this.first) >>> 0 < this.#resolve.length;
   }
 
   /** Settles the request with its answer, unless it was settled before. */
   land(request: number, error: VarveError | undefined, answer: FrameReader): void {
     this.left--;
-    const i = (request - this.#first) >>> 0;
+    const i = (request - this.first) >>> 0;
     const resolve = this.#resolve[i];
     if (resolve === undefined) return;
     this.#resolve[i] = undefined;
@@ -57,15 +60,15 @@ export class Flight {
 
   /** Rejects one request; its answer may still come. */
   leave(request: number, error: VarveError): void {
-    const i = (request - this.#first) >>> 0;
+    const i = (request - this.first) >>> 0;
     if (this.#resolve[i] === undefined) return;
     this.#resolve[i] = undefined;
     (this.#reject[i] as Settle)(error);
   }
 
-  /** Rejects everything that is not settled. */
+  /** Rejects everything that is not settled. Answers may still come, but it is not sent again. */
   crash(error: VarveError): void {
-    for (let i = 0; i < this.#resolve.length; i++) this.leave(this.#first + i, error);
-    this.left = 0;
+    for (let i = 0; i < this.#resolve.length; i++) this.leave(this.first + i, error);
+    this.frame = undefined;
   }
 }

@@ -9,9 +9,9 @@
  */
 
 import type { Request, Response } from '../protocol/messages.ts';
+import { Member } from '../share/member.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Port } from './client.ts';
-import { EngineServer } from './engine-server.ts';
 import { afterTurn } from './turn.ts';
 
 /** How long turns may be made by a caller who awaits one operation after another. */
@@ -19,15 +19,18 @@ const TURN_MS = 4;
 
 /** Makes an engine here that keeps its store with `adapter`, or by the options of `open` without one. */
 export function engineHere(adapter: StorageAdapter | undefined): Port {
-  const waiting: (Request | ArrayBuffer)[] = [];
+  const waiting: { readonly message: Request | ArrayBuffer; readonly port: MessagePort | undefined }[] = [];
   let turnAt = 0;
   const deliver = (): void => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) server.receive(next);
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      member.receive(next.message, next.port);
+    }
   };
   const port: Port = {
     onmessage: null,
-    postMessage: (message) => {
-      waiting.push(message as Request | ArrayBuffer);
+    postMessage: (message, transfer) => {
+      const port = (message as Request).type === 'line' ? (transfer[0] as MessagePort) : undefined;
+      waiting.push({ message: message as Request | ArrayBuffer, port });
       if (waiting.length > 1) return;
       if (performance.now() - turnAt < TURN_MS) {
         queueMicrotask(deliver);
@@ -40,11 +43,11 @@ export function engineHere(adapter: StorageAdapter | undefined): Port {
     },
     terminate: () => {
       waiting.length = 0;
-      server.end();
+      member.end();
     },
   };
   const answer = (data: Response | ArrayBuffer): void =>
     queueMicrotask(() => port.onmessage?.({ data } as MessageEvent<Response | ArrayBuffer>));
-  const server = new EngineServer(answer, undefined, adapter);
+  const member = new Member(answer, undefined, adapter);
   return port;
 }

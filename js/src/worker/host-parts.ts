@@ -38,6 +38,10 @@ export interface EngineHostOptions extends EngineOptions {
   adapter?: StorageAdapter | undefined;
   /** Opens stores in IndexedDB; without it there are none here. */
   indexedDb?: OpenIndexedDb | undefined;
+  /** The store's lock, where it is held already. */
+  lock?: StoreLock | undefined;
+  /** Until it resolves no job is started, so that what is open elsewhere can be opened here as it was. */
+  hold?: Promise<void> | undefined;
   /** Called at the end of a turn by a host behind an output gate, instead of starting jobs: see `isDue` and `slice`. */
   onTurn?: (() => void) | undefined;
   /** A device to use instead of opening one, for tests. */
@@ -73,7 +77,9 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
   const { signal } = options;
   const loading = loadEngine(options.wasm);
   loading.catch(() => undefined);
-  const lock = locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { wait, signal });
+  const lock =
+    options.lock ??
+    (locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { wait, signal }));
   let device: ManagedDevice | undefined;
   let deviceId: number | undefined;
   let store: EngineStore | undefined;

@@ -2,11 +2,11 @@
  * What tests of the engine in Node share: the compiled wasm, seeded randomness, and a compactor "worker" on this thread.
  */
 
+import { Member } from '../../../js/src/share/member.ts';
 import type { CheckerRequest, CheckerResponse } from '../../../js/src/worker/checker.ts';
 import type { Port } from '../../../js/src/worker/client.ts';
 import { Compactor } from '../../../js/src/worker/compactor.ts';
 import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker/compactor-messages.ts';
-import { EngineServer } from '../../../js/src/worker/engine-server.ts';
 import { opfsOutputs } from '../../../js/src/worker/opfs-output.ts';
 
 /** The engine as `npm run build` leaves it. */
@@ -58,17 +58,26 @@ export class LocalCompactor extends EventTarget {
 
 /** An engine worker on this thread: both directions clone, transfer and arrive in later turns. */
 export function spawnServer(): Port {
+  let isEnded = false;
   const port: Port = {
     onmessage: null,
     postMessage: (message, transfer) => {
       const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] }) as ArrayBuffer;
-      setImmediate(() => server.receive(clone));
+      setImmediate(() => {
+        if (!isEnded) member.receive(clone);
+      });
+    },
+    terminate: () => {
+      isEnded = true;
+      member.end();
     },
   };
-  const server = new EngineServer(
+  const member = new Member(
     (message, transfer) => {
       const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
-      setImmediate(() => port.onmessage?.(new MessageEvent('message', { data: clone })));
+      setImmediate(() => {
+        if (!isEnded) port.onmessage?.(new MessageEvent('message', { data: clone }));
+      });
     },
     () => new LocalCompactor() as unknown as Worker,
   );

@@ -130,6 +130,10 @@ export class FakeEngine implements Port {
         };
       }
       case 'hidden':
+      case 'visible':
+      case 'freeze':
+      case 'ping':
+      case 'line':
         return undefined;
       case 'list':
         return { type: 'result', id: request.id, value: ['a', 'b'] };

@@ -192,44 +192,74 @@ export class FakeHandle {
   }
 }
 
-/** Web Locks in memory: exclusive locks, first come first served. */
+/** Who asks for a lock, and what it is called with. */
+interface Asking {
+  readonly name: string;
+  readonly mode: 'exclusive' | 'shared';
+  readonly grant: () => void;
+}
+
+/** Web Locks in memory: first come first served, shared ones together. */
 export class FakeLocks {
-  /** Of each lock that is held, when the last one in line will have let go of it. */
-  readonly #lines = new Map<string, Promise<void>>();
+  readonly #held: { readonly name: string; readonly mode: 'exclusive' | 'shared' }[] = [];
+  readonly #waiting: Asking[] = [];
+
+  async query(): Promise<{ held: { name: string }[]; pending: { name: string }[] }> {
+    return { held: this.#held.map(({ name }) => ({ name })), pending: this.#waiting.map(({ name }) => ({ name })) };
+  }
 
   async request(
     name: string,
-    options: { signal?: AbortSignal; ifAvailable?: boolean },
-    callback: (lock: { name: string } | null) => Promise<void> | undefined,
-  ): Promise<void> {
-    const before = this.#lines.get(name);
-    if (options.ifAvailable === true && before !== undefined) return callback(null);
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const line = Promise.all([before, released]).then(() => undefined);
-    this.#lines.set(name, line);
-    try {
-      if (before !== undefined) await waitOrAbort(before, options.signal);
-    } catch (error) {
-      // Who gave up never had it: those before still do.
-      if (before !== undefined && this.#lines.get(name) === line) this.#lines.set(name, before);
-      release();
-      throw error;
+    options: { signal?: AbortSignal; ifAvailable?: boolean; mode?: 'exclusive' | 'shared' },
+    callback: (lock: { name: string } | null) => unknown,
+  ): Promise<unknown> {
+    const { signal, ifAvailable = false, mode = 'exclusive' } = options;
+    signal?.throwIfAborted();
+    if (ifAvailable && !(this.#isFree(name, mode) && !this.#waiting.some((one) => one.name === name))) {
+      return callback(null);
     }
+    await new Promise<void>((resolve, reject) => {
+      const asking: Asking = { name, mode, grant: resolve };
+      this.#waiting.push(asking);
+      signal?.addEventListener(
+        'abort',
+        () => {
+          const at = this.#waiting.indexOf(asking);
+          if (at < 0) return;
+          this.#waiting.splice(at, 1);
+          reject(signal.reason);
+          this.#serve();
+        },
+        { once: true },
+      );
+      this.#serve();
+    });
+    const held = this.#held.find((one) => one.name === name && one.mode === mode && !this.#used.has(one));
+    if (held !== undefined) this.#used.add(held);
     try {
-      await callback({ name });
+      return await callback({ name });
     } finally {
-      if (this.#lines.get(name) === line) this.#lines.delete(name);
-      release();
+      if (held !== undefined) this.#held.splice(this.#held.indexOf(held), 1);
+      this.#serve();
     }
   }
-}
 
-function waitOrAbort(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-    void promise.then(resolve);
-  });
+  readonly #used = new WeakSet<object>();
+
+  #isFree(name: string, mode: 'exclusive' | 'shared'): boolean {
+    return !this.#held.some((one) => one.name === name && (mode === 'exclusive' || one.mode === 'exclusive'));
+  }
+
+  /** Grants what can be granted, in order. */
+  #serve(): void {
+    const passed = new Set<string>();
+    for (const asking of [...this.#waiting]) {
+      const { name, mode } = asking;
+      if (!passed.has(name) && this.#isFree(name, mode)) {
+        this.#waiting.splice(this.#waiting.indexOf(asking), 1);
+        this.#held.push({ name, mode });
+        asking.grant();
+      } else passed.add(name);
+    }
+  }
 }

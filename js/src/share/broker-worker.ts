@@ -1,0 +1,43 @@
+/**
+ * The shared worker that hands ports from clients to leaders. It holds no data and keeps no store.
+ *
+ *     leader -> broker   { type: 'lead', member }             from now on this line is that member's
+ *     client -> broker   { type: 'connect', member } + port   the port is for that member
+ *     broker -> leader   a message with the port
+ *
+ * Invariant: a port goes to the member that it is for, or, where that one has no line yet, waits for it. Ports of members that
+ * never come are dropped with the oldest.
+ */
+
+/** Ports that wait for their leader's line, at most. */
+const WAITING_MAX = 64;
+
+interface Waiting {
+  readonly member: string;
+  readonly port: MessagePort;
+}
+
+const lines = new Map<string, MessagePort>();
+const waiting: Waiting[] = [];
+
+const scope = globalThis as unknown as SharedWorkerGlobalScope;
+
+scope.onconnect = ({ ports: [line] }) => {
+  if (line === undefined) return;
+  line.onmessage = ({ data: { type, member }, ports: [port] }: MessageEvent<{ type: string; member: string }>) => {
+    if (type === 'lead') {
+      lines.set(member, line);
+      for (const one of waiting.splice(0)) hand(one);
+    } else if (port !== undefined) hand({ member, port });
+  };
+};
+
+function hand(one: Waiting): void {
+  const line = lines.get(one.member);
+  if (line !== undefined) {
+    line.postMessage(undefined, [one.port]);
+    return;
+  }
+  waiting.push(one);
+  if (waiting.length > WAITING_MAX) waiting.shift();
+}

@@ -1,0 +1,153 @@
+/**
+ * The clients of a leader that are in other tabs: they come over ports that a broker hands over, or over channels.
+ *
+ *     leader -> client   welcome
+ *     client -> leader   join
+ *     leader -> client   opened, as soon as the store is; from then on as between a page and its own worker
+ *
+ * Invariant: a client has one connection at a time, the one of its latest attempt. When its lock is free its page is gone, and
+ * what it had open is let go of.
+ */
+
+import { toWire, VarveError } from '../errors.ts';
+import type { Request } from '../protocol/messages.ts';
+import { Connection, type Send } from '../worker/connection.ts';
+import type { EngineServer, Incoming } from '../worker/engine-server.ts';
+import { whenFree } from './locks.ts';
+import { clientLock, linkChannel, PROTOCOL } from './names.ts';
+
+type Join = Extract<Request, { type: 'join' }>;
+
+/** How long to wait, at most, for the clients of the leader before. */
+const RETURN_MS = 2000;
+
+/** A client that came. */
+interface Guest {
+  readonly connection: Connection;
+  readonly attempt: number;
+  readonly gone: AbortController;
+  readonly close: () => void;
+}
+
+/** Accepts clients and hands what they send to the server. */
+export class Clients {
+  readonly #store: string;
+  readonly #member: string;
+  readonly #server: EngineServer;
+  readonly #guests = new Map<number, Guest>();
+  /** Ways by which somebody may come yet. */
+  readonly #doors = new Set<() => void>();
+  /** Wakes whoever waits for clients. */
+  #onCome: () => void = () => undefined;
+  #isOver = false;
+
+  constructor(store: string, member: string, server: EngineServer) {
+    this.#store = store;
+    this.#member = member;
+    this.#server = server;
+  }
+
+  /** Takes clients from a broker. */
+  listen(line: MessagePort | undefined): void {
+    if (line === undefined || this.#isOver) return;
+    line.onmessage = ({ ports: [port] }) => {
+      if (port === undefined || this.#isOver) return;
+      port.onmessage = this.#reception(
+        (message, transfer) => port.postMessage(message, transfer),
+        () => port.close(),
+      );
+    };
+    line.postMessage({ type: 'lead', member: this.#member });
+  }
+
+  /** Takes a client that comes over a channel. */
+  reach(link: string): void {
+    if (this.#isOver) return;
+    const channel = new BroadcastChannel(linkChannel(this.#store, link));
+    channel.onmessage = this.#reception(
+      (message) => channel.postMessage(message),
+      () => channel.close(),
+    );
+  }
+
+  /** Resolves when every client that there was has come, or after two seconds. */
+  async returned(): Promise<void> {
+    const { held = [] } = await navigator.locks.query();
+    const prefix = clientLock(this.#store, 0).slice(0, -1);
+    const named = held.filter(({ name = '' }) => name.startsWith(prefix));
+    const expected = named.map(({ name = '' }) => Number(name.slice(prefix.length)));
+    const end = Date.now() + RETURN_MS;
+    const isHere = (client: number): boolean => client === this.#server.own.client || this.#guests.has(client);
+    while (!this.#isOver && !expected.every(isHere) && Date.now() < end) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, end - Date.now());
+        this.#onCome = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  /** Takes nobody any more; those who came are answered still. */
+  end(): void {
+    this.#isOver = true;
+    this.#onCome();
+    for (const { gone } of this.#guests.values()) gone.abort();
+  }
+
+  /** Closes all ways to it, once nothing is left to be answered. */
+  close(): void {
+    this.end();
+    for (const close of this.#doors) close();
+  }
+
+  /** What hears what comes one way: the first must be a `join`. */
+  #reception(send: Send, close: () => void): (event: MessageEvent) => void {
+    this.#doors.add(close);
+    let guest: Guest | undefined;
+    send({ type: 'welcome' }, []);
+    return ({ data }: MessageEvent<Incoming>) => {
+      if (guest !== undefined) {
+        if (!(data instanceof ArrayBuffer) && data.type === 'ping') send({ type: 'pong' }, []);
+        else this.#server.receive(data, guest.connection);
+        return;
+      }
+      if (data instanceof ArrayBuffer || data.type !== 'join') return;
+      try {
+        guest = this.#admit(data, send, close);
+      } catch (error) {
+        send({ type: 'failed', id: data.id, error: toWire(error) }, []);
+      }
+    };
+  }
+
+  #admit(join: Join, send: Send, close: () => void): Guest | undefined {
+    const { client, attempt, protocol } = join;
+    const before = this.#guests.get(client);
+    if (before !== undefined && before.attempt >= attempt) return undefined;
+    if (protocol !== PROTOCOL) {
+      throw new VarveError('VARVE_VERSION', 'The tab that has this store open runs another version of varve. Reload.');
+    }
+    const connection = new Connection(client, send);
+    const gone = new AbortController();
+    const guest = { connection, attempt, gone, close };
+    if (before !== undefined) {
+      before.gone.abort();
+      this.#server.replace(before.connection);
+    }
+    this.#guests.set(client, guest);
+    whenFree(clientLock(this.#store, client), gone.signal, () => this.#leave(guest));
+    this.#server.receive(join, connection);
+    this.#onCome();
+    return guest;
+  }
+
+  #leave(guest: Guest): void {
+    const { connection, close } = guest;
+    if (this.#guests.get(connection.client) === guest) this.#guests.delete(connection.client);
+    this.#server.leave(connection);
+    this.#doors.delete(close);
+    close();
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Deleting a store that other tabs may have open: they are asked to close it.
+ *
+ * Invariant: while it is deleted nobody has it open, and nobody stands in line for it: a tab that did would find an empty store where its
+ * own was. The lock of open stores sees to that.
+ */
+
+import { isAdapter, type StorageAdapter } from '../storage/adapter.ts';
+import { deleteStore } from '../storage/stores.ts';
+import { type ChannelMessage, canShare, channelOf, PROTOCOL, uniqueName } from './names.ts';
+
+/**
+ * Removes a store and everything in it.
+ * @param wait How long others have to close it, in milliseconds; with 0 they are not asked.
+ * @returns Whether it was there.
+ * @throws `VARVE_LOCKED` while somebody has it open.
+ */
+export async function deleteShared(name: string, wait: number, adapter?: StorageAdapter): Promise<boolean> {
+  if (wait === 0 || isAdapter(adapter) || !canShare()) return deleteStore(name, wait, adapter);
+  const channel = new BroadcastChannel(channelOf(name));
+  try {
+    channel.postMessage({ type: 'delete', from: uniqueName(), protocol: PROTOCOL } satisfies ChannelMessage);
+    return await deleteStore(name, wait);
+  } finally {
+    channel.close();
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * A client's way to a leader in another tab: a port handed over by the broker, or a channel where that cannot be had.
+ *
+ * Invariant: what comes through a link that was ended is not heard.
+ *
+ * A leader that says nothing for five seconds, though it was asked, is stalled: its page is frozen, most likely. What waits
+ * for it is told so; nobody else can lead until it thaws or dies.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { OpenReport, Request, Response } from '../protocol/messages.ts';
+import type { SharingReport } from '../types.ts';
+import type { Client, Link } from '../worker/client.ts';
+import { linkChannel, uniqueName } from './names.ts';
+
+/** How long the broker has to hand a port over. */
+const BROKER_MS = 500;
+/** How often a leader is asked for a sign of life, while something waits for it. */
+const PING_MS = 1000;
+/** How long it may give none. */
+const STALL_MS = 5000;
+
+/** What is told to a leader first. */
+export type Join = Extract<Request, { type: 'join' }>;
+
+/** The two ways, before anything was said. */
+interface Way {
+  readonly via: SharingReport['via'];
+  post(message: unknown, transfer: object[]): void;
+  listen(hear: (data: unknown) => void): void;
+  close(): void;
+}
+
+/** What a link needs of its page. */
+export interface Surroundings {
+  readonly store: string;
+  readonly client: Client;
+  /** The broker, if there is one. */
+  readonly broker: MessagePort | undefined;
+  /** Says on the store's channel that a client waits on the channel of this link. */
+  connect(leader: string, link: string): void;
+  /** The broker handed nothing over. */
+  onNoBroker(): void;
+}
+
+/** A link to a leader, from its first word on. */
+export class LeaderLink implements Link {
+  readonly #client: Client;
+  #way: Way | undefined;
+  #heardAt = Date.now();
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #isEnded = false;
+
+  private constructor(client: Client) {
+    this.#client = client;
+  }
+
+  get via(): SharingReport['via'] {
+    return this.#way?.via ?? 'channel';
+  }
+
+  /**
+   * Finds a way to the leader and joins it. `opened` is called when its store is open: from then on the client can be connected.
+   * What comes before is not heard by the client.
+   */
+  static start(
+    leader: string,
+    join: Join,
+    around: Surroundings,
+    opened: (link: LeaderLink, report: OpenReport) => void,
+    failed: (error: VarveError) => void,
+  ): LeaderLink {
+    const link = new LeaderLink(around.client);
+    const channel = (): void => link.#try(overChannel(leader, around), join, opened, failed);
+    if (around.broker === undefined) channel();
+    else {
+      const port = overPort(leader, around.broker);
+      link.#try(port, join, opened, failed);
+      setTimeout(() => {
+        if (link.#isEnded || link.#way !== undefined) return;
+        port.close();
+        around.onNoBroker();
+        channel();
+      }, BROKER_MS);
+    }
+    link.#timer = setInterval(() => link.#watch(), PING_MS);
+    return link;
+  }
+
+  post(message: unknown, transfer: object[]): void {
+    if (!this.#isEnded) this.#way?.post(message, transfer);
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    clearInterval(this.#timer);
+    this.#way?.close();
+  }
+
+  #try(
+    way: Way,
+    join: Join,
+    opened: (link: LeaderLink, report: OpenReport) => void,
+    failed: (error: VarveError) => void,
+  ): void {
+    let isOpen = false;
+    way.listen((data) => {
+      if (this.#isEnded || (this.#way !== undefined && this.#way !== way)) return;
+      this.#heardAt = Date.now();
+      const response = data as Response | ArrayBuffer;
+      if (isOpen) {
+        if (response instanceof ArrayBuffer || response.type !== 'dead') this.#client.receive(response);
+        // Its engine is over, not the store: the next leader goes on. What may have been its end is not done again.
+        else {
+          this.#client.disconnect();
+          this.#client.give_up(VarveError.fromWire(response.error));
+        }
+        return;
+      }
+      if (response instanceof ArrayBuffer) return;
+      if (response.type === 'welcome') {
+        if (this.#way === undefined) way.post(join, []);
+        this.#way = way;
+      } else if (response.type === 'opened') {
+        isOpen = true;
+        opened(this, response.report);
+      } else if (response.type === 'failed') failed(VarveError.fromWire(response.error));
+    });
+  }
+
+  #watch(): void {
+    if (!this.#client.is_waiting || this.#way === undefined) {
+      this.#heardAt = Date.now();
+      return;
+    }
+    this.#way.post({ type: 'ping' } satisfies Request, []);
+    if (Date.now() - this.#heardAt < STALL_MS) return;
+    this.#client.give_up(
+      new VarveError(
+        'VARVE_LEADER_STALLED',
+        'The tab that leads this store does not answer; its page may be frozen. What was called may be done yet. Call again: it goes on when that tab does, or is closed.',
+      ),
+    );
+  }
+}
+
+function overPort(leader: string, broker: MessagePort): Way {
+  const { port1, port2 } = new MessageChannel();
+  broker.postMessage({ type: 'connect', member: leader }, [port2]);
+  return {
+    via: 'port',
+    post: (message, transfer) => port1.postMessage(message, transfer as Transferable[]),
+    listen: (hear) => {
+      port1.onmessage = ({ data }) => hear(data);
+    },
+    close: () => port1.close(),
+  };
+}
+
+function overChannel(leader: string, { store, connect }: Surroundings): Way {
+  const name = uniqueName();
+  const channel = new BroadcastChannel(linkChannel(store, name));
+  return {
+    via: 'channel',
+    post: (message) => channel.postMessage(message),
+    listen: (hear) => {
+      channel.onmessage = ({ data }) => hear(data);
+      connect(leader, name);
+    },
+    close: () => channel.close(),
+  };
+}

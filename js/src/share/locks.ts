@@ -1,0 +1,54 @@
+/**
+ * Locks that are held until let go of, as promises.
+ *
+ * Invariant: whoever stops waiting never gets the lock.
+ */
+
+/** A held lock; letting go of it resolves when the next in line can have it. */
+export type Release = () => Promise<void>;
+
+/** Waits for a lock; rejects when the signal aborts, and where the browser gives no locks. */
+export function hold(name: string, signal?: AbortSignal, mode: LockMode = 'exclusive'): Promise<Release> {
+  return new Promise((resolve, reject) => {
+    const ended: Promise<void> = navigator.locks
+      .request(name, signal === undefined ? { mode } : { mode, signal }, () => {
+        return new Promise<void>((end) => {
+          resolve(() => {
+            end();
+            return ended;
+          });
+        });
+      })
+      .then(() => undefined);
+    ended.catch(reject);
+  });
+}
+
+/** Takes a lock if it is free. */
+export function holdIfFree(name: string): Promise<Release | undefined> {
+  return new Promise((resolve, reject) => {
+    const ended: Promise<void> = navigator.locks
+      .request(name, { ifAvailable: true }, (lock) => {
+        if (lock === null) return resolve(undefined);
+        return new Promise<void>((end) => {
+          resolve(() => {
+            end();
+            return ended;
+          });
+        });
+      })
+      .then(() => undefined);
+    ended.catch(reject);
+  });
+}
+
+/** Calls back when the lock is free, which is when its holder is gone. */
+export function whenFree(name: string, signal: AbortSignal, callback: () => void): void {
+  hold(name, signal).then(
+    (release) => {
+      void release();
+      if (!signal.aborted) callback();
+    },
+    () => undefined,
+  );
+}

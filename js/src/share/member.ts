@@ -1,0 +1,252 @@
+/**
+ * A worker among those that have one store open: it leads, or stands in line to lead.
+ *
+ *     standing in line --lock granted--> leading --hand over--> standing in line
+ *
+ * Invariant: it has the store open only while it holds the lock of its leader; it lets go of that only when the store is closed, and
+ * everything that was answered is in its files. Whoever comes next opens the store as if this one had died.
+ *
+ * Who leads is told by its lock alone. What goes over the channel only says where to find it: a message that is late or lost
+ * costs time, not data.
+ */
+
+import { toWire, VarveError } from '../errors.ts';
+import type { Request, SharingOptions } from '../protocol/messages.ts';
+import type { StorageAdapter } from '../storage/adapter.ts';
+import { loadEngine } from '../wasm/load.ts';
+import type { SpawnCompactor } from '../worker/compactor-link.ts';
+import { Connection, type Send } from '../worker/connection.ts';
+import { EngineServer, type Incoming } from '../worker/engine-server.ts';
+import { Clients } from './clients.ts';
+import { hold, holdIfFree, type Release } from './locks.ts';
+import { type ChannelMessage, channelOf, leaderLock, openLock, PROTOCOL, workerLock } from './names.ts';
+
+type OpenRequest = Extract<Request, { type: 'open' }>;
+type Shared = OpenRequest & { readonly sharing: SharingOptions };
+type Word = ChannelMessage extends infer M ? (M extends ChannelMessage ? Omit<M, 'from' | 'protocol'> : never) : never;
+
+/** How long a page is hidden before its worker looks for one that is seen: tabs are switched back and forth. */
+const HIDDEN_MS = 1000;
+/** How long the one who was chosen has to take the lock, before anybody else does. */
+const YIELD_MS = 2000;
+
+/** What a worker is to its page. */
+export class Member {
+  readonly #send: Send;
+  readonly #compactor: SpawnCompactor | undefined;
+  readonly #adapter: StorageAdapter | undefined;
+  /** What answers: of a leader; of a store that is not shared; of requests that need no store. */
+  #server: EngineServer;
+  #request: Shared | undefined;
+  #channel: BroadcastChannel | undefined;
+  #clients: Clients | undefined;
+  #line: MessagePort | undefined;
+  #hasAskedForLine = false;
+  #isLeading = false;
+  #isVisible = true;
+  #chosen: { readonly member: string; readonly at: number } | undefined;
+  /** That it lives, and has the store open. */
+  #held: Release[] = [];
+  readonly #ended = new AbortController();
+
+  constructor(send: Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
+    this.#send = send;
+    this.#compactor = compactor;
+    this.#adapter = adapter;
+    this.#server = new EngineServer(send, compactor, adapter);
+  }
+
+  /** Takes a message or a frame of its page; `port` comes with a `line`. */
+  receive(data: Incoming, port?: MessagePort): void {
+    if (data instanceof ArrayBuffer) return this.#server.receive(data);
+    switch (data.type) {
+      case 'open':
+        if (data.sharing === undefined) return this.#server.receive(data);
+        this.#request = data as Shared;
+        void this.#open(data as Shared);
+        return;
+      case 'hidden':
+        this.#server.receive(data);
+        this.#see(false);
+        return;
+      case 'visible':
+        this.#see(true);
+        return;
+      case 'freeze':
+        this.#channel?.close();
+        if (this.#isLeading) void this.#server.retire().then(() => this.end());
+        else this.end();
+        return;
+      case 'line':
+        this.#line = port;
+        this.#clients?.listen(port);
+        return;
+      default:
+        this.#server.receive(data);
+    }
+  }
+
+  /** The page is gone. */
+  end(): void {
+    this.#ended.abort();
+    this.#channel?.close();
+    this.#clients?.close();
+    this.#server.end();
+    for (const release of this.#held.splice(0)) void release();
+  }
+
+  async #open(request: Shared): Promise<void> {
+    const { name, sharing } = request;
+    const { signal } = this.#ended;
+    this.#isVisible = sharing.isVisible;
+    try {
+      this.#held = await Promise.all([
+        hold(workerLock(sharing.member), signal),
+        hold(openLock(name), signal, 'shared'),
+      ]);
+      this.#channel = new BroadcastChannel(channelOf(name));
+      this.#channel.onmessage = ({ data }) => this.#hear(data as ChannelMessage);
+      const lock = await holdIfFree(leaderLock(name));
+      if (lock !== undefined) {
+        await this.#lead(request, lock, false);
+        return;
+      }
+      this.#send({ type: 'waits' }, []);
+      // Whoever is next must not need the network for it.
+      loadEngine(request.options.wasm).catch(() => undefined);
+      this.#stand(request);
+      this.#say({ type: 'seek' });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Stands in line. */
+  #stand(request: Shared): void {
+    hold(leaderLock(request.name), this.#ended.signal).then(
+      async (lock) => {
+        const { member, at } = this.#chosen ?? { member: '', at: 0 };
+        this.#chosen = undefined;
+        if (member === '' || member === request.sharing.member || Date.now() - at > YIELD_MS) {
+          await this.#lead(request, lock, true);
+          return;
+        }
+        await lock();
+        this.#stand(request);
+      },
+      () => undefined,
+    );
+  }
+
+  async #lead(request: Shared, lock: Release, isSuccessor: boolean): Promise<void> {
+    const { name, sharing } = request;
+    const own = new Connection(sharing.client, this.#send);
+    const server = new EngineServer(own, this.#compactor, this.#adapter);
+    const clients = new Clients(name, sharing.member, server);
+    this.#server.end();
+    this.#server = server;
+    this.#clients = clients;
+    this.#isLeading = true;
+    this.#send({ type: 'opening' }, []);
+    clients.listen(this.#line);
+    this.#say({ type: 'lead' });
+    try {
+      const hold = isSuccessor ? clients.returned() : undefined;
+      const report = await server.open(request, { lock: { release: lock }, hold });
+      this.#send({ type: 'leads', report }, []);
+      if (!this.#isVisible) this.#see(false);
+    } catch (error) {
+      this.#isLeading = false;
+      this.#fail(error);
+    }
+  }
+
+  /** Lets another worker lead: `to`, or whoever is next. */
+  async #handOver(to: string): Promise<void> {
+    const request = this.#request;
+    if (!this.#isLeading || request === undefined) return;
+    this.#isLeading = false;
+    this.#say({ type: 'yield', to });
+    this.#send({ type: 'retired' }, []);
+    const clients = this.#clients;
+    clients?.end();
+    try {
+      await this.#server.retire();
+      clients?.close();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#stand(request);
+  }
+
+  #see(isVisible: boolean): void {
+    this.#isVisible = isVisible;
+    if (isVisible) {
+      if (!this.#isLeading) this.#say({ type: 'visible' });
+      return;
+    }
+    setTimeout(() => {
+      if (!this.#isVisible && this.#isLeading) this.#say({ type: 'dim' });
+    }, HIDDEN_MS);
+  }
+
+  #hear(message: ChannelMessage): void {
+    const { from, type, protocol } = message;
+    if (protocol > PROTOCOL) return this.#outdated();
+    switch (type) {
+      case 'seek':
+        if (!this.#isLeading) return;
+        this.#say({ type: 'lead' });
+        if (!this.#isVisible) this.#say({ type: 'dim' });
+        if (this.#line === undefined && !this.#hasAskedForLine) this.#send({ type: 'broker' }, []);
+        this.#hasAskedForLine = true;
+        return;
+      case 'lead':
+        if (!this.#isLeading && protocol === PROTOCOL) this.#send({ type: 'leader', member: from }, []);
+        return;
+      case 'dim':
+        if (this.#isVisible && !this.#isLeading) this.#say({ type: 'visible' });
+        return;
+      case 'visible':
+        if (this.#isLeading && !this.#isVisible) void this.#handOver(from);
+        return;
+      case 'yield':
+        this.#chosen = { member: message.to, at: Date.now() };
+        return;
+      case 'connect':
+        if (this.#isLeading && message.to === this.#request?.sharing.member) this.#clients?.reach(message.link);
+        return;
+      case 'delete':
+        this.#send({ type: 'deleted' }, []);
+        return;
+    }
+  }
+
+  #say(word: Word): void {
+    const from = this.#request?.sharing.member;
+    if (from !== undefined && !this.#ended.signal.aborted) {
+      this.#channel?.postMessage({ ...word, from, protocol: PROTOCOL });
+    }
+  }
+
+  /** Newer code wants the store: what this one had open is closed, its page is told, and it stands in line no more. */
+  #outdated(): void {
+    const error = new VarveError(
+      'VARVE_VERSION',
+      'Another tab opened this store with a newer version of varve. Reload this page.',
+    );
+    this.#channel?.close();
+    const retired = this.#isLeading ? this.#server.retire() : Promise.resolve();
+    this.#isLeading = false;
+    retired.then(
+      () => this.#fail(error),
+      () => this.#fail(error),
+    );
+  }
+
+  #fail(error: unknown): void {
+    this.#send({ type: 'dead', error: toWire(error) }, []);
+    this.end();
+  }
+}

@@ -1,0 +1,371 @@
+/**
+ * A page's part in a store that its tabs share: its own worker, which leads or stands in line, and its client, which talks to
+ * whichever worker leads.
+ *
+ * Invariant: the client is connected to one leader or to none. Whoever leads is told by the page's own worker; a worker that was
+ * ended is replaced, so there is always one in line for this page.
+ */
+
+import { abortError, VarveError } from '../errors.ts';
+import type { OpenMessageOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
+import { Client, type Link, newClientId, type Port, workerDied } from '../worker/client.ts';
+import { LeaderLink } from './link.ts';
+import { hold, type Release, whenFree } from './locks.ts';
+import { type ChannelMessage, channelOf, clientLock, PROTOCOL, uniqueName, workerLock } from './names.ts';
+
+/** How a store is opened together with other tabs. */
+export interface MembershipOptions {
+  readonly name: string;
+  readonly engine: OpenMessageOptions;
+  /** How long somebody may have the store who does not share it, in milliseconds. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  readonly spawn: () => Port;
+}
+
+/** How long a leader has to answer, however short `wait` is, in milliseconds. */
+const ANSWER_MS = 1000;
+/** Workers that may be ended in a row before it is given up. */
+const WORKERS_MAX = 3;
+/** A worker that lived so long was no failure, in milliseconds. */
+const LIFE_MS = 10_000;
+
+/** A page among those that have the store open. */
+export class Membership {
+  readonly client: Client;
+  readonly #options: MembershipOptions;
+  #port: Port | undefined;
+  #member = '';
+  #link: LeaderLink | undefined;
+  /** Who leads, if it is not the own worker. */
+  #leader: string | undefined;
+  #attempt = 0;
+  #channel: BroadcastChannel | undefined;
+  #broker: MessagePort | undefined;
+  #hasNoBroker = typeof SharedWorker !== 'function';
+  #clientHeld: Promise<Release> | undefined;
+  #worker = new AbortController();
+  #spawned = 0;
+  #spawnedAt = 0;
+  #isOver = false;
+  #isSuspended = false;
+  #settle: { resolve: (report: OpenReport) => void; reject: (error: VarveError) => void } | undefined;
+  readonly #unwatch: () => void;
+
+  private constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.client = new Client(newClientId(), () => this.#end());
+    this.#unwatch = watchPage(this);
+  }
+
+  /** Opens a store, or joins those that have it open. Rejects as `open` does. */
+  static async join(options: MembershipOptions): Promise<{ client: Client; report: OpenReport }> {
+    const { signal, wait, name } = options;
+    const membership = new Membership(options);
+    const { client } = membership;
+    const abort = (): void => {
+      if (signal !== undefined) client.fail(abortError(signal));
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    const timer = setTimeout(
+      () => {
+        if (!membership.#isOpening) client.fail(locked(name));
+      },
+      Math.max(wait, ANSWER_MS),
+    );
+    try {
+      const report = await new Promise<OpenReport>((resolve, reject) => {
+        membership.#settle = { resolve, reject };
+        membership.#start();
+      });
+      return { client, report };
+    } catch (error) {
+      client.fail(new VarveError('VARVE_CLOSED', 'The store did not open.'));
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  /** The page can be seen, or not. */
+  see(isVisible: boolean): void {
+    if (!isVisible) this.client.hide();
+    this.#tell({ type: isVisible ? 'visible' : 'hidden' });
+  }
+
+  /**
+   * The page may be frozen in a moment, or goes into the back/forward cache and may never come back: nobody must wait for it. Its
+   * worker closes the store by itself.
+   */
+  suspend(): void {
+    if (this.#isSuspended) return;
+    this.#isSuspended = true;
+    this.client.hide();
+    this.#tell({ type: 'freeze' });
+    this.#worker.abort();
+    this.#letGo();
+  }
+
+  /** It came back. */
+  resume(): void {
+    if (!this.#isSuspended || this.#isOver) return;
+    this.#isSuspended = false;
+    this.#dismiss();
+    this.#start();
+  }
+
+  /** Whether the own worker has the lock, so that there is nobody else to wait for. */
+  #isOpening = false;
+
+  #start(): void {
+    const { name, engine, spawn } = this.#options;
+    const member = uniqueName();
+    this.#member = member;
+    this.#spawnedAt = Date.now();
+    try {
+      const port = spawn();
+      this.#port = port;
+      port.onmessage = ({ data }) => this.#hear(data as Response | ArrayBuffer);
+      port.onerror = (event) => this.#fail(workerDied(event));
+      const sharing = { member, client: this.client.id, isVisible: isVisible() };
+      this.#tell({ type: 'open', id: 0, name, options: engine, sharing });
+    } catch (cause) {
+      this.#fail(new VarveError('VARVE_UNSUPPORTED', 'The engine worker did not start.', { cause }));
+    }
+  }
+
+  /** Hears its own worker. */
+  #hear(data: Response | ArrayBuffer): void {
+    if (this.#isSuspended) return;
+    if (data instanceof ArrayBuffer) {
+      if (this.client.via === 'worker') this.client.receive(data);
+      return;
+    }
+    switch (data.type) {
+      case 'opening':
+        this.#isOpening = true;
+        this.#watchWorker();
+        return;
+      case 'waits':
+        this.#watchWorker();
+        return;
+      case 'leads':
+        this.#leave();
+        this.#connect({ via: 'worker', post: (message, transfer) => this.#tell(message as Request, transfer) });
+        this.#opened(data.report);
+        return;
+      case 'leader':
+        if (data.member !== this.#leader) this.#follow(data.member);
+        return;
+      case 'retired':
+        this.client.disconnect();
+        return;
+      case 'broker':
+        this.#giveLine();
+        return;
+      case 'deleted':
+        this.#closeForGood(new VarveError('VARVE_CLOSED', `The store "${this.#options.name}" is being deleted.`));
+        return;
+      case 'dead':
+        this.#fail(VarveError.fromWire(data.error));
+        return;
+      default:
+        if (this.client.via === 'worker') this.client.receive(data);
+    }
+  }
+
+  /** Joins the worker of another tab. */
+  #follow(leader: string): void {
+    const { name, engine } = this.#options;
+    this.#leave();
+    this.#leader = leader;
+    this.client.disconnect();
+    const attempt = ++this.#attempt;
+    const join = {
+      type: 'join',
+      id: 0,
+      client: this.client.id,
+      protocol: PROTOCOL,
+      attempt,
+      storage: engine.storage,
+      isLogged: engine.durability !== 'memory',
+    } as const;
+    this.#clientHeld ??= hold(clientLock(name, this.client.id));
+    this.#clientHeld.then(
+      () => {
+        if (attempt !== this.#attempt || this.#isOver) return;
+        const around = {
+          store: name,
+          client: this.client,
+          broker: this.#reachBroker(),
+          connect: (to: string, link: string) => this.#say({ type: 'connect', to, link }),
+          onNoBroker: () => {
+            this.#hasNoBroker = true;
+          },
+        };
+        this.#link = LeaderLink.start(
+          leader,
+          join,
+          around,
+          (link, report) => {
+            this.#connect(link);
+            this.#opened(report);
+          },
+          (error) => this.#fail(error),
+        );
+      },
+      () => undefined,
+    );
+  }
+
+  #connect(link: Link): void {
+    if (!this.#isOver) this.client.connect(link);
+  }
+
+  #opened(report: OpenReport): void {
+    this.#isOpening = true;
+    this.#settle?.resolve(report);
+  }
+
+  /** What was open through another leader is not heard any more. */
+  #leave(): void {
+    this.#attempt++;
+    this.#link?.end();
+    this.#link = undefined;
+    this.#leader = undefined;
+  }
+
+  /** Its own worker may be ended by anybody, without a word: whoever gets its lock knows. */
+  #watchWorker(): void {
+    const { signal } = this.#worker;
+    whenFree(workerLock(this.#member), signal, () => {
+      if (this.client.via === 'worker') this.client.disconnect();
+      this.#spawned = Date.now() - this.#spawnedAt > LIFE_MS ? 1 : this.#spawned + 1;
+      if (this.#spawned > WORKERS_MAX) {
+        this.#fail(
+          new VarveError('VARVE_INTERNAL', 'The engine worker is ended again and again. Open the store again.'),
+        );
+        return;
+      }
+      this.#dismiss();
+      this.#start();
+    });
+  }
+
+  /** A port to the broker of this origin's tabs, where there is one. */
+  #reachBroker(): MessagePort | undefined {
+    if (this.#hasNoBroker) return undefined;
+    this.#broker ??= this.#newLine();
+    return this.#broker;
+  }
+
+  #newLine(): MessagePort | undefined {
+    try {
+      const options = { type: 'module', name: 'varve' } as const;
+      const broker = new SharedWorker(new URL('./broker-worker.js', import.meta.url), options);
+      broker.onerror = () => {
+        this.#hasNoBroker = true;
+      };
+      broker.port.start();
+      return broker.port;
+    } catch {
+      this.#hasNoBroker = true;
+      return undefined;
+    }
+  }
+
+  /** Gives the own worker a port to the broker. */
+  #giveLine(): void {
+    const line = this.#hasNoBroker ? undefined : this.#newLine();
+    if (line !== undefined) this.#tell({ type: 'line' }, [line]);
+  }
+
+  #say(word: { type: 'connect'; to: string; link: string }): void {
+    this.#channel ??= new BroadcastChannel(channelOf(this.#options.name));
+    this.#channel.postMessage({ ...word, from: this.#member, protocol: PROTOCOL } satisfies ChannelMessage);
+  }
+
+  #tell(message: unknown, transfer: object[] = []): void {
+    this.#port?.postMessage(message, transfer);
+  }
+
+  /** Ends the own worker. */
+  #dismiss(): void {
+    this.#worker.abort();
+    this.#worker = new AbortController();
+    const port = this.#port;
+    this.#port = undefined;
+    if (port === undefined) return;
+    port.onmessage = null;
+    port.terminate?.();
+  }
+
+  /** Holds nothing that others could wait for. */
+  #letGo(): void {
+    this.#leave();
+    this.client.disconnect();
+    this.#channel?.close();
+    this.#channel = undefined;
+    this.#broker?.close();
+    this.#broker = undefined;
+    this.#clientHeld?.then(
+      (release) => release(),
+      () => undefined,
+    );
+    this.#clientHeld = undefined;
+  }
+
+  #closeForGood(error: VarveError): void {
+    this.client.close().then(
+      () => undefined,
+      () => this.client.fail(error),
+    );
+  }
+
+  #fail(error: VarveError): void {
+    this.#settle?.reject(error);
+    this.client.fail(error);
+  }
+
+  /** The client is over. */
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#unwatch();
+    this.#dismiss();
+    this.#letGo();
+  }
+}
+
+/** Tells a membership what becomes of its page. Gives what ends that. */
+function watchPage(membership: Membership): () => void {
+  const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
+  const { document } = target;
+  const stop = new AbortController();
+  const { signal } = stop;
+  target.addEventListener?.(
+    'pagehide',
+    (event) => {
+      if (event.persisted) membership.suspend();
+      else membership.see(false);
+    },
+    { signal },
+  );
+  target.addEventListener?.('pageshow', () => membership.resume(), { signal });
+  document?.addEventListener('visibilitychange', () => membership.see(isVisible()), { signal });
+  document?.addEventListener('freeze', () => membership.suspend(), { signal });
+  document?.addEventListener('resume', () => membership.resume(), { signal });
+  return () => stop.abort();
+}
+
+function isVisible(): boolean {
+  return globalThis.document?.visibilityState !== 'hidden';
+}
+
+function locked(name: string): VarveError {
+  return new VarveError(
+    'VARVE_LOCKED',
+    `A worker has the store "${name}" open and does not share it. Close it there, or wait longer.`,
+  );
+}
