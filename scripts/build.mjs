@@ -35,7 +35,7 @@ const WORKERS = [
   'worker/engine-worker.ts',
   'worker/compactor-worker.ts',
   'worker/file-compactor-worker.ts',
-  'share/broker-worker.ts',
+  'worker/broker-worker.ts',
 ];
 
 /** Everything the compiled engine depends on: folders, then single files. */

@@ -11,7 +11,7 @@ import { readTarball } from './support/tarball.ts';
 const TARBALL_BYTES_MAX = 900 * 1024;
 
 const ENTRIES = ['index', 'here', 'sync', 'fs', 'testing', 'http', 'deno', 'cloudflare'];
-const WORKERS = ['engine-worker', 'compactor-worker', 'file-compactor-worker'];
+const WORKERS = ['engine-worker', 'broker-worker', 'compactor-worker', 'file-compactor-worker'];
 const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${name}.js`);
 
 const files = readTarball(inject('tarball'));

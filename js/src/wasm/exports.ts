@@ -46,7 +46,7 @@ export interface EngineExports {
   /** Gives a store the snapshots and scans of one that was open on the same device before. */
   varve_adopt(h: number, former: number): number;
   /** Lets go of what a client has open, and of the receipts kept for it. */
-  varve_forget_client(h: number, clientLow: number, clientHigh: number): number;
+  varve_forget_client?(h: number, clientLow: number, clientHigh: number): number;
   /** Answers a frame; the response at out 0..2. */
   varve_frame(h: number, bytes: number): number;
 }
