@@ -68,6 +68,8 @@ async function end(ending: Ending): Promise<void> {
       return openSyncWorker();
     case 'the worker was terminated':
       await Promise.all([page.evaluate(() => writer.terminate('page')), terminate()]);
+      // The store of a page goes on with another worker: see sharing.test.ts.
+      await page.reload({ waitUntil: 'load' });
       return openSyncWorker();
     case 'the tab was closed':
       await page.close();

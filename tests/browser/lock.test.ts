@@ -1,4 +1,4 @@
-// A store belongs to one tab or worker at a time: the second is refused, or waits for the first; nobody is harmed.
+// A store belongs to the tabs that share it, or to one worker of `varve/sync`: the others are refused, or wait; nobody is harmed.
 
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -67,40 +67,14 @@ function someoneWaits(page: Page): Promise<void> {
   return expect.poll(() => page.evaluate(pending), { timeout: 20_000 }).toBe(1);
 }
 
-test('a second tab that does not wait is refused at once, and the first goes on', async () => {
-  await openAndWrite(first, 'refused');
-  expect(await tryOpen(second, 'refused', 0)).toBe('VARVE_LOCKED');
-  await first.evaluate(async () => {
-    await db.set(10, 'value 10', { durability: 'strict' });
-    await db.close();
+test('waiting for a worker that does not share ends with VARVE_LOCKED when its time is over, and with VARVE_ABORTED by a signal', async () => {
+  const { worker } = await openWorker(first);
+  await worker.evaluate(async () => {
+    const store = await varveSync.open<number, string>('waited');
+    store.set(0, 'value 0');
+    Object.assign(globalThis, { store });
   });
-  expect(await readAll(second, 'refused', 0)).toEqual([...TEN, 'value 10']);
-});
-
-test('a second tab that waits opens the store when the first closes it', async () => {
-  await openAndWrite(first, 'awaited');
-  let opened = false;
-  const reading = readAll(second, 'awaited', 60_000).finally(() => {
-    opened = true;
-  });
-  await someoneWaits(first);
-  await first.evaluate(() => db.set(10, 'value 10'));
-  expect(opened).toBe(false);
-  await first.evaluate(() => db.close());
-  expect(await reading).toEqual([...TEN, 'value 10']);
-});
-
-test('a second tab that waits opens the store when the first tab goes away', async () => {
-  await openAndWrite(first, 'inherited');
-  const reading = readAll(second, 'inherited', 60_000);
-  await someoneWaits(first);
-  await first.close();
-  expect(await reading).toEqual(TEN);
-});
-
-test('waiting ends with VARVE_LOCKED when its time is over, and with VARVE_ABORTED by a signal', async () => {
-  await openAndWrite(first, 'waited');
-  expect(await tryOpen(second, 'waited', 200)).toBe('VARVE_LOCKED');
+  expect(await tryOpen(second, 'waited', 0)).toBe('VARVE_LOCKED');
   const opening = second.evaluate(() => {
     const abort = new AbortController();
     Object.assign(globalThis, { abort });
@@ -109,8 +83,10 @@ test('waiting ends with VARVE_LOCKED when its time is over, and with VARVE_ABORT
   await someoneWaits(first);
   await second.evaluate(() => (globalThis as unknown as { abort: AbortController }).abort.abort());
   expect(await opening).toBe('VARVE_ABORTED');
-  await first.evaluate(() => db.close());
-  expect(await readAll(second, 'waited', 0)).toEqual(TEN);
+  const reading = readAll(second, 'waited', 60_000);
+  await someoneWaits(first);
+  await worker.evaluate(() => (globalThis as unknown as { store: { close(): Promise<void> } }).store.close());
+  expect(await reading).toEqual(['value 0']);
 });
 
 test('a worker with the synchronous API and a tab refuse one another', async () => {
@@ -123,20 +99,18 @@ test('a worker with the synchronous API and a tab refuse one another', async () 
   expect(await tryOpen(first, 'both', 0)).toBe('VARVE_LOCKED');
 });
 
-test('of two tabs that open a store at once, one has it and the other is refused', async () => {
+test('tabs that open a store at once share it', async () => {
   for (let i = 0; i < 5; i++) {
     const answers = await Promise.all([tryOpen(first, 'raced', 0), tryOpen(second, 'raced', 0)]);
-    expect([...answers].sort()).toEqual(['VARVE_LOCKED', 'ok']);
-    const winner = answers[0] === 'ok' ? first : second;
-    await winner.evaluate(async (number) => {
-      await db.set(number, `value ${number}`);
-      await db.close();
-    }, i);
+    expect(answers).toEqual(['ok', 'ok']);
+    await first.evaluate((number) => db.set(number, `value ${number}`), 2 * i);
+    await second.evaluate((number) => db.set(number, `value ${number}`), 2 * i + 1);
+    await Promise.all([first.evaluate(() => db.close()), second.evaluate(() => db.close())]);
   }
-  expect(await readAll(first, 'raced', 0)).toEqual(TEN.slice(0, 5));
+  expect(await readAll(first, 'raced', 0)).toEqual(TEN);
 });
 
-test('a store that is open is not deleted; once it is closed it is, with all it held', async () => {
+test('a store that is open is deleted once every tab has closed it, which they are asked for', async () => {
   const remove = (wait: number): Promise<string> =>
     second.evaluate(
       (ms) =>
@@ -148,14 +122,12 @@ test('a store that is open is not deleted; once it is closed it is, with all it 
   const removed = (): Promise<boolean> =>
     second.evaluate(() => (globalThis as unknown as { removed: boolean }).removed);
   await openAndWrite(first, 'deleted');
+  // Without a wait nobody is asked.
   expect(await remove(0)).toBe('VARVE_LOCKED');
-  expect(await remove(100)).toBe('VARVE_LOCKED');
   expect(await first.evaluate(() => db.get(3))).toBe('value 3');
   expect(await first.evaluate(() => varve.listStores())).toContain('deleted');
-  const removing = remove(60_000);
-  await someoneWaits(first);
-  await first.evaluate(() => db.close());
-  expect([await removing, await removed()]).toEqual(['ok', true]);
+  expect([await remove(60_000), await removed()]).toEqual(['ok', true]);
+  expect(await first.evaluate(() => codeOf(() => db.get(3)))).toBe('VARVE_CLOSED');
   expect(await second.evaluate(() => varve.listStores())).not.toContain('deleted');
   expect([await remove(0), await removed()]).toEqual(['ok', false]);
   const found = await second.evaluate(async () => {
@@ -164,4 +136,12 @@ test('a store that is open is not deleted; once it is closed it is, with all it 
   });
   expect(found[0]).toBe('new');
   expect(found[1] ?? undefined).toBe(undefined);
+});
+
+test('a worker that does not share a store keeps it from being deleted', async () => {
+  const { worker } = await openWorker(first);
+  await worker.evaluate(async () => {
+    Object.assign(globalThis, { store: await varveSync.open('kept') });
+  });
+  expect(await second.evaluate(() => codeOf(() => varve.deleteStore('kept', { wait: 100 })))).toBe('VARVE_LOCKED');
 });

@@ -64,12 +64,12 @@ export class Membership {
     const membership = new Membership(options);
     const { client } = membership;
     const abort = (): void => {
-      if (signal !== undefined) client.fail(abortError(signal));
+      if (signal !== undefined) membership.#fail(abortError(signal));
     };
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(
       () => {
-        if (!membership.#isOpening) client.fail(locked(name));
+        if (!membership.#isOpening) membership.#fail(locked(name));
       },
       Math.max(wait, ANSWER_MS),
     );
