@@ -7,7 +7,7 @@ import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 /** Locks that are free again a moment after they were let go of, as in Firefox, where another process keeps them. */
 class LateLocks extends FakeLocks {
-  override request(...[name, options, callback]: Parameters<FakeLocks['request']>): Promise<void> {
+  override request(...[name, options, callback]: Parameters<FakeLocks['request']>): Promise<unknown> {
     return super.request(name, options, async (lock) => {
       await callback(lock);
       await new Promise((resolve) => setTimeout(resolve));
