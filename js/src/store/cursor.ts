@@ -2,7 +2,7 @@
  * The page's end of a scan in the engine: asks for batches, at most one ahead, and closes the scan.
  *
  * Invariant: the scan is opened when the cursor is made, so its sequence is that moment's. The engine's side is closed
- * exactly once: by its last batch, or by `close` as soon as its number is known.
+ * exactly once: by its last batch, or by `close` as soon as it is known that the batch under way is not the last.
  *
  * The first batch is small, so that a short scan costs one small round trip; the next ones grow, and are asked for while
  * the one before is consumed.
@@ -43,8 +43,9 @@ export class Cursor implements BatchSource {
   readonly #operations: ScanOperations;
   /** The batch under way; undefined when the scan is over. */
   #pending: Promise<ScanBatch> | undefined;
-  /** Its number in the engine, as the last batch told. */
-  #number = 0;
+  readonly #number: number;
+  /** The engine has it open, as the last batch told. */
+  #is_open = false;
   #batch_bytes: number;
   #is_closed = false;
   #error: VarveError | undefined;
@@ -54,7 +55,8 @@ export class Cursor implements BatchSource {
     this.#client = client;
     this.#operations = operations;
     this.#batch_bytes = request.batch_bytes;
-    this.#expect(client.submit(operations.open, undefined, request, 0));
+    this.#number = client.numbers.ofScan();
+    this.#expect(client.submit(operations.open, this.#number, request, 0));
   }
 
   /** Why the scan was ended from outside, if it was. */
@@ -83,8 +85,8 @@ export class Cursor implements BatchSource {
     const pending = this.#pending;
     this.#pending = undefined;
     pending?.then(
-      (batch) => this.#release(batch.cursor),
-      () => this.#release(this.#number),
+      (batch) => this.#release(batch.cursor !== 0),
+      () => this.#release(this.#is_open),
     );
   }
 
@@ -106,14 +108,14 @@ export class Cursor implements BatchSource {
     // Closed meanwhile: `close` saw the batch as pending and releases it.
     if (this.#is_closed) return;
     this.#pending = undefined;
-    this.#number = batch.cursor;
-    if (batch.cursor === 0) return;
+    this.#is_open = batch.cursor !== 0;
+    if (!this.#is_open) return;
     this.#batch_bytes = Math.min(BATCH_BYTES_MAX, this.#batch_bytes * BATCH_GROWTH);
-    this.#expect(this.#client.submit(this.#operations.next, batch.cursor, this.#batch_bytes, 0));
+    this.#expect(this.#client.submit(this.#operations.next, this.#number, this.#batch_bytes, 0));
   }
 
-  #release(cursor: number): void {
-    if (cursor !== 0) this.#client.submit(scan_close, cursor, undefined, 0).catch(ignore);
+  #release(is_open: boolean): void {
+    if (is_open) this.#client.submit(scan_close, this.#number, undefined, 0).catch(ignore);
   }
 }
 

@@ -6,11 +6,12 @@
  */
 
 import { VarveError } from '../errors.ts';
+import type { Seen } from '../protocol/frame-reader.ts';
 import type { KeyCodec } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { whenCollected } from './collected.ts';
 import { asyncDispose } from './dispose.ts';
-import { type Operations, snapshot_close, type Taken } from './operations.ts';
+import { type Operations, snapshot_close, snapshot_open } from './operations.ts';
 import { levelOfSnapshot, type Moment, ReadView } from './read-view.ts';
 
 interface Held {
@@ -18,12 +19,33 @@ interface Held {
   readonly number: number;
 }
 
-function release({ client, number }: Held): Promise<void> {
+/** A snapshot that was taken. */
+export interface Taken extends Seen {
+  readonly number: number;
+}
+
+/** Takes a snapshot of the store at this call; `letGo` ends it. */
+export async function take(client: Client): Promise<Taken> {
+  const { numbers } = client;
+  const number = numbers.ofSnapshot();
+  try {
+    const seen = await client.submit(snapshot_open, undefined, undefined, levelOfSnapshot(number));
+    numbers.snapshots.set(number, seen);
+    return { ...seen, number };
+  } catch (error) {
+    numbers.snapshots.delete(number);
+    throw error;
+  }
+}
+
+/** Lets a snapshot go; its number may be another one's afterwards. */
+export function letGo({ client, number }: Held): Promise<void> {
+  client.numbers.snapshots.delete(number);
   // A store that is closed has let go of it already.
   return client.submit(snapshot_close, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);
 }
 
-const forgotten = whenCollected<Held>(release);
+const forgotten = whenCollected<Held>(letGo);
 
 /**
  * The store as it was when `store.snapshot()` was called: all its reads, none of its writes.
@@ -59,7 +81,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     if (this.#moment.refusal !== undefined) return;
     this.#moment.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
     forgotten.unregister(this);
-    await release(this.#held);
+    await letGo(this.#held);
   }
 
   /** `close()`, for `await using`. */

@@ -84,6 +84,11 @@ export class EngineStore {
     this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
   }
 
+  /** Lets go of everything that is kept for a client: its page is gone. */
+  forgetClient(client: number): void {
+    this.#call(() => this.exports.varve_forget_client(this.h, client >>> 0, Math.floor(client / 0x1_0000_0000)));
+  }
+
   /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can go on. */
   adopt(former: EngineStore): void {
     this.check(attempt(() => this.exports.varve_adopt(this.h, former.h)));

@@ -17,6 +17,7 @@ import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import { Flight, type Settle } from './flight.ts';
+import { Numbers, randomClient } from './numbers.ts';
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
@@ -38,7 +39,9 @@ export type Ask = Distribute<Request>;
 /** One engine in a worker, serving one store. */
 export class Client {
   readonly #port: Port;
-  readonly #writer = new FrameWriter();
+  readonly #writer: FrameWriter;
+  /** The numbers of its scans and snapshots. */
+  readonly numbers = new Numbers();
   readonly #asked = new Map<number, { resolve: Settle; reject: Settle; progress: Settle | undefined }>();
   /** Frames sent and not answered wholly, oldest first. */
   #flights: Flight[] = [];
@@ -52,7 +55,8 @@ export class Client {
   #closed: Promise<void> | undefined;
   readonly #send_scheduled = (): void => this.#send();
 
-  constructor(port: Port) {
+  constructor(port: Port, id = randomClient()) {
+    this.#writer = new FrameWriter(id);
     this.#port = port;
     port.onmessage = (event) => this.#receive(event.data);
     port.onmessageerror = () => this.#fail(malformed());
@@ -144,7 +148,7 @@ export class Client {
   #send(): void {
     this.#is_scheduled = false;
     if (this.#writer.count === 0) return;
-    const frame = this.#writer.take();
+    const frame = this.#writer.take((this.#flights[0] ?? this.#boarding).first);
     this.#flights.push(this.#boarding);
     this.#boarding = new Flight(this.#request);
     try {

@@ -15,13 +15,14 @@ type Read = (answer: FrameReader) => unknown;
 /** One frame's promises. */
 export class Flight {
   left = 0;
-  readonly #first: number;
+  /** Request number of its first operation. */
+  readonly first: number;
   readonly #resolve: (Settle | undefined)[] = [];
   readonly #reject: Settle[] = [];
   readonly #read: Read[] = [];
 
   constructor(first: number) {
-    this.#first = first;
+    this.first = first;
   }
 
   /** Adds the next operation. */
@@ -34,13 +35,13 @@ export class Flight {
 
   /** True when the request is one of this frame's. */
   has(request: number): boolean {
-    return (request - this.#first) >>> 0 < this.#resolve.length;
+    return (request - this.first) >>> 0 < this.#resolve.length;
   }
 
   /** Settles the request with its answer, unless it was settled before. */
   land(request: number, error: VarveError | undefined, answer: FrameReader): void {
     this.left--;
-    const i = (request - this.#first) >>> 0;
+    const i = (request - this.first) >>> 0;
     const resolve = this.#resolve[i];
     if (resolve === undefined) return;
     this.#resolve[i] = undefined;
@@ -57,7 +58,7 @@ export class Flight {
 
   /** Rejects one request; its answer may still come. */
   leave(request: number, error: VarveError): void {
-    const i = (request - this.#first) >>> 0;
+    const i = (request - this.first) >>> 0;
     if (this.#resolve[i] === undefined) return;
     this.#resolve[i] = undefined;
     (this.#reject[i] as Settle)(error);
@@ -65,7 +66,7 @@ export class Flight {
 
   /** Rejects everything that is not settled. */
   crash(error: VarveError): void {
-    for (let i = 0; i < this.#resolve.length; i++) this.leave(this.#first + i, error);
+    for (let i = 0; i < this.#resolve.length; i++) this.leave(this.first + i, error);
     this.left = 0;
   }
 }
