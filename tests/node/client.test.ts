@@ -59,11 +59,27 @@ describe('batching', () => {
     expect(engine.frames.length).toBe(3);
   });
 
+  test('frames name their client, and the first request whose answer is awaited', async () => {
+    const { db, engine } = await openFake<string, number>();
+    await db.get('a');
+    engine.hold();
+    const gets = [db.get('b'), db.get('c')];
+    await Promise.resolve();
+    gets.push(db.get('d'));
+    await Promise.resolve();
+    engine.release();
+    await Promise.all(gets);
+    await db.get('e');
+    expect(engine.client).toBeGreaterThan(0);
+    expect(engine.client).toBeLessThan(2 ** 42);
+    expect(engine.answered).toEqual([0, 1, 1, 4]);
+  });
+
   test('frames carry no more than their operations', async () => {
     const { db, engine } = await openFake<string, Uint8Array>();
     await db.set('0123456789abcdef', new Uint8Array(100));
     // Frame and operation headers, a key with its type byte, a value with its tag byte, padding.
-    expect(engine.frame_bytes).toEqual([8 + 16 + 17 + 101 + 2]);
+    expect(engine.frame_bytes).toEqual([24 + 16 + 17 + 101 + 2]);
   });
 });
 

@@ -28,15 +28,15 @@ const get: Operation<Uint8Array, undefined, void> = {
 
 describe('a request frame', () => {
   test('is laid out as written', () => {
-    const writer = new FrameWriter();
+    const writer = new FrameWriter(7 * 2 ** 32 + 5);
     writer.add(7, set, 3, new Uint8Array([1, 2, 3]), new Uint8Array([4, 5]));
     writer.add(8, get, 0, new Uint8Array([9]), undefined);
     expect(writer.count).toBe(2);
     const expected =
-      '56524631 02000000  07000000 04 03 0000 03000000 02000000 010203 0405 000000  08000000 01 00 0000 01000000 00000000 09 000000';
-    expect(hex(writer.take())).toBe(expected.replaceAll(' ', ''));
+      '56524632 02000000 0500000007000000 09000000 00000000  07000000 04 03 0000 03000000 02000000 010203 0405 000000  08000000 01 00 0000 01000000 00000000 09 000000';
+    expect(hex(writer.take(9))).toBe(expected.replaceAll(' ', ''));
     expect(writer.count).toBe(0);
-    expect(hex(writer.take())).toBe('5652463100000000');
+    expect(hex(writer.take())).toBe('56524632 00000000 0500000007000000 00000000 00000000'.replaceAll(' ', ''));
   });
 
   test('an operation can be taken out again, wherever it stands', () => {
@@ -82,7 +82,7 @@ describe('a request frame', () => {
 });
 
 describe('a response frame', () => {
-  const frame = `56524631 03000000
+  const frame = `56524632 03000000
     01000000 00 000000 02000000 00000000 aabb 0000
     02000000 01 000000 00000000 00000000
     03000000 02 000000 06000000 00000000 09000000 6e6f 0000`;
@@ -105,14 +105,14 @@ describe('a response frame', () => {
 
   test.each([
     ['nothing', ''],
-    ['another magic', '56524632 00000000'],
-    ['answers missing', '56524631 01000000'],
-    ['an answer cut short', '56524631 01000000 01000000 00000000 00000000'],
-    ['a payload cut short', '56524631 01000000 01000000 00000000 08000000 00000000 00000000'],
-    ['a payload of 4 GiB', '56524631 01000000 01000000 00000000 ffffffff 00000000 00000000'],
-    ['padding missing', '56524631 01000000 01000000 00000000 01000000 00000000 00'],
-    ['an unknown status', '56524631 01000000 01000000 03000000 00000000 00000000'],
-    ['bytes left over', '56524631 00000000 00000000'],
+    ['another magic', '56524631 00000000'],
+    ['answers missing', '56524632 01000000'],
+    ['an answer cut short', '56524632 01000000 01000000 00000000 00000000'],
+    ['a payload cut short', '56524632 01000000 01000000 00000000 08000000 00000000 00000000'],
+    ['a payload of 4 GiB', '56524632 01000000 01000000 00000000 ffffffff 00000000 00000000'],
+    ['padding missing', '56524632 01000000 01000000 00000000 01000000 00000000 00'],
+    ['an unknown status', '56524632 01000000 01000000 03000000 00000000 00000000'],
+    ['bytes left over', '56524632 00000000 00000000'],
   ])('%s is told', (_, digits) => {
     const walk = (): void => {
       const reader = new FrameReader(unhex(digits));
@@ -122,7 +122,7 @@ describe('a response frame', () => {
   });
 
   test('payloads too short for what they hold are told', () => {
-    const reader = new FrameReader(unhex('56524631 01000000 01000000 00000000 02000000 00000000 0100 0000'));
+    const reader = new FrameReader(unhex('56524632 01000000 01000000 00000000 02000000 00000000 0100 0000'));
     reader.next();
     expect(() => reader.receipt()).toThrow(internal);
     expect(() => reader.entryHead()).toThrow(internal);
@@ -132,7 +132,7 @@ describe('a response frame', () => {
 
   test('a sequence beyond 32 bits is read', () => {
     const reader = new FrameReader(
-      unhex('56524631 01000000 01000000 00000000 0c000000 00000000 05000000 01000000 03000000'),
+      unhex('56524632 01000000 01000000 00000000 0c000000 00000000 05000000 01000000 03000000'),
     );
     reader.next();
     expect(reader.receipt()).toEqual({ sequence: 5 + 2 ** 32, durability: 'strict' });
@@ -140,7 +140,7 @@ describe('a response frame', () => {
 
   test('a level that does not exist is told', () => {
     const reader = new FrameReader(
-      unhex('56524631 01000000 01000000 00000000 0c000000 00000000 05000000 01000000 09000000'),
+      unhex('56524632 01000000 01000000 00000000 0c000000 00000000 05000000 01000000 09000000'),
     );
     reader.next();
     expect(() => reader.receipt()).toThrow(internal);
@@ -151,7 +151,7 @@ describe('a response frame', () => {
     ['a length beyond the bytes', '08000000', '01000000 05000000'],
     ['an entry missing', '08000000', '02000000 ffffffff'],
   ])('many values: %s is told', (_, length, payload) => {
-    const reader = new FrameReader(unhex(`56524631 01000000 01000000 00000000 ${length} 00000000 ${payload}`));
+    const reader = new FrameReader(unhex(`56524632 01000000 01000000 00000000 ${length} 00000000 ${payload}`));
     reader.next();
     expect(() => reader.many(() => 1)).toThrow(internal);
   });

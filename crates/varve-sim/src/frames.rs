@@ -5,7 +5,7 @@
 //! refused is not; and reads of a frame without a refusal see what it wrote before them.
 
 use varve::codec::reader::{Reader, Truncated};
-use varve::frame::{FRAME_MAGIC, Operation, run};
+use varve::frame::{FRAME_MAGIC, Operation, header, run};
 use varve::options::Durability;
 use varve::{Code, Error};
 
@@ -175,8 +175,7 @@ fn key_of(group: &[Change]) -> &[u8] {
 }
 
 pub(crate) fn encode(groups: &[&[Change]], level: Durability, now_ms: u64) -> Vec<u8> {
-    let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
-    put_u32(&mut frame, 2 * groups.len());
+    let mut frame = header(0, 0, 2 * groups.len() as u32).to_vec();
     for (number, group) in groups.iter().enumerate() {
         let (operation, key, value) = match group {
             [Change::Set(key, value)] => (Operation::Set, &key[..], value.clone()),

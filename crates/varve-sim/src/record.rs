@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use varve::frame::{FRAME_MAGIC, Operation, run};
+use varve::frame::{Operation, header, run};
 use varve::options::{Durability, Host, Options};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Error, Store};
@@ -60,6 +60,8 @@ struct Recorder {
     now_ms: u64,
     /// Numbers of the snapshots held, the oldest first.
     snapshots: VecDeque<u8>,
+    /// The last number given to one.
+    snapshot: u8,
 }
 
 /// Carries out the calm trace of a seed and records it.
@@ -74,6 +76,7 @@ pub fn record(seed: u64) -> Vec<u8> {
         openings: 1,
         now_ms: START_MS,
         snapshots: VecDeque::new(),
+        snapshot: 0,
     };
     for op in &calm_trace(seed).ops {
         recorder.perform(op);
@@ -180,16 +183,15 @@ impl Recorder {
         };
         let mut batch = 1_u32.to_le_bytes().to_vec();
         put_item(&mut batch, [1, IF_SEQUENCE], key, &[&sequence.to_le_bytes()[..], value].concat());
-        let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
-        put_u32(&mut frame, 1);
+        let mut frame = header(0, 0, 1).to_vec();
         put(&mut frame, 0, (Operation::Batch, level as u8, 0), &[], &batch);
         self.frame(&frame);
     }
 
     fn open_snapshot(&mut self) {
-        let response = self.request((Operation::SnapshotOpen, 0), &[], &[]);
-        // Behind the frame's head (8 bytes), the response's (16) and the sequence.
-        let number = response.get(32).copied().expect("a snapshot opens");
+        self.snapshot = self.snapshot.checked_add(1).unwrap_or(1);
+        let number = self.snapshot;
+        self.request((Operation::SnapshotOpen, number), &[], &[]);
         self.snapshots.push_back(number);
         if self.snapshots.len() > SNAPSHOTS_MAX
             && let Some(oldest) = self.snapshots.pop_front()
@@ -210,8 +212,7 @@ impl Recorder {
 
     /// Sends one request, to a snapshot or (0) to the store as it is.
     fn request(&mut self, (operation, snapshot): (Operation, u8), key: &[u8], value: &[u8]) -> Vec<u8> {
-        let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
-        put_u32(&mut frame, 1);
+        let mut frame = header(0, 0, 1).to_vec();
         put(&mut frame, 0, (operation, 0, snapshot), key, value);
         self.frame(&frame)
     }
@@ -235,11 +236,13 @@ impl Recorder {
         }
         scan.extend_from_slice(&range.lower);
         scan.extend_from_slice(&upper);
-        let mut response = self.request((Operation::ScanOpen, 0), &[], &scan);
-        // Behind the frame's head (8 bytes) and the response's (16): the cursor, 0 at the end.
-        while let Some(cursor) = response.get(24..28).filter(|cursor| *cursor != [0; 4]) {
-            let cursor = cursor.to_vec();
-            response = self.request((Operation::ScanNext, 0), &cursor, &(batch_bytes as u32).to_le_bytes());
+        let number = 1_u32.to_le_bytes();
+        let mut response = self.request((Operation::ScanOpen, 0), &number, &scan);
+        // Behind the frame's head (8 bytes), the response's (16) and what the scan sees (16): its number, 0 at the end.
+        let mut at = 40;
+        while response.get(at..at + 4).is_some_and(|more| more == number) {
+            response = self.request((Operation::ScanNext, 0), &number, &(batch_bytes as u32).to_le_bytes());
+            at = 24;
         }
     }
 

@@ -7,13 +7,13 @@
 //! conflict names such a key; whatever is refused changes nothing.
 
 use varve::codec::reader::Truncated;
-use varve::frame::{FRAME_MAGIC, Operation, run};
+use varve::frame::{Operation, header, run};
 use varve::options::Durability;
 use varve::store::{Condition, Dependency};
 use varve::{Code, Error};
 
 use crate::change::{Change, range_end, show};
-use crate::frames::{Answer, batch_of, decode, framed, put, put_item, put_u32, sequence_of};
+use crate::frames::{Answer, batch_of, decode, framed, put, put_item, sequence_of};
 use crate::session::{Outcome, Session};
 use crate::snapshots::Held;
 use crate::trace::{Guess, Op};
@@ -53,8 +53,7 @@ pub(crate) fn frame_of(
     let count = changes.len() + read.keys.len() + read.ranges.len();
     batch[..4].copy_from_slice(&(count as u32).to_le_bytes());
     batch.extend_from_slice(&items);
-    let mut frame = FRAME_MAGIC.to_le_bytes().to_vec();
-    put_u32(&mut frame, 2);
+    let mut frame = header(0, 0, 2).to_vec();
     put(&mut frame, 0, (Operation::Batch, level as u8, snapshot), &[], &batch);
     put(&mut frame, 1, (Operation::SnapshotClose, 0, snapshot), &[], &[]);
     frame

@@ -65,6 +65,15 @@ pub extern "C" fn varve_adopt(h: u32, former: u32) -> i32 {
     adopted.map_or_else(|error| fault::status(&error), |()| 0)
 }
 
+/// Lets go of everything that a client has open.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_forget_client(h: u32, client_low: u32, client_high: u32) -> i32 {
+    raw(h, |open| {
+        open.store.forget_client(u64::from(client_high) << 32 | u64::from(client_low));
+        Ok(0)
+    })
+}
+
 /// Lets a snapshot go.
 #[unsafe(no_mangle)]
 pub extern "C" fn varve_snapshot_close(h: u32, number: u32) -> i32 {

@@ -43,6 +43,8 @@ pub enum Error {
     InvalidArgument(&'static str),
     /// The storage failed in a way that says nothing of what was written.
     Io(&'static str),
+    /// It depended on what the process that had the store open before took with it.
+    Retry,
 }
 
 /// What is known of bytes that fail.
@@ -93,6 +95,8 @@ pub enum Code {
     InvalidArgument = 11,
     /// `VARVE_IO`
     Io = 12,
+    /// `VARVE_RETRY`
+    Retry = 13,
 }
 
 impl Error {
@@ -126,6 +130,7 @@ impl Error {
             Self::Version { .. } => Code::Version,
             Self::InvalidArgument(_) => Code::InvalidArgument,
             Self::Io(_) => Code::Io,
+            Self::Retry => Code::Retry,
         }
     }
 
@@ -167,6 +172,9 @@ impl Error {
             Self::Conflict(_) => said.push_str("A condition of this write did not hold. Read again and retry."),
             Self::Busy => said.push_str(
                 "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
+            ),
+            Self::Retry => said.push_str(
+                "The tab that led the store is gone, and with it what this call depended on. Call again.",
             ),
             Self::Poisoned => said.push_str(
                 "An earlier write to the storage failed, so nothing more is accepted. Reopen the store to recover.",

@@ -23,6 +23,8 @@ pub enum Mutant {
     ExpiredEntriesKept,
     /// Merges go by a clock that is ahead: they drop entries before their expiry.
     MergeClockAhead,
+    /// A snapshot is opened again whatever was dropped of what it saw.
+    LostVersionsIgnored,
     /// Edits do not keep the time: a store that is opened later goes by the host's clock, however far it had come.
     ClockNotKept,
 }

@@ -1,7 +1,7 @@
 //! Frames: operations of one turn run in order, writes commit together, malformed bytes are refused whole.
 
 use proptest::prelude::*;
-use varve::frame::{FRAME_MAGIC, run};
+use varve::frame::{FRAME_MAGIC, header, run};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Error, Host, Options, Store};
 
@@ -40,7 +40,7 @@ impl Frame {
     }
 
     fn bytes(&self) -> Vec<u8> {
-        [&FRAME_MAGIC.to_le_bytes()[..], &self.count.to_le_bytes(), &self.ops].concat()
+        [&header(0, 0, self.count)[..], &self.ops].concat()
     }
 }
 
@@ -106,6 +106,11 @@ fn expiring_set(flags: u8, time: u64, key: &[u8]) -> Vec<u8> {
     item
 }
 
+/// The number of a scan.
+const CURSOR: [u8; 4] = [9, 0, 0, 0];
+/// What a scan and a snapshot see, in front of the rest of their answers.
+const MOMENT_BYTES: usize = 16;
+
 /// A scan of everything: its flags, no limit, a batch of 1000 bytes, no bounds.
 fn scan(flags: u8) -> Vec<u8> {
     [&[flags, 0, 0, 0, 255, 255, 255, 255, 232, 3, 0, 0][..], &[0; 8]].concat()
@@ -120,13 +125,13 @@ fn a_scan_brings_expiries_and_a_set_takes_one_as_it_was() {
         .op(6, b"", &expiring_set(5, u64::MAX, b"late"))
         .op(6, b"", &expiring_set(5, 1, b"over"))
         .op(4, b"plain", b"plain")
-        .op(7, b"", &scan(128 | 4 | 2))
-        .op(7, b"", &scan(128 | 4 | 2 | 1))
-        .op(7, b"", &scan(128 | 2));
+        .op(7, &CURSOR, &scan(128 | 4 | 2))
+        .op(7, &CURSOR, &scan(128 | 4 | 2 | 1))
+        .op(7, &CURSOR, &scan(128 | 2));
     let answers = send(&mut store, frame);
     assert!(answers.iter().all(|answer| answer.0 == 0));
     let values = |answer: usize, count: u32| {
-        let payload = &answers[answer].1;
+        let payload = &answers[answer].1[MOMENT_BYTES..];
         let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
         assert_eq!((word(0), word(4)), (0, count), "all in one batch");
         payload[payload.len() - (word(12) as usize).next_multiple_of(4)..][..word(12) as usize].to_vec()
@@ -206,13 +211,14 @@ fn a_scan_comes_in_batches_and_ends_with_cursor_zero() {
     for word in [u32::MAX, 1000, 0, 0] {
         scan.extend_from_slice(&word.to_le_bytes());
     }
-    let mut answer = send(&mut store, Frame::default().op(7, b"", &scan)).remove(0).1;
+    let mut answer =
+        send(&mut store, Frame::default().op(7, &CURSOR, &scan)).remove(0).1.split_off(MOMENT_BYTES);
     let word = |answer: &[u8], at: usize| u32::from_le_bytes(answer[at..at + 4].try_into().expect("four"));
     let mut seen = word(&answer, 4);
     let mut rounds = 1;
     while word(&answer, 0) != 0 {
-        let cursor = word(&answer, 0).to_le_bytes();
-        answer = send(&mut store, Frame::default().op(8, &cursor, &5000_u32.to_le_bytes())).remove(0).1;
+        assert_eq!(answer[..4], CURSOR);
+        answer = send(&mut store, Frame::default().op(8, &CURSOR, &5000_u32.to_le_bytes())).remove(0).1;
         seen += word(&answer, 4);
         rounds += 1;
     }
@@ -225,7 +231,10 @@ fn a_scan_comes_in_batches_and_ends_with_cursor_zero() {
 fn a_frame_of_another_kind_is_refused() {
     let mut store = open(MemorySlots::new(12));
     let mut out = Vec::new();
-    assert!(matches!(run(&mut store, b"VRF2\0\0\0\0", &mut out), Err(Error::InvalidArgument(_))));
+    assert!(matches!(
+        run(&mut store, b"VRF1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &mut out),
+        Err(Error::InvalidArgument(_))
+    ));
 }
 
 proptest! {
@@ -234,14 +243,14 @@ proptest! {
         let mut store = open(MemorySlots::new(12));
         let mut out = Vec::new();
         let _ = run(&mut store, &bytes, &mut out);
-        let framed = [&FRAME_MAGIC.to_le_bytes()[..], &1_u32.to_le_bytes(), &bytes].concat();
+        let framed = [&header(0, 0, 1)[..], &bytes].concat();
         let _ = run(&mut store, &framed, &mut out);
     }
 
     #[test]
     fn damaged_frames_never_panic(at in 0_usize..400, byte in any::<u8>()) {
         let mut store = open(MemorySlots::new(12));
-        let frame = Frame::default().op(4, b"key", b"value").op(1, b"key", b"").op(7, b"", &[6; 24]).op(6, b"", &[1; 40]);
+        let frame = Frame::default().op(4, b"key", b"value").op(1, b"key", b"").op(7, &CURSOR, &[6; 24]).op(6, b"", &[1; 40]);
         let mut bytes = frame.bytes();
         if let Some(place) = bytes.get_mut(at) {
             *place = byte;
@@ -348,18 +357,21 @@ fn a_conflict_with_a_write_that_was_refused_is_told_the_refusal() {
 #[test]
 fn a_snapshot_stands_where_its_frame_took_it() {
     let mut store = open(MemorySlots::new(12));
-    let frame = Frame::default().op(4, b"k", b"old").op(13, b"", b"").op(4, b"k", b"new");
+    let frame = Frame::default().op(4, b"k", b"old").op_of(7, 13, b"", b"").op(4, b"k", b"new");
     let taken = send(&mut store, frame).swap_remove(1);
-    assert_eq!(taken, (0, [&1_u64.to_le_bytes()[..], &1_u32.to_le_bytes()].concat()));
-    let count = [0, 0, 1, 0, 255, 255, 255, 255, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let frame =
-        Frame::default().op_of(1, 1, b"k", b"").op(1, b"k", b"").op(7, b"", &count).op_of(1, 14, b"", b"");
+    assert_eq!(taken, (0, [1_u64.to_le_bytes(), 1_u64.to_le_bytes()].concat()), "sequence 1, at the time 1");
+    let count = [0, 0, 7, 0, 255, 255, 255, 255, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let frame = Frame::default()
+        .op_of(7, 1, b"k", b"")
+        .op(1, b"k", b"")
+        .op(7, &CURSOR, &count)
+        .op_of(7, 14, b"", b"");
     let answers = send(&mut store, frame);
     assert_eq!(answers[0], (0, b"old".to_vec()));
     assert_eq!(answers[1], (0, b"new".to_vec()));
-    assert_eq!(answers[2].1[..8], [0, 0, 0, 0, 1, 0, 0, 0], "finished, one entry");
+    assert_eq!(answers[2].1[MOMENT_BYTES..][..8], [0, 0, 0, 0, 1, 0, 0, 0], "finished, one entry");
     assert_eq!(answers[3].0, 0);
-    let answers = send(&mut store, Frame::default().op_of(1, 1, b"k", b""));
+    let answers = send(&mut store, Frame::default().op_of(7, 1, b"k", b""));
     assert_eq!(answers[0].0, 2, "closed, and not known any more");
 }
 
@@ -373,15 +385,14 @@ fn a_frame_that_runs_twice_closes_snapshots_once() {
     let (first, second) = (store.open_snapshot().expect("taken"), store.open_snapshot().expect("taken"));
     assert_eq!((first, second), (1, 2));
     store.storage_mut().device_mut().set_limit(Some(0));
-    let frame = Frame::default().op(13, b"", b"").op_of(1, 1, b"k", b"").op_of(1, 14, b"", b"").op(
+    let frame = Frame::default().op_of(5, 13, b"", b"").op_of(1, 1, b"k", b"").op_of(1, 14, b"", b"").op(
         4,
         b"huge",
         &vec![7; 1 << 20],
     );
     let answers = send(&mut store, frame);
     assert_eq!(answers.iter().map(|answer| answer.0).collect::<Vec<_>>(), [0, 0, 0, 2]);
-    let taken = answers[0].1[8];
-    let answers = send(&mut store, Frame::default().op_of(taken, 1, b"k", b"").op_of(1, 1, b"k", b""));
+    let answers = send(&mut store, Frame::default().op_of(5, 1, b"k", b"").op_of(1, 1, b"k", b""));
     assert_eq!((answers[0].0, answers[1].0), (0, 2), "the one that was taken is there, the other is not");
 }
 
@@ -389,7 +400,8 @@ fn a_frame_that_runs_twice_closes_snapshots_once() {
 fn a_batch_is_refused_when_its_transaction_read_what_was_written_since() {
     let mut store = open(MemorySlots::new(12));
     store.set(b"a", b"v").expect("staged");
-    let snapshot = send(&mut store, Frame::default().op(13, b"", b"")).remove(0).1[8];
+    let snapshot = 1;
+    send(&mut store, Frame::default().op_of(snapshot, 13, b"", b""));
     let write = item(1, 0, b"mine", b"v");
     let commit = |store: &mut TestStore, reads: &[Vec<u8>]| {
         let items = [reads, std::slice::from_ref(&write)].concat();
@@ -434,10 +446,10 @@ fn a_frame_that_runs_twice_skips_nothing_of_a_scan() {
     }
     store.commit(varve::Durability::Strict).expect("committed");
     let by_one = [2, 0, 0, 0, 255, 255, 255, 255, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    let opened = send(&mut store, Frame::default().op(7, b"", &by_one)).remove(0).1;
+    let opened =
+        send(&mut store, Frame::default().op(7, &CURSOR, &by_one)).remove(0).1.split_off(MOMENT_BYTES);
     store.storage_mut().device_mut().set_limit(Some(0));
-    let cursor = opened[..4].to_vec();
-    let frame = Frame::default().op(8, &cursor, &1_u32.to_le_bytes()).op(4, b"huge", &vec![7; 1 << 20]);
+    let frame = Frame::default().op(8, &CURSOR, &1_u32.to_le_bytes()).op(4, b"huge", &vec![7; 1 << 20]);
     let next = send(&mut store, frame).remove(0).1;
     assert_eq!((opened[20], next[20]), (b'a', b'b'));
 }

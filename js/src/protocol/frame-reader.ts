@@ -9,7 +9,15 @@ import { readUtf8 } from '../codec/text.ts';
 import { codeNumber, VarveError } from '../errors.ts';
 import type { Receipt } from '../types.ts';
 import { EngineConflict } from './conflict.ts';
-import { ABSENT, ANSWER_HEADER_BYTES, FRAME_HEADER_BYTES, FRAME_MAGIC, levelOf, Status } from './frame.ts';
+import {
+  ABSENT,
+  ANSWER_HEADER_BYTES,
+  FRAME_MAGIC,
+  levelOf,
+  MOMENT_BYTES,
+  RESPONSE_HEADER_BYTES,
+  Status,
+} from './frame.ts';
 
 const CONFLICT = codeNumber('VARVE_CONFLICT');
 
@@ -18,7 +26,7 @@ export class FrameReader {
   readonly bytes: Uint8Array;
   readonly #view: DataView;
   #left: number;
-  #next = FRAME_HEADER_BYTES;
+  #next = RESPONSE_HEADER_BYTES;
 
   /** Request number of the answer. */
   request = 0;
@@ -31,7 +39,7 @@ export class FrameReader {
   constructor(frame: ArrayBuffer) {
     this.bytes = new Uint8Array(frame);
     this.#view = new DataView(frame);
-    if (frame.byteLength < FRAME_HEADER_BYTES || this.u32(0) !== FRAME_MAGIC) throw malformed();
+    if (frame.byteLength < RESPONSE_HEADER_BYTES || this.u32(0) !== FRAME_MAGIC) throw malformed();
     this.#left = this.u32(4);
   }
 
@@ -82,6 +90,12 @@ export class FrameReader {
     return { sequence: this.u64(this.start), expires: expires_ms === 0 ? undefined : new Date(expires_ms) };
   }
 
+  /** What a scan or a snapshot sees. */
+  seen(): Seen {
+    this.#need(MOMENT_BYTES);
+    return { sequence: this.u64(this.start), now_ms: this.u64(this.start + 8) };
+  }
+
   /** The values of a getMany payload: u32 count, then { u32 length or ABSENT, value, pad to 4 }. */
   many<V>(read: (bytes: Uint8Array, start: number, end: number) => V): (V | undefined)[] {
     this.#need(4);
@@ -117,6 +131,13 @@ export class FrameReader {
   #need(bytes: number): void {
     if (this.end - this.start < bytes) throw malformed();
   }
+}
+
+/** What a scan or a snapshot sees: the writes up to a sequence, and what had not expired at a time. */
+export interface Seen {
+  readonly sequence: number;
+  /** In milliseconds since 1970; 0 when it cannot be opened again by another leader. */
+  readonly now_ms: number;
 }
 
 /** The error for bytes that no engine of this version sends. */

@@ -38,8 +38,11 @@ export class FrameWriter {
   #sink = new ByteSink(4096);
   #count = 0;
   #writing = false;
+  readonly #client: number;
 
-  constructor() {
+  /** For the frames of a client: a number below 2^53, 0 for nobody that could ask again. */
+  constructor(client = 0) {
+    this.#client = client;
     this.#begin();
   }
 
@@ -109,9 +112,10 @@ export class FrameWriter {
     return false;
   }
 
-  /** The frame as a buffer of its own; the writer is empty afterwards. */
-  take(): ArrayBuffer {
+  /** The frame as a buffer of its own, sent when all requests before `answered` have their answers; the writer is empty afterwards. */
+  take(answered = 0): ArrayBuffer {
     this.#sink.setU32(4, this.#count);
+    this.#sink.setU32(16, answered);
     const frame = this.#sink.copy().buffer as ArrayBuffer;
     if (this.#sink.bytes.length > SINK_BYTES_KEPT) this.#sink = new ByteSink(4096);
     this.#begin();
@@ -122,6 +126,10 @@ export class FrameWriter {
     this.#count = 0;
     this.#sink.at = 0;
     this.#sink.u32(FRAME_MAGIC);
+    this.#sink.u32(0);
+    this.#sink.u32(this.#client >>> 0);
+    this.#sink.u32(Math.floor(this.#client / 0x1_0000_0000));
+    this.#sink.u32(0);
     this.#sink.u32(0);
   }
 }

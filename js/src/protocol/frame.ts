@@ -3,19 +3,23 @@
  *
  * Invariant: little-endian; every operation and every answer begins at a multiple of four.
  *
- *   request   u32 "VRF1" | u32 count | operation*
+ *   request   u32 "VRF2" | u32 count | u64 client | u32 answered | u32 0 | operation*
+ *             client: who sends it, a random number for each opening; answered: all requests before it have their answers
  *   operation u32 request | u8 op | u8 durability | u16 snapshot | u32 key_len | u32 value_len | key | value | pad to 4
- *             snapshot: what a read is of, what a batch's transaction read, what is let go; 0 for none
- *   response  u32 "VRF1" | u32 count | answer*
+ *             snapshot: what a read is of, what a batch's transaction read, what is opened or let go; 0 for none
+ *   response  u32 "VRF2" | u32 count | answer*
  *   answer    u32 request | u8 status | u8[3] 0 | u32 payload_len | u32 0 | payload | pad to 4
+ *
+ * Numbers of requests rise by one and wrap. Numbers of scans and snapshots are chosen by the client, and are its own.
  *
  * The operations of a frame run in order and see the frame's earlier writes; all its writes are one group commit.
  */
 
 import type { Durability } from '../types.ts';
 
-export const FRAME_MAGIC = 0x3146_5256;
-export const FRAME_HEADER_BYTES = 8;
+export const FRAME_MAGIC = 0x3246_5256;
+export const FRAME_HEADER_BYTES = 24;
+export const RESPONSE_HEADER_BYTES = 8;
 export const OP_HEADER_BYTES = 16;
 export const ANSWER_HEADER_BYTES = 16;
 
@@ -28,7 +32,7 @@ export const Op = {
   delete: 5,
   /** value: u32 count, then items { u8 BatchKind, u8 ItemFlag, u16 0, u32 klen, u32 vlen, key, value, pad to 4 } */
   batch: 6,
-  /** value: the picture in scan.ts */
+  /** key: u32 cursor, not 0, in the place of one that has that number; value: the picture in scan.ts. Answer: what it sees, and a batch */
   scanOpen: 7,
   /** key: u32 cursor; value: u32 bytes of the batch wanted */
   scanNext: 8,
@@ -40,10 +44,12 @@ export const Op = {
   deleteRange: 11,
   /** flushes the log */
   sync: 12,
-  /** answer: u64 sequence, u32 number */
+  /** takes the snapshot of the header, in the place of one that has that number; answer: what it sees */
   snapshotOpen: 13,
   /** lets the snapshot of the header go */
   snapshotClose: 14,
+  /** opens the snapshot of the header again that was taken in another process; value and answer: what it sees */
+  snapshotRestore: 15,
 } as const;
 export type OpCode = (typeof Op)[keyof typeof Op];
 
@@ -59,6 +65,9 @@ export const ItemFlag = {
   /** with `expiresIn`: the milliseconds are since 1970 */
   expiresAt: 4,
 } as const;
+
+/** What a scan or a snapshot sees: u64 sequence, u64 milliseconds since 1970; those are 0 for one that cannot be opened again. */
+export const MOMENT_BYTES = 16;
 
 /** How an answer went. */
 export const Status = { ok: 0, missing: 1, error: 2 } as const;

@@ -2,7 +2,7 @@
  * The page's end of a scan in the engine: asks for batches, at most one ahead, and closes the scan.
  *
  * Invariant: the scan is opened when the cursor is made, so its sequence is that moment's. The engine's side is closed
- * exactly once: by its last batch, or by `close` as soon as its number is known.
+ * exactly once: by its last batch, or by `close` as soon as it is known that the batch under way is not the last.
  *
  * The first batch is small, so that a short scan costs one small round trip; the next ones grow, and are asked for while
  * the one before is consumed.
@@ -11,7 +11,11 @@
 import type { VarveError } from '../errors.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 import type { Client } from '../worker/client.ts';
-import { type ScanOperations, scan_close } from './operations.ts';
+import type { Restorable } from '../worker/numbers.ts';
+import { levelOfSnapshot } from './moment.ts';
+import { type ScanOperations, scan_close, snapshot_restore } from './operations.ts';
+import { ScanProgress } from './scan-progress.ts';
+import { letGo } from './snapshot-hold.ts';
 
 /** Sizes of batches, in bytes. */
 export const BATCH_BYTES_MIN = 16 * 1024;
@@ -38,13 +42,18 @@ export interface BatchSource {
 }
 
 /** A scan in the engine. */
-export class Cursor implements BatchSource {
+export class Cursor implements BatchSource, Restorable {
   readonly #client: Client;
   readonly #operations: ScanOperations;
-  /** The batch under way; undefined when the scan is over. */
+  #progress: ScanProgress | undefined;
+  /** The batch under way, or the one that arrived and was not taken; undefined when the scan is over. */
   #pending: Promise<ScanBatch> | undefined;
-  /** Its number in the engine, as the last batch told. */
-  #number = 0;
+  #has_arrived = false;
+  /** What is asked for already of the batch after it. */
+  #next: Promise<ScanBatch> | undefined;
+  #number: number;
+  /** The engine has it open, as the last batch told. */
+  #is_open = false;
   #batch_bytes: number;
   #is_closed = false;
   #error: VarveError | undefined;
@@ -54,7 +63,12 @@ export class Cursor implements BatchSource {
     this.#client = client;
     this.#operations = operations;
     this.#batch_bytes = request.batch_bytes;
-    this.#expect(client.submit(operations.open, undefined, request, 0));
+    this.#number = client.numbers.ofScan();
+    const opened = client.submit(operations.open, this.#number, request, 0).then((batch) => {
+      this.#progress = new ScanProgress(request, batch.seen);
+      return batch;
+    });
+    this.#expect(opened);
   }
 
   /** Why the scan was ended from outside, if it was. */
@@ -65,14 +79,10 @@ export class Cursor implements BatchSource {
   /** The next batch, or undefined after the last one. Not to be called again before it settled. */
   take(): Promise<ScanBatch | undefined> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
-    const pending = this.#pending;
-    if (pending === undefined || this.#is_closed) return Promise.resolve(undefined);
+    if (this.#pending === undefined || this.#is_closed) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
       this.#interrupt = reject;
-      pending.then((batch) => {
-        this.#prefetch(batch);
-        resolve(batch);
-      }, reject);
+      this.#wait(resolve, reject);
     });
   }
 
@@ -80,12 +90,11 @@ export class Cursor implements BatchSource {
   close(): void {
     if (this.#is_closed) return;
     this.#is_closed = true;
-    const pending = this.#pending;
+    this.#client.numbers.scans.delete(this);
+    const pending = this.#next ?? this.#pending;
     this.#pending = undefined;
-    pending?.then(
-      (batch) => this.#release(batch.cursor),
-      () => this.#release(this.#number),
-    );
+    const release = (): void => this.#release();
+    pending?.then(release, release);
   }
 
   /** Ends the scan with an error, also for who waits for a batch. */
@@ -96,24 +105,84 @@ export class Cursor implements BatchSource {
     this.#interrupt?.(error);
   }
 
-  #expect(batch: Promise<ScanBatch>): void {
+  /** Goes on with another leader, behind what has arrived; where that cannot be, with `VARVE_RETRY`. */
+  restore(): void {
+    const client = this.#client;
+    const { numbers } = client;
+    const progress = this.#progress;
+    if (this.#is_closed || progress === undefined) return;
+    this.#number = numbers.ofScan();
+    const snapshot = numbers.ofSnapshot();
+    const taken = client.submit(snapshot_restore, undefined, progress.seen, levelOfSnapshot(snapshot));
+    const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batch_bytes), 0);
+    void letGo({ client, number: snapshot });
+    opened.catch(ignore);
+    // Why the snapshot is lost says more than that it is not there.
+    const batch = taken.then(() => opened);
+    if (this.#has_arrived) {
+      this.#next = batch;
+      batch.catch(ignore);
+    } else this.#expect(batch);
+  }
+
+  /** Settles with the batch under way, which another one may take the place of. */
+  #wait(resolve: (batch: ScanBatch) => void, reject: (error: unknown) => void): void {
+    const pending = this.#pending;
+    const again = (): boolean => {
+      if (this.#pending === pending || this.#is_closed) return false;
+      this.#wait(resolve, reject);
+      return true;
+    };
+    pending?.then(
+      (batch) => {
+        if (again()) return;
+        this.#prefetch();
+        resolve(batch);
+      },
+      (error) => {
+        if (!again()) reject(error);
+      },
+    );
+  }
+
+  #expect(submitted: Promise<ScanBatch>): void {
+    const batch: Promise<ScanBatch> = submitted.then((arrived) =>
+      this.#pending === batch ? this.#arrive(arrived) : arrived,
+    );
     this.#pending = batch;
+    this.#has_arrived = false;
     // Who consumes it hears of the failure; an iterator that nobody consumes fails silently.
     batch.catch(ignore);
   }
 
-  #prefetch(batch: ScanBatch): void {
+  #arrive(batch: ScanBatch): ScanBatch | Promise<ScanBatch> {
+    this.#is_open = batch.cursor !== 0;
+    const fresh = this.#progress?.pass(batch) ?? batch;
+    if (fresh.count === 0 && batch.count > 0 && this.#is_open && !this.#is_closed) {
+      return this.#client
+        .submit(this.#operations.next, this.#number, this.#batch_bytes, 0)
+        .then((next) => this.#arrive(next));
+    }
+    this.#has_arrived = true;
+    if (this.#is_open && !this.#is_closed) this.#client.numbers.scans.add(this);
+    else this.#client.numbers.scans.delete(this);
+    return fresh;
+  }
+
+  #prefetch(): void {
     // Closed meanwhile: `close` saw the batch as pending and releases it.
     if (this.#is_closed) return;
     this.#pending = undefined;
-    this.#number = batch.cursor;
-    if (batch.cursor === 0) return;
+    const next = this.#next;
+    this.#next = undefined;
+    if (next !== undefined) return this.#expect(next);
+    if (!this.#is_open) return;
     this.#batch_bytes = Math.min(BATCH_BYTES_MAX, this.#batch_bytes * BATCH_GROWTH);
-    this.#expect(this.#client.submit(this.#operations.next, batch.cursor, this.#batch_bytes, 0));
+    this.#expect(this.#client.submit(this.#operations.next, this.#number, this.#batch_bytes, 0));
   }
 
-  #release(cursor: number): void {
-    if (cursor !== 0) this.#client.submit(scan_close, cursor, undefined, 0).catch(ignore);
+  #release(): void {
+    if (this.#is_open) this.#client.submit(scan_close, this.#number, undefined, 0).catch(ignore);
   }
 }
 

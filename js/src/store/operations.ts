@@ -6,8 +6,8 @@
 
 import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { formatOf, structured, type ValueFormat } from '../codec/values.ts';
-import { Op, type OpCode, Status } from '../protocol/frame.ts';
-import type { FrameReader } from '../protocol/frame-reader.ts';
+import { MOMENT_BYTES, Op, type OpCode, Status } from '../protocol/frame.ts';
+import type { FrameReader, Seen } from '../protocol/frame-reader.ts';
 import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-writer.ts';
 import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
@@ -18,10 +18,15 @@ export interface Wanted {
   readonly values: boolean;
 }
 
+/** The first batch of a scan, and what the scan sees. */
+export interface ScanOpened extends ScanBatch {
+  readonly seen: Seen;
+}
+
 /** Opens and continues scans that bring the same. */
 export interface ScanOperations {
   readonly wanted: Wanted;
-  readonly open: Operation<undefined, ScanRequest, ScanBatch>;
+  readonly open: Operation<number, ScanRequest, ScanOpened>;
   readonly next: Operation<number, number, ScanBatch>;
 }
 
@@ -92,18 +97,26 @@ export const scan_close: Operation<number, undefined, void> = {
   read: () => undefined,
 };
 
-/** A snapshot as the engine knows it. */
-export interface Taken {
-  readonly number: number;
-  readonly sequence: number;
-}
-
-/** Takes a snapshot. */
-export const snapshot_open: Operation<undefined, undefined, Taken> = {
+/** Takes the snapshot that is in the place of the level. */
+export const snapshot_open: Operation<undefined, undefined, Seen> = {
   code: Op.snapshotOpen,
   key: undefined,
   value: undefined,
-  read: (answer) => ({ sequence: answer.u64(answer.start), number: answer.u32(answer.start + 8) }),
+  read: (answer) => answer.seen(),
+};
+/** Opens the snapshot that is in the place of the level again, with another leader. */
+export const snapshot_restore: Operation<undefined, Seen, Seen> = {
+  code: Op.snapshotRestore,
+  key: undefined,
+  value: {
+    write({ sequence, now_ms }, sink) {
+      for (const number of [sequence, now_ms]) {
+        sink.u32(number >>> 0);
+        sink.u32(Math.floor(number / 0x1_0000_0000));
+      }
+    },
+  },
+  read: (answer) => answer.seen(),
 };
 /** Lets the snapshot go that is in the place of the level. */
 export const snapshot_close: Operation<undefined, undefined, void> = {
@@ -123,9 +136,13 @@ export const scan_entries: ScanOperations = scan({ keys: true, values: true });
 function scan(wanted: Wanted): ScanOperations {
   const { keys, values } = wanted;
   const read = (answer: FrameReader): ScanBatch => readScanBatch(answer.bytes, answer.start, answer.end, keys, values);
+  const opened = (answer: FrameReader): ScanOpened => {
+    const seen = answer.seen();
+    return { ...readScanBatch(answer.bytes, answer.start + MOMENT_BYTES, answer.end, keys, values), seen };
+  };
   return {
     wanted,
-    open: { code: Op.scanOpen, key: undefined, value: SCAN_OPENING, read },
+    open: { code: Op.scanOpen, key: word, value: SCAN_OPENING, read: opened },
     next: { code: Op.scanNext, key: word, value: word, read },
   };
 }

@@ -11,6 +11,7 @@ import { COUNT_BATCH } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, KeyRange, ScanOptions, WaitOptions } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
+import { levelOfSnapshot } from './moment.ts';
 import {
   type Operations,
   type ScanOperations,
@@ -30,11 +31,6 @@ export type CountOptions<K> = KeyRange<K> & WaitOptions;
 export interface Moment {
   readonly number: number;
   refusal: VarveError | undefined;
-}
-
-/** Where the snapshot of an operation has its place: in front of the durability, which reads have none of. */
-export function levelOfSnapshot(number: number): number {
-  return number << 8;
 }
 
 /** Reads of a store, or of a snapshot of it. */

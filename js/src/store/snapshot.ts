@@ -10,20 +10,11 @@ import type { KeyCodec } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { whenCollected } from './collected.ts';
 import { asyncDispose } from './dispose.ts';
-import { type Operations, snapshot_close, type Taken } from './operations.ts';
-import { levelOfSnapshot, type Moment, ReadView } from './read-view.ts';
+import type { Operations } from './operations.ts';
+import { type Moment, ReadView } from './read-view.ts';
+import { type Held, letGo, type Taken } from './snapshot-hold.ts';
 
-interface Held {
-  readonly client: Client;
-  readonly number: number;
-}
-
-function release({ client, number }: Held): Promise<void> {
-  // A store that is closed has let go of it already.
-  return client.submit(snapshot_close, undefined, undefined, levelOfSnapshot(number)).catch(() => undefined);
-}
-
-const forgotten = whenCollected<Held>(release);
+const forgotten = whenCollected<Held>(letGo);
 
 /**
  * The store as it was when `store.snapshot()` was called: all its reads, none of its writes.
@@ -59,7 +50,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     if (this.#moment.refusal !== undefined) return;
     this.#moment.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');
     forgotten.unregister(this);
-    await release(this.#held);
+    await letGo(this.#held);
   }
 
   /** `close()`, for `await using`. */

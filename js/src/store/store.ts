@@ -36,17 +36,11 @@ import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
-import {
-  batch_operation,
-  delete_range,
-  Operations,
-  scan_entries,
-  snapshot_open,
-  sync_operation,
-} from './operations.ts';
+import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from './operations.ts';
 import { checkDurability, UPDATE_ATTEMPTS_MAX, wasmPlace } from './options.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
+import { take } from './snapshot-hold.ts';
 import { type Reserved, runTransaction, type Transaction } from './transaction.ts';
 import { untilAborted } from './until-aborted.ts';
 import type { Upgrade } from './upgrade.ts';
@@ -241,8 +235,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await before.count(); // as many as there were
    */
   async snapshot(): Promise<Snapshot<K, V>> {
-    const taken = await this.#client.submit(snapshot_open, undefined, undefined, 0);
-    return new Snapshot(this.#client, this.#operations, this.#key_codec, taken);
+    return new Snapshot(this.#client, this.#operations, this.#key_codec, await take(this.#client));
   }
 
   /**

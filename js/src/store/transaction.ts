@@ -10,7 +10,7 @@
  */
 
 import { encodeRange } from '../codec/range.ts';
-import { abortError } from '../errors.ts';
+import { abortError, type VarveError } from '../errors.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
@@ -19,18 +19,12 @@ import { Workspace } from '../transaction/workspace.ts';
 import type { KeyCodec, KeyRange, ScanOptions, TransactionOptions, TransactionSetOptions } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
-import {
-  batch_operation,
-  type Operations,
-  type ScanOperations,
-  scan_entries,
-  scan_keys,
-  snapshot_close,
-  snapshot_open,
-} from './operations.ts';
+import { levelOfSnapshot } from './moment.ts';
+import { batch_operation, type Operations, type ScanOperations, scan_entries, scan_keys } from './operations.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
-import { levelOfSnapshot, ReadView } from './read-view.ts';
+import { ReadView } from './read-view.ts';
 import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
+import { letGo, take } from './snapshot-hold.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
 /** What a store gives its transactions. */
@@ -202,49 +196,55 @@ const get_reserved: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
   read: ({ status, bytes, start, end }) => (status === Status.missing ? undefined : bytes.slice(start, end)),
 };
 
-/** Runs a function in a transaction, again while it conflicts. */
+/** Runs a function in a transaction, again while it conflicts or lost its snapshot with the tab that led the store. */
 export async function runTransaction<K, V, T>(
   parts: TransactionParts<K, V>,
   run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
   { retries = RETRIES_DEFAULT, signal }: TransactionOptions = {},
 ): Promise<T> {
   checkRetries(retries);
-  const { client, operations, codec, level } = parts;
-  const { keys, values } = operations;
   for (let attempt = 1; ; attempt++) {
     if (signal?.aborted) throw abortError(signal);
-    const { number } = await client.submit(snapshot_open, undefined, undefined, 0);
-    const work = new Workspace<K, V>({ keys, values, codec });
-    const reserved: Reserved = {
-      get: (key) => {
-        work.askRaw(key);
-        return client.submit(get_reserved, key, undefined, levelOfSnapshot(number));
-      },
-      set: (key, value) => work.setRaw(key, value),
-    };
-    let committed: Promise<unknown> | undefined;
-    let result: T;
     try {
-      const running = (async () => run(new Transaction(parts, work, number), reserved))();
-      result = await untilAborted(running, signal);
-      const batch = work.end();
-      // In one frame with the end of the snapshot, which the engine lets go after it.
-      if (batch !== undefined) {
-        committed = client.submit(batch_operation, undefined, batch, level | levelOfSnapshot(number), signal);
-      }
-    } finally {
-      work.close();
-      client.submit(snapshot_close, undefined, undefined, levelOfSnapshot(number)).catch(ignore);
-    }
-    try {
-      await committed;
-      return result;
+      return await runOnce(parts, run, signal);
     } catch (error) {
-      const is_conflict = error instanceof EngineConflict;
-      if (!is_conflict || attempt > retries) throw namedConflict(error, keys, lastConflict(attempt));
+      const is_over = !(error instanceof EngineConflict || (error as Partial<VarveError>)?.code === 'VARVE_RETRY');
+      if (is_over || attempt > retries) throw namedConflict(error, parts.operations.keys, lastConflict(attempt));
     }
     await backOff(attempt, signal);
   }
 }
 
-function ignore(): void {}
+async function runOnce<K, V, T>(
+  parts: TransactionParts<K, V>,
+  run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const { client, operations, codec, level } = parts;
+  const { keys, values } = operations;
+  const { number } = await take(client);
+  const work = new Workspace<K, V>({ keys, values, codec });
+  const reserved: Reserved = {
+    get: (key) => {
+      work.askRaw(key);
+      return client.submit(get_reserved, key, undefined, levelOfSnapshot(number));
+    },
+    set: (key, value) => work.setRaw(key, value),
+  };
+  let committed: Promise<unknown> | undefined;
+  let result: T;
+  try {
+    const running = (async () => run(new Transaction(parts, work, number), reserved))();
+    result = await untilAborted(running, signal);
+    const batch = work.end();
+    // In one frame with the end of the snapshot, which the engine lets go after it.
+    if (batch !== undefined) {
+      committed = client.submit(batch_operation, undefined, batch, level | levelOfSnapshot(number), signal);
+    }
+  } finally {
+    work.close();
+    void letGo({ client, number });
+  }
+  await committed;
+  return result;
+}

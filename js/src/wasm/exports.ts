@@ -43,10 +43,10 @@ export interface EngineExports {
   /** Its number, above 0; its sequence in out 0..2. */
   varve_snapshot_open(h: number): number;
   varve_snapshot_close(h: number, snapshot: number): number;
+  /** Lets go of the snapshots and scans of a client, and of what is kept so that it can ask again. */
+  varve_forget_client(h: number, clientLow: number, clientHigh: number): number;
   /** Gives a store the snapshots and scans of one that was open on the same device before. */
   varve_adopt(h: number, former: number): number;
-  /** Lets go of what a client has open, and of the receipts kept for it. */
-  varve_forget_client?(h: number, clientLow: number, clientHigh: number): number;
   /** Answers a frame; the response at out 0..2. */
   varve_frame(h: number, bytes: number): number;
 }

@@ -80,14 +80,13 @@ export class EngineStore {
     return this.check(this.#call(() => this.exports.varve_snapshot_open(this.h)));
   }
 
-  /** Lets go of all that a client has open, and of the receipts kept for it. */
-  forgetClient(client: number): void {
-    const high = Math.floor(client / 2 ** 32);
-    this.check(this.#call(() => this.exports.varve_forget_client?.(this.h, client >>> 0, high) ?? 0));
-  }
-
   closeSnapshot(snapshot: number): void {
     this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
+  }
+
+  /** Lets go of everything that is kept for a client: its page is gone. */
+  forgetClient(client: number): void {
+    this.#call(() => this.exports.varve_forget_client(this.h, client >>> 0, Math.floor(client / 0x1_0000_0000)));
   }
 
   /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can go on. */

@@ -19,11 +19,10 @@ import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import type { SharingReport } from '../types.ts';
 import { Flight, type Settle } from './flight.ts';
+import { Numbers } from './numbers.ts';
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
-/** Clients have random numbers of so many bits: they travel with every write, and small ones take fewer bytes. */
-const ID_BITS = 42;
 
 /** What a client talks through: a worker, a message port, or a stand-in of a test. */
 export interface Port {
@@ -42,12 +41,6 @@ export interface Link {
   post(message: unknown, transfer: object[]): void;
 }
 
-/** Something that a client has open in the engine, and opens again in the next one. */
-export interface Restorable {
-  /** Submits what opens it again. */
-  restore(): void;
-}
-
 type Distribute<R> = R extends { readonly id: number } ? Omit<R, 'id'> : never;
 /** A request without its number. */
 export type Ask = Distribute<Request>;
@@ -63,9 +56,9 @@ interface Asked {
 export class Client {
   /** Its number, where engines change hands; 0 for one that has one engine only, and ends with it. */
   readonly id: number;
-  /** What the engine has open for it. */
-  readonly open = new Set<Restorable>();
-  readonly #writer = new FrameWriter();
+  /** The scans and snapshots that the engine has open for it. */
+  readonly numbers = new Numbers();
+  readonly #writer: FrameWriter;
   readonly #asked = new Map<number, Asked>();
   /** Frames packed and not answered wholly, oldest first. */
   #flights: Flight[] = [];
@@ -86,6 +79,7 @@ export class Client {
   /** @param end Lets go of whatever the client talked through; called once, when it is over. */
   constructor(id: number, end: () => void) {
     this.id = id;
+    this.#writer = new FrameWriter(id);
     this.#end = end;
   }
 
@@ -121,7 +115,7 @@ export class Client {
     const asked = [...this.#asked.values()];
     if (this.#was_connected) {
       this.#flights = waiting;
-      for (const one of this.open) one.restore();
+      this.numbers.restore();
       this.#send();
     }
     this.#was_connected = true;
@@ -195,7 +189,6 @@ export class Client {
     this.#refusal ??= error;
     this.#link = undefined;
     this.give_up(error);
-    this.open.clear();
     this.#end();
   }
 
@@ -250,7 +243,7 @@ export class Client {
     this.#is_scheduled = false;
     if (this.#writer.count === 0) return;
     const flight = this.#boarding;
-    flight.frame = this.#writer.take();
+    flight.frame = this.#writer.take((this.#flights[0] ?? flight).first);
     this.#flights.push(flight);
     this.#boarding = new Flight(this.#request);
     if (this.#link !== undefined) this.#post_frame(flight);
@@ -302,12 +295,6 @@ export class Client {
     signal.addEventListener('abort', abort, { once: true });
     promise.then(settled, settled);
   }
-}
-
-/** A number for a client: never 0. */
-export function newClientId(): number {
-  const [low = 0, high = 0] = crypto.getRandomValues(new Uint32Array(2));
-  return 1 + low + (high % 2 ** (ID_BITS - 32)) * 2 ** 32;
 }
 
 /** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */

@@ -6,15 +6,14 @@
  */
 
 import type { VarveError } from '../errors.ts';
-import { FRAME_HEADER_BYTES, OP_HEADER_BYTES, Op } from '../protocol/frame.ts';
+import { OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../protocol/frame.ts';
 import type { EngineHost } from './engine-host.ts';
-import { type FrameOperation, type FrameProgress, frameOf, joined, operationsOf } from './settling-frames.ts';
+import { type FrameOperation, type FrameProgress, frameOf, operationsOf, responseOf } from './settling-frames.ts';
 
 const REFUSED: readonly number[] = [Op.set, Op.delete, Op.deleteRange, Op.batch, Op.sync, Op.scanNext];
 
 /** What the page has names for; to have them here too, pages would load more. */
 const ANSWER_HEADER_BYTES = OP_HEADER_BYTES;
-const STATUS_OK = 0;
 const STATUS_ERROR = 2;
 /** The number of `VARVE_STORAGE_FULL`. */
 const STORAGE_FULL = 2;
@@ -42,17 +41,17 @@ export async function answerAgain(
       answers.push(before);
       continue;
     }
-    letGo(host, operation, before);
+    if (operation.code === Op.scanNext) host.run(frameOf(request, [closing(operation)]));
     if (REFUSED.includes(operation.code)) answers.push(refusalOf(operation, error));
-    else answers.push((await host.answer(frameOf([operation]))).subarray(FRAME_HEADER_BYTES));
+    else answers.push((await host.answer(frameOf(request, [operation]))).subarray(RESPONSE_HEADER_BYTES));
   }
-  return { request, progress: { answers, settled }, response: joined(operations.length, answers) };
+  return { request, progress: { answers, settled }, response: responseOf(answers) };
 }
 
 /** The answers in a response. */
 function answersOf(response: Uint8Array): Uint8Array[] {
   const answers: Uint8Array[] = [];
-  for (let at = FRAME_HEADER_BYTES; at < response.length; ) {
+  for (let at = RESPONSE_HEADER_BYTES; at < response.length; ) {
     const next = (at + ANSWER_HEADER_BYTES + u32(response, at + 8) + 3) & ~3;
     answers.push(response.subarray(at, next));
     at = next;
@@ -60,12 +59,12 @@ function answersOf(response: Uint8Array): Uint8Array[] {
   return answers;
 }
 
-/** Ends the scan or snapshot that an operation opened, or the scan that it moved: nobody has heard of that. */
-function letGo({ store }: EngineHost, { code, bytes }: FrameOperation, answer: Uint8Array | undefined): void {
-  if (code === Op.scanNext) store.closeScan(u32(bytes, OP_HEADER_BYTES));
-  if (answer?.[4] !== STATUS_OK) return;
-  if (code === Op.scanOpen) store.closeScan(u32(answer, ANSWER_HEADER_BYTES));
-  if (code === Op.snapshotOpen) store.closeSnapshot(u32(answer, ANSWER_HEADER_BYTES + 8));
+/** Ends the scan that an operation moved. What others opened, they open again in its place. */
+function closing({ bytes }: FrameOperation): FrameOperation {
+  const end = bytes.slice(0, OP_HEADER_BYTES + 4);
+  end[4] = Op.scanClose;
+  new DataView(end.buffer).setUint32(12, 0, true);
+  return { code: Op.scanClose, bytes: end };
 }
 
 function refusalOf({ bytes }: FrameOperation, error: VarveError): Uint8Array {

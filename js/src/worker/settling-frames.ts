@@ -13,7 +13,7 @@
  * condition is compared before its batch is staged, a scan that failed stays where it was.
  */
 
-import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op } from '../protocol/frame.ts';
+import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../protocol/frame.ts';
 import type { HeldBytes, SettlingDevice } from '../storage/device.ts';
 
 /** More may fill the memtables on its way, and then tables are read and merged inside the call. */
@@ -59,18 +59,18 @@ export async function runSettling(
   const held: HeldBytes[] = [];
   try {
     for (let i = 0; i < operations.length; i++) {
-      const frame = frameOf(operations.slice(i, i + 1));
+      const frame = frameOf(request, operations.slice(i, i + 1));
       await host.ready();
       let answer = device.attempt(() => host.run(frame));
       while (answer === undefined) {
         if (isPointRead(operations[i])) {
-          const reads = frameOf(operations.slice(i).filter(isPointRead));
+          const reads = frameOf(request, operations.slice(i).filter(isPointRead));
           device.attempt(() => host.run(reads));
         }
         await device.fetch(held);
         answer = device.attempt(() => host.run(frame));
       }
-      answers.push(answer.value.subarray(FRAME_HEADER_BYTES));
+      answers.push(answer.value.subarray(RESPONSE_HEADER_BYTES));
       const settled = (): void => {
         progress.settled = i + 1;
       };
@@ -79,7 +79,7 @@ export async function runSettling(
   } finally {
     device.letGo(held);
   }
-  return joined(operations.length, answers);
+  return responseOf(answers);
 }
 
 function isPointRead(operation: FrameOperation | undefined): boolean {
@@ -99,21 +99,25 @@ export function operationsOf(request: Uint8Array): FrameOperation[] {
   return operations;
 }
 
-/** A request frame of operations. */
-export function frameOf(operations: readonly FrameOperation[]): Uint8Array<ArrayBuffer> {
-  return joined(
-    operations.length,
-    operations.map(({ bytes }) => bytes),
-  );
+/** A request frame of operations, for the client of another one. */
+export function frameOf(request: Uint8Array, operations: readonly FrameOperation[]): Uint8Array<ArrayBuffer> {
+  const parts = operations.map(({ bytes }) => bytes);
+  return joined(request.subarray(0, FRAME_HEADER_BYTES), parts);
 }
 
-/** A frame of operations or of answers. */
-export function joined(count: number, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const frame = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, FRAME_HEADER_BYTES));
-  const view = new DataView(frame.buffer);
-  view.setUint32(0, FRAME_MAGIC, true);
-  view.setUint32(4, count, true);
-  let at = FRAME_HEADER_BYTES;
+/** A response frame of answers. */
+export function responseOf(answers: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(RESPONSE_HEADER_BYTES);
+  new DataView(header.buffer).setUint32(0, FRAME_MAGIC, true);
+  return joined(header, answers);
+}
+
+/** A header, whose count is set, and what it counts. */
+function joined(header: Uint8Array, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, header.length));
+  frame.set(header);
+  new DataView(frame.buffer).setUint32(4, parts.length, true);
+  let at = header.length;
   for (const part of parts) {
     frame.set(part, at);
     at += part.length;

@@ -47,6 +47,10 @@ export class FakeEngine implements Port {
 
   /** Operations of each frame, oldest first. */
   readonly frames: SentOp[][] = [];
+  /** Who sends them; 0 before the first one. */
+  client = 0;
+  /** What each frame said is answered. */
+  readonly answered: number[] = [];
   /** Sizes of the frames sent and of the answers, in bytes. */
   readonly frame_bytes: number[] = [];
   readonly answer_bytes: number[] = [];
@@ -65,7 +69,6 @@ export class FakeEngine implements Port {
   /** By key as latin1, whose order is the order of the bytes. */
   readonly #rows = new Map<string, Stored>();
   #sequence = 0;
-  #next_cursor = 1;
   #is_held = false;
   readonly #waiting: (() => void)[] = [];
   readonly #run_next = (): void => {
@@ -146,8 +149,13 @@ export class FakeEngine implements Port {
 
   #frame(frame: ArrayBuffer): ArrayBuffer {
     const reader = new Reader(new Uint8Array(frame));
-    if (reader.u32() !== 0x3146_5256) throw new Error('no frame');
+    if (reader.u32() !== 0x3246_5256) throw new Error('no frame');
     const count = reader.u32();
+    const client = reader.u32() + reader.u32() * 2 ** 32;
+    if (client === 0 || (this.client !== 0 && client !== this.client)) throw new Error('not one client');
+    this.client = client;
+    this.answered.push(reader.u32());
+    if (reader.u32() !== 0) throw new Error('reserved bytes are not zero');
     const ops: SentOp[] = [];
     for (let i = 0; i < count; i++) {
       const request = reader.u32();
@@ -161,7 +169,7 @@ export class FakeEngine implements Port {
     this.frames.push(ops);
     this.frame_bytes.push(frame.byteLength);
     const out = new Writer();
-    out.u32(0x3146_5256);
+    out.u32(0x3246_5256);
     out.u32(count);
     for (const op of ops) this.#answer(op, out);
     const answer = this.damage?.(out.take()) ?? out.take();
@@ -203,7 +211,7 @@ export class FakeEngine implements Port {
         this.#batch(new Reader(op.value));
         return this.#receipt(op, out);
       case 7:
-        return this.#scanOpen(new Reader(op.value), out);
+        return this.#scanOpen(new Reader(op.key).u32(), new Reader(op.value), out);
       case 8:
         return this.#scanNext(new Reader(op.key).u32(), new Reader(op.value).u32(), out);
       case 9:
@@ -287,7 +295,8 @@ export class FakeEngine implements Port {
     reader.end();
   }
 
-  #scanOpen(reader: Reader, out: Writer): boolean {
+  #scanOpen(cursor: number, reader: Reader, out: Writer): boolean {
+    if (cursor === 0 || this.open_scans.has(cursor)) throw new Error('the number of a scan is not free');
     const flags = reader.u32();
     const [limit, batch_bytes, lower_len, upper_len] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()];
     const [lower, upper] = [reader.bytes(lower_len), reader.bytes(upper_len)];
@@ -300,8 +309,9 @@ export class FakeEngine implements Port {
     let rows = [...this.#rows.values()].filter(isIn).sort((a, b) => order(a.key, b.key));
     if (flags & 1) rows = rows.reverse();
     if (limit !== ABSENT) rows = rows.slice(0, limit);
-    const cursor = this.#next_cursor++;
     this.open_scans.set(cursor, { rows, keys: (flags & 2) !== 0, values: (flags & 4) !== 0 });
+    out.u64(this.#sequence);
+    out.u64(1);
     return this.#scanNext(cursor, batch_bytes, out);
   }
 

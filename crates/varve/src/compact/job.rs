@@ -74,6 +74,7 @@ pub struct Job {
     state: State,
     keep: Keep,
     kept_ranges: Vec<RangeTombstone>,
+    ranges_dropped: u64,
     outputs: Outputs,
     output: Vec<u8>,
     need: Option<Need>,
@@ -116,8 +117,18 @@ impl Job {
                 (State::Opening { runs, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
             }
         };
-        let kept_ranges = keep.ranges().cloned().collect();
-        Ok(Self { spec, state, keep, kept_ranges, outputs, output: Vec::new(), need: None, result })
+        let (kept_ranges, ranges_dropped) = (keep.ranges().cloned().collect(), keep.ranges_dropped());
+        Ok(Self {
+            spec,
+            state,
+            keep,
+            kept_ranges,
+            ranges_dropped,
+            outputs,
+            output: Vec::new(),
+            need: None,
+            result,
+        })
     }
 
     /// Works until something is to be done for it, or `budget` entries were handled.
@@ -162,6 +173,8 @@ impl Job {
     pub fn result(&self) -> Vec<u8> {
         let mut result = self.result.clone();
         result.tables.clone_from(&self.outputs.tables);
+        result.entries_expired = self.keep.expired();
+        result.entries_dropped += self.ranges_dropped;
         result.encode()
     }
 
@@ -225,6 +238,8 @@ impl Job {
         let merge = Merge::start(sources, Start::Forward(None), blocks)?;
         self.keep = keep_of(&mut self.spec, ranges);
         self.kept_ranges = self.keep.ranges().cloned().collect();
+        // Asked for now: what lies below is passed by as the merge goes on.
+        self.ranges_dropped = self.keep.ranges_dropped();
         if let State::Opening { blocks, runs } = std::mem::replace(&mut self.state, State::Done) {
             let limit = Limit::new(self.spec.raw_bytes_max, self.spec.end.take(), runs);
             self.state = State::Merging { merge, limit, blocks, consumed: false };

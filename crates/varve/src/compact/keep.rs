@@ -22,6 +22,8 @@ pub(crate) struct Keep {
     key: Vec<u8>,
     /// A version of `key` was seen.
     is_open: bool,
+    /// Entries whose time had come.
+    expired: u64,
 }
 
 impl Keep {
@@ -32,7 +34,7 @@ impl Keep {
         below: Below,
         ranges: Vec<RangeTombstone>,
     ) -> Self {
-        Self { tombstones_until, bottom, below, now_ms, ranges, key: Vec::new(), is_open: false }
+        Self { tombstones_until, bottom, below, now_ms, ranges, key: Vec::new(), is_open: false, expired: 0 }
     }
 
     /// As what this version must be written to the output: as it is, as a tombstone, or not at all.
@@ -54,9 +56,20 @@ impl Keep {
             return None;
         }
         let is_past = expires.is_some_and(|at| at <= self.now_ms) && !mutant::has(Mutant::ExpiredEntriesKept);
+        self.expired += u64::from(is_past);
         let kind = if is_past { Kind::Delete } else { kind };
         let is_gone = kind == Kind::Delete && self.may_drop(sequence) && !self.below.may_hold(key);
         (!is_gone).then_some(kind)
+    }
+
+    /// Entries so far whose time had come: they became tombstones, or went.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired
+    }
+
+    /// How many range tombstones do not go into the outputs.
+    pub(crate) fn ranges_dropped(&self) -> u64 {
+        (self.ranges.len() - self.ranges().count()) as u64
     }
 
     /// Whether a tombstone may go where nothing lies below it.

@@ -90,8 +90,10 @@ pub struct JobResult {
     pub bytes_read: u64,
     /// Bytes written to output files.
     pub bytes_written: u64,
-    /// Entries that were not kept.
+    /// Entries and range tombstones that were not kept.
     pub entries_dropped: u64,
+    /// Entries whose time had come: they became tombstones, or were dropped.
+    pub entries_expired: u64,
 }
 
 impl JobSpec {
@@ -215,7 +217,7 @@ impl JobResult {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        for number in [self.bytes_read, self.bytes_written, self.entries_dropped] {
+        for number in [self.bytes_read, self.bytes_written, self.entries_dropped, self.entries_expired] {
             put_u64(&mut out, number);
         }
         put_u64(&mut out, self.tables.len() as u64);
@@ -246,6 +248,7 @@ impl JobResult {
                 bytes_read: reader.varint()?,
                 bytes_written: reader.varint()?,
                 entries_dropped: reader.varint()?,
+                entries_expired: reader.varint()?,
                 ..Self::default()
             };
             for _ in 0..reader.varint()? {

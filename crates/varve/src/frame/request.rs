@@ -5,10 +5,13 @@ use crate::error::{Error, Result};
 use crate::options::Durability;
 use crate::scan::ScanOptions;
 use crate::storage::Storage;
-use crate::store::{Condition, Dependency, Op, Store};
+use crate::store::{Condition, Dependency, Name, Op, Store};
 
-/// First word of every frame: "VRF1".
-pub const FRAME_MAGIC: u32 = 0x3146_5256;
+/// First word of every frame: "VRF2".
+pub const FRAME_MAGIC: u32 = 0x3246_5256;
+
+/// Bytes in front of a request frame's operations.
+pub const FRAME_HEADER_BYTES: usize = 24;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub enum Operation {
     Delete = 5,
     /// Several writes that happen together.
     Batch = 6,
-    /// Starts a scan and answers its first batch.
+    /// Starts a scan under the number in the key, and answers what it sees and its first batch.
     ScanOpen = 7,
     /// The next batch of a scan.
     ScanNext = 8,
@@ -38,10 +41,12 @@ pub enum Operation {
     DeleteRange = 11,
     /// Flushes the WAL.
     Sync = 12,
-    /// Takes a snapshot.
+    /// Takes a snapshot under the number of the header; answers what it sees.
     SnapshotOpen = 13,
     /// Lets a snapshot go.
     SnapshotClose = 14,
+    /// Opens a snapshot again that was taken in another process: u64 sequence | u64 now in ms.
+    SnapshotRestore = 15,
 }
 
 impl Operation {
@@ -61,9 +66,32 @@ impl Operation {
             12 => Self::Sync,
             13 => Self::SnapshotOpen,
             14 => Self::SnapshotClose,
+            15 => Self::SnapshotRestore,
             _ => return None,
         })
     }
+}
+
+/// What a request frame begins with; its operations follow.
+#[must_use]
+pub fn header(client: u64, answered: u32, count: u32) -> [u8; FRAME_HEADER_BYTES] {
+    let mut header = [0; FRAME_HEADER_BYTES];
+    header[..4].copy_from_slice(&FRAME_MAGIC.to_le_bytes());
+    header[4..8].copy_from_slice(&count.to_le_bytes());
+    header[8..16].copy_from_slice(&client.to_le_bytes());
+    header[16..20].copy_from_slice(&answered.to_le_bytes());
+    header
+}
+
+/// A frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Who sends it; 0 for nobody that could ask again.
+    pub client: u64,
+    /// All requests before this one have their answers.
+    pub answered: u32,
+    /// Its operations.
+    pub requests: Vec<Request<'a>>,
 }
 
 /// One operation of a frame.
@@ -90,16 +118,20 @@ const MALFORMED: Error =
 ///
 /// # Errors
 /// `InvalidArgument` when the bytes are not a frame.
-pub fn parse(frame: &[u8]) -> Result<Vec<Request<'_>>> {
+pub fn parse(frame: &[u8]) -> Result<Frame<'_>> {
     let mut reader = Reader::new(frame);
     parse_requests(&mut reader).map_err(|Truncated| MALFORMED)
 }
 
-fn parse_requests<'a>(reader: &mut Reader<'a>) -> Result<Vec<Request<'a>>, Truncated> {
+fn parse_requests<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, Truncated> {
     if reader.u32()? != FRAME_MAGIC {
         return Err(Truncated);
     }
     let count = reader.u32()? as usize;
+    let (client, answered, reserved) = (reader.u64()?, reader.u32()?, reader.u32()?);
+    if reserved != 0 {
+        return Err(Truncated);
+    }
     // An operation takes 16 bytes at least: an absurd count cannot make this allocate.
     let mut requests = Vec::with_capacity(count.min(reader.remaining() / 16));
     for _ in 0..count {
@@ -112,7 +144,7 @@ fn parse_requests<'a>(reader: &mut Reader<'a>) -> Result<Vec<Request<'a>>, Trunc
         pad(reader)?;
         requests.push(Request { request, operation, durability, snapshot, key, value });
     }
-    if reader.is_empty() { Ok(requests) } else { Err(Truncated) }
+    if reader.is_empty() { Ok(Frame { client, answered, requests }) } else { Err(Truncated) }
 }
 
 /// Skips to the next multiple of four.
@@ -137,7 +169,7 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// As [`Store::check_conditions`] and [`Store::check_unchanged`].
-    pub fn check<S: Storage>(&self, store: &Store<S>, snapshot: u32) -> Result<()> {
+    pub fn check<S: Storage>(&self, store: &Store<S>, snapshot: impl Into<Name>) -> Result<()> {
         if !self.read.is_empty() {
             store.check_unchanged(snapshot, &self.read)?;
         }

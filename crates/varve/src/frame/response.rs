@@ -47,6 +47,11 @@ impl<'a> Responses<'a> {
         });
     }
 
+    /// Where the payload of the last answer begins.
+    pub(super) fn last_at(&self) -> usize {
+        self.last
+    }
+
     /// The payload of the last answer, padded.
     pub(super) fn last(&self) -> &[u8] {
         &self.out[self.last..]

@@ -7,27 +7,33 @@
 
 use std::rc::Rc;
 
-use super::request::{Batch, Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan};
+use super::request::{
+    Batch, Frame, Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan,
+};
 use super::response::{Responses, pad_to_4};
 use crate::codec::bytes::append;
+use crate::codec::reader::Reader;
 use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
-use crate::store::{Entry, Op, Store};
+use crate::store::{Entry, Name, Op, Store};
+use crate::types::Sequence;
 
 /// Runs a frame and writes the response frame into `out`.
 ///
 /// # Errors
 /// `InvalidArgument` for a malformed frame (nothing ran). Everything else is an answer inside the response.
 pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let requests = parse(frame)?;
+    let Frame { client, requests, .. } = parse(frame)?;
     let mut runner = Runner {
         store,
+        client,
         fates: vec![Fate::Open; requests.len()],
         opened: Vec::new(),
         taken: Vec::new(),
         dropped: Vec::new(),
+        moments: Vec::new(),
         is_revised: false,
     };
     runner.pass(&requests, out);
@@ -38,8 +44,9 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
     if runner.is_revised {
         runner.pass(&requests, out);
     }
+    runner.log_moments(out);
     for snapshot in runner.dropped {
-        runner.store.close_snapshot(snapshot);
+        runner.store.close_snapshot(Name { client, number: snapshot });
     }
     Ok(())
 }
@@ -59,6 +66,7 @@ enum Fate {
 
 struct Runner<'a, S: Storage> {
     store: &'a mut Store<S>,
+    client: u64,
     fates: Vec<Fate>,
     /// Cursors that this frame opened: a second pass opens them again.
     opened: Vec<u32>,
@@ -67,18 +75,22 @@ struct Runner<'a, S: Storage> {
     /// Snapshots to let go when the frame is done: a second pass reads them again, and none that it takes may get their
     /// numbers.
     dropped: Vec<u32>,
+    /// Where the response says what a scan or a snapshot sees.
+    moments: Vec<usize>,
     /// The response says of some write what is not so any more.
     is_revised: bool,
 }
 
 impl<S: Storage> Runner<'_, S> {
     fn pass(&mut self, requests: &[Request<'_>], out: &mut Vec<u8>) {
-        for cursor in self.opened.drain(..) {
-            self.store.close_cursor(cursor);
+        let client = self.client;
+        for number in self.opened.drain(..) {
+            self.store.close_cursor(Name { client, number });
         }
-        for snapshot in self.taken.drain(..) {
-            self.store.close_snapshot(snapshot);
+        for number in self.taken.drain(..) {
+            self.store.close_snapshot(Name { client, number });
         }
+        self.moments.clear();
         let strict = requests.iter().any(|request| asked(request) == Durability::Strict);
         let mut responses = Responses::new(out, requests.len());
         for (at, request) in requests.iter().enumerate() {
@@ -102,7 +114,7 @@ impl<S: Storage> Runner<'_, S> {
         if matches!(self.fates[at], Fate::Open) {
             let acknowledged = self.store.acknowledged();
             let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
-                ops.check(self.store, request.snapshot)?;
+                ops.check(self.store, self.name(request.snapshot))?;
                 self.store.stage(ops.as_slice())
             });
             self.fates[at] = match staged {
@@ -188,7 +200,7 @@ impl<S: Storage> Runner<'_, S> {
             if ops.is_empty() || !ops.iter().all(Op::is_delete) {
                 continue;
             }
-            let hold = writes.check(self.store, request.snapshot);
+            let hold = writes.check(self.store, self.name(request.snapshot));
             match hold.and_then(|()| self.store.stage(ops)).and_then(|_| self.store.commit(asked(request))) {
                 Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
                 Err(error) => {
@@ -199,6 +211,32 @@ impl<S: Storage> Runner<'_, S> {
             }
             self.is_revised = true;
         }
+    }
+
+    /// What the frame's client calls `number`.
+    fn name(&self, number: u32) -> Name {
+        Name { client: self.client, number }
+    }
+
+    /// What the client's scans and snapshots see must be in the log, to be there when another process opens the store: writes of
+    /// the memory level go there now. If they are refused, the response says so.
+    fn log_moments(&mut self, out: &mut [u8]) {
+        if self.client == 0 || self.moments.is_empty() || self.store.log_promised().is_ok() {
+            return;
+        }
+        for at in &self.moments {
+            out[*at + 8..*at + 16].fill(0);
+        }
+    }
+
+    fn took_snapshot(&mut self, request: u32, name: Name, responses: &mut Responses<'_>) -> Result<()> {
+        self.taken.push(name.number);
+        // It took the place of one that the frame lets go.
+        self.dropped.retain(|dropped| *dropped != name.number);
+        let moment = self.store.moment_of_snapshot(name)?;
+        responses.ok(request, |out| put_moment(moment, out));
+        self.moments.push(responses.last_at());
+        Ok(())
     }
 
     fn read(&mut self, at: usize, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
@@ -215,12 +253,16 @@ impl<S: Storage> Runner<'_, S> {
             Operation::ScanOpen => {
                 let scan = parse_scan(request.value)?;
                 let batch_bytes = scan.batch_bytes;
-                let cursor = self.store.open_cursor(scan)?;
+                let cursor = word(request.key)?;
+                let name = self.name(cursor);
+                self.store.open_cursor_as(name, scan)?;
                 self.opened.push(cursor);
-                let advanced = self.advance(number, cursor, batch_bytes, responses);
+                let moment = self.store.moment_of_cursor(name)?;
+                let advanced = self.advance(number, cursor, batch_bytes, Some(moment), responses);
+                self.moments.push(responses.last_at());
                 if advanced.is_err() {
-                    // Nobody was told its number: it would keep its files for good.
-                    self.store.close_cursor(cursor);
+                    // Its client takes it for not opened: it would keep its files for good.
+                    self.store.close_cursor(name);
                 }
                 advanced
             }
@@ -230,7 +272,7 @@ impl<S: Storage> Runner<'_, S> {
                     return Ok(());
                 }
                 let (cursor, bytes) = (word(request.key)?, word(request.value)?);
-                self.advance(number, cursor, bytes as usize, responses)?;
+                self.advance(number, cursor, bytes as usize, None, responses)?;
                 // Only a write can make the frame run twice.
                 if self.fates.len() > 1 {
                     self.fates[at] = Fate::Continued(responses.last().to_vec());
@@ -238,19 +280,23 @@ impl<S: Storage> Runner<'_, S> {
                 Ok(())
             }
             Operation::ScanClose => {
-                self.store.close_cursor(word(request.key)?);
+                self.store.close_cursor(self.name(word(request.key)?));
                 responses.ok(number, |_| {});
                 Ok(())
             }
             Operation::SnapshotOpen => {
-                let snapshot = self.store.open_snapshot()?;
-                self.taken.push(snapshot);
-                let sequence = self.store.snapshot_sequence(snapshot)?;
-                responses.ok(number, |out| {
-                    out.extend_from_slice(&sequence.to_le_bytes());
-                    out.extend_from_slice(&snapshot.to_le_bytes());
-                });
-                Ok(())
+                let name = self.name(request.snapshot);
+                self.store.open_snapshot_as(name)?;
+                self.took_snapshot(number, name, responses)
+            }
+            Operation::SnapshotRestore => {
+                let name = self.name(request.snapshot);
+                let mut value = Reader::new(request.value);
+                let (Ok(sequence), Ok(now_ms), true) = (value.u64(), value.u64(), value.is_empty()) else {
+                    return Err(Error::InvalidArgument("A frame is malformed: a moment has the wrong size."));
+                };
+                self.store.restore_snapshot(name, sequence, now_ms)?;
+                self.took_snapshot(number, name, responses)
             }
             Operation::SnapshotClose => {
                 self.dropped.push(request.snapshot);
@@ -267,7 +313,7 @@ impl<S: Storage> Runner<'_, S> {
         responses: &mut Responses<'_>,
         write: &dyn Fn(&Entry<'_>, &mut Vec<u8>),
     ) -> Result<()> {
-        let answered = self.store.find_in(request.snapshot, request.key, |entry| match entry {
+        let answered = self.store.find_in(self.name(request.snapshot), request.key, |entry| match entry {
             Some(entry) => responses.ok(request.request, |out| write(&entry, out)),
             None => responses.missing(request.request),
         });
@@ -278,7 +324,7 @@ impl<S: Storage> Runner<'_, S> {
         let keys = parse_keys(request.value)?;
         let mut payload = (keys.len() as u32).to_le_bytes().to_vec();
         for key in keys {
-            self.store.find_in(request.snapshot, key, |entry| match entry {
+            self.store.find_in(self.name(request.snapshot), key, |entry| match entry {
                 Some(entry) => {
                     payload.extend_from_slice(&(entry.value.len() as u32).to_le_bytes());
                     append(&mut payload, entry.value);
@@ -296,13 +342,25 @@ impl<S: Storage> Runner<'_, S> {
         request: u32,
         cursor: u32,
         bytes: usize,
+        moment: Option<(Sequence, u64)>,
         responses: &mut Responses<'_>,
     ) -> Result<()> {
-        let (progress, batch) = self.store.next_of_cursor(cursor, bytes)?;
+        let (progress, batch) =
+            self.store.next_of_cursor(Name { client: self.client, number: cursor }, bytes)?;
         let more = if progress == Progress::More { cursor } else { 0 };
-        responses.ok(request, |out| batch.encode(more, out));
+        responses.ok(request, |out| {
+            if let Some(moment) = moment {
+                put_moment(moment, out);
+            }
+            batch.encode(more, out);
+        });
         Ok(())
     }
+}
+
+fn put_moment((sequence, now_ms): (Sequence, u64), out: &mut Vec<u8>) {
+    out.extend_from_slice(&sequence.to_le_bytes());
+    out.extend_from_slice(&now_ms.to_le_bytes());
 }
 
 /// The operations of a write; most have one, which takes no allocation.
@@ -319,7 +377,7 @@ impl<'a> Ops<'a> {
         }
     }
 
-    fn check<S: Storage>(&self, store: &Store<S>, snapshot: u32) -> Result<()> {
+    fn check<S: Storage>(&self, store: &Store<S>, snapshot: Name) -> Result<()> {
         match self {
             Self::One(_) => Ok(()),
             Self::Many(batch) => batch.check(store, snapshot),

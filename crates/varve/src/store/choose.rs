@@ -105,7 +105,9 @@ impl<S: Storage> Store<S> {
             }
         }
         self.counters.drops += removed.len() as u64;
-        (!removed.is_empty()).then(|| Edit { removed, floors: self.version.floors, ..Edit::default() })
+        let mut floors = self.version.floors;
+        floors.gc_sequence = floors.gc_sequence.max(floors.last_sequence);
+        (!removed.is_empty()).then(|| Edit { removed, floors, ..Edit::default() })
     }
 
     /// Asks for everything to be flushed and merged into one run, by the jobs that [`Store::take_job`] offers from now on.

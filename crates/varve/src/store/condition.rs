@@ -12,7 +12,7 @@
 
 use std::rc::Rc;
 
-use super::Store;
+use super::{Name, Store};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::scan::{LevelCursor, Merge, Source, Start};
@@ -115,7 +115,7 @@ impl<S: Storage> Store<S> {
     /// assert_eq!(store.check_unchanged(snapshot, &read), Err(Error::conflict(b"b", 1)));
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn check_unchanged(&self, snapshot: u32, read: &[Dependency<'_>]) -> Result<()> {
+    pub fn check_unchanged(&self, snapshot: impl Into<Name>, read: &[Dependency<'_>]) -> Result<()> {
         let since = self.snapshot_sequence(snapshot)?;
         if mutant::has(Mutant::ConflictsIgnored) {
             return Ok(());

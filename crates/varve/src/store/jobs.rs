@@ -6,7 +6,7 @@
 use super::Store;
 use crate::compact::{JobInput, JobKind, JobResult, JobSpec, Merge};
 use crate::error::{Error, Result};
-use crate::manifest::Edit;
+use crate::manifest::{Edit, Floors};
 use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::table::TableMeta;
@@ -228,6 +228,7 @@ impl<S: Storage> Store<S> {
         floors.log_floor = running.segment;
         floors.last_sequence = floors.last_sequence.max(oldest.memtable.borrow().max_sequence());
         floors.history_floor = floors.log_floor;
+        raise_gc(&mut floors, &result);
         self.counters.count_flush(&result, self.now_ms);
         let added = result.tables.into_iter().map(|table| (0, table)).collect();
         // The view that the edit makes must not hold the memtable any more: its table takes its place.
@@ -265,7 +266,7 @@ impl<S: Storage> Store<S> {
         if !self.fits(running, &result) {
             return Ok(false);
         }
-        edit.floors.gc_sequence = edit.floors.last_sequence;
+        raise_gc(&mut edit.floors, &result);
         self.counters.count_compaction(&result, self.now_ms);
         if let Some(sweep) = self.sweep.as_mut().filter(|_| running.swept) {
             sweep.done_bytes += result.bytes_read;
@@ -291,5 +292,14 @@ impl<S: Storage> Store<S> {
                 running.reads(there.id) || there.max_key == table.min_key || there.min_key == table.max_key
             })
         })
+    }
+}
+
+/// What a job dropped, no snapshot from before its newest input may read any more. An entry that expired was there also for
+/// snapshots that are as new as it, if their time is older.
+fn raise_gc(floors: &mut Floors, result: &JobResult) {
+    if result.entries_dropped + result.entries_expired > 0 {
+        let lost = floors.last_sequence + u64::from(result.entries_expired > 0);
+        floors.gc_sequence = floors.gc_sequence.max(lost);
     }
 }

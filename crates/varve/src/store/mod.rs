@@ -18,6 +18,7 @@ mod files;
 mod inline;
 mod jobs;
 mod memory;
+mod name;
 mod read;
 mod recover;
 mod reserve;
@@ -47,6 +48,7 @@ use files::Obsolete;
 use inline::Inline;
 pub use jobs::JobTicket;
 use jobs::Running;
+pub use name::Name;
 pub use recover::RecoveryReport;
 pub use stats::{LevelStats, Stats};
 pub use view::Entry;
@@ -64,7 +66,7 @@ struct Frozen {
 /// A scan that a caller on the other side of a boundary knows by number.
 #[derive(Debug)]
 struct Numbered {
-    number: u32,
+    name: Name,
     cursor: Cursor,
     want_keys: bool,
     want_values: bool,
@@ -89,8 +91,8 @@ pub struct Store<S: Storage> {
     cache: RefCell<Cache>,
     fetched: Fetched,
     cursors: Vec<Numbered>,
-    /// By number, from 1.
-    snapshots: Vec<Option<Cursor>>,
+    /// In the order of their names.
+    snapshots: Vec<(Name, Cursor)>,
     /// Reused by every batch of a numbered scan.
     batch: Batch,
     next_cursor: u32,
@@ -109,6 +111,8 @@ pub struct Store<S: Storage> {
     last_sequence: Sequence,
     /// Sequence of the last write that a commit acknowledged.
     acknowledged: Sequence,
+    /// Sequence of the last write that the opening found.
+    recovered: Sequence,
     obsolete: Obsolete,
     entropy: u64,
     salts: u64,

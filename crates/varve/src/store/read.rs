@@ -5,13 +5,15 @@
 
 use super::blocks::StoreBlocks;
 use super::view::Entry;
-use super::{Numbered, Store};
+use super::{Name, Numbered, Store};
 use crate::error::{Error, Result};
 use crate::frame::ScanRequest;
 use crate::scan::{Batch, Cursor, Progress, ScanOptions};
 use crate::storage::{Fetch, Storage};
 use crate::table::{Need, ReadError};
-use crate::types::FileName;
+use crate::types::{FileName, Sequence};
+
+const NO_ITERATOR: Error = Error::InvalidArgument("This iterator is closed or unknown. Start a new one.");
 
 impl<S: Storage> Store<S> {
     /// Finds the newest version of `key` and hands it to `then` without copying; `None` when it is absent.
@@ -19,7 +21,7 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `ReadError::Need` on a storage that cannot read at once; `Corrupt` when a block is damaged.
     pub fn find<R>(&self, key: &[u8], then: impl FnOnce(Option<Entry<'_>>) -> R) -> Result<R, ReadError> {
-        self.find_in(0, key, then)
+        self.find_in(Name::from(0), key, then)
     }
 
     /// As [`Store::find`], in a snapshot; number 0 is the store as it is now.
@@ -28,15 +30,16 @@ impl<S: Storage> Store<S> {
     /// As [`Store::find`]; `InvalidArgument` when there is no such snapshot.
     pub fn find_in<R>(
         &self,
-        number: u32,
+        name: impl Into<Name>,
         key: &[u8],
         then: impl FnOnce(Option<Entry<'_>>) -> R,
     ) -> Result<R, ReadError> {
         self.check_open()?;
-        let (view, snapshot, now_ms) = match number {
+        let name = name.into();
+        let (view, snapshot, now_ms) = match name.number {
             0 => (&self.view, self.last_sequence, self.now_ms),
             _ => {
-                let taken = self.snapshot(number)?;
+                let taken = self.snapshot(name)?;
                 (&taken.view, taken.snapshot(), taken.now_ms)
             }
         };
@@ -91,36 +94,59 @@ impl<S: Storage> Store<S> {
         Ok(progress)
     }
 
-    /// Keeps a scan, of a snapshot or (0) of the store as it is, under a number, for callers on the other side of a
-    /// boundary.
+    /// Keeps a scan, of a snapshot or (0) of the store as it is, for a caller in this realm; answers the number that it has
+    /// from now on.
     ///
     /// # Errors
-    /// `Closed`; `InvalidArgument` when there is no such snapshot.
+    /// As [`Store::open_cursor_as`].
     pub fn open_cursor(&mut self, scan: ScanRequest) -> Result<u32> {
+        let number = self.next_cursor.checked_add(1).unwrap_or(1);
+        self.open_cursor_as(number.into(), scan)?;
+        self.next_cursor = number;
+        Ok(number)
+    }
+
+    /// Keeps a scan under a name, in the place of one that has it; its snapshot is one of the same client.
+    ///
+    /// # Errors
+    /// `Closed`; `InvalidArgument` when there is no such snapshot, or the number is 0.
+    pub fn open_cursor_as(&mut self, name: Name, scan: ScanRequest) -> Result<()> {
         let ScanRequest { options, want_keys, want_values, want_expiries, snapshot, .. } = scan;
         self.check_open()?;
+        self.close_cursor(name);
+        if name.number == 0 {
+            return Err(Error::InvalidArgument("An iterator needs a number above 0."));
+        }
         let cursor = match snapshot {
             0 => self.scan(options)?,
-            _ => self.snapshot(snapshot)?.again(options),
+            _ => self.snapshot(Name { number: snapshot, ..name })?.again(options),
         };
-        self.next_cursor = self.next_cursor.checked_add(1).unwrap_or(1);
-        self.cursors.push(Numbered {
-            number: self.next_cursor,
-            cursor,
-            want_keys,
-            want_values,
-            want_expiries,
-        });
-        Ok(self.next_cursor)
+        self.cursors.push(Numbered { name, cursor, want_keys, want_values, want_expiries });
+        Ok(())
+    }
+
+    /// What a scan sees: a sequence, and the time that entries expire by, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is no such scan.
+    pub fn moment_of_cursor(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
+        let name = name.into();
+        let scan = self.cursors.iter().find(|scan| scan.name == name).ok_or(NO_ITERATOR)?;
+        Ok((scan.cursor.snapshot(), scan.cursor.now_ms))
     }
 
     /// Advances a numbered scan; a finished one is forgotten.
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such scan; else as [`Store::find`].
-    pub fn next_of_cursor(&mut self, number: u32, bytes_max: usize) -> Result<(Progress, &Batch), ReadError> {
-        let Some(at) = self.cursors.iter().position(|scan| scan.number == number) else {
-            return Err(Error::InvalidArgument("This iterator is closed or unknown. Start a new one.").into());
+    pub fn next_of_cursor(
+        &mut self,
+        name: impl Into<Name>,
+        bytes_max: usize,
+    ) -> Result<(Progress, &Batch), ReadError> {
+        let name = name.into();
+        let Some(at) = self.cursors.iter().position(|scan| scan.name == name) else {
+            return Err(NO_ITERATOR.into());
         };
         let mut scan = self.cursors.swap_remove(at);
         let mut batch = std::mem::take(&mut self.batch);
@@ -135,8 +161,9 @@ impl<S: Storage> Store<S> {
     }
 
     /// Forgets a numbered scan; its files may then go.
-    pub fn close_cursor(&mut self, number: u32) {
-        self.cursors.retain(|scan| scan.number != number);
+    pub fn close_cursor(&mut self, name: impl Into<Name>) {
+        let name = name.into();
+        self.cursors.retain(|scan| scan.name != name);
     }
 
     /// Hands over a range that a read needed; it stays until that read succeeded.

@@ -256,6 +256,7 @@ fn assemble<S: Storage>(
         next_segment,
         last_sequence,
         acknowledged: last_sequence,
+        recovered: last_sequence,
         obsolete: Obsolete::default(),
         entropy: host.entropy,
         salts: 0,

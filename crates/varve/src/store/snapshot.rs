@@ -4,9 +4,12 @@
 //! the tables that it reads, so merges need not keep old versions for it; what it costs is that room. But they keep
 //! tombstones that are newer than the oldest snapshot, so that a transaction that read it can be told of every write since.
 //!
+//! A snapshot whose process died is opened again by its sequence and its time, if nothing that it saw was dropped since: a job
+//! that drops a version raises the manifest's `gc_sequence` above it.
+//!
 //! Invariant: a snapshot sees what was staged when it was taken, and of that nothing that was refused later.
 
-use super::Store;
+use super::{Name, Store};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
 use crate::scan::{Cursor, ScanOptions};
@@ -17,35 +20,86 @@ use crate::types::{SEQUENCE_MAX, Sequence};
 const SNAPSHOTS_MAX: usize = u16::MAX as usize;
 
 impl<S: Storage> Store<S> {
-    /// Takes a snapshot; answers its number, above 0. To be closed by [`Store::close_snapshot`].
+    /// Takes a snapshot for a caller in this realm; answers its number, above 0. To be closed by [`Store::close_snapshot`].
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` when 65,535 are open.
     pub fn open_snapshot(&mut self) -> Result<u32> {
-        let taken = self.scan(ScanOptions::default())?;
-        let at = self.snapshots.iter().position(Option::is_none).unwrap_or(self.snapshots.len());
-        if at == SNAPSHOTS_MAX {
+        let mut number = 1;
+        // Those of client 0 come first.
+        while self.snapshots.get(number as usize - 1).is_some_and(|(name, _)| *name == number.into()) {
+            number += 1;
+        }
+        if number as usize > SNAPSHOTS_MAX {
             return Err(Error::InvalidArgument("65,535 snapshots are open. Close some."));
         }
-        if at == self.snapshots.len() {
-            self.snapshots.push(None);
+        self.open_snapshot_as(number.into())?;
+        Ok(number)
+    }
+
+    /// Takes a snapshot under a name, in the place of one that has it.
+    ///
+    /// # Errors
+    /// `Closed`; `InvalidArgument` for a number that is 0.
+    pub fn open_snapshot_as(&mut self, name: Name) -> Result<()> {
+        let taken = self.scan(ScanOptions::default())?;
+        self.keep_snapshot(name, taken)
+    }
+
+    /// Opens a snapshot again that was taken of this store when another process had it open: at a sequence and a time, in
+    /// milliseconds since 1970, that [`Store::moment_of_snapshot`] gave there.
+    ///
+    /// # Errors
+    /// `Retry` when what it saw is not wholly there any more, or was never in the log; else as [`Store::open_snapshot_as`].
+    pub fn restore_snapshot(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
+        self.check_open()?;
+        if now_ms == 0 || sequence > self.recovered {
+            return Err(Error::Retry);
         }
-        self.snapshots[at] = Some(taken);
-        Ok(at as u32 + 1)
+        self.keep_moment(name, sequence, now_ms)
+    }
+
+    /// Keeps a past moment as a snapshot: every version that it saw must still be there.
+    fn keep_moment(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
+        if sequence < self.version.floors.gc_sequence && !mutant::has(Mutant::LostVersionsIgnored) {
+            return Err(Error::Retry);
+        }
+        let taken = Cursor::new(self.view.clone(), sequence, now_ms, ScanOptions::default());
+        self.keep_snapshot(name, taken)
+    }
+
+    fn keep_snapshot(&mut self, name: Name, taken: Cursor) -> Result<()> {
+        if name.number == 0 {
+            return Err(Error::InvalidArgument("A snapshot needs a number above 0."));
+        }
+        match self.find_snapshot(name) {
+            Ok(at) => self.snapshots[at].1 = taken,
+            Err(at) => self.snapshots.insert(at, (name, taken)),
+        }
+        Ok(())
     }
 
     /// The sequence that a snapshot sees.
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such snapshot.
-    pub fn snapshot_sequence(&self, number: u32) -> Result<Sequence> {
-        Ok(self.snapshot(number)?.snapshot())
+    pub fn snapshot_sequence(&self, name: impl Into<Name>) -> Result<Sequence> {
+        Ok(self.moment_of_snapshot(name)?.0)
+    }
+
+    /// What a snapshot sees: a sequence, and the time that entries expire by, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is no such snapshot.
+    pub fn moment_of_snapshot(&self, name: impl Into<Name>) -> Result<(Sequence, u64)> {
+        let taken = self.snapshot(name.into())?;
+        Ok((taken.snapshot(), taken.now_ms))
     }
 
     /// Lets a snapshot go; its files may then go. Its number may be given to another one.
-    pub fn close_snapshot(&mut self, number: u32) {
-        if let Some(taken) = self.snapshots.get_mut((number as usize).wrapping_sub(1)) {
-            *taken = None;
+    pub fn close_snapshot(&mut self, name: impl Into<Name>) {
+        if let Ok(at) = self.find_snapshot(name.into()) {
+            self.snapshots.remove(at);
         }
         // Tombstones may go now that had to stay.
         self.settled_at = None;
@@ -56,13 +110,19 @@ impl<S: Storage> Store<S> {
         if mutant::has(Mutant::TombstonesForgotten) {
             return SEQUENCE_MAX;
         }
-        let held = self.snapshots.iter().flatten().filter(|taken| !taken.is_finished());
+        let held = self.snapshots.iter().map(|(_, taken)| taken).filter(|taken| !taken.is_finished());
         held.map(Cursor::snapshot).min().unwrap_or(SEQUENCE_MAX)
     }
 
-    pub(super) fn snapshot(&self, number: u32) -> Result<&Cursor> {
-        match self.snapshots.get((number as usize).wrapping_sub(1)) {
-            Some(Some(taken)) if !taken.is_finished() => Ok(taken),
+    fn find_snapshot(&self, name: Name) -> core::result::Result<usize, usize> {
+        self.snapshots.binary_search_by(|(held, _)| held.cmp(&name))
+    }
+
+    pub(super) fn snapshot(&self, name: Name) -> Result<&Cursor> {
+        match self.find_snapshot(name) {
+            Ok(at) if !self.snapshots[at].1.is_finished() => Ok(&self.snapshots[at].1),
+            // A client names what it has open: the leader that opened it is gone.
+            _ if name.client != 0 => Err(Error::Retry),
             _ => Err(Error::InvalidArgument("This snapshot is closed or unknown. Take a new one.")),
         }
     }
@@ -82,7 +142,7 @@ impl<S: Storage> Store<S> {
             }
         };
         self.snapshots = core::mem::take(&mut former.snapshots);
-        for taken in self.snapshots.iter_mut().flatten() {
+        for (_, taken) in &mut self.snapshots {
             if !moved(taken) {
                 taken.lose(view.clone());
             }
@@ -92,9 +152,17 @@ impl<S: Storage> Store<S> {
         self.next_cursor = former.next_cursor;
     }
 
+    /// Lets go of everything that a client has open: it is gone.
+    pub fn forget_client(&mut self, client: u64) {
+        self.cursors.retain(|scan| scan.name.client != client);
+        self.snapshots.retain(|(name, _)| name.client != client);
+        self.settled_at = None;
+    }
+
     /// The sequences after `last` never happened: their numbers will be given to other writes.
     pub(super) fn forget_refused(&mut self, last: Sequence) {
         let held = self.cursors.iter_mut().map(|scan| &mut scan.cursor);
-        held.chain(self.snapshots.iter_mut().flatten()).for_each(|cursor| cursor.see_at_most(last));
+        held.chain(self.snapshots.iter_mut().map(|(_, taken)| taken))
+            .for_each(|cursor| cursor.see_at_most(last));
     }
 }

@@ -175,7 +175,7 @@ impl<S: Storage> Store<S> {
                 score: targets.score(&self.version, &self.options, level),
             }
         };
-        let opened = self.snapshots.iter().flatten().map(|taken| taken.now_ms);
+        let opened = self.snapshots.iter().map(|(_, taken)| taken.now_ms);
         let oldest = opened.min().unwrap_or(self.now_ms);
         Stats {
             sequence: self.last_sequence,
@@ -216,8 +216,8 @@ impl<S: Storage> Store<S> {
             level_0_stall: self.options.l0_stall as u64,
             disk_bytes: self.storage.bytes_on_disk(),
             cursors: self.cursors.len() as u64,
-            snapshots: self.snapshots.iter().flatten().count() as u64,
-            snapshot_age_ms: self.now_ms - oldest,
+            snapshots: self.snapshots.len() as u64,
+            snapshot_age_ms: self.now_ms.saturating_sub(oldest),
             obsolete_files: self.obsolete.len() as u64,
             epoch: self.manifest.epoch(),
         }

@@ -230,6 +230,14 @@ impl<S: Storage> Store<S> {
         Err(self.poison_unless_full(error))
     }
 
+    /// Logs what was promised at the memory level.
+    ///
+    /// # Errors
+    /// As [`Store::commit`]; what was promised stays.
+    pub(crate) fn log_promised(&mut self) -> Result<()> {
+        if self.options.log { self.log_staged(false) } else { Ok(()) }
+    }
+
     fn append_staged(&mut self) -> Result<()> {
         self.ensure_segment(false)?;
         let active = self.active.borrow();

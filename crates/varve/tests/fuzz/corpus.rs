@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use varve::compact::{JobInput, JobResult, JobSpec};
-use varve::frame::FRAME_MAGIC;
+use varve::frame::header;
 use varve::manifest::{Edit, Version};
 use varve::memtable::Memtable;
 use varve::storage::SlotHeader;
@@ -144,29 +144,31 @@ pub fn frames() -> Corpus {
     let batch =
         [&1_u32.to_le_bytes()[..], &[1, 0, 0, 0], &1_u32.to_le_bytes(), &1_u32.to_le_bytes(), b"kv\0\0"]
             .concat();
+    let of_snapshot_1 = |mut request: Vec<u8>| {
+        request[6] = 1;
+        request
+    };
     let of = |operation: u8| match operation {
         3 | 6 => request(u32::from(operation), operation, b"", if operation == 6 { &batch } else { &keys }),
-        7 => request(7, 7, b"", &scan),
+        7 => request(7, 7, &1_u32.to_le_bytes(), &scan),
+        13 | 14 => of_snapshot_1(request(u32::from(operation), operation, b"", b"")),
+        15 => of_snapshot_1(request(15, 15, b"", &[1_u64.to_le_bytes(), 1_u64.to_le_bytes()].concat())),
         8 => request(8, 8, &1_u32.to_le_bytes(), &9_u32.to_le_bytes()),
         9 => request(9, 9, &1_u32.to_le_bytes(), b""),
         _ => request(u32::from(operation), operation, b"key", b"value"),
     };
-    let framed = |requests: &[Vec<u8>]| {
-        [&FRAME_MAGIC.to_le_bytes()[..], &(requests.len() as u32).to_le_bytes(), &requests.concat()].concat()
-    };
+    let framed =
+        |requests: &[Vec<u8>]| [&header(5, 1, requests.len() as u32)[..], &requests.concat()].concat();
     let frame =
         |operations: &[u8]| framed(&operations.iter().map(|operation| of(*operation)).collect::<Vec<_>>());
-    let mut frames: Corpus = (0..15).map(|operation| frame(&[operation])).collect();
+    let mut frames: Corpus = (0..16).map(|operation| frame(&[operation])).collect();
     frames.push(frame(&[4, 1, 5, 1, 4, 7, 8, 9, 6, 3, 10, 11]));
     // A transaction that read a key and a range of snapshot 1.
     let item = |kind: u32, key: &[u8], value: &[u8]| request(kind, 0, key, value);
     let items = [item(3, b"key", b""), item(4, b"a", b"z"), item(1, b"key", b"mine")];
     let items = items.map(|item| [&item[..4], &item[8..]].concat()).concat();
-    let mut commit = request(6, 6, b"", &[&3_u32.to_le_bytes()[..], &items].concat());
-    commit[6] = 1;
-    let mut close = request(14, 14, b"", b"");
-    close[6] = 1;
-    frames.push(framed(&[of(4), of(13), commit.clone(), of(5), commit, close]));
+    let commit = of_snapshot_1(request(6, 6, b"", &[&3_u32.to_le_bytes()[..], &items].concat()));
+    frames.push(framed(&[of(4), of(13), commit.clone(), of(5), commit, of(14)]));
     frames
 }
 
@@ -205,6 +207,7 @@ pub fn job_results() -> Corpus {
         bytes_read: 1000,
         bytes_written: 2000,
         entries_dropped: 4,
+        entries_expired: 2,
     };
     vec![JobResult::default().encode(), result.encode()]
 }

@@ -1,0 +1,144 @@
+//! Snapshots and scans that go on in another process: they see what they saw, or are told that they cannot.
+
+use varve::frame::{Operation, header, run};
+use varve::storage::{MemorySlots, SlotPool};
+use varve::store::Name;
+use varve::{Durability, Error, Host, Options, Store};
+
+type TestStore = Store<SlotPool<MemorySlots>>;
+
+const CLIENT: u64 = 0x321_0000_0007;
+const NUMBER: u8 = 4;
+const SNAPSHOT: Name = Name { client: CLIENT, number: NUMBER as u32 };
+
+fn open(slots: MemorySlots) -> TestStore {
+    let pool = SlotPool::open(slots).expect("a pool opens");
+    let host = Host { now_ms: 1000, entropy: 3, store_id: [7; 16] };
+    Store::open(pool, Options::default(), host).expect("a store opens").0
+}
+
+/// Another process opens the store, this one is gone without a word.
+fn taken_over(store: TestStore) -> TestStore {
+    open(store.into_storage().into_device())
+}
+
+/// Sends one operation; answers its status and payload.
+fn send(store: &mut TestStore, operation: Operation, level: u8, key: &[u8], value: &[u8]) -> (u8, Vec<u8>) {
+    let mut frame = header(CLIENT, 0, 1).to_vec();
+    frame.extend_from_slice(&[1, 0, 0, 0, operation as u8, level, NUMBER, 0]);
+    frame.extend_from_slice(&(key.len() as u32).to_le_bytes());
+    frame.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    frame.extend_from_slice(key);
+    frame.extend_from_slice(value);
+    frame.resize(frame.len().next_multiple_of(4), 0);
+    let mut response = Vec::new();
+    run(store, &frame, &mut response).expect("a frame runs");
+    let length = u32::from_le_bytes(response[16..20].try_into().expect("four bytes")) as usize;
+    (response[12], response[24..24 + length].to_vec())
+}
+
+fn write(store: &mut TestStore, value: &[u8]) {
+    store.set(b"k", value).expect("staged");
+    store.commit(Durability::Relaxed).expect("committed");
+}
+
+fn value(store: &TestStore) -> Option<Vec<u8>> {
+    store.find_in(SNAPSHOT, b"k", |entry| entry.map(|entry| entry.value.to_vec())).expect("read")
+}
+
+#[test]
+fn a_snapshot_goes_on_in_another_process() {
+    let mut store = open(MemorySlots::new(12));
+    write(&mut store, b"old");
+    let (status, moment) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
+    assert_eq!((status, &moment[..]), (0, &[1_u64.to_le_bytes(), 1000_u64.to_le_bytes()].concat()[..]));
+    write(&mut store, b"new");
+    let mut store = taken_over(store);
+    assert_eq!(send(&mut store, Operation::SnapshotRestore, 0, b"", &moment), (0, moment.clone()));
+    write(&mut store, b"newer");
+    assert_eq!(value(&store), Some(b"old".to_vec()));
+    assert_eq!(send(&mut store, Operation::Get, 0, b"k", b""), (0, b"old".to_vec()));
+    store.forget_client(CLIENT);
+    assert!(store.moment_of_snapshot(SNAPSHOT).is_err());
+}
+
+#[test]
+fn one_whose_versions_a_flush_dropped_is_told_to_be_taken_again() {
+    let mut store = open(MemorySlots::new(12));
+    write(&mut store, b"old");
+    write(&mut store, b"new");
+    store.flush().expect("flushed");
+    let mut store = taken_over(store);
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 1000), Err(Error::Retry));
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 2, 1000), Ok(()), "what dropped it is in it");
+    assert_eq!(value(&store), Some(b"new".to_vec()));
+}
+
+#[test]
+fn a_flush_and_a_merge_that_drop_nothing_cost_no_snapshot() {
+    let mut store = open(MemorySlots::new(12));
+    write(&mut store, b"old");
+    for key in [b"a", b"z"] {
+        store.set(key, b"v").expect("staged");
+        store.flush().expect("flushed");
+    }
+    store.compact().expect("merged");
+    let mut store = taken_over(store);
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 1000), Ok(()));
+    assert_eq!(value(&store), Some(b"old".to_vec()));
+    let second = store.find_in(SNAPSHOT, b"a", |entry| entry.is_some());
+    assert!(!second.expect("read"), "written later");
+}
+
+/// The time of a snapshot is its own: what expired since, and was merged away, was there for it.
+#[test]
+fn one_that_saw_what_a_merge_found_expired_is_told_to_be_taken_again() {
+    let mut store = open(MemorySlots::new(12));
+    let expiring = varve::store::Op::Set { key: b"k", value: b"v", expires: Some(2000) };
+    store.stage(&[expiring]).expect("staged");
+    store.commit(Durability::Relaxed).expect("committed");
+    store.open_snapshot_as(SNAPSHOT).expect("taken");
+    assert_eq!(store.moment_of_snapshot(SNAPSHOT), Ok((1, 1000)));
+    store.set_now(2000);
+    store.flush().expect("flushed");
+    assert_eq!(value(&store), Some(b"v".to_vec()), "its view has the memtable");
+    let mut store = taken_over(store);
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 1000), Err(Error::Retry));
+}
+
+#[test]
+fn what_was_never_there_is_told_to_be_taken_again() {
+    let mut store = open(MemorySlots::new(12));
+    write(&mut store, b"v");
+    let mut store = taken_over(store);
+    write(&mut store, b"w");
+    assert_eq!(
+        store.restore_snapshot(SNAPSHOT, 2, 1000),
+        Err(Error::Retry),
+        "another write has sequence 2 now"
+    );
+    assert_eq!(store.restore_snapshot(SNAPSHOT, 1, 0), Err(Error::Retry), "it was said to be lost");
+    let short = send(&mut store, Operation::SnapshotRestore, 0, b"", &[0; 15]);
+    assert_eq!((short.0, short.1[0]), (2, varve::Code::InvalidArgument as u8));
+}
+
+/// What a snapshot saw may be promised in memory alone. It is logged before the snapshot is answered; if there is no room, the
+/// answer says so.
+#[test]
+fn what_a_snapshot_sees_is_logged_first() {
+    let mut store = open(MemorySlots::new(12));
+    assert_eq!(send(&mut store, Operation::Set, Durability::Memory as u8, b"k", b"v").0, 0);
+    assert!(store.pending_bytes() > 0);
+    let (_, moment) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
+    assert_eq!(store.pending_bytes(), 0);
+    let mut store = taken_over(store);
+    assert_eq!(send(&mut store, Operation::SnapshotRestore, 0, b"", &moment).0, 0);
+    assert_eq!(value(&store), Some(b"v".to_vec()));
+
+    store.storage_mut().device_mut().set_limit(Some(0));
+    let large = vec![7; 1 << 20];
+    assert_eq!(send(&mut store, Operation::Set, Durability::Memory as u8, b"l", &large).0, 0);
+    let (status, moment) = send(&mut store, Operation::SnapshotOpen, 0, b"", b"");
+    assert_eq!((status, &moment[..]), (0, &[2_u64.to_le_bytes(), 0_u64.to_le_bytes()].concat()[..]));
+    assert_eq!(store.get(b"l"), Ok(Some(large)), "the promise stands");
+}

@@ -1,0 +1,66 @@
+/**
+ * How far a scan has come, so that it can go on with another leader as if nothing had happened.
+ *
+ * Invariant: what `rest` asks for, in the snapshot that the scan sees, begins right behind the last entry that passed. A scan
+ * that brings keys begins there; one that does not begins anew, and what passed before is passed over.
+ */
+
+import type { Seen } from '../protocol/frame-reader.ts';
+import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
+
+/** The progress of one scan. */
+export class ScanProgress {
+  /** What the scan sees. */
+  readonly seen: Seen;
+  readonly #request: ScanRequest;
+  /** Entries that passed. */
+  #count = 0;
+  #last_key: Uint8Array | undefined;
+  /** Entries to come that passed already. */
+  #skip = 0;
+
+  constructor(request: ScanRequest, seen: Seen) {
+    this.#request = request;
+    this.seen = seen;
+  }
+
+  /** Notes a batch that arrived; gives what of it is new. */
+  pass(batch: ScanBatch): ScanBatch {
+    const skipped = Math.min(this.#skip, batch.count);
+    this.#skip -= skipped;
+    const fresh = skipped === 0 ? batch : withoutFirst(batch, skipped);
+    this.#count += fresh.count;
+    const { keys, key_ends } = fresh;
+    if (key_ends.length > 0) this.#last_key = keys.slice(key_ends[key_ends.length - 2] ?? 0, key_ends.at(-1));
+    return fresh;
+  }
+
+  /** The scan of what has not passed. */
+  rest(snapshot: number, batch_bytes: number): ScanRequest {
+    const request = { ...this.#request, snapshot, batch_bytes };
+    const { range, reverse, limit } = request;
+    const key = this.#last_key;
+    if (!request.keys || key === undefined) {
+      this.#skip = this.#count;
+      return request;
+    }
+    const behind = { key, exclusive: true };
+    return {
+      ...request,
+      range: reverse ? { ...range, upper: behind } : { ...range, lower: behind },
+      limit: limit === undefined ? undefined : limit - this.#count,
+    };
+  }
+}
+
+/** A batch without keys, without its first entries. */
+function withoutFirst(batch: ScanBatch, skipped: number): ScanBatch {
+  const { value_ends, values } = batch;
+  const start = value_ends[skipped - 1] ?? 0;
+  return {
+    ...batch,
+    count: batch.count - skipped,
+    values: values.subarray(start),
+    value_ends: value_ends.subarray(skipped).map((end) => end - start),
+  };
+}
