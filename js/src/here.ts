@@ -8,13 +8,20 @@
  */
 
 import { deleteStore as deleteIn, listStores as listIn } from './index.ts';
+import * as portable from './portable/portable.ts';
 import * as membership from './share/membership.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
+import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
+import * as transactions from './store/transaction.ts';
 import type { StoreOptions } from './store/upgrade.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 import { engineHere } from './worker/here.ts';
+
+// A service worker may not import later on: all of it is part of this.
+loaders.transactions = async () => transactions;
+loaders.portable = async () => portable;
 
 /** Which stores are meant. */
 export interface HereOptions extends WaitOptions {
@@ -39,7 +46,6 @@ export function open<K = Key, V = unknown>(
   options: Omit<StoreOptions<K, V>, 'worker'> = {},
 ): Promise<Store<K, V>> {
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
-  // A service worker may not import later on: what shares the store is part of this.
   return openStore<K, V>(
     name,
     options,

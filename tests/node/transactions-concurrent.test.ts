@@ -20,12 +20,18 @@ describe('concurrent transactions', () => {
     const db = await openAsync();
     await db.set('n', 1);
     let attempts = 0;
+    let hasRead = (): void => undefined;
+    const read = new Promise<void>((resolve) => {
+      hasRead = resolve;
+    });
     const running = db.transaction(async (tx) => {
       attempts++;
       const n = await tx.get('n');
+      hasRead();
       await new Promise((resolve) => setTimeout(resolve, 5));
       tx.set('n', add(n));
     });
+    await read;
     await db.set('n', 10);
     await running;
     expect(attempts).toBeGreaterThan(1);

@@ -9,7 +9,6 @@
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenMessageOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { Client, type Link, type Port, workerDied } from '../worker/client.ts';
-import { randomClient } from '../worker/numbers.ts';
 import { LeaderLink } from './link.ts';
 import { hold, type Release, whenFree } from './locks.ts';
 import { type ChannelMessage, channelOf, clientLock, PROTOCOL, uniqueName, workerLock } from './names.ts';
@@ -55,7 +54,7 @@ export class Membership {
 
   private constructor(options: MembershipOptions) {
     this.#options = options;
-    this.client = new Client(randomClient(), () => this.#end());
+    this.client = new Client(true, () => this.#end());
     this.#unwatch = watchPage(this);
   }
 

@@ -146,9 +146,11 @@ export class Cursor implements BatchSource, Restorable {
   }
 
   #expect(submitted: Promise<ScanBatch>): void {
-    const batch: Promise<ScanBatch> = submitted.then((arrived) =>
-      this.#pending === batch ? this.#arrive(arrived) : arrived,
-    );
+    const batch: Promise<ScanBatch> = submitted.then((arrived) => {
+      if (this.#pending === batch) return this.#arrive(arrived);
+      if (this.#is_closed) this.#is_open = arrived.cursor !== 0;
+      return arrived;
+    });
     this.#pending = batch;
     this.#has_arrived = false;
     // Who consumes it hears of the failure; an iterator that nobody consumes fails silently.

@@ -36,12 +36,13 @@ import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
+import { loaders } from './loaders.ts';
 import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from './operations.ts';
 import { checkDurability, UPDATE_ATTEMPTS_MAX, wasmPlace } from './options.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
 import { take } from './snapshot-hold.ts';
-import { type Reserved, runTransaction, type Transaction } from './transaction.ts';
+import type { Reserved, Transaction } from './transaction.ts';
 import { untilAborted } from './until-aborted.ts';
 import type { Upgrade } from './upgrade.ts';
 
@@ -316,7 +317,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    */
   export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    Promise.all([import('../portable/portable.ts'), this.snapshot()])
+    Promise.all([loaders.portable(), this.snapshot()])
       .then(([portable, snapshot]) => portable.exportStore(this.#parts(), snapshot, writable, options))
       .catch((error) => writable.abort(error));
     return readable;
@@ -333,7 +334,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.import((offset) => file.slice(offset).stream());
    */
   async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
-    return (await import('../portable/portable.ts')).importStore(this.#parts(), source, options);
+    return (await loaders.portable()).importStore(this.#parts(), source, options);
   }
 
   /**
@@ -376,7 +377,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     if (durability !== undefined) checkDurability(durability);
     const level = durability === undefined ? this.#level : levelNumber(durability);
     const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec, level };
-    return runTransaction(parts, run, options);
+    return (await loaders.transactions()).runTransaction(parts, run, options);
   }
 
   #commit(batch: BatchWriter, options?: WriteOptions): Promise<Receipt> {

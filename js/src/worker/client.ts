@@ -19,7 +19,7 @@ import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
 import type { Request, Response } from '../protocol/messages.ts';
 import type { SharingReport } from '../types.ts';
 import { Flight, type Settle } from './flight.ts';
-import { Numbers } from './numbers.ts';
+import { Numbers, randomClient } from './numbers.ts';
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
@@ -54,8 +54,7 @@ interface Asked {
 
 /** One engine's client, serving one store. */
 export class Client {
-  /** Its number, where engines change hands; 0 for one that has one engine only, and ends with it. */
-  readonly id: number;
+  readonly id = randomClient();
   /** The scans and snapshots that the engine has open for it. */
   readonly numbers = new Numbers();
   readonly #writer: FrameWriter;
@@ -69,6 +68,7 @@ export class Client {
   #ask_id = 0;
   #link: Link | undefined;
   #was_connected = false;
+  readonly #has_successors: boolean;
   readonly #end: () => void;
   /** Why nothing more is taken; set by closing and by failing. */
   #refusal: VarveError | undefined;
@@ -76,16 +76,19 @@ export class Client {
   #closed: Promise<void> | undefined;
   readonly #send_scheduled = (): void => this.#send();
 
-  /** @param end Lets go of whatever the client talked through; called once, when it is over. */
-  constructor(id: number, end: () => void) {
-    this.id = id;
-    this.#writer = new FrameWriter(id);
+  /**
+   * @param has_successors Whether another engine may take the place of the one it is connected to.
+   * @param end Lets go of whatever it talked through; called once, when it is over.
+   */
+  constructor(has_successors: boolean, end: () => void) {
+    this.#writer = new FrameWriter(this.id);
+    this.#has_successors = has_successors;
     this.#end = end;
   }
 
   /** The client of one engine, which is over when that is. */
   static of(port: Port): Client {
-    const client = new Client(0, () => {
+    const client = new Client(false, () => {
       port.onmessage = null;
       port.terminate?.();
     });
@@ -253,7 +256,7 @@ export class Client {
     const { frame } = flight;
     if (frame === undefined || this.#link === undefined) return;
     // It is sent again if its answer does not come: what is transferred is a copy then.
-    const sent = this.id === 0 ? frame : frame.slice(0);
+    const sent = this.#has_successors ? frame.slice(0) : frame;
     try {
       this.#link.post(sent, [sent]);
     } catch (error) {

@@ -1,0 +1,11 @@
+/**
+ * What a store loads when it is first called, so that pages which never call it do not load it.
+ *
+ * Invariant: a realm that may not import later on (a service worker) puts what it has loaded here before a store is opened.
+ */
+
+/** How each part is had. */
+export const loaders = {
+  transactions: (): Promise<typeof import('./transaction.ts')> => import('./transaction.ts'),
+  portable: (): Promise<typeof import('../portable/portable.ts')> => import('../portable/portable.ts'),
+};
