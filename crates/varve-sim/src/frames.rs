@@ -17,6 +17,7 @@ const OK: u8 = 0;
 const MISSING: u8 = 1;
 
 /// What a response says of one request.
+#[derive(Clone)]
 pub(crate) enum Answer {
     Ok(Vec<u8>),
     Missing,
@@ -242,12 +243,17 @@ pub(crate) fn put_u32(bytes: &mut Vec<u8>, number: usize) {
 }
 
 pub(crate) fn decode(response: &[u8]) -> Result<Vec<Answer>, Truncated> {
+    decode_from(response, 0)
+}
+
+/// The answers of a response, to requests from number `first` on.
+pub(crate) fn decode_from(response: &[u8], first: u32) -> Result<Vec<Answer>, Truncated> {
     let mut reader = Reader::new(response);
     let (magic, count) = (reader.u32()?, reader.u32()?);
     let mut answers = Vec::new();
     for number in 0..count {
         let (request, status) = (reader.u32()?, reader.u8()?);
-        if magic != FRAME_MAGIC || request != number {
+        if magic != FRAME_MAGIC || request != first.wrapping_add(number) {
             return Err(Truncated);
         }
         reader.bytes(3)?;

@@ -22,6 +22,7 @@
 //! | [`full_disk`], [`snapshots`] | what a full disk must still take; reads of a moment |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
 //! | [`exhaustive`], [`pasts`] | crashes short traces everywhere, in all ways; what a crash may leave |
+//! | [`takeovers`] | clients that outlive their leaders, and what must be there once |
 //! | [`waiting`] | a storage whose reads wait, and their driver |
 //! | [`metamorphic`] | one trace under any options, for runs to be compared |
 //! | [`record`] | a trace for the compiled WebAssembly to replay |
@@ -52,6 +53,7 @@ pub mod session;
 pub mod shrink;
 pub mod slot;
 pub mod snapshots;
+pub mod takeovers;
 pub mod trace;
 pub mod transactions;
 pub mod waiting;

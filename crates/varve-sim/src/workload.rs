@@ -69,7 +69,7 @@ fn begin(seed: u64) -> (Trace, Swarm) {
     (Trace { seed, options, slots, full_style, lie: None, births, ops }, swarm)
 }
 
-fn options(rng: &mut Rng) -> Options {
+pub(crate) fn options(rng: &mut Rng) -> Options {
     let memtable_bytes_min = rng.pick(&[512, 2048, 8192, 65_536]);
     let l0_trigger = rng.pick(&[1, 2, 4, 8]);
     Options {

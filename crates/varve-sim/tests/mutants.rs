@@ -3,6 +3,7 @@
 use varve::mutant::{Mutant, inject};
 use varve_sim::exhaustive::{Effort, crash_everywhere, short_trace};
 use varve_sim::run::run;
+use varve_sim::takeovers::take_over;
 use varve_sim::workload::generate;
 
 /// Seeds within which a bug must show.
@@ -34,6 +35,46 @@ fn short_runs(seed: u64) -> Option<String> {
 /// The simulator at large.
 fn runs(seed: u64) -> Option<String> {
     run(&generate(seed)).failure.map(|failure| failure.what)
+}
+
+/// Clients that outlive their leaders.
+fn takeovers(seed: u64) -> Option<String> {
+    take_over(seed).err()
+}
+
+#[test]
+fn what_was_done_for_clients_and_is_not_in_edits() {
+    shows(Mutant::OutcomesNotCarried, "", takeovers);
+}
+
+#[test]
+fn what_was_done_for_clients_and_is_not_taken_from_the_log() {
+    shows(Mutant::OutcomesNotReplayed, "", takeovers);
+}
+
+#[test]
+fn what_is_asked_for_again_and_done_again() {
+    shows(Mutant::OutcomesIgnored, "", takeovers);
+}
+
+#[test]
+fn what_was_refused_and_is_told_as_done() {
+    shows(Mutant::OutcomesOfRefusedKept, "", takeovers);
+}
+
+#[test]
+fn reads_that_see_what_came_after_them() {
+    shows(Mutant::ReadsOfThePresent, "read", takeovers);
+}
+
+#[test]
+fn what_was_done_for_clients_and_is_kept_for_good() {
+    shows(Mutant::OutcomesKeptForever, "outcomes are kept", takeovers);
+}
+
+#[test]
+fn snapshots_that_are_opened_again_whatever_was_dropped() {
+    shows(Mutant::LostVersionsIgnored, "a snapshot saw", takeovers);
 }
 
 #[test]

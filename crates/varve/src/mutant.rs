@@ -25,6 +25,18 @@ pub enum Mutant {
     MergeClockAhead,
     /// A snapshot is opened again whatever was dropped of what it saw.
     LostVersionsIgnored,
+    /// What was done for clients is not in the edits of the manifest.
+    OutcomesNotCarried,
+    /// What was done for clients is not taken from the log.
+    OutcomesNotReplayed,
+    /// What was refused after it was staged is told as done when it is asked for again.
+    OutcomesOfRefusedKept,
+    /// What is asked for again is done again.
+    OutcomesIgnored,
+    /// A read that is asked for again sees what its client wrote after it.
+    ReadsOfThePresent,
+    /// Nothing is forgotten of what was done for clients.
+    OutcomesKeptForever,
     /// Edits do not keep the time: a store that is opened later goes by the host's clock, however far it had come.
     ClockNotKept,
 }

@@ -57,7 +57,7 @@ fn first_edit() -> Edit {
             next_segment: 4,
             clock_ms: 1_700_000_000_000,
         },
-        clients: vec![ClientState { client: 0xc11e47, request: 17, sequence: 305, level: 2 }],
+        clients: vec![ClientState { client: 0xc11e47, request: 17, sequence: 305, flags: 2 }],
     }
 }
 

@@ -110,7 +110,7 @@ fn edit_for(change: &Change, model: &mut Model, version: &Version) -> Option<Edi
                 client,
                 request: id,
                 sequence: version.floors.last_sequence,
-                level: 2,
+                flags: 2,
             });
         }
         Change::Reopen => return None,

@@ -18,6 +18,9 @@
 //! A scan and a snapshot are answered with u64 sequence | u64 now in ms, what they see, in front of the first batch. Should that
 //! not be in the log (it was refused), the time is 0: they cannot be opened again when this process is gone.
 //!
+//! A frame may be sent again to another process, as it was. Writes in it that were done are answered with their sequence, and not
+//! done twice; see `store/clients.rs`. Its reads see the store as it was before the writes that come behind them.
+//!
 //! The payload of an error is its code and a sentence; of a conflict, its code, the u64 sequence found and the key.
 //!
 //! Invariant: operations run in order and see what the frame wrote before them; all writes of a frame

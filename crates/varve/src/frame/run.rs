@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
-use crate::store::{Entry, Name, Op, Store};
+use crate::store::{Caller, Entry, Name, Op, Past, Store};
 use crate::types::Sequence;
 
 /// Runs a frame and writes the response frame into `out`.
@@ -25,10 +25,14 @@ use crate::types::Sequence;
 /// # Errors
 /// `InvalidArgument` for a malformed frame (nothing ran). Everything else is an answer inside the response.
 pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let Frame { client, requests, .. } = parse(frame)?;
+    let Frame { client, answered, requests } = parse(frame)?;
+    let first = requests.first().map_or(0, |request| request.request);
+    let is_repeated = client != 0 && store.hear(client, answered, first);
     let mut runner = Runner {
         store,
         client,
+        answered,
+        is_repeated,
         fates: vec![Fate::Open; requests.len()],
         opened: Vec::new(),
         taken: Vec::new(),
@@ -45,11 +49,17 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
         runner.pass(&requests, out);
     }
     runner.log_moments(out);
+    if is_repeated {
+        runner.dropped.push(PAST);
+    }
     for snapshot in runner.dropped {
         runner.store.close_snapshot(Name { client, number: snapshot });
     }
     Ok(())
 }
+
+/// The number of the snapshot that is the past moment of a read: above those that clients give.
+const PAST: u32 = 1 << 16;
 
 /// What became of a write.
 #[derive(Debug, Clone)]
@@ -67,6 +77,9 @@ enum Fate {
 struct Runner<'a, S: Storage> {
     store: &'a mut Store<S>,
     client: u64,
+    answered: u32,
+    /// Some of what it asks for may have been done before.
+    is_repeated: bool,
     fates: Vec<Fate>,
     /// Cursors that this frame opened: a second pass opens them again.
     opened: Vec<u32>,
@@ -114,8 +127,16 @@ impl<S: Storage> Runner<'_, S> {
         if matches!(self.fates[at], Fate::Open) {
             let acknowledged = self.store.acknowledged();
             let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
+                let ops_of_it = ops.as_slice();
+                if self.is_repeated && !ops_of_it.is_empty() {
+                    match self.store.past_of(self.client, request.request) {
+                        Past::Done(last) => return Ok(last),
+                        Past::Refused => return Err(Error::Retry),
+                        Past::Unknown => {}
+                    }
+                }
                 ops.check(self.store, self.name(request.snapshot))?;
-                self.store.stage(ops.as_slice())
+                self.store.stage_for(self.caller(request), ops_of_it)
             });
             self.fates[at] = match staged {
                 Ok(sequence) => Fate::Staged(sequence),
@@ -201,7 +222,10 @@ impl<S: Storage> Runner<'_, S> {
                 continue;
             }
             let hold = writes.check(self.store, self.name(request.snapshot));
-            match hold.and_then(|()| self.store.stage(ops)).and_then(|_| self.store.commit(asked(request))) {
+            match hold
+                .and_then(|()| self.store.stage_for(self.caller(request), ops))
+                .and_then(|_| self.store.commit(asked(request)))
+            {
                 Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
                 Err(error) => {
                     // One that only waits for a file would be committed along with somebody else's write.
@@ -211,6 +235,23 @@ impl<S: Storage> Runner<'_, S> {
             }
             self.is_revised = true;
         }
+    }
+
+    fn caller(&self, request: &Request<'_>) -> Caller {
+        Caller { client: self.client, request: request.request, answered: self.answered }
+    }
+
+    /// The number of the snapshot that a read is of: when writes that were asked for after it have been done already, of a past
+    /// moment.
+    fn moment_of(&mut self, request: &Request<'_>, snapshot: u32) -> Result<u32> {
+        match self.sequence_before(request) {
+            Some(sequence) if snapshot == 0 => self.store.open_past(self.name(PAST), sequence).map(|()| PAST),
+            _ => Ok(snapshot),
+        }
+    }
+
+    fn sequence_before(&self, request: &Request<'_>) -> Option<Sequence> {
+        if self.is_repeated { self.store.sequence_before(self.client, request.request) } else { None }
     }
 
     /// What the frame's client calls `number`.
@@ -251,7 +292,8 @@ impl<S: Storage> Runner<'_, S> {
             }),
             Operation::GetMany => self.get_many(request, responses),
             Operation::ScanOpen => {
-                let scan = parse_scan(request.value)?;
+                let mut scan = parse_scan(request.value)?;
+                scan.snapshot = self.moment_of(request, scan.snapshot)?;
                 let batch_bytes = scan.batch_bytes;
                 let cursor = word(request.key)?;
                 let name = self.name(cursor);
@@ -286,7 +328,10 @@ impl<S: Storage> Runner<'_, S> {
             }
             Operation::SnapshotOpen => {
                 let name = self.name(request.snapshot);
-                self.store.open_snapshot_as(name)?;
+                match self.sequence_before(request) {
+                    Some(sequence) => self.store.open_past(name, sequence)?,
+                    None => self.store.open_snapshot_as(name)?,
+                }
                 self.took_snapshot(number, name, responses)
             }
             Operation::SnapshotRestore => {
@@ -308,23 +353,25 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     fn find(
-        &self,
+        &mut self,
         request: &Request<'_>,
         responses: &mut Responses<'_>,
         write: &dyn Fn(&Entry<'_>, &mut Vec<u8>),
     ) -> Result<()> {
-        let answered = self.store.find_in(self.name(request.snapshot), request.key, |entry| match entry {
+        let snapshot = self.moment_of(request, request.snapshot)?;
+        let answered = self.store.find_in(self.name(snapshot), request.key, |entry| match entry {
             Some(entry) => responses.ok(request.request, |out| write(&entry, out)),
             None => responses.missing(request.request),
         });
         Ok(answered?)
     }
 
-    fn get_many(&self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
+    fn get_many(&mut self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
         let keys = parse_keys(request.value)?;
+        let snapshot = self.moment_of(request, request.snapshot)?;
         let mut payload = (keys.len() as u32).to_le_bytes().to_vec();
         for key in keys {
-            self.store.find_in(self.name(request.snapshot), key, |entry| match entry {
+            self.store.find_in(self.name(snapshot), key, |entry| match entry {
                 Some(entry) => {
                     payload.extend_from_slice(&(entry.value.len() as u32).to_le_bytes());
                     append(&mut payload, entry.value);

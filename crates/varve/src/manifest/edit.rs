@@ -3,7 +3,7 @@
 //! ```text
 //! edit     floors | clients | varint count, { u8 level, table meta }* | varint count, { varint table id }*
 //! floors   7 varints, in the order of the fields
-//! clients  varint count, { varint client | varint request | varint sequence | u8 level }*
+//! clients  varint count, { varint client | varint request | varint sequence | u8 flags }*
 //! ```
 //!
 //! Invariant: tables are stated as a difference, all else is stated whole, as it is after the edit. So an edit
@@ -33,17 +33,17 @@ pub struct Floors {
     pub clock_ms: u64,
 }
 
-/// What a client was last told, so that it can be told again after a takeover.
+/// Writes of a client that were carried out, so that it can be told again after a takeover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientState {
     /// The client.
     pub client: u64,
-    /// Its last request that was carried out.
+    /// The first request, and above 32 bits how many operations more than one there were.
     pub request: u64,
-    /// The sequence in that request's receipt.
+    /// The sequence of the last operation.
     pub sequence: Sequence,
-    /// The durability level in that request's receipt.
-    pub level: u8,
+    /// Bit 0: it is as many requests of one operation each; above: openings since the client spoke.
+    pub flags: u8,
 }
 
 /// One commit to the manifest.
@@ -55,7 +55,7 @@ pub struct Edit {
     pub removed: Vec<u64>,
     /// All floors as they are from now on.
     pub floors: Floors,
-    /// All clients as they are from now on; one that is missing is forgotten.
+    /// What clients may ask for again, as it is from now on; what is missing is forgotten.
     pub clients: Vec<ClientState>,
 }
 
@@ -102,7 +102,7 @@ impl ClientState {
         put_u64(into, self.client);
         put_u64(into, self.request);
         put_u64(into, self.sequence);
-        into.push(self.level);
+        into.push(self.flags);
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, Truncated> {
@@ -110,7 +110,7 @@ impl ClientState {
             client: reader.varint()?,
             request: reader.varint()?,
             sequence: reader.varint()?,
-            level: reader.u8()?,
+            flags: reader.u8()?,
         })
     }
 }
@@ -190,7 +190,7 @@ mod tests {
                 clock_ms: 1_700_000_000_000,
                 ..Floors::default()
             },
-            clients: vec![ClientState { client: u64::MAX, request: 5, sequence: 6, level: 2 }],
+            clients: vec![ClientState { client: u64::MAX, request: 5, sequence: 6, flags: 2 }],
         }
     }
 

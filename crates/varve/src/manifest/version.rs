@@ -32,7 +32,7 @@ pub struct Version {
     levels: Vec<Level>,
     /// All floors.
     pub floors: Floors,
-    /// What each client was last told.
+    /// What clients may ask for again.
     pub clients: Vec<ClientState>,
 }
 

@@ -7,7 +7,7 @@ use super::index::Index;
 use super::{IMAGE_BYTES_MAX, Memtable};
 use crate::error::{Error, Result};
 use crate::types::{FileName, Sequence};
-use crate::wal::{Records, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::wal::{Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader};
 
 impl Memtable {
     /// The memtable of a segment that [`scan_segment`](crate::wal::scan_segment) found good up to `end`.
@@ -15,17 +15,26 @@ impl Memtable {
     /// # Errors
     /// `Error::Corrupt` when the bytes up to `end` are not whole records, or a record's contents make no
     /// sense.
-    pub fn from_segment(
+    pub fn from_segment(bytes: Vec<u8>, header: SegmentHeader, end: usize, file: FileName) -> Result<Self> {
+        Self::replayed(bytes, header, end, file, &mut |_| {})
+    }
+
+    /// As [`from_segment`](Self::from_segment); shows every record, the oldest first.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn replayed(
         mut bytes: Vec<u8>,
         header: SegmentHeader,
         end: usize,
         file: FileName,
+        show: &mut dyn FnMut(&Record<'_>),
     ) -> Result<Self> {
         if end < SEGMENT_HEADER_BYTES || end > bytes.len() || end as u64 > IMAGE_BYTES_MAX {
             return Err(Error::corrupt(file, end as u64, "a WAL segment has an impossible length"));
         }
         bytes.truncate(end);
-        let index = replay(&bytes, header.salt)
+        let index = replay(&bytes, header.salt, show)
             .map_err(|offset| Error::corrupt(file, offset as u64, "a WAL record makes no sense"))?;
         Ok(Self { image: bytes, header, index, open: None })
     }
@@ -39,12 +48,13 @@ impl Memtable {
         assert!((SEGMENT_HEADER_BYTES..=self.image.len()).contains(&end), "a rollback shortens the image");
         self.image.truncate(end);
         self.open = None;
-        self.index = replay(&self.image, self.header.salt).expect("a rollback ends at a record boundary");
+        self.index =
+            replay(&self.image, self.header.salt, &mut |_| {}).expect("a rollback ends at a record boundary");
     }
 }
 
 /// Indexes all records of an image; `Err` is the offset of one that makes no sense.
-fn replay(image: &[u8], salt: u64) -> Result<Index, usize> {
+fn replay(image: &[u8], salt: u64, show: &mut dyn FnMut(&Record<'_>)) -> Result<Index, usize> {
     let mut index = Index::new();
     let mut records = Records::new(image, salt);
     let mut at = records.position();
@@ -53,6 +63,7 @@ fn replay(image: &[u8], salt: u64) -> Result<Index, usize> {
         if !index.admits(record.first_sequence, record.count) {
             return Err(at);
         }
+        show(&record);
         for (sequence, entry) in (record.first_sequence..).zip(record.entries) {
             let entry = entry.map_err(|_| at)?;
             index.add(image, entry.offset, sequence, entry.kind, entry.key, entry.value);

@@ -76,7 +76,7 @@ impl<S: Storage> Store<S> {
         if !mutant::has(Mutant::ClockNotKept) {
             edit.floors.clock_ms = self.now_ms;
         }
-        edit.clients.clone_from(&self.version.clients);
+        edit.clients = self.clients.states(edit.floors.last_sequence);
         let after = self.version.apply(&edit)?;
         if let Err(error) = self.manifest.commit(&mut self.storage, &after, &edit) {
             return Err(self.poison_unless_full(error));

@@ -13,6 +13,7 @@
 
 mod blocks;
 mod choose;
+mod clients;
 mod condition;
 mod files;
 mod inline;
@@ -43,6 +44,8 @@ use crate::wal::{SegmentHeader, segment_salt};
 
 use blocks::Fetched;
 use choose::Sweep;
+use clients::Clients;
+pub use clients::{Caller, Past};
 pub use condition::{Condition, Dependency};
 use files::Obsolete;
 use inline::Inline;
@@ -113,6 +116,7 @@ pub struct Store<S: Storage> {
     acknowledged: Sequence,
     /// Sequence of the last write that the opening found.
     recovered: Sequence,
+    clients: Clients,
     obsolete: Obsolete,
     entropy: u64,
     salts: u64,

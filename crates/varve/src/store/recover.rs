@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::blocks::Fetched;
+use super::clients::Clients;
 use super::files::Obsolete;
 use super::view::View;
 use super::write::Log;
@@ -27,7 +28,7 @@ use crate::options::{Host, Options};
 use crate::scan::Batch;
 use crate::storage::{Fetch, Storage};
 use crate::types::{FileKind, FileName, Sequence, StoreId};
-use crate::wal::{HeaderError, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
+use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
 
 /// What opening a store came upon.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -78,7 +79,7 @@ pub(super) fn open<S: Storage>(
     let files = storage.list();
     check_tables(&files, &version)?;
     let chain = find_chain(&storage, &files, version.floors.log_floor)?;
-    let replay = replay(chain, &mut report)?;
+    let replay = replay(chain, Clients::of_manifest(&version.clients), &mut report)?;
     let mut store = assemble(storage, options, host, manifest, version, id, replay);
     report.clean = report.new || !report.torn && report.clean;
     report.tables = store.version.tables().count() as u64;
@@ -176,10 +177,11 @@ struct Replay {
     previous: u64,
     previous_end: u64,
     last_sequence: Sequence,
+    clients: Clients,
 }
 
-fn replay(chain: Vec<Segment>, report: &mut RecoveryReport) -> Result<Replay> {
-    let mut replay = Replay::default();
+fn replay(chain: Vec<Segment>, clients: Clients, report: &mut RecoveryReport) -> Result<Replay> {
+    let mut replay = Replay { clients, ..Replay::default() };
     report.clean = true;
     let ends: Vec<u64> = chain.iter().skip(1).map(|next| next.header.previous_end).collect();
     for (at, segment) in chain.into_iter().enumerate() {
@@ -204,7 +206,10 @@ fn replay(chain: Vec<Segment>, report: &mut RecoveryReport) -> Result<Replay> {
         replay.segments.push(segment.header.segment);
         replay.previous = segment.header.segment;
         replay.previous_end = scan.end as u64;
-        let memtable = Memtable::from_segment(segment.bytes, segment.header, scan.end, file)?;
+        let mut note = |record: &Record<'_>| {
+            replay.clients.replay(record.client, record.request, record.first_sequence, record.count);
+        };
+        let memtable = Memtable::replayed(segment.bytes, segment.header, scan.end, file, &mut note)?;
         report.entries += memtable.entries() as u64;
         if !memtable.is_empty() {
             let memtable = Rc::new(RefCell::new(memtable));
@@ -257,6 +262,7 @@ fn assemble<S: Storage>(
         last_sequence,
         acknowledged: last_sequence,
         recovered: last_sequence,
+        clients: replay.clients,
         obsolete: Obsolete::default(),
         entropy: host.entropy,
         salts: 0,

@@ -59,6 +59,15 @@ impl<S: Storage> Store<S> {
         self.keep_moment(name, sequence, now_ms)
     }
 
+    /// Keeps the store as it was at an earlier sequence, by the time that it is now, as a snapshot.
+    ///
+    /// # Errors
+    /// As [`Store::restore_snapshot`].
+    pub(crate) fn open_past(&mut self, name: Name, sequence: Sequence) -> Result<()> {
+        self.check_open()?;
+        self.keep_moment(name, sequence, self.now_ms)
+    }
+
     /// Keeps a past moment as a snapshot: every version that it saw must still be there.
     fn keep_moment(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
         if sequence < self.version.floors.gc_sequence && !mutant::has(Mutant::LostVersionsIgnored) {
@@ -152,15 +161,17 @@ impl<S: Storage> Store<S> {
         self.next_cursor = former.next_cursor;
     }
 
-    /// Lets go of everything that a client has open: it is gone.
+    /// Lets go of everything that is kept for a client, which is gone: what it has open, and what it could have asked for again.
     pub fn forget_client(&mut self, client: u64) {
         self.cursors.retain(|scan| scan.name.client != client);
         self.snapshots.retain(|(name, _)| name.client != client);
+        self.clients.forget(client);
         self.settled_at = None;
     }
 
     /// The sequences after `last` never happened: their numbers will be given to other writes.
     pub(super) fn forget_refused(&mut self, last: Sequence) {
+        self.clients.roll_back(last);
         let held = self.cursors.iter_mut().map(|scan| &mut scan.cursor);
         held.chain(self.snapshots.iter_mut().map(|(_, taken)| taken))
             .for_each(|cursor| cursor.see_at_most(last));

@@ -3,7 +3,7 @@
 //! Invariant: `acknowledged_end` of the active image is the end of the last record that a caller was
 //! promised; a refused append rolls back to it, never further.
 
-use super::{Frozen, Store};
+use super::{Caller, Frozen, Store};
 use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::storage::{RESERVE_BYTES, Storage};
@@ -126,8 +126,17 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// As [`Store::set`].
-    #[cfg_attr(varve_size, optimize(speed))]
+    #[inline]
     pub fn stage(&mut self, ops: &[Op<'_>]) -> Result<Sequence> {
+        self.stage_for(Caller::default(), ops)
+    }
+
+    /// As [`Store::stage`], for a client that may ask for it again.
+    ///
+    /// # Errors
+    /// As [`Store::set`].
+    #[cfg_attr(varve_size, optimize(speed))]
+    pub fn stage_for(&mut self, caller: Caller, ops: &[Op<'_>]) -> Result<Sequence> {
         self.check_writable()?;
         let mut bytes = RECORD_OVERHEAD;
         let mut only_deletes = true;
@@ -144,7 +153,7 @@ impl<S: Storage> Store<S> {
         let synced = self.log.synced as u32;
         let mut active = self.active.borrow_mut();
         if !ops.is_empty() {
-            active.begin(0, 0, self.last_sequence + 1, ops.len() as u32);
+            active.begin(caller.client, caller.logged(), self.last_sequence + 1, ops.len() as u32);
             for op in ops {
                 let (kind, expires, key, value) = op.parts();
                 active.push(kind, expires, key, value);
@@ -156,6 +165,9 @@ impl<S: Storage> Store<S> {
         drop(active);
         if is_oversized {
             self.fit_memory();
+        }
+        if caller.client != 0 && !ops.is_empty() {
+            self.clients.note(caller, self.last_sequence + 1, self.last_sequence + ops.len() as u64);
         }
         self.last_sequence += ops.len() as u64;
         self.counters.writes += ops.len() as u64;

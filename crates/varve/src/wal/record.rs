@@ -4,6 +4,8 @@
 //! payload: varint client | varint request | varint first sequence | varint count | entry * count
 //! ```
 //!
+//! The request is a u32, and above it how many requests of its client before this one were not answered.
+//!
 //! Entry number i has sequence first + i. A record without a payload is a seal.
 //!
 //! Invariant: a count that was read is believed only as far as the bytes reach: entries are decoded one at a

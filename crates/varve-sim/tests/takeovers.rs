@@ -1,0 +1,39 @@
+//! Clients that outlive their leaders see every write happen once: a fixed range of seeds, and for `VARVE_SIM_SECONDS` seeds that
+//! nobody has seen.
+
+use std::io::Write;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use varve_sim::takeovers::{Totals, take_over};
+
+const SEEDS: u64 = 300;
+
+fn run(seed: u64, totals: &mut Totals) {
+    match take_over(seed) {
+        Ok(ran) => totals.add(&ran),
+        Err(what) => panic!("seed {seed}: {what}"),
+    }
+}
+
+#[test]
+fn every_write_happens_once_whoever_leads() {
+    let mut totals = Totals::default();
+    (0..SEEDS).for_each(|seed| run(seed, &mut totals));
+    let numbers =
+        [totals.takeovers, totals.writes, totals.repeated, totals.retries, totals.restored, totals.lost];
+    assert!(numbers.iter().all(|number| *number > SEEDS / 10), "every case comes: {totals:?}");
+}
+
+#[test]
+fn fresh_seeds() {
+    let seconds =
+        std::env::var("VARVE_SIM_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2);
+    let first = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() * 1_000_000;
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let (mut seeds, mut totals) = (0, Totals::default());
+    while seeds == 0 || Instant::now() < end {
+        run(first + seeds, &mut totals);
+        seeds += 1;
+    }
+    let _ = writeln!(std::io::stdout(), "{seeds} fresh seeds from {first}: {totals:?}");
+}

@@ -1,0 +1,390 @@
+//! Which writes of which client were carried out, as far as the client may ask for them again.
+//!
+//! A client whose leader died sends again what was not answered. What is known here is then answered and not done twice. It is
+//! known from where the write itself is: its record in the log carries client and request, and the edit of the manifest that
+//! makes a flushed memtable count carries what is known of that memtable's writes. A client says with every frame which of its
+//! requests have their answers; those are forgotten.
+//!
+//! ```text
+//! WAL     request: u32 request | u32 requests before it that were not answered << 32
+//! edit    one item for each outcome: { client, first request | (operations - 1) << 32, last sequence, u8 flags }
+//!         flags: bit 0: as many requests of one operation each, not one request; bits 1 to 7: openings since the client spoke
+//! ```
+//!
+//! Invariant: an outcome is exactly as durable as its write. Outcomes of a client are in the order of its requests, which are
+//! compared as serial numbers (RFC 1982): they wrap.
+
+use super::Store;
+use crate::manifest::ClientState;
+use crate::mutant::{self, Mutant};
+use crate::storage::Storage;
+use crate::types::Sequence;
+
+/// A client that says nothing for so many openings is gone for good.
+const OPENINGS_MAX: u8 = 16;
+
+/// Who asks for a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Caller {
+    /// The client; 0 for nobody that could ask again.
+    pub client: u64,
+    /// Its number for the request.
+    pub request: u32,
+    /// All its requests before this one have their answers.
+    pub answered: u32,
+}
+
+impl Caller {
+    /// What a record of the log says of the request.
+    pub(super) fn logged(self) -> u64 {
+        let waiting =
+            if is_before(self.answered, self.request) { self.request.wrapping_sub(self.answered) } else { 0 };
+        u64::from(self.request) | u64::from(waiting) << 32
+    }
+
+    /// What such a record says.
+    fn of_record(client: u64, logged: u64) -> Self {
+        let request = logged as u32;
+        Self { client, request, answered: request.wrapping_sub((logged >> 32) as u32) }
+    }
+}
+
+/// What became of a write that a client asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Past {
+    /// Nothing is known: it was not done.
+    Unknown,
+    /// It was done; its last operation has this sequence.
+    Done(Sequence),
+    /// It was not done, and a later one of its client was: it was refused.
+    Refused,
+}
+
+/// Requests that were carried out: one, or several of one operation each, their sequences without a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Outcome {
+    request: u32,
+    requests: u32,
+    first: Sequence,
+    last: Sequence,
+}
+
+impl Outcome {
+    /// Which one of its requests this is, if it is one.
+    fn index_of(&self, request: u32) -> Option<u32> {
+        Some(request.wrapping_sub(self.request)).filter(|index| *index < self.requests)
+    }
+
+    /// The first sequence of its request number `index`.
+    fn first_of(&self, index: u32) -> Sequence {
+        if self.requests > 1 { self.first + Sequence::from(index) } else { self.first }
+    }
+
+    /// Whether this request, done right after it, is more of the same.
+    fn goes_on(&self, request: u32, first: Sequence, last: Sequence) -> bool {
+        let is_plain = self.last - self.first + 1 == Sequence::from(self.requests);
+        is_plain
+            && first == last
+            && first == self.last + 1
+            && request == self.request.wrapping_add(self.requests)
+    }
+}
+
+#[derive(Debug)]
+struct Client {
+    id: u64,
+    outcomes: Vec<Outcome>,
+    /// Openings since it spoke.
+    silent: u8,
+}
+
+impl Client {
+    fn new(id: u64) -> Self {
+        Self { id, outcomes: Vec::new(), silent: 0 }
+    }
+
+    /// Forgets requests before `answered`.
+    fn prune(&mut self, answered: u32) {
+        if mutant::has(Mutant::OutcomesKeptForever) {
+            return;
+        }
+        let is_over =
+            |outcome: &Outcome| !is_before(answered, outcome.request.wrapping_add(outcome.requests));
+        let over = self.outcomes.iter().take_while(|outcome| is_over(outcome)).count();
+        self.outcomes.drain(..over);
+        if let Some(outcome) = self.outcomes.first_mut()
+            && outcome.requests > 1
+            && is_before(outcome.request, answered)
+        {
+            let over = answered.wrapping_sub(outcome.request);
+            outcome.request = answered;
+            outcome.requests -= over;
+            outcome.first += Sequence::from(over);
+        }
+    }
+
+    fn add(&mut self, request: u32, first: Sequence, last: Sequence) {
+        if let Some(outcome) = self.outcomes.last_mut()
+            && outcome.goes_on(request, first, last)
+        {
+            outcome.requests += 1;
+            outcome.last = last;
+            return;
+        }
+        // Nearly always the end: only deletes that were refused room and went to the reserve come late.
+        let at = self.after(request);
+        self.outcomes.insert(at, Outcome { request, requests: 1, first, last });
+    }
+
+    /// The index of the first outcome that begins behind a request.
+    fn after(&self, request: u32) -> usize {
+        self.outcomes.partition_point(|outcome| !is_before(request, outcome.request))
+    }
+
+    fn past(&self, request: u32) -> Past {
+        let after = self.after(request);
+        let found = after.checked_sub(1).and_then(|at| {
+            let outcome = &self.outcomes[at];
+            outcome
+                .index_of(request)
+                .map(|index| if outcome.requests > 1 { outcome.first_of(index) } else { outcome.last })
+        });
+        match found {
+            Some(last) => Past::Done(last),
+            None if after < self.outcomes.len() => Past::Refused,
+            None => Past::Unknown,
+        }
+    }
+
+    /// The sequence of the first write of a later request.
+    fn next_sequence(&self, request: u32) -> Option<Sequence> {
+        let after = self.after(request);
+        let within = after.checked_sub(1).and_then(|at| {
+            let outcome = &self.outcomes[at];
+            let next = request.wrapping_add(1);
+            outcome.index_of(next).map(|index| outcome.first_of(index))
+        });
+        within.or_else(|| Some(self.outcomes.get(after)?.first))
+    }
+
+    /// Takes back what was done after `last`.
+    fn roll_back(&mut self, last: Sequence) {
+        self.outcomes.retain_mut(|outcome| {
+            if outcome.last > last && outcome.first <= last {
+                outcome.requests -= (outcome.last - last) as u32;
+                outcome.last = last;
+            }
+            outcome.last <= last
+        });
+    }
+}
+
+/// The clients that may ask again.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    known: Vec<Client>,
+}
+
+impl Clients {
+    /// Those that an earlier process left in the manifest.
+    pub(super) fn of_manifest(states: &[ClientState]) -> Self {
+        let mut clients = Self::default();
+        for state in states {
+            let silent = (state.flags >> 1) + 1;
+            if silent > OPENINGS_MAX {
+                continue;
+            }
+            let more = state.request >> 32;
+            let outcome = Outcome {
+                request: state.request as u32,
+                requests: if state.flags & 1 == 0 { 1 } else { (more as u32).saturating_add(1) },
+                first: state.sequence.saturating_sub(more),
+                last: state.sequence,
+            };
+            let client = clients.of(state.client);
+            client.silent = silent;
+            client.outcomes.push(outcome);
+        }
+        clients
+    }
+
+    /// Takes in a record of the log.
+    pub(super) fn replay(&mut self, client: u64, logged: u64, first: Sequence, count: u64) {
+        if client == 0 || count == 0 || mutant::has(Mutant::OutcomesNotReplayed) {
+            return;
+        }
+        let caller = Caller::of_record(client, logged);
+        let client = self.of(client);
+        client.prune(caller.answered);
+        client.add(caller.request, first, first + count - 1);
+    }
+
+    /// What the manifest says of them after an edit that leaves all up to `last` in tables.
+    pub(super) fn states(&self, last: Sequence) -> Vec<ClientState> {
+        let mut states = Vec::new();
+        if mutant::has(Mutant::OutcomesNotCarried) {
+            return states;
+        }
+        for client in &self.known {
+            for outcome in client.outcomes.iter().filter(|outcome| outcome.first <= last) {
+                // A memtable may end within a run.
+                let end = outcome.last.min(last);
+                states.push(ClientState {
+                    client: client.id,
+                    request: u64::from(outcome.request) | (end - outcome.first) << 32,
+                    sequence: end,
+                    flags: client.silent << 1 | u8::from(outcome.requests > 1),
+                });
+            }
+        }
+        states
+    }
+
+    pub(super) fn note(&mut self, caller: Caller, first: Sequence, last: Sequence) {
+        self.of(caller.client).add(caller.request, first, last);
+    }
+
+    pub(super) fn roll_back(&mut self, last: Sequence) {
+        if mutant::has(Mutant::OutcomesOfRefusedKept) {
+            return;
+        }
+        self.known.iter_mut().for_each(|client| client.roll_back(last));
+    }
+
+    pub(super) fn forget(&mut self, id: u64) {
+        self.known.retain(|client| client.id != id);
+    }
+
+    fn get(&self, id: u64) -> Option<&Client> {
+        self.known.iter().find(|client| client.id == id)
+    }
+
+    fn of(&mut self, id: u64) -> &mut Client {
+        let at = self.known.iter().position(|client| client.id == id).unwrap_or_else(|| {
+            self.known.push(Client::new(id));
+            self.known.len() - 1
+        });
+        &mut self.known[at]
+    }
+}
+
+impl<S: Storage> Store<S> {
+    /// A client speaks: requests before `answered` have their answers. Answers whether something that it asks for from
+    /// `request` on may have been carried out already.
+    pub fn hear(&mut self, client: u64, answered: u32, request: u32) -> bool {
+        let Some(client) = self.clients.known.iter_mut().find(|known| known.id == client) else {
+            return false;
+        };
+        client.silent = 0;
+        client.prune(answered);
+        client
+            .outcomes
+            .last()
+            .is_some_and(|last| is_before(request, last.request.wrapping_add(last.requests)))
+    }
+
+    /// What became of a write that a client asks for.
+    pub fn past_of(&self, client: u64, request: u32) -> Past {
+        match self.clients.get(client) {
+            Some(_) if mutant::has(Mutant::OutcomesIgnored) => Past::Unknown,
+            Some(client) => client.past(request),
+            None => Past::Unknown,
+        }
+    }
+
+    /// The sequence that a read of a client sees which was asked for before writes that were carried out already; `None` when
+    /// there are none.
+    pub fn sequence_before(&self, client: u64, request: u32) -> Option<Sequence> {
+        if mutant::has(Mutant::ReadsOfThePresent) {
+            return None;
+        }
+        Some(self.clients.get(client)?.next_sequence(request)? - 1)
+    }
+
+    /// Outcomes that are kept for clients, for tests and statistics.
+    pub fn outcomes(&self) -> usize {
+        self.clients.known.iter().map(|client| client.outcomes.len()).sum()
+    }
+}
+
+/// Whether one serial number comes before another one.
+fn is_before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE_WRAP: u32 = u32::MAX - 1;
+
+    fn client(outcomes: &[(u32, Sequence, Sequence)]) -> Client {
+        let mut client = Client::new(7);
+        for &(request, first, last) in outcomes {
+            client.add(request, first, last);
+        }
+        client
+    }
+
+    #[test]
+    fn single_writes_in_a_row_are_one_outcome_and_each_is_found() {
+        let mut client =
+            client(&[(BEFORE_WRAP, 5, 5), (u32::MAX, 6, 6), (0, 7, 7), (1, 8, 8), (3, 9, 9), (4, 10, 12)]);
+        assert_eq!(client.outcomes.len(), 3);
+        let past =
+            |client: &Client| [BEFORE_WRAP, u32::MAX, 0, 1, 2, 3, 4, 5].map(|request| client.past(request));
+        let done = Past::Done;
+        let all = [done(5), done(6), done(7), done(8), Past::Refused, done(9), done(12), Past::Unknown];
+        assert_eq!(past(&client), all);
+        let next =
+            [BEFORE_WRAP - 1, BEFORE_WRAP, u32::MAX, 1, 2, 3, 4].map(|request| client.next_sequence(request));
+        assert_eq!(next, [Some(5), Some(6), Some(7), Some(9), Some(9), Some(10), None]);
+        client.prune(0);
+        assert_eq!((client.past(0), client.past(1), client.outcomes.len()), (done(7), done(8), 3));
+        client.roll_back(9);
+        assert_eq!((client.past(3), client.past(4)), (done(9), Past::Unknown));
+        client.roll_back(7);
+        assert_eq!((client.past(0), client.past(1)), (done(7), Past::Unknown));
+        client.prune(2);
+        assert_eq!(client.outcomes, []);
+    }
+
+    #[test]
+    fn a_write_that_came_late_is_found_in_its_place() {
+        let client = client(&[(1, 1, 1), (4, 2, 2), (5, 3, 3), (2, 4, 6)]);
+        let past = [1, 2, 3, 4, 5, 6].map(|request| client.past(request));
+        let wanted =
+            [Past::Done(1), Past::Done(6), Past::Refused, Past::Done(2), Past::Done(3), Past::Unknown];
+        assert_eq!(past, wanted);
+    }
+
+    #[test]
+    fn what_the_manifest_keeps_comes_back_and_ends_where_the_tables_end() {
+        let mut clients = Clients { known: vec![client(&[(1, 1, 1), (2, 2, 2), (3, 3, 3), (9, 4, 8)])] };
+        let kept = |clients: &Clients, last| Clients::of_manifest(&clients.states(last));
+        assert_eq!(kept(&clients, 8).known[0].outcomes, clients.known[0].outcomes);
+        assert_eq!(kept(&clients, 0).known.len(), 0);
+        let cut = kept(&clients, 2);
+        assert_eq!(
+            [1, 2, 3].map(|request| cut.known[0].past(request)),
+            [Past::Done(1), Past::Done(2), Past::Unknown]
+        );
+        for _ in 0..OPENINGS_MAX {
+            clients = kept(&clients, 8);
+            assert_eq!(clients.known.len(), 1);
+        }
+        assert_eq!(kept(&clients, 8).known.len(), 0, "it said nothing for too long");
+    }
+
+    #[test]
+    fn the_log_says_how_many_requests_wait() {
+        let caller = Caller { client: 7, request: 1, answered: BEFORE_WRAP };
+        assert_eq!(Caller::of_record(7, caller.logged()), caller);
+        let mut clients = Clients::default();
+        for (request, answered) in [(1, 1), (2, 1), (3, 3)] {
+            let logged = Caller { client: 7, request, answered }.logged();
+            clients.replay(7, logged, u64::from(request) * 10, 2);
+        }
+        assert_eq!(clients.known[0].outcomes, [Outcome { request: 3, requests: 1, first: 30, last: 31 }]);
+    }
+}
