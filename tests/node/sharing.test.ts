@@ -1,7 +1,9 @@
 /** Stores that tabs share: several pages of one realm, each with a worker of its own, over the same files and locks. */
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { deleteShared } from '../../js/src/share/delete-store.ts';
 import * as membership from '../../js/src/share/membership.ts';
+import { channelOf, PROTOCOL } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key, OpenOptions } from '../../js/src/types.ts';
@@ -25,7 +27,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  for (const { db } of tabs.splice(0).reverse()) await db.close();
+  for (const { db } of tabs.splice(0).reverse()) await db.close().catch(() => undefined);
   vi.unstubAllGlobals();
 });
 
@@ -91,4 +93,190 @@ test('a tab alone goes on with a new worker when its own is ended', async () => 
   tab.worker().terminate?.();
   expect(await tab.db.get('a')).toBe(1);
   expect(await leads(tab)).toBe(true);
+});
+
+describe('what was in flight when the leader died', () => {
+  test('is done exactly once', async () => {
+    const first = await openTab();
+    const second = await openTab();
+    for (let round = 0; round < 20; round++) {
+      const [leader, other] = (await leads(first)) ? [first, second] : [second, first];
+      const writes = [leader, other].flatMap(({ db }, tab) =>
+        Array.from({ length: 40 }, (_, i) => db.set([round, tab, i], i)),
+      );
+      const updates = [leader, other].map(({ db }) => db.update('count', (n) => ((n as number) ?? 0) + 1));
+      // At another moment each time: before anything was sent, while it is under way, while it is answered.
+      for (let turn = 0; turn < round % 7; turn++) await new Promise(setImmediate);
+      leader.worker().terminate?.();
+      const receipts = await Promise.all(writes);
+      await Promise.all(updates);
+      expect(new Set(receipts.map(({ sequence }) => sequence)).size).toBe(80);
+    }
+    expect(await first.db.get('count')).toBe(40);
+    expect(await second.db.count()).toBe(20 * 80 + 1);
+    // Every write took one sequence; one that was done twice would have taken two.
+    expect((await second.db.stats()).sequence).toBe(20 * 80 + 40);
+  });
+
+  test('is answered in order, and a read sees the writes called before it', async () => {
+    const first = await openTab();
+    const second = await openTab();
+    for (let round = 0; round < 10; round++) {
+      const reads: Promise<unknown>[] = [];
+      for (let i = 0; i < 50; i++) {
+        second.db.set('n', i).catch(() => undefined);
+        reads.push(second.db.get('n'));
+      }
+      for (let turn = 0; turn < round % 5; turn++) await new Promise(setImmediate);
+      const leader = (await leads(first)) ? first : second;
+      leader.worker().terminate?.();
+      expect(await Promise.all(reads)).toEqual(Array.from({ length: 50 }, (_, i) => i));
+    }
+  });
+});
+
+describe('what was open when the leader died', () => {
+  const rows = (count: number, what: string): [Key, unknown][] =>
+    Array.from({ length: count }, (_, i) => [i, `${what} ${i}`]);
+  const filled = async (count = 5000): Promise<[Tab, Tab]> => {
+    const memory = 16 << 20;
+    const [first, second] = [await openTab({ memory }), await openTab({ memory })];
+    await first.db.setMany(rows(count, 'value'));
+    return [first, second];
+  };
+
+  test.each([false, true])('goes on: iterators, reverse %s', async (reverse) => {
+    const [first, second] = await filled();
+    const seen: Record<string, unknown[]> = { keys: [], values: [], entries: [] };
+    const iterators = {
+      keys: second.db.keys({ reverse }),
+      values: second.db.values({ reverse }),
+      entries: second.db.entries({ reverse, limit: 4500 }),
+    };
+    for (let step = 0; ; step++) {
+      let isDone = true;
+      for (const [name, iterator] of Object.entries(iterators)) {
+        const { done, value } = await iterator.next();
+        if (done) continue;
+        isDone = false;
+        seen[name]?.push(value);
+      }
+      if (isDone) break;
+      // Changes after they began are not theirs, whoever leads.
+      if (step % 700 === 100) {
+        const leader = (await leads(first)) ? first : second;
+        leader.worker().terminate?.();
+        await first.db.set(step, 'changed');
+        await first.db.delete(step + 1);
+      }
+    }
+    const expected = Array.from({ length: 5000 }, (_, i) => i);
+    if (reverse) expected.reverse();
+    expect(seen['keys']).toEqual(expected);
+    expect(seen['values']).toEqual(expected.map((i) => `value ${i}`));
+    expect(seen['entries']).toEqual(expected.slice(0, 4500).map((i) => [i, `value ${i}`]));
+  });
+
+  test('goes on: snapshots and counts', async () => {
+    const [first, second] = await filled();
+    const snapshot = await second.db.snapshot();
+    await first.db.clear();
+    first.worker().terminate?.();
+    expect(await snapshot.get(17)).toBe('value 17');
+    expect(await snapshot.count()).toBe(5000);
+    expect(await second.db.count()).toBe(0);
+    await snapshot.close();
+  });
+
+  test('goes on: transactions', async () => {
+    const [first, second] = await filled();
+    let attempts = 0;
+    await second.db.transaction(async (tx) => {
+      attempts++;
+      const value = await tx.get(1);
+      if (attempts === 1) first.worker().terminate?.();
+      tx.set('copy', value);
+    });
+    expect(await second.db.get('copy')).toBe('value 1');
+  });
+
+  test('fails with VARVE_RETRY where a merge took what it saw, and a transaction runs again', async () => {
+    const [first, second] = await filled(20_000);
+    const snapshot = await second.db.snapshot();
+    const iterator = second.db.entries();
+    await iterator.next();
+    let attempts = 0;
+    await second.db.transaction(async (tx) => {
+      attempts++;
+      const value = await tx.get(1);
+      if (attempts === 1) {
+        await first.db.setMany(rows(20_000, 'newer'));
+        await first.db.compact();
+        first.worker().terminate?.();
+      }
+      tx.set('copy', value);
+    });
+    expect(attempts).toBe(2);
+    expect(await second.db.get('copy')).toBe('newer 1');
+    await expect(snapshot.get(17)).rejects.toMatchObject({ code: 'VARVE_RETRY' });
+    const drained = async (): Promise<void> => {
+      for await (const [key] of iterator) expect(key).toBeGreaterThan(0);
+    };
+    await expect(drained()).rejects.toMatchObject({ code: 'VARVE_RETRY' });
+  });
+});
+
+test('a leader whose page is hidden lets one lead whose page is seen', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const first = await openTab();
+    const second = await openTab();
+    first.worker().postMessage({ type: 'hidden' }, []);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    await vi.advanceTimersByTimeAsync(2000);
+    await expect.poll(() => leads(second)).toBe(true);
+    await Promise.all([first.db.set('a', 1), second.db.set('b', 2)]);
+    expect(await first.db.getMany(['a', 'b'])).toEqual([1, 2]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('newer code in another tab takes the store over, and this one is told to reload', async () => {
+  const tab = await openTab();
+  await tab.db.set('a', 1);
+  const channel = new BroadcastChannel(channelOf('shared'));
+  channel.postMessage({ type: 'seek', from: 'newer', protocol: PROTOCOL + 1 });
+  await expect
+    .poll(() =>
+      tab.db.get('a').then(
+        () => 'ok',
+        (error) => error.code,
+      ),
+    )
+    .toBe('VARVE_VERSION');
+  channel.close();
+  // It is closed by then: whoever comes next finds it so.
+  const next = await openTab();
+  expect(next.db.recovery.state).toBe('clean');
+  expect(await next.db.get('a')).toBe(1);
+});
+
+test('a store is deleted once its tabs have closed it, which they are asked for', async () => {
+  const first = await openTab();
+  const second = await openTab();
+  await first.db.set('a', 1);
+  await expect(deleteShared('shared', 0)).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  const written = second.db.set('b', 2);
+  expect(await deleteShared('shared', 5000)).toBe(true);
+  expect((await written).sequence).toBe(2);
+  for (const { db } of [first, second]) await expect(db.get('a')).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
+  const next = await openTab();
+  expect(next.db.recovery.state).toBe('new');
+});
+
+test('a tab that needs what the leader has not is refused', async () => {
+  await openTab({ durability: 'memory' });
+  await expect(openTab({ durability: 'strict' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(openTab({ durability: 'memory', storage: 'indexeddb' })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
 });

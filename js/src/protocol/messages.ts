@@ -63,6 +63,8 @@ export type Request =
   | { readonly type: 'visible' }
   /** It may stop at any moment: somebody else is to lead, and it is not in line any more. Not answered. */
   | { readonly type: 'freeze' }
+  /** What the client had open is open again. Not answered. */
+  | { readonly type: 'returned' }
   /** Answered by `pong` at once, whatever is under way. */
   | { readonly type: 'ping' }
   /** Comes with a port to the broker, through which clients are handed over. Not answered. */

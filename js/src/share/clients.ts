@@ -37,14 +37,20 @@ export class Clients {
   readonly #guests = new Map<number, Guest>();
   /** Ways by which somebody may come yet. */
   readonly #doors = new Set<() => void>();
+  /** Those that have open again what they had. */
+  readonly #returned = new Set<number>();
   /** Wakes whoever waits for clients. */
-  #onCome: () => void = () => undefined;
+  #wake: () => void = () => undefined;
   #isOver = false;
 
   constructor(store: string, member: string, server: EngineServer) {
     this.#store = store;
     this.#member = member;
     this.#server = server;
+    server.onReturned = (client) => {
+      this.#returned.add(client);
+      this.#wake();
+    };
   }
 
   /** Takes clients from a broker. */
@@ -70,18 +76,17 @@ export class Clients {
     );
   }
 
-  /** Resolves when every client that there was has come, or after two seconds. */
+  /** Resolves when every client that there is has open again what it had, or after two seconds. */
   async returned(): Promise<void> {
     const { held = [] } = await navigator.locks.query();
     const prefix = clientLock(this.#store, 0).slice(0, -1);
     const named = held.filter(({ name = '' }) => name.startsWith(prefix));
     const expected = named.map(({ name = '' }) => Number(name.slice(prefix.length)));
     const end = Date.now() + RETURN_MS;
-    const isHere = (client: number): boolean => client === this.#server.own.client || this.#guests.has(client);
-    while (!this.#isOver && !expected.every(isHere) && Date.now() < end) {
+    while (!this.#isOver && !expected.every((client) => this.#returned.has(client)) && Date.now() < end) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, end - Date.now());
-        this.#onCome = () => {
+        this.#wake = () => {
           clearTimeout(timer);
           resolve();
         };
@@ -92,7 +97,7 @@ export class Clients {
   /** Takes nobody any more; those who came are answered still. */
   end(): void {
     this.#isOver = true;
-    this.#onCome();
+    this.#wake();
     for (const { gone } of this.#guests.values()) gone.abort();
   }
 
@@ -139,7 +144,6 @@ export class Clients {
     this.#guests.set(client, guest);
     whenFree(clientLock(this.#store, client), gone.signal, () => this.#leave(guest));
     this.#server.receive(join, connection);
-    this.#onCome();
     return guest;
   }
 

@@ -88,10 +88,7 @@ export class Member {
 
   /** The page is gone. */
   end(): void {
-    this.#ended.abort();
-    this.#channel?.close();
-    this.#clients?.close();
-    this.#server.end();
+    this.#stop();
     for (const release of this.#held.splice(0)) void release();
   }
 
@@ -245,8 +242,16 @@ export class Member {
     );
   }
 
+  /** It is over. That it lived its page must not learn from its lock, but be told why: it keeps that until it is ended. */
   #fail(error: unknown): void {
     this.#send({ type: 'dead', error: toWire(error) }, []);
-    this.end();
+    this.#stop();
+  }
+
+  #stop(): void {
+    this.#ended.abort();
+    this.#channel?.close();
+    this.#clients?.close();
+    this.#server.end();
   }
 }

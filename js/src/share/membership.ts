@@ -25,10 +25,8 @@ export interface MembershipOptions {
 
 /** How long a leader has to answer, however short `wait` is, in milliseconds. */
 const ANSWER_MS = 1000;
-/** Workers that may be ended in a row before it is given up. */
+/** Workers that may be ended in a row before they lead or find who does. */
 const WORKERS_MAX = 3;
-/** A worker that lived so long was no failure, in milliseconds. */
-const LIFE_MS = 10_000;
 
 /** A page among those that have the store open. */
 export class Membership {
@@ -46,7 +44,6 @@ export class Membership {
   #clientHeld: Promise<Release> | undefined;
   #worker = new AbortController();
   #spawned = 0;
-  #spawnedAt = 0;
   #isOver = false;
   #isSuspended = false;
   #settle: { resolve: (report: OpenReport) => void; reject: (error: VarveError) => void } | undefined;
@@ -121,8 +118,8 @@ export class Membership {
   #start(): void {
     const { name, engine, spawn } = this.#options;
     const member = uniqueName();
+    this.#clientHeld ??= hold(clientLock(name, this.client.id));
     this.#member = member;
-    this.#spawnedAt = Date.now();
     try {
       const port = spawn();
       this.#port = port;
@@ -191,8 +188,7 @@ export class Membership {
       storage: engine.storage,
       isLogged: engine.durability !== 'memory',
     } as const;
-    this.#clientHeld ??= hold(clientLock(name, this.client.id));
-    this.#clientHeld.then(
+    this.#clientHeld?.then(
       () => {
         if (attempt !== this.#attempt || this.#isOver) return;
         const around = {
@@ -225,6 +221,7 @@ export class Membership {
 
   #opened(report: OpenReport): void {
     this.#isOpening = true;
+    this.#spawned = 0;
     this.#settle?.resolve(report);
   }
 
@@ -241,8 +238,7 @@ export class Membership {
     const { signal } = this.#worker;
     whenFree(workerLock(this.#member), signal, () => {
       if (this.client.via === 'worker') this.client.disconnect();
-      this.#spawned = Date.now() - this.#spawnedAt > LIFE_MS ? 1 : this.#spawned + 1;
-      if (this.#spawned > WORKERS_MAX) {
+      if (++this.#spawned > WORKERS_MAX) {
         this.#fail(
           new VarveError('VARVE_INTERNAL', 'The engine worker is ended again and again. Open the store again.'),
         );

@@ -23,6 +23,8 @@ import { Numbers, randomClient } from './numbers.ts';
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
+/** A frame that so many leaders did not survive may be why. */
+const LEADERS_MAX = 8;
 
 /** What a client talks through: a worker, a message port, or a stand-in of a test. */
 export interface Port {
@@ -125,7 +127,11 @@ export class Client {
     this.#link = link;
     // What it had open first: frames under way may name it.
     for (const flight of this.#flights) if (!waiting.includes(flight)) this.#post_frame(flight);
-    for (const flight of waiting) this.#post_frame(flight);
+    if (this.#has_successors) link.post({ type: 'returned' } satisfies Request, []);
+    for (const flight of waiting) {
+      if (++flight.sent <= LEADERS_MAX) this.#post_frame(flight);
+      else flight.crash(unlucky());
+    }
     for (const { request } of asked) link.post(request, []);
   }
 
@@ -298,6 +304,13 @@ export class Client {
     signal.addEventListener('abort', abort, { once: true });
     promise.then(settled, settled);
   }
+}
+
+function unlucky(): VarveError {
+  return new VarveError(
+    'VARVE_INTERNAL',
+    `${LEADERS_MAX} tabs in a row ended before they answered. It may be done yet.`,
+  );
 }
 
 /** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */

@@ -77,6 +77,8 @@ export class EngineServer {
   /** Ends an opening that is under way. */
   readonly #ended = new AbortController();
   readonly #unwatch: () => void;
+  /** Called when a client has open again what it had. */
+  onReturned: (client: number) => void = () => undefined;
 
   constructor(own: Connection | Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
     this.own = own instanceof Connection ? own : new Connection(0, own);
@@ -178,6 +180,7 @@ export class EngineServer {
           this.#frame(data, from);
         }
       } else if (data.type === 'hidden') this.#host?.hidden();
+      else if (data.type === 'returned') this.onReturned(from.client);
       else await this.#answer(data, from);
     }
     this.#busy = false;

@@ -19,6 +19,8 @@ export class Flight {
   left = 0;
   /** The frame, where it may have to be sent again. */
   frame: ArrayBuffer | undefined;
+  /** How many engines it was sent to again. */
+  sent = 0;
   readonly #resolve: (Settle | undefined)[] = [];
   readonly #reject: Settle[] = [];
   readonly #read: Read[] = [];

@@ -137,6 +137,7 @@ export class FakeEngine implements Port {
       case 'freeze':
       case 'ping':
       case 'line':
+      case 'returned':
         return undefined;
       case 'list':
         return { type: 'result', id: request.id, value: ['a', 'b'] };
