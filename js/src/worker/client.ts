@@ -119,7 +119,7 @@ export class Client {
     const waiting = this.#flights.filter(({ frame }) => frame !== undefined);
     const asked = [...this.#asked.values()];
     if (this.#was_connected) {
-      this.#flights = waiting;
+      this.#flights = [...waiting];
       this.numbers.restore();
       this.#send();
     }
