@@ -30,6 +30,9 @@ import type { FrameProgress } from './settling-frames.ts';
 /** Sends a message or a response frame to the client. */
 export type Send = (message: Response | ArrayBuffer, transfer: Transferable[]) => void;
 
+/** Between two answers to those who wait for writes, in milliseconds. */
+const AFTER_MS = 5;
+
 /** What is waiting to be answered. */
 type Incoming = Request | ArrayBuffer;
 
@@ -48,6 +51,9 @@ export class EngineServer {
   /** Why the last one did. */
   #lastRefusal: VarveError | undefined;
   #host: EngineHost | undefined;
+  /** Who waits until the last acknowledged write is another one. */
+  #afters: { readonly id: number; readonly since: number }[] = [];
+  #afterTimer: ReturnType<typeof setTimeout> | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
   #is_dead = false;
@@ -193,7 +199,23 @@ export class EngineServer {
     host.onFailure = (error) => this.#refuse(host, error);
   }
 
+  /** Answers those who wait for a write, at once or, if that was just done, a little later. */
+  #tellAfters(): void {
+    const host = this.#host;
+    if (host === undefined || this.#afters.length === 0 || this.#afterTimer !== undefined) return;
+    const value = host.store.acknowledged();
+    const told = this.#afters.filter(({ since }) => since !== value);
+    if (told.length === 0) return;
+    this.#afters = this.#afters.filter(({ since }) => since === value);
+    for (const { id } of told) this.#send({ type: 'result', id, value }, []);
+    this.#afterTimer = setTimeout(() => {
+      this.#afterTimer = undefined;
+      if (!this.#is_dead) this.#tellAfters();
+    }, AFTER_MS);
+  }
+
   #maintain(host: EngineHost): void {
+    this.#tellAfters();
     try {
       host.afterTurn();
     } catch (error) {
@@ -227,6 +249,8 @@ export class EngineServer {
           if (this.#host !== undefined) throw new VarveError('VARVE_INTERNAL', 'This worker has a store open already.');
           const host = await EngineHost.open(request.name, {
             ...request.options,
+            // As much as suits the store: its clients can follow changes.
+            history: request.options.history ?? -1,
             signal: this.#ended.signal,
             adapter: this.#adapter,
             compactor: this.#compactor,
@@ -240,7 +264,11 @@ export class EngineServer {
         }
         case 'call':
           if (request.method === 'compact') void this.#progressing(id, (tell) => this.#opened().compact(tell));
-          else if (request.method === 'check') {
+          else if (request.method === 'after') {
+            this.#opened();
+            this.#afters.push({ id, since: request.args[0] as number });
+            this.#tellAfters();
+          } else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions & { readonly number: number };
             void this.#stoppable(id, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
           } else this.#send({ type: 'result', id, value: await this.#opened().statsNow() }, []);
