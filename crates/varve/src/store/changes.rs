@@ -351,15 +351,14 @@ impl<S: Storage> Store<S> {
     }
 
     fn forget_segment(&mut self, at: usize) {
-        if let Some(kept) = self.history.kept.remove(at) {
-            self.obsolete.drop_file_of(FileName::wal(kept.id), kept.flushed_at);
-        }
+        let kept = self.history.kept.remove(at);
+        self.obsolete.drop_file_of(FileName::wal(kept.id), kept.flushed_at);
     }
 
     /// Reads no kept segment up to this one any more.
-    fn forget_history(&mut self, segment: u64) {
-        while let Some(kept) = self.history.kept.pop_front_if(|kept| kept.id <= segment) {
-            self.obsolete.drop_file_of(FileName::wal(kept.id), kept.flushed_at);
+    pub(super) fn forget_history(&mut self, segment: u64) {
+        while self.history.kept.first().is_some_and(|kept| kept.id <= segment) {
+            self.forget_segment(0);
         }
     }
 }

@@ -11,8 +11,6 @@
 //! - Kept segments lie behind one another in the order of history; what an older one holds ends where the next one begins, or
 //!   it counts for nothing (see `changes`).
 
-use std::collections::VecDeque;
-
 use super::Store;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
@@ -65,10 +63,10 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Oldest first.
-    pub(super) kept: VecDeque<Kept>,
+    pub(super) kept: Vec<Kept>,
     /// Somebody has asked for changes in this session.
     pub(super) is_read: bool,
-    places: VecDeque<Place>,
+    places: Vec<Place>,
 }
 
 impl History {
@@ -88,7 +86,7 @@ impl History {
                 to -= 1;
             }
         }
-        Self { kept: kept.into(), ..Self::default() }
+        Self { kept, ..Self::default() }
     }
 
     /// Takes in the segment of a memtable that the edit under way flushes.
@@ -96,12 +94,12 @@ impl History {
         let header = memtable.header();
         let (first, last) = (memtable.min_sequence(), memtable.max_sequence());
         let span = Span { salt: header.salt, end: memtable.image().len(), first, last };
-        self.kept.push_back(Kept { id: header.segment, file_bytes: 0, flushed_at: 0, span: Some(span) });
+        self.kept.push(Kept { id: header.segment, file_bytes: 0, flushed_at: 0, span: Some(span) });
     }
 
     /// Takes back what the edit under way, which failed, would have flushed.
     pub(super) fn take_back(&mut self, segment: u64) {
-        self.kept.pop_back_if(|kept| kept.id == segment);
+        self.kept.pop_if(|kept| kept.id == segment);
     }
 
     pub(super) fn holds(&self, segment: u64) -> bool {
@@ -122,9 +120,9 @@ impl History {
     pub(super) fn remember(&mut self, place: Place) {
         self.places.retain(|other| other.sequence != place.sequence);
         if self.places.len() >= PLACES_MAX {
-            self.places.pop_front();
+            self.places.remove(0);
         }
-        self.places.push_back(place);
+        self.places.push(place);
     }
 }
 
@@ -188,9 +186,7 @@ impl<S: Storage> Store<S> {
                 None => self.obsolete.drop_file(FileName::wal(segment)),
             }
         }
-        while let Some(kept) = self.history.kept.pop_front_if(|kept| kept.id <= floors.history_floor) {
-            self.obsolete.drop_file_of(FileName::wal(kept.id), kept.flushed_at);
-        }
+        self.forget_history(floors.history_floor);
     }
 
     /// Lets go of history that the room which is left does not bear any more.
