@@ -15,7 +15,7 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * a page loads) have budgets that were promised; the others are held to what they are and a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 100 * 1024],
+  ['varve.wasm', 108 * 1024],
   ['index.js', 20 * 1024],
   ['http.js', 20 * 1024],
   ['deno.js', 12 * 1024],

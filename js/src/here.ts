@@ -7,6 +7,9 @@
  * Invariant: the same stores, files and semantics. OPFS needs a dedicated worker: elsewhere new stores go to IndexedDB.
  */
 
+import * as cache from './changes/cache.ts';
+import * as changes from './changes/changes.ts';
+import * as live from './changes/live.ts';
 import { deleteStore as deleteIn, listStores as listIn } from './index.ts';
 import * as portable from './portable/portable.ts';
 import * as membership from './share/membership.ts';
@@ -22,6 +25,9 @@ import { engineHere } from './worker/here.ts';
 // A service worker may not import later on: all of it is part of this.
 loaders.transactions = async () => transactions;
 loaders.portable = async () => portable;
+loaders.changes = async () => changes;
+loaders.live = async () => live;
+loaders.cache = async () => cache;
 
 /** Which stores are meant. */
 export interface HereOptions extends WaitOptions {

@@ -13,6 +13,18 @@ import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 import { lazyPort } from './worker/lazy-port.ts';
 
+export type {
+  Change,
+  ChangeIterator,
+  ChangesOptions,
+  DeleteChange,
+  DeleteRangeChange,
+  Gap,
+  Live,
+  LiveRange,
+  SetChange,
+  WatchOptions,
+} from './changes/types.ts';
 export { bytes, json, structured, utf8 } from './codec/values.ts';
 export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
 export type {
@@ -43,6 +55,7 @@ export type {
   ToolsProgress,
 } from './tools/types.ts';
 export type {
+  CacheOptions,
   CompactOptions,
   CompactProgress,
   Condition,

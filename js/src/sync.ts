@@ -26,7 +26,7 @@ export interface StorageOption {
 }
 
 /** Options of `open`: those of `varve`, without the worker. */
-export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker'> {
+export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker' | 'cache'> {
   /**
    * Brings the store from the version that it has to the `version` asked for. Its writes and the new version are one strict
    * transaction: if it throws, `open` rejects with that, the store stays as it was, and is closed.

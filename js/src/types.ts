@@ -296,6 +296,22 @@ export interface EngineOptions {
    * take about 2 bytes a key; where they do not fit, reads that miss them read them again.
    */
   memory?: number | undefined;
+  /**
+   * How far back `changes` can go, in bytes of the log, besides what is not yet in tables (2 to 8 MiB of the newest writes). Default: 1/32 of
+   * the bytes of the tables and at most 8 MiB; and, while somebody follows the changes, at least the last segment of the log (2 to
+   * 4 MiB). It takes at most an eighth of the room that is left, and is given up before a write is refused for want of room.
+   */
+  history?: number | undefined;
+}
+
+/** How `open({ cache })` keeps values in the tab. Without a number, the default. */
+export interface CacheOptions {
+  /** Values kept at most. Default 1000. */
+  entries?: number | undefined;
+  /** Bytes of keys and values kept at most. Default 4 MiB. */
+  bytes?: number | undefined;
+  /** How long a value may be answered without asking the store, in milliseconds. Default 5000. */
+  ttl?: number | undefined;
 }
 
 /** Options of `open`. `K` and `V` follow the codecs. */
@@ -315,6 +331,13 @@ export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, '
    * one with a higher is refused with `VARVE_VERSION`. Default: the version is neither asked for nor changed.
    */
   version?: number | undefined;
+  /**
+   * Answers `get`, `getMany` and `has` from values kept in this tab. Off by default. What this tab writes is seen by its reads at
+   * once, as always; what another tab has committed may be missed until its change has arrived here, which takes milliseconds, and
+   * for `ttl` at most. The values of one `getMany` need then not be of one moment. Snapshots, transactions, scans, `getEntry` and
+   * `update` always ask the store.
+   */
+  cache?: CacheOptions | undefined;
   /** The engine worker: a URL of its script, or a function that makes the worker. Default: the script beside this module. */
   worker?: string | URL | ((name: string) => Worker) | undefined;
   /** Where the wasm file is. Default: beside the worker script. */

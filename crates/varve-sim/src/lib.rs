@@ -19,6 +19,7 @@
 //! | [`scan`], [`compactor`] | a scan and what it must deliver; a job and its outputs |
 //! | [`transactions`] | transactions over held snapshots, and conditional writes |
 //! | [`frames`] | operations through the frame protocol |
+//! | [`changes`] | the change feed |
 //! | [`full_disk`], [`snapshots`] | what a full disk must still take; reads of a moment |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
 //! | [`exhaustive`], [`pasts`] | crashes short traces everywhere, in all ways; what a crash may leave |
@@ -32,6 +33,7 @@
 #![warn(missing_docs)]
 
 pub mod change;
+pub mod changes;
 pub mod compactor;
 pub mod difference;
 pub mod disk;

@@ -104,6 +104,12 @@ impl Model {
         self.written[since..].iter().filter(move |(_, change)| change.touches(start, end))
     }
 
+    /// Every change behind a sequence, with its own.
+    #[must_use]
+    pub fn changes_after(&self, sequence: u64) -> &[(u64, Change)] {
+        &self.written[self.written.partition_point(|(written, _)| *written <= sequence)..]
+    }
+
     /// The sequence of the last change in the history.
     #[must_use]
     pub fn last_sequence(&self) -> u64 {

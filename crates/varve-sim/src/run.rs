@@ -51,6 +51,10 @@ pub struct Totals {
     pub transactions: u64,
     /// Transactions and conditional writes that came upon another write.
     pub conflicts: u64,
+    /// Changes that the feed told.
+    pub changes: u64,
+    /// Times that it told that history was cut.
+    pub cuts: u64,
     /// Most levels of one store that held tables at a time.
     pub levels: u64,
 }
@@ -72,6 +76,8 @@ impl Totals {
         self.edits += other.edits;
         self.transactions += other.transactions;
         self.conflicts += other.conflicts;
+        self.changes += other.changes;
+        self.cuts += other.cuts;
         self.levels = self.levels.max(other.levels);
     }
 }
@@ -82,7 +88,7 @@ impl fmt::Display for Totals {
             f,
             "{} operations, {} commits, {} refused, {} crashes ({} during recovery), {} groups lost, \
              {} torn tails, {} poisoned, {} jobs, {} deletes on a full disk with writes waiting, {} times freed, \
-             {} tables moved or dropped, {} transactions, {} conflicts, {} levels at most",
+             {} tables moved or dropped, {} transactions, {} conflicts, {} changes told, {} cuts, {} levels at most",
             self.ops,
             self.commits,
             self.refused,
@@ -97,6 +103,8 @@ impl fmt::Display for Totals {
             self.edits,
             self.transactions,
             self.conflicts,
+            self.changes,
+            self.cuts,
             self.levels
         )
     }

@@ -47,6 +47,8 @@ pub struct Session<'a> {
     pub(crate) faults: bool,
     /// One of them was no quota: the reserve of a full disk proves nothing then.
     pub(crate) is_faulty: bool,
+    /// How far a reader of the change feed is, which outlives the store.
+    pub(crate) read_until: u64,
 }
 
 impl<'a> Session<'a> {
@@ -75,6 +77,7 @@ impl<'a> Session<'a> {
             now_ms: START_MS,
             faults: false,
             is_faulty: false,
+            read_until: 0,
         };
         session.recover(Loss::Process, &trace.births)?;
         Ok(session)
@@ -88,6 +91,7 @@ impl<'a> Session<'a> {
         self.disk.disarm_fuse();
         self.disk.limit(None);
         self.perform(&Op::Reopen)?;
+        self.read_changes(&Op::Reopen)?;
         self.perform(&Op::Compact)?;
         self.compare_all()?;
         let counts = self.disk.counts();
@@ -199,6 +203,8 @@ impl<'a> Session<'a> {
                 self.model.set_time(now_ms);
             }
         }
+        self.settle()?;
+        self.look_at_changes(op)?;
         self.settle()
     }
 

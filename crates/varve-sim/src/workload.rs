@@ -66,6 +66,7 @@ fn begin(seed: u64) -> (Trace, Swarm) {
     let mut ops: Vec<_> = (0..length).map(|_| swarm.op()).collect();
     through_frames(&mut Rng::new(seed ^ 0xf7a), &mut ops);
     without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
+    options.history_bytes = Rng::new(seed ^ 0x415).pick(&[Some(0), None, Some(3000), Some(1 << 20)]);
     (Trace { seed, options, slots, full_style, lie: None, births, ops }, swarm)
 }
 
@@ -90,6 +91,7 @@ pub(crate) fn options(rng: &mut Rng) -> Options {
         l0_stall: l0_trigger + rng.pick(&[1, 4, 12]),
         compress: rng.chance(1, 2),
         log: true,
+        history_bytes: Some(0),
     }
 }
 

@@ -19,6 +19,7 @@ fn many_seeds_recover_a_prefix_of_their_history() {
     // A generator that stopped crashing or writing would make this test pass for nothing.
     assert!(totals.edits > 20 && totals.levels >= 3, "{totals}");
     assert!(totals.transactions > 200 && totals.conflicts > 500, "{totals}");
+    assert!(totals.changes > 50_000 && totals.cuts > 1000, "{totals}");
     assert!(totals.crashes > 500 && totals.commits > 5000 && totals.groups_lost > 500, "{totals}");
 }
 

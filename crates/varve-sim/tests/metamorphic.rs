@@ -23,6 +23,7 @@ fn variants() -> Vec<(&'static str, Options, Driver)> {
         l0_stall: 4,
         compress: false,
         log: true,
+        history_bytes: Some(0),
     };
     let medium =
         Options { memtable_bytes_min: 4 << 10, memtable_bytes_max: 8 << 10, files_max: 128, ..tiny.clone() };
@@ -37,12 +38,18 @@ fn variants() -> Vec<(&'static str, Options, Driver)> {
         ),
         (
             "large cache, long runs of a restart",
-            Options { memory_bytes: 64 << 20, restart_interval: 64, ..medium.clone() },
+            Options { memory_bytes: 64 << 20, restart_interval: 64, history_bytes: None, ..medium.clone() },
             Driver::AtOnce,
         ),
         (
             "compressed, few files",
-            Options { compress: true, block_bytes: 1024, files_max: 8, ..medium.clone() },
+            Options {
+                compress: true,
+                block_bytes: 1024,
+                files_max: 8,
+                history_bytes: Some(8 << 10),
+                ..medium.clone()
+            },
             Driver::AtOnce,
         ),
         (

@@ -64,6 +64,10 @@ fn options(settings: &JsValue) -> Options {
     if let Some(log) = field("log").and_then(|value| value.as_bool()) {
         options.log = log;
     }
+    // Negative: as much as suits the store.
+    if let Some(bytes) = number("history_bytes") {
+        options.history_bytes = (bytes >= 0.0).then_some(bytes as u64);
+    }
     options
 }
 
@@ -203,7 +207,14 @@ pub fn take_job(h: u32) -> Result<JsValue, JsError> {
 /// `Busy` when no slot is free, `StorageFull`.
 #[wasm_bindgen]
 pub fn lend(h: u32, table: f64, bytes_hint: f64) -> Result<u32, JsError> {
-    with(h, |open| open.store.storage_mut().lend(FileName::table(table as u64), bytes_hint as u64))
+    let (file, bytes_hint) = (FileName::table(table as u64), bytes_hint as u64);
+    with(h, |open| match open.store.storage_mut().lend(file, bytes_hint) {
+        // The history goes before work has to wait for room.
+        Err(Error::StorageFull | Error::Busy) if open.store.drop_history()? => {
+            open.store.storage_mut().lend(file, bytes_hint)
+        }
+        lent => lent,
+    })
 }
 
 /// Takes a lent table back, its slot open again.

@@ -162,6 +162,15 @@ pub extern "C" fn varve_unsealed(h: u32) -> i32 {
     raw(h, |open| Ok(open.store.last_sequence().saturating_sub(open.sealed).min(i32::MAX as u64) as u32))
 }
 
+/// The sequence of the last acknowledged write, in cells 0 and 1.
+#[unsafe(no_mangle)]
+pub extern "C" fn varve_acknowledged(h: u32) -> i32 {
+    raw(h, |open| {
+        scratch::set_out_u64(0, open.store.acknowledged());
+        Ok(0)
+    })
+}
+
 /// 1 while a writer should wait for a flush or a compaction.
 #[unsafe(no_mangle)]
 pub extern "C" fn varve_stalled(h: u32) -> i32 {

@@ -72,6 +72,10 @@ pub struct Options {
     pub compress: bool,
     /// Whether there is a WAL. Without one, only what was flushed survives.
     pub log: bool,
+    /// Flushed WAL segments that are kept for [`Store::changes`](crate::store::Store::changes), in bytes; they take at most an
+    /// eighth of the room that is known to be free. `None`: 1/32 of the bytes of the tables and at most 8 MiB; and, once
+    /// somebody has asked for changes in this session, at least the last segment.
+    pub history_bytes: Option<u64>,
 }
 
 impl Default for Options {
@@ -92,6 +96,7 @@ impl Default for Options {
             l0_stall: 20,
             compress: true,
             log: true,
+            history_bytes: Some(0),
         }
     }
 }

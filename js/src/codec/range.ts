@@ -96,7 +96,7 @@ function prefixBytes(prefix: unknown): Uint8Array {
 }
 
 /** The smallest bytes above everything that begins with `bytes`. A type byte is never FF, so there always are some. */
-function successor(bytes: Uint8Array): Uint8Array {
+export function successor(bytes: Uint8Array): Uint8Array {
   let length = bytes.length;
   while (bytes[length - 1] === 0xff) length--;
   const next = bytes.slice(0, length);

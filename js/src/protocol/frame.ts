@@ -50,6 +50,8 @@ export const Op = {
   snapshotClose: 14,
   /** opens the snapshot of the header again that was taken in another process; value and answer: what it sees */
   snapshotRestore: 15,
+  /** value: the picture in changes/page.ts */
+  changes: 16,
 } as const;
 export type OpCode = (typeof Op)[keyof typeof Op];
 

@@ -8,8 +8,11 @@ import type { WireError } from '../errors.ts';
 import type { RepairRequest } from '../tools/repair.ts';
 import type { EngineOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
 
-/** What the engine's methods outside frames are called. `stop` ends the check of that number, or without one the repair. */
-export type CallMethod = 'stats' | 'compact' | 'check' | 'stop';
+/**
+ * What the engine's methods outside frames are called. `stop` ends the check of that number, or without one the repair. `after` is
+ * answered with the sequence of the last acknowledged write as soon as that is another than the one it names.
+ */
+export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after';
 
 /** What the worker is told when it opens a store: plain data only. */
 export interface OpenMessageOptions extends EngineOptions {

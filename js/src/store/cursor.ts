@@ -90,7 +90,7 @@ export class Cursor implements BatchSource, Restorable {
   close(): void {
     if (this.#is_closed) return;
     this.#is_closed = true;
-    this.#client.numbers.scans.delete(this);
+    this.#client.numbers.open.delete(this);
     const pending = this.#next ?? this.#pending;
     this.#pending = undefined;
     const release = (): void => this.#release();
@@ -166,8 +166,8 @@ export class Cursor implements BatchSource, Restorable {
         .then((next) => this.#arrive(next));
     }
     this.#has_arrived = true;
-    if (this.#is_open && !this.#is_closed) this.#client.numbers.scans.add(this);
-    else this.#client.numbers.scans.delete(this);
+    if (this.#is_open && !this.#is_closed) this.#client.numbers.open.add(this);
+    else this.#client.numbers.open.delete(this);
     return fresh;
   }
 

@@ -7,5 +7,8 @@
 /** How each part is had. */
 export const loaders = {
   transactions: (): Promise<typeof import('./transaction.ts')> => import('./transaction.ts'),
+  changes: (): Promise<typeof import('../changes/changes.ts')> => import('../changes/changes.ts'),
+  live: (): Promise<typeof import('../changes/live.ts')> => import('../changes/live.ts'),
+  cache: (): Promise<typeof import('../changes/cache.ts')> => import('../changes/cache.ts'),
   portable: (): Promise<typeof import('../portable/portable.ts')> => import('../portable/portable.ts'),
 };

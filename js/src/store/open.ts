@@ -13,7 +13,7 @@ import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.
 import { checkVersion } from '../transaction/version.ts';
 import type { WaitOptions } from '../types.ts';
 import { type Ask, Client, noWorker, type Port } from '../worker/client.ts';
-import { checkName, checkWait, engineOptions, repairRequest } from './options.ts';
+import { checkCache, checkName, checkWait, engineOptions, repairRequest } from './options.ts';
 import { Store } from './store.ts';
 import type { StoreOptions } from './upgrade.ts';
 
@@ -34,7 +34,8 @@ export async function openStore<K, V>(
 ): Promise<Store<K, V>> {
   checkName(name);
   const engine = engineOptions(options);
-  const { version, upgrade, signal } = options;
+  const { version, upgrade, signal, cache } = options;
+  if (cache !== undefined) checkCache(cache);
   checkVersion(version, upgrade);
   let store: Store<K, V>;
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
@@ -48,12 +49,13 @@ export async function openStore<K, V>(
     const report = await ask<OpenReport>(client, { type: 'open', name, options: engine }, signal);
     store = new Store(name, client, report, options, watchPage(client));
   }
-  if (version === undefined) return store;
   try {
+    if (cache !== undefined) await store.cacheReads(cache);
+    if (version === undefined) return store;
     await store.upgradeTo(version, upgrade, signal);
     return store;
   } catch (error) {
-    // Why it was not upgraded matters more than what closing it might meet.
+    // Why it did not open matters more than what closing it might meet.
     await store.close().catch(() => undefined);
     throw error;
   }

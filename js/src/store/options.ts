@@ -10,7 +10,7 @@ import type { OpenMessageOptions } from '../protocol/messages.ts';
 import { isAdapter } from '../storage/adapter.ts';
 import type { RepairRequest } from '../tools/repair.ts';
 import type { RepairOptions } from '../tools/types.ts';
-import type { Durability, OpenOptions } from '../types.ts';
+import type { CacheOptions, Durability, OpenOptions } from '../types.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
 export const NAME_BYTES_MAX = 200;
@@ -49,18 +49,33 @@ export function checkWait(wait: number): void {
   }
 }
 
+/** Throws unless an option is a number of bytes. */
+function checkBytes(option: string, bytes: number): void {
+  if (!Number.isInteger(bytes) || bytes < 0)
+    throw invalid(`${option} is a number of bytes from 0, not ${shown(bytes)}.`);
+}
+
 /** The options of `open` as the worker is told them. */
 export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOptions {
-  const { durability, storage, wait, memory, wasm, keys, values } = options;
+  const { durability, storage, wait, memory, history, wasm, keys, values } = options;
   if (durability !== undefined) checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
   if (wait !== undefined) checkWait(wait);
   if (memory !== undefined && !(Number.isInteger(memory) && memory >= MEMORY_BYTES_MIN)) {
     throw invalid(`memory is a number of bytes, at least ${MEMORY_BYTES_MIN}, not ${shown(memory)}.`);
   }
+  if (history !== undefined) checkBytes('history', history);
   checkCodec('keys', keys);
   checkCodec('values', values);
-  return { durability, storage: kind, wait, memory, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
+  return { durability, storage: kind, wait, memory, history, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
+}
+
+/** Throws unless these are limits of a cache. */
+export function checkCache({ entries = 1, bytes = 0, ttl = 0 }: CacheOptions): void {
+  if (!(Number.isInteger(entries) && entries > 0))
+    throw invalid(`cache.entries is an integer from 1, not ${shown(entries)}.`);
+  checkBytes('cache.bytes', bytes);
+  if (!(ttl >= 0)) throw invalid(`cache.ttl is a number of milliseconds from 0, not ${shown(ttl)}.`);
 }
 
 /** What a repair is told, its name and its options in order. */

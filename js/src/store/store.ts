@@ -5,6 +5,9 @@
  * writes called before them. The store itself holds no data: what it knows is in the engine behind its client.
  */
 
+import type { ChangeIterator, ChangesOptions, Live, LiveRange, WatchOptions } from '../changes/types.ts';
+import { type ByteRange, encodeRange } from '../codec/range.ts';
+import { abortError } from '../errors.ts';
 import type { PortableParts } from '../portable/portable.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
@@ -15,6 +18,7 @@ import type { OpenReport } from '../protocol/messages.ts';
 import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
 import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import type {
+  CacheOptions,
   CompactOptions,
   CompactProgress,
   DeleteKeyOptions,
@@ -36,6 +40,7 @@ import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
+import { changes_now, checkSince, isRange, LaterIterator, LiveQuery } from './following.ts';
 import { loaders } from './loaders.ts';
 import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from './operations.ts';
 import { checkDurability, UPDATE_ATTEMPTS_MAX, wasmPlace } from './options.ts';
@@ -240,6 +245,77 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
+   * What is committed from this call on, or behind `since`, by whichever tab: every change once, in the order of their sequences. It ends
+   * only when the loop is left, with its signal (`VARVE_ABORTED`), or with the store (`VARVE_CLOSED`). A slow consumer holds nothing but its
+   * place: nobody waits for it. To go on after a reload, pass the sequence of the last change that was handled. History reaches as far back as
+   * `open({ history })` says; where it was cut, a change of the type `gap` says so: read anew what you keep.
+   *
+   * @example
+   * for await (const change of db.changes({ since: last, prefix: ['note'], signal })) {
+   *   if (change.type === 'gap') await readAll();
+   *   else await apply(change); // 'set', 'delete' or 'deleteRange'
+   *   last = change.sequence;
+   * }
+   */
+  changes(options: ChangesOptions<K> & { keysOnly: true }): ChangeIterator<K, undefined>;
+  changes(options?: ChangesOptions<K>): ChangeIterator<K, V>;
+  changes(options: ChangesOptions<K> = {}): ChangeIterator<K, V | undefined> {
+    return this.#follow(options, options);
+  }
+
+  /**
+   * What is committed from this call on to one key or a range: `changes` without `since`. An object that has only fields of a range is a
+   * range, anything else is a key.
+   *
+   * @example
+   * for await (const change of db.watch(['note', 42], { signal })) render(change);
+   * for await (const { type } of db.watch({ prefix: ['note'] }, { keysOnly: true, signal })) refresh(type);
+   */
+  watch(target: K | KeyRange<K>, options: WatchOptions & { keysOnly: true }): ChangeIterator<K, undefined>;
+  watch(target: K | KeyRange<K>, options?: WatchOptions): ChangeIterator<K, V>;
+  watch(target: K | KeyRange<K>, { keysOnly, signal }: WatchOptions = {}): ChangeIterator<K, V | undefined> {
+    const range = isRange<K, KeyRange<K>>(target) ? target : { gte: target, lte: target };
+    return this.#follow(range, { keysOnly, signal });
+  }
+
+  /**
+   * The value of a key, the entries of a range, or what a function reads of a snapshot, kept up to date while somebody is subscribed: for
+   * Svelte a store, for React what `useSyncExternalStore` takes. A function runs again when a key of `range` has changed, by default any
+   * key. Many changes in a row run a query once. That an entry expires is no change.
+   *
+   * @example
+   * const notes = db.live({ prefix: ['note'], reverse: true, limit: 20 }); // [key, value][]
+   * const stop = notes.subscribe((entries) => entries && render(entries));
+   * const open = db.live({ prefix: ['todo'], as: 'count' });
+   * const sum = db.live(async (view) => total(await view.getMany(['a', 'b'])), { gte: 'a', lte: 'b' });
+   */
+  live<T>(query: (view: ReadView<K, V>) => T | PromiseLike<T>, range?: KeyRange<K>): Live<T>;
+  live(query: LiveRange<K> & { as: 'count' }): Live<number>;
+  live(query: LiveRange<K> & { as: 'keys' }): Live<K[]>;
+  live(query: LiveRange<K> & { as: 'values' }): Live<V[]>;
+  live(query: LiveRange<K>): Live<[K, V][]>;
+  live(key: K): Live<V | undefined>;
+  live(query: K | LiveRange<K> | ((view: ReadView<K, V>) => unknown), watched: KeyRange<K> = {}): Live<unknown> {
+    const isOfRange = isRange<K, LiveRange<K>>(query as K, ['reverse', 'limit', 'as']);
+    const options = (isOfRange ? query : { gte: query, lte: query }) as LiveRange<K>;
+    const isFunction = typeof query === 'function';
+    const range = encodeRange(isFunction ? watched : options, this.#key_codec);
+    const reads = { store: this, range: options, key: query as K, isOfRange };
+    const read = isFunction ? (view: ReadView<K, V>) => (query as (view: ReadView<K, V>) => unknown)(view) : undefined;
+    return new LiveQuery(async (emit, stopped) => {
+      const { keepLive, reader } = await loaders.live();
+      const now = (): Promise<number> => this.#now();
+      await keepLive({ client: this.#client, range, read: reader({ ...reads, read, now }) }, emit, stopped);
+    });
+  }
+
+  /** @internal Answers reads from values kept here. */
+  async cacheReads(options: CacheOptions): Promise<void> {
+    const { cacheReads } = await loaders.cache();
+    cacheReads(this.#client, this.#operations, changes_now, options);
+  }
+
+  /**
    * Numbers about the store as it is now.
    *
    * @example
@@ -351,6 +427,24 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /** `close()`, for `await using`. */
   [asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #follow(range: KeyRange<K>, { keysOnly = false, signal, since }: ChangesOptions<K>): ChangeIterator<K, V> {
+    const bytes: ByteRange = encodeRange(range, this.#key_codec);
+    if (since !== undefined) checkSince(since);
+    this.#client.ensureOpen();
+    if (signal?.aborted) throw abortError(signal);
+    const wanted = { range: bytes, since: since ?? this.#now(), keysOnly, signal };
+    const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec };
+    return new LaterIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));
+  }
+
+  /** How far the store is at this call. */
+  #now(): Promise<number> {
+    const sequence = this.#client.submit(changes_now, undefined, undefined, 0);
+    // Who waits for it hears of a failure.
+    sequence.catch(() => undefined);
+    return sequence;
   }
 
   /** What exports and imports work with. */

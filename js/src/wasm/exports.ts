@@ -34,6 +34,7 @@ export interface EngineExports {
   varve_unsynced(h: number): number;
   /** Writes since the log was last sealed. */
   varve_unsealed(h: number): number;
+  varve_acknowledged(h: number): number;
   /** 1 while writers should wait for a flush or compaction. */
   varve_stalled(h: number): number;
   varve_scan_open(h: number, bytes: number): number;
@@ -64,6 +65,8 @@ export interface StoreSettings {
   memory_bytes: number;
   files_max: number;
   log: boolean;
+  /** Bytes of flushed log segments kept for `changes`; negative for what suits the store. Default 0. */
+  history_bytes?: number;
 }
 
 /** A flush or compaction that waits to be done. */

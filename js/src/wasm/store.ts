@@ -70,6 +70,12 @@ export class EngineStore {
     return this.#call(() => this.exports.varve_unsealed(this.h));
   }
 
+  /** The sequence of the last acknowledged write. */
+  acknowledged(): number {
+    this.check(this.#call(() => this.exports.varve_acknowledged(this.h)));
+    return this.memory.outSequence();
+  }
+
   /** Whether a writer should wait for a flush or a compaction. */
   isStalled(): boolean {
     return this.#call(() => this.exports.varve_stalled(this.h)) === 1;

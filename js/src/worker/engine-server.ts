@@ -35,6 +35,9 @@ import type { FrameProgress } from './settling-frames.ts';
 export type Incoming = Request | ArrayBuffer;
 type OpenRequest = Extract<Request, { type: 'open' }>;
 
+/** Between two answers to those who wait for writes, in milliseconds. */
+const AFTER_MS = 5;
+
 /** What is waiting to be answered. */
 interface Waiting {
   readonly data: Incoming;
@@ -67,6 +70,9 @@ export class EngineServer {
   /** Why the last one did. */
   #lastRefusal: VarveError | undefined;
   #host: EngineHost | undefined;
+  /** Who waits until the last acknowledged write is another one. */
+  #afters: { readonly id: number; readonly from: Connection; readonly since: number }[] = [];
+  #afterTimer: ReturnType<typeof setTimeout> | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
   #is_dead = false;
@@ -268,7 +274,23 @@ export class EngineServer {
     host.onFailure = (error) => this.#refuse(host, error);
   }
 
+  /** Answers those who wait for a write, at once or, if that was just done, a little later. */
+  #tellAfters(): void {
+    const host = this.#host;
+    if (host === undefined || this.#afters.length === 0 || this.#afterTimer !== undefined) return;
+    const value = host.store.acknowledged();
+    const told = this.#afters.filter(({ since }) => since !== value);
+    if (told.length === 0) return;
+    this.#afters = this.#afters.filter(({ since, from }) => since === value && !from.isGone);
+    for (const { id, from } of told) from.send({ type: 'result', id, value });
+    this.#afterTimer = setTimeout(() => {
+      this.#afterTimer = undefined;
+      if (!this.#is_dead) this.#tellAfters();
+    }, AFTER_MS);
+  }
+
   #maintain(host: EngineHost): void {
+    this.#tellAfters();
     try {
       host.afterTurn();
     } catch (error) {
@@ -317,7 +339,11 @@ export class EngineServer {
         }
         case 'call':
           if (request.method === 'compact') void this.#progressing(id, from, (tell) => this.#opened().compact(tell));
-          else if (request.method === 'check') {
+          else if (request.method === 'after') {
+            this.#opened();
+            this.#afters.push({ id, from, since: request.args[0] as number });
+            this.#tellAfters();
+          } else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions & { readonly number: number };
             void this.#stoppable(id, from, options.number, (watch) => this.#opened().check({ ...options, ...watch }));
           } else from.send({ type: 'result', id, value: await this.#stats() });
@@ -358,6 +384,8 @@ export class EngineServer {
   async #open({ name, options }: OpenRequest, leadership?: Leadership): Promise<OpenReport> {
     const host = await EngineHost.open(name, {
       ...options,
+      // As much as suits the store: its clients can follow changes.
+      history: options.history ?? -1,
       ...leadership,
       signal: this.#ended.signal,
       adapter: this.#adapter,

@@ -197,5 +197,6 @@ function settingsOf(options: EngineHostOptions): StoreSettings {
   if (!(wait >= 0 && wait <= 2 ** 31 - 1)) {
     throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option wait is a number of milliseconds from 0 to 2^31 - 1.');
   }
-  return { memory_bytes: Math.floor(memory), files_max: 128, log: options.durability !== 'memory' };
+  const log = options.durability !== 'memory';
+  return { memory_bytes: Math.floor(memory), files_max: 128, log, history_bytes: options.history ?? 0 };
 }

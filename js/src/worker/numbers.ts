@@ -26,15 +26,15 @@ export interface Restorable {
 export class Numbers {
   /** The snapshots that are open, as soon as what they see is known. */
   readonly snapshots = new Map<number, Restorable | undefined>();
-  /** The scans that have more batches. */
-  readonly scans = new Set<Restorable>();
+  /** What else has to hear of another leader: the scans that have more batches. */
+  readonly open = new Set<Restorable>();
   #scan = 0;
   #snapshot = 0;
 
   /** Opens everything again; snapshots first. */
   restore(): void {
     for (const snapshot of [...this.snapshots.values()]) snapshot?.restore();
-    for (const scan of [...this.scans]) scan.restore();
+    for (const one of [...this.open]) one.restore();
   }
 
   /** A number for a scan. */

@@ -129,8 +129,13 @@ fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32) {
 #[must_use]
 #[inline]
 pub fn record_at(bytes: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
+    record_from(bytes.get(offset..)?, offset, salt)
+}
+
+/// The record that starts `rest`, the bytes of a file from `offset` on, if there is a valid one.
+#[must_use]
+pub fn record_from(rest: &[u8], offset: usize, salt: u64) -> Option<Frame<'_>> {
     let tag = (salt ^ offset as u64).to_le_bytes();
-    let rest = bytes.get(offset..)?;
     if !rest.starts_with(&tag) {
         return None;
     }

@@ -27,6 +27,7 @@
 //! are one group commit. Decoding takes arbitrary bytes: a malformed frame is refused whole, before
 //! anything of it ran.
 
+mod changes;
 mod request;
 mod response;
 mod run;

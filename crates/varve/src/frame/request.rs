@@ -47,6 +47,8 @@ pub enum Operation {
     SnapshotClose = 14,
     /// Opens a snapshot again that was taken in another process: u64 sequence | u64 now in ms.
     SnapshotRestore = 15,
+    /// What was committed after a sequence.
+    Changes = 16,
 }
 
 impl Operation {
@@ -67,6 +69,7 @@ impl Operation {
             13 => Self::SnapshotOpen,
             14 => Self::SnapshotClose,
             15 => Self::SnapshotRestore,
+            16 => Self::Changes,
             _ => return None,
         })
     }
@@ -111,7 +114,7 @@ pub struct Request<'a> {
     pub value: &'a [u8],
 }
 
-const MALFORMED: Error =
+pub(super) const MALFORMED: Error =
     Error::InvalidArgument("A frame is malformed. Page and worker may be of different versions.");
 
 /// Decodes a frame.

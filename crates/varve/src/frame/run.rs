@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use super::changes::changes;
 use super::request::{
     Batch, Frame, Operation, Request, end_of_range, parse, parse_batch, parse_keys, parse_scan,
 };
@@ -342,6 +343,11 @@ impl<S: Storage> Runner<'_, S> {
                 };
                 self.store.restore_snapshot(name, sequence, now_ms)?;
                 self.took_snapshot(number, name, responses)
+            }
+            Operation::Changes => {
+                let answer = changes(self.store, request.value)?;
+                responses.ok(number, |out| append(out, &answer));
+                Ok(())
             }
             Operation::SnapshotClose => {
                 self.dropped.push(request.snapshot);

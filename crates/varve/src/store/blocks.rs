@@ -28,9 +28,9 @@ impl Fetched {
         }
     }
 
-    fn find(&self, table: u64, offset: u64, len: u32) -> Option<Vec<u8>> {
+    pub(crate) fn find(&self, file: FileName, offset: u64, len: u32) -> Option<Vec<u8>> {
         let fetched = self.0.borrow();
-        let matches = |need: &Need| need.file.id == table && need.offset == offset && need.len == len;
+        let matches = |need: &Need| need.file == file && need.offset == offset && need.len == len;
         fetched.iter().find(|(need, _)| matches(need)).map(|(_, bytes)| bytes.clone())
     }
 }
@@ -58,10 +58,10 @@ impl<S: Storage> Blocks for StoreBlocks<'_, S> {
     }
 
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {
-        if let Some(bytes) = self.fetched.find(table, offset, len) {
+        let file = FileName::table(table);
+        if let Some(bytes) = self.fetched.find(file, offset, len) {
             return Ok(bytes);
         }
-        let file = FileName::table(table);
         let mut bytes = vec![0; len as usize];
         match self.storage.read(file, offset, &mut bytes)? {
             Fetch::Ready => Ok(bytes),

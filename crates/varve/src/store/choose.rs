@@ -29,6 +29,7 @@ pub(super) struct Sweep {
 
 impl<S: Storage> Store<S> {
     pub(super) fn next_job(&mut self) -> Result<Option<Offer>> {
+        self.fit_history()?;
         let runs = |kind| self.running.iter().any(|running| running.kind == kind);
         let (flushing, compacting) = (runs(JobKind::Flush), runs(JobKind::Compaction));
         // A batch larger than a memtable is one of its own, which nothing is to be added to.

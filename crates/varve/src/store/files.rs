@@ -27,6 +27,11 @@ impl Obsolete {
         self.files.push((file, self.edits));
     }
 
+    /// As [`Obsolete::drop_file`], of a file that an earlier edit made dispensable.
+    pub(super) fn drop_file_of(&mut self, file: FileName, edit: u64) {
+        self.files.push((file, edit));
+    }
+
     pub(super) fn len(&self) -> usize {
         self.files.len()
     }
@@ -76,6 +81,7 @@ impl<S: Storage> Store<S> {
         if !mutant::has(Mutant::ClockNotKept) {
             edit.floors.clock_ms = self.now_ms;
         }
+        edit.floors.history_floor = edit.floors.history_floor.max(self.history_floor(edit.floors.log_floor));
         edit.clients = self.clients.states(edit.floors.last_sequence);
         let after = self.version.apply(&edit)?;
         if let Err(error) = self.manifest.commit(&mut self.storage, &after, &edit) {
@@ -90,9 +96,7 @@ impl<S: Storage> Store<S> {
             }
         }
         let log_floor = self.version.floors.log_floor;
-        for segment in self.segments.extract_if(.., |segment| *segment <= log_floor) {
-            self.obsolete.drop_file(FileName::wal(segment));
-        }
+        self.settle_history();
         // What it held is in synced tables now: nothing is left to flush.
         self.log.unsynced_previous.take_if(|previous| previous.id <= log_floor);
         self.refresh_view();
@@ -147,6 +151,9 @@ impl<S: Storage> Store<S> {
         for (id, size) in tables {
             self.storage.trim(FileName::table(id), size)?;
         }
+        for (segment, bytes) in self.history.lengths() {
+            self.storage.trim(FileName::wal(segment), bytes)?;
+        }
         if self.log.created {
             let segment = FileName::wal(self.active.borrow().header().segment);
             self.storage.trim(segment, self.log.written as u64)?;
@@ -154,11 +161,14 @@ impl<S: Storage> Store<S> {
         self.storage.shrink(keep_bytes)
     }
 
-    /// Creates a file; when no slot is free, first lets go of what only waits for an edit.
+    /// Creates a file; when no slot is free, first lets go of what only waits for an edit, then of the history.
     pub(super) fn create_file(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         let mut created = self.storage.create(file, bytes_hint);
         if matches!(created, Err(Error::Busy | Error::StorageFull)) && self.obsolete.len() > 0 {
             self.release()?;
+            created = self.storage.create(file, bytes_hint);
+        }
+        if matches!(created, Err(Error::Busy | Error::StorageFull)) && self.drop_history()? {
             created = self.storage.create(file, bytes_hint);
         }
         if matches!(created, Err(Error::StorageFull)) && file.kind == FileKind::Table {

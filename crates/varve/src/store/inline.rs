@@ -43,6 +43,9 @@ impl<S: Storage> Store<S> {
         // Asked first: preparing a flush only to find no file for it would cost every writer milliseconds.
         if !self.storage.has_spare() {
             self.release()?;
+            if !self.storage.has_spare() {
+                self.drop_history()?;
+            }
             if !self.storage.has_spare() && self.storage.reserve_intact() {
                 return Err(Error::Busy);
             }

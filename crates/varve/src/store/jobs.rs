@@ -227,8 +227,10 @@ impl<S: Storage> Store<S> {
         // Also without a log: the memtable may have been recovered from one, and must not be again.
         floors.log_floor = running.segment;
         floors.last_sequence = floors.last_sequence.max(oldest.memtable.borrow().max_sequence());
-        floors.history_floor = floors.log_floor;
         raise_gc(&mut floors, &result);
+        if self.segments.contains(&running.segment) {
+            self.history.add(&oldest.memtable.borrow());
+        }
         self.counters.count_flush(&result, self.now_ms);
         let added = result.tables.into_iter().map(|table| (0, table)).collect();
         // The view that the edit makes must not hold the memtable any more: its table takes its place.
@@ -237,6 +239,7 @@ impl<S: Storage> Store<S> {
         if committed.is_err()
             && let Some(flushed) = flushed
         {
+            self.history.take_back(flushed.segment);
             self.frozen.push_front(flushed);
         }
         committed.map(|()| true)

@@ -12,10 +12,12 @@
 //! - After one failed flush nothing is acknowledged any more (`Error::Poisoned`); reads go on.
 
 mod blocks;
+mod changes;
 mod choose;
 mod clients;
 mod condition;
 mod files;
+mod history;
 mod inline;
 mod jobs;
 mod memory;
@@ -43,11 +45,13 @@ use crate::types::{Sequence, StoreId};
 use crate::wal::{SegmentHeader, segment_salt};
 
 use blocks::Fetched;
+pub use changes::{ChangesFound, ChangesWanted};
 use choose::Sweep;
 use clients::Clients;
 pub use clients::{Caller, Past};
 pub use condition::{Condition, Dependency};
 use files::Obsolete;
+use history::History;
 use inline::Inline;
 pub use jobs::JobTicket;
 use jobs::Running;
@@ -118,6 +122,7 @@ pub struct Store<S: Storage> {
     recovered: Sequence,
     clients: Clients,
     obsolete: Obsolete,
+    history: History,
     entropy: u64,
     salts: u64,
     now_ms: u64,

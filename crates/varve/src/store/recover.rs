@@ -16,6 +16,7 @@ use std::rc::Rc;
 use super::blocks::Fetched;
 use super::clients::Clients;
 use super::files::Obsolete;
+use super::history::History;
 use super::view::View;
 use super::write::Log;
 use super::{Frozen, Store};
@@ -236,6 +237,10 @@ fn assemble<S: Storage>(
     let next_table = floors.next_table.max(highest(FileKind::Table) + 1);
     let next_segment = floors.next_segment.max(highest(FileKind::Wal) + 1).max(floors.log_floor + 1);
     let last_sequence = floors.last_sequence.max(replay.last_sequence);
+    let history = match options.history_bytes {
+        Some(0) => History::default(),
+        _ => History::found(&storage.list(), floors.history_floor, floors.log_floor),
+    };
     let unsynced = (replay.previous > 0).then(|| FileName::wal(replay.previous));
     let nothing = Rc::new(RefCell::new(Memtable::new(SegmentHeader::default())));
     let mut store = Store {
@@ -264,6 +269,7 @@ fn assemble<S: Storage>(
         recovered: last_sequence,
         clients: replay.clients,
         obsolete: Obsolete::default(),
+        history,
         entropy: host.entropy,
         salts: 0,
         now_ms: host.now_ms.max(floors.clock_ms),
@@ -288,7 +294,7 @@ impl<S: Storage> Store<S> {
         for (file, _) in files {
             let needed = match file.kind {
                 FileKind::Manifest => true,
-                FileKind::Wal => self.segments.contains(&file.id),
+                FileKind::Wal => self.segments.contains(&file.id) || self.history.holds(file.id),
                 FileKind::Table => self.version.table(file.id).is_some(),
             };
             if !needed {

@@ -73,9 +73,16 @@ impl<S: Storage> Store<S> {
 
     /// Completes the reserve again before a set is admitted to a segment that lies in it.
     pub(super) fn leave_reserve(&mut self) -> Result<()> {
-        self.storage.ensure_reserve()?;
+        self.complete_reserve()?;
         self.log.in_reserve = false;
         Ok(())
+    }
+
+    fn complete_reserve(&mut self) -> Result<()> {
+        match self.storage.ensure_reserve() {
+            Err(Error::StorageFull | Error::Busy) if self.drop_history()? => self.storage.ensure_reserve(),
+            result => result,
+        }
     }
 
     /// Completes the reserve as far as there is room now; for open and for idle moments.
@@ -86,7 +93,7 @@ impl<S: Storage> Store<S> {
         if self.log.in_reserve || self.storage.reserve_intact() {
             return Ok(());
         }
-        match self.storage.ensure_reserve() {
+        match self.complete_reserve() {
             Err(Error::StorageFull | Error::Busy) => Ok(()),
             result => result,
         }

@@ -230,6 +230,9 @@ impl<S: Storage> Store<S> {
             return Ok(());
         }
         let mut appended = self.append_staged();
+        if matches!(appended, Err(Error::StorageFull | Error::Busy)) && self.drop_history()? {
+            appended = self.append_staged();
+        }
         if matches!(appended, Err(Error::StorageFull)) && self.may_use_reserve(only_deletes) {
             appended = self.enter_reserve().and_then(|()| self.append_staged());
         }

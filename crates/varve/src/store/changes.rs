@@ -1,0 +1,370 @@
+//! The change feed: what was committed after a sequence, read from the log.
+//!
+//! ```text
+//! kept | kept | frozen | frozen | active          all of them records, in the order of their sequences
+//!    ^ since  ..................^ through          one answer; the next one begins where it ended
+//! ```
+//!
+//! A call remembers nothing but where it ended, so a reader that never comes back costs nothing, and one that comes back late
+//! is told that history was cut.
+//!
+//! Invariants:
+//! - Answers one after another, each since the last one's `through`, are the committed history: every record once, whole, in
+//!   order. A record counts only behind the record with the sequence before it; where one is missing, history begins anew.
+//! - What is told is in the log, if the store has one: it is there after the death of the process, as the reader is.
+
+use super::Store;
+use super::history::{Place, Span};
+use super::view::SharedMemtable;
+use crate::codec::bytes::compare;
+use crate::codec::frame::{Frame, record_from};
+use crate::error::{Error, Result};
+use crate::storage::{Fetch, Storage};
+use crate::table::{Need, ReadError};
+use crate::types::{FileName, Kind, Sequence};
+use crate::wal::{Entry, Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader};
+
+/// Bytes of records that one call looks at, about.
+const LOOKED_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a kept segment that are read at once, unless a record is longer.
+const WINDOW_BYTES: usize = 256 << 10;
+/// What a change counts besides its key and value, in bytes.
+const CHANGE_BYTES: usize = 32;
+/// Keys that begin with this byte are the store's own.
+const RESERVED: u8 = 0xff;
+
+/// Which changes.
+#[derive(Debug, Clone, Copy)]
+pub struct ChangesWanted<'a> {
+    /// Those behind this sequence; `u64::MAX` asks only what the last sequence is.
+    pub since: Sequence,
+    /// Bytes to aim at: no record is begun behind them.
+    pub bytes_max: usize,
+    /// First key told of.
+    pub start: &'a [u8],
+    /// First key not told of any more.
+    pub end: &'a [u8],
+}
+
+/// What a call for changes came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangesFound {
+    /// Everything up to this sequence was looked at. Lower than `since` where the store does not know so high a sequence: a
+    /// crash took writes with it that the reader has seen.
+    pub through: Sequence,
+    /// History begins behind this sequence, as far as is known. Above `since`: nothing was told, for it was cut.
+    pub floor: Sequence,
+}
+
+/// Takes a change: its sequence, and its entry.
+pub(crate) type Tell<'a> = &'a mut dyn FnMut(Sequence, &Entry<'_>);
+
+/// Where a walk over records came to an end.
+enum Stop {
+    /// Enough.
+    Full,
+    /// There is no further record in these bytes.
+    Bytes,
+    /// A record does not follow: what lies before it is missing, up to this sequence.
+    Gap(Sequence),
+}
+
+/// Where records are read from.
+enum Source {
+    Memory(SharedMemtable, usize),
+    File(Span),
+}
+
+/// A call under way.
+struct Walk<'a> {
+    wanted: &'a ChangesWanted<'a>,
+    through: Sequence,
+    told_bytes: usize,
+    looked_bytes: usize,
+    segment: u64,
+    offset: usize,
+}
+
+impl ChangesWanted<'_> {
+    fn holds(&self, entry: &Entry<'_>) -> bool {
+        let is_before = |key: &[u8], end: &[u8]| compare(key, end).is_lt();
+        let is_told = entry.key.first() != Some(&RESERVED) && is_before(self.start, self.end);
+        if !is_told || !is_before(entry.key, self.end) {
+            return false;
+        }
+        if entry.kind == Kind::RangeDelete {
+            return is_before(self.start, entry.value) && is_before(entry.key, entry.value);
+        }
+        !is_before(entry.key, self.start)
+    }
+}
+
+impl Walk<'_> {
+    fn is_full(&self) -> bool {
+        let has_enough = self.told_bytes > 0 && self.told_bytes >= self.wanted.bytes_max;
+        has_enough || self.looked_bytes >= LOOKED_BYTES_MAX
+    }
+
+    /// Tells what `bytes` hold, a segment's from `base` on, behind the place that was reached.
+    fn over(&mut self, bytes: &[u8], base: usize, salt: u64, tell: Tell<'_>) -> Stop {
+        while !self.is_full() {
+            let rest = bytes.get(self.offset - base..).unwrap_or_default();
+            let Some(found) = record_from(rest, self.offset, salt) else { return Stop::Bytes };
+            let here = Frame { offset: found.offset - base, end: found.end - base, ..found };
+            let Ok(record) = Record::decode(bytes, &here) else { return Stop::Bytes };
+            if let Some(record) =
+                record.filter(|record| record.first_sequence + record.count > self.through + 1)
+            {
+                if record.first_sequence > self.through + 1 {
+                    return Stop::Gap(record.first_sequence - 1);
+                }
+                if record.entries.clone().any(|entry| entry.is_err()) {
+                    return Stop::Bytes;
+                }
+                for (sequence, entry) in (record.first_sequence..).zip(record.entries.flatten()) {
+                    if sequence > self.through && self.wanted.holds(&entry) {
+                        tell(sequence, &entry);
+                        self.told_bytes += CHANGE_BYTES + entry.key.len() + entry.value.len();
+                    }
+                }
+                self.through = record.first_sequence + record.count - 1;
+            }
+            self.looked_bytes += found.end - found.offset;
+            self.offset = found.end;
+        }
+        Stop::Full
+    }
+}
+
+impl<S: Storage> Store<S> {
+    /// Tells committed changes behind a sequence, in order, each with its sequence; what a batch changed is told whole. Keys
+    /// that begin with `ff` are left out; a range that was deleted is told where it touches the wanted one.
+    ///
+    /// # Errors
+    /// `Closed`; `ReadError::Need` on a storage that cannot read at once: what was told does not count, call again. A history
+    /// that is damaged is one that was cut, and no error.
+    ///
+    /// # Example
+    /// ```
+    /// use varve::{Durability, Host, Options, Store, storage::{MemorySlots, SlotPool}, store::ChangesWanted};
+    /// let storage = SlotPool::open(MemorySlots::new(8))?;
+    /// let host = Host { now_ms: 0, entropy: 7, store_id: [1; 16] };
+    /// let (mut store, _) = Store::open(storage, Options::default(), host)?;
+    /// store.set(b"silt", b"fine")?;
+    /// store.delete(b"sand")?;
+    /// store.commit(Durability::Relaxed)?;
+    /// let mut keys = Vec::new();
+    /// let wanted = ChangesWanted { since: 0, bytes_max: 1 << 16, start: b"", end: b"\xff" };
+    /// let found = store.changes(&wanted, &mut |sequence, entry| keys.push((sequence, entry.key.to_vec())))?;
+    /// assert_eq!(keys, [(1, b"silt".to_vec()), (2, b"sand".to_vec())]);
+    /// assert_eq!((found.through, found.floor), (2, 0));
+    /// # Ok::<(), varve::Error>(())
+    /// ```
+    pub fn changes(&mut self, wanted: &ChangesWanted<'_>, tell: Tell<'_>) -> Result<ChangesFound, ReadError> {
+        self.check_open()?;
+        self.history.is_read = true;
+        self.log_for_readers()?;
+        if wanted.since >= self.acknowledged {
+            return Ok(ChangesFound { through: self.acknowledged, floor: self.known_floor() });
+        }
+        let remembered =
+            self.history.place(wanted.since).filter(|place| self.source(place.segment).is_some());
+        if let Some(place) = remembered {
+            let mut walk = Walk::at(wanted, place.segment, place.offset);
+            self.walk(&mut walk, tell)?;
+            if walk.through > wanted.since {
+                return Ok(self.ended(&walk));
+            }
+        }
+        let Some(segment) = self.segment_after(wanted.since)? else {
+            return Ok(ChangesFound { through: wanted.since, floor: self.known_floor() });
+        };
+        let mut walk = Walk::at(wanted, segment, SEGMENT_HEADER_BYTES);
+        let cut = self.walk(&mut walk, tell)?.filter(|_| walk.through == wanted.since);
+        let found = self.ended(&walk);
+        Ok(ChangesFound { floor: cut.unwrap_or(found.floor), ..found })
+    }
+
+    fn ended(&mut self, walk: &Walk<'_>) -> ChangesFound {
+        let Walk { through: sequence, segment, offset, .. } = *walk;
+        self.history.remember(Place { sequence, segment, offset });
+        self.fetched.clear();
+        ChangesFound { through: sequence, floor: self.known_floor().min(walk.wanted.since) }
+    }
+
+    /// Logs what was promised at the memory level, so that it may be told. Where there is no room it is told later.
+    fn log_for_readers(&mut self) -> Result<()> {
+        let is_promised = self.active.borrow().image().len() == self.log.acknowledged_end;
+        if !self.options.log || self.poisoned || !is_promised {
+            return Ok(());
+        }
+        match self.log_staged(false) {
+            Err(Error::StorageFull | Error::Busy) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Tells records until there are enough, or no more. Answers up to where history is missing, should it be.
+    fn walk(&mut self, walk: &mut Walk<'_>, tell: Tell<'_>) -> Result<Option<Sequence>, ReadError> {
+        loop {
+            let stop = match self.source(walk.segment) {
+                None => Stop::Bytes,
+                Some(Source::Memory(memtable, end)) => {
+                    let memtable = memtable.borrow();
+                    walk.over(&memtable.image()[..end.max(walk.offset)], 0, memtable.header().salt, tell)
+                }
+                Some(Source::File(span)) => match self.walk_file(walk, &span, tell)? {
+                    Stop::Bytes if walk.offset < span.end => {
+                        self.forget_history(walk.segment);
+                        return Ok(Some(span.last));
+                    }
+                    stop => stop,
+                },
+            };
+            match stop {
+                Stop::Full => return Ok(None),
+                Stop::Gap(floor) => return Ok(Some(floor)),
+                Stop::Bytes => {
+                    let Some(next) = self.segment_behind(walk.segment) else { return Ok(None) };
+                    (walk.segment, walk.offset) = (next, SEGMENT_HEADER_BYTES);
+                }
+            }
+        }
+    }
+
+    fn walk_file(&self, walk: &mut Walk<'_>, span: &Span, tell: Tell<'_>) -> Result<Stop, ReadError> {
+        let mut bytes_max = WINDOW_BYTES;
+        while walk.offset < span.end {
+            let base = walk.offset;
+            let bytes = bytes_max.min(span.end - base);
+            let Some(window) = self.read_segment(walk.segment, base, bytes)? else { return Ok(Stop::Bytes) };
+            match walk.over(&window, base, span.salt, tell) {
+                // A record that is longer than the window, or damaged.
+                Stop::Bytes if walk.offset == base && bytes == span.end - base => return Ok(Stop::Bytes),
+                Stop::Bytes if walk.offset == base => bytes_max = span.end - base,
+                Stop::Bytes => {}
+                stop => return Ok(stop),
+            }
+        }
+        Ok(Stop::Bytes)
+    }
+
+    /// Bytes of a kept segment; `None` when it cannot be read.
+    fn read_segment(&self, segment: u64, offset: usize, bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
+        let (file, offset, len) = (FileName::wal(segment), offset as u64, bytes as u32);
+        if let Some(bytes) = self.fetched.find(file, offset, len) {
+            return Ok(Some(bytes));
+        }
+        let mut window = vec![0; bytes];
+        match self.storage.read(file, offset, &mut window) {
+            Ok(Fetch::Ready) => Ok(Some(window)),
+            Ok(Fetch::Pending) => Err(ReadError::Need(Box::new(Need { file, offset, len }))),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn source(&self, segment: u64) -> Option<Source> {
+        if let Some(kept) = self.history.kept.iter().find(|kept| kept.id == segment) {
+            return kept.span.map(Source::File);
+        }
+        let memtable = self.memtables().find(|memtable| memtable.borrow().header().segment == segment)?;
+        let end = if std::rc::Rc::ptr_eq(memtable, &self.active) {
+            let logged = if self.options.log { self.log.written } else { usize::MAX };
+            self.log.acknowledged_end.min(logged).max(SEGMENT_HEADER_BYTES)
+        } else {
+            memtable.borrow().image().len()
+        };
+        Some(Source::Memory(memtable.clone(), end))
+    }
+
+    /// Oldest first.
+    fn memtables(&self) -> impl Iterator<Item = &SharedMemtable> {
+        self.frozen.iter().map(|frozen| &frozen.memtable).chain([&self.active])
+    }
+
+    /// The segment whose records come next.
+    fn segment_behind(&self, segment: u64) -> Option<u64> {
+        let kept = self.history.kept.iter().map(|kept| kept.id);
+        let mut all = kept.chain(self.memtables().map(|memtable| memtable.borrow().header().segment));
+        all.find(|&other| other > segment)
+    }
+
+    /// The segment that holds the record behind a sequence; `None` when it is gone.
+    fn segment_after(&mut self, since: Sequence) -> Result<Option<u64>, ReadError> {
+        let flushed = self.version.floors.last_sequence;
+        if since >= flushed {
+            let mut memtables = self.memtables().map(|memtable| memtable.borrow());
+            return Ok(memtables
+                .find(|memtable| memtable.max_sequence() > since)
+                .map(|memtable| memtable.header().segment));
+        }
+        let mut last = flushed;
+        for at in (0..self.history.kept.len()).rev() {
+            let segment = self.history.kept[at].id;
+            match self.span_of(at)? {
+                // It was begun, and never written to; or it is damaged, and then what lies before it does not follow.
+                None => self.forget_segment(at),
+                Some(span) if span.last != last => {
+                    self.forget_history(segment);
+                    return Ok(None);
+                }
+                Some(span) if span.first <= since + 1 => return Ok(Some(segment)),
+                Some(span) => last = span.first - 1,
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a kept segment holds, as far as it verifies; `None` when there is not one record.
+    fn span_of(&mut self, at: usize) -> Result<Option<Span>, ReadError> {
+        let kept = &self.history.kept[at];
+        if kept.span.is_some() {
+            return Ok(kept.span);
+        }
+        let Some(bytes) = self.read_segment(kept.id, 0, kept.file_bytes as usize)? else { return Ok(None) };
+        let Some(header) = SegmentHeader::decode(&bytes).ok().filter(|header| header.segment == kept.id)
+        else {
+            return Ok(None);
+        };
+        let mut records = Records::new(&bytes, header.salt);
+        let mut span: Option<Span> = None;
+        while let Some(Ok(record)) = records.next() {
+            let last = record.first_sequence + record.count - 1;
+            let known =
+                span.get_or_insert(Span { salt: header.salt, end: 0, first: record.first_sequence, last: 0 });
+            (known.end, known.last) = (records.position(), last);
+        }
+        self.history.kept[at].span = span;
+        Ok(span)
+    }
+
+    /// Where history begins, of what was looked at in this session.
+    fn known_floor(&self) -> Sequence {
+        let mut floor = self.version.floors.last_sequence.min(self.acknowledged);
+        for kept in self.history.kept.iter().rev() {
+            match kept.span {
+                Some(span) if span.last == floor => floor = span.first - 1,
+                _ => break,
+            }
+        }
+        floor
+    }
+
+    fn forget_segment(&mut self, at: usize) {
+        let kept = self.history.kept.remove(at);
+        self.obsolete.drop_file_of(FileName::wal(kept.id), kept.flushed_at);
+    }
+
+    /// Reads no kept segment up to this one any more.
+    pub(super) fn forget_history(&mut self, segment: u64) {
+        while self.history.kept.first().is_some_and(|kept| kept.id <= segment) {
+            self.forget_segment(0);
+        }
+    }
+}
+
+impl<'a> Walk<'a> {
+    fn at(wanted: &'a ChangesWanted<'a>, segment: u64, offset: usize) -> Self {
+        Self { wanted, through: wanted.since, told_bytes: 0, looked_bytes: 0, segment, offset }
+    }
+}

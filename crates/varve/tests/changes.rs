@@ -1,0 +1,269 @@
+//! The change feed: what it tells, how far back, and how it says that history was cut.
+
+use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
+use varve::store::{ChangesFound, ChangesWanted};
+use varve::table::ReadError;
+use varve::types::{FileKind, FileName, Kind, StoreId};
+use varve::{Durability, Host, Op, Options, Result, Store};
+
+type MemoryStore = Store<SlotPool<MemorySlots>>;
+type Told = (u64, Kind, Vec<u8>, Vec<u8>, Option<u64>);
+
+const EVERYTHING: ChangesWanted<'_> =
+    ChangesWanted { since: 0, bytes_max: 1 << 20, start: b"", end: b"\xff" };
+
+fn options(history_bytes: Option<u64>) -> Options {
+    Options { memtable_bytes_min: 4 << 10, memtable_bytes_max: 4 << 10, history_bytes, ..Options::default() }
+}
+
+fn open<S: Storage>(storage: S, options: &Options) -> Store<S> {
+    let host = Host { now_ms: 1000, entropy: 11, store_id: [5; 16] };
+    Store::open(storage, options.clone(), host).unwrap().0
+}
+
+fn new_store(options: &Options) -> MemoryStore {
+    open(SlotPool::open(MemorySlots::new(64)).unwrap(), options)
+}
+
+fn ask<S: Storage>(
+    store: &mut Store<S>,
+    wanted: ChangesWanted<'_>,
+) -> Result<(ChangesFound, Vec<Told>), ReadError> {
+    let mut told = Vec::new();
+    let found = store.changes(&wanted, &mut |sequence, entry| {
+        told.push((sequence, entry.kind, entry.key.to_vec(), entry.value.to_vec(), entry.expires));
+    })?;
+    Ok((found, told))
+}
+
+fn changes<S: Storage>(store: &mut Store<S>, wanted: ChangesWanted<'_>) -> (ChangesFound, Vec<Told>) {
+    ask(store, wanted).unwrap()
+}
+
+/// Everything behind `since`, in as many calls as it takes.
+fn all_since<S: Storage>(store: &mut Store<S>, mut since: u64, bytes_max: usize) -> Vec<Told> {
+    let mut all = Vec::new();
+    loop {
+        let (found, told) = changes(store, ChangesWanted { since, bytes_max, ..EVERYTHING });
+        assert!(found.floor <= since, "history begins at {}, after {since}", found.floor);
+        if found.through == since {
+            return all;
+        }
+        assert!(told.iter().all(|told| told.0 > since && told.0 <= found.through));
+        all.extend(told);
+        since = found.through;
+    }
+}
+
+/// Writes numbered values, each committed by itself, and answers what the feed is to tell of them.
+fn fill<S: Storage>(store: &mut Store<S>, numbers: std::ops::Range<u32>) -> Vec<Told> {
+    let write = |number: u32| {
+        let key = format!("k{:03}", number % 50).into_bytes();
+        let value = vec![number as u8; 100];
+        let sequence = store.set(&key, &value).unwrap();
+        store.commit(Durability::Relaxed).unwrap();
+        (sequence, Kind::Set, key, value, None)
+    };
+    numbers.map(write).collect()
+}
+
+#[test]
+fn every_kind_of_change_is_told_in_order_and_a_batch_whole() {
+    let mut store = new_store(&options(None));
+    let batch = [
+        Op::Set { key: b"a", value: b"1", expires: Some(77_000) },
+        Op::Delete { key: b"b" },
+        Op::DeleteRange { start: b"c", end: b"f" },
+        Op::Set { key: b"\xffown", value: b"reserved", expires: None },
+    ];
+    store.stage(&batch).unwrap();
+    store.commit(Durability::Relaxed).unwrap();
+    store.set(b"z", b"2").unwrap();
+    store.commit(Durability::Relaxed).unwrap();
+    let first = vec![
+        (1, Kind::Set, b"a".to_vec(), b"1".to_vec(), Some(77_000)),
+        (2, Kind::Delete, b"b".to_vec(), Vec::new(), None),
+        (3, Kind::RangeDelete, b"c".to_vec(), b"f".to_vec(), None),
+    ];
+    let (found, told) = changes(&mut store, ChangesWanted { bytes_max: 1, ..EVERYTHING });
+    assert_eq!((found, told), (ChangesFound { through: 4, floor: 0 }, first.clone()));
+    let z = vec![(5, Kind::Set, b"z".to_vec(), b"2".to_vec(), None)];
+    assert_eq!(changes(&mut store, ChangesWanted { since: 4, ..EVERYTHING }).1, z);
+    assert_eq!(changes(&mut store, ChangesWanted { since: 1, ..EVERYTHING }).1[..2], first[1..]);
+    // A deleted range is told where it touches what is asked for, and nowhere else.
+    for (start, end, count) in [("d", "e", 1), ("a", "c", 2), ("f", "g", 0), ("e", "\u{7f}", 2)] {
+        let wanted = ChangesWanted { start: start.as_bytes(), end: end.as_bytes(), ..EVERYTHING };
+        assert_eq!(changes(&mut store, wanted).1.len(), count, "{start} to {end}");
+    }
+}
+
+#[test]
+fn only_what_is_acknowledged_is_told() {
+    let mut store = new_store(&options(None));
+    store.set(b"a", b"1").unwrap();
+    assert_eq!(changes(&mut store, EVERYTHING), (ChangesFound { through: 0, floor: 0 }, Vec::new()));
+    store.commit(Durability::Memory).unwrap();
+    assert_eq!(changes(&mut store, ChangesWanted { since: u64::MAX, ..EVERYTHING }).0.through, 1);
+    assert_eq!(changes(&mut store, EVERYTHING).1.len(), 1);
+    // What was told is in the log: it is there after the process died.
+    let slots = store.into_storage().into_device();
+    let mut store = open(SlotPool::open(slots).unwrap(), &options(None));
+    assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
+    assert_eq!(changes(&mut store, EVERYTHING).1.len(), 1);
+}
+
+#[test]
+fn history_outlives_flushes_and_openings_as_far_as_its_bytes_reach() {
+    let options = options(Some(20 << 10));
+    let mut store = new_store(&options);
+    let mut written = fill(&mut store, 0..600);
+    for round in 0..3 {
+        store.flush().unwrap();
+        let (found, told) = changes(&mut store, EVERYTHING);
+        assert!(found.floor > 0 && told.is_empty() && found.through == 0, "round {round}: {found:?}");
+        for bytes_max in [1, 900, 1 << 20] {
+            let told = all_since(&mut store, found.floor, bytes_max);
+            assert_eq!(told, written[found.floor as usize..], "round {round}");
+        }
+        let kept: usize = written[found.floor as usize..].iter().map(|told| 64 + told.3.len()).sum();
+        assert!((10 << 10..24 << 10).contains(&kept), "round {round}: {kept} bytes are kept");
+        store.shrink(0).unwrap();
+        store.close().unwrap();
+        let slots = store.into_storage().into_device();
+        store = open(SlotPool::open(slots).unwrap(), &options);
+        written.extend(fill(&mut store, 600 + round * 7..607 + round * 7));
+    }
+}
+
+#[test]
+fn a_store_without_history_has_what_is_in_memtables() {
+    let mut store = new_store(&options(Some(0)));
+    fill(&mut store, 0..20);
+    assert_eq!(all_since(&mut store, 0, 1).len(), 20);
+    store.flush().unwrap();
+    let (found, told) = changes(&mut store, EVERYTHING);
+    assert_eq!((found, told.len()), (ChangesFound { through: 0, floor: 20 }, 0));
+    store.release().unwrap();
+    assert!(store.storage().list().iter().all(|(file, _)| file.kind != FileKind::Wal));
+}
+
+#[test]
+fn without_an_option_the_last_segment_is_kept_for_who_has_asked() {
+    let mut store = new_store(&options(None));
+    fill(&mut store, 0..20);
+    store.flush().unwrap();
+    assert_eq!(changes(&mut store, EVERYTHING).0.floor, 20);
+    let written = fill(&mut store, 20..40);
+    store.flush().unwrap();
+    assert_eq!(all_since(&mut store, 20, 1), written);
+}
+
+#[test]
+fn a_damaged_segment_cuts_the_history_and_harms_nothing_else() {
+    let options = options(Some(1 << 20));
+    for victim in 0..3 {
+        let mut store = new_store(&options);
+        let written = fill(&mut store, 0..120);
+        store.flush().unwrap();
+        store.close().unwrap();
+        let mut storage = store.into_storage();
+        let mut kept: Vec<_> =
+            storage.list().into_iter().filter(|(file, _)| file.kind == FileKind::Wal).collect();
+        kept.sort_unstable();
+        assert!(kept.len() >= 3, "{} segments", kept.len());
+        let file = kept[victim].0;
+        storage.write(file, 2000, b"not what was there").unwrap();
+        let mut store = open(SlotPool::open(storage.into_device()).unwrap(), &options);
+        assert_eq!(store.get(b"k000").unwrap(), Some(vec![100; 100]));
+        let (found, told) = changes(&mut store, EVERYTHING);
+        assert!(found.floor > 0 && told.is_empty(), "segment {victim}: {found:?}");
+        assert_eq!(all_since(&mut store, found.floor, 1), written[found.floor as usize..]);
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_more_than_there_is_is_told() {
+    let mut store = new_store(&options(None));
+    fill(&mut store, 0..3);
+    let (found, told) = changes(&mut store, ChangesWanted { since: 9, ..EVERYTHING });
+    assert_eq!((found.through, told.len()), (3, 0));
+}
+
+#[test]
+fn history_makes_room_for_writes() {
+    let options = options(Some(1 << 30));
+    let slots = MemorySlots::with_limit(64, 6 << 20);
+    let mut store = open(SlotPool::open(slots).unwrap(), &options);
+    // The same keys again and again: many times the quota, of which little stays.
+    for round in 0..400 {
+        fill(&mut store, round * 100..(round + 1) * 100);
+        if round % 20 == 0 {
+            store.compact().unwrap();
+        }
+    }
+    let last = store.acknowledged();
+    let (found, _) = changes(&mut store, EVERYTHING);
+    assert!(found.floor > 0 && found.floor < last, "{found:?}");
+    assert_eq!(all_since(&mut store, found.floor, 1 << 16).len() as u64, last - found.floor);
+}
+
+/// A pool whose files are never there at once.
+struct Late(SlotPool<MemorySlots>, std::cell::Cell<bool>);
+
+impl Storage for Late {
+    fn list(&self) -> Vec<(FileName, u64)> {
+        self.0.list()
+    }
+    fn adopt(&mut self, store: StoreId) {
+        self.0.adopt(store);
+    }
+    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
+        self.0.create(file, bytes_hint)
+    }
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
+        if self.1.get() { Ok(Fetch::Pending) } else { self.0.read(file, offset, into) }
+    }
+    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.0.write(file, offset, bytes)
+    }
+    fn sync(&mut self, file: FileName) -> Result<()> {
+        self.0.sync(file)
+    }
+    fn delete(&mut self, file: FileName) -> Result<()> {
+        self.0.delete(file)
+    }
+    fn bytes_on_disk(&self) -> u64 {
+        self.0.bytes_on_disk()
+    }
+}
+
+#[test]
+fn a_storage_that_reads_later_is_asked_again() {
+    let options = options(Some(1 << 20));
+    let mut store = new_store(&options);
+    let written = fill(&mut store, 0..120);
+    store.flush().unwrap();
+    store.close().unwrap();
+    let late = Late(SlotPool::open(store.into_storage().into_device()).unwrap(), false.into());
+    let mut store = open(late, &options);
+    store.storage().1.set(true);
+    let (mut waited, mut since, mut all) = (0, 0, Vec::new());
+    while all.len() < written.len() {
+        match ask(&mut store, ChangesWanted { since, bytes_max: 5000, ..EVERYTHING }) {
+            Ok((found, told)) => {
+                assert!(found.through > since, "{found:?}");
+                since = found.through;
+                all.extend(told);
+            }
+            Err(ReadError::Need(need)) => {
+                waited += 1;
+                let mut bytes = vec![0; need.len as usize];
+                store.storage().0.read(need.file, need.offset, &mut bytes).unwrap();
+                store.provide(*need, bytes);
+            }
+            Err(ReadError::Error(error)) => panic!("{error}"),
+        }
+    }
+    assert_eq!(all, written);
+    assert!(waited > 0);
+}

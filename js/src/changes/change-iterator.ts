@@ -1,0 +1,124 @@
+/**
+ * The iterator that `changes()` and `watch()` give.
+ *
+ * Invariant: changes come in order, each once, also when `next()` is called again before the last one settled. It holds one page
+ * at most, and asks for the next one when that was taken. It ends when the loop is left, on an error, and when the signal aborts.
+ */
+
+import { abortError } from '../errors.ts';
+import { asyncDispose } from '../store/dispose.ts';
+import type { Feed, Moved } from './feed.ts';
+import type { PageRequest, RawChange } from './page.ts';
+import type { Change, ChangeIterator } from './types.ts';
+
+const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
+
+/** What an iterator reads. */
+export interface Following<K, V> {
+  readonly feed: Feed;
+  readonly request: Omit<PageRequest, 'since'>;
+  /** Where it begins. */
+  readonly since: number | Promise<number>;
+  readonly signal: AbortSignal | undefined;
+  /** The change that an answer tells. */
+  readonly change: (raw: RawChange) => Change<K, V>;
+}
+
+/** Iterates over changes, for ever. */
+export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
+  readonly #following: Following<K, V>;
+  #position: number | undefined;
+  #changes: readonly RawChange[] = [];
+  #at = 0;
+  #isOver = false;
+  #error: unknown;
+  /** Ends the step that waits. */
+  #interrupt: (() => void) | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  #unwatch: (() => void) | undefined;
+
+  constructor(following: Following<K, V>) {
+    this.#following = following;
+    const { signal } = following;
+    if (signal === undefined) return;
+    const abort = (): void => {
+      this.#error ??= abortError(signal);
+      this.#interrupt?.();
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    this.#unwatch = () => signal.removeEventListener('abort', abort);
+    if (signal.aborted) abort();
+  }
+
+  next(): Promise<IteratorResult<Change<K, V>, undefined>> {
+    const step = this.#last.then(() => this.#step());
+    this.#last = step.catch(() => undefined);
+    return step;
+  }
+
+  return(): Promise<IteratorReturnResult<undefined>> {
+    this.#finish();
+    return Promise.resolve(DONE);
+  }
+
+  throw(error?: unknown): Promise<IteratorReturnResult<undefined>> {
+    this.#finish();
+    return Promise.reject(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [asyncDispose](): Promise<void> {
+    this.#finish();
+  }
+
+  async #step(): Promise<IteratorResult<Change<K, V>, undefined>> {
+    try {
+      for (;;) {
+        if (this.#isOver) return DONE;
+        if (this.#error !== undefined) throw this.#error;
+        const raw = this.#changes[this.#at];
+        if (raw !== undefined) {
+          this.#at++;
+          return { done: false, value: this.#following.change(raw) };
+        }
+        this.#position ??= await this.#unlessEnded(Promise.resolve(this.#following.since));
+        const since = this.#position;
+        if (since === undefined) continue;
+        const moved = await this.#unlessEnded(this.#move(since));
+        if (moved === undefined) continue;
+        this.#position = moved.position;
+        this.#changes = moved.page.changes;
+        this.#at = 0;
+        if (!moved.isGap) continue;
+        this.#changes = [];
+        return { done: false, value: { type: 'gap', since, sequence: moved.position } };
+      }
+    } catch (error) {
+      this.#finish();
+      throw error;
+    }
+  }
+
+  #move(since: number): Promise<Moved | undefined> {
+    const { feed, request } = this.#following;
+    return feed.next({ ...request, since }, () => this.#isOver || this.#error !== undefined);
+  }
+
+  /** What is waited for, or undefined as soon as the iterator is left or its signal aborts. */
+  #unlessEnded<T>(work: Promise<T>): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#interrupt = () => resolve(undefined);
+      work.then(resolve, reject);
+    });
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    this.#changes = [];
+    this.#unwatch?.();
+    this.#interrupt?.();
+  }
+}

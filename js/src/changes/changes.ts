@@ -1,0 +1,64 @@
+/**
+ * Following the changes of a store, loaded when it is first asked for: few programs need it.
+ *
+ * Invariant: all readers of a store share one feed, which has one request waiting in the engine at most.
+ */
+
+import { type ByteRange, halfOpen } from '../codec/range.ts';
+import type { Operations } from '../store/operations.ts';
+import type { KeyCodec } from '../types.ts';
+import type { Client } from '../worker/client.ts';
+import { FollowingIterator } from './change-iterator.ts';
+import { deletedRange } from './deleted-range.ts';
+import { Feed } from './feed.ts';
+import { ChangeKind, type PageRequest, type RawChange } from './page.ts';
+import type { Change, ChangeIterator } from './types.ts';
+
+/** Bytes of a page, about. */
+const PAGE_BYTES = 64 * 1024;
+
+/** What the store hands in. */
+export interface ChangesParts<K, V> {
+  readonly client: Client;
+  readonly operations: Operations<K, V>;
+  readonly codec: KeyCodec<K> | undefined;
+}
+
+/** What is followed. */
+export interface Wanted {
+  readonly range: ByteRange;
+  readonly since: number | Promise<number>;
+  readonly keysOnly: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+const feeds = new WeakMap<Client, Feed>();
+
+/** The feed of a client. */
+export function feedOf(client: Client): Feed {
+  const feed = feeds.get(client) ?? new Feed(client);
+  feeds.set(client, feed);
+  return feed;
+}
+
+/** What a page is asked for with, but for where it begins. */
+export function pageOf(range: ByteRange, keysOnly: boolean, bytes_max = PAGE_BYTES): Omit<PageRequest, 'since'> {
+  return { ...halfOpen(range), keysOnly, bytes_max };
+}
+
+/** Iterates over the changes of a range. */
+export function follow<K, V>(parts: ChangesParts<K, V>, wanted: Wanted): ChangeIterator<K, V> {
+  const { client, operations, codec } = parts;
+  const { range, since, keysOnly, signal } = wanted;
+  const { keys, values } = operations;
+  const change = ({ kind, sequence, key, value, expires }: RawChange): Change<K, V> => {
+    if (kind === ChangeKind.deleteRange)
+      return { type: 'deleteRange', range: deletedRange(key, value, codec), sequence };
+    const name = keys.read(key, 0, key.length);
+    if (kind === ChangeKind.delete) return { type: 'delete', key: name, sequence };
+    // With keysOnly the caller's type of values has undefined in it.
+    const read = keysOnly ? (undefined as V) : values.read(value, 0, value.length);
+    return { type: 'set', key: name, value: read, sequence, expires };
+  };
+  return new FollowingIterator({ feed: feedOf(client), request: pageOf(range, keysOnly), since, signal, change });
+}

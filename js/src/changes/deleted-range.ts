@@ -1,0 +1,55 @@
+/**
+ * The range that a deletion was called with, from its bytes.
+ *
+ * Invariant: the range given holds exactly the keys that the bytes do, though it may be written otherwise: what began after a key
+ * begins at the bytes of that key and a zero, and what a prefix ended ends at the prefix with its last byte counted up.
+ */
+
+import { decodeKey } from '../codec/key-reader.ts';
+import { compareBytes, successor } from '../codec/range.ts';
+import type { Key, KeyCodec, KeyRange } from '../types.ts';
+
+/** Ends of ranges from here on lie behind all keys. */
+const RESERVED = 0xff;
+
+/** The key of bytes, if they are those of one. */
+function attempt(bytes: Uint8Array): Key | undefined {
+  try {
+    return decodeKey(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key that these bytes come right after, if they come right after one. */
+function before(bytes: Uint8Array): Key | undefined {
+  return bytes.at(-1) === 0 ? attempt(bytes.subarray(0, -1)) : undefined;
+}
+
+/** The range from `start` up to before `end`. */
+export function deletedRange<K>(start: Uint8Array, end: Uint8Array, codec: KeyCodec<K> | undefined): KeyRange<K> {
+  const mapped = (key: Key): K => (codec === undefined ? (key as K) : codec.decode(key));
+  const range: KeyRange<K> = {};
+  if (end[0] !== RESERVED) {
+    for (let length = 1; length <= start.length; length++) {
+      const bytes = start.subarray(0, length);
+      if (compareBytes(successor(bytes), end) !== 0) continue;
+      const prefix = attempt(bytes);
+      if (typeof prefix !== 'string' && !(prefix instanceof Uint8Array) && !Array.isArray(prefix)) continue;
+      range.prefix = prefix as string | Uint8Array | readonly Key[];
+      if (length === start.length) return range;
+      break;
+    }
+    if (range.prefix === undefined) {
+      const last = before(end);
+      if (last !== undefined) range.lte = mapped(last);
+      else range.lt = mapped(decodeKey(end));
+    }
+  }
+  if (start.length > 0) {
+    const first = before(start);
+    if (first !== undefined) range.gt = mapped(first);
+    else range.gte = mapped(decodeKey(start));
+  }
+  return range;
+}

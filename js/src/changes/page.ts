@@ -1,0 +1,91 @@
+/**
+ * Asking the engine for changes, and reading what it answers.
+ *
+ *   value    u64 since | u32 bytes to aim at | u32 flags (1: no values) | u32 start_len | u32 end_len | start | end (empty: to the end)
+ *   answer   u64 through | u64 floor | u32 count | u32 0 | change*
+ *   change   u64 sequence | u8 kind (0 delete, 1 set, 2 delete range) | u8 flags (1: expires) | u16 0 | u32 key_len | u32 value_len
+ *            | [f64 expires in ms since 1970] | key | value (of a deleted range: the first key behind it) | pad to 4
+ *
+ * Invariant: a change is handed out only when all of it lies inside the answer. A batch is never split between two answers.
+ */
+
+import { Op } from '../protocol/frame.ts';
+import { type FrameReader, malformed } from '../protocol/frame-reader.ts';
+import type { Operation } from '../protocol/frame-writer.ts';
+
+/** Which changes. */
+export interface PageRequest {
+  readonly since: number;
+  readonly bytes_max: number;
+  readonly keysOnly: boolean;
+  readonly start: Uint8Array;
+  readonly end: Uint8Array;
+}
+
+/** Kinds of changes. */
+export const ChangeKind = { delete: 0, set: 1, deleteRange: 2 } as const;
+
+/** A change, its parts views of the answer. */
+export interface RawChange {
+  readonly sequence: number;
+  readonly kind: number;
+  readonly expires: Date | undefined;
+  readonly key: Uint8Array;
+  readonly value: Uint8Array;
+}
+
+/** An answer. */
+export interface Page {
+  /** Everything up to here was looked at; lower than `since` where a crash took away what was seen before. */
+  readonly through: number;
+  /** Above `since`: history begins behind this sequence. */
+  readonly floor: number;
+  readonly changes: readonly RawChange[];
+}
+
+const NO_VALUES = 1;
+const EXPIRES = 1;
+
+/** Asks for a page of changes. */
+export const page_operation: Operation<undefined, PageRequest, Page> = {
+  code: Op.changes,
+  key: undefined,
+  value: {
+    write({ since, bytes_max, keysOnly, start, end }, sink) {
+      sink.u32(since >>> 0);
+      sink.u32(Math.floor(since / 0x1_0000_0000));
+      sink.u32(bytes_max);
+      sink.u32(keysOnly ? NO_VALUES : 0);
+      sink.u32(start.length);
+      sink.u32(end.length);
+      sink.append(start);
+      sink.append(end);
+    },
+  },
+  read: readPage,
+};
+
+function readPage(answer: FrameReader): Page {
+  const { bytes, start, end } = answer;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const changes: RawChange[] = [];
+  let at = start + 24;
+  if (at > end) throw malformed();
+  for (let left = answer.u32(start + 16); left > 0; left--) {
+    if (end - at < 20) throw malformed();
+    const flags = bytes[at + 9] as number;
+    const key_at = at + (flags & EXPIRES ? 28 : 20);
+    const value_at = key_at + answer.u32(at + 12);
+    const value_end = value_at + answer.u32(at + 16);
+    if (value_end > end) throw malformed();
+    changes.push({
+      sequence: answer.u64(at),
+      kind: bytes[at + 8] as number,
+      expires: flags & EXPIRES ? new Date(view.getFloat64(at + 20, true)) : undefined,
+      key: bytes.subarray(key_at, value_at),
+      value: bytes.subarray(value_at, value_end),
+    });
+    at = start + ((value_end - start + 3) & ~3);
+  }
+  return { through: answer.u64(start), floor: answer.u64(start + 8), changes };
+}

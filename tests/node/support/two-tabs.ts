@@ -1,0 +1,53 @@
+/**
+ * Two clients of one engine, as two tabs have them.
+ *
+ * Invariant: frames of both go to the server in the order they were sent, and it answers in that order: that is how an answer finds
+ * its client. Requests beside frames are told apart by their numbers.
+ */
+
+import type { Request, Response } from '../../../js/src/protocol/messages.ts';
+import type { Port } from '../../../js/src/worker/client.ts';
+import { spawnServer } from './engine.ts';
+
+type Numbered = Extract<Request, { readonly id: number }>;
+
+/** Makes ports, each for one `openStore`. The store is closed when the last of them is. */
+export function tabs(count: number): (() => Port)[] {
+  const server = spawnServer();
+  const ports: Port[] = [];
+  const frames: number[] = [];
+  let open_report: Response | undefined;
+  let open_count = count;
+  const tell = (tab: number, data: unknown): void => ports[tab]?.onmessage?.(new MessageEvent('message', { data }));
+  server.onmessage = ({ data }: MessageEvent<Response | ArrayBuffer>) => {
+    if (data instanceof ArrayBuffer) return tell(frames.shift() as number, data);
+    if (data.type === 'dead') {
+      for (const tab of ports.keys()) tell(tab, data);
+      return;
+    }
+    if (!('id' in data)) return;
+    if (data.type === 'opened') open_report = data;
+    tell(data.id % count, { ...data, id: Math.floor(data.id / count) });
+  };
+  return Array.from({ length: count }, (_, tab) => () => {
+    const port: Port = {
+      onmessage: null,
+      postMessage: (message, transfer) => {
+        if (message instanceof ArrayBuffer) frames.push(tab);
+        else if ('id' in (message as Request)) {
+          const request = message as Numbered;
+          const answer = (data: object): void => void setImmediate(() => tell(tab, { ...data, id: request.id }));
+          if (request.type === 'open' && open_report !== undefined) return answer(open_report);
+          if (request.type === 'close' && --open_count > 0) return answer({ type: 'result', value: undefined });
+        }
+        const numbered =
+          message instanceof ArrayBuffer
+            ? message
+            : { ...(message as Numbered), id: (message as Numbered).id * count + tab };
+        server.postMessage(numbered, transfer);
+      },
+    };
+    ports[tab] = port;
+    return port;
+  });
+}
