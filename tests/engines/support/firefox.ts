@@ -6,10 +6,13 @@ import { setTimeout } from 'node:timers/promises';
 import { type Browser as Driven, launch, type Page } from 'puppeteer-core';
 import { findFirefox } from '../../../scripts/engines.mjs';
 import type { Browser, Engine, Tab } from './engine.ts';
+import { processOf } from './processes.ts';
 
 /** A start takes 3 s, and on a machine that is busy with much else more than a minute. */
 const WAIT_MS = 240_000;
 const RESTORE_MS_MAX = 60_000;
+/** Tabs of one site in up to eight processes. */
+const OWN_PROCESSES = { 'fission.webContentIsolationStrategy': 1, 'dom.ipc.processCount.webIsolated': 8 };
 
 export const firefox: Engine = {
   name: 'firefox',
@@ -21,10 +24,11 @@ export const firefox: Engine = {
       isPrivate: true,
     },
   ],
-  // All tabs of a site share one.
+  // All tabs of a site share one, unless it is started with `hasManyTabs`.
   hasTabProcesses: false,
+  canCrashTabs: false,
   sharedWorkerRung: 'opfs',
-  async launch(directory, { site, mode }) {
+  async launch(directory, { site, mode, hasManyTabs }) {
     const executablePath = findFirefox();
     if (executablePath === undefined) throw new Error('No Firefox was found: run `npm run setup`.');
     const browser = await launch({
@@ -34,7 +38,10 @@ export const firefox: Engine = {
       userDataDir: directory,
       timeout: WAIT_MS,
       protocolTimeout: WAIT_MS,
-      extraPrefsFirefox: { 'browser.privatebrowsing.autostart': mode?.isPrivate === true },
+      extraPrefsFirefox: {
+        'browser.privatebrowsing.autostart': mode?.isPrivate === true,
+        ...(hasManyTabs ? OWN_PROCESSES : {}),
+      },
     });
     return new Firefox(directory, browser, `${site.origin}/engine.html`);
   },
@@ -59,8 +66,10 @@ class Firefox implements Browser {
     return tab;
   }
 
-  killTab(): Promise<never> {
-    return Promise.reject(new Error('Tabs of one site share a process in Firefox.'));
+  async killTab(tab: Tab): Promise<void> {
+    const id = await processOf(this.#processId, '-isForBrowser', (run, bytes) => tab.evaluate(run, bytes));
+    process.kill(id, 'SIGKILL');
+    await tab.close();
   }
 
   async kill(): Promise<void> {
@@ -88,13 +97,17 @@ class Firefox implements Browser {
     while (kept.some(existsSync) && Date.now() < deadline) await setTimeout(10);
   }
 
-  /** Kills whatever is left of its processes. */
-  #killGroup(): void {
+  get #processId(): number {
     const pid = this.#browser.process()?.pid;
     if (pid === undefined) throw new Error('Firefox does not run.');
+    return pid;
+  }
+
+  /** Kills whatever is left of its processes. */
+  #killGroup(): void {
     try {
       // It leads a process group; a negative id is the whole group.
-      process.kill(-pid, 'SIGKILL');
+      process.kill(-this.#processId, 'SIGKILL');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
@@ -123,6 +136,14 @@ class FirefoxTab implements Tab {
 
   async reload(): Promise<void> {
     await this.#page.reload({ waitUntil: 'load' });
+  }
+
+  async leave(): Promise<void> {
+    await this.#page.goto(new URL('/away.html', this.#page.url()).href, { waitUntil: 'load' });
+  }
+
+  async back(): Promise<void> {
+    await this.#page.goBack({ waitUntil: 'load' });
   }
 
   close(): Promise<void> {

@@ -25,6 +25,7 @@ export const webkit: Engine = {
     },
   ],
   hasTabProcesses: true,
+  canCrashTabs: false,
   sharedWorkerRung: 'indexeddb',
   async launch(directory, { site, mode }) {
     const executable = findMiniBrowser();
@@ -155,10 +156,23 @@ class WebKitTab implements Tab {
     this.page.hear(listener);
   }
 
-  async reload(): Promise<void> {
+  reload(): Promise<void> {
+    return this.#go('location.reload()');
+  }
+
+  leave(): Promise<void> {
+    return this.#go("location.href = '/away.html' + location.hash");
+  }
+
+  back(): Promise<void> {
+    return this.#go('history.back()');
+  }
+
+  /** Resolves when the page that this leads to says hello. */
+  async #go(statement: string): Promise<void> {
     const greeted = this.page.greeting();
     // The page may be gone before it has answered.
-    this.page.call('export default () => location.reload();').catch(() => undefined);
+    this.page.call(`export default () => { ${statement}; };`).catch(() => undefined);
     await greeted;
   }
 
