@@ -52,6 +52,6 @@ export const firefox: Engine = {
     const lines = Object.entries(preferences).map(([name, value]) => `user_pref('${name}', ${value});\n`);
     writeFileSync(join(directory, 'user.js'), lines.join(''));
     const flags = ['--headless', '--no-remote', '--profile', directory];
-    return UndrivenBrowser.start({ executable, flags, pages: '-isForBrowser' }, site);
+    return UndrivenBrowser.start({ executable, flags, pages: '-isForBrowser', hasHops: hasManyTabs }, site);
   },
 };

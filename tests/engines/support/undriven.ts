@@ -15,12 +15,14 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** A word in the commands of the processes that its pages run in. */
   readonly pages: string;
+  /** Tabs begin on another site: one that does not stays in the process that opened it. */
+  readonly hasHops?: boolean | undefined;
 }
 
 export class UndrivenBrowser implements Browser {
   readonly #browser: ChildProcess;
   readonly #site: EngineSite;
-  readonly #pagesWord: string;
+  readonly #command: Command;
   readonly #onEnd: () => void;
   /** The first page, from which the others are opened. No test uses it. */
   readonly #opener: RemotePage;
@@ -29,13 +31,13 @@ export class UndrivenBrowser implements Browser {
   private constructor(
     browser: ChildProcess,
     site: EngineSite,
-    pagesWord: string,
+    command: Command,
     opener: RemotePage,
     onEnd: () => void,
   ) {
     this.#browser = browser;
     this.#site = site;
-    this.#pagesWord = pagesWord;
+    this.#command = command;
     this.#opener = opener;
     this.#onEnd = onEnd;
     process.once('exit', this.#end);
@@ -43,7 +45,7 @@ export class UndrivenBrowser implements Browser {
 
   /** Starts it, and resolves when its first page is there; `onEnd` is called when it has ended. */
   static async start(command: Command, site: EngineSite, onEnd = (): void => undefined): Promise<UndrivenBrowser> {
-    const { executable, flags, env, pages } = command;
+    const { executable, flags, env } = command;
     const { id, page } = site.remote.page();
     const greeted = page.greeting();
     const browser = spawn(executable, [...flags, `${site.origin}/engine.html#remote=${id}`], {
@@ -58,7 +60,7 @@ export class UndrivenBrowser implements Browser {
     });
     failed.catch(() => undefined);
     await Promise.race([greeted, failed]);
-    return new UndrivenBrowser(browser, site, pages, page, onEnd);
+    return new UndrivenBrowser(browser, site, command, page, onEnd);
   }
 
   async openTab(): Promise<Tab> {
@@ -66,14 +68,17 @@ export class UndrivenBrowser implements Browser {
     this.#pages.push(page);
     const greeted = page.greeting();
     // Without an opener it is a tab like one that its user opened, in a process of its own where tabs have them.
-    await this.#opener.call(`export default () => { open('/engine.html#remote=${id}', '_blank', 'noopener'); };`);
+    const address = `${this.#site.origin}/engine.html#remote=${id}`;
+    const hop = `${this.#site.origin.replace('localhost', '127.0.0.1')}/hop.html#${encodeURIComponent(address)}`;
+    const first = this.#command.hasHops ? hop : address;
+    await this.#opener.call(`export default () => { open('${first}', '_blank', 'noopener'); };`);
     await greeted;
     return new UndrivenTab(page);
   }
 
   async killTab(tab: Tab): Promise<void> {
     const { page } = tab as UndrivenTab;
-    const id = await processOf(this.#processId, this.#pagesWord, (run, bytes) => tab.evaluate(run, bytes));
+    const id = await processOf(this.#processId, this.#command.pages, (run, bytes) => tab.evaluate(run, bytes));
     const left = page.leaving();
     process.kill(id, 'SIGKILL');
     await left;
