@@ -1,4 +1,4 @@
-// `npm test`: all suites but that of `engines`, or those named, with whatever follows handed to the test runner: `node scripts/test.mjs browser
+// `npm test`: all suites, or those named, with whatever follows handed to the test runner: `node scripts/test.mjs browser
 // crash` runs the browser tests whose file has that name.
 // Every suite runs, also after one has failed; the last line is the total of all.
 
@@ -19,9 +19,6 @@ const SUITES = {
   runtimes: () => vitest('runtimes'),
   packaging: () => vitest('packaging'),
 };
-
-/** Run only by name: Firefox hangs in it now and then, and why is not known. */
-const BY_NAME = new Set(['engines']);
 
 /** The suites that drive a browser. */
 const IN_BROWSER = new Set(['browser', 'packaging']);
@@ -82,7 +79,7 @@ async function vitest(project) {
 }
 
 await main(async () => {
-  const suites = named.length > 0 ? named : Object.keys(SUITES).filter((name) => !BY_NAME.has(name));
+  const suites = named.length > 0 ? named : Object.keys(SUITES);
   await setup({
     rust: true,
     wasm: suites.some((name) => name !== 'rust'),

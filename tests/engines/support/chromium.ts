@@ -1,10 +1,11 @@
 // Chromium, driven through Playwright on a persistent profile.
 
-import { readlink } from 'node:fs/promises';
+import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
 import type { Browser, Engine, Tab } from './engine.ts';
+import { processOf } from './processes.ts';
 
 const OPFS = { kind: 'opfs' } as const;
 const WAIT_MS = 60_000;
@@ -14,13 +15,18 @@ export const chromium: Engine = {
   rung: OPFS,
   modes: [{ title: 'in a private window', rung: OPFS, isPrivate: true }],
   hasTabProcesses: true,
+  canCrashTabs: true,
   sharedWorkerRung: 'indexeddb',
-  async launch(directory, { site, mode }) {
+  async launch(directory, { site, mode, hasManyTabs }) {
     const executablePath = await findBrowser();
     if (executablePath === undefined) throw new Error('No Chromium was found: run `npm run setup`.');
     const isPrivate = mode?.isPrivate === true;
     const args = isPrivate ? [...browserFlags(), '--incognito'] : browserFlags();
-    const context = await playwright.launchPersistentContext(directory, { executablePath, args });
+    const context = await playwright.launchPersistentContext(directory, {
+      executablePath,
+      args,
+      ignoreDefaultArgs: hasManyTabs ? ['--disable-back-forward-cache'] : [],
+    });
     context.setDefaultTimeout(WAIT_MS);
     return new Chromium(directory, context, `${site.origin}/engine.html`, isPrivate);
   },
@@ -49,6 +55,15 @@ class Chromium implements Browser {
 
   async killTab(tab: Tab): Promise<void> {
     const { page } = tab as ChromiumTab;
+    const id = await processOf(this.#processId, '--type=renderer', (run, bytes) => tab.evaluate(run, bytes));
+    const crashed = page.waitForEvent('crash');
+    process.kill(id, 'SIGKILL');
+    await crashed;
+    await page.close();
+  }
+
+  async crashTab(tab: Tab): Promise<void> {
+    const { page } = tab as ChromiumTab;
     const session = await this.#context.newCDPSession(page);
     const crashed = page.waitForEvent('crash');
     // It is never answered.
@@ -61,10 +76,15 @@ class Chromium implements Browser {
     const closed = new Promise<void>((resolve) => {
       this.#context.once('close', () => resolve());
     });
-    // Its lock file names the process, `<host>-<process id>`, which leads a group: a negative id is the whole group.
-    const lock = await readlink(join(this.#directory, 'SingletonLock'));
-    process.kill(-Number(lock.slice(lock.lastIndexOf('-') + 1)), 'SIGKILL');
+    // It leads a group: a negative id is the whole group.
+    process.kill(-this.#processId, 'SIGKILL');
     await closed;
+  }
+
+  /** Its lock file names the process, `<host>-<process id>`. */
+  get #processId(): number {
+    const lock = readlinkSync(join(this.#directory, 'SingletonLock'));
+    return Number(lock.slice(lock.lastIndexOf('-') + 1));
   }
 
   close(): Promise<void> {
@@ -94,6 +114,14 @@ class ChromiumTab implements Tab {
 
   async reload(): Promise<void> {
     await this.page.reload({ waitUntil: 'load' });
+  }
+
+  async leave(): Promise<void> {
+    await this.page.goto(new URL('/away.html', this.page.url()).href, { waitUntil: 'load' });
+  }
+
+  async back(): Promise<void> {
+    await this.page.goBack({ waitUntil: 'load' });
   }
 
   close(): Promise<void> {

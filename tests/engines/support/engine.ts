@@ -10,6 +10,10 @@ export interface Tab {
   /** Calls `listener` with every line that the page writes with `console.debug`; of lines that come fast, the last is enough. */
   hear(listener: (text: string) => void): void;
   reload(): Promise<void>;
+  /** Goes to another page of the site, `/away.html`, as a link does. */
+  leave(): Promise<void>;
+  /** Goes back from there; the page may come out of the back/forward cache as it was left. */
+  back(): Promise<void>;
   /** Closes the tab as its user does. */
   close(): Promise<void>;
 }
@@ -19,6 +23,8 @@ export interface Browser {
   openTab(): Promise<Tab>;
   /** Kills the process that a tab's page and workers run in, as the system does when memory is short. */
   killTab(tab: Tab): Promise<void>;
+  /** Has that process crash by itself, where a browser does that on request. */
+  crashTab?(tab: Tab): Promise<void>;
   /** Kills all processes of the browser at once. */
   kill(): Promise<void>;
   close(): Promise<void>;
@@ -43,6 +49,8 @@ export interface Mode {
 export interface LaunchOptions {
   readonly site: EngineSite;
   readonly mode?: Mode | undefined;
+  /** Gives tabs processes of their own, and keeps pages that are left, where the browser or its driver would not. */
+  readonly hasManyTabs?: boolean | undefined;
 }
 
 /** One engine, and what of Varve is to be had in it. */
@@ -54,6 +62,8 @@ export interface Engine {
   readonly sharedWorkerRung: 'opfs' | 'indexeddb';
   /** Whether tabs of one origin have processes of their own, so that one of them can be killed alone. */
   readonly hasTabProcesses: boolean;
+  /** Whether its browser has `crashTab`. */
+  readonly canCrashTabs: boolean;
   /** Starts the browser on a profile in a folder, which it makes if there is none. */
   launch(directory: string, options: LaunchOptions): Promise<Browser>;
 }

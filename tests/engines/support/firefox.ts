@@ -1,15 +1,30 @@
-// Firefox as it ships, driven through WebDriver BiDi (puppeteer-core; Playwright drives only a Firefox of its own).
+// Firefox as it ships, headless. Nothing drives it (undriven.ts): where WebDriver or developer tools listen for workers, a worker
+// that starts another one can wait for ever (TESTING.md), which no user's does.
 
-import { existsSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { type Browser as Driven, launch, type Page } from 'puppeteer-core';
 import { findFirefox } from '../../../scripts/engines.mjs';
-import type { Browser, Engine, Tab } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { UndrivenBrowser } from './undriven.ts';
 
-/** A start takes 3 s, and on a machine that is busy with much else more than a minute. */
-const WAIT_MS = 240_000;
-const RESTORE_MS_MAX = 60_000;
+/** What a test needs that a user is asked for or does by hand, and what a new profile would fetch from elsewhere. */
+const PREFERENCES = {
+  'browser.aboutwelcome.enabled': false,
+  'browser.sessionstore.resume_from_crash': false,
+  'browser.shell.checkDefaultBrowser': false,
+  'datareporting.policy.dataSubmissionEnabled': false,
+  'dom.allow_scripts_to_close_windows': true,
+  'dom.disable_open_during_load': false,
+  'toolkit.startup.max_resumed_crashes': -1,
+  'app.normandy.enabled': false,
+  'app.update.disabledForTesting': true,
+  'browser.safebrowsing.update.enabled': false,
+  'extensions.systemAddon.update.enabled': false,
+  'network.captive-portal-service.enabled': false,
+  'network.connectivity-service.enabled': false,
+};
+/** Tabs of one site in up to eight processes. */
+const OWN_PROCESSES = { 'dom.ipc.processCount.webIsolated': 8 };
 
 export const firefox: Engine = {
   name: 'firefox',
@@ -21,111 +36,22 @@ export const firefox: Engine = {
       isPrivate: true,
     },
   ],
-  // All tabs of a site share one.
+  // All tabs of a site share one, unless it is started with `hasManyTabs`.
   hasTabProcesses: false,
+  canCrashTabs: false,
   sharedWorkerRung: 'opfs',
-  async launch(directory, { site, mode }) {
-    const executablePath = findFirefox();
-    if (executablePath === undefined) throw new Error('No Firefox was found: run `npm run setup`.');
-    const browser = await launch({
-      browser: 'firefox',
-      executablePath,
-      headless: true,
-      userDataDir: directory,
-      timeout: WAIT_MS,
-      protocolTimeout: WAIT_MS,
-      extraPrefsFirefox: { 'browser.privatebrowsing.autostart': mode?.isPrivate === true },
-    });
-    return new Firefox(directory, browser, `${site.origin}/engine.html`);
+  async launch(directory, { site, mode, hasManyTabs }) {
+    const executable = findFirefox();
+    if (executable === undefined) throw new Error('No Firefox was found: run `npm run setup`.');
+    mkdirSync(directory, { recursive: true });
+    const preferences = {
+      ...PREFERENCES,
+      'browser.privatebrowsing.autostart': mode?.isPrivate === true,
+      ...(hasManyTabs ? OWN_PROCESSES : {}),
+    };
+    const lines = Object.entries(preferences).map(([name, value]) => `user_pref('${name}', ${value});\n`);
+    writeFileSync(join(directory, 'user.js'), lines.join(''));
+    const flags = ['--headless', '--no-remote', '--profile', directory];
+    return UndrivenBrowser.start({ executable, flags, pages: '-isForBrowser', hasHops: hasManyTabs }, site);
   },
 };
-
-class Firefox implements Browser {
-  readonly #directory: string;
-  readonly #browser: Driven;
-  readonly #url: string;
-
-  constructor(directory: string, browser: Driven, url: string) {
-    this.#directory = directory;
-    this.#browser = browser;
-    this.#url = url;
-  }
-
-  async openTab(): Promise<Tab> {
-    const page = await this.#browser.newPage();
-    page.setDefaultTimeout(WAIT_MS);
-    const tab = new FirefoxTab(page);
-    await page.goto(this.#url, { waitUntil: 'load' });
-    return tab;
-  }
-
-  killTab(): Promise<never> {
-    return Promise.reject(new Error('Tabs of one site share a process in Firefox.'));
-  }
-
-  async kill(): Promise<void> {
-    const gone = new Promise<void>((resolve) => {
-      this.#browser.once('disconnected', () => resolve());
-    });
-    this.#killGroup();
-    await gone;
-    await this.#preferencesPutBack();
-  }
-
-  async close(): Promise<void> {
-    await this.#browser.close();
-    // Processes of pages outlive it by a moment, in which they write to the profile.
-    this.#killGroup();
-  }
-
-  /**
-   * Puppeteer puts the profile's own preferences back once the process has ended, and does not say when it has: a browser that
-   * is started on the profile meanwhile fails.
-   */
-  async #preferencesPutBack(): Promise<void> {
-    const kept = ['prefs.js', 'user.js'].map((file) => join(this.#directory, `${file}.puppeteer`));
-    const deadline = Date.now() + RESTORE_MS_MAX;
-    while (kept.some(existsSync) && Date.now() < deadline) await setTimeout(10);
-  }
-
-  /** Kills whatever is left of its processes. */
-  #killGroup(): void {
-    const pid = this.#browser.process()?.pid;
-    if (pid === undefined) throw new Error('Firefox does not run.');
-    try {
-      // It leads a process group; a negative id is the whole group.
-      process.kill(-pid, 'SIGKILL');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
-  }
-}
-
-class FirefoxTab implements Tab {
-  readonly #page: Page;
-  readonly errors: string[] = [];
-
-  constructor(page: Page) {
-    this.#page = page;
-    page.on('pageerror', (error) => this.errors.push(String(error)));
-    page.on('console', (message) => {
-      if (message.type() === 'error') this.errors.push(message.text());
-    });
-  }
-
-  evaluate<A extends readonly unknown[], T>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T> {
-    return this.#page.evaluate(`(${run})(...${JSON.stringify(args)})`) as Promise<T>;
-  }
-
-  hear(listener: (text: string) => void): void {
-    this.#page.on('console', (message) => listener(message.text()));
-  }
-
-  async reload(): Promise<void> {
-    await this.#page.reload({ waitUntil: 'load' });
-  }
-
-  close(): Promise<void> {
-    return this.#page.close();
-  }
-}

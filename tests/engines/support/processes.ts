@@ -29,3 +29,30 @@ export function ticksOf(id: number): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[11]) + Number(fields[12]);
 }
+
+/** How much memory a process has, in KiB. */
+function memoryOf(id: number): number {
+  return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))?.[1] ?? 0);
+}
+
+const GROWTH_KIB = 128 * 1024;
+
+/**
+ * Which of a group's processes with a word in their command is that of a page. No browser tells, so the page takes memory, and the
+ * one that grows is its; unlike time, memory is not taken by the others meanwhile.
+ * @param grow runs this in the page
+ */
+export async function processOf(
+  leader: number,
+  word: string,
+  grow: (run: (bytes: number) => void, bytes: number) => Promise<unknown>,
+): Promise<number> {
+  const before = groupOf(leader, word).map((id) => ({ id, memory: memoryOf(id) }));
+  await grow((bytes) => {
+    Object.assign(globalThis, { ballast: new Uint8Array(bytes).fill(1) });
+  }, GROWTH_KIB * 1024);
+  const grown = before.filter(({ id, memory }) => memoryOf(id) - memory > GROWTH_KIB / 2);
+  const [only] = grown;
+  if (only === undefined || grown.length > 1) throw new Error(`${grown.length} processes may be that of the page.`);
+  return only.id;
+}
