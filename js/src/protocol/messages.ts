@@ -64,8 +64,6 @@ export type Request =
   | { readonly type: 'hidden' }
   /** It can be seen again. Not answered. */
   | { readonly type: 'visible' }
-  /** It may stop at any moment: somebody else is to lead, and it is not in line any more. Not answered. */
-  | { readonly type: 'freeze' }
   /** What the client had open is open again. Not answered. */
   | { readonly type: 'returned' }
   /** Answered by `pong` at once, whatever is under way. */

@@ -13,8 +13,8 @@ import type { SharingReport } from '../types.ts';
 import type { Client, Link } from '../worker/client.ts';
 import { linkChannel, uniqueName } from './names.ts';
 
-/** How long the broker has to hand a port over. */
-const BROKER_MS = 500;
+/** How long the broker has to hand a port over before a channel is tried. It answers in a few ms, and starts in some 30. */
+const BROKER_MS = 200;
 /** How often a leader is asked for a sign of life, while something waits for it. */
 const PING_MS = 1000;
 /** How long it may give none. */

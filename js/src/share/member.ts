@@ -27,6 +27,8 @@ type Word = ChannelMessage extends infer M ? (M extends ChannelMessage ? Omit<M,
 
 /** How long a page is hidden before its worker looks for one that is seen: tabs are switched back and forth. */
 const HIDDEN_MS = 1000;
+/** How long a page has to get a port to the broker. */
+const LINE_MS = 1000;
 /** How long the one who was chosen has to take the lock, before anybody else does. */
 const YIELD_MS = 2000;
 
@@ -41,7 +43,7 @@ export class Member {
   #channel: BroadcastChannel | undefined;
   #clients: Clients | undefined;
   #line: MessagePort | undefined;
-  #hasAskedForLine = false;
+  #askedAt = 0;
   #isLeading = false;
   #isVisible = true;
   #chosen: { readonly member: string; readonly at: number } | undefined;
@@ -71,11 +73,6 @@ export class Member {
         return;
       case 'visible':
         this.#see(true);
-        return;
-      case 'freeze':
-        this.#channel?.close();
-        if (this.#isLeading) void this.#server.retire().then(() => this.end());
-        else this.end();
         return;
       case 'line':
         this.#line = port;
@@ -146,6 +143,7 @@ export class Member {
     this.#isLeading = true;
     this.#send({ type: 'opening' }, []);
     clients.listen(this.#line);
+    if (isSuccessor && this.#line === undefined) this.#askForLine();
     this.#say({ type: 'lead' });
     try {
       const hold = isSuccessor ? clients.returned() : undefined;
@@ -196,8 +194,7 @@ export class Member {
         if (!this.#isLeading) return;
         this.#say({ type: 'lead' });
         if (!this.#isVisible) this.#say({ type: 'dim' });
-        if (this.#line === undefined && !this.#hasAskedForLine) this.#send({ type: 'broker' }, []);
-        this.#hasAskedForLine = true;
+        if (this.#line === undefined) this.#askForLine();
         return;
       case 'lead':
         if (!this.#isLeading && protocol === PROTOCOL) this.#send({ type: 'leader', member: from }, []);
@@ -212,12 +209,24 @@ export class Member {
         this.#chosen = { member: message.to, at: Date.now() };
         return;
       case 'connect':
-        if (this.#isLeading && message.to === this.#request?.sharing.member) this.#clients?.reach(message.link);
+        if (!this.#isLeading || message.to !== this.#request?.sharing.member) return;
+        this.#clients?.reach(message.link);
+        // The broker did not hand it over: it may have died with the tab that had started it.
+        this.#line = undefined;
+        this.#askForLine();
         return;
       case 'delete':
         this.#send({ type: 'deleted' }, []);
         return;
     }
+  }
+
+  /** Asks the page for a port to the broker, which is started where there is none. */
+  #askForLine(): void {
+    const now = Date.now();
+    if (now - this.#askedAt < LINE_MS) return;
+    this.#askedAt = now;
+    this.#send({ type: 'broker' }, []);
   }
 
   #say(word: Word): void {

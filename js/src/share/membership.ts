@@ -93,22 +93,21 @@ export class Membership {
 
   /**
    * The page may be frozen in a moment, or goes into the back/forward cache and may never come back: nobody must wait for it. Its
-   * worker closes the store by itself.
+   * worker is ended at once, since it may be frozen before it has closed the store. What it acknowledged is with the operating system,
+   * and whoever opens the store next flushes it; what it did not answer is asked for again.
    */
   suspend(): void {
     if (this.#isSuspended) return;
     this.#isSuspended = true;
     this.client.hide();
-    this.#tell({ type: 'freeze' });
-    this.#worker.abort();
-    this.#letGo();
+    this.#dismiss();
+    this.#leaveAll();
   }
 
   /** It came back. */
   resume(): void {
     if (!this.#isSuspended || this.#isOver) return;
     this.#isSuspended = false;
-    this.#dismiss();
     this.#start();
   }
 
@@ -197,7 +196,7 @@ export class Membership {
           broker: this.#reachBroker(),
           connect: (to: string, link: string) => this.#say({ type: 'connect', to, link }),
           onNoBroker: () => {
-            this.#hasNoBroker = true;
+            this.#broker = undefined;
           },
         };
         this.#link = LeaderLink.start(
@@ -297,19 +296,14 @@ export class Membership {
     port.terminate?.();
   }
 
-  /** Holds nothing that others could wait for. */
-  #letGo(): void {
+  /** Talks to nobody. */
+  #leaveAll(): void {
     this.#leave();
     this.client.disconnect();
     this.#channel?.close();
     this.#channel = undefined;
     this.#broker?.close();
     this.#broker = undefined;
-    this.#clientHeld?.then(
-      (release) => release(),
-      () => undefined,
-    );
-    this.#clientHeld = undefined;
   }
 
   #closeForGood(error: VarveError): void {
@@ -330,7 +324,12 @@ export class Membership {
     this.#isOver = true;
     this.#unwatch();
     this.#dismiss();
-    this.#letGo();
+    this.#leaveAll();
+    // Not before: a leader lets go of what a client has when this is free.
+    this.#clientHeld?.then(
+      (release) => release(),
+      () => undefined,
+    );
   }
 }
 

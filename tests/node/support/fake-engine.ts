@@ -134,7 +134,6 @@ export class FakeEngine implements Port {
       }
       case 'hidden':
       case 'visible':
-      case 'freeze':
       case 'ping':
       case 'line':
       case 'returned':
