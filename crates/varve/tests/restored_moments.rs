@@ -1,5 +1,7 @@
 //! Snapshots and scans that go on in another process: they see what they saw, or are told that they cannot.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use varve::frame::{Operation, header, run};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::store::Name;
@@ -22,10 +24,15 @@ fn taken_over(store: TestStore) -> TestStore {
     open(store.into_storage().into_device())
 }
 
+/// Numbers of requests rise, whichever test they are of.
+static REQUESTS: AtomicU32 = AtomicU32::new(1);
+
 /// Sends one operation; answers its status and payload.
 fn send(store: &mut TestStore, operation: Operation, level: u8, key: &[u8], value: &[u8]) -> (u8, Vec<u8>) {
-    let mut frame = header(CLIENT, 0, 1).to_vec();
-    frame.extend_from_slice(&[1, 0, 0, 0, operation as u8, level, NUMBER, 0]);
+    let request = REQUESTS.fetch_add(1, Ordering::Relaxed);
+    let mut frame = header(CLIENT, request, 1).to_vec();
+    frame.extend_from_slice(&request.to_le_bytes());
+    frame.extend_from_slice(&[operation as u8, level, NUMBER, 0]);
     frame.extend_from_slice(&(key.len() as u32).to_le_bytes());
     frame.extend_from_slice(&(value.len() as u32).to_le_bytes());
     frame.extend_from_slice(key);

@@ -255,6 +255,15 @@ impl Clients {
         self.known.retain(|client| client.id != id);
     }
 
+    /// What another store of this process knew: who spoke there has spoken.
+    pub(super) fn adopt(&mut self, former: &Self) {
+        for client in &mut self.known {
+            if let Some(spoke) = former.get(client.id) {
+                client.silent = spoke.silent;
+            }
+        }
+    }
+
     fn get(&self, id: u64) -> Option<&Client> {
         self.known.iter().find(|client| client.id == id)
     }

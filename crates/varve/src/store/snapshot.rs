@@ -159,6 +159,7 @@ impl<S: Storage> Store<S> {
         self.cursors = core::mem::take(&mut former.cursors);
         self.cursors.retain_mut(|scan| moved(&mut scan.cursor));
         self.next_cursor = former.next_cursor;
+        self.clients.adopt(&former.clients);
     }
 
     /// Lets go of everything that is kept for a client, which is gone: what it has open, and what it could have asked for again.
