@@ -299,7 +299,8 @@ export interface EngineOptions {
   /**
    * How far back `changes` can go, in bytes of the log, besides what is not yet in tables (2 to 8 MiB of the newest writes). Default: 1/32 of
    * the bytes of the tables and at most 8 MiB; and, while somebody follows the changes, at least the last segment of the log (2 to
-   * 4 MiB). It takes at most an eighth of the room that is left, and is given up before a write is refused for want of room.
+   * 4 MiB). It takes at most an eighth of the room that is left, and is given up before a write is refused for want of room. Default of `varve/sync`, which
+   * tells no changes: 0.
    */
   history?: number | undefined;
 }

@@ -10,7 +10,7 @@ import { open } from '../../js/src/index.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key, KeyRange, OpenOptions } from '../../js/src/types.ts';
-import { spawnServer, wasm } from './support/engine.ts';
+import { spawnServer, tools, wasm } from './support/engine.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 import { Random } from './support/random.ts';
 import { tabs } from './support/two-tabs.ts';
@@ -85,6 +85,15 @@ test('changes begin where they are called, not where they are first read, and ar
   expect(await waiting).toMatchObject({ done: false, value: { key: 'b', value: 2 } });
 });
 
+test('what was called in the same turn before is not told, what was called after it is', async () => {
+  const db = await opened();
+  const writes = [db.set('a', 1)];
+  const changes = db.changes();
+  writes.push(db.set('b', 2));
+  await Promise.all(writes);
+  expect(await take(changes, 1)).toMatchObject([{ type: 'set', key: 'b' }]);
+});
+
 test('a range, a prefix and a key narrow what is told; values can be left out', async () => {
   const db = await opened();
   const all = [
@@ -127,6 +136,12 @@ test('changes can be resumed after the store was closed', async () => {
   stores.push(again);
   const told = await behind(again, 3, sequence);
   expect(told.map((change) => change.type === 'set' && change.value)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
+  expect(await again.check({ tools })).toMatchObject({ ok: true, problems: [] });
+  await again.close();
+  // Whoever does not want it kept lets go of it.
+  const last = await open('kept', { storage, wasm, history: 0 });
+  stores.push(last);
+  expect(await take(last.changes({ since: 3 }), 1)).toMatchObject([{ type: 'gap', since: 3 }]);
 });
 
 test('who comes back behind the end of history is told of a gap, and goes on behind it', async () => {

@@ -453,3 +453,43 @@ fn a_frame_that_runs_twice_skips_nothing_of_a_scan() {
     let next = send(&mut store, frame).remove(0).1;
     assert_eq!((opened[20], next[20]), (b'a', b'b'));
 }
+
+/// A request for changes since a sequence, values or not.
+fn changes_since(since: u64, flags: u32) -> Vec<u8> {
+    let words = [1 << 16, flags, 1, 0];
+    let words = words.iter().flat_map(|word: &u32| word.to_le_bytes());
+    since.to_le_bytes().into_iter().chain(words).chain(*b"a").collect()
+}
+
+#[test]
+fn changes_are_told_behind_a_sequence_and_since_none_only_where_the_store_is() {
+    let mut store = open(MemorySlots::new(12));
+    let batch = [
+        &3u32.to_le_bytes()[..],
+        &[1, 4 | 1, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, b'k'],
+        &4_000_000u64.to_le_bytes()[..],
+        b"v\0\0",
+        &[2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'x', 0, 0, 0],
+        &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'A', 0, 0, 0],
+    ]
+    .concat();
+    let now = changes_since(u64::MAX, 0);
+    let answers = send(&mut store, Frame::default().op(16, b"", &now).op(6, b"", &batch).op(16, b"", &now));
+    let through = |answer: &(u8, Vec<u8>)| u64::from_le_bytes(answer.1[..8].try_into().expect("8 bytes"));
+    // The writes of its own frame are behind the one and before the other.
+    assert_eq!((through(&answers[0]), through(&answers[2])), (0, 3));
+    let set =
+        [&1u64.to_le_bytes()[..], &[1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], &4e6f64.to_le_bytes(), b"kv\0\0"]
+            .concat();
+    let cut = [&2u64.to_le_bytes()[..], &[2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], b"x\xff\0\0"].concat();
+    let head = |through: u64, count: u32| {
+        [&through.to_le_bytes()[..], &[0; 8], &count.to_le_bytes(), &[0; 4]].concat()
+    };
+    let asked = Frame::default().op(16, b"", &changes_since(0, 0)).op(16, b"", &changes_since(1, 1));
+    // `A` lies before the range; the end of a range without one is where the reserved keys begin.
+    let told = [head(3, 2), set, cut.clone()].concat();
+    assert_eq!(send(&mut store, asked), [(0, told), (0, [head(3, 1), cut].concat())]);
+    for bad in [&b""[..], &changes_since(0, 0)[1..], &[&now[..], b"x"].concat()] {
+        assert_eq!(send(&mut store, Frame::default().op(16, b"", bad))[0].0, 2);
+    }
+}

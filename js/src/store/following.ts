@@ -11,7 +11,7 @@ import type { Operation } from '../protocol/frame-writer.ts';
 import type { KeyRange } from '../types.ts';
 import { asyncDispose } from './dispose.ts';
 
-/** Asks for the sequence of the last acknowledged write: for changes behind no sequence that there is. */
+/** Asks for the sequence of the last write called before it: for changes behind no sequence that there is. */
 export const changes_now: Operation<undefined, undefined, number> = {
   code: Op.changes,
   key: undefined,

@@ -7,6 +7,7 @@
 //!                 | u32 key len | u32 value len | [f64 expires in ms since 1970] | key | value | pad to 4
 //! ```
 //!
+//! Since 2^64 - 1 there are no changes: `through` is then the sequence of the last write called before the request.
 //! An empty end is the end of the users' keys. The value of a deleted range is the first key behind it.
 //!
 //! Invariant: the answer depends on the request and on what was committed alone, so a request may be sent again to whoever
@@ -19,16 +20,21 @@ use crate::codec::reader::{Reader, Truncated};
 use crate::error::Result;
 use crate::storage::Storage;
 use crate::store::{ChangesWanted, Store};
-use crate::types::Kind;
+use crate::types::{Kind, Sequence};
 
 const NO_VALUES: u32 = 1;
 const EXPIRES: u8 = 1;
 
-/// The answer to a request for changes.
-pub(super) fn changes<S: Storage>(store: &mut Store<S>, value: &[u8]) -> Result<Vec<u8>> {
+/// The answer to a request for changes. `before` is the last sequence before the writes that were asked for after it, where
+/// they have been done already.
+pub(super) fn changes<S: Storage>(
+    store: &mut Store<S>,
+    value: &[u8],
+    before: Option<Sequence>,
+) -> Result<Vec<u8>> {
     let (wanted, flags) = parse(value).map_err(|Truncated| MALFORMED)?;
     let (mut answer, mut count) = (vec![0; 24], 0u32);
-    let found = store.changes(&wanted, &mut |sequence, entry| {
+    let mut found = store.changes(&wanted, &mut |sequence, entry| {
         count += 1;
         let kind = match entry.kind {
             Kind::Set => 1,
@@ -47,6 +53,10 @@ pub(super) fn changes<S: Storage>(store: &mut Store<S>, value: &[u8]) -> Result<
         append(&mut answer, value);
         pad_to_4(&mut answer);
     })?;
+    if wanted.since == Sequence::MAX {
+        // Behind what the frame wrote before it, which is not acknowledged yet; if it is refused, the frame runs again.
+        found.through = before.unwrap_or(store.last_sequence());
+    }
     answer[..8].copy_from_slice(&found.through.to_le_bytes());
     answer[8..16].copy_from_slice(&found.floor.to_le_bytes());
     answer[16..20].copy_from_slice(&count.to_le_bytes());

@@ -345,7 +345,7 @@ impl<S: Storage> Runner<'_, S> {
                 self.took_snapshot(number, name, responses)
             }
             Operation::Changes => {
-                let answer = changes(self.store, request.value)?;
+                let answer = changes(self.store, request.value, self.sequence_before(request))?;
                 responses.ok(number, |out| append(out, &answer));
                 Ok(())
             }
