@@ -272,6 +272,8 @@ export class EngineServer {
   #use(host: EngineHost): void {
     this.#host = host;
     host.onFailure = (error) => this.#refuse(host, error);
+    // What was told before may have been taken back.
+    this.#tellAfters();
   }
 
   /** Answers those who wait for a write, at once or, if that was just done, a little later. */

@@ -13,9 +13,9 @@
 //!   order. A record counts only behind the record with the sequence before it; where one is missing, history begins anew.
 //! - What is told is in the log, if the store has one: it is there after the death of the process, as the reader is.
 
-use super::Store;
 use super::history::{Place, Span};
 use super::view::SharedMemtable;
+use super::{Frozen, Store};
 use crate::codec::bytes::compare;
 use crate::codec::frame::{Frame, record_from};
 use crate::error::{Error, Result};
@@ -267,36 +267,32 @@ impl<S: Storage> Store<S> {
         if let Some(kept) = self.history.kept.iter().find(|kept| kept.id == segment) {
             return kept.span.map(Source::File);
         }
-        let memtable = self.memtables().find(|memtable| memtable.borrow().header().segment == segment)?;
-        let end = if std::rc::Rc::ptr_eq(memtable, &self.active) {
-            let logged = if self.options.log { self.log.written } else { usize::MAX };
-            self.log.acknowledged_end.min(logged).max(SEGMENT_HEADER_BYTES)
-        } else {
-            memtable.borrow().image().len()
-        };
-        Some(Source::Memory(memtable.clone(), end))
-    }
-
-    /// Oldest first.
-    fn memtables(&self) -> impl Iterator<Item = &SharedMemtable> {
-        self.frozen.iter().map(|frozen| &frozen.memtable).chain([&self.active])
+        let frozen = self.frozen.iter().find(|frozen| frozen.segment == segment);
+        if let Some(frozen) = frozen {
+            return Some(Source::Memory(frozen.memtable.clone(), frozen.memtable.borrow().image().len()));
+        }
+        let logged = if self.options.log { self.log.written } else { usize::MAX };
+        let end = self.log.acknowledged_end.min(logged).max(SEGMENT_HEADER_BYTES);
+        let is_active = self.active.borrow().header().segment == segment;
+        is_active.then(|| Source::Memory(self.active.clone(), end))
     }
 
     /// The segment whose records come next.
     fn segment_behind(&self, segment: u64) -> Option<u64> {
-        let kept = self.history.kept.iter().map(|kept| kept.id);
-        let mut all = kept.chain(self.memtables().map(|memtable| memtable.borrow().header().segment));
-        all.find(|&other| other > segment)
+        let kept = self.history.kept.iter().find(|kept| kept.id > segment).map(|kept| kept.id);
+        let frozen =
+            || self.frozen.iter().find(|frozen| frozen.segment > segment).map(|frozen| frozen.segment);
+        let active = self.active.borrow().header().segment;
+        kept.or_else(frozen).or_else(|| (active > segment).then_some(active))
     }
 
     /// The segment that holds the record behind a sequence; `None` when it is gone.
     fn segment_after(&mut self, since: Sequence) -> Result<Option<u64>, ReadError> {
         let flushed = self.version.floors.last_sequence;
         if since >= flushed {
-            let mut memtables = self.memtables().map(|memtable| memtable.borrow());
-            return Ok(memtables
-                .find(|memtable| memtable.max_sequence() > since)
-                .map(|memtable| memtable.header().segment));
+            let holds = |frozen: &&Frozen| frozen.memtable.borrow().max_sequence() > since;
+            let frozen = self.frozen.iter().find(holds).map(|frozen| frozen.segment);
+            return Ok(frozen.or_else(|| Some(self.active.borrow().header().segment)));
         }
         let mut last = flushed;
         for at in (0..self.history.kept.len()).rev() {

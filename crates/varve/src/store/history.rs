@@ -162,9 +162,8 @@ impl<S: Storage> Store<S> {
         }
         let named = |header: &SegmentHeader| (header.previous == kept.id).then_some(header.previous_end);
         let Some(next) = self.history.kept.get(at + 1).map(|next| next.id) else {
-            let memtables = self.frozen.iter().map(|frozen| &frozen.memtable).chain([&self.active]);
-            let mut ends = memtables.filter_map(|memtable| named(memtable.borrow().header()));
-            return ends.next().unwrap_or(kept.file_bytes);
+            let memtable = self.frozen.front().map_or(&self.active, |frozen| &frozen.memtable);
+            return named(memtable.borrow().header()).unwrap_or(kept.file_bytes);
         };
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         if let Ok(Fetch::Ready) = self.storage.read(FileName::wal(next), 0, &mut bytes)
