@@ -65,11 +65,16 @@ pub extern "C" fn varve_adopt(h: u32, former: u32) -> i32 {
     adopted.map_or_else(|error| fault::status(&error), |()| 0)
 }
 
-/// Lets go of everything that a client has open.
+/// Lets go of everything that a client has open, and, unless `may_return`, of what it could have asked for again.
 #[unsafe(no_mangle)]
-pub extern "C" fn varve_forget_client(h: u32, client_low: u32, client_high: u32) -> i32 {
+pub extern "C" fn varve_forget_client(h: u32, client_low: u32, client_high: u32, may_return: u32) -> i32 {
     raw(h, |open| {
-        open.store.forget_client(u64::from(client_high) << 32 | u64::from(client_low));
+        let client = u64::from(client_high) << 32 | u64::from(client_low);
+        if may_return == 0 {
+            open.store.forget_client(client);
+        } else {
+            open.store.release_client(client);
+        }
         Ok(0)
     })
 }

@@ -150,7 +150,7 @@ export class Clients {
   #leave(guest: Guest): void {
     const { connection, close } = guest;
     if (this.#guests.get(connection.client) === guest) this.#guests.delete(connection.client);
-    this.#server.leave(connection);
+    this.#server.leave(connection, true);
     this.#doors.delete(close);
     close();
   }

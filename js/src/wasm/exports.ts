@@ -45,7 +45,7 @@ export interface EngineExports {
   varve_snapshot_open(h: number): number;
   varve_snapshot_close(h: number, snapshot: number): number;
   /** Lets go of the snapshots and scans of a client, and of what is kept so that it can ask again. */
-  varve_forget_client(h: number, clientLow: number, clientHigh: number): number;
+  varve_forget_client(h: number, clientLow: number, clientHigh: number, mayReturn: number): number;
   /** Gives a store the snapshots and scans of one that was open on the same device before. */
   varve_adopt(h: number, former: number): number;
   /** Answers a frame; the response at out 0..2. */

@@ -90,9 +90,10 @@ export class EngineStore {
     this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
   }
 
-  /** Lets go of everything that is kept for a client: its page is gone. */
-  forgetClient(client: number): void {
-    this.#call(() => this.exports.varve_forget_client(this.h, client >>> 0, Math.floor(client / 0x1_0000_0000)));
+  /** Lets go of what a client has open and, unless it may return, of what it could have asked for again. */
+  forgetClient(client: number, mayReturn: boolean): void {
+    const high = Math.floor(client / 0x1_0000_0000);
+    this.#call(() => this.exports.varve_forget_client(this.h, client >>> 0, high, Number(mayReturn)));
   }
 
   /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can go on. */

@@ -300,9 +300,9 @@ export class EngineHost implements FrameHost {
     await nextTurn();
   }
 
-  /** A client is gone: its scans, snapshots and receipts are let go of. */
-  forget(client: number): void {
-    if (this.#closing === undefined && faultOfEngine() === undefined) this.store.forgetClient(client);
+  /** Lets go of what a client has open and, unless it may return, of its receipts. */
+  forget(client: number, mayReturn: boolean): void {
+    if (this.#closing === undefined && faultOfEngine() === undefined) this.store.forgetClient(client, mayReturn);
   }
 
   #hold(until: Promise<void>): void {

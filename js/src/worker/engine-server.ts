@@ -38,6 +38,9 @@ type OpenRequest = Extract<Request, { type: 'open' }>;
 /** Between two answers to those who wait for writes, in milliseconds. */
 const AFTER_MS = 5;
 
+/** How long a client that left may come back for its receipts: as long as browsers keep pages in their back/forward caches. */
+const RETURN_MS = 15 * 60_000;
+
 /** What is waiting to be answered. */
 interface Waiting {
   readonly data: Incoming;
@@ -134,12 +137,19 @@ export class EngineServer {
     return opening;
   }
 
-  /** A client is gone: what it had open is let go of. */
-  leave(connection: Connection): void {
+  /**
+   * A client is gone: what it had open is let go of. One that may return (its page is in the back/forward cache, perhaps) can still
+   * ask for what it did not hear of, for a while.
+   */
+  leave(connection: Connection, mayReturn: boolean): void {
     if (!this.#clients.delete(connection)) return;
     connection.leave();
-    // Also of one that came back: it tells anew what it has open.
-    if (![...this.#clients].some(({ client }) => client === connection.client)) this.#host?.forget(connection.client);
+    const { client } = connection;
+    this.#host?.forget(client, mayReturn);
+    if (!mayReturn) return;
+    setTimeout(() => {
+      if (![...this.#clients].some((one) => one.client === client)) this.#host?.forget(client, false);
+    }, RETURN_MS);
   }
 
   /** Another connection of the same client takes the place of this one: what it has open stays. */
@@ -364,7 +374,7 @@ export class EngineServer {
         case 'close': {
           if (from !== this.own) {
             from.send({ type: 'result', id, value: undefined });
-            this.leave(from);
+            this.leave(from, false);
             return;
           }
           this.#isRetiring = true;

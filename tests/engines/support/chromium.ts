@@ -121,7 +121,9 @@ class ChromiumTab implements Tab {
   }
 
   async back(): Promise<void> {
-    await this.page.goBack({ waitUntil: 'load' });
+    // Playwright waits for a load that a page from the back/forward cache does not have.
+    await this.page.goBack({ waitUntil: 'commit', timeout: 2000 }).catch(() => undefined);
+    await this.page.waitForFunction(() => 'tabWriter' in globalThis);
   }
 
   close(): Promise<void> {

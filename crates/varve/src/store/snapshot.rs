@@ -164,9 +164,14 @@ impl<S: Storage> Store<S> {
 
     /// Lets go of everything that is kept for a client, which is gone: what it has open, and what it could have asked for again.
     pub fn forget_client(&mut self, client: u64) {
+        self.release_client(client);
+        self.clients.forget(client);
+    }
+
+    /// Lets go of what a client has open, which seems to be gone. Should it come back, it can still ask again for what it wrote.
+    pub fn release_client(&mut self, client: u64) {
         self.cursors.retain(|scan| scan.name.client != client);
         self.snapshots.retain(|(name, _)| name.client != client);
-        self.clients.forget(client);
         self.settled_at = None;
     }
 
