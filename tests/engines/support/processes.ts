@@ -30,6 +30,17 @@ export function ticksOf(id: number): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
+/** Whether a process has not ended. */
+export function lives(id: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
+    // One that has ended stays as a zombie until its parent has heard of it.
+    return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z';
+  } catch {
+    return false;
+  }
+}
+
 /** How much memory a process has, in KiB. */
 function memoryOf(id: number): number {
   return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))?.[1] ?? 0);

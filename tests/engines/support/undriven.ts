@@ -3,8 +3,9 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import type { Browser, EngineSite, Tab } from './engine.ts';
-import { processOf } from './processes.ts';
+import { lives, processOf } from './processes.ts';
 import type { RemotePage } from './remote.ts';
 
 /** How a browser is started. */
@@ -79,9 +80,9 @@ export class UndrivenBrowser implements Browser {
   async killTab(tab: Tab): Promise<void> {
     const { page } = tab as UndrivenTab;
     const id = await processOf(this.#processId, this.#command.pages, (run, bytes) => tab.evaluate(run, bytes));
-    const left = page.leaving();
     process.kill(id, 'SIGKILL');
-    await left;
+    // Firefox keeps the request of a page open whose process is dead.
+    while (lives(id)) await setTimeout(5);
     page.forget('The tab was killed.');
   }
 
