@@ -40,6 +40,8 @@ interface Cause {
 const CAUSES: readonly Cause[] = [
   {
     name: 'its process is killed',
+    // Where all tabs share one, nobody is left; that is as if the browser were killed.
+    isIn: ({ hasTabProcesses }) => hasTabProcesses,
     end: (session, tab) => session.browser.killTab(tab).then(() => 'nothing'),
   },
   { name: 'it is closed', end: (_, tab) => tab.close().then(() => 'nothing') },

@@ -17,7 +17,7 @@ export const chromium: Engine = {
   hasTabProcesses: true,
   canCrashTabs: true,
   sharedWorkerRung: 'indexeddb',
-  async launch(directory, { site, mode, hasManyTabs }) {
+  async launch(directory, { site, mode, keepsPages }) {
     const executablePath = await findBrowser();
     if (executablePath === undefined) throw new Error('No Chromium was found: run `npm run setup`.');
     const isPrivate = mode?.isPrivate === true;
@@ -25,7 +25,7 @@ export const chromium: Engine = {
     const context = await playwright.launchPersistentContext(directory, {
       executablePath,
       args,
-      ignoreDefaultArgs: hasManyTabs ? ['--disable-back-forward-cache'] : [],
+      ignoreDefaultArgs: keepsPages ? ['--disable-back-forward-cache'] : [],
     });
     context.setDefaultTimeout(WAIT_MS);
     return new Chromium(directory, context, `${site.origin}/engine.html`, isPrivate);

@@ -49,8 +49,8 @@ export interface Mode {
 export interface LaunchOptions {
   readonly site: EngineSite;
   readonly mode?: Mode | undefined;
-  /** Gives tabs processes of their own, and keeps pages that are left, where the browser or its driver would not. */
-  readonly hasManyTabs?: boolean | undefined;
+  /** Keeps pages that are left in the back/forward cache, where the driver would not. */
+  readonly keepsPages?: boolean | undefined;
 }
 
 /** One engine, and what of Varve is to be had in it. */

@@ -31,9 +31,9 @@ export class Session {
   }
 
   /** Starts a site, and a browser with an empty profile. */
-  static async start(engine: Engine, mode?: Mode, hasManyTabs = false): Promise<Session> {
+  static async start(engine: Engine, mode?: Mode, keepsPages = false): Promise<Session> {
     const directory = await mkdtemp(join(tmpdir(), `varve-${engine.name}-`));
-    const options = { site: await startSite(), mode, hasManyTabs };
+    const options = { site: await startSite(), mode, keepsPages };
     return new Session(engine, options, directory, await engine.launch(directory, options));
   }
 

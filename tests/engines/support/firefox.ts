@@ -23,8 +23,6 @@ const PREFERENCES = {
   'network.captive-portal-service.enabled': false,
   'network.connectivity-service.enabled': false,
 };
-/** Tabs of one site in up to eight processes. */
-const OWN_PROCESSES = { 'dom.ipc.processCount.webIsolated': 8 };
 
 export const firefox: Engine = {
   name: 'firefox',
@@ -36,22 +34,21 @@ export const firefox: Engine = {
       isPrivate: true,
     },
   ],
-  // All tabs of a site share one, unless it is started with `hasManyTabs`.
+  // All tabs of a site share one.
   hasTabProcesses: false,
   canCrashTabs: false,
   sharedWorkerRung: 'opfs',
-  async launch(directory, { site, mode, hasManyTabs }) {
+  async launch(directory, { site, mode }) {
     const executable = findFirefox();
     if (executable === undefined) throw new Error('No Firefox was found: run `npm run setup`.');
     mkdirSync(directory, { recursive: true });
     const preferences = {
       ...PREFERENCES,
       'browser.privatebrowsing.autostart': mode?.isPrivate === true,
-      ...(hasManyTabs ? OWN_PROCESSES : {}),
     };
     const lines = Object.entries(preferences).map(([name, value]) => `user_pref('${name}', ${value});\n`);
     writeFileSync(join(directory, 'user.js'), lines.join(''));
     const flags = ['--headless', '--no-remote', '--profile', directory];
-    return UndrivenBrowser.start({ executable, flags, pages: '-isForBrowser', hasHops: hasManyTabs }, site);
+    return UndrivenBrowser.start({ executable, flags, pages: '-isForBrowser' }, site);
   },
 };

@@ -16,8 +16,6 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** A word in the commands of the processes that its pages run in. */
   readonly pages: string;
-  /** Tabs begin on another site: one that does not stays in the process that opened it. */
-  readonly hasHops?: boolean | undefined;
 }
 
 export class UndrivenBrowser implements Browser {
@@ -69,10 +67,7 @@ export class UndrivenBrowser implements Browser {
     this.#pages.push(page);
     const greeted = page.greeting();
     // Without an opener it is a tab like one that its user opened, in a process of its own where tabs have them.
-    const address = `${this.#site.origin}/engine.html#remote=${id}`;
-    const hop = `${this.#site.origin.replace('localhost', '127.0.0.1')}/hop.html#${encodeURIComponent(address)}`;
-    const first = this.#command.hasHops ? hop : address;
-    await this.#opener.call(`export default () => { open('${first}', '_blank', 'noopener'); };`);
+    await this.#opener.call(`export default () => { open('/engine.html#remote=${id}', '_blank', 'noopener'); };`);
     await greeted;
     return new UndrivenTab(page);
   }
