@@ -110,6 +110,7 @@ describe.each(ENGINES)('$name', (engine) => {
 
   afterAll(async () => {
     for (const [cause, of] of pauses) {
+      if (of.length === 0) continue;
       const sorted = of.toSorted((a, b) => a - b);
       const at = (share: number): string => `${Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0)} ms`;
       console.log(`${engine.name}, ${cause}: ${of.length} pauses, median ${at(0.5)}, worst ${at(1)}`);
