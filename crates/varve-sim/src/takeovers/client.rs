@@ -249,7 +249,9 @@ impl Client {
             && *code == Code::Retry as u8
         {
             totals.retries += 1;
-            if !is_repeated {
+            // So are those told who read a snapshot that was lost with an earlier leader, or never opened.
+            let is_of_lost = matches!(ask, Ask::ReadSnapshot(number, _) if self.held.get(number).is_none_or(|held| held.is_lost));
+            if !is_repeated && !is_of_lost {
                 return Err("told to be made again, though nothing was sent again".to_owned());
             }
         }
