@@ -102,6 +102,8 @@ export class Membership {
     this.client.hide();
     this.#dismiss();
     this.#leaveAll();
+    // Browsers differ in what becomes of it (WebKit takes it away). A leader that gets it keeps the receipts for a while.
+    this.#release();
   }
 
   /** It came back. */
@@ -325,11 +327,16 @@ export class Membership {
     this.#unwatch();
     this.#dismiss();
     this.#leaveAll();
-    // Not before: a leader lets go of what a client has when this is free.
+    this.#release();
+  }
+
+  /** From now on a leader may take the client for gone. */
+  #release(): void {
     this.#clientHeld?.then(
       (release) => release(),
       () => undefined,
     );
+    this.#clientHeld = undefined;
   }
 }
 
