@@ -7,7 +7,7 @@
 import type { Access } from './engine.ts';
 import { ENGINES, FULL_ONLY } from './engines/list.ts';
 import type { Plan } from './plan.ts';
-import { SUITES } from './workloads.ts';
+import { CHOICES } from './workloads.ts';
 
 const ACCESSES: readonly { readonly name: Access; readonly about: string }[] = [
   { name: 'worker', about: 'varve/sync, in the worker' },
@@ -27,7 +27,7 @@ export function fillForm(form: HTMLFormElement, address: URLSearchParams): void 
     const standard = full || !FULL_ONLY.includes(name);
     addBox(form, 'engines', name, role === 'varve' ? '' : role, pick('engines', name, standard), about);
   }
-  for (const { name, title, quick } of SUITES) {
+  for (const { name, title, quick } of CHOICES) {
     addBox(form, 'suites', name, title, pick('suites', name, full || quick));
   }
   const mode = form.querySelector<HTMLInputElement>(`input[name="mode"][value="${full ? 'full' : 'quick'}"]`);
@@ -42,7 +42,7 @@ export function fillForm(form: HTMLFormElement, address: URLSearchParams): void 
 /** What the address asks for and is not there. */
 export function unknownNames(address: URLSearchParams): string[] {
   const known: Readonly<Record<string, readonly string[]>> = {
-    suites: SUITES.map(({ name }) => name),
+    suites: CHOICES.map(({ name }) => name),
     engines: [...ENGINES.map(({ name }) => name), 'none'],
     access: ACCESSES.map(({ name }) => name),
   };
@@ -55,7 +55,7 @@ export function unknownNames(address: URLSearchParams): string[] {
 /** The quick mode has its own suites and leaves some peers out; the full one has all. */
 function checkMode(form: HTMLFormElement, full: boolean): void {
   for (const box of form.querySelectorAll<HTMLInputElement>('input[type="checkbox"]')) {
-    if (box.name === 'suites') box.checked = full || SUITES.some(({ name, quick }) => name === box.value && quick);
+    if (box.name === 'suites') box.checked = full || CHOICES.some(({ name, quick }) => name === box.value && quick);
     if (box.name === 'engines') box.checked = full || !FULL_ONLY.includes(box.value);
   }
 }

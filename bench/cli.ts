@@ -12,13 +12,15 @@ import { bytes, rate } from './figures.ts';
 import type { PageEvent } from './page.ts';
 import type { Result } from './report.ts';
 import { drive, inBrowser, SITE } from './session.ts';
-import { SUITES } from './workloads.ts';
+import { offerTabs } from './tabs/browser.ts';
+import { failoverLine } from './tabs/report.ts';
+import { CHOICES } from './workloads.ts';
 
 const HELP = `npm run bench -- [options]
 
   --quick            the quick suites with fewer calls, a minute or two (default: everything, some twenty minutes)
   --suite NAME       only this suite; may be given several times
-                     (${SUITES.map(({ name }) => name).join(' ')})
+                     (${CHOICES.map(({ name }) => name).join(' ')})
   --access LIST      only these ways in: worker, page, inflight
   --peers LIST       only these peers and floors beside Varve; "none" for Varve alone
   --count N          calls of a round instead of the suite's own count
@@ -64,9 +66,14 @@ function hear(event: PageEvent): Outcome | undefined {
   if (event.type === 'row') {
     const { row } = event;
     const share = row.verified ? '' : '  NOT VERIFIED';
-    const name = `${row.suite} (${row.access}) ${row.engine}`;
-    console.log(`  ${name.padEnd(46)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${share}`);
+    const { tabs } = row;
+    const who = tabs === undefined ? '' : `, ${tabs.count} tabs, ${tabs.role} ${tabs.call}`;
+    const name = `${row.suite} (${row.access}${who}) ${row.engine}`;
+    console.log(
+      `  ${name.padEnd(tabs === undefined ? 46 : 60)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${share}`,
+    );
   }
+  if (event.type === 'failover') console.log(`  ${failoverLine(event.failover)}`);
   if (event.type === 'problem') console.log(`  ! ${event.text}`);
   if (event.type === 'progress' && process.stdout.isTTY) {
     process.stdout.write(`\r\u001b[K${event.done}/${event.total} ${event.text}\r`);
@@ -92,9 +99,10 @@ async function main(): Promise<number> {
     console.log(HELP);
     return 0;
   }
-  const unknown = values.suite?.find((name) => SUITES.every((suite) => suite.name !== name));
+  const unknown = values.suite?.find((name) => CHOICES.every((suite) => suite.name !== name));
   if (unknown !== undefined) throw new Error(`There is no suite ${unknown}.\n\n${HELP}`);
-  const { result, markdown } = await inBrowser(values.headed, (page, origin) => {
+  const { result, markdown } = await inBrowser(values.headed, async (page, origin) => {
+    await offerTabs(page);
     const { suite, access, peers, count } = values;
     const address = addressOf(origin, { ...values, suite, access, peers, count });
     return drive<PageEvent, Outcome>(page, address, hear);

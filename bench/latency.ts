@@ -22,6 +22,14 @@ export class Latencies {
     this.#samples = new Float64Array(capacity);
   }
 
+  /** A list of these samples. */
+  static of(samples: Float64Array): Latencies {
+    const latencies = new Latencies(0);
+    latencies.#samples = samples;
+    latencies.#count = samples.length;
+    return latencies;
+  }
+
   get count(): number {
     return this.#count;
   }
@@ -37,6 +45,11 @@ export class Latencies {
     if (this.#count + other.#count > this.#samples.length) this.#grow(this.#count + other.#count);
     this.#samples.set(other.#samples.subarray(0, other.#count), this.#count);
     this.#count += other.#count;
+  }
+
+  /** All samples, in the order in which they were added: a copy. */
+  samples(): Float64Array {
+    return this.#samples.slice(0, this.#count);
   }
 
   /** The percentiles of what was added; all NaN when nothing was. */

@@ -42,7 +42,7 @@ async function run(): Promise<void> {
   const storage: Result['storage'][number][] = [];
   setButtons(true);
   element('progress').hidden = false;
-  showResult({ rows, storage, problems });
+  showResult({ rows, failovers: [], storage, problems });
   const ran = await runPlan(
     planOf(form),
     (event) => {

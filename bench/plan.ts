@@ -3,7 +3,7 @@
  */
 
 import type { Access } from './engine.ts';
-import type { Row } from './rows.ts';
+import type { Failover, Row } from './rows.ts';
 
 /** A choice of suites, engines and ways in. Plain data: it travels to the worker. */
 export interface Plan {
@@ -53,6 +53,7 @@ export interface StorageReport {
 export type RunEvent =
   | { readonly type: 'progress'; readonly done: number; readonly total: number; readonly text: string }
   | { readonly type: 'row'; readonly row: Row }
+  | { readonly type: 'failover'; readonly failover: Failover }
   | { readonly type: 'storage'; readonly storage: StorageReport }
   /** Something that a reader of the result must know: a failed check, an engine that is not there. */
   | { readonly type: 'problem'; readonly text: string };

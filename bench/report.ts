@@ -5,7 +5,8 @@
 import type { Access, Engine } from './engine.ts';
 import { bytes, duration, percent, rate, times } from './figures.ts';
 import type { Plan, StorageReport } from './plan.ts';
-import { type Row, spreadOf } from './rows.ts';
+import { type Failover, type Row, spreadOf } from './rows.ts';
+import { tabTables } from './tabs/report.ts';
 import { type Judged, judge } from './targets.ts';
 import { SUITES } from './workloads.ts';
 
@@ -24,6 +25,7 @@ export interface Result {
   readonly environment: Environment;
   readonly plan: Plan;
   readonly rows: readonly Row[];
+  readonly failovers: readonly Failover[];
   readonly storage: readonly StorageReport[];
   /** Everything that failed or was not as written. Empty in a good run. */
   readonly problems: readonly string[];
@@ -44,6 +46,10 @@ export function markdown(result: Result, engines: readonly Engine[]): string {
     '## Targets',
     targetTable(judge(result.rows)),
     ...groupsOf(result.rows).map(suiteTable),
+    ...tabTables(result.rows, result.failovers).map(({ title, columns, lines, note }) => {
+      const cells = lines.map((line) => line.cells);
+      return `### ${title}\n\n${note === undefined ? '' : `${note}\n\n`}${table(columns, cells)}`;
+    }),
     '## Storage',
     ...shownStorage(result.storage).map(storageLines),
     '## Engines',

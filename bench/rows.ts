@@ -9,6 +9,34 @@ import type { Round } from './measure.ts';
 /** What an operation of a row is. */
 export type Unit = 'ops' | 'entries' | 'ranges';
 
+/** Of a row of the suite `multi-tab`: what was called, by whom, and who else was there. */
+export interface InTabs {
+  /** Tabs that have the store open. */
+  readonly count: number;
+  readonly call: 'get' | 'set';
+  /** Whose calls the row counts. `tab` is one tab of an engine that has no leader. */
+  readonly role: 'leader' | 'follower' | 'tab' | 'all';
+  /** One tab calls and the others have the store open, or all call at once. */
+  readonly load: 'alone' | 'all';
+  /** Real tabs, or frames of the page, which share its process and its thread. */
+  readonly place: 'tab' | 'frame';
+}
+
+/** What the writers of one engine noticed when the tab that leads was ended, again and again. */
+export interface Failover {
+  readonly engine: string;
+  readonly cause: 'close' | 'terminate' | 'kill';
+  readonly place: InTabs['place'];
+  /** The engine has no leader otherwise: the first tab was ended. */
+  readonly hasLeader: boolean;
+  /** Tabs that had the store open, the one that was ended included. */
+  readonly tabs: number;
+  /** Of each writer, each time: the longest time between two acknowledged writes. */
+  readonly pauses_ms: readonly number[];
+  /** The same pauses: from the command to their ends. A browser takes its time to end a tab. */
+  readonly fromCommand_ms: readonly number[];
+}
+
 /** One suite on one engine through one access. */
 export interface Row {
   readonly suite: string;
@@ -39,10 +67,12 @@ export interface Row {
   readonly rounds: readonly number[];
   /** How often the store said VARVE_BUSY and was waited for. */
   readonly busy: number;
+  /** Of the suite `multi-tab` only. */
+  readonly tabs?: InTabs | undefined;
 }
 
 /** What a row says beside its figures. */
-export type RowHead = Pick<Row, 'suite' | 'engine' | 'role' | 'access' | 'durability' | 'unit' | 'groupSize'>;
+export type RowHead = Pick<Row, 'suite' | 'engine' | 'role' | 'access' | 'durability' | 'unit' | 'groupSize' | 'tabs'>;
 
 /** Sums up the rounds of one suite on one engine. */
 export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: boolean): Row {

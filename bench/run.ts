@@ -1,7 +1,7 @@
 /**
- * One run of the page: first the worker's part, then the page's own, gathered into one result.
+ * One run of the page: first the worker's part, then the page's own, then that of several tabs, gathered into one result.
  *
- * Invariant: the two parts never run at the same time, and the worker is gone when the run ends, however it ends.
+ * Invariant: no two parts ever run at the same time, and the worker is gone when the run ends, however it ends.
  */
 
 import type { FromBenchWorker, ToBenchWorker } from './bench-worker.ts';
@@ -11,6 +11,8 @@ import { ENGINES } from './engines/list.ts';
 import type { Emit, Plan, RunEvent } from './plan.ts';
 import type { Environment, Result } from './report.ts';
 import { SuiteRunner, stepsOf } from './runner.ts';
+import { runTabSuite } from './tabs/suite.ts';
+import { TAB_SUITE } from './workloads.ts';
 
 const IN_WORKER: readonly Access[] = ['worker'];
 const FROM_PAGE: readonly Access[] = ['page', 'inflight'];
@@ -32,6 +34,7 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
   const environment = environmentOf(plan.quick);
   const rows: Result['rows'][number][] = [];
   const storage: Result['storage'][number][] = [];
+  const failovers: Result['failovers'][number][] = [];
   const problems: string[] = [];
   const engines = ENGINES.filter(({ name }) => plan.engines.includes(name));
   const inWorker = stepsOf(plan, engines, IN_WORKER);
@@ -39,16 +42,20 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
   const gather = (before: number) => (event: RunEvent) => {
     if (event.type === 'row') rows.push(event.row);
     if (event.type === 'storage') storage.push(event.storage);
+    if (event.type === 'failover') failovers.push(event.failover);
     if (event.type === 'problem') problems.push(event.text);
     emit(event.type === 'progress' ? { ...event, done: before + event.done, total } : event);
   };
+  // The tabs tell their own progress: how far they are by themselves.
+  const tell = (event: RunEvent): void => (event.type === 'progress' ? emit(event) : gather(0)(event));
   try {
     if (inWorker > 0) await runInWorker(plan, gather(0), signal);
     if (total > inWorker) await new SuiteRunner(plan, ENGINES, gather(inWorker), signal).run(FROM_PAGE);
+    if (plan.suites.includes(TAB_SUITE.name)) await runTabSuite(plan, tell, signal);
   } catch (error) {
     gather(0)({ type: 'problem', text: error instanceof Error ? error.message : String(error) });
   }
-  return { environment, plan, rows, storage, problems };
+  return { environment, plan, rows, failovers, storage, problems };
 }
 
 function runInWorker(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {

@@ -89,10 +89,7 @@ export class Stage {
 
   async #load(where: Place): Promise<void> {
     const entries = this.dataset.keys.length;
-    const full = Math.floor(entries / LOAD_BATCH);
-    const traces = batchTraces(this.dataset, LOAD_BATCH, full, 0);
-    // What is left over: the next batch would begin again with the first key, which does no harm.
-    if (entries % LOAD_BATCH > 0) traces.push(...batchTraces(this.dataset, LOAD_BATCH, full + 1, 0).slice(full));
+    const traces = loadTraces(this.dataset);
     // A memtable grows from one flush to the next, so that the first load may not fit into it and a later one does.
     for (let load = 0; load < LOADS_MAX; load++) {
       for (const trace of traces) await this.#write(trace);
@@ -103,10 +100,31 @@ export class Stage {
 
   async #write(trace: BatchTrace): Promise<void> {
     await writeBatch(this.session, entriesOf(this.dataset, trace));
-    trace.numbers.forEach((number, i) => {
-      this.state[number] = trace.values[i] as number;
-    });
+    note(this.state, trace);
   }
+}
+
+/** The batches that load a stage. */
+function loadTraces(dataset: Dataset): BatchTrace[] {
+  const entries = dataset.keys.length;
+  const full = Math.floor(entries / LOAD_BATCH);
+  const traces = batchTraces(dataset, LOAD_BATCH, full, 0);
+  // What is left over: the next batch would begin again with the first key, which does no harm.
+  if (entries % LOAD_BATCH > 0) traces.push(...batchTraces(dataset, LOAD_BATCH, full + 1, 0).slice(full));
+  return traces;
+}
+
+/** What a stage that was loaded holds: for those who did not load it themselves. */
+export function loadedState(dataset: Dataset): State {
+  const state = emptyState(dataset);
+  for (const trace of loadTraces(dataset)) note(state, trace);
+  return state;
+}
+
+function note(state: State, trace: BatchTrace): void {
+  trace.numbers.forEach((number, i) => {
+    state[number] = trace.values[i] as number;
+  });
 }
 
 /** Writes a batch, waiting for room as often as the store asks for it. */

@@ -13,6 +13,7 @@ import {
   targetCells,
 } from './report.ts';
 import type { Row } from './rows.ts';
+import { type TabTable, tabTables } from './tabs/report.ts';
 import { judge } from './targets.ts';
 
 /** The element with this id; the page has it. */
@@ -33,11 +34,14 @@ export function showEvent(event: RunEvent): void {
 
 /** One line about a row, for the progress. */
 export function lineOf(row: Row): string {
-  return `${row.suite} (${row.access}) ${row.engine}: ${rate(row.opsPerSecond)} ${row.unit}/s`;
+  const { tabs } = row;
+  const who = tabs === undefined ? '' : `, ${tabs.count} tabs, ${tabs.role} ${tabs.call}`;
+  return `${row.suite} (${row.access}${who}) ${row.engine}: ${rate(row.opsPerSecond)} ${row.unit}/s`;
 }
 
 /** Shows what has been measured so far. */
-export function showResult({ rows, storage, problems }: Pick<Result, 'rows' | 'storage' | 'problems'>): void {
+export function showResult(result: Pick<Result, 'rows' | 'failovers' | 'storage' | 'problems'>): void {
+  const { rows, failovers, storage, problems } = result;
   show('problems', problems.length > 0)
     ?.querySelector('ul')
     ?.replaceChildren(...problems.map((text) => make('li', text)));
@@ -53,7 +57,8 @@ export function showResult({ rows, storage, problems }: Pick<Result, 'rows' | 's
     ?.querySelector('.scroll')
     ?.replaceChildren(targets);
   show('results', rows.length > 0);
-  element('tables').replaceChildren(...groupsOf(rows).flatMap((group) => suiteElements(group)));
+  const tabs = tabTables(rows, failovers).flatMap(tabElements);
+  element('tables').replaceChildren(...groupsOf(rows).flatMap((group) => suiteElements(group)), ...tabs);
   show('storage', storage.length > 0)
     ?.querySelector('div')
     ?.replaceChildren(...shownStorage(storage).flatMap(storageElements));
@@ -72,6 +77,20 @@ function suiteElements(group: ReturnType<typeof groupsOf>[number]): HTMLElement[
   scroll.className = 'scroll';
   scroll.append(table);
   return [make('h3', group.title), scroll];
+}
+
+function tabElements({ title, columns, lines, note }: TabTable): HTMLElement[] {
+  const table = make('table');
+  table.append(rowOf('th', columns));
+  for (const { cells, role, isBad } of lines) {
+    const line = rowOf('td', cells);
+    line.classList.add(role, ...(isBad ? ['bad'] : []));
+    table.append(line);
+  }
+  const scroll = make('div');
+  scroll.className = 'scroll';
+  scroll.append(table);
+  return [make('h3', title), ...(note === undefined ? [] : [make('p', note)]), scroll];
 }
 
 function storageElements(storage: Result['storage'][number]): HTMLElement[] {

@@ -233,6 +233,12 @@ export const SUITES: readonly Suite[] = [
   },
 ];
 
+/** The suite that is no loop in one thread: one store in several tabs (tabs/suite.ts). */
+export const TAB_SUITE = { name: 'multi-tab', title: 'one store in several tabs', quick: false } as const;
+
+/** What can be asked for. */
+export const CHOICES: readonly Pick<Suite, 'name' | 'title' | 'quick'>[] = [...SUITES, TAB_SUITE];
+
 /** What an engine must be able to do to run the suite. */
 export function needsOf(suite: Suite): readonly Ability[] {
   const needs: Ability[] = suite.load === 'nothing' ? [] : ['batch'];

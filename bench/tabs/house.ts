@@ -1,0 +1,128 @@
+/**
+ * Where the tabs of the suite live. The command line opens and ends real ones, each with a renderer of its own. A page alone has
+ * only frames: same-origin frames share the page's process and its thread, their workers apart, so its rows say `frame`.
+ *
+ * Invariant: a tab is there when `open` has resolved, and ended by one of the ways of its house or not at all.
+ */
+
+import { type Command, type CommandName, type Commands, channelName, type FromTab } from './protocol.ts';
+
+/** What the suite runs in. */
+export type Place = 'tab' | 'frame';
+
+/** How a tab that leads is ended: closed, only its worker, or its process killed. */
+export type Cause = 'close' | 'terminate' | 'kill';
+
+/** What the command line is asked for. */
+export type TabRequest =
+  | { readonly type: 'open'; readonly tab: string; readonly path: string }
+  | { readonly type: 'close' | 'kill' | 'aim'; readonly tab: string };
+
+declare global {
+  /** Put here by the command line before the page loads; answers with whether it was done. */
+  var varveBenchTabs: ((request: TabRequest) => Promise<boolean>) | undefined;
+}
+
+/** A tab, to be told things. */
+export class RemoteTab {
+  readonly name: string;
+  readonly #house: House;
+
+  constructor(name: string, house: House) {
+    this.name = name;
+    this.#house = house;
+  }
+
+  /** Has the tab do something; rejects with what it failed with. */
+  tell<N extends CommandName>(name: N, given: Commands[N]['with']): Promise<Commands[N]['reply']> {
+    return this.#house.tell(this.name, name, given);
+  }
+}
+
+interface Waiting {
+  readonly tab: string;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Opens tabs, ends them, and carries what is said. */
+export class House {
+  readonly place: Place = globalThis.varveBenchTabs === undefined ? 'frame' : 'tab';
+  readonly #run = crypto.randomUUID();
+  readonly #channel = new BroadcastChannel(channelName(this.#run));
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #arriving = new Map<string, () => void>();
+  readonly #frames = new Map<string, HTMLIFrameElement>();
+  readonly #tabs = new Set<string>();
+  #last = 0;
+
+  constructor() {
+    this.#channel.onmessage = ({ data }: MessageEvent<FromTab>) => this.#hear(data);
+  }
+
+  /** Opens a tab; resolves when it listens. */
+  async open(): Promise<RemoteTab> {
+    const name = `tab-${++this.#last}`;
+    const path = `./tab.html?run=${this.#run}&tab=${name}`;
+    const arrived = new Promise<void>((resolve) => {
+      this.#arriving.set(name, resolve);
+    });
+    this.#tabs.add(name);
+    if (globalThis.varveBenchTabs !== undefined) await globalThis.varveBenchTabs({ type: 'open', tab: name, path });
+    else {
+      const frame = document.createElement('iframe');
+      Object.assign(frame, { src: path, title: name, hidden: true });
+      this.#frames.set(name, frame);
+      document.body.append(frame);
+    }
+    await arrived;
+    return new RemoteTab(name, this);
+  }
+
+  /** Gets ready to end a tab, where that takes time; false where it cannot be ended this way. */
+  async aim(tab: RemoteTab, cause: Cause): Promise<boolean> {
+    if (cause !== 'kill') return true;
+    return (await globalThis.varveBenchTabs?.({ type: 'aim', tab: tab.name })) ?? false;
+  }
+
+  /** Ends a tab, or its worker; resolves when that was done. */
+  async end(tab: RemoteTab, cause: Cause): Promise<void> {
+    if (cause === 'terminate') {
+      await tab.tell('terminate', {});
+      return;
+    }
+    this.#tabs.delete(tab.name);
+    for (const [id, { tab: name }] of this.#waiting) if (name === tab.name) this.#waiting.delete(id);
+    await globalThis.varveBenchTabs?.({ type: cause, tab: tab.name });
+    this.#frames.get(tab.name)?.remove();
+    this.#frames.delete(tab.name);
+  }
+
+  /** Closes all tabs that are left. */
+  async close(): Promise<void> {
+    for (const name of this.#tabs) await this.end(new RemoteTab(name, this), 'close');
+    this.#channel.close();
+  }
+
+  tell<N extends CommandName>(to: string, name: N, given: Commands[N]['with']): Promise<Commands[N]['reply']> {
+    const id = ++this.#last;
+    const replied = new Promise<Commands[N]['reply']>((resolve, reject) => {
+      this.#waiting.set(id, { tab: to, resolve, reject });
+    });
+    const command: Command<N> = { to, id, name, with: given };
+    this.#channel.postMessage(command);
+    return replied;
+  }
+
+  #hear(message: FromTab): void {
+    if (message.type === 'ready') {
+      this.#arriving.get(message.from)?.();
+      this.#arriving.delete(message.from);
+      return;
+    }
+    const waiting = this.#waiting.get(message.id);
+    this.#waiting.delete(message.id);
+    if (message.type === 'reply') waiting?.resolve(message.value as never);
+    else waiting?.reject(new Error(`${message.from}: ${message.error}`));
+  }
+}
