@@ -23,7 +23,7 @@ type InTabsRow = Row & { readonly tabs: InTabs };
 const COLUMNS = ['tabs', 'who calls', 'engine', 'per second', 'spread', 'p50', 'p95', 'p99', 'verified', 'Varve is'];
 const FAILOVER_COLUMNS = ['engine', 'ended', 'times', 'pause: median', 'worst', 'from the command: median', 'worst'];
 const FRAMES =
-  'These are frames of one page, which share its process and its thread (their workers are their own): `npm run bench` opens tabs.';
+  'These are frames of one page, which share its process and its thread (their workers are their own). From the command line the suite opens tabs.';
 const CAUSES: Readonly<Record<Failover['cause'], string>> = {
   close: 'its tab is closed',
   terminate: 'its worker is terminated',
