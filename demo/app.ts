@@ -1,26 +1,33 @@
 // The demo: the cities of the world in one store, and the engine at work under them.
-// Life cycle: open (waiting for another tab where there is one), show what is there, load what is missing when asked.
+// Life cycle: open (together with the other tabs that have the store), show what is there, load what is missing when asked, and
+// follow what other tabs change.
 // The address may say how many cities to load: ?cities=5000.
 
-import { open, VarveError } from 'varve';
+import { open, type StoreStats, VarveError } from 'varve';
 import { Browse } from './browse.ts';
 import type { City } from './city.ts';
 import { Details } from './details.ts';
 import { byId, setText } from './dom.ts';
 import { EnginePanel } from './engine-panel.ts';
+import { type Changes, Following, isPassing } from './following.ts';
 import { formatBytes, formatCount, formatDuration, plural } from './format.ts';
 import { type CityStore, Gazetteer } from './gazetteer.ts';
 import { load } from './loader.ts';
 import { Notice } from './notice.ts';
 import { Search } from './search.ts';
+import { Sharing } from './sharing.ts';
 import { Status } from './status.ts';
 import { WorldMap } from './world-map.ts';
 
 const STORE = 'cities';
 const FILE = './cities.tsv';
-/** How long to wait for another tab before saying so, and then between two looks. */
+/** Held by the tab that loads: the others see its cities come. */
+const LOADING_LOCK = 'cities-loading';
+/** How long to wait for somebody who does not share the store before saying so, and then between two looks. */
 const WAIT_MS = 1000;
 const WAIT_LOCKED_MS = 30_000;
+/** How long to wait before drawing again what a new leader interrupted. */
+const AGAIN_MS = 1000;
 /** Records to draw at a time. */
 const DRAW_ROWS = 2000;
 
@@ -34,12 +41,16 @@ class App {
   readonly #browse: Browse;
   readonly #details: Details;
   readonly #notice = new Notice();
+  readonly #sharing = new Sharing();
+  readonly #following: Following;
   readonly #load_button = byId('load', HTMLButtonElement);
   readonly #clear_button = byId('clear', HTMLButtonElement);
   readonly #compact_button = byId('compact', HTMLButtonElement);
   readonly #check_button = byId('check', HTMLButtonElement);
   readonly #map_text = byId('map-text', HTMLElement);
   #loading: AbortController | undefined;
+  /** Another tab loads. */
+  #is_loading_elsewhere = false;
   #drawing = new AbortController();
 
   constructor(gazetteer: Gazetteer, limit: number) {
@@ -52,11 +63,13 @@ class App {
     this.#browse = new Browse(gazetteer, { onChoose, onError });
     this.#details = new Details(gazetteer, {
       onShow: (city) => this.#map.mark(city),
-      onChange: () => this.#refresh(),
+      onChange: (city) => this.#onSaved(city),
       onDelete: (city, took_ms) => this.#onDelete(city, took_ms),
       onError,
     });
-    new EnginePanel(gazetteer.store, onError);
+    this.#following = new Following(gazetteer.store, { onChanges: (changes) => this.#onChanges(changes), onError });
+    const onLook = ({ sharing }: StoreStats, took_ms: number): void => this.#sharing.show(sharing, took_ms);
+    new EnginePanel(gazetteer.store, { onLook, onStall: onError, onError });
     this.#load_button.addEventListener('click', () => this.#toggleLoading());
     this.#compact_button.addEventListener('click', () => this.#compact());
     this.#check_button.addEventListener('click', () => this.#check());
@@ -75,6 +88,8 @@ class App {
         : `${plural(size, 'city was', 'cities were')} here already: opened in ${took}`,
     );
     this.#showButtons();
+    this.#following.start();
+    this.#watchLoading();
     await this.#refresh();
     if (this.#search.first !== undefined) await this.#details.show(this.#search.first.id);
     await this.#draw();
@@ -88,16 +103,19 @@ class App {
   #showButtons(): void {
     const is_empty = this.#gazetteer.progress.rows === 0;
     const is_loading = this.#loading !== undefined;
+    const is_elsewhere = this.#is_loading_elsewhere;
     const label = is_loading
       ? 'Pause'
-      : is_empty
-        ? 'Load cities'
-        : this.#is_complete
-          ? 'All loaded'
-          : 'Continue loading';
+      : is_elsewhere
+        ? 'Loading'
+        : is_empty
+          ? 'Load cities'
+          : this.#is_complete
+            ? 'All loaded'
+            : 'Continue loading';
     setText(this.#load_button, label);
-    this.#load_button.disabled = !is_loading && this.#is_complete;
-    this.#clear_button.disabled = is_loading || is_empty;
+    this.#load_button.disabled = !is_loading && (is_elsewhere || this.#is_complete);
+    this.#clear_button.disabled = is_loading || is_elsewhere || is_empty;
     this.#compact_button.disabled = is_loading || is_empty;
     this.#check_button.disabled = is_empty;
     document.body.dataset['state'] = is_loading ? 'loading' : is_empty ? 'empty' : 'ready';
@@ -106,8 +124,7 @@ class App {
   /** Asks again for all that is shown. */
   async #refresh(): Promise<void> {
     this.#browse.showCountries();
-    this.#browse.restart();
-    await this.#search.run();
+    await Promise.all([this.#browse.renew(), this.#search.run()]);
   }
 
   /** Draws the map from every record in the store. */
@@ -119,16 +136,18 @@ class App {
       for await (const city of this.#gazetteer.records(signal)) {
         cities.push(city);
         if (cities.length < DRAW_ROWS) continue;
-        this.#map.add(cities);
+        this.#map.put(cities);
         cities = [];
         // What the visitor types goes first.
         await new Promise((resolve) => setTimeout(resolve));
       }
-      this.#map.add(cities);
+      this.#map.put(cities);
       const took = formatDuration(performance.now() - start);
       if (this.#map.size > 0) setText(this.#map_text, `${formatCount(this.#map.size)} records, scanned in ${took}`);
     } catch (error) {
-      if (!signal.aborted) status.alarm(error);
+      if (signal.aborted) return;
+      if (isPassing(error)) setTimeout(() => signal.aborted || this.#draw(), AGAIN_MS);
+      else status.alarm(error);
     }
   }
 
@@ -136,11 +155,25 @@ class App {
     if (this.#loading !== undefined) return this.#loading.abort();
     const loading = new AbortController();
     this.#loading = loading;
+    this.#showButtons();
+    const is_ours = await navigator.locks.request(LOADING_LOCK, { ifAvailable: true }, async (lock) => {
+      if (lock !== null) await this.#load(loading);
+      return lock !== null;
+    });
+    this.#loading = undefined;
+    this.#showButtons();
+    if (!is_ours) this.#watchLoading();
+  }
+
+  async #load(loading: AbortController): Promise<void> {
     status.alarm(undefined);
     status.say('Loading the cities, largest first');
     status.showLoading(true);
     this.#showButtons();
+    // What this tab loads it need not be told.
+    this.#following.stop();
     try {
+      await this.#gazetteer.start();
       const state = await load(this.#gazetteer, FILE, {
         limit: this.#limit,
         signal: loading.signal,
@@ -160,13 +193,71 @@ class App {
     }
     this.#loading = undefined;
     status.showLoading(false);
+    this.#following.start();
+    await this.#gazetteer.start();
     this.#showButtons();
     await this.#refresh();
   }
 
+  /** Finds out whether another tab loads, and waits for its end behind the scenes. */
+  async #watchLoading(): Promise<void> {
+    if (this.#is_loading_elsewhere || this.#loading !== undefined) return;
+    const { held = [] } = await navigator.locks.query();
+    if (!held.some(({ name }) => name === LOADING_LOCK)) return;
+    this.#is_loading_elsewhere = true;
+    this.#showElsewhere();
+    this.#showButtons();
+    this.#untilLoaded();
+  }
+
+  async #untilLoaded(): Promise<void> {
+    await navigator.locks.request(LOADING_LOCK, { mode: 'shared' }, () => undefined);
+    this.#is_loading_elsewhere = false;
+    await this.#gazetteer.start();
+    this.#showCount();
+    this.#showButtons();
+    await this.#refresh();
+  }
+
+  #showElsewhere(): void {
+    status.say(`Another tab is loading: ${plural(this.#gazetteer.size, 'city', 'cities')} so far`);
+  }
+
+  /** Shows what was changed, by whichever tab. */
+  async #onChanges({ cities, counts, progress, is_anew }: Changes): Promise<void> {
+    const size = this.#gazetteer.size;
+    if (is_anew) {
+      this.#drawing.abort();
+      this.#drawing = new AbortController();
+      this.#map.clear();
+      await this.#gazetteer.start();
+      if (this.#details.city !== undefined) await this.#details.show(this.#details.city.id);
+      this.#draw();
+    } else {
+      this.#gazetteer.take(counts, progress);
+      const all = [...cities.values()].map(({ city }) => city);
+      this.#map.put(all.filter((city) => city !== undefined));
+      this.#map.remove([...cities].flatMap(([id, { city }]) => (city === undefined ? [id] : [])));
+      this.#details.take(cities);
+      if (cities.size > 0) this.#showMap();
+    }
+    if (progress !== undefined) await this.#watchLoading();
+    if (this.#is_loading_elsewhere) this.#showElsewhere();
+    else if (size !== this.#gazetteer.size) this.#showCount();
+    this.#showButtons();
+    await this.#refresh();
+    const { first } = this.#search;
+    if (size === 0 && first !== undefined && this.#details.city === undefined) await this.#details.show(first.id);
+  }
+
+  #onSaved(city: City): void {
+    this.#map.put([city]);
+    this.#refresh();
+  }
+
   #onLoaded(cities: readonly City[]): void {
     const is_first = this.#map.size === 0;
-    this.#map.add(cities);
+    this.#map.put(cities);
     setText(this.#map_text, `${formatCount(this.#map.size)} cities, each drawn as it is stored`);
     if (is_first) this.#showFirst();
   }
@@ -179,7 +270,7 @@ class App {
   }
 
   #onDelete(city: City, took_ms: number): void {
-    this.#map.remove(city.id);
+    this.#map.remove([city.id]);
     this.#showCount();
     this.#refresh();
     this.#notice.show(`${city.name} was deleted in ${formatDuration(took_ms)}.`, () => this.#restore(city));
@@ -188,7 +279,7 @@ class App {
   async #restore(city: City): Promise<void> {
     try {
       await this.#gazetteer.restore(city);
-      this.#map.add([city]);
+      this.#map.put([city]);
       this.#showCount();
       await this.#refresh();
       await this.#details.show(city.id);
@@ -200,6 +291,10 @@ class App {
 
   #showCount(): void {
     status.say(`${plural(this.#gazetteer.size, 'city', 'cities')} in the store`);
+    this.#showMap();
+  }
+
+  #showMap(): void {
     setText(this.#map_text, plural(this.#map.size, 'record', 'records'));
   }
 
@@ -268,7 +363,7 @@ function bytesOf({ levels }: { levels: readonly { bytes: number }[] }): number {
   return levels.reduce((sum, level) => sum + level.bytes, 0);
 }
 
-/** Opens the store as soon as no other tab holds it. */
+/** Opens the store, as soon as nobody holds it who does not share it. */
 async function openCities(): Promise<{ store: CityStore; took_ms: number }> {
   for (let wait = WAIT_MS; ; wait = WAIT_LOCKED_MS) {
     const start = performance.now();

@@ -55,6 +55,8 @@ export class Browse {
 
   /** Fills the countries with their counts, keeping the one that is chosen. */
   showCountries(): void {
+    // Not under the hands of somebody who chooses.
+    if (document.activeElement === this.#country && this.#country.childElementCount > 0) return;
     const wanted = this.#chosen || COUNTRY;
     const codes = [...this.#gazetteer.counts].filter(([, count]) => count > 0);
     const names = codes.map(([code, count]) => ({ code, name: countryName(code), count }));
@@ -65,6 +67,34 @@ export class Browse {
       ),
     );
     if (codes.some(([code]) => code === wanted)) this.#country.value = wanted;
+  }
+
+  /** Reads again as many rows as are shown, where one is. */
+  async renew(): Promise<void> {
+    const shown = this.#list.childElementCount;
+    if (shown === 0) return this.restart();
+    this.#running.abort();
+    const running = new AbortController();
+    this.#running = running;
+    this.#is_reading = true;
+    const start = performance.now();
+    try {
+      const limit = Math.max(shown, PAGE_ROWS);
+      const page = { after: undefined, reverse: this.#reverse.checked, limit, signal: running.signal };
+      const rows = await this.#read(page);
+      if (running.signal.aborted) return;
+      const { scrollTop } = this.#scroller;
+      this.#is_at_end = rows.length < limit;
+      this.#after = rows.at(-1)?.key;
+      this.#replace(rows);
+      this.#scroller.scrollTop = scrollTop;
+      this.#tell(rows.length, performance.now() - start);
+    } catch (error) {
+      if (!running.signal.aborted) this.#events.onError(error);
+    }
+    if (running.signal.aborted) return;
+    this.#is_reading = false;
+    this.#more();
   }
 
   /** Reads the list anew, from its start. */
@@ -97,6 +127,15 @@ export class Browse {
     this.#is_reading = false;
   }
 
+  /** Puts rows in the place of those shown; the one that has the focus keeps it. */
+  #replace(rows: readonly Row[]): void {
+    const { activeElement: active } = document;
+    const focused = active instanceof HTMLElement && this.#list.contains(active) ? active.dataset['id'] : undefined;
+    this.#list.replaceChildren(...rows.map((row) => this.#line(row)));
+    if (focused === undefined) return;
+    this.#list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus({ preventScroll: true });
+  }
+
   /** Whether the rows shown will soon not be enough. */
   #isNearEnd(): boolean {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
@@ -111,11 +150,11 @@ export class Browse {
       const [from, to] = [letter(this.#from), letter(this.#to)];
       const lower = after !== '' && !reverse ? after.slice(2) : `gte: ['name', '${from}']`;
       const upper = after !== '' && reverse ? after.slice(2) : `lt: ['name', '${to}\\u{10ffff}']`;
-      setText(this.#call, `db.entries({ ${lower}, ${upper}${order}, limit: ${PAGE_ROWS} })`);
+      setText(this.#call, `db.entries({ ${lower}, ${upper}${order}, limit: ${page.limit} })`);
       return this.#gazetteer.byName(from, to, page);
     }
     const country = this.#country.value;
-    setText(this.#call, `db.entries({ prefix: ['country', '${country}']${after}${order}, limit: ${PAGE_ROWS} })`);
+    setText(this.#call, `db.entries({ prefix: ['country', '${country}']${after}${order}, limit: ${page.limit} })`);
     return this.#gazetteer.byCountry(country, page);
   }
 

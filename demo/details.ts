@@ -1,14 +1,16 @@
 // The card of one city: what is stored, a form that changes it in place, and its deletion.
-// Invariant: the card shows the record as the store has it; a change is shown after it was acknowledged.
+// Invariant: the card shows the record as the store has it, whichever tab changed it; a change of its own is shown after it was
+// acknowledged. What was typed and not saved is never replaced.
 
 import { type City, indexKeys, recordKey } from './city.ts';
 import { byId, element, mayMove, setText } from './dom.ts';
+import type { CityChange } from './following.ts';
 import { countryName, featureName, formatCount, formatDuration, formatKey, formatPlace, plural } from './format.ts';
 import type { Gazetteer } from './gazetteer.ts';
 
 export interface DetailsEvents {
   onShow(city: City | undefined): void;
-  onChange(before: City, after: City): void;
+  onChange(after: City): void;
   onDelete(city: City, took_ms: number): void;
   onError(error: unknown): void;
 }
@@ -29,6 +31,10 @@ export class Details {
   readonly #keys_title = byId('details-keys-title', HTMLElement);
   readonly #status = byId('details-status', HTMLElement);
   #city: City | undefined;
+  /** Of the write that made it. */
+  #sequence = 0;
+  /** Something of its own is being written: that is no news. */
+  #is_writing = false;
 
   constructor(gazetteer: Gazetteer, events: DetailsEvents) {
     this.#gazetteer = gazetteer;
@@ -40,7 +46,7 @@ export class Details {
     });
     this.#revert.addEventListener('click', () => this.#fill());
     byId('details-delete', HTMLButtonElement).addEventListener('click', () => this.#delete());
-    this.#render(0);
+    this.#render(undefined);
   }
 
   get city(): City | undefined {
@@ -53,8 +59,7 @@ export class Details {
       const start = performance.now();
       const found = await this.#gazetteer.city(id);
       const took = formatDuration(performance.now() - start);
-      this.#city = found?.city;
-      this.#render(found?.sequence ?? 0);
+      this.#render(found?.city, found?.sequence);
       if (found === undefined) setText(this.#status, `City ${id} is not stored (${took})`);
       else setText(this.#status, `${found.city.name}, ${countryName(found.city.country)}: read in ${took}`);
     } catch (error) {
@@ -71,39 +76,61 @@ export class Details {
 
   /** Shows no city. */
   clear(): void {
-    this.#city = undefined;
-    this.#render(0);
+    this.#render(undefined);
     setText(this.#status, '');
+  }
+
+  /** Takes over what became of the city shown, unless this tab did it. */
+  take(cities: ReadonlyMap<number, CityChange>): void {
+    const before = this.#city;
+    const change = before && cities.get(before.id);
+    if (before === undefined || change === undefined || this.#is_writing || change.sequence <= this.#sequence) return;
+    const { city, sequence } = change;
+    const is_edited = !this.#revert.disabled;
+    if (city === undefined) {
+      this.clear();
+      setText(this.#status, `${before.name} was deleted in another tab`);
+    } else {
+      this.#render(city, sequence, is_edited);
+      const and = is_edited ? '; your changes are not saved yet' : '';
+      setText(this.#status, `Changed in another tab just now${and}`);
+    }
   }
 
   async #saveChanges(): Promise<void> {
     const before = this.#city;
     const after = this.#edited();
     if (before === undefined || after === undefined || isSame(before, after) || !this.#form.reportValidity()) return;
+    this.#is_writing = true;
     try {
       const start = performance.now();
-      const receipt = await this.#gazetteer.replace(before, after);
+      const is_stored = await this.#gazetteer.replace(after);
       const took = formatDuration(performance.now() - start);
-      this.#city = after;
-      this.#render(receipt.sequence);
-      setText(this.#status, `Saved in ${took}: the record and its index keys in one batch, ${receipt.durability}`);
-      this.#events.onChange(before, after);
+      const now = await this.#gazetteer.city(after.id);
+      this.#render(now?.city, now?.sequence);
+      if (is_stored) {
+        setText(this.#status, `Saved in ${took}: the record and its index keys in one transaction`);
+        this.#events.onChange(after);
+      } else setText(this.#status, `${before.name} was deleted in another tab: nothing was saved`);
     } catch (error) {
       this.#events.onError(error);
     }
+    this.#is_writing = false;
   }
 
   async #delete(): Promise<void> {
     const city = this.#city;
     if (city === undefined) return;
+    this.#is_writing = true;
     try {
       const start = performance.now();
-      await this.#gazetteer.remove(city);
+      await this.#gazetteer.remove(city.id);
       this.clear();
       this.#events.onDelete(city, performance.now() - start);
     } catch (error) {
       this.#events.onError(error);
     }
+    this.#is_writing = false;
   }
 
   /** The city as the form has it. */
@@ -121,8 +148,9 @@ export class Details {
     this.#revert.disabled = !is_changed;
   }
 
-  #render(sequence: number): void {
-    const city = this.#city;
+  #render(city: City | undefined, sequence = 0, keeps_form = false): void {
+    this.#city = city;
+    this.#sequence = sequence;
     this.#events.onShow(city);
     this.#card.dataset['state'] = city === undefined ? 'empty' : 'shown';
     setText(this.#title, city?.name ?? 'No city chosen');
@@ -137,7 +165,8 @@ export class Details {
     const keys = [recordKey(city.id), ...indexKeys(city)];
     setText(this.#keys_title, `Stored under ${plural(keys.length, 'key', 'keys')}`);
     this.#keys.replaceChildren(...keys.map((key) => element('li', {}, element('code', { text: formatKey(key) }))));
-    this.#fill();
+    if (keeps_form) this.#watchChanges();
+    else this.#fill();
   }
 
   #fill(): void {

@@ -1,8 +1,9 @@
-// The engine at work: its memtable, log, tables and cache, four times a second while someone can see them.
+// The engine at work: its memtable, log, tables and cache, four times a second while someone can see the page.
 // Invariant: it shows what `stats()` says and computes nothing of its own but rates between two looks.
 
 import type { LevelStats, StoreStats } from 'varve';
 import { byId, element, setText } from './dom.ts';
+import { isPassing } from './following.ts';
 import { formatAgo, formatBytes, formatCount, plural } from './format.ts';
 import type { CityStore } from './gazetteer.ts';
 import { WriteRecord } from './write-record.ts';
@@ -14,9 +15,17 @@ const BLOCKS_MAX = 48;
 const HIT_LOOKS = 3;
 const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, target: 0, score: 0 };
 
+export interface EngineEvents {
+  /** After each look, with how long the store took to answer. */
+  onLook(stats: StoreStats, took_ms: number): void;
+  /** The tab that leads does not answer; undefined: it does again. */
+  onStall(error: unknown): void;
+  onError(error: unknown): void;
+}
+
 export class EnginePanel {
   readonly #store: CityStore;
-  readonly #onError: (error: unknown) => void;
+  readonly #events: EngineEvents;
   readonly #panel = byId('engine', HTMLElement);
   readonly #levels = byId('engine-levels', HTMLElement);
   readonly #memtable = byId('engine-memtable', HTMLElement);
@@ -27,11 +36,13 @@ export class EnginePanel {
   /** Counts of the looks at which blocks had been read. */
   readonly #lookups: { hits: number; reads: number }[] = [{ hits: 0, reads: 0 }];
   #is_in_view = true;
+  #is_looking = false;
+  #is_stalled = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(store: CityStore, onError: (error: unknown) => void) {
+  constructor(store: CityStore, events: EngineEvents) {
     this.#store = store;
-    this.#onError = onError;
+    this.#events = events;
     new IntersectionObserver(([entry]) => {
       this.#is_in_view = entry?.isIntersecting ?? true;
       this.#look();
@@ -42,15 +53,28 @@ export class EnginePanel {
 
   async #look(): Promise<void> {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (!this.#is_in_view || document.visibilityState === 'hidden') return;
-    const timer = setTimeout(() => this.#look(), LOOK_MS);
-    this.#timer = timer;
+    if (this.#is_looking || document.visibilityState === 'hidden') return;
+    this.#is_looking = true;
+    const goes_on = await this.#lookOnce();
+    this.#is_looking = false;
+    if (goes_on) this.#timer = setTimeout(() => this.#look(), LOOK_MS);
+  }
+
+  /** Whether there is any use in looking again. */
+  async #lookOnce(): Promise<boolean> {
     try {
-      this.#show(await this.#store.stats());
+      const start = performance.now();
+      const stats = await this.#store.stats();
+      this.#events.onLook(stats, performance.now() - start);
+      if (this.#is_in_view) this.#show(stats);
+      if (this.#is_stalled) this.#events.onStall(undefined);
+      this.#is_stalled = false;
+      return true;
     } catch (error) {
-      clearTimeout(this.#timer);
-      this.#onError(error);
+      this.#is_stalled = isPassing(error);
+      if (this.#is_stalled) this.#events.onStall(error);
+      else this.#events.onError(error);
+      return this.#is_stalled;
     }
   }
 

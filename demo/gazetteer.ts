@@ -1,12 +1,12 @@
 // The cities in their store: how they are written, found, listed, changed and counted.
-// Invariant: a record, its index keys and the count of its country change in one batch, so that they never disagree,
-// whenever the page is closed.
+// Invariant: a record, its index keys and the count of its country change in one transaction over what is stored then, so that
+// they never disagree, whenever the page is closed and whatever other tabs do.
 
-import type { Key, KeyRange, Receipt, ScanOptions, Store } from 'varve';
+import type { Key, KeyRange, ScanOptions, Store, Transaction } from 'varve';
 import { type City, fold, indexKeys, recordKey, type Summary, summaryOf, TOP_LETTERS } from './city.ts';
 
 /** What the store holds: records, summaries behind index keys, counts, and how far loading went. */
-type Stored = City | Summary | number | Progress;
+export type Stored = City | Summary | number | Progress;
 export type CityStore = Store<Key, Stored>;
 
 /** How far the file of cities was loaded; written with every batch of it. */
@@ -38,6 +38,7 @@ export interface Row {
 }
 
 const PROGRESS: Key = ['meta', 'progress'];
+const NOTHING: Progress = { rows: 0, is_complete: false, at_ms: 0 };
 /** After every name that begins with what stands before it. */
 const LAST = '\u{10ffff}';
 /** More names than begin with any four letters. */
@@ -45,10 +46,11 @@ const MATCHES_MAX = 8000;
 
 export class Gazetteer {
   readonly store: CityStore;
-  /** Cities of each country, as the store has them. */
+  /** Cities of each country, as far as this tab knows. */
   readonly counts = new Map<string, number>();
-  #last_change: Promise<unknown> = Promise.resolve();
-  #progress: Progress = { rows: 0, is_complete: false, at_ms: 0 };
+  #progress = NOTHING;
+  /** What changed since reading the counts began: newer than what is read. */
+  readonly #taken = new Map<string, number>();
 
   constructor(store: CityStore) {
     this.store = store;
@@ -64,40 +66,45 @@ export class Gazetteer {
     return this.#progress;
   }
 
-  /** Reads the counts, which are few. */
+  /** Reads the counts, which are few, and how far loading went. */
   async start(): Promise<void> {
+    this.#taken.clear();
     const progress = this.store.get(PROGRESS);
+    const counts = new Map<string, number>();
     for await (const [key, count] of this.store.entries({ prefix: ['count'] })) {
-      this.counts.set(String(part(key, 1)), count as number);
+      counts.set(String(part(key, 1)), count as number);
     }
-    this.#progress = ((await progress) as Progress | undefined) ?? this.#progress;
+    this.#progress = ((await progress) as Progress | undefined) ?? NOTHING;
+    this.counts.clear();
+    this.take([...counts, ...this.#taken], undefined);
+  }
+
+  /** Takes over what was changed by another tab, or by this one. */
+  take(counts: Iterable<readonly [string, number]>, progress: Progress | undefined): void {
+    for (const [country, count] of counts) {
+      this.counts.set(country, count);
+      this.#taken.set(country, count);
+    }
+    this.#progress = progress ?? this.#progress;
   }
 
   /** Stores rows of the file, and with them how far the file was read. */
-  load(cities: readonly City[], progress: Progress): Promise<void> {
-    return this.#inTurn(() => this.#load(cities, progress));
-  }
-
-  async #load(cities: readonly City[], progress: Progress): Promise<void> {
+  async load(cities: readonly City[], progress: Progress): Promise<void> {
     const changes = new Map<string, number>();
-    const entries: [Key, Stored][] = [[PROGRESS, progress]];
-    for (const city of cities) {
-      changes.set(city.country, (changes.get(city.country) ?? 0) + 1);
-      for (const entry of entriesOf(city)) entries.push(entry);
-    }
-    for (const [country, change] of changes) entries.push([['count', country], this.#count(country) + change]);
-    await this.store.setMany(entries);
-    for (const [country, change] of changes) this.counts.set(country, this.#count(country) + change);
-    this.#progress = progress;
+    for (const { country } of cities) changes.set(country, (changes.get(country) ?? 0) + 1);
+    const counts = await this.store.transaction(async (tx) => {
+      tx.set(PROGRESS, progress);
+      for (const city of cities) write(tx, city);
+      return count(tx, changes);
+    });
+    this.take(counts, progress);
   }
 
   /** Forgets everything. */
-  clear(): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.store.clear();
-      this.counts.clear();
-      this.#progress = { rows: 0, is_complete: false, at_ms: 0 };
-    });
+  async clear(): Promise<void> {
+    await this.store.clear();
+    this.counts.clear();
+    this.#progress = NOTHING;
   }
 
   /** A city as it is now. */
@@ -155,51 +162,43 @@ export class Gazetteer {
     return this.store.values({ prefix: ['city'], signal }) as AsyncIterable<City>;
   }
 
-  /** Writes a changed city: the record, and the index keys that moved. */
-  replace(before: City, after: City): Promise<Receipt> {
-    const batch = this.store.batch();
-    for (const key of indexKeys(before)) batch.delete(key);
-    for (const [key, value] of entriesOf(after)) batch.set(key, value);
-    return batch.commit();
+  /** Writes a changed city: the record, and the index keys that moved. False when it is not stored any more. */
+  replace(after: City): Promise<boolean> {
+    return this.store.transaction(async (tx) => {
+      const before = await tx.get(recordKey(after.id));
+      if (before === undefined) return false;
+      for (const key of indexKeys(before as City)) tx.delete(key);
+      write(tx, after);
+      return true;
+    });
   }
 
   /** Deletes a city and all that finds it. */
-  remove(city: City): Promise<Receipt> {
-    return this.#inTurn(async () => {
-      const count = this.#count(city.country) - 1;
-      const batch = this.store.batch().delete(recordKey(city.id));
-      for (const key of indexKeys(city)) batch.delete(key);
-      const receipt = await batch.set(['count', city.country], count).commit();
-      this.counts.set(city.country, count);
-      return receipt;
+  async remove(id: number): Promise<void> {
+    const counts = await this.store.transaction(async (tx) => {
+      const city = (await tx.get(recordKey(id))) as City | undefined;
+      if (city === undefined) return [];
+      tx.delete(recordKey(id));
+      for (const key of indexKeys(city)) tx.delete(key);
+      return count(tx, [[city.country, -1]]);
     });
+    this.take(counts, undefined);
   }
 
   /** Puts back a city that was deleted. */
-  restore(city: City): Promise<Receipt> {
-    return this.#inTurn(async () => {
-      const count = this.#count(city.country) + 1;
-      const receipt = await this.store.setMany([...entriesOf(city), [['count', city.country], count]]);
-      this.counts.set(city.country, count);
-      return receipt;
+  async restore(city: City): Promise<void> {
+    const counts = await this.store.transaction(async (tx) => {
+      if (await tx.has(recordKey(city.id))) return [];
+      write(tx, city);
+      return count(tx, [[city.country, 1]]);
     });
-  }
-
-  /** Runs what changes the counts after what is changing them. */
-  #inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const result = this.#last_change.then(change);
-    this.#last_change = result.catch(() => undefined);
-    return result;
+    this.take(counts, undefined);
   }
 
   async #rows(range: KeyRange, page: Page, rowOf: (summary: Summary, key: Key) => Row): Promise<Row[]> {
     const rows: Row[] = [];
     for await (const [key, value] of this.store.entries(onPage(range, page))) rows.push(rowOf(value as Summary, key));
     return rows;
-  }
-
-  #count(country: string): number {
-    return this.counts.get(country) ?? 0;
   }
 }
 
@@ -219,9 +218,24 @@ function onPage(range: KeyRange, { after, reverse, limit, signal }: Page): ScanO
   return { ...rest, gt: after, limit, signal };
 }
 
-function entriesOf(city: City): [Key, Stored][] {
+type CityTransaction = Transaction<Key, Stored>;
+
+/** Writes a record and its index keys. */
+function write(tx: CityTransaction, city: City): void {
   const summary = summaryOf(city);
-  return [[recordKey(city.id), city], ...indexKeys(city).map((key): [Key, Stored] => [key, summary])];
+  tx.set(recordKey(city.id), city);
+  for (const key of indexKeys(city)) tx.set(key, summary);
+}
+
+/** Changes the counts of countries; gives them as they are then. */
+async function count(tx: CityTransaction, changes: Iterable<readonly [string, number]>): Promise<[string, number][]> {
+  const countries = [...changes];
+  const before = await tx.getMany(countries.map(([country]) => ['count', country]));
+  return countries.map(([country, change], i) => {
+    const after = Number(before[i] ?? 0) + change;
+    tx.set(['count', country], after);
+    return [country, after];
+  });
 }
 
 /** An element of a tuple key. */

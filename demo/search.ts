@@ -23,6 +23,7 @@ export class Search {
   readonly #call = byId('find-call', HTMLElement);
   #cities: readonly City[] = [];
   #active = -1;
+  #shown_text = '';
   #running = new AbortController();
 
   constructor(gazetteer: Gazetteer, events: SearchEvents) {
@@ -65,9 +66,13 @@ export class Search {
 
   #show(text: string, found: Found): void {
     const prefix = fold(text);
+    const active = this.#cities[this.#active]?.id;
     this.#cities = found.cities;
     this.#list.replaceChildren(...found.cities.map((city, i) => option(city, i, prefix)));
-    this.#activate(-1);
+    // What was chosen stays chosen when the list is read again.
+    const stays = text === this.#shown_text && active !== undefined;
+    this.#shown_text = text;
+    this.#activate(stays ? found.cities.findIndex(({ id }) => id === active) : -1);
     setText(this.#status, sentence(prefix, found));
     setText(this.#call, found.call);
   }

@@ -37,12 +37,12 @@ export class Status {
     setText(this.#alert, error instanceof Error ? error.message : String(error));
   }
 
-  /** Another tab holds the store. */
+  /** Somebody holds the store who does not share it. */
   locked(): void {
-    this.say('This store is open in another tab');
+    this.say('This store is held elsewhere');
     setText(
       this.#subline,
-      'VARVE_LOCKED: one tab at a time holds a store. Close the other tab and this one opens by itself.',
+      'VARVE_LOCKED: tabs share a store, but something has this one that does not share it. Close that and this tab opens by itself.',
     );
   }
 

@@ -1,6 +1,6 @@
 // A map made of nothing but the cities themselves: one dot each, brighter where they crowd, in Mercator's projection.
-// Invariant: the picture is a function of the cities that were added, the size and the colours; it is made anew from
-// the kept coordinates when one of those changes.
+// Invariant: the picture is a function of the cities that were put, the size and the colours; it is made anew from the kept
+// coordinates when one of those changes. A city that is put again takes the place of the one before.
 
 import type { City } from './city.ts';
 import { byId } from './dom.ts';
@@ -21,6 +21,8 @@ export class WorldMap {
   readonly #context: CanvasRenderingContext2D | null;
   #image: ImageData | undefined;
   #ids = new Uint32Array(1024);
+  /** Where each city stands in the lists. */
+  readonly #places = new Map<number, number>();
   /** Across and down in parts of the width, then population, of each city. */
   #points = new Float32Array(3 * 1024);
   #count = 0;
@@ -38,29 +40,47 @@ export class WorldMap {
     return this.#count;
   }
 
-  add(cities: readonly City[]): void {
+  put(cities: Iterable<City>): void {
     const colour = this.#colour();
+    let has_changed = false;
     for (const city of cities) {
+      const known = this.#places.get(city.id);
+      if (known !== undefined) {
+        // Only its size may be another.
+        has_changed ||= this.#points[3 * known + 2] !== Math.fround(city.population);
+        this.#points[3 * known + 2] = city.population;
+        continue;
+      }
       if (this.#count === this.#ids.length) this.#grow();
       const at = this.#count++;
       this.#ids[at] = city.id;
+      this.#places.set(city.id, at);
       this.#points.set([across(city), down(city), city.population], 3 * at);
       this.#plot(at, colour);
     }
-    this.#paintSoon();
+    if (has_changed) this.#redraw();
+    else this.#paintSoon();
   }
 
-  remove(id: number): void {
-    const at = this.#ids.subarray(0, this.#count).indexOf(id);
-    if (at < 0) return;
-    const last = --this.#count;
-    this.#ids[at] = this.#ids[last] as number;
-    this.#points.copyWithin(3 * at, 3 * last, 3 * last + 3);
-    this.#redraw();
+  remove(ids: Iterable<number>): void {
+    let has_changed = false;
+    for (const id of ids) {
+      const at = this.#places.get(id);
+      if (at === undefined) continue;
+      const last = --this.#count;
+      const moved = this.#ids[last] as number;
+      this.#ids[at] = moved;
+      this.#places.set(moved, at);
+      this.#places.delete(id);
+      this.#points.copyWithin(3 * at, 3 * last, 3 * last + 3);
+      has_changed = true;
+    }
+    if (has_changed) this.#redraw();
   }
 
   clear(): void {
     this.#count = 0;
+    this.#places.clear();
     this.#redraw();
   }
 

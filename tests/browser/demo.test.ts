@@ -1,10 +1,12 @@
 // The demo page, driven as a visitor would: what was loaded, changed and deleted is found again after a reload.
+// What other tabs do is seen, and who leads is said.
 // Each test has a site, and with it an origin and a store, of its own.
 
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { leaderLock } from '../../js/src/share/names.ts';
 import { STRICT_POLICY, serve } from '../../scripts/server.mjs';
 import { buildPages, writeCities } from '../../scripts/site.mjs';
 import { root } from '../../scripts/tools.mjs';
@@ -32,7 +34,11 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const page of profile.context.pages()) await page.close();
+  for (const page of profile.context.pages()) {
+    const alert = await page.evaluate(() => document.querySelector('#alert:not([hidden])')?.textContent);
+    if (alert) errors.push(alert);
+    await page.close();
+  }
   await site.close();
   expect(errors).toEqual([]);
 });
@@ -193,14 +199,94 @@ test('the alphabet is listed between two letters, the last one included', async 
   expect(await page.textContent('#browse-letters')).toBe('Y to Z');
 });
 
-test('a second tab says that the store is open elsewhere, and opens it when the first is closed', async () => {
+const sharing = (page: Page): Promise<string | null> => page.textContent('#sharing-text');
+
+/** Waits until the line of who leads says something. */
+async function untilSharing(page: Page, words: string): Promise<void> {
+  await page.waitForFunction((text) => document.querySelector('#sharing-text')?.textContent?.includes(text), words);
+}
+
+test('a change made in one tab is seen in the other, in its lists, its card and its map', async () => {
   const first = await openLoaded();
   const second = await openDemo();
-  await second.waitForSelector('body[data-state="locked"]');
-  expect(await second.textContent('#subline')).toContain('VARVE_LOCKED');
-  await first.close();
+  await second.waitForFunction(() => document.querySelector('#map-text')?.textContent?.startsWith('5,000 records'));
+  await choose(first, 'zurich', 'Z\u00fcrich');
+  await choose(second, 'zurich', 'Z\u00fcrich');
+  await first.fill('#details-population', '400001');
+  await first.fill('#details-note', 'Silt from the lake');
+  await first.click('#details-save');
+  await second.waitForFunction(() => document.querySelector('#details-status')?.textContent?.startsWith('Changed in'));
+  expect(await second.inputValue('#details-note')).toBe('Silt from the lake');
+  await second.waitForFunction(() => document.querySelector('#find-results .row-count')?.textContent === '400,001');
+  expect(await first.textContent('#details-status')).toContain('Saved in');
+
+  await first.click('#details-delete');
+  await second.waitForFunction(() => document.querySelector('#details-title')?.textContent === 'No city chosen');
+  expect(await second.textContent('#details-status')).toContain('Z\u00fcrich was deleted in another tab');
+  expect(await second.textContent('#headline')).toContain('4,999 cities');
+  expect(await second.textContent('#map-text')).toBe('4,999 records');
+  await first.click('#notice-undo');
+  await second.waitForFunction(() => document.querySelector('#map-text')?.textContent === '5,000 records');
+  expect(await first.textContent('#headline')).toContain('5,000 cities');
+});
+
+test('what was typed and not saved outlasts a change of another tab', async () => {
+  const first = await openLoaded();
+  const second = await openDemo();
   await second.waitForSelector('body[data-state="ready"]');
-  expect(await second.textContent('#headline')).toContain('5,000 cities were here already');
+  await choose(first, 'oslo', 'Oslo');
+  await choose(second, 'oslo', 'Oslo');
+  await second.fill('#details-note', 'Fjord');
+  await first.fill('#details-name', 'Kristiania');
+  await first.click('#details-save');
+  await second.waitForFunction(() => document.querySelector('#details-title')?.textContent === 'Kristiania');
+  expect(await second.inputValue('#details-note')).toBe('Fjord');
+  expect(await second.textContent('#details-status')).toContain('your changes are not saved yet');
+  await second.click('#details-save');
+  await first.waitForFunction(() => document.querySelector<HTMLTextAreaElement>('#details-note')?.value === 'Fjord');
+  // The older name went with its index keys, the one that the second tab still had in its form is found.
+  expect(await find(first, 'kristiania')).toEqual([]);
+  expect(await find(first, 'oslo')).toEqual(['Oslo']);
+});
+
+test('tabs say who leads, and the next one does when the leader is closed', async () => {
+  const first = await openLoaded();
+  expect(await sharing(first)).toBe('This tab leads the store, and has it to itself.');
+  const opened = profile.context.waitForEvent('page');
+  await first.click('#sharing-open');
+  const second = await opened;
+  await untilSharing(second, 'Another tab leads; this one reaches the store over a port. 2 tabs in all.');
+  await untilSharing(first, 'This tab leads; 1 other tab shares the store.');
+  await first.close();
+  await untilSharing(second, 'This tab leads now');
+  await choose(second, 'zurich', 'Z\u00fcrich');
+  await untilSharing(second, 'This tab leads the store, and has it to itself.');
+});
+
+test('one tab loads the cities, the others see them come', async () => {
+  const first = await openDemo('?cities=30000');
+  const second = await openDemo('?cities=30000');
+  await first.click('#load:enabled');
+  await second.waitForFunction(() => document.querySelector('#headline')?.textContent?.startsWith('Another tab is'));
+  expect(await second.textContent('#load')).toBe('Loading');
+  expect(await second.isDisabled('#load')).toBe(true);
+  await first.waitForFunction(() => document.querySelector('#headline')?.textContent?.includes('30,000 cities stored'));
+  await second.waitForFunction(() => document.querySelector('#headline')?.textContent?.includes('30,000 cities'));
+  await second.waitForFunction(() => document.querySelector('#load')?.textContent === 'All loaded');
+  await second.waitForFunction(() => document.querySelector('#map-text')?.textContent?.startsWith('30,000 records'));
+});
+
+test('a store that is held without being shared opens by itself when it is free', async () => {
+  const page = await profile.context.newPage();
+  await page.goto(`${site.origin}/demo/base.css`);
+  await page.evaluate((name) => {
+    void navigator.locks.request(name, () => new Promise(() => undefined));
+  }, leaderLock('cities'));
+  const demo = await openDemo();
+  await demo.waitForSelector('body[data-state="locked"]');
+  expect(await demo.textContent('#subline')).toContain('VARVE_LOCKED');
+  await page.close();
+  await demo.waitForSelector('body[data-state="empty"]');
 });
 
 test('clearing asks first, then leaves an empty store', async () => {

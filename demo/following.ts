@@ -1,0 +1,125 @@
+// What changes in the store, whichever tab changed it.
+// Invariant: nothing that was committed is left out: what is not known, because history was cut, is told as `is_anew`.
+// Changes are gathered for a moment, so that a thousand of them are one.
+
+import { type Change, type Key, type KeyRange, VarveError } from 'varve';
+import type { City } from './city.ts';
+import type { CityStore, Progress, Stored } from './gazetteer.ts';
+
+/** How long to wait for a leader that does not answer, before asking again. */
+const AGAIN_MS = 1000;
+/** How long changes are gathered. */
+const GATHER_MS = 150;
+/** Records and counts lie between these, side by side. */
+const CITIES: KeyRange = { gte: ['city'], lt: ['country'] };
+const META: KeyRange = { prefix: ['meta'] };
+
+/** A record as it is now; undefined when it was deleted. */
+export interface CityChange {
+  readonly city: City | undefined;
+  readonly sequence: number;
+}
+
+/** Changes of a moment. */
+export interface Changes {
+  readonly cities: ReadonlyMap<number, CityChange>;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly progress: Progress | undefined;
+  /** Much was deleted at once, or is not known: everything must be read anew. */
+  readonly is_anew: boolean;
+}
+
+export interface FollowingEvents {
+  onChanges(changes: Changes): void;
+  onError(error: unknown): void;
+}
+
+export class Following {
+  readonly #store: CityStore;
+  readonly #events: FollowingEvents;
+  #cities = new Map<number, CityChange>();
+  #counts = new Map<string, number>();
+  #progress: Progress | undefined;
+  #is_anew = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #running: AbortController | undefined;
+
+  constructor(store: CityStore, events: FollowingEvents) {
+    this.#store = store;
+    this.#events = events;
+  }
+
+  /** Follows what is committed from now on. */
+  start(): void {
+    if (this.#running !== undefined) return;
+    const running = new AbortController();
+    this.#running = running;
+    for (const range of [CITIES, META]) this.#follow(range, running.signal);
+  }
+
+  /** Follows nothing any more, and forgets what was gathered. */
+  stop(): void {
+    this.#running?.abort();
+    this.#running = undefined;
+    this.#forget();
+  }
+
+  async #follow(range: KeyRange, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const change of this.#store.watch(range, { signal })) {
+        this.#take(change);
+        this.#tellSoon();
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isPassing(error)) return this.#events.onError(error);
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      if (signal.aborted) return;
+      this.#follow(range, signal);
+      // What happened meanwhile is not known.
+      this.#is_anew = true;
+      this.#tellSoon();
+    }
+  }
+
+  #take(change: Change<Key, Stored>): void {
+    if (change.type === 'gap' || change.type === 'deleteRange') {
+      this.#is_anew = true;
+      return;
+    }
+    const [kind, which] = change.key as readonly [string, number | string];
+    const value = change.type === 'set' ? change.value : undefined;
+    if (kind === 'city') this.#cities.set(Number(which), { city: value as City, sequence: change.sequence });
+    else if (kind === 'count') this.#counts.set(String(which), Number(value ?? 0));
+    else if (kind === 'meta' && value !== undefined) this.#progress = value as Progress;
+  }
+
+  #tellSoon(): void {
+    this.#timer ??= setTimeout(() => this.#tell(), GATHER_MS);
+  }
+
+  #tell(): void {
+    const changes = {
+      cities: this.#cities,
+      counts: this.#counts,
+      progress: this.#progress,
+      is_anew: this.#is_anew,
+    };
+    this.#forget();
+    this.#events.onChanges(changes);
+  }
+
+  #forget(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#cities = new Map();
+    this.#counts = new Map();
+    this.#progress = undefined;
+    this.#is_anew = false;
+  }
+}
+
+/** Whether a call failed because the tab that leads does not answer for a while, or is gone. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof VarveError && (error.code === 'VARVE_LEADER_STALLED' || error.code === 'VARVE_RETRY');
+}

@@ -1,0 +1,50 @@
+// Who has the engine: this tab or another, and how many share it.
+// Invariant: it says what `stats().sharing` says; a tab that comes to lead says so for a while, and what a call had to wait.
+
+import type { SharingReport } from 'varve';
+import { byId, setText } from './dom.ts';
+import { formatDuration, plural } from './format.ts';
+
+/** How long the news stays. */
+const NEWS_MS = 8000;
+/** A call that took longer may have waited for the new leader. */
+const WAITED_MS = 20;
+
+export class Sharing {
+  readonly #line = byId('sharing', HTMLElement);
+  readonly #text = byId('sharing-text', HTMLElement);
+  #led: boolean | undefined;
+  #news = '';
+  #news_until = 0;
+
+  constructor() {
+    // With what this one's address asks for.
+    byId('sharing-open', HTMLAnchorElement).href = location.href;
+  }
+
+  /** @param took_ms how long the store took to answer */
+  show(report: SharingReport | undefined, took_ms: number): void {
+    this.#line.hidden = report === undefined;
+    if (report === undefined) return;
+    const { leads } = report;
+    if (this.#led === false && leads) this.#succeed(took_ms);
+    this.#led = leads;
+    this.#line.dataset['role'] = leads ? 'leader' : 'follower';
+    const has_news = leads && performance.now() < this.#news_until;
+    setText(this.#text, has_news ? this.#news : sentence(report));
+  }
+
+  #succeed(took_ms: number): void {
+    const waited = took_ms > WAITED_MS ? `: a call made meanwhile was answered after ${formatDuration(took_ms)}` : '';
+    this.#news = `This tab leads now${waited}.`;
+    this.#news_until = performance.now() + NEWS_MS;
+  }
+}
+
+function sentence({ leads, via, clients }: SharingReport): string {
+  const others = plural(clients - 1, 'other tab', 'other tabs');
+  if (leads && clients === 1) return 'This tab leads the store, and has it to itself.';
+  if (leads) return `This tab leads; ${others} ${clients === 2 ? 'shares' : 'share'} the store.`;
+  const way = via === 'port' ? 'a port' : 'a channel';
+  return `Another tab leads; this one reaches the store over ${way}. ${plural(clients, 'tab', 'tabs')} in all.`;
+}
