@@ -23,7 +23,7 @@ const ENTRIES = { quick: 5000, full: 20_000 };
 /** Tabs that have the store open. */
 const TABS = { quick: [1, 2, 4], full: [1, 2, 4, 8] };
 const BUDGET_MS = { quick: 100, full: 600 };
-/** Calls that a tab could make in a millisecond, at most: that many are laid out. */
+/** Calls that all tabs together could make in a millisecond, at most: twice that many are laid out. */
 const CALLS_PER_MS = { awaited: 40, waves: 800 };
 /** A round begins so long after all are ready. */
 const START_MS = 60;
@@ -176,17 +176,21 @@ class TabSuite {
   async #go(making: Making, setting: Setting, who: readonly RemoteTab[], round: number): Promise<RoundData[]> {
     this.#signal.throwIfAborted();
     await Promise.all(
-      who.map((tab) => tab.tell('prepare', this.#workOf(making.engine, setting, tab, round, making.group))),
+      who.map((tab) => {
+        const work = this.#workOf(making.engine, setting, tab);
+        const calls = Math.ceil((Math.min(2, who.length) * work.calls) / who.length);
+        return tab.tell('prepare', { ...work, calls, round, group: making.group });
+      }),
     );
     const at = epochMs() + START_MS;
     return Promise.all(who.map((tab) => tab.tell('go', { at })));
   }
 
-  #workOf(engine: string, { tabs, call, access }: Setting, tab: RemoteTab, round: number, group: number): Work {
+  #workOf(engine: string, { tabs, call, access }: Setting, tab: RemoteTab): Work {
     const waves = access === 'inflight';
     const budget_ms = BUDGET_MS[this.#mode];
     const calls = this.#plan.count ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
-    return { engine, call, waves, index: tabs.indexOf(tab), of: tabs.length, calls, budget_ms, group, round };
+    return { engine, call, waves, index: tabs.indexOf(tab), of: tabs.length, calls, budget_ms, group: 1, round: 0 };
   }
 
   /** By the tab that is quickest: the first one, which leads. */
@@ -195,7 +199,7 @@ class TabSuite {
     const [tab] = setting.tabs;
     const known = this.#groups.get(key);
     if (known !== undefined || tab === undefined) return known ?? 1;
-    const group = await tab.tell('rehearse', this.#workOf(engine, setting, tab, 0, 1));
+    const group = await tab.tell('rehearse', this.#workOf(engine, setting, tab));
     this.#groups.set(key, group);
     return group;
   }
