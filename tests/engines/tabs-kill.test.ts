@@ -17,6 +17,8 @@ const NAME = 'shared';
 /** Groups that the tabs write between two kills, at least. */
 const GROUPS = 20;
 const GROUPS_MORE = 200;
+/** Also what hangs in an engine now and then. */
+const IN_FULL = process.env['VARVE_IN_FULL'] === '1';
 
 const seed = runSeed('engines', 'tabs-kill');
 
@@ -47,10 +49,13 @@ const CAUSES: readonly Cause[] = [
   { name: 'it is closed', end: (_, tab) => tab.close().then(() => 'nothing') },
   {
     name: 'its worker is terminated',
+    // Over IndexedDB it may leave a transaction open that ends with its page: see TESTING.md.
+    isIn: ({ name }) => name !== 'webkit' || IN_FULL,
     end: (_, tab) => tab.evaluate(() => tabWriter.terminate()).then(() => 'page'),
   },
   {
     name: 'it goes elsewhere and comes back',
+    isIn: ({ name }) => name !== 'webkit' || IN_FULL,
     async end(_, tab, others) {
       await tab.leave();
       await others();

@@ -1,5 +1,7 @@
 /** Stores that tabs share: several pages of one realm, each with a worker of its own, over the same files and locks. */
 
+import 'fake-indexeddb/auto';
+import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
 import * as membership from '../../js/src/share/membership.ts';
@@ -24,6 +26,7 @@ beforeEach(() => {
   opfs = new FakeOpfs();
   vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
   vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
+  vi.stubGlobal('indexedDB', new IDBFactory());
 });
 
 afterEach(async () => {
@@ -95,10 +98,10 @@ test('a tab alone goes on with a new worker when its own is ended', async () => 
   expect(await leads(tab)).toBe(true);
 });
 
-describe('what was in flight when the leader died', () => {
+describe.each(['opfs', 'indexeddb'] as const)('what was in flight when the leader died, in %s', (storage) => {
   test('is done exactly once', async () => {
-    const first = await openTab();
-    const second = await openTab();
+    const first = await openTab({ storage });
+    const second = await openTab({ storage });
     for (let round = 0; round < 20; round++) {
       const [leader, other] = (await leads(first)) ? [first, second] : [second, first];
       const writes = [leader, other].flatMap(({ db }, tab) =>
@@ -119,8 +122,8 @@ describe('what was in flight when the leader died', () => {
   });
 
   test('is answered in order, and a read sees the writes called before it', async () => {
-    const first = await openTab();
-    const second = await openTab();
+    const first = await openTab({ storage });
+    const second = await openTab({ storage });
     for (let round = 0; round < 10; round++) {
       const reads: Promise<unknown>[] = [];
       for (let i = 0; i < 50; i++) {

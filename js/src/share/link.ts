@@ -19,6 +19,8 @@ const BROKER_MS = 200;
 const PING_MS = 1000;
 /** How long it may give none. */
 const STALL_MS = 5000;
+/** How long it may take to open the store, in milliseconds: it may have much to recover. */
+export const OPENING_MS = 30_000;
 
 /** What is told to a leader first. */
 export type Join = Extract<Request, { type: 'join' }>;
@@ -48,6 +50,7 @@ export class LeaderLink implements Link {
   readonly #client: Client;
   #way: Way | undefined;
   #heardAt = Date.now();
+  #isOpen = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #isEnded = false;
 
@@ -103,12 +106,11 @@ export class LeaderLink implements Link {
     opened: (link: LeaderLink, report: OpenReport) => void,
     failed: (error: VarveError) => void,
   ): void {
-    let isOpen = false;
     way.listen((data) => {
       if (this.#isEnded || (this.#way !== undefined && this.#way !== way)) return;
-      this.#heardAt = Date.now();
       const response = data as Response | ArrayBuffer;
-      if (isOpen) {
+      if (this.#isOpen) {
+        this.#heardAt = Date.now();
         if (response instanceof ArrayBuffer || response.type !== 'dead') this.#client.receive(response);
         // Its engine is over, not the store: the next leader goes on. What may have been its end is not done again.
         else {
@@ -122,7 +124,8 @@ export class LeaderLink implements Link {
         if (this.#way === undefined) way.post(join, []);
         this.#way = way;
       } else if (response.type === 'opened') {
-        isOpen = true;
+        this.#isOpen = true;
+        this.#heardAt = Date.now();
         opened(this, response.report);
       } else if (response.type === 'failed') failed(VarveError.fromWire(response.error));
     });
@@ -134,14 +137,16 @@ export class LeaderLink implements Link {
       return;
     }
     this.#way.post({ type: 'ping' } satisfies Request, []);
-    if (Date.now() - this.#heardAt < STALL_MS) return;
-    this.#client.give_up(
-      new VarveError(
-        'VARVE_LEADER_STALLED',
-        'The tab that leads this store does not answer; its page may be frozen. What was called may be done yet. Call again: it goes on when that tab does, or is closed.',
-      ),
-    );
+    if (Date.now() - this.#heardAt >= (this.#isOpen ? STALL_MS : OPENING_MS)) this.#client.give_up(stalled());
   }
+}
+
+/** The error for calls that wait for a leader that does not answer. */
+export function stalled(): VarveError {
+  return new VarveError(
+    'VARVE_LEADER_STALLED',
+    'The tab that leads this store does not answer; its page may be frozen. What was called may be done yet. Call again: it goes on when that tab does, or is closed.',
+  );
 }
 
 function overPort(leader: string, broker: MessagePort): Way {

@@ -9,7 +9,7 @@
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenMessageOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { Client, type Link, type Port, workerDied } from '../worker/client.ts';
-import { LeaderLink } from './link.ts';
+import { LeaderLink, OPENING_MS, stalled } from './link.ts';
 import { hold, type Release, whenFree } from './locks.ts';
 import { type ChannelMessage, channelOf, clientLock, PROTOCOL, uniqueName, workerLock } from './names.ts';
 
@@ -143,7 +143,11 @@ export class Membership {
     switch (data.type) {
       case 'opening':
         this.#isOpening = true;
+        // Whoever led before is gone: nothing more comes from there.
+        this.#leave();
+        this.client.disconnect();
         this.#watchWorker();
+        this.#watchOpening(this.#member);
         return;
       case 'waits':
         this.#watchWorker();
@@ -248,6 +252,15 @@ export class Membership {
       this.#dismiss();
       this.#start();
     });
+  }
+
+  /** The storage may be held by what is left of the leader before. */
+  #watchOpening(member: string): void {
+    setTimeout(() => {
+      if (member !== this.#member || this.client.via !== undefined) return;
+      this.client.give_up(stalled());
+      this.#watchOpening(member);
+    }, OPENING_MS);
   }
 
   /** A port to the broker of this origin's tabs, where there is one. */

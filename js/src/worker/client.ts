@@ -127,11 +127,12 @@ export class Client {
     this.#link = link;
     // What it had open first: frames under way may name it.
     for (const flight of this.#flights) if (!waiting.includes(flight)) this.#post_frame(flight);
-    if (this.#has_successors) link.post({ type: 'returned' } satisfies Request, []);
     for (const flight of waiting) {
       if (++flight.sent <= LEADERS_MAX) this.#post_frame(flight);
       else flight.crash(unlucky());
     }
+    // Behind what is sent again: its reads see moments that a merge may forget.
+    if (this.#has_successors) link.post({ type: 'returned' } satisfies Request, []);
     for (const { request } of asked) link.post(request, []);
   }
 
