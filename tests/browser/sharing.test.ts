@@ -2,6 +2,7 @@
 
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { processOf } from '../engines/support/processes.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
 let profile: Profile;
@@ -47,4 +48,82 @@ test('tabs share a store over ports, and the next one leads when the leader is c
   const after = [await sharing(second), await sharing(third)];
   expect(after.filter((one) => one?.leads)).toHaveLength(1);
   expect(after.map((one) => one?.clients)).toEqual([2, 2]);
+});
+
+test('a leader that is frozen with a warning lets another tab lead at once', async () => {
+  const first = await openTab('warned');
+  const second = await openTab('warned');
+  await first.evaluate(() => db.set(1, 'one'));
+  // Pages that Playwright drives count as focused, and are not frozen: here are the events alone.
+  await first.evaluate(() => document.dispatchEvent(new Event('freeze')));
+  await expect.poll(async () => (await sharing(second))?.leads, { timeout: 4000 }).toBe(true);
+  expect(await second.evaluate(() => db.get(1))).toBe('one');
+  await first.evaluate(() => document.dispatchEvent(new Event('resume')));
+  await second.evaluate(() => db.set(2, 'two'));
+  expect(await first.evaluate(() => db.getMany([1, 2]))).toEqual(['one', 'two']);
+});
+
+test('calls to a leader that is frozen unwarned are told so after five seconds, and go on when it thaws', async () => {
+  const first = await openTab('stalled');
+  const second = await openTab('stalled');
+  await second.evaluate(() => db.set(1, 'one'));
+  const browser = await profile.processId();
+  const id = await processOf(browser, '--type=renderer', (run, bytes) => first.evaluate(run, bytes));
+  process.kill(id, 'SIGSTOP');
+  try {
+    const told = await second.evaluate(async () => {
+      const start = performance.now();
+      const code = await codeOf(() => db.set(2, 'two'));
+      return { code, ms: performance.now() - start };
+    });
+    expect(told.code).toBe('VARVE_LEADER_STALLED');
+    expect(told.ms).toBeGreaterThan(4000);
+  } finally {
+    process.kill(id, 'SIGCONT');
+  }
+  await expect.poll(() => second.evaluate(() => codeOf(() => db.set(3, 'three'))), { timeout: 30_000 }).toBe('ok');
+  expect(await first.evaluate(() => db.getMany([1, 3]))).toEqual(['one', 'three']);
+});
+
+test('changes are told across tabs, each once and in order, whoever leads; and go on after a reload', async () => {
+  const first = await openTab('followed');
+  const second = await openTab('followed');
+  const third = await openTab('followed');
+  await third.evaluate(() => {
+    const seen: [number, string | undefined][] = [];
+    Object.assign(globalThis, { seen });
+    void (async () => {
+      for await (const change of db.changes()) if (change.type === 'set') seen.push([change.key, change.value]);
+    })();
+  });
+  const write = (page: Page, from: number): Promise<void> =>
+    page.evaluate(async (start) => {
+      for (let i = start; i < start + 50; i++) await db.set(i, `value ${i}`);
+    }, from);
+  await Promise.all([write(first, 0), write(second, 100)]);
+  await Promise.all([first.close(), write(second, 200)]);
+  await write(third, 300);
+  const expected = [0, 100, 200, 300].flatMap((from) => Array.from({ length: 50 }, (_, i) => from + i));
+  const seen = (): Promise<number[]> =>
+    third.evaluate(() => (globalThis as unknown as { seen: [number, string][] }).seen.map(([key]) => key));
+  await expect.poll(async () => (await seen()).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(170);
+  const told = await seen();
+  // The writes of the tab that was closed may have ended early, those under way then were never answered.
+  expect(new Set(told).size).toBe(told.length);
+  for (const from of [0, 100, 200, 300]) {
+    const of = told.filter((key) => key >= from && key < from + 50);
+    expect(of).toEqual([...of].sort((a, b) => a - b));
+  }
+  expect(told.filter((key) => key >= 100)).toHaveLength(150);
+  expect(expected).toEqual(expect.arrayContaining(told));
+
+  const last = await third.evaluate(async () => (await db.stats()).sequence);
+  await third.reload();
+  await second.evaluate(() => db.set(1000, 'while it was away'));
+  const resumed = await third.evaluate(async (since) => {
+    globalThis.db = await varve.open<number, string>('followed');
+    for await (const change of db.changes({ since })) return change;
+    return undefined;
+  }, last);
+  expect(resumed).toMatchObject({ type: 'set', key: 1000, value: 'while it was away', sequence: last + 1 });
 });
