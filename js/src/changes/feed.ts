@@ -43,7 +43,8 @@ export class Feed {
     for (let { since } = request; !stopped(); ) {
       if (since === this.#known) await this.#after(since);
       if (stopped()) break;
-      const page = await this.#client.submit(page_operation, undefined, { ...request, since }, 0);
+      const page = await this.#page({ ...request, since });
+      if (page === undefined) continue;
       const isGap = page.floor > since || page.through < since;
       if (isGap) return { page, position: page.floor > since ? page.floor : page.through, isGap };
       if (page.changes.length > 0) return { page, position: page.through, isGap };
@@ -51,6 +52,16 @@ export class Feed {
       since = page.through;
     }
     return undefined;
+  }
+
+  /** A page; undefined while the leader does not answer: it goes on when that does. */
+  async #page(request: PageRequest): Promise<Page | undefined> {
+    try {
+      return await this.#client.submit(page_operation, undefined, request, 0);
+    } catch (error) {
+      if (!isStall(error)) throw error;
+      return undefined;
+    }
   }
 
   /** Resolves when the last acknowledged write has another sequence than `since`. */
@@ -74,8 +85,17 @@ export class Feed {
       if (this.#waiters.size > 0) void this.#ask(this.#known);
     } catch (error) {
       this.#isAsking = false;
+      if (isStall(error)) {
+        void this.#ask(since);
+        return;
+      }
       for (const waiter of this.#waiters) waiter.reject(error);
       this.#waiters.clear();
     }
   }
+}
+
+/** Whether a leader does not answer, which is no reason to stop following it. */
+function isStall(error: unknown): boolean {
+  return (error as { code?: unknown })?.code === 'VARVE_LEADER_STALLED';
 }

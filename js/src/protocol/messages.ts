@@ -66,6 +66,8 @@ export type Request =
   | { readonly type: 'visible' }
   /** What the client had open is open again. Not answered. */
   | { readonly type: 'returned' }
+  /** To its own worker: who leads has to be asked again. Not answered. */
+  | { readonly type: 'seek' }
   /** Answered by `pong` at once, whatever is under way. */
   | { readonly type: 'ping' }
   /** Comes with a port to the broker, through which clients are handed over. Not answered. */

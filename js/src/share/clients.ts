@@ -80,8 +80,8 @@ export class Clients {
   async returned(): Promise<void> {
     const { held = [] } = await navigator.locks.query();
     const prefix = clientLock(this.#store, 0).slice(0, -1);
-    const named = held.filter(({ name = '' }) => name.startsWith(prefix));
-    const expected = named.map(({ name = '' }) => Number(name.slice(prefix.length)));
+    const ids = held.map(({ name = '' }) => (name.startsWith(prefix) ? name.slice(prefix.length) : ''));
+    const expected = ids.filter((id) => /^\d+$/.test(id)).map(Number);
     const end = Date.now() + RETURN_MS;
     while (!this.#isOver && !expected.every((client) => this.#returned.has(client)) && Date.now() < end) {
       await new Promise<void>((resolve) => {

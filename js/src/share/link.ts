@@ -17,10 +17,8 @@ import { linkChannel, uniqueName } from './names.ts';
 const BROKER_MS = 200;
 /** How often a leader is asked for a sign of life, while something waits for it. */
 const PING_MS = 1000;
-/** How long it may give none. */
-const STALL_MS = 5000;
-/** How long it may take to open the store, in milliseconds: it may have much to recover. */
-export const OPENING_MS = 30_000;
+/** How many it may leave unanswered. */
+const STALL_PINGS = 5;
 
 /** What is told to a leader first. */
 export type Join = Extract<Request, { type: 'join' }>;
@@ -49,13 +47,18 @@ export interface Surroundings {
 export class LeaderLink implements Link {
   readonly #client: Client;
   #way: Way | undefined;
-  #heardAt = Date.now();
+  #silent = 0;
   #isOpen = false;
   #timer: ReturnType<typeof setInterval> | undefined;
   #isEnded = false;
 
   private constructor(client: Client) {
     this.#client = client;
+  }
+
+  /** Whether the leader has answered. */
+  get isWelcome(): boolean {
+    return this.#way !== undefined;
   }
 
   get via(): SharingReport['via'] {
@@ -110,7 +113,7 @@ export class LeaderLink implements Link {
       if (this.#isEnded || (this.#way !== undefined && this.#way !== way)) return;
       const response = data as Response | ArrayBuffer;
       if (this.#isOpen) {
-        this.#heardAt = Date.now();
+        this.#silent = 0;
         if (response instanceof ArrayBuffer || response.type !== 'dead') this.#client.receive(response);
         // Its engine is over, not the store: the next leader goes on. What may have been its end is not done again.
         else {
@@ -125,19 +128,19 @@ export class LeaderLink implements Link {
         this.#way = way;
       } else if (response.type === 'opened') {
         this.#isOpen = true;
-        this.#heardAt = Date.now();
         opened(this, response.report);
       } else if (response.type === 'failed') failed(VarveError.fromWire(response.error));
     });
   }
 
+  /** Counts pings without an answer, not time: a page that slept, or whose timers are throttled, has not heard the last one yet. */
   #watch(): void {
-    if (!this.#client.is_waiting || this.#way === undefined) {
-      this.#heardAt = Date.now();
+    if (!this.#isOpen || !this.#client.is_waiting) {
+      this.#silent = 0;
       return;
     }
-    this.#way.post({ type: 'ping' } satisfies Request, []);
-    if (Date.now() - this.#heardAt >= (this.#isOpen ? STALL_MS : OPENING_MS)) this.#client.give_up(stalled());
+    if (++this.#silent > STALL_PINGS) this.#client.give_up(stalled());
+    this.#way?.post({ type: 'ping' } satisfies Request, []);
   }
 }
 

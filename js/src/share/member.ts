@@ -48,7 +48,7 @@ export class Member {
   #isVisible = true;
   #chosen: { readonly member: string; readonly at: number } | undefined;
   /** That it lives, and has the store open. */
-  #held: Release[] = [];
+  readonly #held: Release[] = [];
   readonly #ended = new AbortController();
 
   constructor(send: Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
@@ -78,7 +78,12 @@ export class Member {
         this.#line = port;
         this.#clients?.listen(port);
         return;
+      case 'seek':
+        this.#say({ type: 'seek' });
+        return;
       default:
+        // From here on it must not say that it leads.
+        if (data.type === 'close') this.#isLeading = false;
         this.#server.receive(data);
     }
   }
@@ -94,13 +99,18 @@ export class Member {
     const { signal } = this.#ended;
     this.#isVisible = sharing.isVisible;
     try {
-      this.#held = await Promise.all([
-        hold(workerLock(sharing.member), signal),
-        hold(openLock(name), signal, 'shared'),
+      const keep = (release: Release): void => void (signal.aborted ? release() : this.#held.push(release));
+      await Promise.all([
+        hold(workerLock(sharing.member), signal).then(keep),
+        hold(openLock(name), signal, 'shared').then(keep),
       ]);
       this.#channel = new BroadcastChannel(channelOf(name));
       this.#channel.onmessage = ({ data }) => this.#hear(data as ChannelMessage);
       const lock = await holdIfFree(leaderLock(name));
+      if (signal.aborted) {
+        await lock?.();
+        return;
+      }
       if (lock !== undefined) {
         await this.#lead(request, lock, false);
         return;
@@ -146,7 +156,7 @@ export class Member {
     if (isSuccessor && this.#line === undefined) this.#askForLine();
     this.#say({ type: 'lead' });
     try {
-      const hold = isSuccessor ? clients.returned() : undefined;
+      const hold = isSuccessor ? () => clients.returned() : undefined;
       const report = await server.open(request, { lock: { release: lock }, hold });
       this.#send({ type: 'leads', report }, []);
       if (!this.#isVisible) this.#see(false);

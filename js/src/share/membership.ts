@@ -9,7 +9,7 @@
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenMessageOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { Client, type Link, type Port, workerDied } from '../worker/client.ts';
-import { LeaderLink, OPENING_MS, stalled } from './link.ts';
+import { LeaderLink, stalled } from './link.ts';
 import { hold, type Release, whenFree } from './locks.ts';
 import { type ChannelMessage, channelOf, clientLock, PROTOCOL, uniqueName, workerLock } from './names.ts';
 
@@ -25,6 +25,11 @@ export interface MembershipOptions {
 
 /** How long a leader has to answer, however short `wait` is, in milliseconds. */
 const ANSWER_MS = 1000;
+/** How long calls wait for somebody who leads, and for one who opens the store, in seconds. */
+const STALL_S = 5;
+const OPENING_S = 30;
+/** A page that was away for longer has no receipts any more: see `RETURN_MS` of engine-server.ts. */
+const AWAY_MS = 10 * 60_000;
 /** Workers that may be ended in a row before they lead or find who does. */
 const WORKERS_MAX = 3;
 
@@ -46,6 +51,12 @@ export class Membership {
   #spawned = 0;
   #isOver = false;
   #isSuspended = false;
+  #suspendedAt = 0;
+  /** The own worker leads, or is about to. */
+  #isOwn = false;
+  /** Seconds since somebody was reached. */
+  #lost = 0;
+  readonly #timer: ReturnType<typeof setInterval>;
   #settle: { resolve: (report: OpenReport) => void; reject: (error: VarveError) => void } | undefined;
   readonly #unwatch: () => void;
 
@@ -53,6 +64,7 @@ export class Membership {
     this.#options = options;
     this.client = new Client(true, () => this.#end());
     this.#unwatch = watchPage(this);
+    this.#timer = setInterval(() => this.#watch(), 1000);
   }
 
   /** Opens a store, or joins those that have it open. Rejects as `open` does. */
@@ -66,7 +78,7 @@ export class Membership {
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(
       () => {
-        if (!membership.#isOpening) membership.#fail(locked(name));
+        if (!membership.#isOpening && membership.#link?.isWelcome !== true) membership.#fail(locked(name));
       },
       Math.max(wait, ANSWER_MS),
     );
@@ -99,6 +111,7 @@ export class Membership {
   suspend(): void {
     if (this.#isSuspended) return;
     this.#isSuspended = true;
+    this.#suspendedAt = Date.now();
     this.client.hide();
     this.#dismiss();
     this.#leaveAll();
@@ -110,6 +123,8 @@ export class Membership {
   resume(): void {
     if (!this.#isSuspended || this.#isOver) return;
     this.#isSuspended = false;
+    // What was done of it nobody knows any more: it must not be done again.
+    if (Date.now() - this.#suspendedAt > AWAY_MS) this.client.give_up(stalled());
     this.#start();
   }
 
@@ -145,9 +160,9 @@ export class Membership {
         this.#isOpening = true;
         // Whoever led before is gone: nothing more comes from there.
         this.#leave();
+        this.#isOwn = true;
         this.client.disconnect();
         this.#watchWorker();
-        this.#watchOpening(this.#member);
         return;
       case 'waits':
         this.#watchWorker();
@@ -158,9 +173,11 @@ export class Membership {
         this.#opened(data.report);
         return;
       case 'leader':
+        this.#spawned = 0;
         if (data.member !== this.#leader) this.#follow(data.member);
         return;
       case 'retired':
+        this.#isOwn = false;
         this.client.disconnect();
         return;
       case 'broker':
@@ -254,13 +271,20 @@ export class Membership {
     });
   }
 
-  /** The storage may be held by what is left of the leader before. */
-  #watchOpening(member: string): void {
-    setTimeout(() => {
-      if (member !== this.#member || this.client.via !== undefined) return;
-      this.client.give_up(stalled());
-      this.#watchOpening(member);
-    }, OPENING_MS);
+  /** While nobody is reached: looks again who leads, and tells who waits. */
+  #watch(): void {
+    if (this.client.via !== undefined || !this.client.is_waiting) {
+      this.#lost = 0;
+      return;
+    }
+    this.#lost++;
+    // A leader that is there may have much to recover, or its storage may be held by what is left of the one before.
+    const isOpening = this.#isOwn || this.#link?.isWelcome === true;
+    if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.give_up(stalled());
+    // It usually takes less than a second until somebody leads.
+    if (isOpening || this.#lost < 2) return;
+    this.#leader = undefined;
+    this.#tell({ type: 'seek' });
   }
 
   /** A port to the broker of this origin's tabs, where there is one. */
@@ -306,6 +330,7 @@ export class Membership {
     this.#worker = new AbortController();
     const port = this.#port;
     this.#port = undefined;
+    this.#isOwn = false;
     if (port === undefined) return;
     port.onmessage = null;
     port.terminate?.();
@@ -337,6 +362,7 @@ export class Membership {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    clearInterval(this.#timer);
     this.#unwatch();
     this.#dismiss();
     this.#leaveAll();

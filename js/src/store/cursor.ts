@@ -68,6 +68,9 @@ export class Cursor implements BatchSource, Restorable {
       this.#progress = new ScanProgress(request, batch.seen);
       return batch;
     });
+    const number = this.#number;
+    // It may be opened yet, by a leader that thaws after the call was given up.
+    opened.catch(() => client.submit(scan_close, number, undefined, 0).catch(ignore));
     this.#expect(opened);
   }
 
@@ -111,12 +114,16 @@ export class Cursor implements BatchSource, Restorable {
     const { numbers } = client;
     const progress = this.#progress;
     if (this.#is_closed || progress === undefined) return;
-    this.#number = numbers.ofScan();
+    const number = numbers.ofScan();
+    this.#number = number;
     const snapshot = numbers.ofSnapshot();
     const taken = client.submit(snapshot_restore, undefined, progress.seen, levelOfSnapshot(snapshot));
     const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batch_bytes), 0);
     void letGo({ client, number: snapshot });
-    opened.catch(ignore);
+    // Two leaders may have died in a row: what the first was asked for the third opens as well.
+    opened.then(() => {
+      if (this.#number !== number) client.submit(scan_close, number, undefined, 0).catch(ignore);
+    }, ignore);
     // Why the snapshot is lost says more than that it is not there.
     const batch = taken.then(() => opened);
     if (this.#has_arrived) {

@@ -33,7 +33,8 @@ export async function take(client: Client): Promise<Taken> {
     numbers.snapshots.set(number, { restore });
     return { ...seen, number };
   } catch (error) {
-    numbers.snapshots.delete(number);
+    // It may be opened yet: by a leader that thaws, after the call was given up.
+    void letGo({ client, number });
     throw error;
   }
 }

@@ -126,12 +126,17 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     options: UpdateOptions = {},
   ): Promise<Receipt> {
     for (let attempt = 1; ; attempt++) {
-      const entry = await this.getEntry(key, options);
-      const value = await change(entry?.value);
+      let isChanging = false;
       try {
+        const entry = await this.getEntry(key, options);
+        isChanging = true;
+        const value = await change(entry?.value);
+        isChanging = false;
         return await this.set(key, value, { ...options, ifSequence: entry?.sequence ?? null });
       } catch (error) {
-        if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
+        const code = (error as { code?: unknown } | undefined)?.code;
+        const isAgain = !isChanging && (code === 'VARVE_CONFLICT' || code === 'VARVE_RETRY');
+        if (attempt === UPDATE_ATTEMPTS_MAX || !isAgain) throw error;
       }
     }
   }

@@ -108,7 +108,11 @@ export class Client {
 
   /** Whether something was called that is not answered. */
   get is_waiting(): boolean {
-    return this.#asked.size > 0 || this.#boarding.left > 0 || this.#flights.some(({ frame }) => frame !== undefined);
+    // Who waits for the next write does not wait for an answer.
+    const isAsked = [...this.#asked.values()].some(
+      ({ request }) => (request as { method?: string }).method !== 'after',
+    );
+    return isAsked || this.#boarding.left > 0 || this.#flights.some(({ frame }) => frame !== undefined);
   }
 
   /** Talks through this link from now on. What was not answered through the one before is sent again. */
@@ -308,10 +312,7 @@ export class Client {
 }
 
 function unlucky(): VarveError {
-  return new VarveError(
-    'VARVE_INTERNAL',
-    `${LEADERS_MAX} tabs in a row ended before they answered. It may be done yet.`,
-  );
+  return new VarveError('VARVE_INTERNAL', 'Too many tabs in a row ended over this call. It may be done yet.');
 }
 
 /** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */

@@ -96,7 +96,7 @@ export class EngineHost implements FrameHost {
   /** Opens a store; throws what `openParts` does. */
   static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
     const host = new EngineHost(name, await openParts(name, options), options.onTurn);
-    if (options.hold !== undefined) host.#hold(options.hold);
+    if (options.hold !== undefined) host.#hold(options.hold());
     try {
       host.afterTurn();
       return host;

@@ -54,8 +54,8 @@ type LateFrame = RefusedFrame & { readonly from: Connection };
 export interface Leadership {
   /** Its lock, held. */
   readonly lock: StoreLock;
-  /** Resolves when all clients of the leader before have told what they had open. */
-  readonly hold: Promise<void> | undefined;
+  /** Called when it is open: resolves when all clients of the leader before have open again what they had. */
+  readonly hold: (() => Promise<void>) | undefined;
 }
 
 /** Serves the clients of one store. */
@@ -65,6 +65,8 @@ export class EngineServer {
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
   readonly #clients = new Set<Connection>();
+  /** When clients that left are forgotten. */
+  readonly #away = new Map<number, ReturnType<typeof setTimeout>>();
   readonly #queue: Waiting[] = [];
   /** Frames whose answers could not leave. */
   readonly #refused: LateFrame[] = [];
@@ -105,7 +107,11 @@ export class EngineServer {
   /** Takes a message or a frame. */
   receive(data: Incoming, from: Connection = this.own): void {
     if (this.#is_dead || this.#isRetiring || from.isGone) return;
-    if (!this.#clients.has(from)) this.#clients.add(from);
+    if (!this.#clients.has(from)) {
+      this.#clients.add(from);
+      clearTimeout(this.#away.get(from.client));
+      this.#away.delete(from.client);
+    }
     // Nothing that it ends is waited for.
     if (!(data instanceof ArrayBuffer) && data.type === 'call' && data.method === 'stop') {
       from.stoppables.get(data.args[0])?.abort();
@@ -132,7 +138,11 @@ export class EngineServer {
     const opening = this.#open(request, leadership);
     this.#drained = opening.then(
       () => this.#drain(),
-      () => this.#drain(),
+      () => {
+        // Who came meanwhile is told by the next leader where it is.
+        this.#queue.length = 0;
+        this.#busy = false;
+      },
     );
     return opening;
   }
@@ -147,9 +157,12 @@ export class EngineServer {
     const { client } = connection;
     this.#host?.forget(client, mayReturn);
     if (!mayReturn) return;
-    setTimeout(() => {
-      if (![...this.#clients].some((one) => one.client === client)) this.#host?.forget(client, false);
-    }, RETURN_MS);
+    clearTimeout(this.#away.get(client));
+    const forget = (): void => {
+      this.#away.delete(client);
+      this.#host?.forget(client, false);
+    };
+    this.#away.set(client, setTimeout(forget, RETURN_MS));
   }
 
   /** Another connection of the same client takes the place of this one: what it has open stays. */
@@ -324,6 +337,7 @@ export class EngineServer {
     this.#refused.length = 0;
     this.#unwatch();
     this.#ended.abort();
+    for (const timer of this.#away.values()) clearTimeout(timer);
     for (const client of this.#clients) client.leave();
     this.#host?.close().catch(() => undefined);
   }

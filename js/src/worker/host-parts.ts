@@ -40,8 +40,8 @@ export interface EngineHostOptions extends EngineOptions {
   indexedDb?: OpenIndexedDb | undefined;
   /** The store's lock, where it is held already. */
   lock?: StoreLock | undefined;
-  /** Until it resolves no job is started, so that what is open elsewhere can be opened here as it was. */
-  hold?: Promise<void> | undefined;
+  /** Until what it gives resolves no job is started, so that what was open elsewhere can be opened here as it was. */
+  hold?: (() => Promise<void>) | undefined;
   /** Called at the end of a turn by a host behind an output gate, instead of starting jobs: see `isDue` and `slice`. */
   onTurn?: (() => void) | undefined;
   /** A device to use instead of opening one, for tests. */

@@ -137,6 +137,7 @@ export class FakeEngine implements Port {
       case 'ping':
       case 'line':
       case 'returned':
+      case 'seek':
         return undefined;
       case 'list':
         return { type: 'result', id: request.id, value: ['a', 'b'] };
