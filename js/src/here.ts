@@ -22,13 +22,6 @@ import type { StoreOptions } from './store/upgrade.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 import { engineHere } from './worker/here.ts';
 
-// A service worker may not import later on: all of it is part of this.
-loaders.transactions = async () => transactions;
-loaders.portable = async () => portable;
-loaders.changes = async () => changes;
-loaders.live = async () => live;
-loaders.cache = async () => cache;
-
 /** Which stores are meant. */
 export interface HereOptions extends WaitOptions {
   /** An adapter, instead of what the browser has. */
@@ -52,6 +45,12 @@ export function open<K = Key, V = unknown>(
   options: Omit<StoreOptions<K, V>, 'worker'> = {},
 ): Promise<Store<K, V>> {
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
+  // A service worker may not import later on: all of it is part of this.
+  loaders.transactions = async () => transactions;
+  loaders.changes = async () => changes;
+  loaders.live = async () => live;
+  loaders.cache = async () => cache;
+  loaders.portable = async () => portable;
   return openStore<K, V>(
     name,
     options,

@@ -296,8 +296,11 @@ export class Membership {
 
   #newLine(): MessagePort | undefined {
     try {
-      const options = { type: 'module', name: 'varve' } as const;
-      const broker = new SharedWorker(new URL('./broker-worker.js', import.meta.url), options);
+      // In the one form that every bundler finds.
+      const broker = new SharedWorker(new URL('./broker-worker.js', import.meta.url), {
+        type: 'module',
+        name: 'varve',
+      });
       broker.onerror = () => {
         this.#hasNoBroker = true;
       };

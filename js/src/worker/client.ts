@@ -312,7 +312,7 @@ export class Client {
 }
 
 function unlucky(): VarveError {
-  return new VarveError('VARVE_INTERNAL', 'Too many tabs in a row ended over this call. It may be done yet.');
+  return new VarveError('VARVE_INTERNAL', 'Too many tabs ended over this call. It may be done yet.');
 }
 
 /** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */
@@ -322,7 +322,8 @@ export function noWorker(cause?: unknown): VarveError {
 }
 
 /** The error for a worker that told that it died. */
-export function workerDied({ message }: ErrorEvent): VarveError {
+export function workerDied(event: ErrorEvent): VarveError {
+  const { message } = event;
   if (message === undefined) return noWorker();
   return new VarveError(
     'VARVE_INTERNAL',
