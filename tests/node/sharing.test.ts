@@ -3,13 +3,16 @@
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { VarveError } from '../../js/src/errors.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
 import * as membership from '../../js/src/share/membership.ts';
 import { channelOf, PROTOCOL } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
+import { sync_operation } from '../../js/src/store/operations.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key, OpenOptions } from '../../js/src/types.ts';
-import type { Port } from '../../js/src/worker/client.ts';
+import { Client, type Port } from '../../js/src/worker/client.ts';
+import { EngineHost } from '../../js/src/worker/engine-host.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
@@ -31,6 +34,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const { db } of tabs.splice(0).reverse()) await db.close().catch(() => undefined);
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
@@ -227,6 +231,41 @@ describe('what was open when the leader died', () => {
     };
     await expect(drained()).rejects.toMatchObject({ code: 'VARVE_RETRY' });
   });
+});
+
+test('a tab whose worker cannot open the store leaves it to the next one', async () => {
+  const first = await openTab();
+  const second = await openTab();
+  const third = await openTab();
+  await second.db.set('a', 1);
+  vi.spyOn(EngineHost, 'open').mockRejectedValueOnce(new VarveError('VARVE_IO', 'It did not open.'));
+  first.worker().terminate?.();
+  // Those who had come to it by then go on with the next leader.
+  expect(await third.db.get('a')).toBe(1);
+  await expect(second.db.get('a')).rejects.toMatchObject({ code: 'VARVE_IO' });
+  await third.db.set('b', 2);
+  expect(await first.db.getMany(['a', 'b'])).toEqual([1, 2]);
+});
+
+test('what too many leaders did not survive is given up, and no longer kept for', async () => {
+  const frames: ArrayBuffer[] = [];
+  const client = new Client(true, () => undefined);
+  const link = {
+    via: 'worker',
+    post: (message: unknown) => message instanceof ArrayBuffer && frames.push(message),
+  } as const;
+  client.connect(link);
+  const flushed = client.submit(sync_operation, undefined, undefined, 0);
+  await Promise.resolve();
+  const told = expect(flushed).rejects.toMatchObject({ code: 'VARVE_INTERNAL' });
+  for (let leader = 0; leader < 20; leader++) client.connect(link);
+  await told;
+  // The first leader, and eight more.
+  expect(frames).toHaveLength(9);
+  client.submit(sync_operation, undefined, undefined, 0).catch(() => undefined);
+  await Promise.resolve();
+  const [request, answered] = [24, 16].map((at) => new DataView(frames[9] as ArrayBuffer).getUint32(at, true));
+  expect([request, answered]).toEqual([1, 1]);
 });
 
 test('a leader whose page is hidden lets one lead whose page is seen', async () => {

@@ -162,6 +162,7 @@ export class Member {
       if (!this.#isVisible) this.#see(false);
     } catch (error) {
       this.#isLeading = false;
+      void lock();
       this.#fail(error);
     }
   }

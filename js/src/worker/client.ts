@@ -122,19 +122,16 @@ export class Client {
     this.#send();
     const waiting = this.#flights.filter(({ frame }) => frame !== undefined);
     const asked = [...this.#asked.values()];
-    if (this.#was_connected) {
-      this.#flights = [...waiting];
-      this.numbers.restore();
-      this.#send();
-    }
+    for (const flight of waiting) if (++flight.sent > LEADERS_MAX) flight.crash(unlucky());
+    this.#flights = waiting.filter(({ frame }) => frame !== undefined);
+    const again = this.#flights.length;
+    if (this.#was_connected) this.numbers.restore();
+    this.#send();
     this.#was_connected = true;
     this.#link = link;
-    // What it had open first: frames under way may name it.
-    for (const flight of this.#flights) if (!waiting.includes(flight)) this.#post_frame(flight);
-    for (const flight of waiting) {
-      if (++flight.sent <= LEADERS_MAX) this.#post_frame(flight);
-      else flight.crash(unlucky());
-    }
+    // What it had open first, which was packed last: frames under way may name it.
+    for (const flight of this.#flights.slice(again)) this.#post_frame(flight);
+    for (const flight of this.#flights.slice(0, again)) this.#post_frame(flight);
     // Behind what is sent again: its reads see moments that a merge may forget.
     if (this.#has_successors) link.post({ type: 'returned' } satisfies Request, []);
     for (const { request } of asked) link.post(request, []);

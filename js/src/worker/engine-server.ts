@@ -181,6 +181,7 @@ export class EngineServer {
     for (const client of this.#clients) client.leave();
     this.#is_dead = true;
     this.#unwatch();
+    for (const timer of this.#away.values()) clearTimeout(timer);
     this.#host = undefined;
     await host?.close();
   }
