@@ -124,14 +124,14 @@ export class Client {
     const asked = [...this.#asked.values()];
     for (const flight of waiting) if (++flight.sent > LEADERS_MAX) flight.crash(unlucky());
     this.#flights = waiting.filter(({ frame }) => frame !== undefined);
-    const again = this.#flights.length;
+    const { length } = this.#flights;
     if (this.#was_connected) this.numbers.restore();
     this.#send();
     this.#was_connected = true;
     this.#link = link;
     // What it had open first, which was packed last: frames under way may name it.
-    for (const flight of this.#flights.slice(again)) this.#post_frame(flight);
-    for (const flight of this.#flights.slice(0, again)) this.#post_frame(flight);
+    for (const flight of this.#flights.slice(length)) this.#post_frame(flight);
+    for (const flight of this.#flights.slice(0, length)) this.#post_frame(flight);
     // Behind what is sent again: its reads see moments that a merge may forget.
     if (this.#has_successors) link.post({ type: 'returned' } satisfies Request, []);
     for (const { request } of asked) link.post(request, []);
@@ -309,7 +309,7 @@ export class Client {
 }
 
 function unlucky(): VarveError {
-  return new VarveError('VARVE_INTERNAL', 'Too many tabs ended over this call. It may be done yet.');
+  return new VarveError('VARVE_INTERNAL', 'Too many tabs ended over this. It may be done yet.');
 }
 
 /** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */
