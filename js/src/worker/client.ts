@@ -56,7 +56,8 @@ interface Asked {
 
 /** One engine's client, serving one store. */
 export class Client {
-  readonly id = randomClient();
+  /** 0 where no other engine will be asked again: then the log need not say what is whose. */
+  readonly id: number;
   /** The scans and snapshots that the engine has open for it. */
   readonly numbers = new Numbers();
   readonly #writer: FrameWriter;
@@ -83,6 +84,7 @@ export class Client {
    * @param end Lets go of whatever it talked through; called once, when it is over.
    */
   constructor(has_successors: boolean, end: () => void) {
+    this.id = has_successors ? randomClient() : 0;
     this.#writer = new FrameWriter(this.id);
     this.#has_successors = has_successors;
     this.#end = end;

@@ -47,8 +47,8 @@ export class FakeEngine implements Port {
 
   /** Operations of each frame, oldest first. */
   readonly frames: SentOp[][] = [];
-  /** Who sends them; 0 before the first one. */
-  client = 0;
+  /** Who sends them; undefined before the first one. */
+  client: number | undefined;
   /** What each frame said is answered. */
   readonly answered: number[] = [];
   /** Sizes of the frames sent and of the answers, in bytes. */
@@ -153,7 +153,7 @@ export class FakeEngine implements Port {
     if (reader.u32() !== 0x3246_5256) throw new Error('no frame');
     const count = reader.u32();
     const client = reader.u32() + reader.u32() * 2 ** 32;
-    if (client === 0 || (this.client !== 0 && client !== this.client)) throw new Error('not one client');
+    if (client !== (this.client ?? client)) throw new Error('not one client');
     this.client = client;
     this.answered.push(reader.u32());
     if (reader.u32() !== 0) throw new Error('reserved bytes are not zero');
