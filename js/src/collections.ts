@@ -8,7 +8,15 @@
 import { Layout } from './collections/definition.ts';
 import { Readiness } from './collections/readiness.ts';
 import { StoreCollection } from './collections/store-collection.ts';
-import type { Collection, Definition, Indexes, KeyOf, KeyProperty, NewDocument, ValueOf } from './collections/types.ts';
+import type {
+  Collection,
+  Definition,
+  Indexes,
+  KeyOf,
+  KeyProperty,
+  NewDocument,
+  ValuesOf,
+} from './collections/types.ts';
 import type { Store } from './store/store.ts';
 import type { Key } from './types.ts';
 
@@ -31,9 +39,6 @@ export type {
 } from './collections/types.ts';
 export { uuid7 } from './collections/uuid7.ts';
 export { VarveError, type VarveErrorCode } from './errors.ts';
-
-/** No indexes. */
-type None = Record<never, never>;
 
 /**
  * A collection of documents of the type `T`, called in two steps so that the rest of the types follow from the definition. It takes no
@@ -60,13 +65,14 @@ type None = Record<never, never>;
  */
 export function collection<T extends object>(): <
   const P extends KeyProperty<T> | ((document: T) => Key),
-  const I extends Indexes<T> = None,
+  // Without a default: functions in it would not be told the type of their document.
+  const I extends Indexes<T>,
   G extends (() => KeyOf<T, P>) | undefined = undefined,
 >(
   db: Store<Key, unknown>,
   name: string,
   definition: Definition<T, P, I, G>,
-) => Collection<T, KeyOf<T, P>, { readonly [N in keyof I]: ValueOf<T, I[N]> }, NewDocument<T, P, G>> {
+) => Collection<T, KeyOf<T, P>, ValuesOf<T, I>, NewDocument<T, P, G>> {
   return (db, name, definition) => {
     const layout = new Layout(name, definition as ConstructorParameters<typeof Layout>[1]);
     // Inside, documents and values are whatever they are; these types are what callers see of it.

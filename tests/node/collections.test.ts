@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { collection, uuid7 } from '../../js/src/collections.ts';
-import { ids, expectKept, type Note, note, notesOf } from './support/notes.ts';
+import { expectKept, ids, type Note, note, notesOf } from './support/notes.ts';
 import { code, conflict, openAsync } from './support/transactions.ts';
 
 describe('one document', () => {
@@ -33,7 +33,7 @@ describe('one document', () => {
       conflict(['notes', 'doc', 1], place?.sequence ?? 0),
     );
     await expect(notes.insert(note(2, { title: 'SILT', tags: ['x'] }))).rejects.toThrow(
-      "The collection 'notes' has a document with the value \"silt\" in the unique index \"title\" already. Nothing was written.",
+      'The collection \'notes\' has a document with the value "silt" in the unique index "title" already. Nothing was written.',
     );
     await expect(notes.put(note(3, { aliases: ['c', 'b'] }))).rejects.toThrow(code('VARVE_CONFLICT'));
     await expectKept(db, [first]);
@@ -88,7 +88,7 @@ describe('one document', () => {
       },
     });
     await expect(odd.insert({ id: 'a', of: { not: 'a key' } })).rejects.toThrow(
-      'What the index \'of\' of \'odd\' makes of the document "a" is no key',
+      "What the index 'of' of 'odd' makes of the document \"a\" is no key",
     );
     await expect(odd.insert({ id: 'a', of: Number.NaN })).rejects.toThrow(code('VARVE_INVALID_KEY'));
     await expect(odd.insert({ id: 'a', of: 'text' })).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
@@ -215,7 +215,12 @@ describe('finding', () => {
     }
     expect(count).toBe(400);
     // Walked again it is of another moment.
-    expect(await ids(query)).toStrictEqual(all.map(({ id }) => id).filter((id) => id !== 200 && id !== 399).concat(1000));
+    expect(await ids(query)).toStrictEqual(
+      all
+        .map(({ id }) => id)
+        .filter((id) => id !== 200 && id !== 399)
+        .concat(1000),
+    );
   });
 
   test('holds nothing once it is over, or left', async () => {

@@ -13,7 +13,7 @@
 import { VarveError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
-import type { Key } from '../types.ts';
+import type { Key, ScanOptions } from '../types.ts';
 import type { DefinedIndex, Document, Layout } from './definition.ts';
 import { notUnique, outdated } from './errors.ts';
 import { textOf } from './key.ts';
@@ -114,14 +114,15 @@ export class Readiness {
   /** Begins the next generation, unless somebody else has. */
   async #begin(tx: Tx, total: number): Promise<Kept> {
     const { layout } = this;
-    const kept = ((await tx.get(layout.definition)) as Kept | undefined) ?? NEW;
+    const stored = (await tx.get(layout.definition)) as Kept | undefined;
+    const kept = stored ?? (await this.#undefined(tx));
     if (kept.version > layout.version) {
       throw new VarveError(
         'VARVE_VERSION',
         `The collection '${layout.name}' has version ${kept.version}, and this code defines version ${layout.version}. Reload to get the newer code.`,
       );
     }
-    if (kept !== NEW && this.#isDefined(kept)) return kept;
+    if (stored !== undefined && this.#isDefined(stored)) return stored;
     const isSame = (name: string): boolean => kept.indexes[name] === this.#kind(name) && !kept.building.includes(name);
     for (const name of Object.keys(kept.indexes)) {
       if (!isSame(name)) tx.deleteRange({ prefix: [...layout.entries, name] });
@@ -132,10 +133,20 @@ export class Readiness {
     const generation = kept.generation + 1;
     const version = building.length === 0 ? layout.version : kept.version;
     const indexes = Object.fromEntries([...layout.indexes].map(([name, { kind }]) => [name, kind]));
-    if (kept !== NEW) tx.set(layout.retired(kept.generation), true);
+    if (kept.generation > 0) tx.set(layout.retired(kept.generation), true);
     const next: Kept = { generation, version, indexes, building, done: 0, total };
     tx.set(layout.definition, next);
     return next;
+  }
+
+  /** What to begin with where nothing says how the indexes are: with none of their entries, and behind every generation that there was. */
+  async #undefined(tx: Tx): Promise<Kept> {
+    const { name, entries } = this.layout;
+    const [first] = await firstKey(tx, { prefix: [name] });
+    if (first === undefined) return NEW;
+    tx.deleteRange({ prefix: entries });
+    const [, , over = 0] = await firstKey(tx, { prefix: [name, 'old'], reverse: true });
+    return { ...NEW, generation: (over as number) + 1 };
   }
 
   /** Builds the missing entries of the next documents. */
@@ -168,4 +179,10 @@ export class Readiness {
       tx.set(entry.key, entry.value);
     }
   }
+}
+
+/** The first key of a range, in its parts; none where there is none. */
+async function firstKey(tx: Tx, range: ScanOptions): Promise<readonly Key[]> {
+  for await (const key of tx.keys({ ...range, limit: 1 })) return key as readonly Key[];
+  return [];
 }

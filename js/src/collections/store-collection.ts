@@ -10,6 +10,7 @@ import type { VarveError } from '../errors.ts';
 import type { Batch } from '../store/batch.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
+import { backOff } from '../transaction/retry.ts';
 import type { Key, WriteOptions } from '../types.ts';
 import { MomentAccess, StoreAccess, type View } from './access.ts';
 import { Claims, changed, differences, type Loose, type Made } from './changes.ts';
@@ -160,6 +161,8 @@ export class StoreCollection extends Reader {
       for (const entry of gone) batch.delete(entry.key);
       this.#addEntries(batch, added);
       if (await this.#commit(batch, options, place)) return;
+      // Of tabs that do this in step, the same one could lose each time.
+      await backOff(attempt, options?.signal);
     }
     throw contended(place);
   }

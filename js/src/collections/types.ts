@@ -77,6 +77,11 @@ export type ValueOf<T, X> = X extends { readonly of: infer O; readonly multi: tr
     ? SingleOf<T, O>
     : SingleOf<T, X>;
 
+/** The types of the values of indexes, by name; of a definition without indexes there are none. */
+export type ValuesOf<T, I> = string extends keyof I
+  ? Record<never, never>
+  : { readonly [N in keyof I]: ValueOf<T, I[N]> };
+
 type SingleOf<T, X> = X extends keyof T
   ? NonNullable<T[X]>
   : X extends (document: never) => infer R
