@@ -1,8 +1,8 @@
 /**
  * The suite `documents`: inserting, reading, updating and finding documents by secondary indexes, from the page.
  *
- * Invariant: rounds of the engines are interleaved, each beginning in turn. Every read is compared with what was written, and at the end the whole
- * store is walked by an index and compared; a row whose checks failed says so.
+ * Invariant: rounds of the engines are interleaved, each beginning in turn. Documents are made before a call and compared after it, outside of what is
+ * timed. Every read is compared with what was written, and at the end the whole store is walked by an index; a row whose checks failed says so.
  */
 
 import { GROUP_STEPS, now, timerStepMs } from '../clock.ts';
@@ -31,6 +31,12 @@ const REHEARSED = 20;
 export const DOCUMENT_CALLS = ['insert', 'insertMany', 'get', 'update', 'find', 'stream', 'mix'] as const;
 /** One of them. */
 export type DocumentCall = (typeof DOCUMENT_CALLS)[number];
+
+/** A call that is prepared: only `go` is timed. */
+interface Step {
+  go(): Promise<unknown>;
+  check(answer: unknown, tally: Tally): void;
+}
 
 /** Runs the suite. */
 export async function runDocuments(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {
@@ -81,7 +87,7 @@ class Contender {
   static async open(engine: DocumentEngine, plan: Plan): Promise<Contender> {
     await engine.remove(nameOf(engine));
     const contender = new Contender(engine, plan, await engine.open(nameOf(engine)));
-    for (let from = 0; from < contender.#count; from += BATCH) await contender.#insertMany(BATCH);
+    for (let from = 0; from < contender.#count; from += BATCH) await contender.#insert(0, BATCH).go();
     return contender;
   }
 
@@ -90,7 +96,7 @@ class Contender {
     const group = this.#groups.get(call) ?? (await this.#groupOf(call));
     this.#groups.set(call, group);
     const calls = this.#plan.count ?? (this.#plan.quick ? CALLS.quick : CALLS.full);
-    const task = this.#task(call, calls, round + 1);
+    const task = this.#task(call, calls, group, round + 1);
     const limits = { group, budget_ms: budgetMs(this.#plan), calls_max: calls, together: false, signal };
     const rounds = this.#rounds.get(call) ?? [];
     rounds.push(await measure(task, limits));
@@ -131,118 +137,155 @@ class Contender {
 
   /** How many calls are timed as one, so that the timer can tell. */
   async #groupOf(call: DocumentCall): Promise<number> {
-    const task = this.#task(call, REHEARSED, 0);
+    // Documents of a mix change from call to call: each is prepared after the one before it.
+    if (call === 'mix') return 1;
+    const task = this.#task(call, REHEARSED, REHEARSED, 0);
     const start = now();
     await task.run(0, REHEARSED);
     const each_ms = (now() - start) / REHEARSED;
     return Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs()) / Math.max(each_ms, 1e-3)));
   }
 
-  #task(call: DocumentCall, calls: number, seed: number): Task {
+  #task(call: DocumentCall, calls: number, group: number, seed: number): Task {
     const tally: Tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
     const random = new Random(0xd0c5 + seed);
-    const run = async (from: number, to: number): Promise<number> => {
-      for (let i = from; i < to; i++) await this.#call(call, random, tally);
-      return to;
+    const prepare = (): Step[] => Array.from({ length: group }, (_, i) => this.#step(call, random, i));
+    const answers: unknown[] = [];
+    let steps = prepare();
+    return {
+      calls,
+      tally,
+      run: async (from, to) => {
+        for (let i = 0; i < to - from; i++) answers.push(await steps[i]?.go());
+        return to;
+      },
+      check: () => {
+        for (const [i, answer] of answers.splice(0).entries()) steps[i]?.check(answer, tally);
+        steps = prepare();
+      },
+      room: async () => undefined,
+      finish: () => undefined,
     };
-    return { calls, tally, run, room: async () => undefined, finish: () => undefined, check: () => undefined };
   }
 
-  async #call(call: DocumentCall, random: Random, tally: Tally): Promise<void> {
+  /** The call that comes `ahead` calls after the last one that was made. */
+  #step(call: DocumentCall, random: Random, ahead: number): Step {
     switch (call) {
       case 'insert':
-        await this.#insert();
-        tally.ops++;
-        return;
+        return this.#insert(ahead, 1);
       case 'insertMany':
-        await this.#insertMany(BATCH);
-        tally.ops += BATCH;
-        return;
-      case 'stream':
-        return this.#stream(random, tally);
+        return this.#insert(ahead, BATCH);
       case 'get':
-        await this.#get(random, tally);
-        break;
+        return this.#get(random);
       case 'update':
-        await this.#update(random);
-        break;
+        return this.#update(random);
       case 'find':
-        await this.#find(random, tally);
-        break;
+        return this.#find(random);
+      case 'stream':
+        return this.#stream(random);
       case 'mix': {
         // Half gets, a fifth finds and a fifth updates; the rest inserts and deletes.
         const part = random.below(20);
-        if (part < 10) await this.#get(random, tally);
-        else if (part < 14) await this.#find(random, tally);
-        else if (part < 18) await this.#update(random);
-        else if (part < 19) await this.#insert();
-        else await this.#delete(random);
+        if (part < 10) return this.#get(random);
+        if (part < 14) return this.#find(random);
+        if (part < 18) return this.#update(random);
+        return part < 19 ? this.#insert(ahead, 1) : this.#delete(random);
       }
     }
-    tally.ops++;
   }
 
-  async #insert(): Promise<void> {
-    const number = this.#revisions.length;
-    this.#revise(number, 0);
-    await this.#store.insert(personOf(number, 0, this.#count));
-  }
-
-  async #insertMany(count: number): Promise<void> {
-    const first = this.#revisions.length;
+  #insert(ahead: number, count: number): Step {
+    const first = this.#revisions.length + ahead * count;
     const people = Array.from({ length: count }, (_, i) => personOf(first + i, 0, this.#count));
-    for (let i = 0; i < count; i++) this.#revise(first + i, 0);
-    await this.#store.insertMany(people);
+    const [person] = people as [Person];
+    return {
+      go: () => {
+        for (let i = 0; i < count; i++) this.#revise(first + i, 0);
+        return count === 1 ? this.#store.insert(person) : this.#store.insertMany(people);
+      },
+      check: (_, tally) => {
+        tally.ops += count;
+      },
+    };
   }
 
-  async #get(random: Random, tally: Tally): Promise<void> {
+  #get(random: Random): Step {
     const number = random.below(this.#revisions.length);
-    const found = await this.#store.get(idOf(number));
+    const id = idOf(number);
     const expected = this.#expected(number);
-    tally.reads++;
-    if (found !== undefined) tally.hits++;
-    if (found !== expected && !samePerson(found, expected)) tally.wrong++;
+    return {
+      go: () => this.#store.get(id),
+      check: (answer, tally) => {
+        const found = answer as Person | undefined;
+        tally.ops++;
+        tally.reads++;
+        if (found !== undefined) tally.hits++;
+        if (found !== expected && !samePerson(found, expected)) tally.wrong++;
+      },
+    };
   }
 
-  async #update(random: Random): Promise<void> {
+  #update(random: Random): Step {
     const number = this.#living(random);
     const revision = (this.#revisions[number] ?? 0) + 1;
-    this.#revise(number, revision);
+    const id = idOf(number);
     const next = personOf(number, revision, this.#count);
-    await this.#store.update(idOf(number), (old) => ({ ...old, ...next }));
+    return {
+      go: () => {
+        this.#revise(number, revision);
+        return this.#store.update(id, (old) => ({ ...old, ...next }));
+      },
+      check: countOne,
+    };
   }
 
-  async #delete(random: Random): Promise<void> {
+  #delete(random: Random): Step {
     const number = this.#living(random);
-    this.#revise(number, undefined);
-    await this.#store.delete(idOf(number));
+    return {
+      go: () => {
+        this.#revise(number, undefined);
+        return this.#store.delete(idOf(number));
+      },
+      check: countOne,
+    };
   }
 
-  async #find(random: Random, tally: Tally): Promise<void> {
+  #find(random: Random): Step {
     const team = teamOf(random.below(this.#count), 0, this.#count);
-    const found = await this.#store.ofTeam(team, FOUND);
     const expected = Math.min(FOUND, this.#teams.get(team) ?? 0);
-    tally.reads += expected;
-    tally.hits += found.length;
-    if (found.length !== expected) tally.wrong++;
-    let last = '';
-    for (const person of found) {
-      const isExpected = person.revision === this.#revisions[Number(person.id.slice(-8))];
-      if (person.team !== team || person.id <= last || !isExpected) tally.wrong++;
-      last = person.id;
-    }
+    return {
+      go: () => this.#store.ofTeam(team, FOUND),
+      check: (answer, tally) => {
+        const found = answer as Person[];
+        tally.ops++;
+        tally.reads += expected;
+        tally.hits += found.length;
+        if (found.length !== expected) tally.wrong++;
+        let last = '';
+        for (const person of found) {
+          const isExpected = samePerson(person, this.#expected(Number(person.id.slice(-8))));
+          if (person.team !== team || person.id <= last || !isExpected) tally.wrong++;
+          last = person.id;
+        }
+      },
+    };
   }
 
-  async #stream(random: Random, tally: Tally): Promise<void> {
+  #stream(random: Random): Step {
     const from = personOf(random.below(Math.max(1, this.#count - STREAMED)), 0, this.#count).joined;
-    let count = 0;
-    let last = from.getTime();
-    await this.#store.stream(from, (person) => {
-      if (person.joined.getTime() < last) tally.wrong++;
-      last = person.joined.getTime();
-      return ++count < STREAMED;
-    });
-    tally.ops += count;
+    const people: Person[] = [];
+    return {
+      go: () => this.#store.stream(from, (person) => people.push(person) < STREAMED),
+      check: (_, tally) => {
+        tally.ops += people.length;
+        let last = from.getTime();
+        for (const person of people) {
+          const isExpected = samePerson(person, this.#expected(Number(person.id.slice(-8))));
+          if (person.joined.getTime() < last || !isExpected) tally.wrong++;
+          last = person.joined.getTime();
+        }
+      },
+    };
   }
 
   /** Notes what a document is from now on. */
@@ -271,6 +314,10 @@ class Contender {
     const revision = this.#revisions[number];
     return revision === undefined ? undefined : personOf(number, revision, this.#count);
   }
+}
+
+function countOne(_: unknown, tally: Tally): void {
+  tally.ops++;
 }
 
 function nameOf({ name }: DocumentEngine): string {
