@@ -30,6 +30,7 @@ const alias = [
   { find: /^varve\/deno$/, replacement: path('js/src/deno.ts') },
   { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
   { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
+  { find: /^varve\/collections$/, replacement: path('js/src/collections.ts') },
 ];
 
 export default defineConfig({

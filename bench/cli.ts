@@ -66,8 +66,9 @@ function hear(event: PageEvent): Outcome | undefined {
   if (event.type === 'row') {
     const { row } = event;
     const share = row.verified ? '' : '  NOT VERIFIED';
-    const { tabs } = row;
-    const who = tabs === undefined ? '' : `, ${tabs.count} tabs, ${tabs.role} ${tabs.call}`;
+    const { tabs, document } = row;
+    const called = document === undefined ? '' : `, ${document}`;
+    const who = tabs === undefined ? called : `, ${tabs.count} tabs, ${tabs.role} ${tabs.call}`;
     const name = `${row.suite} (${row.access}${who}) ${row.engine}`;
     console.log(
       `  ${name.padEnd(tabs === undefined ? 46 : 60)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${share}`,

@@ -2,6 +2,7 @@
  * The result of a run, and its Markdown: the targets, every suite with its ratios, the storage report, what was run on.
  */
 
+import { documentTables } from './documents/report.ts';
 import type { Access, Engine } from './engine.ts';
 import { bytes, duration, percent, rate, times } from './figures.ts';
 import type { Plan, StorageReport } from './plan.ts';
@@ -46,10 +47,12 @@ export function markdown(result: Result, engines: readonly Engine[]): string {
     '## Targets',
     targetTable(judge(result.rows)),
     ...groupsOf(result.rows).map(suiteTable),
-    ...tabTables(result.rows, result.failovers).map(({ title, columns, lines, note }) => {
-      const cells = lines.map((line) => line.cells);
-      return `### ${title}\n\n${note === undefined ? '' : `${note}\n\n`}${table(columns, cells)}`;
-    }),
+    ...[...documentTables(result.rows), ...tabTables(result.rows, result.failovers)].map(
+      ({ title, columns, lines, note }) => {
+        const cells = lines.map((line) => line.cells);
+        return `### ${title}\n\n${note === undefined ? '' : `${note}\n\n`}${table(columns, cells)}`;
+      },
+    ),
     '## Storage',
     ...shownStorage(result.storage).map(storageLines),
     '## Engines',

@@ -2,6 +2,7 @@
  * The rows of a result: what `--json` writes, and what every table is made of.
  */
 
+import type { DocumentCall } from './documents/suite.ts';
 import type { Access, Durability, Role } from './engine.ts';
 import { Latencies, median } from './latency.ts';
 import type { Round } from './measure.ts';
@@ -69,10 +70,15 @@ export interface Row {
   readonly busy: number;
   /** Of the suite `multi-tab` only. */
   readonly tabs?: InTabs | undefined;
+  /** Of the suite `documents` only: what was called. */
+  readonly document?: DocumentCall | undefined;
 }
 
 /** What a row says beside its figures. */
-export type RowHead = Pick<Row, 'suite' | 'engine' | 'role' | 'access' | 'durability' | 'unit' | 'groupSize' | 'tabs'>;
+export type RowHead = Pick<
+  Row,
+  'suite' | 'engine' | 'role' | 'access' | 'durability' | 'unit' | 'groupSize' | 'tabs' | 'document'
+>;
 
 /** Sums up the rounds of one suite on one engine. */
 export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: boolean): Row {

@@ -6,13 +6,14 @@
 
 import type { FromBenchWorker, ToBenchWorker } from './bench-worker.ts';
 import { timerStepMs } from './clock.ts';
+import { runDocuments } from './documents/suite.ts';
 import type { Access } from './engine.ts';
 import { ENGINES } from './engines/list.ts';
 import type { Emit, Plan, RunEvent } from './plan.ts';
 import type { Environment, Result } from './report.ts';
 import { SuiteRunner, stepsOf } from './runner.ts';
 import { runTabSuite } from './tabs/suite.ts';
-import { TAB_SUITE } from './workloads.ts';
+import { DOCUMENT_SUITE, TAB_SUITE } from './workloads.ts';
 
 const IN_WORKER: readonly Access[] = ['worker'];
 const FROM_PAGE: readonly Access[] = ['page', 'inflight'];
@@ -51,6 +52,7 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
   try {
     if (inWorker > 0) await runInWorker(plan, gather(0), signal);
     if (total > inWorker) await new SuiteRunner(plan, ENGINES, gather(inWorker), signal).run(FROM_PAGE);
+    if (plan.suites.includes(DOCUMENT_SUITE.name)) await runDocuments(plan, tell, signal);
     if (plan.suites.includes(TAB_SUITE.name)) await runTabSuite(plan, tell, signal);
   } catch (error) {
     gather(0)({ type: 'problem', text: error instanceof Error ? error.message : String(error) });

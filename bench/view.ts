@@ -1,5 +1,6 @@
 /** What the page shows of a run: progress, problems, targets, tables, storage. */
 
+import { documentTables } from './documents/report.ts';
 import { bytes, rate } from './figures.ts';
 import type { RunEvent } from './plan.ts';
 import {
@@ -57,7 +58,7 @@ export function showResult(result: Pick<Result, 'rows' | 'failovers' | 'storage'
     ?.querySelector('.scroll')
     ?.replaceChildren(targets);
   show('results', rows.length > 0);
-  const tabs = tabTables(rows, failovers).flatMap(tabElements);
+  const tabs = [...documentTables(rows), ...tabTables(rows, failovers)].flatMap(tabElements);
   element('tables').replaceChildren(...groupsOf(rows).flatMap((group) => suiteElements(group)), ...tabs);
   show('storage', storage.length > 0)
     ?.querySelector('div')

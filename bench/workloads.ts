@@ -236,8 +236,11 @@ export const SUITES: readonly Suite[] = [
 /** The suite that is no loop in one thread: one store in several tabs (tabs/suite.ts). */
 export const TAB_SUITE = { name: 'multi-tab', title: 'one store in several tabs', quick: false } as const;
 
+/** Documents with secondary indexes, over varve/collections (documents/suite.ts). */
+export const DOCUMENT_SUITE = { name: 'documents', title: 'documents with secondary indexes', quick: true } as const;
+
 /** What can be asked for. */
-export const CHOICES: readonly Pick<Suite, 'name' | 'title' | 'quick'>[] = [...SUITES, TAB_SUITE];
+export const CHOICES: readonly Pick<Suite, 'name' | 'title' | 'quick'>[] = [...SUITES, DOCUMENT_SUITE, TAB_SUITE];
 
 /** What an engine must be able to do to run the suite. */
 export function needsOf(suite: Suite): readonly Ability[] {

@@ -29,7 +29,10 @@ const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
 
 /** What can be imported from the package: files of js/src. */
-const ENTRIES = ['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'deno.ts', 'cloudflare.ts'];
+const ENTRIES = [
+  ...['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'deno.ts', 'cloudflare.ts'],
+  'collections.ts',
+];
 /** What workers are started from: one file each. */
 const WORKERS = [
   'worker/engine-worker.ts',

@@ -19,6 +19,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 108 * 1024],
   ['index.js', 20 * 1024],
   ['http.js', 20 * 1024],
+  ['collections.js', 8 * 1024],
   ['deno.js', 12 * 1024],
   ['varve-tools.wasm', 80 * 1024],
   ['engine-worker.js', 30 * 1024],

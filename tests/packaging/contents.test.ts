@@ -10,7 +10,7 @@ import { readTarball } from './support/tarball.ts';
 
 const TARBALL_BYTES_MAX = 1050 * 1024;
 
-const ENTRIES = ['index', 'here', 'sync', 'fs', 'testing', 'http', 'deno', 'cloudflare'];
+const ENTRIES = ['index', 'here', 'sync', 'fs', 'testing', 'http', 'deno', 'cloudflare', 'collections'];
 const WORKERS = ['engine-worker', 'broker-worker', 'compactor-worker', 'file-compactor-worker'];
 const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${name}.js`);
 

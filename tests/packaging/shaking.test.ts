@@ -74,7 +74,15 @@ test('each API carries its own way to the engine', async () => {
 test('codecs come without a store, and an import of nothing is nothing', async () => {
   const codec = await whole('bytes', 'varve');
   expect([codec.includes(CLIENT), codec.includes(ENGINE)]).toEqual([false, false]);
-  expect((await bundled("import 'varve'; import 'varve/sync'; import 'varve/http';")).trim()).toBe('');
+  expect(
+    (await bundled("import 'varve'; import 'varve/sync'; import 'varve/http'; import 'varve/collections';")).trim(),
+  ).toBe('');
+});
+
+test('collections come without a store', async () => {
+  const collections = await whole('collection', 'varve/collections');
+  expect([collections.includes(CLIENT), collections.includes(ENGINE)]).toEqual([false, false]);
+  expect(collections).toContain('has no index');
 });
 
 test('a worker that is imported stays whole', async () => {

@@ -34,6 +34,10 @@ const PAGE = {
     for (const [key, value] of db.entries({ gt: 0, reverse: true })) console.log(key.toFixed(), value.getTime());
     const here = await openHere('inbox', { storage: 'indexeddb' });
     export const all = [time, await here.get('message')];`,
+  'collections.ts': `${readmeBlock('ts', "from 'varve/collections'")}
+    export const found: [Note[], Note | undefined] = [lakes, silt];
+    // @ts-expect-error: a value of another type
+    notes.find('edited', 'today');`,
   'http.ts': `
     import { open } from 'varve';
     import { bearer, createHandler } from 'varve/http';

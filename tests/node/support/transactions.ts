@@ -6,6 +6,7 @@ import type { Store } from '../../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../../js/src/sync.ts';
 import type { Key } from '../../../js/src/types.ts';
 import { spawnServer, wasm } from './engine.ts';
+import { tabs } from './two-tabs.ts';
 
 const stores: { close(): Promise<void> }[] = [];
 
@@ -19,6 +20,16 @@ export async function openAsync(): Promise<Store<Key, unknown>> {
   const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawnServer);
   stores.push(store);
   return store;
+}
+
+/** One store as several tabs have it. */
+export async function openTabs(count: number): Promise<Store<Key, unknown>[]> {
+  const opened: Store<Key, unknown>[] = [];
+  for (const spawn of tabs(count)) {
+    opened.push(await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawn));
+  }
+  stores.push(...opened);
+  return opened;
 }
 
 /** A store of `varve/sync`. */

@@ -1,0 +1,81 @@
+/**
+ * The package `varve/collections`: documents with typed secondary indexes, over any store of `varve` or `varve/here`.
+ *
+ * Invariant: it uses nothing of a store but its public API, and brings no engine along. A document and its index entries are written in one
+ * batch or one transaction; there is no moment at which they disagree.
+ */
+
+import { Layout } from './collections/definition.ts';
+import { Readiness } from './collections/readiness.ts';
+import { StoreCollection } from './collections/store-collection.ts';
+import type {
+  Collection,
+  Definition,
+  Indexes,
+  KeyOf,
+  KeyProperty,
+  NewDocument,
+  ValuesOf,
+} from './collections/types.ts';
+import type { Store } from './store/store.ts';
+import type { Key } from './types.ts';
+
+export type {
+  BuildProgress,
+  Change,
+  Collection,
+  CollectionInTransaction,
+  CollectionReads,
+  CollectionWrites,
+  Definition,
+  Found,
+  Index,
+  Indexes,
+  IndexValue,
+  MultiIndex,
+  ReadyOptions,
+  SingleIndex,
+  Where,
+} from './collections/types.ts';
+export { uuid7 } from './collections/uuid7.ts';
+export { VarveError, type VarveErrorCode } from './errors.ts';
+
+/**
+ * A collection of documents of the type `T`, called in two steps so that the rest of the types follow from the definition. It takes no
+ * time: its indexes are looked after when it is first used, or by `ready()`. Its keys in the store all begin with its name: `[name, 'doc', key]` is a
+ * document. The store must have no codec for keys, and one for values that gives back what it was given, as the default one does.
+ *
+ * Throws `VARVE_INVALID_ARGUMENT` for a definition that makes no sense.
+ *
+ * @example
+ * interface Note { id: string; title: string; tags: string[]; folder: string; edited: Date }
+ *
+ * const notes = collection<Note>()(db, 'notes', {
+ *   key: 'id',
+ *   newKey: uuid7,
+ *   indexes: {
+ *     edited: 'edited',
+ *     tags: { of: 'tags', multi: true },
+ *     title: { of: (note) => note.title.toLowerCase(), unique: true },
+ *     byFolder: ['folder', 'edited'],
+ *   },
+ * });
+ * const id = await notes.insert({ title: 'Silt', tags: ['lake'], folder: 'work', edited: new Date() });
+ * for await (const note of notes.find('byFolder', { prefix: ['work'], reverse: true, limit: 20 })) console.log(note.title);
+ */
+export function collection<T extends object>(): <
+  const P extends KeyProperty<T> | ((document: T) => Key),
+  // Without a default: functions in it would not be told the type of their document.
+  const I extends Indexes<T>,
+  G extends (() => KeyOf<T, P>) | undefined = undefined,
+>(
+  db: Store<Key, unknown>,
+  name: string,
+  definition: Definition<T, P, I, G>,
+) => Collection<T, KeyOf<T, P>, ValuesOf<T, I>, NewDocument<T, P, G>> {
+  return (db, name, definition) => {
+    const layout = new Layout(name, definition as ConstructorParameters<typeof Layout>[1]);
+    // Inside, documents and values are whatever they are; these types are what callers see of it.
+    return new StoreCollection(db, new Readiness(db, layout)) as never;
+  };
+}

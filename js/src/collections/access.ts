@@ -1,0 +1,144 @@
+/**
+ * How a collection reads: of the store as it is, or of a moment that somebody holds, a snapshot or a transaction.
+ *
+ * Invariant: an index is read only where it is known to be whole at the moment that is read, and only by the definition that it was
+ * built for. Entries of an index and the documents they name are read of one moment.
+ */
+
+import type { ReadView } from '../store/read-view.ts';
+import type { StoreIterator } from '../store/scan-iterator.ts';
+import type { Snapshot } from '../store/snapshot.ts';
+import type { Store } from '../store/store.ts';
+import type { Transaction } from '../store/transaction.ts';
+import type { Key } from '../types.ts';
+import type { Layout } from './definition.ts';
+import { outdated, tooOld } from './errors.ts';
+import type { Kept, Readiness } from './readiness.ts';
+
+/** What can be read. */
+export type View = ReadView<Key, unknown> | Transaction<Key, unknown>;
+
+/** An index that is being walked, and where its documents are read. */
+export interface Walk<T> {
+  readonly scan: StoreIterator<T>;
+  readonly view: View;
+  /** Lets go of what was held for it. */
+  close(): void;
+}
+
+/** What a collection reads by. */
+export interface Access {
+  readonly view: View;
+  /** Runs a read of documents, behind what was called before it. */
+  plain<T>(read: () => Promise<T>): Promise<T>;
+  /** Runs a read that is told by an index alone. */
+  indexed<T>(read: () => Promise<T>): Promise<T>;
+  /** Opens an index whose documents are then read of the same moment. `open` is called with what it is to scan. */
+  walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>>;
+}
+
+/** The store as it is at each call. */
+export class StoreAccess implements Access {
+  readonly view: Store<Key, unknown>;
+  readonly #readiness: Readiness;
+
+  constructor(view: Store<Key, unknown>, readiness: Readiness) {
+    this.view = view;
+    this.#readiness = readiness;
+  }
+
+  plain<T>(read: () => Promise<T>): Promise<T> {
+    return this.#readiness.run(read);
+  }
+
+  indexed<T>(read: () => Promise<T>): Promise<T> {
+    return this.plain(async () => {
+      // Both are called in one turn, so that no time is lost over it.
+      const [result] = await Promise.all([read(), this.#verify()]);
+      return result;
+    });
+  }
+
+  /**
+   * A scan of the index and a snapshot for the documents, in one round trip. Calls of one turn travel together, so the scan has the moment
+   * of the snapshot; where something came in between after all, the snapshots before and behind it differ, and it is opened again.
+   */
+  async walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
+    const { view } = this;
+    const asked = this.plain(async () => {
+      const scanned = (async () => open(view))();
+      return Promise.allSettled([view.snapshot(), scanned, view.snapshot(), this.#verify()]);
+    });
+    return asked.then(([before, scanned, behind, verified]) => {
+      const failed = [verified, before, scanned, behind].find(({ status }) => status === 'rejected');
+      if (failed !== undefined) {
+        for (const snapshot of [before, behind]) letGo(snapshot);
+        if (scanned.status === 'fulfilled') void scanned.value.return?.();
+        throw (failed as PromiseRejectedResult).reason;
+      }
+      const snapshot = (before as PromiseFulfilledResult<Snapshot<Key, unknown>>).value;
+      let scan = (scanned as PromiseFulfilledResult<StoreIterator<T>>).value;
+      if (snapshot.sequence !== (behind as PromiseFulfilledResult<Snapshot<Key, unknown>>).value.sequence) {
+        void scan.return?.();
+        scan = open(snapshot);
+      }
+      letGo(behind);
+      return { scan, view: snapshot, close: () => void snapshot.close() };
+    });
+  }
+
+  async #verify(): Promise<void> {
+    const { layout, generation } = this.#readiness;
+    if (await this.view.has(layout.retired(generation))) throw outdated(layout.name);
+  }
+}
+
+/** A moment that somebody holds. */
+export class MomentAccess implements Access {
+  readonly view: View;
+  readonly #layout: Layout;
+  readonly #readiness: Readiness;
+  #checked: Promise<boolean> | undefined;
+
+  constructor(view: View, readiness: Readiness) {
+    this.view = view;
+    this.#layout = readiness.layout;
+    this.#readiness = readiness;
+  }
+
+  plain<T>(read: () => Promise<T>): Promise<T> {
+    return read();
+  }
+
+  async indexed<T>(read: () => Promise<T>): Promise<T> {
+    await this.check();
+    return read();
+  }
+
+  async walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
+    await this.check();
+    const { view } = this;
+    return { scan: open(view), view, close: () => undefined };
+  }
+
+  /** Resolves when the indexes are whole at this moment, with whether the collection was there; asks once. */
+  check(): Promise<boolean> {
+    this.#checked ??= this.#check();
+    return this.#checked;
+  }
+
+  async #check(): Promise<boolean> {
+    await this.#readiness.ready();
+    const kept = (await this.view.get(this.#layout.definition)) as Kept | undefined;
+    // There are no documents before there is a definition.
+    if (kept === undefined) return false;
+    const { generation } = this.#readiness;
+    if (kept.generation > generation) throw outdated(this.#layout.name);
+    if (kept.generation < generation || kept.building.length > 0) throw tooOld(this.#layout.name);
+    return true;
+  }
+}
+
+function letGo(taken: PromiseSettledResult<Snapshot<Key, unknown>>): void {
+  if (taken.status === 'fulfilled') void taken.value.close();
+}

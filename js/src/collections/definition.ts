@@ -1,0 +1,176 @@
+/**
+ * A definition, checked and ready to be applied: where a document's key comes from, what each index makes of it, and under which keys
+ * of the store all of it lies:
+ *
+ *     [name, 'doc', key]                  the document
+ *     [name, 'by', index, value, key]     true: the document has this value
+ *     [name, 'by', index, value]          the key of the document: in an index that is unique
+ *     [name, 'def']                       how the indexes are defined and built (see readiness.ts)
+ *     [name, 'old', generation]           true: they have been defined anew since
+ *
+ * Invariant: what an entry is follows from the document and the definition alone. So the entries of a stored document are known
+ * without looking for them.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { Key } from '../types.ts';
+import { checkKey, textOf } from './key.ts';
+import type { IndexValue } from './types.ts';
+
+/** A document, whatever it is. */
+export type Document = Readonly<Record<string, unknown>>;
+
+/** An index as it is applied. */
+export interface DefinedIndex {
+  readonly name: string;
+  readonly isUnique: boolean;
+  readonly isMulti: boolean;
+  /** Differs where entries differ: what it is of, its options, and for a function the version of the collection. */
+  readonly kind: string;
+  /** Where its entries lie. */
+  readonly base: readonly Key[];
+  /** What it makes of a document. */
+  readonly values: (document: Document) => Iterable<IndexValue>;
+}
+
+/** One entry of an index. */
+export interface IndexEntry {
+  readonly index: DefinedIndex;
+  readonly key: Key;
+  readonly value: unknown;
+}
+
+/** What a definition looks like once its types are checked. */
+export interface LooseDefinition {
+  readonly key: unknown;
+  readonly newKey?: (() => Key) | undefined;
+  readonly indexes?: Readonly<Record<string, unknown>> | undefined;
+  readonly version?: number | undefined;
+}
+
+/** A collection's name, keys and indexes. */
+export class Layout {
+  readonly name: string;
+  readonly version: number;
+  readonly indexes: ReadonlyMap<string, DefinedIndex>;
+  /** Where the documents lie. */
+  readonly documents: readonly Key[];
+  /** Where all indexes lie. */
+  readonly entries: readonly Key[];
+  /** Where the definition is kept. */
+  readonly definition: Key;
+  readonly #key: unknown;
+  readonly #newKey: (() => Key) | undefined;
+
+  constructor(name: string, { key, newKey, indexes = {}, version = 1 }: LooseDefinition) {
+    if (typeof name !== 'string' || name === '') throw invalid('A collection has a name, a string that is not empty.');
+    if (!Number.isSafeInteger(version) || version < 1)
+      throw invalid(`version is an integer from 1, not ${String(version)}.`);
+    if (typeof key !== 'string' && typeof key !== 'function')
+      throw invalid('key is the name of a property, or a function.');
+    if (newKey !== undefined && (typeof newKey !== 'function' || typeof key !== 'string'))
+      throw invalid('newKey is a function, and key the name of the property that it fills.');
+    this.name = name;
+    this.version = version;
+    this.documents = [name, 'doc'];
+    this.entries = [name, 'by'];
+    this.definition = [name, 'def'];
+    this.#key = key;
+    this.#newKey = newKey;
+    const define = ([index, spec]: [string, unknown]) => [index, defined(spec, [name, 'by', index], version)] as const;
+    this.indexes = new Map(Object.entries(indexes).map(define));
+  }
+
+  /** Says that a generation of the definition is over. */
+  retired(generation: number): Key {
+    return [this.name, 'old', generation];
+  }
+
+  /** Where a document lies. */
+  place(key: Key): Key {
+    return [this.name, 'doc', key];
+  }
+
+  /** The key of a document. */
+  keyOf(document: Document): Key {
+    const key =
+      typeof this.#key === 'string' ? document[this.#key] : (this.#key as (of: Document) => unknown)(document);
+    return checkKey(key, `The key of a document of '${this.name}'`);
+  }
+
+  /** A document with its key: as it is, or one with the next key where it had none. */
+  withKey(document: Document): Document {
+    const property = this.#key;
+    if (this.#newKey === undefined || typeof property !== 'string' || (document[property] ?? undefined) !== undefined)
+      return document;
+    return { ...document, [property]: this.#newKey() };
+  }
+
+  /** The index of a name. Throws `VARVE_INVALID_ARGUMENT` where there is none. */
+  index(name: string): DefinedIndex {
+    const index = this.indexes.get(name);
+    if (index !== undefined) return index;
+    const known = [...this.indexes.keys()].map((one) => `'${one}'`).join(', ');
+    throw invalid(
+      `The collection '${this.name}' has no index '${name}'${known === '' ? '' : `, but ${known}`}. Add it to its definition.`,
+    );
+  }
+
+  /** The entries of a document with a key, by texts that are the same for the same entry. */
+  entriesOf(
+    document: Document | undefined,
+    key: Key,
+    indexes: Iterable<DefinedIndex> = this.indexes.values(),
+  ): Map<string, IndexEntry> {
+    const entries = new Map<string, IndexEntry>();
+    if (document === undefined) return entries;
+    for (const index of indexes) {
+      for (const value of index.values(document)) {
+        if (value === null || value === undefined) continue;
+        checkKey(value, `What the index '${index.name}' of '${this.name}' makes of the document ${textOf(key)}`);
+        const place: Key = index.isUnique ? [...index.base, value] : [...index.base, value, key];
+        entries.set(textOf(place), { index, key: place, value: index.isUnique ? key : true });
+      }
+    }
+    return entries;
+  }
+}
+
+function defined(spec: unknown, base: readonly [string, string, string], version: number): DefinedIndex {
+  const [collection, , name] = base;
+  const isOptions = typeof spec === 'object' && spec !== null && !Array.isArray(spec);
+  const { of, multi = false, unique = false } = (isOptions ? spec : { of: spec }) as Record<string, unknown>;
+  const isProperties = Array.isArray(of) && of.length > 0 && of.every((property) => typeof property === 'string');
+  if (name === '' || (typeof of !== 'string' && typeof of !== 'function' && (!isProperties || multi === true)))
+    throw invalid(
+      `The index '${name}' of '${collection}' is of a property, a function or, unless it is multi, several properties.`,
+    );
+  const one = typeof of === 'string' ? (document: Document) => document[of] : (of as (document: Document) => unknown);
+  const values = isProperties ? together(of as string[]) : multi === true ? listed(one, name) : alone(one);
+  const kind = JSON.stringify({ of: typeof of === 'function' ? { version } : of, multi, unique });
+  return { name, isUnique: unique === true, isMulti: multi === true, kind, base, values };
+}
+
+const alone = (one: (document: Document) => unknown) => (document: Document) => [one(document) as IndexValue];
+
+/** One array of several properties, where all of them are there. */
+function together(properties: readonly string[]): DefinedIndex['values'] {
+  return (document) => {
+    const parts = properties.map((property) => document[property] as IndexValue);
+    return parts.some((part) => part === null || part === undefined) ? [] : [parts as Key];
+  };
+}
+
+function listed(list: (document: Document) => unknown, name: string): DefinedIndex['values'] {
+  return (document) => {
+    const values = list(document) ?? [];
+    // The letters of a string are hardly what is meant.
+    if (typeof values !== 'object' || typeof (values as Iterable<IndexValue>)[Symbol.iterator] !== 'function')
+      throw invalid(`The index '${name}' is multi: it takes an array or a Set of values, not a ${typeof values}.`);
+    return values as Iterable<IndexValue>;
+  };
+}
+
+export function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message);
+}

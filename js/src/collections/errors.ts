@@ -1,0 +1,78 @@
+/**
+ * What the errors of collections say.
+ *
+ * Invariant: their codes are the store's, and a conflict over a key keeps what the store says of it.
+ */
+
+import { type Conflict, VarveError } from '../errors.ts';
+import type { Key } from '../types.ts';
+import { textOf } from './key.ts';
+
+/** The indexes have been defined anew since this code had them ready. */
+export function outdated(name: string): VarveError {
+  return new VarveError(
+    'VARVE_VERSION',
+    `The indexes of the collection '${name}' have been defined anew by other code. Reload to get that code.`,
+  );
+}
+
+/** A snapshot or a transaction does not see the indexes as they now are. */
+export function tooOld(name: string): VarveError {
+  return new VarveError(
+    'VARVE_RETRY',
+    `This moment is from before the indexes of the collection '${name}' were built. Take a new snapshot, and await ready() before.`,
+  );
+}
+
+/** There is an entry at a key of the store: a document, or one of a unique index. */
+export function taken(place: Key, sequence: number | null): VarveError {
+  const [name, kind, ...rest] = place as readonly [string, string, ...Key[]];
+  const what =
+    kind === 'doc'
+      ? `The collection '${name}' has a document with the key ${shown(rest[0])} already`
+      : `The collection '${name}' has a document with the value ${shown(rest[1])} in the unique index ${shown(rest[0])} already`;
+  return conflict(`${what}. Nothing was written.`, { key: place, sequence });
+}
+
+/** A document was written by others, again and again. */
+export function contended(place: Key): VarveError {
+  const [name, , key] = place as readonly [string, string, Key];
+  return conflict(
+    `Others wrote the document ${shown(key)} of '${name}' each time that it was to be written. Try again.`,
+    {
+      key: place,
+      sequence: null,
+    },
+  );
+}
+
+/** Two documents that an index cannot have both. */
+export function notUnique(place: Key, one: Key, other: Key): VarveError {
+  const [name, , index, value] = place as readonly [string, string, string, Key];
+  return conflict(
+    `The documents ${shown(one)} and ${shown(other)} of '${name}' both have the value ${shown(value)} in the index '${index}', which is to be unique. Change one of them under the definition without that index.`,
+    { key: place, sequence: null },
+  );
+}
+
+/** The place of a conflict within a collection: `[name, kind, ...]`; undefined for other errors. */
+export function placeOf(error: unknown, name: string): readonly Key[] | undefined {
+  const key = error instanceof VarveError && error.code === 'VARVE_CONFLICT' ? error.conflict?.key : undefined;
+  return Array.isArray(key) && key[0] === name ? key : undefined;
+}
+
+/** What the caller of a write is told. */
+export function explained(error: unknown, name: string): unknown {
+  const place = placeOf(error, name);
+  if (place === undefined) return error;
+  return place[1] === 'old' ? outdated(name) : taken(place, (error as VarveError).conflict?.sequence ?? null);
+}
+
+function conflict(message: string, found: Conflict): VarveError {
+  return new VarveError('VARVE_CONFLICT', message, { conflict: found });
+}
+
+function shown(key: Key | undefined): string {
+  if (key instanceof Date) return key.toISOString();
+  return key === undefined ? 'undefined' : typeof key === 'number' ? String(key) : textOf(key);
+}

@@ -1,0 +1,112 @@
+/**
+ * Keys as a collection looks at them: whether something is one, which comes first, and one that comes after all others.
+ *
+ * Invariant: `compareKeys` is the store's order. `TOP` sorts after every key that `checkKey` lets through, alone and as an element of
+ * an array: arrays sort last, so one that is nested deeper than any other sorts after all of them.
+ */
+
+import { VarveError } from '../errors.ts';
+import type { Key } from '../types.ts';
+
+/** Arrays in arrays at most, in keys and values of indexes. */
+export const NESTING_MAX = 8;
+
+/** After all others: an end for "everything that begins with ...". It is never stored. */
+export const TOP: Key = nested(NESTING_MAX + 1);
+
+const KINDS = ['bytes', 'string', 'number', 'bigint', 'boolean', 'date', 'array'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** The kind of a key, undefined for what is none. */
+function kindOf(value: unknown): Kind | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'bigint':
+    case 'boolean':
+      return typeof value as Kind;
+    case 'number':
+      return Number.isNaN(value) ? undefined : 'number';
+    case 'object':
+      if (Array.isArray(value)) return 'array';
+      if (isOf(value, 'Uint8Array')) return 'bytes';
+      return isOf(value, 'Date') && !Number.isNaN((value as Date).getTime()) ? 'date' : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Gives back what is a key; throws `VARVE_INVALID_KEY`, whose sentence begins with `what`. */
+export function checkKey(value: unknown, what: string): Key {
+  if (isKey(value, NESTING_MAX)) return value;
+  throw new VarveError(
+    'VARVE_INVALID_KEY',
+    `${what} is no key: it is to be a string, number (not NaN), bigint, boolean, Date, Uint8Array or an array of these, nested at most ${NESTING_MAX} deep.`,
+  );
+}
+
+function isKey(value: unknown, nesting: number): value is Key {
+  const kind = kindOf(value);
+  if (kind !== 'array') return kind !== undefined;
+  return nesting > 0 && (value as unknown[]).every((element) => isKey(element, nesting - 1));
+}
+
+/** Below 0, 0 or above 0, as the store orders two keys. */
+export function compareKeys(a: Key, b: Key): number {
+  const kind = kindOf(a) as Kind;
+  const other = kindOf(b) as Kind;
+  if (kind !== other) return KINDS.indexOf(kind) - KINDS.indexOf(other);
+  if (kind === 'array') return compareLists(a as readonly Key[], b as readonly Key[], compareKeys);
+  if (kind === 'bytes') return compareLists(a as Uint8Array, b as Uint8Array, (x, y) => x - y);
+  // By code points, as UTF-8 sorts; JavaScript compares halves of surrogate pairs.
+  if (kind === 'string') return compareLists(pointsOf(a as string), pointsOf(b as string), (x, y) => x - y);
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function compareLists<E>(a: ArrayLike<E>, b: ArrayLike<E>, compare: (x: E, y: E) => number): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const order = compare(a[i] as E, b[i] as E);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+/** A text that two keys share when they are equal, and only then. */
+export function textOf(key: Key): string {
+  if (typeof key === 'string') return JSON.stringify(key);
+  const kind = kindOf(key);
+  if (kind === 'array') return `[${(key as readonly Key[]).map(textOf).join()}]`;
+  return `${kind}:${kind === 'date' ? (key as Date).getTime() : String(key)}`;
+}
+
+/** The least key after all that begin with a string, bytes or elements. */
+export function afterPrefix(prefix: string | Uint8Array | readonly Key[]): Key {
+  if (typeof prefix === 'string') {
+    const next = incremented(pointsOf(prefix), 0x10ffff);
+    return next === undefined ? Number.NEGATIVE_INFINITY : String.fromCodePoint(...next);
+  }
+  if (Array.isArray(prefix)) return [...(prefix as readonly Key[]), TOP];
+  const next = incremented([...(prefix as Uint8Array)], 0xff);
+  return next === undefined ? '' : Uint8Array.from(next);
+}
+
+/** The least list of numbers after all that begin with this one. */
+function incremented(numbers: number[], max: number): number[] | undefined {
+  while (numbers.at(-1) === max) numbers.pop();
+  const last = numbers.pop();
+  // Behind the last code point before surrogates comes the first one after them.
+  return last === undefined ? undefined : [...numbers, last === 0xd7ff ? 0xe000 : last + 1];
+}
+
+function pointsOf(text: string): number[] {
+  return Array.from(text, (point) => point.codePointAt(0) as number);
+}
+
+/** Whether it is an object of a built-in class, of whichever realm. */
+function isOf(value: unknown, name: 'Date' | 'Uint8Array'): boolean {
+  return Object.prototype.toString.call(value) === `[object ${name}]`;
+}
+
+function nested(depth: number): Key {
+  return depth === 1 ? [] : [nested(depth - 1)];
+}

@@ -1,0 +1,205 @@
+/**
+ * The reads of a collection, by whichever access.
+ *
+ * Invariant: whatever a walk holds, a scan and maybe a snapshot, is let go when the walk ends or is left.
+ */
+
+import type { StoreIterator } from '../store/scan-iterator.ts';
+import type { Key, KeyRange, WaitOptions } from '../types.ts';
+import type { Access, View } from './access.ts';
+import type { DefinedIndex, Document, Layout } from './definition.ts';
+import { textOf } from './key.ts';
+import type { Found } from './types.ts';
+import { type LooseWhere, rangeOf, whereOf } from './where.ts';
+
+/** Documents fetched at once: few for the first ones, then more. */
+const PAGE_MIN = 32;
+const PAGE_MAX = 128;
+
+/** What is looked for, in which index; by the keys of documents without one. */
+interface Query {
+  readonly index: DefinedIndex | undefined;
+  readonly where: LooseWhere;
+  readonly range: KeyRange<Key>;
+  /** Whether a document may have several entries in the range. */
+  readonly isRepeating: boolean;
+}
+
+/** Reads of a collection. */
+export class Reader {
+  protected readonly layout: Layout;
+  readonly #access: Access;
+
+  constructor(layout: Layout, access: Access) {
+    this.layout = layout;
+    this.#access = access;
+  }
+
+  get(key: Key, options?: WaitOptions): Promise<unknown> {
+    const place = this.layout.place(key);
+    return this.#access.plain(async () => this.#access.view.get(place, options));
+  }
+
+  getMany(keys: Iterable<Key>, options?: WaitOptions): Promise<unknown[]> {
+    const places = Array.from(keys, (key) => this.layout.place(key));
+    return this.#access.plain(async () => this.#access.view.getMany(places, options));
+  }
+
+  has(key: Key, options?: WaitOptions): Promise<boolean> {
+    const place = this.layout.place(key);
+    return this.#access.plain(async () => this.#access.view.has(place, options));
+  }
+
+  find(target?: unknown, where?: unknown): Found<unknown> {
+    const query = this.#query(target, where);
+    return new Finding(() => (query.index === undefined ? this.#stored(query) : this.#indexed(query, query.index)));
+  }
+
+  async first(target?: unknown, where?: unknown): Promise<unknown> {
+    const query = this.#query(target, where);
+    const limited = { ...query, where: { ...query.where, limit: Math.min(1, query.where.limit ?? 1) } };
+    const found = query.index === undefined ? this.#stored(limited) : this.#indexed(limited, query.index);
+    for await (const document of found) return document;
+    return undefined;
+  }
+
+  keys(target?: unknown, where?: unknown): Found<unknown> {
+    const query = this.#query(target, where);
+    return new Finding(() => this.#keys(query));
+  }
+
+  async count(target?: unknown, where?: unknown): Promise<number> {
+    const query = this.#query(target, where);
+    const { index, range, isRepeating } = query;
+    const { signal } = query.where;
+    const count = async (): Promise<number> => this.#access.view.count({ ...range, signal });
+    if (index === undefined) return this.#access.plain(count);
+    if (!isRepeating) return this.#access.indexed(count);
+    let distinct = 0;
+    for await (const _ of this.#keys({ ...query, where: { ...query.where, limit: undefined } })) distinct++;
+    return distinct;
+  }
+
+  #query(target: unknown, where: unknown): Query {
+    const index = typeof target === 'string' ? this.layout.index(target) : undefined;
+    const looked_for = whereOf(index === undefined ? target : where);
+    return {
+      index,
+      where: looked_for,
+      range: rangeOf(index?.base ?? this.layout.documents, looked_for),
+      isRepeating: index?.isMulti === true && looked_for.eq === undefined,
+    };
+  }
+
+  /** Documents by their keys: one scan. */
+  async *#stored({ range, where }: Query): AsyncGenerator<unknown, void, undefined> {
+    const { reverse, limit, signal } = where;
+    yield* await this.#access.plain(async () => this.#access.view.values({ ...range, reverse, limit, signal }));
+  }
+
+  /** Documents by an index: its entries, and page by page the documents that they name. */
+  async *#indexed(query: Query, index: DefinedIndex): AsyncGenerator<unknown, void, undefined> {
+    const { scan, view, close } = await this.#access.walk((of) => scanOf(of, query, index));
+    const keys = keysOf(scan, query, index);
+    try {
+      yield* documentsOf(view, keys, this.layout, query.where.signal);
+    } finally {
+      void keys.return();
+      close();
+    }
+  }
+
+  async *#keys(query: Query): AsyncGenerator<Key, void, undefined> {
+    const { index, range, where } = query;
+    const { reverse, limit, signal } = where;
+    if (index === undefined) {
+      const places = await this.#access.plain(async () => this.#access.view.keys({ ...range, reverse, limit, signal }));
+      for await (const place of places) yield keyIn(place);
+    } else {
+      const scan = await this.#access.indexed(async () => scanOf(this.#access.view, query, index));
+      yield* keysOf(scan, query, index);
+    }
+  }
+}
+
+/** Opens a scan of an index: at once, in the turn of the call. */
+function scanOf(view: View, { range, where, isRepeating }: Query, index: DefinedIndex): StoreIterator<unknown> {
+  const { reverse, signal } = where;
+  const options = { ...range, reverse, signal, limit: isRepeating ? undefined : where.limit };
+  return index.isUnique ? view.entries(options) : view.keys(options);
+}
+
+/** The keys of the documents that entries name, each once. */
+async function* keysOf(
+  scan: StoreIterator<unknown>,
+  { where, isRepeating }: Query,
+  index: DefinedIndex,
+): AsyncGenerator<Key, void, undefined> {
+  const seen = new Set<string>();
+  let left = where.limit ?? Number.POSITIVE_INFINITY;
+  for await (const item of scan) {
+    if (left-- === 0) return;
+    const key = index.isUnique ? (item as [Key, Key])[1] : keyIn(item as Key);
+    if (isRepeating) {
+      const { size } = seen;
+      if (seen.add(textOf(key)).size === size) {
+        left++;
+        continue;
+      }
+    }
+    yield key;
+  }
+}
+
+/** The documents of keys, the next page being fetched while one is consumed. */
+async function* documentsOf(
+  view: View,
+  keys: AsyncIterator<Key, void>,
+  layout: Layout,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<unknown, void, undefined> {
+  let size = PAGE_MIN;
+  const fetchPage = async (): Promise<unknown[]> => {
+    const places: Key[] = [];
+    for (let next = await keys.next(); next.done !== true; next = await keys.next()) {
+      places.push(layout.place(next.value));
+      if (places.length === size) break;
+    }
+    size = Math.min(2 * size, PAGE_MAX);
+    return places.length === 0 ? places : view.getMany(places, { signal });
+  };
+  for (let page = await fetchPage(); page.length > 0; ) {
+    const next = fetchPage();
+    // Who comes to it hears of a failure.
+    next.catch(() => undefined);
+    for (const document of page) {
+      // One that a transaction has deleted since.
+      if (document !== undefined) yield document as Document;
+    }
+    page = await next;
+  }
+}
+
+/** The key of the document: the last part of where it or its entry lies. */
+function keyIn(place: Key): Key {
+  return (place as readonly Key[]).at(-1) as Key;
+}
+
+/** A query that is run by each walk. */
+class Finding<T> implements Found<T> {
+  readonly #walk: () => AsyncGenerator<T, void, undefined>;
+
+  constructor(walk: () => AsyncGenerator<T, void, undefined>) {
+    this.#walk = walk;
+  }
+
+  [Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    return this.#walk();
+  }
+
+  async toArray(): Promise<T[]> {
+    const all: T[] = [];
+    for await (const item of this) all.push(item);
+    return all;
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * From what a caller looks for to a range of the store's keys.
+ *
+ * Invariant: a range holds the entries of exactly the values asked for, whichever keys follow the values in their entries. Its ends
+ * are values or `TOP` behind one, so they hold for entries with and without a key behind the value.
+ */
+
+import type { Key, KeyRange } from '../types.ts';
+import { invalid } from './definition.ts';
+import { afterPrefix, checkKey, compareKeys, TOP } from './key.ts';
+
+/** What is looked for, its types set aside. */
+export interface LooseWhere {
+  readonly eq?: Key | undefined;
+  readonly gt?: Key | undefined;
+  readonly gte?: Key | undefined;
+  readonly lt?: Key | undefined;
+  readonly lte?: Key | undefined;
+  readonly prefix?: string | Uint8Array | readonly Key[] | undefined;
+  readonly reverse?: boolean | undefined;
+  readonly limit?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const FIELDS = ['eq', 'gt', 'gte', 'lt', 'lte', 'prefix', 'reverse', 'limit', 'signal'];
+
+/** What is looked for: a value stands for itself. Throws `VARVE_INVALID_ARGUMENT` for what makes no sense. */
+export function whereOf(target: unknown): LooseWhere {
+  if (target === undefined) return {};
+  const prototype: unknown = typeof target === 'object' && target !== null ? Object.getPrototypeOf(target) : undefined;
+  if (prototype !== Object.prototype && prototype !== null) return { eq: checkKey(target, 'What is looked for') };
+  const where = target as LooseWhere;
+  const strange = Object.keys(where).find((field) => !FIELDS.includes(field));
+  if (strange !== undefined) throw invalid(`'${strange}' is nothing to find by: there are ${FIELDS.join(', ')}.`);
+  const { eq, gt, gte, lt, lte, prefix, limit } = where;
+  if ((gt !== undefined && gte !== undefined) || (lt !== undefined && lte !== undefined))
+    throw invalid('At most one of gt and gte, and one of lt and lte.');
+  if (eq !== undefined && [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined))
+    throw invalid('eq is exactly one value: leave the other bounds away.');
+  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 0))
+    throw invalid(`limit is an integer from 0, not ${String(limit)}.`);
+  for (const field of ['eq', 'gt', 'gte', 'lt', 'lte', 'prefix'] as const) {
+    if (where[field] !== undefined) checkKey(where[field], `The bound ${field}`);
+  }
+  if (prefix !== undefined && typeof prefix !== 'string' && typeof prefix !== 'object')
+    throw invalid('A prefix is a string, a Uint8Array or an array.');
+  return where;
+}
+
+/** The keys of the store that lie under `base` and go on with a value that is looked for. */
+export function rangeOf(base: readonly Key[], { eq, gt, gte, lt, lte, prefix }: LooseWhere): KeyRange<Key> {
+  const at = (value: Key): Key => [...base, value];
+  const after = (value: Key): Key => [...base, value, TOP];
+  const from = [];
+  const to = [];
+  if (eq !== undefined) from.push(at(eq));
+  if (gte !== undefined) from.push(at(gte));
+  if (gt !== undefined) from.push(after(gt));
+  if (eq !== undefined) to.push(after(eq));
+  if (lte !== undefined) to.push(after(lte));
+  if (lt !== undefined) to.push(at(lt));
+  if (prefix !== undefined) {
+    from.push(at(prefix));
+    to.push(at(afterPrefix(prefix)));
+  }
+  from.sort(compareKeys);
+  to.sort(compareKeys);
+  return { gte: from.at(-1), lt: to[0], prefix: base };
+}

@@ -1,0 +1,281 @@
+// What becomes of indexes when their definition changes, and collections in transactions, snapshots and live queries.
+
+import { describe, expect, test } from 'vitest';
+import { type BuildProgress, collection } from '../../js/src/collections.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import type { Key } from '../../js/src/types.ts';
+import { expectKept, ids, kept, type Note, note, notesOf } from './support/notes.ts';
+import { code, openAsync, openTabs } from './support/transactions.ts';
+
+type Db = Store<Key, unknown>;
+
+/** The collection as it was before, with an index that is not there any more. */
+function former(db: Db, version?: number) {
+  return collection<Note>()(db, 'notes', {
+    key: 'id',
+    version,
+    indexes: { title: { of: ({ title }) => title.toLowerCase(), unique: true }, gone: 'title' },
+  });
+}
+
+/** The same with a function that makes something else of a title. */
+function later(db: Db, version: number) {
+  return collection<Note>()(db, 'notes', {
+    key: 'id',
+    version,
+    indexes: { title: { of: ({ title }) => title.toUpperCase(), unique: true }, gone: 'title' },
+  });
+}
+
+/** How many entries each index has. */
+async function entryCounts(db: Db): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const [key] of await kept(db)) {
+    const [, kind, index] = key as [string, string, string];
+    if (kind === 'by') counts[index] = (counts[index] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe('a definition that has changed', () => {
+  const all = Array.from({ length: 600 }, (_, i) => note(i, { tags: ['a', `${i}`], folder: 'f', aliases: [`x${i}`] }));
+
+  test('builds what is new, drops what is not there any more, and tells how far it is', async () => {
+    const db = await openAsync();
+    const old = collection<Note>()(db, 'notes', { key: 'id', indexes: { edited: 'edited', gone: 'title' } });
+    await old.insertMany(all);
+    const edited = await db.getEntry(['notes', 'by', 'edited', new Date(0), 0]);
+    const heard: BuildProgress[] = [];
+    const notes = notesOf(db);
+    await notes.ready({ onProgress: (progress) => heard.push(progress) });
+    await expectKept(db, all);
+    expect(heard.map(({ done }) => done)).toStrictEqual([250, 500, 600, 600]);
+    expect(new Set(heard.map(({ total }) => total))).toStrictEqual(new Set([600]));
+    // What is as it was is left alone.
+    expect(await db.getEntry(['notes', 'by', 'edited', new Date(0), 0])).toStrictEqual(edited);
+    expect(await notes.count('tags', 'a')).toBe(600);
+    // And nothing is done twice.
+    const { sequence } = await db.stats();
+    await notesOf(db).ready();
+    expect((await db.stats()).sequence).toBe(sequence);
+  });
+
+  test('is built once by tabs that open it at once', async () => {
+    const stores = await openTabs(3);
+    const [db] = stores as [Db, Db, Db];
+    const old = collection<Note>()(db, 'notes', { key: 'id' });
+    await old.insertMany(all);
+    const done: number[] = [];
+    const onProgress = (progress: BuildProgress): void => void done.push(progress.done);
+    await Promise.all(stores.map((store) => notesOf(store).ready({ onProgress })));
+    await expectKept(db, all);
+    expect(Math.max(...done)).toBe(600);
+  });
+
+  test('shuts out the code that it was defined by before', async () => {
+    const [db, other] = (await openTabs(2)) as [Db, Db];
+    const old = former(db);
+    await old.insertMany([note(1), note(2)]);
+    const notes = notesOf(other);
+    await notes.ready();
+    const outdated = code('VARVE_VERSION');
+    await expect(old.insert(note(3))).rejects.toThrow(outdated);
+    await expect(old.put(note(1))).rejects.toThrow(outdated);
+    await expect(old.update(1, { title: 'New' })).rejects.toThrow(outdated);
+    await expect(old.delete(1)).rejects.toThrow(outdated);
+    await expect(old.clear()).rejects.toThrow(outdated);
+    await expect(old.find('gone').toArray()).rejects.toThrow(outdated);
+    await expect(old.keys('gone').toArray()).rejects.toThrow(outdated);
+    await expect(old.count('gone')).rejects.toThrow(outdated);
+    await expect(db.transaction((tx) => old.in(tx).insert(note(3)))).rejects.toThrow(outdated);
+    // Documents are what they were.
+    expect(await ids(old.find())).toStrictEqual([1, 2]);
+    await expectKept(db, [note(1), note(2)]);
+  });
+
+  test('of a lower version than the last one is refused', async () => {
+    const db = await openAsync();
+    await former(db, 3).insert(note(1));
+    await expect(former(db, 2).insert(note(2))).rejects.toThrow('has version 3, and this code defines version 2');
+    await expect(notesOf(db).ready()).rejects.toThrow(code('VARVE_VERSION'));
+    await former(db, 3).insert(note(2));
+  });
+
+  test('builds indexes of functions anew when its version is raised, and only then', async () => {
+    const db = await openAsync();
+    await former(db).insertMany([note(1, { title: 'a' }), note(2, { title: 'b' })]);
+    const gone = await db.getEntry(['notes', 'by', 'gone', 'a', 1]);
+    const notes = later(db, 2);
+    expect(await notes.keys('title').toArray()).toStrictEqual([1, 2]);
+    expect(await notes.first('title', 'B')).toStrictEqual(note(2, { title: 'b' }));
+    expect(await entryCounts(db)).toStrictEqual({ title: 2, gone: 2 });
+    expect(await db.getEntry(['notes', 'by', 'gone', 'a', 1])).toStrictEqual(gone);
+  });
+
+  test('that asks for unique values where there are none fails, and the former one goes on', async () => {
+    const db = await openAsync();
+    const loose = () => collection<Note>()(db, 'notes', { key: 'id', indexes: { folder: 'folder' } });
+    await loose().insertMany([note(1, { folder: 'a' }), note(2, { folder: 'b' }), note(3, { folder: 'a' })]);
+    const strict = () =>
+      collection<Note>()(db, 'notes', { key: 'id', version: 2, indexes: { folder: { of: 'folder', unique: true } } });
+    const failing = strict();
+    await expect(failing.ready()).rejects.toThrow(
+      "The documents 1 and 3 of 'notes' both have the value \"a\" in the index 'folder', which is to be unique.",
+    );
+    await expect(failing.insert(note(4))).rejects.toThrow(code('VARVE_CONFLICT'));
+    await loose().update(3, { folder: 'c' });
+    expect(await loose().keys('folder').toArray()).toStrictEqual([1, 2, 3]);
+    expect(await strict().first('folder', 'c')).toStrictEqual(note(3, { folder: 'c' }));
+    expect(await entryCounts(db)).toStrictEqual({ folder: 3 });
+  });
+
+  test('that was lost is made anew, with the entries that the documents have', async () => {
+    const db = await openAsync();
+    const old = former(db);
+    await old.ready();
+    const notes = notesOf(db);
+    await notes.insertMany([note(1), note(2), note(3, { tags: ['a'] })]);
+    // As a repair may leave it.
+    await db
+      .batch()
+      .delete(['notes', 'def'])
+      .delete(['notes', 'doc', 2])
+      .set(['notes', 'by', 'tags', 'b', 1], true)
+      .commit();
+    const again = notesOf(db);
+    expect(await ids(again.find('title'))).toStrictEqual([1, 3]);
+    await expectKept(db, [note(1), note(3, { tags: ['a'] })]);
+    await again.insert(note(2));
+    await expect(notes.insert(note(4))).rejects.toThrow(code('VARVE_VERSION'));
+    await expect(old.insert(note(4))).rejects.toThrow(code('VARVE_VERSION'));
+  });
+
+  test('goes on where a tab that died has left it', async () => {
+    const [db, other] = (await openTabs(2)) as [Db, Db];
+    await collection<Note>()(db, 'notes', { key: 'id' }).insertMany(all);
+    // After the first page it fails: as if its tab were closed.
+    const dying = notesOf(db).ready({
+      onProgress: () => {
+        throw new Error('closed');
+      },
+    });
+    await expect(dying).rejects.toThrow('closed');
+    const heard: number[] = [];
+    await notesOf(other).ready({ onProgress: ({ done }) => heard.push(done) });
+    expect(heard).toStrictEqual([500, 600, 600]);
+    await expectKept(db, all);
+  });
+});
+
+describe('in a transaction', () => {
+  test('collections and other keys change together, or not at all', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    const folders = collection<{ name: string; notes: number[] }>()(db, 'folders', { key: 'name' });
+    await folders.insert({ name: 'work', notes: [] });
+    const add = (one: Note): Promise<void> =>
+      db.transaction(async (tx) => {
+        const id = await notes.in(tx).insert(one);
+        await folders.in(tx).update('work', (folder) => ({ ...folder, notes: [...folder.notes, id] }));
+        tx.set('last', id);
+        expect(await notes.in(tx).first('title', one.title.toLowerCase())).toStrictEqual(one);
+        expect(await notes.in(tx).count('edited')).toBe((await folders.in(tx).get('work'))?.notes.length);
+      });
+    await add(note(1));
+    await expect(add(note(1, { title: 'Other' }))).rejects.toThrow(code('VARVE_CONFLICT'));
+    await expect(add(note(2, { title: 'Note 1' }))).rejects.toThrow(code('VARVE_CONFLICT'));
+    await Promise.all([add(note(3)), add(note(4))]);
+    expect((await folders.get('work'))?.notes.sort()).toStrictEqual([1, 3, 4]);
+    await expectKept(db, [note(1), note(3), note(4)]);
+    await expect(
+      db.transaction(async (tx) => {
+        await notes.in(tx).clear();
+        throw new RangeError('no');
+      }),
+    ).rejects.toThrow(RangeError);
+    await expectKept(db, [note(1), note(3), note(4)]);
+  });
+
+  test('a conflict that is caught there has written nothing', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insert(note(1));
+    await db.transaction(async (tx) => {
+      const inside = notes.in(tx);
+      await expect(inside.insertMany([note(2), note(1)])).rejects.toThrow(code('VARVE_CONFLICT'));
+      await expect(inside.insertMany([note(3), note(3)])).rejects.toThrow(code('VARVE_CONFLICT'));
+      await inside.insert(note(4));
+    });
+    await expectKept(db, [note(1), note(4)]);
+  });
+
+  test('that began before the indexes were built, it runs again', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    let runs = 0;
+    await db.transaction(async (tx) => {
+      runs++;
+      await tx.get('x');
+      await notes.in(tx).insert(note(1));
+    });
+    expect(runs).toBe(2);
+    await expectKept(db, [note(1)]);
+  });
+
+  test('what was found there conflicts with who writes it meanwhile', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insertMany([note(1, { tags: ['a'] }), note(2, { tags: ['b'] })]);
+    let runs = 0;
+    const moved = await db.transaction(async (tx) => {
+      const found = await notes.in(tx).find('tags', 'a').toArray();
+      if (runs++ === 0) await notes.insert(note(3, { tags: ['a'] }));
+      for (const { id } of found) await notes.in(tx).update(id, { tags: ['b'] });
+      return found.length;
+    });
+    expect([moved, runs]).toStrictEqual([2, 2]);
+    expect(await ids(notes.find('tags', 'b'))).toStrictEqual([1, 2, 3]);
+  });
+});
+
+test('a snapshot has the documents of its moment, by every index', async () => {
+  const db = await openAsync();
+  const notes = notesOf(db);
+  await using empty = await db.snapshot();
+  await notes.insertMany([note(1, { tags: ['a'] }), note(2)]);
+  await using then = await db.snapshot();
+  const before = notes.in(then);
+  await notes.clear();
+  expect([await before.count('tags'), await before.count(), await before.has(2)]).toStrictEqual([1, 2, true]);
+  expect(await before.find('tags', 'a').toArray()).toStrictEqual([note(1, { tags: ['a'] })]);
+  expect(await notes.in(empty).find('tags').toArray()).toStrictEqual([]);
+  expect('insert' in before).toBe(false);
+  // Indexes of another definition it does not have.
+  const defined_anew = former(db);
+  await expect(defined_anew.in(then).find('gone').toArray()).rejects.toThrow(code('VARVE_RETRY'));
+});
+
+test('a live query follows a collection', async () => {
+  const db = await openAsync();
+  const notes = notesOf(db);
+  await notes.ready();
+  const tagged = db.live((view) => notes.in(view).keys('tags', 'a').toArray(), { prefix: ['notes'] });
+  const stop = tagged.subscribe(() => undefined);
+  await expect.poll(() => tagged.value).toStrictEqual([]);
+  await notes.insert(note(1, { tags: ['a'] }));
+  await expect.poll(() => tagged.value).toStrictEqual([1]);
+  await notes.update(1, { tags: [] });
+  await expect.poll(() => tagged.value).toStrictEqual([]);
+  stop();
+});
+
+test('a change of one document is told by the key that the store has it under', async () => {
+  const db = await openAsync();
+  const notes = notesOf(db);
+  await notes.ready();
+  const changes = db.watch(notes.keyOf(1));
+  const next = changes.next();
+  await notes.insertMany([note(2), note(1)]);
+  expect((await next).value).toMatchObject({ type: 'set', key: ['notes', 'doc', 1], value: note(1) });
+  await changes.return?.();
+});
