@@ -113,7 +113,10 @@ class ChromiumTab implements Tab {
   }
 
   async reload(): Promise<void> {
+    await this.page.evaluate(() => Object.assign(globalThis, { isOld: true }));
     await this.page.reload({ waitUntil: 'load' });
+    // On a busy machine that may have been the load of a page that came back from elsewhere.
+    await this.page.waitForFunction(() => !('isOld' in globalThis) && 'varve' in globalThis);
   }
 
   async leave(): Promise<void> {
