@@ -133,6 +133,7 @@ export class SuiteRunner {
         this.#emit({ type: 'progress', done: Math.min(this.#done++, total), total, text: `${special.name}: ${text}` });
       },
     };
+    if (special.steps(this.#plan, this.#engines, access) === 0) return;
     try {
       await special.run(context);
     } catch (error) {
