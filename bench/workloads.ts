@@ -84,7 +84,7 @@ export interface Suite {
 export const SUITES: readonly Suite[] = [...CORE, ...YCSB, ...DB_BENCH, ...BEYOND];
 
 /** A suite as it is chosen: its phases are one choice. */
-export type Choice = Pick<Suite, 'name' | 'title' | 'quick' | 'family' | 'asked'>;
+export type Choice = Pick<Suite, 'name' | 'title' | 'quick' | 'family' | 'asked' | 'oneTable'>;
 
 /** The suite of several tabs (tabs/suite.ts). */
 export const TAB_SUITE = {

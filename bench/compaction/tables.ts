@@ -28,7 +28,9 @@ const GROWTHS = 2;
 const WAIT_MS_MAX = 20_000;
 
 /** How the store is opened, where the usual way will not do: in tests, which have no workers. */
-export type Opening = Pick<SyncOpenOptions<Key, Uint8Array>, 'storage' | 'compactor' | 'wasm'>;
+export type Opening = Pick<SyncOpenOptions<Key, Uint8Array>, 'storage' | 'compactor' | 'wasm'> & {
+  readonly growths?: number;
+};
 
 /** Entries of a batch that is larger than a memtable. */
 export function batchOf(memory: number, entryBytes: number): number {
@@ -60,9 +62,10 @@ export class Tables {
 
   /** Opens a new store with spare files. Without `compactor`, merges run on this thread between turns. */
   static async open(name: string, dataset: Dataset, memory: number, options: Opening = {}): Promise<Tables> {
-    const store = await open<Key, Uint8Array>(name, { memory, ...options });
+    const { growths = GROWTHS, ...opening } = options;
+    const store = await open<Key, Uint8Array>(name, { memory, ...opening });
     const tables = new Tables(store, dataset, memory);
-    await tables.#grow();
+    await tables.#grow(growths);
     return tables;
   }
 
@@ -138,10 +141,10 @@ export class Tables {
   }
 
   /** Makes files spare: tables that a snapshot still sees are merged, and the snapshots closed. */
-  async #grow(): Promise<void> {
+  async #grow(rounds: number): Promise<void> {
     const numbers = Array.from({ length: this.batchEntries }, (_, i) => i % this.dataset.keys.length);
     const snapshots: ReturnType<Store['snapshot']>[] = [];
-    for (let round = 0; round < GROWTHS; round++) {
+    for (let round = 0; round < rounds; round++) {
       for (let table = 0; table < TABLES_KEPT; table++) await this.flushed({ numbers, value: () => table });
       snapshots.push(this.store.snapshot());
       await this.compact();
