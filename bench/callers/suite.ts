@@ -57,19 +57,21 @@ interface Measured {
   asked: number;
 }
 
-/** Runs the suite, engine by engine within each round. */
-export async function runCallers(context: SpecialContext, callers: Callers): Promise<void> {
+/** Runs the suite, engine by engine within each round. A plan's `threads` are the readers. */
+export async function runCallers(context: SpecialContext, usual: Callers): Promise<void> {
   const { plan, engines, step, emit } = context;
+  const callers = { ...usual, readers: plan.custom.threads ?? usual.readers };
   const { seed, scale, custom, mode, rounds } = plan;
   const entries = custom.entries ?? Math.round(ENTRIES[mode] * scale);
   const valueBytes = custom.valueBytes ?? VALUE_BYTES;
   const dataset = makeDataset('random', entries, valueBytes, { seed, keyBytes: custom.keyBytes });
+  const where = { memory: custom.memory, storage: custom.storage };
   const houses: { stage: Stage; measured: Measured }[] = [];
   try {
     for (const engine of callable(engines)) {
       step(`${engine.name} loads`);
       const name = `bench-callers-${engine.name}`;
-      const choice = { engine, name, dataset, durability: DURABILITY, load: 'anywhere', seed } as const;
+      const choice = { engine, name, dataset, durability: DURABILITY, load: 'anywhere', seed, ...where } as const;
       houses.push({ stage: await Stage.open(choice), measured: { reads: [], writes: [], open: [], asked: 0 } });
     }
     for (let round = 0; round < rounds; round++) {
