@@ -264,6 +264,7 @@ export class SuiteRunner {
       unit: unitOf(suite),
       groupSize: runner.group,
       ...(suite.phase !== undefined && { phase: suite.phase }),
+      ...(suite.work.kind === 'open' && { note: `${one.entries} keys` }),
       ...(memory !== undefined && { memory }),
       ...(engine.version !== undefined && { engineVersion: engine.version }),
     };

@@ -88,7 +88,7 @@ export const BEYOND: readonly Suite[] = [
     ...inTables,
     family: 'beyond',
     name: 'open-cold',
-    title: 'open and first get; 200,000 keys, more by --scale (5 for 1M, 50 for 10M)',
+    title: 'open and first get of a large store',
     quick: false,
     accesses: ['worker', 'page'],
     entries: count(20_000, 200_000),
