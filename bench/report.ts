@@ -9,7 +9,7 @@ import type { Plan, StorageReport } from './plan.ts';
 import { type Failover, type Row, spreadOf } from './rows.ts';
 import { tabTables } from './tabs/report.ts';
 import { type Judged, judge } from './targets.ts';
-import { SUITES } from './workloads.ts';
+import { CHOICES } from './workloads.ts';
 
 /** What a run was made on. */
 export interface Environment {
@@ -84,12 +84,18 @@ export interface RowGroup {
 /** Groups the rows by suite and access. */
 export function groupsOf(rows: readonly Row[]): RowGroup[] {
   const accesses = Object.keys(ACCESS_TITLES) as Access[];
-  return accesses.flatMap((access) =>
-    SUITES.flatMap(({ name, title }) => {
-      const found = rows.filter((row) => row.suite === name && row.access === access);
+  const ownTable = rows.filter(({ tabs }) => tabs === undefined);
+  const each = accesses.flatMap((access) =>
+    CHOICES.filter(({ oneTable }) => oneTable !== true).flatMap(({ name, title }) => {
+      const found = ownTable.filter((row) => row.suite === name && row.access === access);
       return found.length === 0 ? [] : [{ title: `${name}: ${title}, ${ACCESS_TITLES[access]}`, rows: found }];
     }),
   );
+  const joined = CHOICES.filter(({ oneTable }) => oneTable === true).flatMap(({ name, title }) => {
+    const found = ownTable.filter((row) => row.suite === name);
+    return found.length === 0 ? [] : [{ title: `${name}: ${title}`, rows: found }];
+  });
+  return [...each, ...joined];
 }
 
 /** The titles of the columns of a suite's table. */
@@ -115,7 +121,7 @@ export const COLUMNS = [
 export function cellsOf(row: Row, group: RowGroup): string[] {
   const busy = row.busy > 0 ? `, ${row.busy} busy` : '';
   return [
-    row.engine,
+    titleOf(row, group),
     row.durability,
     `${row.ops} ${row.unit}`,
     row.seconds.toFixed(3),
@@ -133,9 +139,17 @@ export function cellsOf(row: Row, group: RowGroup): string[] {
   ];
 }
 
-/** How many times this row's rate the first Varve row of the group reaches. */
+/** The engine, and what else tells the row from others of its table. */
+function titleOf(row: Row, { rows }: RowGroup): string {
+  const access = rows.some((other) => other.access !== row.access) ? [ACCESS_TITLES[row.access]] : [];
+  return [row.engine, ...(row.phase === undefined ? [] : [row.phase]), ...access].join(', ');
+}
+
+/** How many times this row's rate the first Varve row of the group reaches, of the same phase and way in. */
 function ratioCell(row: Row, group: RowGroup): string {
-  const varve = group.rows.find(({ role }) => role === 'varve');
+  const varve = group.rows.find(
+    ({ role, phase, access }) => role === 'varve' && phase === row.phase && access === row.access,
+  );
   if (varve === undefined || varve === row) return '';
   return times(varve.opsPerSecond / row.opsPerSecond);
 }
@@ -151,7 +165,7 @@ function suiteTable(group: RowGroup): string {
 export const TARGET_COLUMNS = ['target', 'Varve', 'against', 'measured', 'ratio', 'wanted', 'reached'] as const;
 
 /** The cells of a judged target, as texts. */
-export function targetCells({ target, varve, other, ratio, reached }: Judged): string[] {
+export function targetCells({ target, told, varve, other, ratio, reached }: Judged): string[] {
   const wanted = [
     ...(target.ratio === undefined ? [] : [times(target.ratio)]),
     ...(target.figure !== undefined ? [`${rate(target.figure)}/s`] : []),
@@ -160,9 +174,9 @@ export function targetCells({ target, varve, other, ratio, reached }: Judged): s
     target.title,
     `${rate(varve.opsPerSecond)} ${varve.unit}/s`,
     target.against ?? '-',
-    other === undefined ? '-' : rate(other.opsPerSecond),
+    told?.measured ?? (other === undefined ? '-' : rate(other.opsPerSecond)),
     ratio === undefined ? '-' : times(ratio),
-    wanted.join(' or '),
+    told?.wanted ?? wanted.join(' or '),
     reached === undefined ? '-' : reached ? 'yes' : 'no',
   ];
 }

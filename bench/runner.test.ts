@@ -5,7 +5,16 @@ import type { Plan, RunEvent } from './plan.ts';
 import type { Row } from './rows.ts';
 import { SuiteRunner } from './runner.ts';
 
-const plan: Plan = { quick: true, suites: [], engines: ['map', 'liar'], accesses: ['worker'], count: 400 };
+const plan: Plan = {
+  mode: 'quick',
+  suites: [],
+  engines: ['map', 'liar'],
+  accesses: ['worker'],
+  rounds: 3,
+  seed: 1,
+  scale: 1,
+  custom: { calls: 400 },
+};
 
 async function run(
   suites: readonly string[],
@@ -98,4 +107,32 @@ test('a busy store is waited for, and the row tells how often', async () => {
   expect(problems).toEqual([]);
   expect(rows[0]).toMatchObject({ verified: true, ops: 1200 });
   expect(rows[0]?.busy).toBeGreaterThan(10);
+});
+
+test('inserts, reads before updates, batched reads and the names of others are verified as well', async () => {
+  const suites = ['ycsb-a', 'ycsb-d', 'ycsb-f', 'fillseq', 'overwrite', 'scale-txn', 'custom'];
+  const { rows, problems } = await run(suites, [map]);
+  expect(problems).toEqual([]);
+  expect(rows.map(({ suite, phase, verified }) => [suite, phase, verified])).toEqual([
+    ['ycsb-a', undefined, true],
+    ['ycsb-d', undefined, true],
+    ['ycsb-f', undefined, true],
+    ['fillseq', undefined, true],
+    ['overwrite', undefined, true],
+    ['scale-txn', 'write', true],
+    ['scale-txn', 'read', true],
+    ['custom', undefined, true],
+  ]);
+});
+
+test('a lost insert is told', async () => {
+  const liar = bent((session) => {
+    const set = session.set.bind(session);
+    session.set = (key, value) => {
+      if (session.get(key) !== undefined) set(key, value);
+    };
+  });
+  const { rows, problems } = await run(['ycsb-d'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems.length).toBeGreaterThan(0);
 });

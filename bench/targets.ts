@@ -8,6 +8,7 @@
 
 import type { Access } from './engine.ts';
 import type { Row } from './rows.ts';
+import { judgeThresholds } from './thresholds.ts';
 
 /** One line of the table of targets. */
 export interface Target {
@@ -74,7 +75,9 @@ export const TARGETS: readonly Target[] = [
 
 /** A target beside what was measured. */
 export interface Judged {
-  readonly target: Target;
+  readonly target: Pick<Target, 'title' | 'against' | 'ratio' | 'figure'>;
+  /** Of a threshold: what was measured and what is wanted, in words. */
+  readonly told?: { readonly measured: string; readonly wanted: string };
   readonly varve: Row;
   readonly other: Row | undefined;
   readonly ratio: number | undefined;
@@ -84,6 +87,10 @@ export interface Judged {
 
 /** Judges every target whose rows were run. */
 export function judge(rows: readonly Row[]): Judged[] {
+  return [...judgeTargets(rows), ...judgeThresholds(rows)];
+}
+
+function judgeTargets(rows: readonly Row[]): Judged[] {
   return TARGETS.flatMap((target) => {
     const find = (engine: string | undefined): Row | undefined =>
       rows.find((row) => row.suite === target.suite && row.access === target.access && row.engine === engine);

@@ -81,7 +81,7 @@ class Contender {
     this.engine = engine;
     this.#plan = plan;
     this.#store = store;
-    this.#count = plan.quick ? DOCUMENTS.quick : DOCUMENTS.full;
+    this.#count = plan.mode === 'quick' ? DOCUMENTS.quick : DOCUMENTS.full;
   }
 
   static async open(engine: DocumentEngine, plan: Plan): Promise<Contender> {
@@ -95,7 +95,7 @@ class Contender {
   async run(call: DocumentCall, round: number, signal: AbortSignal): Promise<void> {
     const group = this.#groups.get(call) ?? (await this.#groupOf(call));
     this.#groups.set(call, group);
-    const calls = this.#plan.count ?? (this.#plan.quick ? CALLS.quick : CALLS.full);
+    const calls = this.#plan.custom.calls ?? (this.#plan.mode === 'quick' ? CALLS.quick : CALLS.full);
     const task = this.#task(call, calls, group, round + 1);
     const limits = { group, budget_ms: budgetMs(this.#plan), calls_max: calls, together: false, signal };
     const rounds = this.#rounds.get(call) ?? [];

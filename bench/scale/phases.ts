@@ -138,11 +138,15 @@ class Run {
     await this.#phase('transactions: read', this.#pairs, async () => {
       const random = randomBelow(this.#pairs, 7);
       for (let from = 0; from < this.#pairs; from += TRANSACTION) {
-        using snapshot = store.snapshot();
-        let found = 0;
-        const end = Math.min(from + TRANSACTION, this.#pairs);
-        for (let number = from; number < end; number++) found += Number(snapshot.get(keyOf(random())) !== undefined);
-        expect('transactions: read', found, end - from);
+        const snapshot = store.snapshot();
+        try {
+          let found = 0;
+          const end = Math.min(from + TRANSACTION, this.#pairs);
+          for (let number = from; number < end; number++) found += Number(snapshot.get(keyOf(random())) !== undefined);
+          expect('transactions: read', found, end - from);
+        } finally {
+          snapshot.close();
+        }
         await turn();
       }
       return {};

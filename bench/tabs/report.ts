@@ -5,6 +5,7 @@
  * its rows it was.
  */
 
+import { compactionTables } from '../compaction/report.ts';
 import type { Role } from '../engine.ts';
 import { duration, percent, rate, times } from '../figures.ts';
 import { median } from '../latency.ts';
@@ -31,8 +32,12 @@ const CAUSES: Readonly<Record<Failover['cause'], string>> = {
 };
 const WAYS = { page: 'awaited', inflight: '100 in flight', worker: 'in the worker' } as const;
 
-/** The tables of a run, if it had the suite. */
+/** The tables of a run that are no list of one suite's rows: of several tabs, and of what compactions did. */
 export function tabTables(rows: readonly Row[], failovers: readonly Failover[]): TabTable[] {
+  return [...multiTabTables(rows, failovers), ...compactionTables(rows)];
+}
+
+function multiTabTables(rows: readonly Row[], failovers: readonly Failover[]): TabTable[] {
   const own = rows.filter((row): row is InTabsRow => row.tabs !== undefined);
   const kinds = (['get', 'set'] as const).flatMap((call) =>
     (['page', 'inflight'] as const).map((access) => ({ call, access })),

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { Latencies } from './latency.ts';
+import type { Round } from './measure.ts';
+import { targetCells } from './report.ts';
+import { makeRow, type Row } from './rows.ts';
+import { judge } from './targets.ts';
+import { lostShare } from './thresholds.ts';
+
+function row(suite: string, p99_us: number, hits: number, timeline: Round['timeline'] = [[1000, 1000]]): Row {
+  const latencies = Latencies.of(Float64Array.of(p99_us));
+  const tally = { ops: 1000, bytes: 1000, reads: 1000, hits, wrong: 0 };
+  const head = {
+    suite,
+    engine: 'varve-sync',
+    role: 'varve',
+    access: 'worker',
+    durability: 'relaxed',
+    unit: 'ops',
+    groupSize: 1,
+  } as const;
+  return makeRow(head, [{ tally, elapsed_ms: 1000, latencies, busy: 0, timeline }], true);
+}
+
+test('what a growing store loses is told between the first and the last third of a round', () => {
+  const steady = Array.from({ length: 10 }, (_, i) => [50 * (i + 1), 100] as const);
+  expect(lostShare({ timeline: steady })).toBeCloseTo(0);
+  const slowing = Array.from({ length: 10 }, (_, i) => [50 * (i + 1), i < 5 ? 100 : 50] as const);
+  expect(lostShare({ timeline: slowing })).toBeCloseTo(0.5);
+  expect(lostShare({ timeline: steady.slice(0, 3) })).toBeUndefined();
+});
+
+test('a threshold is judged on its worst row, and stands among the targets', () => {
+  const rows = [row('read-rand-mem', 20, 1000), row('mixed-70', 1500, 990)];
+  const thresholds = judge(rows).filter(({ told }) => told !== undefined);
+  expect(thresholds.map((judged) => targetCells(judged))).toEqual([
+    ['hit rate: worst, mixed-70', '1.00k ops/s', '-', '99.0%', '-', 'at least 99.9%', 'no'],
+    ['p99 of single calls: worst, mixed-70', '1.00k ops/s', '-', '1.50 ms', '-', 'below 1.00 ms', 'no'],
+  ]);
+});
