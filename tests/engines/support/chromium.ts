@@ -50,6 +50,7 @@ class Chromium implements Browser {
     const [first] = this.#isPrivate ? this.#context.pages() : [];
     const tab = new ChromiumTab(first ?? (await this.#context.newPage()));
     await tab.page.goto(this.#url, { waitUntil: 'load' });
+    await tab.isThere();
     return tab;
   }
 
@@ -115,7 +116,11 @@ class ChromiumTab implements Tab {
   async reload(): Promise<void> {
     await this.page.evaluate(() => Object.assign(globalThis, { isOld: true }));
     await this.page.reload({ waitUntil: 'load' });
-    // On a busy machine that may have been the load of a page that came back from elsewhere.
+    await this.isThere();
+  }
+
+  /** Resolves when the page has run its script: on a busy machine `load` may have been that of the page before. */
+  async isThere(): Promise<void> {
     await this.page.waitForFunction(() => !('isOld' in globalThis) && 'varve' in globalThis);
   }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: between batches a cursor keeps only its view, its snapshot and the last key it looked
 //! at; each batch seeks anew. So a cursor never pins a position inside a memtable that others write,
-//! and a batch that needs a block can be run again from its start.
+//! and a batch that needs a block, or failed, can be run again from its start.
 
 use std::rc::Rc;
 
@@ -136,11 +136,17 @@ impl Cursor {
             }
         }
         deleted.retain(|range| range.sequence <= self.snapshot);
-        if self.options.reverse {
+        let (position, left) = (self.position.clone(), self.left);
+        let progress = if self.options.reverse {
             self.fill_backward(sources, &deleted, blocks, bytes_max, batch)
         } else {
             self.fill_forward(sources, &deleted, blocks, bytes_max, batch)
+        };
+        if progress.is_err() {
+            // Nothing of this batch goes out: who asks again, the bytes being there now, begins where it began.
+            (self.position, self.left) = (position, left);
         }
+        progress
     }
 
     fn overlaps(&self, min_key: &[u8], max_key: &[u8]) -> bool {
