@@ -241,7 +241,8 @@ class App {
       this.#details.take(cities);
       if (cities.size > 0) this.#showMap();
     }
-    if (progress !== undefined) await this.#watchLoading();
+    // Where changes were missed, that a tab began to load may be among them.
+    if (progress !== undefined || is_anew) await this.#watchLoading();
     if (this.#is_loading_elsewhere) this.#showElsewhere();
     else if (size !== this.#gazetteer.size) this.#showCount();
     this.#showButtons();
