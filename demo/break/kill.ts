@@ -1,0 +1,110 @@
+// Kill the worker: the engine's thread is ended in the middle of writing, as a crash would end it.
+// Invariant: the page makes the worker itself (the option `worker`), so that it can end it; nobody tells the store.
+
+import { deleteStore, open } from 'varve';
+import { formatCount, formatDuration, plural } from '../format.ts';
+import { AckStrip } from './ack-strip.ts';
+import { type Entries, Ledger } from './ledger.ts';
+import type { Timeline } from './timeline.ts';
+
+const STORE = 'break-kill';
+const BEFORE = 600;
+const AFTER = 600;
+const IN_FLIGHT = 8;
+const VALUE_BYTES = 100;
+
+/** Writes, kills, goes on, and looks whether all that was acknowledged is there. */
+export async function kill(timeline: Timeline): Promise<void> {
+  const workers: Worker[] = [];
+  const spawn = (): Worker => {
+    const worker = new Worker('./varve/engine-worker.js', { type: 'module', name: `break-kill ${workers.length + 1}` });
+    workers.push(worker);
+    if (workers.length > 1)
+      timeline.add('done', 'Varve noticed, by a lock that became free, and started another worker.');
+    return worker;
+  };
+  await deleteStore(STORE);
+  const db: Entries = await open(STORE, { worker: spawn, wait: 1000 });
+  const ledger = new Ledger(VALUE_BYTES);
+  const strip = new AckStrip();
+  try {
+    timeline.add(
+      'done',
+      `Opened a new store, "${STORE}", in ${db.storage.kind}. Its engine runs in a worker of this tab.`,
+    );
+    const { killed, pause_ms, in_flight } = await writeThrough(db, ledger, strip, () => {
+      workers.at(-1)?.terminate();
+      timeline.add('broken', 'The worker was ended in the middle of it, without a word to the store.');
+    });
+    const calls = plural(in_flight, 'call was', 'calls were');
+    timeline.add(
+      'told',
+      `No call failed. ${calls} on their way and waited: the first answer came ${formatDuration(pause_ms)} after the kill.`,
+    );
+    await tellRecovery(timeline);
+    const { sharing } = await db.stats();
+    timeline.add('told', `${sharing?.leads ? 'This tab leads again' : 'Another tab leads now'}, and writing went on.`);
+    const { kept, missing, extra } = await ledger.audit(db);
+    strip.draw(killed);
+    if (missing.length > 0 || extra.length > 0) {
+      timeline.add(
+        'wrong',
+        `${missing.length} acknowledged writes are missing, ${extra.length} are there that nobody wrote.`,
+      );
+    } else {
+      timeline.add(
+        'verified',
+        `All ${formatCount(kept)} acknowledged writes are there, with the values that were written, and nothing else.`,
+      );
+    }
+  } finally {
+    await db.close();
+  }
+}
+
+/** What the new engine found. A second handle of this page is told by who leads. */
+async function tellRecovery(timeline: Timeline): Promise<void> {
+  const second = await open(STORE, { wait: 1000 });
+  const { state, records, recordsDropped } = second.recovery;
+  await second.close();
+  const dropped =
+    recordsDropped === 0 ? '' : `, ${plural(recordsDropped, 'record', 'records')} behind a torn one dropped`;
+  const words =
+    state === 'clean' ? 'a sealed log' : `${plural(records, 'record', 'records')} of the log replayed${dropped}`;
+  timeline.add('told', `Recovery: "${state}", ${words}.`);
+}
+
+interface Written {
+  readonly killed: number;
+  /** From the kill to the first answer after it. */
+  readonly pause_ms: number;
+  readonly in_flight: number;
+}
+
+/** Writes entry by entry, some at a time, and kills in the middle. */
+async function writeThrough(db: Entries, ledger: Ledger, strip: AckStrip, end: () => void): Promise<Written> {
+  let next = 0;
+  let in_flight = 0;
+  let killed_ms = 0;
+  let first_ms = 0;
+  let waiting = 0;
+  const writer = async (): Promise<void> => {
+    while (next < BEFORE + AFTER) {
+      const key = next++;
+      if (key === BEFORE) {
+        waiting = in_flight;
+        killed_ms = performance.now();
+        end();
+      }
+      in_flight += 1;
+      await db.set(key, ledger.value(key));
+      in_flight -= 1;
+      ledger.note(key);
+      const now_ms = performance.now();
+      strip.add(now_ms);
+      if (killed_ms > 0 && first_ms === 0) first_ms = now_ms;
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, writer));
+  return { killed: killed_ms, pause_ms: first_ms - killed_ms, in_flight: waiting };
+}

@@ -1,0 +1,58 @@
+// What was acknowledged, to be compared with what a store holds.
+// Invariant: an entry is noted when its write has resolved, never before; the value of a key follows from the key and its round.
+
+import type { Store } from 'varve';
+
+/** Entries of an experiment. */
+export type Entries = Store<number, string>;
+
+/** How what a store holds compares with what was acknowledged. */
+export interface Audit {
+  /** Acknowledged entries that are there, with their values. */
+  readonly kept: number;
+  /** Keys that were acknowledged and are not there, or have another value. */
+  readonly missing: readonly number[];
+  /** Keys that are there although nothing of them was acknowledged. */
+  readonly extra: readonly number[];
+}
+
+export class Ledger {
+  readonly #acknowledged = new Set<number>();
+  readonly #bytes: number;
+
+  /** @param bytes of each value, about */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+  }
+
+  get size(): number {
+    return this.#acknowledged.size;
+  }
+
+  value(key: number): string {
+    const words = `entry ${key}, `;
+    return words.repeat(Math.ceil(this.#bytes / words.length)).slice(0, this.#bytes);
+  }
+
+  /** A write of this key was acknowledged. */
+  note(key: number): void {
+    this.#acknowledged.add(key);
+  }
+
+  /** A delete of this key was acknowledged. */
+  strike(key: number): void {
+    this.#acknowledged.delete(key);
+  }
+
+  /** Compares all that a store holds. */
+  async audit(store: Entries): Promise<Audit> {
+    const found = new Set<number>();
+    const extra: number[] = [];
+    for await (const [key, value] of store.entries()) {
+      if (!this.#acknowledged.has(key)) extra.push(key);
+      else if (value === this.value(key)) found.add(key);
+    }
+    const missing = [...this.#acknowledged].filter((key) => !found.has(key));
+    return { kept: found.size, missing, extra };
+  }
+}
