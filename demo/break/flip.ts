@@ -2,18 +2,19 @@
 // Invariant: the store is made for this. A byte that nobody reads changes nothing, and then another one is flipped.
 
 import { deleteStore, open, repair, VarveError } from 'varve';
-import { formatBytes, formatCount, formatKey, plural } from '../format.ts';
+import { formatBytes, formatCount, plural } from '../format.ts';
 import { sentence } from '../page.ts';
 import { type Entries, Ledger } from './ledger.ts';
+import { largestTable } from './slot-files.ts';
 import type { Timeline } from './timeline.ts';
 
 const STORE = 'break-byte';
 const REPAIRED = 'break-byte-repaired';
 const ENTRIES = 4000;
 const VALUE_BYTES = 200;
-/** The first page of a file says what it is; it is left alone, so that the damage is in what is kept. */
-const HEADER_BYTES = 4096;
 const FLIPS_MAX = 12;
+/** The first byte of a key that is a number. */
+const NUMBER_KEY = 0x30;
 
 /** Builds a store, damages it, and shows what is told, what is salvaged and what is lost. */
 export async function flip(timeline: Timeline): Promise<void> {
@@ -45,30 +46,17 @@ async function build(timeline: Timeline): Promise<Ledger> {
   return ledger;
 }
 
-/** Changes one bit of the largest file of the store; says which. */
+/** Changes one bit of the largest table of the store, not of the page that says what it is; says which. */
 async function flipByte(): Promise<string> {
-  const { handle, size } = await largestFile();
+  const { handle, start, size } = await largestTable(STORE);
   const file = await handle.getFile();
-  const offset = HEADER_BYTES + Math.floor(Math.random() * (size - HEADER_BYTES));
+  const offset = start + Math.floor(Math.random() * (size - start));
   const byte = new Uint8Array(await file.slice(offset, offset + 1).arrayBuffer())[0] ?? 0;
   const bit = Math.floor(Math.random() * 8);
   const writable = await handle.createWritable({ keepExistingData: true });
   await writable.write({ type: 'write', position: offset, data: Uint8Array.of(byte ^ (1 << bit)) });
   await writable.close();
-  return `Bit ${bit} of byte ${formatCount(offset)} of ${handle.name} was flipped (the file has ${formatBytes(size)}).`;
-}
-
-async function largestFile(): Promise<{ handle: FileSystemFileHandle; size: number }> {
-  const origin = await navigator.storage.getDirectory();
-  const folder = await (await origin.getDirectoryHandle('varve')).getDirectoryHandle(STORE);
-  let largest: { handle: FileSystemFileHandle; size: number } | undefined;
-  for await (const handle of folder.values()) {
-    if (!(handle instanceof FileSystemFileHandle)) continue;
-    const { size } = await handle.getFile();
-    if (largest === undefined || size > largest.size) largest = { handle, size };
-  }
-  if (largest === undefined) throw new Error('The store has no files.');
-  return largest;
+  return `Bit ${bit} of byte ${formatCount(offset)} of ${handle.name}, a table of ${formatBytes(size)}, was flipped.`;
 }
 
 /** Opens the store and reads all of it; whether the damage was told. */
@@ -132,11 +120,25 @@ async function salvage(timeline: Timeline, ledger: Ledger): Promise<void> {
 }
 
 function isWithin(key: number, from: unknown, to: unknown): boolean {
-  return !(typeof from === 'number' && key < from) && !(typeof to === 'number' && key > to);
+  return key >= numberAt(from, Number.NEGATIVE_INFINITY) && key <= numberAt(to, Number.POSITIVE_INFINITY);
 }
 
-function keyText(key: unknown): string {
-  return key === undefined ? 'the end' : formatKey(key);
+/**
+ * The number at an end of a lost part. Such an end may lie between two keys and is then told as bytes: 0x30, and the start of a
+ * double whose sign bit is turned (FORMAT.md, "Keys"); what is cut off counts as zeros.
+ */
+function numberAt(end: unknown, unknown: number): number {
+  if (typeof end === 'number') return end;
+  if (!(end instanceof Uint8Array) || end[0] !== NUMBER_KEY) return unknown;
+  const bytes = new Uint8Array(8);
+  bytes.set(end.subarray(1, 9));
+  bytes[0] = (bytes[0] as number) ^ 0x80;
+  return new DataView(bytes.buffer).getFloat64(0);
+}
+
+function keyText(end: unknown): string {
+  const number = numberAt(end, Number.NaN);
+  return Number.isNaN(number) ? 'the end' : formatCount(number);
 }
 
 function isCorrupt(error: unknown): boolean {

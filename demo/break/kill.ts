@@ -39,11 +39,11 @@ export async function kill(timeline: Timeline): Promise<void> {
     const calls = plural(in_flight, 'call was', 'calls were');
     timeline.add(
       'told',
-      `No call failed. ${calls} on their way and waited: the first answer came ${formatDuration(pause_ms)} after the kill.`,
+      `No call failed. ${calls} on their way; for ${formatDuration(pause_ms)} nothing was answered, then writing went on.`,
     );
     await tellRecovery(timeline);
     const { sharing } = await db.stats();
-    timeline.add('told', `${sharing?.leads ? 'This tab leads again' : 'Another tab leads now'}, and writing went on.`);
+    timeline.add('told', `${sharing?.leads ? 'This tab leads again' : 'Another tab leads now'}.`);
     const { kept, missing, extra } = await ledger.audit(db);
     strip.draw(killed);
     if (missing.length > 0 || extra.length > 0) {
@@ -71,12 +71,12 @@ async function tellRecovery(timeline: Timeline): Promise<void> {
     recordsDropped === 0 ? '' : `, ${plural(recordsDropped, 'record', 'records')} behind a torn one dropped`;
   const words =
     state === 'clean' ? 'a sealed log' : `${plural(records, 'record', 'records')} of the log replayed${dropped}`;
-  timeline.add('told', `Recovery: "${state}", ${words}.`);
+  timeline.add('told', `Recovery found the store "${state}": ${words}.`);
 }
 
 interface Written {
   readonly killed: number;
-  /** From the kill to the first answer after it. */
+  /** The longest time without an answer, from the kill on. */
   readonly pause_ms: number;
   readonly in_flight: number;
 }
@@ -86,7 +86,8 @@ async function writeThrough(db: Entries, ledger: Ledger, strip: AckStrip, end: (
   let next = 0;
   let in_flight = 0;
   let killed_ms = 0;
-  let first_ms = 0;
+  let last_ms = 0;
+  let pause_ms = 0;
   let waiting = 0;
   const writer = async (): Promise<void> => {
     while (next < BEFORE + AFTER) {
@@ -102,9 +103,11 @@ async function writeThrough(db: Entries, ledger: Ledger, strip: AckStrip, end: (
       ledger.note(key);
       const now_ms = performance.now();
       strip.add(now_ms);
-      if (killed_ms > 0 && first_ms === 0) first_ms = now_ms;
+      // Some answers had been sent before the kill: the pause is behind them.
+      if (killed_ms > 0) pause_ms = Math.max(pause_ms, now_ms - Math.max(last_ms, killed_ms));
+      last_ms = now_ms;
     }
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, writer));
-  return { killed: killed_ms, pause_ms: first_ms - killed_ms, in_flight: waiting };
+  return { killed: killed_ms, pause_ms, in_flight: waiting };
 }

@@ -1,5 +1,5 @@
 // What was acknowledged, to be compared with what a store holds.
-// Invariant: an entry is noted when its write has resolved, never before; the value of a key follows from the key and its round.
+// Invariant: an entry is noted when its write has resolved, never before; the value of a key follows from the key.
 
 import type { Store } from 'varve';
 
@@ -29,9 +29,18 @@ export class Ledger {
     return this.#acknowledged.size;
   }
 
+  /** The value of a key: text that does not compress, so that a store takes the room that it should. */
   value(key: number): string {
-    const words = `entry ${key}, `;
-    return words.repeat(Math.ceil(this.#bytes / words.length)).slice(0, this.#bytes);
+    let text = `entry ${key}: `;
+    let state = Math.imul(key + 1, 0x9e37_79b1);
+    while (text.length < this.#bytes) {
+      // Marsaglia's xorshift.
+      state ^= state << 13;
+      state ^= state >>> 17;
+      state ^= state << 5;
+      text += (state >>> 0).toString(36);
+    }
+    return text.slice(0, this.#bytes);
   }
 
   /** A write of this key was acknowledged. */
