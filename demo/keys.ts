@@ -45,6 +45,7 @@ class Keys {
     document.body.dataset['state'] = 'opening';
     const before = this.#store;
     this.#store = undefined;
+    this.#importer.choose(undefined);
     try {
       await before?.close();
       const name = this.#which.value;

@@ -56,8 +56,8 @@ export class Importer {
     this.#reset('');
   }
 
-  /** Imports into this store from now on. */
-  choose(store: AnyStore): void {
+  /** Imports into this store from now on; undefined while none is open. */
+  choose(store: AnyStore | undefined): void {
     this.#store = store;
     if (this.#rows !== undefined) this.#plan();
   }
@@ -90,6 +90,7 @@ export class Importer {
   /** Reads a file; nothing is written yet. */
   async #look(name: string, content: Blob): Promise<void> {
     if (this.#running !== undefined) return;
+    if (this.#store === undefined) return setText(this.#error, 'The store is being opened. Try again in a moment.');
     const running = this.#begin(`Reading ${name}, ${formatBytes(content.size)}`);
     try {
       if (await isExport(content)) {

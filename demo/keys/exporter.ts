@@ -8,7 +8,7 @@ import { formatBytes, plural } from '../format.ts';
 import { saveFile } from '../page.ts';
 import { keyText, keyToJson } from './key-text.ts';
 import type { AnyStore } from './listing.ts';
-import { valueText } from './value-text.ts';
+import { isExact, nearestJson } from './value-text.ts';
 
 type Format = 'varve' | 'json' | 'ndjson' | 'csv';
 
@@ -79,7 +79,7 @@ export class Exporter {
     const rows: [Key, unknown][] = [];
     let inexact = 0;
     for await (const [key, value] of store.entries(range)) {
-      if (!valueText(value).is_exact) inexact += 1;
+      if (!isExact(value)) inexact += 1;
       rows.push([key, value]);
       if (rows.length % 5000 === 0) setText(this.#status, plural(rows.length, 'entry', 'entries'));
     }
@@ -99,14 +99,14 @@ interface Saved {
 
 /** An entry as JSON in one line, as the import takes it. */
 function lineOf(key: Key, value: unknown): string {
-  return JSON.stringify({ key: keyToJson(key), value: JSON.parse(valueText(value).text) as unknown });
+  return JSON.stringify({ key: keyToJson(key), value: nearestJson(value) });
 }
 
 /** Keys and, as columns, the fields of values that are objects; other values stand in a column of their own. */
 function csvOf(rows: readonly [Key, unknown][]): string {
   const columns = new Set<string>();
   const lines = rows.map(([key, value]) => {
-    const json = JSON.parse(valueText(value).text) as unknown;
+    const json = nearestJson(value);
     const is_object = typeof json === 'object' && json !== null && !Array.isArray(json);
     const fields: Record<string, unknown> = is_object ? { ...json } : { value: json };
     for (const [name, field] of Object.entries(fields)) {
