@@ -82,7 +82,10 @@ class Keys {
     if (asked === undefined) return;
     try {
       const start = performance.now();
-      await asked.store.deleteRange(asked.range);
+      // Of no bounds at all there is no range to delete.
+      const { store, range } = asked;
+      const is_bounded = Object.keys(range).length > 0;
+      await (is_bounded ? store.deleteRange(range) : store.clear());
       const took = formatDuration(performance.now() - start);
       this.#editor.begin();
       await this.#show();

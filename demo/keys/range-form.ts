@@ -31,11 +31,6 @@ export class RangeForm {
     return this.#reverse.checked;
   }
 
-  /** Whether all keys are meant. */
-  get is_all(): boolean {
-    return this.#kind.value === 'all';
-  }
-
   /** The range, or undefined where it cannot be read, which is told. */
   read(): KeyRange | undefined {
     setText(this.#error, '');
