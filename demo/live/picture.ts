@@ -206,7 +206,12 @@ export class Picture {
         level === 0
           ? { ...from, y: from.y + from.height - (i + 1) * (from.height / 20), height: 4 }
           : { ...from, x: from.x + (i * from.width) / count, width: from.width / count - 2 };
-      this.motion.sink(strip, to, `level-${level}`, i * 40);
+      // Each lands as a layer of its own: together they fill the level, and hide nothing on their way.
+      const landing =
+        level === 0
+          ? { ...to, y: to.y + ((i + 0.5) * to.height) / count - 2, height: 4 }
+          : { ...to, x: strip.x, width: strip.width };
+      this.motion.sink(strip, landing, `level-${level}`, i * 40);
     }
   }
 
