@@ -3,7 +3,7 @@
 // follow what other tabs change.
 // The address may say how many cities to load: ?cities=5000.
 
-import { open, type StoreStats, VarveError } from 'varve';
+import type { StoreStats } from 'varve';
 import { Browse } from './browse.ts';
 import type { City } from './city.ts';
 import { Details } from './details.ts';
@@ -11,21 +11,18 @@ import { byId, setText } from './dom.ts';
 import { EnginePanel } from './engine-panel.ts';
 import { type Changes, Following, isPassing } from './following.ts';
 import { formatBytes, formatCount, formatDuration, plural } from './format.ts';
-import { type CityStore, Gazetteer } from './gazetteer.ts';
+import { Gazetteer } from './gazetteer.ts';
 import { load } from './loader.ts';
 import { Notice } from './notice.ts';
+import { askedCities, openCities } from './opening.ts';
 import { Search } from './search.ts';
 import { Sharing } from './sharing.ts';
 import { Status } from './status.ts';
 import { WorldMap } from './world-map.ts';
 
-const STORE = 'cities';
 const FILE = './cities.tsv';
 /** Held by the tab that loads: the others see its cities come. */
 const LOADING_LOCK = 'cities-loading';
-/** How long to wait for somebody who does not share the store before saying so, and then between two looks. */
-const WAIT_MS = 1000;
-const WAIT_LOCKED_MS = 30_000;
 /** How long to wait before drawing again what a new leader interrupted. */
 const AGAIN_MS = 1000;
 /** Records to draw at a time. */
@@ -241,7 +238,8 @@ class App {
       this.#details.take(cities);
       if (cities.size > 0) this.#showMap();
     }
-    if (progress !== undefined) await this.#watchLoading();
+    // Where changes were missed, that a tab began to load may be among them.
+    if (progress !== undefined || is_anew) await this.#watchLoading();
     if (this.#is_loading_elsewhere) this.#showElsewhere();
     else if (size !== this.#gazetteer.size) this.#showCount();
     this.#showButtons();
@@ -363,31 +361,10 @@ function bytesOf({ levels }: { levels: readonly { bytes: number }[] }): number {
   return levels.reduce((sum, level) => sum + level.bytes, 0);
 }
 
-/** Opens the store, as soon as nobody holds it who does not share it. */
-async function openCities(): Promise<{ store: CityStore; took_ms: number }> {
-  for (let wait = WAIT_MS; ; wait = WAIT_LOCKED_MS) {
-    const start = performance.now();
-    try {
-      const store: CityStore = await open(STORE, { wait });
-      return { store, took_ms: performance.now() - start };
-    } catch (error) {
-      if (!(error instanceof VarveError) || error.code !== 'VARVE_LOCKED') throw error;
-      status.locked();
-      document.body.dataset['state'] = 'locked';
-    }
-  }
-}
-
-/** How many cities the address asks for; all of them when it does not say. */
-function askedCities(): number {
-  const asked = Number(new URLSearchParams(location.search).get('cities') ?? Number.NaN);
-  return Number.isInteger(asked) && asked > 0 ? asked : Number.POSITIVE_INFINITY;
-}
-
 async function main(): Promise<void> {
   byId('reload', HTMLButtonElement).addEventListener('click', () => location.reload());
   try {
-    const { store, took_ms } = await openCities();
+    const { store, took_ms } = await openCities(() => status.locked());
     status.tell(store.storage, store.recovery);
     const gazetteer = new Gazetteer(store);
     await gazetteer.start();

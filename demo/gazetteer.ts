@@ -44,13 +44,19 @@ const LAST = '\u{10ffff}';
 /** More names than begin with any four letters. */
 const MATCHES_MAX = 8000;
 
+/** News that came while the store was being read. */
+interface Taken {
+  readonly counts: Map<string, number>;
+  progress: Progress | undefined;
+}
+
 export class Gazetteer {
   readonly store: CityStore;
   /** Cities of each country, as far as this tab knows. */
   readonly counts = new Map<string, number>();
   #progress = NOTHING;
-  /** What changed since reading the counts began: newer than what is read. */
-  readonly #taken = new Map<string, number>();
+  /** What changed since reading began: newer than what is read. */
+  #taken: Taken = { counts: new Map(), progress: undefined };
 
   constructor(store: CityStore) {
     this.store = store;
@@ -66,25 +72,31 @@ export class Gazetteer {
     return this.#progress;
   }
 
-  /** Reads the counts, which are few, and how far loading went. */
+  /**
+   * Reads the counts, which are few, and how far loading went. Of several readings under way at once the one that began last
+   * counts: an earlier one may end after it, and knows less.
+   */
   async start(): Promise<void> {
-    this.#taken.clear();
-    const progress = this.store.get(PROGRESS);
+    const taken: Taken = { counts: new Map(), progress: undefined };
+    this.#taken = taken;
+    const read = this.store.get(PROGRESS);
     const counts = new Map<string, number>();
     for await (const [key, count] of this.store.entries({ prefix: ['count'] })) {
       counts.set(String(part(key, 1)), count as number);
     }
-    this.#progress = ((await progress) as Progress | undefined) ?? NOTHING;
+    const progress = ((await read) as Progress | undefined) ?? NOTHING;
+    if (this.#taken !== taken) return;
     this.counts.clear();
-    this.take([...counts, ...this.#taken], undefined);
+    this.take([...counts, ...taken.counts], taken.progress ?? progress);
   }
 
   /** Takes over what was changed by another tab, or by this one. */
   take(counts: Iterable<readonly [string, number]>, progress: Progress | undefined): void {
     for (const [country, count] of counts) {
       this.counts.set(country, count);
-      this.#taken.set(country, count);
+      this.#taken.counts.set(country, count);
     }
+    this.#taken.progress = progress ?? this.#taken.progress;
     this.#progress = progress ?? this.#progress;
   }
 
@@ -103,6 +115,8 @@ export class Gazetteer {
   /** Forgets everything. */
   async clear(): Promise<void> {
     await this.store.clear();
+    // Nothing that is still being read counts any more.
+    this.#taken = { counts: new Map(), progress: undefined };
     this.counts.clear();
     this.#progress = NOTHING;
   }

@@ -1,0 +1,118 @@
+// Fill the disk: a small one, in memory. The store and its engine are real; filling the real disk of a visitor would not be polite.
+// Invariant: what was refused was not acknowledged, and is not there.
+
+import { open, VarveError } from 'varve';
+import { LossyStorage } from 'varve/testing';
+import { byId, setText } from '../dom.ts';
+import { formatBytes, formatCount, plural } from '../format.ts';
+import { sentence } from '../page.ts';
+import { type Entries, Ledger } from './ledger.ts';
+import type { Timeline } from './timeline.ts';
+
+const STORE = 'break-full';
+const ROOM_BYTES = 4 * 2 ** 20;
+const VALUE_BYTES = 8000;
+/** More than fit. */
+const ENTRIES_MAX = 3000;
+/** Written again when there is room. */
+const MORE = 20;
+
+/** Fills the disk, deletes, and goes on. */
+export async function fillDisk(timeline: Timeline): Promise<void> {
+  const disk = new LossyStorage();
+  disk.setRoom(ROOM_BYTES);
+  const ledger = new Ledger(VALUE_BYTES);
+  const db: Entries = await open(STORE, { storage: disk, memory: 2 ** 20 });
+  try {
+    timeline.add('done', `Made a disk of ${formatBytes(ROOM_BYTES)} and opened a store on it.`);
+    const next = await fill(db, ledger, timeline);
+    await verify(db, ledger, timeline, 'What was refused is not there');
+    await shrink(db, ledger, timeline);
+    await goOn(db, disk, ledger, timeline, next);
+    await verify(db, ledger, timeline, 'Nothing was lost on the way');
+  } finally {
+    await db.close();
+  }
+}
+
+/** Writes until it is refused; gives the key that was. */
+async function fill(db: Entries, ledger: Ledger, timeline: Timeline): Promise<number> {
+  for (let key = 0; key < ENTRIES_MAX; key += 1) {
+    try {
+      await db.set(key, ledger.value(key), { durability: 'strict' });
+      ledger.note(key);
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      await showDisk(db);
+      timeline.add(
+        'broken',
+        `The disk is full after ${plural(ledger.size, 'acknowledged write', 'acknowledged writes')}.`,
+      );
+      timeline.add('told', sentence(error));
+      return key;
+    }
+    if (key % 8 === 0) await showDisk(db);
+  }
+  throw new Error('The disk took more than it has room for.');
+}
+
+/** Deletes still work on a full disk. */
+async function shrink(db: Entries, ledger: Ledger, timeline: Timeline): Promise<void> {
+  const half = Math.floor(ledger.size / 2);
+  await db.delete(0, { durability: 'strict' });
+  await db.deleteRange({ gte: 1, lt: half }, { durability: 'strict' });
+  for (let key = 0; key < half; key += 1) ledger.strike(key);
+  timeline.add('done', `On the full disk ${formatCount(half)} entries were deleted, and the deletes flushed.`);
+}
+
+/** Goes on in the room that the deletes made, or, where that takes more than there is, on a larger disk. */
+async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: Timeline, next: number): Promise<void> {
+  try {
+    await db.compact();
+    await writeMore(db, ledger, next);
+    timeline.add(
+      'done',
+      `compact() gave their room back: ${plural(MORE, 'write', 'writes')} went through on the same disk.`,
+    );
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    timeline.add('told', `Merging needs some room itself: ${sentence(error)}`);
+    disk.setRoom(ROOM_BYTES);
+    await writeMore(db, ledger, next);
+    timeline.add(
+      'done',
+      `The disk was made larger: ${plural(MORE, 'write', 'writes')} went through, without opening anew.`,
+    );
+  }
+  await showDisk(db);
+}
+
+async function writeMore(db: Entries, ledger: Ledger, first: number): Promise<void> {
+  for (let key = first; key < first + MORE; key += 1) {
+    await db.set(key, ledger.value(key), { durability: 'strict' });
+    ledger.note(key);
+  }
+}
+
+async function verify(db: Entries, ledger: Ledger, timeline: Timeline, words: string): Promise<void> {
+  const { kept, missing, extra } = await ledger.audit(db);
+  const is_right = missing.length === 0 && extra.length === 0;
+  if (is_right) {
+    timeline.add('verified', `${words}: all ${formatCount(kept)} acknowledged entries are there, and nothing else.`);
+  } else {
+    timeline.add(
+      'wrong',
+      `${missing.length} acknowledged entries are missing, ${extra.length} are there that were refused.`,
+    );
+  }
+}
+
+async function showDisk(db: Entries): Promise<void> {
+  const { diskBytes } = await db.stats();
+  byId('full-meter', HTMLElement).style.setProperty('--fill', String(Math.min(1, diskBytes / ROOM_BYTES)));
+  setText(byId('full-text', HTMLElement), `${formatBytes(diskBytes)} of ${formatBytes(ROOM_BYTES)}`);
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof VarveError && error.code === 'VARVE_STORAGE_FULL';
+}

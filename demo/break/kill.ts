@@ -1,0 +1,115 @@
+// Kill the worker: the engine's thread is ended in the middle of writing, as a crash would end it.
+// Invariant: the page makes the worker itself (the option `worker`), so that it can end it; nobody tells the store.
+
+import { deleteStore, open } from 'varve';
+import { formatCount, formatDuration, plural } from '../format.ts';
+import { AckStrip } from './ack-strip.ts';
+import { type Entries, Ledger } from './ledger.ts';
+import type { Timeline } from './timeline.ts';
+
+const STORE = 'break-kill';
+const BEFORE = 600;
+const AFTER = 600;
+const IN_FLIGHT = 8;
+/** However busy the machine is, nobody else has this store. */
+const WAIT_MS = 60_000;
+const VALUE_BYTES = 100;
+
+/** Writes, kills, goes on, and looks whether all that was acknowledged is there. */
+export async function kill(timeline: Timeline): Promise<void> {
+  const workers: Worker[] = [];
+  const spawn = (): Worker => {
+    const worker = new Worker('./varve/engine-worker.js', { type: 'module', name: `break-kill ${workers.length + 1}` });
+    workers.push(worker);
+    if (workers.length > 1)
+      timeline.add('done', 'Varve noticed, by a lock that became free, and started another worker.');
+    return worker;
+  };
+  await deleteStore(STORE, { wait: WAIT_MS });
+  const db: Entries = await open(STORE, { worker: spawn, wait: WAIT_MS });
+  const ledger = new Ledger(VALUE_BYTES);
+  const strip = new AckStrip();
+  try {
+    timeline.add(
+      'done',
+      `Opened a new store, "${STORE}", in ${db.storage.kind}. Its engine runs in a worker of this tab.`,
+    );
+    const { killed, pause_ms, in_flight } = await writeThrough(db, ledger, strip, () => {
+      workers.at(-1)?.terminate();
+      timeline.add('broken', 'The worker was ended in the middle of it, without a word to the store.');
+    });
+    const calls = plural(in_flight, 'call was', 'calls were');
+    timeline.add(
+      'told',
+      `No call failed. ${calls} on their way; for ${formatDuration(pause_ms)} nothing was answered, then writing went on.`,
+    );
+    await tellRecovery(timeline);
+    const { sharing } = await db.stats();
+    timeline.add('told', `${sharing?.leads ? 'This tab leads again' : 'Another tab leads now'}.`);
+    const { kept, missing, extra } = await ledger.audit(db);
+    strip.draw(killed);
+    if (missing.length > 0 || extra.length > 0) {
+      timeline.add(
+        'wrong',
+        `${missing.length} acknowledged writes are missing, ${extra.length} are there that nobody wrote.`,
+      );
+    } else {
+      timeline.add(
+        'verified',
+        `All ${formatCount(kept)} acknowledged writes are there, with the values that were written, and nothing else.`,
+      );
+    }
+  } finally {
+    await db.close();
+  }
+}
+
+/** What the new engine found. A second handle of this page is told by who leads. */
+async function tellRecovery(timeline: Timeline): Promise<void> {
+  const second = await open(STORE, { wait: WAIT_MS });
+  const { state, records, recordsDropped } = second.recovery;
+  await second.close();
+  const dropped =
+    recordsDropped === 0 ? '' : `, ${plural(recordsDropped, 'record', 'records')} behind a torn one dropped`;
+  const words =
+    state === 'clean' ? 'a sealed log' : `${plural(records, 'record', 'records')} of the log replayed${dropped}`;
+  timeline.add('told', `Recovery found the store "${state}": ${words}.`);
+}
+
+interface Written {
+  readonly killed: number;
+  /** The longest time without an answer, from the kill on. */
+  readonly pause_ms: number;
+  readonly in_flight: number;
+}
+
+/** Writes entry by entry, some at a time, and kills in the middle. */
+async function writeThrough(db: Entries, ledger: Ledger, strip: AckStrip, end: () => void): Promise<Written> {
+  let next = 0;
+  let in_flight = 0;
+  let killed_ms = 0;
+  let last_ms = 0;
+  let pause_ms = 0;
+  let waiting = 0;
+  const writer = async (): Promise<void> => {
+    while (next < BEFORE + AFTER) {
+      const key = next++;
+      if (key === BEFORE) {
+        waiting = in_flight;
+        killed_ms = performance.now();
+        end();
+      }
+      in_flight += 1;
+      await db.set(key, ledger.value(key));
+      in_flight -= 1;
+      ledger.note(key);
+      const now_ms = performance.now();
+      strip.add(now_ms);
+      // Some answers had been sent before the kill: the pause is behind them.
+      if (killed_ms > 0) pause_ms = Math.max(pause_ms, now_ms - Math.max(last_ms, killed_ms));
+      last_ms = now_ms;
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, writer));
+  return { killed: killed_ms, pause_ms, in_flight: waiting };
+}

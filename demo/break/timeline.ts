@@ -1,0 +1,39 @@
+// What happened in an experiment, step by step: when, and in plain words.
+// Invariant: nothing is said that was not seen to happen. A step that is bad news is marked so in words, not by its colour alone.
+
+import { element } from '../dom.ts';
+import { formatDuration } from '../format.ts';
+
+/** What kind of step: something done, something broken on purpose, what the store told, what was verified, what should not be. */
+export type StepKind = 'done' | 'broken' | 'told' | 'verified' | 'wrong';
+
+const NAMES: Readonly<Record<StepKind, string>> = {
+  done: 'Done',
+  broken: 'Broken',
+  told: 'Told',
+  verified: 'Verified',
+  wrong: 'Wrong',
+};
+
+export class Timeline {
+  readonly #list: HTMLOListElement;
+  #start_ms = 0;
+
+  constructor(list: HTMLOListElement) {
+    this.#list = list;
+  }
+
+  /** Begins a new one. */
+  restart(): void {
+    this.#start_ms = performance.now();
+    this.#list.replaceChildren();
+  }
+
+  add(kind: StepKind, words: string): void {
+    const at = element('time', { text: formatDuration(performance.now() - this.#start_ms) });
+    const badge = element('strong', { text: NAMES[kind] });
+    this.#list.append(
+      element('li', { attributes: { 'data-kind': kind } }, at, badge, element('span', { text: words })),
+    );
+  }
+}

@@ -1,0 +1,53 @@
+// Rows become entries: each gets a key.
+// Invariant: every row is either an entry or a bad row with a reason; no two entries have the same key.
+
+import type { Key } from 'varve';
+import { keyFromJson, keyText } from '../keys/key-text.ts';
+import type { BadRow, Row, Rows } from './rows.ts';
+
+/** How keys are made. */
+export interface KeyChoice {
+  /** The column that a key is taken from; '' for the number of the row. */
+  readonly column: string;
+  /** What stands before it: keys are `[prefix, key]`; '' for the key alone. */
+  readonly prefix: string;
+}
+
+export interface Entries {
+  readonly entries: readonly (readonly [Key, unknown])[];
+  /** Rows that could not be read, and those that could not be given a key. */
+  readonly bad: readonly BadRow[];
+}
+
+/** Gives each row its key. */
+export function entriesOf(rows: Rows, choice: KeyChoice): Entries {
+  const entries: [Key, unknown][] = [];
+  const bad: BadRow[] = [...rows.bad];
+  const places = new Map<string, string>();
+  rows.rows.forEach((row, i) => {
+    const { place } = row;
+    try {
+      const own = rows.is_keyed ? keyFromJson(row.key) : columnKey(row, choice.column, i);
+      const key = choice.prefix === '' ? own : [choice.prefix, own];
+      const text = keyText(key);
+      const before = places.get(text);
+      if (before !== undefined) throw new Error(`Its key ${text} is that of ${before}, too.`);
+      places.set(text, place);
+      entries.push([key, row.value]);
+    } catch (error) {
+      bad.push({ place, why: error instanceof Error ? error.message : String(error) });
+    }
+  });
+  return { entries, bad };
+}
+
+function columnKey({ value }: Row, column: string, index: number): Key {
+  if (column === '') return index + 1;
+  const found = (value as Record<string, unknown> | null)?.[column];
+  if (typeof found === 'number' || typeof found === 'boolean') return found;
+  if (typeof found === 'string' && found.trim() !== '') return found;
+  if (found === undefined || found === null || typeof found === 'string') {
+    throw new Error(`It has nothing in "${column}", which its key is taken from.`);
+  }
+  throw new Error(`What it has in "${column}" is neither a text nor a number, so it is no key.`);
+}

@@ -1,0 +1,160 @@
+// One entry: its key, its value as JSON, and what may be done with it.
+// Invariant: a value is written only over the one that was shown: if somebody changed it meanwhile, that is told and nothing is
+// written. What JSON cannot express is shown and not edited.
+
+import { type Key, VarveError } from 'varve';
+import { byId, setText } from '../dom.ts';
+import { formatCount, formatDuration } from '../format.ts';
+import { keyText, parseKey } from './key-text.ts';
+import type { AnyStore } from './listing.ts';
+import { valueText } from './value-text.ts';
+
+export interface EditorEvents {
+  /** Something was written or deleted. */
+  onChange(): void;
+  onError(error: unknown): void;
+}
+
+export class Editor {
+  readonly #events: EditorEvents;
+  readonly #form = byId('editor-form', HTMLFormElement);
+  readonly #title = byId('editor-title', HTMLElement);
+  readonly #key_input = byId('editor-key', HTMLInputElement);
+  readonly #value_input = byId('editor-value', HTMLTextAreaElement);
+  readonly #facts = byId('editor-facts', HTMLElement);
+  readonly #error = byId('editor-error', HTMLElement);
+  readonly #status = byId('editor-status', HTMLElement);
+  readonly #save = byId('editor-save', HTMLButtonElement);
+  readonly #delete = byId('editor-delete', HTMLButtonElement);
+  #store: AnyStore | undefined;
+  #key: Key | undefined;
+  /** Of the write that made the value shown; null where there is none. */
+  #sequence: number | null = null;
+
+  constructor(events: EditorEvents) {
+    this.#events = events;
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#write();
+    });
+    this.#delete.addEventListener('click', () => this.#remove());
+    byId('editor-new', HTMLButtonElement).addEventListener('click', () => {
+      this.begin();
+      this.#key_input.focus();
+    });
+    this.begin();
+  }
+
+  /** Works in this store from now on. */
+  choose(store: AnyStore): void {
+    this.#store = store;
+    this.begin();
+  }
+
+  /** An entry that is not there yet. */
+  begin(): void {
+    this.#key = undefined;
+    this.#sequence = null;
+    this.#key_input.readOnly = false;
+    this.#key_input.value = '';
+    this.#value_input.readOnly = false;
+    this.#value_input.value = '';
+    this.#save.disabled = false;
+    this.#delete.hidden = true;
+    setText(this.#title, 'New entry');
+    setText(this.#facts, 'A key is JSON or a bare word: note, 42, ["note", 42].');
+    this.#say('');
+  }
+
+  /** Shows an entry as it is now. */
+  async show(key: Key): Promise<void> {
+    const store = this.#store;
+    if (store === undefined) return;
+    try {
+      const start = performance.now();
+      const entry = await store.getEntry(key);
+      const took = formatDuration(performance.now() - start);
+      if (entry === undefined) return this.#say('', `${keyText(key)} is not there any more.`);
+      const { text, is_exact } = valueText(entry.value);
+      this.#key = key;
+      this.#sequence = entry.sequence;
+      this.#key_input.value = keyText(key);
+      this.#key_input.readOnly = true;
+      this.#value_input.value = text;
+      this.#value_input.readOnly = !is_exact;
+      this.#save.disabled = !is_exact;
+      this.#delete.hidden = false;
+      setText(this.#title, 'Entry');
+      const expires = entry.expires === undefined ? '' : `, expires ${entry.expires.toLocaleString('en')}`;
+      const shown = is_exact ? '' : '. This value holds what JSON has not: it is shown, not edited';
+      setText(this.#facts, `Written by sequence ${formatCount(entry.sequence)}${expires}; read in ${took}${shown}.`);
+      this.#say('');
+    } catch (error) {
+      this.#events.onError(error);
+    }
+  }
+
+  async #write(): Promise<void> {
+    const store = this.#store;
+    if (store === undefined || this.#value_input.readOnly) return;
+    let key: Key;
+    let value: unknown;
+    try {
+      if (this.#key === undefined && this.#key_input.value.trim() === '') throw new Error('An entry needs a key.');
+      key = this.#key ?? parseKey(this.#key_input.value);
+      value = this.#parseValue();
+    } catch (error) {
+      return this.#say(error instanceof Error ? error.message : String(error));
+    }
+    try {
+      const start = performance.now();
+      await store.set(key, value, { ifSequence: this.#sequence });
+      const took = formatDuration(performance.now() - start);
+      await this.show(key);
+      this.#say('', `Saved in ${took}`);
+      this.#events.onChange();
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  #parseValue(): unknown {
+    try {
+      return JSON.parse(this.#value_input.value);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`The value is no JSON: ${why}. A text stands in quotes.`);
+    }
+  }
+
+  async #remove(): Promise<void> {
+    const [store, key] = [this.#store, this.#key];
+    if (store === undefined || key === undefined) return;
+    try {
+      const start = performance.now();
+      await store.delete(key, { ifSequence: this.#sequence });
+      const took = formatDuration(performance.now() - start);
+      this.begin();
+      this.#say('', `${keyText(key)} was deleted in ${took}`);
+      this.#events.onChange();
+      this.#key_input.focus();
+    } catch (error) {
+      this.#refused(error);
+    }
+  }
+
+  #refused(error: unknown): void {
+    if (!(error instanceof VarveError)) return this.#events.onError(error);
+    if (error.code !== 'VARVE_CONFLICT') return this.#say(error.message);
+    this.#say(
+      this.#sequence === null
+        ? 'There is an entry with this key already. Choose it in the list to change it.'
+        : 'Somebody changed this entry meanwhile, and nothing was written. Choose it in the list again.',
+    );
+  }
+
+  #say(error: string, status = ''): void {
+    setText(this.#error, error);
+    setText(this.#status, status);
+  }
+}

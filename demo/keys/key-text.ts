@@ -1,0 +1,64 @@
+// Keys as one types them: JSON, with tags for what JSON has not.
+//
+//   "text"  text  42  true  ["note", 42]       a bare word is a text
+//   {"bigint": "12"}  {"date": "2026-01-31T12:00:00.000Z"}  {"bytes": "00ff"}  {"number": "-Infinity"}
+//
+// Invariant: what `keyText` writes `parseKey` reads as the same key.
+
+import type { Key } from 'varve';
+
+/** A key as JSON. */
+export function keyToJson(key: Key): unknown {
+  if (Array.isArray(key)) return key.map(keyToJson);
+  if (typeof key === 'bigint') return { bigint: String(key) };
+  if (typeof key === 'number' && !Number.isFinite(key)) return { number: String(key) };
+  if (key instanceof Date) return { date: key.toISOString() };
+  if (key instanceof Uint8Array) return { bytes: [...key].map((byte) => byte.toString(16).padStart(2, '0')).join('') };
+  return key;
+}
+
+/** A key as text, in one line. */
+export function keyText(key: Key): string {
+  if (Array.isArray(key)) return `[${key.map(keyText).join(', ')}]`;
+  return JSON.stringify(keyToJson(key));
+}
+
+/** The key that JSON stands for. Throws a sentence for what is none. */
+export function keyFromJson(json: unknown): Key {
+  if (typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') return json;
+  if (Array.isArray(json)) return json.map(keyFromJson);
+  if (typeof json === 'object' && json !== null) {
+    const [entry, ...others] = Object.entries(json);
+    if (entry !== undefined && others.length === 0) return tagged(entry[0], String(entry[1]));
+  }
+  throw new Error(
+    'A key is a text, a number, true, false, a list of keys, or one of {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "00ff"}.',
+  );
+}
+
+/** The key that somebody typed. Throws a sentence for what is none. */
+export function parseKey(text: string): Key {
+  const trimmed = text.trim();
+  if (!/^(["[{]|-?\d|true$|false$)/.test(trimmed)) return trimmed;
+  let json: unknown;
+  try {
+    json = JSON.parse(trimmed);
+  } catch {
+    // A date or a name that begins with a digit.
+    if (/^[\d-]/.test(trimmed)) return trimmed;
+    throw new Error('This is no JSON: a list of keys is written ["note", 42], a text "in quotes" or as a bare word.');
+  }
+  return keyFromJson(json);
+}
+
+function tagged(tag: string, content: string): Key {
+  if (tag === 'bigint' && /^-?\d+$/.test(content)) return BigInt(content);
+  if (tag === 'bytes' && /^([\da-f]{2})*$/i.test(content)) {
+    return Uint8Array.from(content.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
+  }
+  if (tag === 'date' && !Number.isNaN(Date.parse(content))) return new Date(content);
+  if (tag === 'number' && /^-?Infinity$/.test(content)) return Number(content);
+  throw new Error(
+    `{"${tag}": ...} is no key. There are {"bigint": "12"}, {"date": "2026-01-31T12:00:00.000Z"}, {"bytes": "00ff"} and {"number": "Infinity"}.`,
+  );
+}

@@ -1,0 +1,191 @@
+// The page "The engine, live": a picture of an LSM engine at work, and what drives it.
+// Life cycle: open a store made for it, with little memory so that its memtable is small and fills while one looks; write to it as
+// fast as the visitor wants; look at it some times a second. The cities can be looked at too, but are not written to.
+
+import { open, type StoreStats } from 'varve';
+import { byId, setText } from './dom.ts';
+import { formatBytes, formatDuration, plural } from './format.ts';
+import { Controls } from './live/controls.ts';
+import { Gauges } from './live/gauges.ts';
+import { Generator, KEYS, type SampleStore } from './live/generator.ts';
+import { Picture } from './live/picture.ts';
+import { Story } from './live/story.ts';
+import { Watch } from './live/watch.ts';
+import { summaryOf } from './live/words.ts';
+import { alarm, onVisibility, openPatiently } from './page.ts';
+
+const STORE = 'engine-room';
+const CITIES = 'cities';
+/** The memtable is at most an eighth of it. */
+const MEMORY_BYTES = 2 * 2 ** 20;
+
+class Live {
+  readonly #store: SampleStore;
+  readonly #picture = new Picture(byId('live-picture', SVGSVGElement));
+  readonly #gauges = new Gauges();
+  readonly #story = new Story();
+  readonly #watch: Watch;
+  readonly #generator: Generator;
+  readonly #run_button = byId('live-run', HTMLButtonElement);
+  readonly #hold_button = byId('live-hold', HTMLButtonElement);
+  readonly #compact_button = byId('live-compact', HTMLButtonElement);
+  readonly #status = byId('live-status', HTMLElement);
+  readonly #which = byId('live-store', HTMLSelectElement);
+  #cities: { stats(): Promise<StoreStats>; close(): Promise<void> } | undefined;
+  #is_held = false;
+  #is_full = false;
+
+  constructor(store: SampleStore) {
+    this.#store = store;
+    const controls = new Controls((wishes) => {
+      this.#generator.wishes = wishes;
+      this.#picture.motion.is_slow = wishes.is_slow;
+    });
+    this.#generator = new Generator(store, controls.wishes, {
+      onProbe: (probe) => this.#gauges.probe(probe),
+      onError: (error) => {
+        this.#showRunning();
+        alarm(error);
+      },
+    });
+    this.#watch = new Watch({ onLook: (stats) => this.#look(stats), onError: alarm });
+    this.#run_button.addEventListener('click', () => this.#toggle());
+    this.#hold_button.addEventListener('click', () => this.#toggleHold());
+    this.#compact_button.addEventListener('click', () => this.#compact());
+    byId('live-half', HTMLButtonElement).addEventListener('click', () => this.#deleteHalf());
+    byId('live-empty', HTMLButtonElement).addEventListener('click', () => this.#empty());
+    this.#which.addEventListener('change', () => this.#choose());
+    onVisibility((is_visible) => is_visible || this.#pause());
+    this.#gauges.restart();
+    this.#watch.follow(store);
+    document.body.dataset['state'] = 'ready';
+  }
+
+  #look(stats: StoreStats): void {
+    const events = this.#picture.show(stats);
+    this.#gauges.show(stats, performance.now());
+    this.#story.tell(events);
+    setText(byId('live-summary', HTMLElement), summaryOf(stats));
+    if (this.#generator.made < KEYS || this.#is_full) return;
+    this.#is_full = true;
+    this.#story.say(
+      `All ${plural(KEYS, 'key', 'keys')} are made: from here on every write overwrites or deletes.`,
+      'full',
+    );
+  }
+
+  #toggle(): void {
+    if (this.#generator.is_running) this.#generator.stop();
+    else this.#generator.start();
+    this.#showRunning();
+  }
+
+  /** Nobody looks: nothing is written. */
+  #pause(): void {
+    if (!this.#generator.is_running) return;
+    this.#generator.stop();
+    this.#showRunning();
+    setText(this.#status, 'Paused while the page was out of sight');
+  }
+
+  #showRunning(): void {
+    const { is_running, written } = this.#generator;
+    setText(this.#run_button, is_running ? 'Pause writing' : 'Start writing');
+    const paused = written === 0 ? '' : `Paused after ${plural(written, 'write', 'writes')}`;
+    setText(this.#status, is_running ? 'Writing' : paused);
+    document.body.dataset['run'] = is_running ? 'writing' : 'paused';
+  }
+
+  #toggleHold(): void {
+    this.#is_held = !this.#is_held;
+    this.#watch.hold(this.#is_held);
+    this.#hold_button.setAttribute('aria-pressed', String(this.#is_held));
+    if (this.#is_held) this.#picture.motion.clear();
+  }
+
+  async #compact(): Promise<void> {
+    await this.#alone(this.#compact_button, async () => {
+      const start = performance.now();
+      const before = await this.#store.stats();
+      await this.#store.compact({
+        onProgress: ({ done, planned }) =>
+          setText(this.#status, `Merging everything: ${formatBytes(done)} of ${formatBytes(planned)}`),
+      });
+      const took = formatDuration(performance.now() - start);
+      const after = await this.#store.stats();
+      const sizes = `${formatBytes(tableBytes(before))} of tables are ${formatBytes(tableBytes(after))} now`;
+      setText(this.#status, `Merged in ${took}: ${sizes}`);
+    });
+  }
+
+  async #deleteHalf(): Promise<void> {
+    await this.#alone(byId('live-half', HTMLButtonElement), async () => {
+      const start = performance.now();
+      await this.#store.deleteRange({ gte: ['k'], lt: ['k', KEYS] });
+      const took = formatDuration(performance.now() - start);
+      const words = `The lower half of the keys was deleted in ${took}, by one range tombstone`;
+      setText(this.#status, words);
+      this.#story.say(`${words}. Merges drop what it covers.`, 'delete');
+    });
+  }
+
+  async #empty(): Promise<void> {
+    await this.#alone(byId('live-empty', HTMLButtonElement), async () => {
+      this.#generator.stop();
+      this.#showRunning();
+      await this.#store.clear();
+      this.#generator.forget();
+      this.#is_full = false;
+      await this.#store.compact();
+      this.#story.clear();
+      this.#story.say('The store was emptied.', 'delete');
+      setText(this.#status, 'The store is empty');
+    });
+  }
+
+  /** Does something that its button must not begin twice. */
+  async #alone(button: HTMLButtonElement, act: () => Promise<void>): Promise<void> {
+    button.disabled = true;
+    try {
+      await act();
+      alarm(undefined);
+    } catch (error) {
+      alarm(error);
+    }
+    button.disabled = false;
+  }
+
+  /** Looks at another store. */
+  async #choose(): Promise<void> {
+    const is_own = this.#which.value === STORE;
+    document.body.dataset['store'] = this.#which.value;
+    byId('live-controls', HTMLFieldSetElement).disabled = !is_own;
+    if (!is_own) this.#pause();
+    try {
+      if (!is_own) this.#cities ??= await openPatiently(() => open(CITIES, { wait: 1000 }));
+      this.#picture.restart();
+      this.#gauges.restart();
+      this.#story.clear();
+      if (is_own) this.#watch.follow(this.#store);
+      else if (this.#cities !== undefined) this.#watch.follow(this.#cities);
+    } catch (error) {
+      alarm(error);
+    }
+  }
+}
+
+function tableBytes({ levels }: StoreStats): number {
+  return levels.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+async function main(): Promise<void> {
+  try {
+    const store: SampleStore = await openPatiently(() => open(STORE, { memory: MEMORY_BYTES, wait: 1000 }));
+    new Live(store);
+  } catch (error) {
+    document.body.dataset['state'] = 'failed';
+    alarm(error);
+  }
+}
+
+main();

@@ -1,0 +1,87 @@
+// Figures beside the picture: what a second brings, how reads find their blocks, and what the memory is used for.
+// Invariant: it shows what `stats()` says and rates between two looks; of the filters, what lookups of absent keys cost.
+
+import type { StoreStats } from 'varve';
+import { byId, setText } from '../dom.ts';
+import { formatBytes, formatCount, plural } from '../format.ts';
+import type { FilterProbe } from './generator.ts';
+
+/** Rates are of the last second or so. */
+const WINDOW_MS = 1000;
+
+interface Look {
+  readonly at_ms: number;
+  readonly stats: StoreStats;
+}
+
+export class Gauges {
+  #looks: Look[] = [];
+  readonly #memory = byId('live-memory', HTMLElement);
+  readonly #hits = byId('live-hits', HTMLElement);
+  readonly #saved = byId('live-saved', HTMLElement);
+
+  restart(): void {
+    this.#looks = [];
+    write('live-filters', 'no lookup of an absent key yet');
+    fill(this.#saved, 0);
+  }
+
+  show(stats: StoreStats, now_ms: number): void {
+    this.#looks.push({ at_ms: now_ms, stats });
+    while (this.#looks.length > 2 && now_ms - (this.#looks[1] as Look).at_ms >= WINDOW_MS) this.#looks.shift();
+    const first = this.#looks[0] as Look;
+    const second = Math.max(0.001, (now_ms - first.at_ms) / 1000);
+    const written = Math.max(0, stats.sequence - first.stats.sequence);
+    write('live-rate', `${formatCount(written / second)} entries/s`);
+    write('live-state', stats.stalled ? 'writers wait for the engine' : 'nobody waits');
+    byId('live-state', HTMLElement).dataset['stalled'] = String(stats.stalled);
+    write('live-amplification', stats.writeAmplification === 0 ? 'no flush yet' : stats.writeAmplification.toFixed(2));
+    const merged = `${plural(stats.flushes, 'flush', 'flushes')}, ${plural(stats.compactions, 'compaction', 'compactions')}`;
+    write('live-jobs', `${merged}, ${plural(stats.moves, 'table', 'tables')} moved`);
+    write('live-disk', formatBytes(stats.diskBytes));
+    this.#showReads(first.stats, stats);
+    this.#showMemory(stats);
+  }
+
+  /** What lookups of keys that are not there cost. */
+  probe({ lookups, blocks, tables }: FilterProbe): void {
+    if (tables === 0) return write('live-filters', 'no tables yet: nothing to save');
+    const asked = lookups * tables;
+    const saved = Math.max(0, 1 - blocks / asked);
+    fill(this.#saved, saved);
+    write(
+      'live-filters',
+      `${formatCount(lookups)} lookups of absent keys looked at ${plural(blocks, 'block', 'blocks')}; without filters up to ${formatCount(asked)}`,
+    );
+  }
+
+  #showReads(first: StoreStats, stats: StoreStats): void {
+    const hits = Math.max(0, stats.cacheHits - first.cacheHits);
+    const misses = Math.max(0, stats.cacheMisses - first.cacheMisses);
+    const all = hits + misses;
+    fill(this.#hits, all === 0 ? 0 : hits / all);
+    const words = `${((100 * hits) / Math.max(1, all)).toFixed(1)} % of ${plural(all, 'block', 'blocks')} came from the cache`;
+    write('live-reads-found', all === 0 ? 'no block read just now' : words);
+  }
+
+  #showMemory({ memtableBytes, frozenBytes, residentBytes, cacheBytes, memoryBytesMax }: StoreStats): void {
+    const memtables = memtableBytes + frozenBytes;
+    const parts = { memtables, tables: residentBytes, cache: cacheBytes };
+    for (const [name, bytes] of Object.entries(parts)) {
+      this.#memory.style.setProperty(`--${name}`, String(Math.min(1, bytes / Math.max(1, memoryBytesMax))));
+    }
+    const used = memtables + residentBytes + cacheBytes;
+    write(
+      'live-memory-text',
+      `${formatBytes(used)} of ${formatBytes(memoryBytesMax)}: memtables ${formatBytes(memtables)}, indexes and filters ${formatBytes(residentBytes)}, blocks ${formatBytes(cacheBytes)}`,
+    );
+  }
+}
+
+function fill(target: HTMLElement, part: number): void {
+  target.style.setProperty('--fill', String(Math.min(1, Math.max(0, part))));
+}
+
+function write(id: string, text: string): void {
+  setText(byId(id, HTMLElement), text);
+}

@@ -1,0 +1,194 @@
+// Writes and reads as fast as the visitor wants, in a store made for it.
+// Invariant: keys are `['k', number]`, even numbers only, so that odd ones are never there: reading those shows what the filters are
+// worth. There are at most `KEYS` of them, which bounds the store to some 80 MB. How far it came is written with each batch.
+
+import type { Key, Store } from 'varve';
+
+/** What the store of the generator holds. */
+export type Sample = { readonly at: number; readonly text: string } | number;
+export type SampleStore = Store<Key, Sample>;
+
+/** Keys of the store, at most. A power of two. */
+export const KEYS = 2 ** 18;
+/** Odd, so that multiplying by it visits every number below `KEYS` once. */
+const SCATTER = 0x9e37_79b1;
+const TEXT_LENGTH = 240;
+const TICK_MS = 60;
+/** Entries of one batch, at most. */
+const BATCH = 500;
+/** Absent keys that are looked up at a time to see what the filters do. */
+const ABSENT = 200;
+const NEXT: Key = ['next'];
+/** How much less is done in slow motion. */
+const SLOW = 10;
+
+/** What the visitor asks for. */
+export interface Wishes {
+  /** Writes per second; infinite: as fast as they go. */
+  readonly writes: number;
+  /** Reads per second. */
+  readonly reads: number;
+  /** How many of a hundred writes go to keys that are there. */
+  readonly overwrites: number;
+  /** How many of a hundred writes are deletes. */
+  readonly deletes: number;
+  /** New keys come in rising order, instead of scattered. */
+  readonly in_order: boolean;
+  readonly is_slow: boolean;
+}
+
+/** What lookups of keys that are not there cost. */
+export interface FilterProbe {
+  /** Keys looked up, none of which is there. */
+  readonly lookups: number;
+  /** Blocks that were looked at for them. */
+  readonly blocks: number;
+  /** Tables that each of them might have been in, by their number: all of level 0, and one in each level below. */
+  readonly tables: number;
+}
+
+export interface GeneratorEvents {
+  onProbe(probe: FilterProbe): void;
+  onError(error: unknown): void;
+}
+
+export class Generator {
+  readonly #store: SampleStore;
+  readonly #events: GeneratorEvents;
+  readonly #noise: string;
+  #next = 0;
+  #running: AbortController | undefined;
+  wishes: Wishes;
+  /** Entries acknowledged, since the page was opened. */
+  written = 0;
+  /** Keys looked up, those that are not there included. */
+  read = 0;
+
+  constructor(store: SampleStore, wishes: Wishes, events: GeneratorEvents) {
+    this.#store = store;
+    this.wishes = wishes;
+    this.#events = events;
+    this.#noise = noise();
+  }
+
+  get is_running(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** New keys so far: from `KEYS` on there are none. */
+  get made(): number {
+    return this.#next;
+  }
+
+  async start(): Promise<void> {
+    if (this.#running !== undefined) return;
+    const running = new AbortController();
+    this.#running = running;
+    try {
+      this.#next = Number((await this.#store.get(NEXT)) ?? 0);
+      await Promise.all([this.#write(running.signal), this.#read(running.signal)]);
+    } catch (error) {
+      running.abort();
+      if (this.#running === running) this.#running = undefined;
+      this.#events.onError(error);
+    }
+  }
+
+  stop(): void {
+    this.#running?.abort();
+    this.#running = undefined;
+  }
+
+  /** Begins with an empty store again. */
+  forget(): void {
+    this.#next = 0;
+  }
+
+  async #write(signal: AbortSignal): Promise<void> {
+    let owed = 0;
+    let at_ms = performance.now();
+    while (!signal.aborted) {
+      const { writes, is_slow } = this.wishes;
+      const rate = is_slow ? Math.min(writes, 5000) / SLOW : writes;
+      const now_ms = performance.now();
+      owed = Math.min(BATCH * 4, owed + (rate * (now_ms - at_ms)) / 1000);
+      at_ms = now_ms;
+      const count = rate === Number.POSITIVE_INFINITY ? BATCH : Math.min(BATCH, Math.floor(owed));
+      if (count > 0) {
+        await this.#writeBatch(count);
+        owed = rate === Number.POSITIVE_INFINITY ? 0 : owed - count;
+      }
+      if (owed < BATCH && rate !== Number.POSITIVE_INFINITY) await pause(TICK_MS);
+    }
+  }
+
+  /** Writes so many entries: one batch, acknowledged as a whole. */
+  async #writeBatch(count: number): Promise<void> {
+    const { overwrites, deletes } = this.wishes;
+    const batch = this.#store.batch();
+    for (let i = 0; i < count; i += 1) {
+      const dice = 100 * Math.random();
+      if (this.#next > 0 && dice < deletes) batch.delete(this.#known());
+      else if (this.#next > 0 && (dice < deletes + overwrites || this.#next >= KEYS))
+        batch.set(this.#known(), this.#value(i));
+      else batch.set(this.#key(this.#next++), this.#value(i));
+    }
+    await batch.set(NEXT, this.#next).commit();
+    this.written += count;
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const { reads, is_slow } = this.wishes;
+      const rate = is_slow ? reads / SLOW : reads;
+      const count = Math.min(1000, Math.ceil((rate * TICK_MS) / 1000));
+      if (count > 0 && this.#next > 0) {
+        await this.#store.getMany(Array.from({ length: count }, () => this.#known()));
+        this.read += count;
+        if (Math.random() < 0.1) await this.#probe();
+      }
+      await pause(count > 0 ? Math.max(TICK_MS, (1000 * count) / Math.max(1, rate)) : TICK_MS);
+    }
+  }
+
+  /** Looks keys up that are not there, and sees how many blocks that took. */
+  async #probe(): Promise<void> {
+    const before = await this.#store.stats();
+    const keys = Array.from({ length: ABSENT }, () => ['k', 2 * Math.floor(Math.random() * KEYS) + 1]);
+    await this.#store.getMany(keys);
+    const { cacheHits, cacheMisses, levels } = await this.#store.stats();
+    this.read += ABSENT;
+    const blocks = cacheHits + cacheMisses - before.cacheHits - before.cacheMisses;
+    const tables = levels.reduce(
+      (sum, level, number) => sum + (number === 0 ? level.tables : Math.min(1, level.tables)),
+      0,
+    );
+    this.#events.onProbe({ lookups: ABSENT, blocks: Math.max(0, blocks), tables });
+  }
+
+  /** A key that was written, unless it was deleted since. */
+  #known(): Key {
+    return this.#key(Math.floor(Math.random() * this.#next));
+  }
+
+  #key(number: number): Key {
+    return ['k', 2 * (this.wishes.in_order ? number % KEYS : Math.imul(number, SCATTER) & (KEYS - 1))];
+  }
+
+  #value(i: number): Sample {
+    const from = Math.floor(Math.random() * (this.#noise.length - TEXT_LENGTH));
+    return { at: this.#next + i, text: this.#noise.slice(from, from + TEXT_LENGTH) };
+  }
+}
+
+/** Text that does not compress, so that the store grows by what is written. */
+function noise(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(48 * 1024));
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(33 + (byte % 94));
+  return text;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

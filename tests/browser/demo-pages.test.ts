@@ -1,0 +1,285 @@
+// The pages of the demo beside the cities: all keys, the engine live, and the experiments that break a store.
+// Each test has a site, and with it an origin and stores, of its own.
+
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { buildDemo, DemoSite } from './support/demo-site.ts';
+import { newProfile, type Profile } from './support/profile.ts';
+
+let folder: string;
+let profile: Profile;
+let site: DemoSite;
+
+beforeAll(async () => {
+  folder = await buildDemo('test-demo-pages');
+  profile = await newProfile();
+});
+
+afterAll(() => profile?.close());
+
+beforeEach(async () => {
+  site = await DemoSite.start(profile, folder);
+});
+
+afterEach(async () => {
+  await site.close();
+  expect(site.errors).toEqual([]);
+});
+
+async function openPage(path: string): Promise<Page> {
+  const page = await site.open(path);
+  await page.waitForSelector('body[data-state="ready"]');
+  return page;
+}
+
+/** Waits until an element's text has some words. */
+async function untilText(page: Page, selector: string, words: string): Promise<void> {
+  await page.waitForFunction(
+    ([where, what]) => document.querySelector(where as string)?.textContent?.includes(what as string),
+    [selector, words],
+  );
+}
+
+/** Gives the page a file to import. */
+async function chooseFile(page: Page, name: string, content: string | Buffer): Promise<void> {
+  await page.setInputFiles('#import-file', { name, mimeType: 'text/plain', buffer: Buffer.from(content) });
+}
+
+function keysShown(page: Page): Promise<string[]> {
+  return page.locator('#keys-list .entry-key').allTextContents();
+}
+
+/** Saves what is shown in a format; gives the file. */
+async function save(page: Page, format: string): Promise<Buffer> {
+  await page.selectOption('#export-format', format);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#export-save')]);
+  expect(download.suggestedFilename()).toMatch(new RegExp(`\\.${format}$`));
+  return readFile(await download.path());
+}
+
+async function chooseStore(page: Page, name: string): Promise<void> {
+  await page.selectOption('#keys-store', name);
+  await page.waitForSelector('body[data-state="ready"]');
+}
+
+const RIVERS = 'id,name,km\n10,Rhine,1233\n20,Danube,2850\n30,Broken\n40,Aare,288\n10,Again,1\n';
+
+test('rows of a CSV file become entries; bad rows are told with their lines, and nothing is written unasked', async () => {
+  const page = await openPage('keys.html');
+  await chooseFile(page, 'rivers.csv', RIVERS);
+  await page.waitForSelector('#import[data-state="looked"]');
+  expect(await page.locator('#import-bad li').allTextContents()).toEqual([
+    'line 4: It has 2 fields where the first line has 3.',
+    'line 6: Its key ["rivers", 10] is that of line 2, too.',
+  ]);
+  expect(await page.textContent('#import-write')).toBe('Import 3 rows, leave out 2');
+  expect(await keysShown(page)).toEqual([]);
+  await page.click('#import-cancel');
+  expect(await keysShown(page)).toEqual([]);
+
+  await chooseFile(page, 'rivers.csv', RIVERS);
+  await page.waitForSelector('#import[data-state="looked"]');
+  await page.selectOption('#import-column', 'name');
+  await page.click('#import-write');
+  await untilText(page, '#import-status', '4 rows stored');
+  await untilText(page, '#keys-count', '4 in all');
+  // By name no two rows have the same key.
+  expect(await keysShown(page)).toEqual([
+    '["rivers", "Aare"]',
+    '["rivers", "Again"]',
+    '["rivers", "Danube"]',
+    '["rivers", "Rhine"]',
+  ]);
+  await page.reload();
+  await untilText(page, '#keys-count', '4 in all');
+});
+
+test('a file that is malformed as a whole is told, and a prefix of the cities is refused', async () => {
+  const page = await openPage('keys.html');
+  await chooseFile(page, 'broken.json', '[\n {"id": 1},\n {"id" 2}\n]');
+  await untilText(page, '#import-error', 'line 3');
+  expect(await page.getAttribute('#import', 'data-state')).toBe('idle');
+  await page.click('#import summary');
+  await page.fill('#import-paste', '{"id":1}\n{"id":2}\n');
+  await page.click('#import-read');
+  await page.waitForSelector('#import[data-state="looked"]');
+  await page.fill('#import-prefix', 'city');
+  expect(await page.textContent('#import-error')).toContain('The cities stand under "city"');
+  expect(await page.isDisabled('#import-write')).toBe(true);
+  await page.fill('#import-prefix', 'mine');
+  await page.click('#import-write');
+  await untilText(page, '#keys-count', '2 in all');
+});
+
+test('what was exported is imported again, in each form, as it was', async () => {
+  const page = await openPage('keys.html');
+  await chooseFile(page, 'rivers.csv', RIVERS);
+  await page.click('#import-write');
+  await untilText(page, '#keys-count', '3 in all');
+  const json = await save(page, 'json');
+  const lines = await save(page, 'ndjson');
+  const own = await save(page, 'varve');
+  const csv = await save(page, 'csv');
+  expect(csv.toString().split(/\r?\n/).slice(0, 2)).toEqual(['(key),id,name,km', '"[""rivers"", 10]",10,Rhine,1233']);
+
+  for (const [name, content] of Object.entries({ 'a.json': json, 'a.ndjson': lines, 'a.varve': own })) {
+    await chooseStore(page, 'scratch');
+    await untilText(page, '#keys-status', 'No such keys');
+    await chooseFile(page, name, content);
+    if (name !== 'a.varve') await page.click('#import-write');
+    await untilText(page, '#keys-count', '3 in all');
+    expect(await keysShown(page)).toEqual(['["rivers", 10]', '["rivers", 20]', '["rivers", 40]']);
+    expect((await save(page, 'json')).toString()).toBe(json.toString());
+    await page.selectOption('#range-kind', 'all');
+    await page.click('#delete-range');
+    await page.click('#delete-dialog button[value="delete"]');
+    await untilText(page, '#keys-status', 'Deleted in');
+    await chooseStore(page, 'cities');
+    await untilText(page, '#keys-count', '3 in all');
+  }
+});
+
+test('entries are added, changed and deleted by their typed keys; what is wrong is told at the field', async () => {
+  const page = await openPage('keys.html');
+  for (const key of ['["note", 2]', '["note", 10]', '["note", {"bigint":"7"}]', 'zebra']) {
+    await page.click('#editor-new');
+    await page.fill('#editor-key', key);
+    await page.fill('#editor-value', '{"text": "silt"}');
+    await page.click('#editor-save');
+    await untilText(page, '#editor-status', 'Saved');
+  }
+  await untilText(page, '#keys-count', '4 in all');
+  expect(await keysShown(page)).toEqual(['"zebra"', '["note", 2]', '["note", 10]', '["note", {"bigint":"7"}]']);
+  await page.locator('#keys-list button').nth(2).click();
+  await untilText(page, '#editor-title', 'Entry');
+  await page.fill('#editor-value', '{"text": sand}');
+  await page.click('#editor-save');
+  expect(await page.textContent('#editor-error')).toContain('The value is no JSON');
+  await page.fill('#editor-value', '"sand"');
+  await page.click('#editor-save');
+  await untilText(page, '#keys-list', '"sand"');
+
+  await page.selectOption('#range-kind', 'between');
+  await page.fill('#range-from', '["note", 3]');
+  await page.fill('#range-to', '["note", {"bigint":"7"}]');
+  await page.click('#range-show');
+  await untilText(page, '#keys-count', '2 in all');
+  await page.fill('#range-from', '["note"');
+  await page.click('#range-show');
+  expect(await page.textContent('#range-error')).toContain('no JSON');
+  await page.click('#editor-delete');
+  await untilText(page, '#editor-status', 'was deleted');
+  await page.selectOption('#range-kind', 'all');
+  await untilText(page, '#keys-count', '3 in all');
+});
+
+test('a change over what somebody else changed meanwhile is refused', async () => {
+  const [first, second] = [await openPage('keys.html'), await openPage('keys.html')];
+  const write = async (page: Page, value: string): Promise<void> => {
+    await page.fill('#editor-value', value);
+    await page.click('#editor-save');
+  };
+  await first.fill('#editor-key', 'shared');
+  await write(first, '1');
+  await untilText(first, '#editor-status', 'Saved');
+  await second.reload();
+  await second.locator('#keys-list button').click();
+  await untilText(second, '#editor-title', 'Entry');
+  await write(first, '2');
+  await untilText(first, '#keys-list', '2');
+  await write(second, '3');
+  await untilText(second, '#editor-error', 'Somebody changed this entry meanwhile');
+  await second.locator('#keys-list button').click();
+  await second.waitForFunction(() => document.querySelector<HTMLTextAreaElement>('#editor-value')?.value === '2');
+});
+
+test('the picture shows what is written fall through memtable, log and levels, in words too', async () => {
+  const page = await openPage('live.html');
+  await page.fill('#live-writes', '10');
+  await page.click('#live-run');
+  const tables = (level: number): string => `#live-picture [data-level="${level}"]:not([data-tables="0"])`;
+  await page.waitForSelector(tables(0));
+  await untilText(page, '#live-story', 'Flush:');
+  await page.waitForSelector(tables(6));
+  await untilText(page, '#live-story', 'merged into level 6');
+  await page.click('#live-run');
+  await untilText(page, '#live-status', 'Paused after');
+  await page.click('#live-compact');
+  await untilText(page, '#live-status', 'Merged in');
+  await page.waitForSelector('#live-picture [data-level="0"][data-tables="0"]');
+  const drawn = Number(await page.getAttribute('#live-picture [data-level="6"]', 'data-tables'));
+  expect(await page.locator('#live-picture [data-level="6"] .table').count()).toBe(drawn);
+  await untilText(page, '#live-summary', `level 6: ${drawn} table`);
+  await untilText(page, '#live-filters', 'lookups of absent keys');
+
+  // A picture that is held does not move on.
+  await page.click('#live-hold');
+  const held = await page.textContent('#live-summary');
+  await page.click('#live-empty');
+  await untilText(page, '#live-status', 'The store is empty');
+  expect(await page.textContent('#live-summary')).toBe(held);
+  await page.click('#live-hold');
+  await untilText(page, '#live-summary', 'no tables yet');
+});
+
+test('nothing moves in the picture for those who want no motion', async () => {
+  const page = await site.open('live.html');
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.waitForSelector('body[data-state="ready"]');
+  await page.evaluate(() => {
+    new MutationObserver(() => console.error('something moves')).observe(
+      document.querySelector('#live-picture .motion') as Element,
+      { childList: true },
+    );
+  });
+  await page.fill('#live-writes', '10');
+  await page.click('#live-run');
+  await page.waitForSelector('#live-picture [data-level="6"]:not([data-tables="0"])');
+});
+
+/** Runs an experiment; gives its steps, each as its kind and its words. */
+async function run(page: Page, id: string): Promise<string[]> {
+  await page.click(`#${id}-run`);
+  await page.waitForSelector(`#${id}:is([data-state="done"], [data-state="failed"])`);
+  return page
+    .locator(`#${id}-timeline li`)
+    .evaluateAll((steps) => steps.map((step) => `${step.getAttribute('data-kind')} ${step.textContent}`));
+}
+
+/** The steps of one kind. */
+function ofKind(steps: readonly string[], kind: string): string {
+  return steps.filter((step) => step.startsWith(`${kind} `)).join('\n');
+}
+
+test('a worker that is killed is replaced, and every acknowledged write is there', async () => {
+  const page = await openPage('break.html');
+  for (let round = 0; round < 2; round++) {
+    const steps = await run(page, 'kill');
+    expect(ofKind(steps, 'wrong')).toBe('');
+    expect(ofKind(steps, 'done')).toContain('started another worker');
+    expect(ofKind(steps, 'told')).toMatch(/Recovery found the store "(replayed|torn)"/);
+    expect(ofKind(steps, 'verified')).toContain('All 1,200 acknowledged writes are there');
+    expect(await page.locator('#kill-strip .kill').count()).toBe(1);
+  }
+});
+
+test('a flipped byte is told, the rest is salvaged, and what is lost is what was told', async () => {
+  const page = await openPage('break.html');
+  const steps = await run(page, 'flip');
+  expect(ofKind(steps, 'wrong')).toBe('');
+  expect(ofKind(steps, 'broken')).toContain('was flipped');
+  expect(ofKind(steps, 'told')).toMatch(/VARVE_CORRUPT|check\(\), over/);
+  expect(ofKind(steps, 'done')).toContain('repair() wrote what it could read');
+  expect(ofKind(steps, 'verified')).toMatch(/entries are there/);
+});
+
+test('a full disk is told, loses nothing, takes deletes, and goes on when there is room', async () => {
+  const page = await openPage('break.html');
+  const steps = await run(page, 'full');
+  expect(ofKind(steps, 'wrong')).toBe('');
+  expect(ofKind(steps, 'told')).toContain('VARVE_STORAGE_FULL');
+  expect(ofKind(steps, 'done')).toContain('20 writes went through');
+  expect(ofKind(steps, 'verified')).toContain('What was refused is not there');
+  expect(ofKind(steps, 'verified')).toContain('Nothing was lost on the way');
+});

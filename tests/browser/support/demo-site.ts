@@ -1,0 +1,67 @@
+// The pages of the demo, served to a browser of a test under the strict policy; what a page reports as wrong fails the test.
+// Invariant: each site has a port, and with it an origin and stores, of its own.
+
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { STRICT_POLICY, serve } from '../../../scripts/server.mjs';
+import { buildPages, writeCities } from '../../../scripts/site.mjs';
+import { root } from '../../../scripts/tools.mjs';
+import type { Profile } from './profile.ts';
+
+/** Answers requests in the place of the files. */
+export type Respond = NonNullable<Parameters<typeof serve>[0]['respond']>;
+
+/** Builds the demo into a folder of the tests; gives the folder. */
+export async function buildDemo(name: string): Promise<string> {
+  const folder = join(root, 'build', name);
+  rmSync(folder, { recursive: true, force: true });
+  await buildPages(join(root, 'demo'), folder);
+  cpSync(join(root, 'dist'), join(folder, 'varve'), { recursive: true });
+  writeCities(join(folder, 'cities.tsv'));
+  return folder;
+}
+
+/** The demo at an origin of its own. */
+export class DemoSite {
+  /** What pages reported as wrong. */
+  readonly errors: string[] = [];
+  readonly #profile: Profile;
+  readonly #site: Awaited<ReturnType<typeof serve>>;
+
+  private constructor(profile: Profile, site: Awaited<ReturnType<typeof serve>>) {
+    this.#profile = profile;
+    this.#site = site;
+  }
+
+  /** Serves a folder that `buildDemo` made. */
+  static async start(profile: Profile, folder: string, respond: Respond = () => false): Promise<DemoSite> {
+    const site = await serve({ mounts: [{ path: '/demo/', folder, headers: STRICT_POLICY }], respond });
+    return new DemoSite(profile, site);
+  }
+
+  get origin(): string {
+    return this.#site.origin;
+  }
+
+  /** Opens a page of the demo in a new tab. */
+  async open(path: string): Promise<Page> {
+    const page = await this.#profile.context.newPage();
+    page.on('pageerror', (error) => this.errors.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') this.errors.push(message.text());
+    });
+    await page.goto(`${this.origin}/demo/${path}`);
+    return page;
+  }
+
+  /** Closes the tabs, having looked at what they say is wrong, and the site. */
+  async close(): Promise<void> {
+    for (const page of this.#profile.context.pages()) {
+      const alert = await page.evaluate(() => document.querySelector('#alert:not([hidden])')?.textContent);
+      if (alert) this.errors.push(alert);
+      await page.close();
+    }
+    await this.#site.close();
+  }
+}

@@ -1,0 +1,124 @@
+// What the demo makes of files: rows with their places, keys that read back as they were, and what an engine did between two looks.
+
+import { expect, test } from 'vitest';
+import { entriesOf } from '../../demo/import/entries.ts';
+import { readRows } from '../../demo/import/rows.ts';
+import { keyText, parseKey } from '../../demo/keys/key-text.ts';
+import { valueText } from '../../demo/keys/value-text.ts';
+import { eventsBetween } from '../../demo/live/engine-events.ts';
+import type { Key, StoreStats } from '../../js/src/types.ts';
+
+test('rows of CSV have their lines, also behind a field of two lines', () => {
+  const { rows, bad, columns } = readRows('a.csv', 'id,name\r\n1,"two\r\nlines"\r\n\r\n2,Rhine\r\n3\r\n4,"open');
+  expect(columns).toEqual(['id', 'name']);
+  expect(rows).toEqual([
+    { place: 'line 2', value: { id: 1, name: 'two\r\nlines' } },
+    { place: 'line 5', value: { id: 2, name: 'Rhine' } },
+  ]);
+  expect(bad.map(({ place }) => place)).toEqual(['line 6', 'line 7']);
+  expect(bad[0]?.why).toContain('1 fields where the first line has 2');
+});
+
+test('only what reads back as it is written becomes a number or a boolean', () => {
+  const { rows } = readRows('a.csv', 'a,b,c,d,e\n007,1.50,2.5,true,\n');
+  expect(rows[0]?.value).toEqual({ a: '007', b: '1.50', c: 2.5, d: true, e: '' });
+});
+
+test('two columns of one name are refused', () => {
+  expect(() => readRows('a.csv', 'id,id\n1,2\n')).toThrow('two columns "id"');
+});
+
+test('JSON that is malformed is refused with its line', () => {
+  expect(() => readRows('a.json', '[\n  {"id": 1},\n  {"id" 2}\n]')).toThrow(/no JSON, so nothing was taken.*line 3/s);
+  expect(() => readRows('a.json', '42')).toThrow('neither a list nor an object');
+  expect(() => readRows('a.json', ' ')).toThrow('nothing in it');
+});
+
+test('a line that is no JSON is left out, and told with its place', () => {
+  const { format, rows, bad } = readRows('pasted', '{"id":1}\n{"id":\n\n{"id":3}\n');
+  expect(format).toBe('JSON lines');
+  expect(rows.map(({ value }) => value)).toEqual([{ id: 1 }, { id: 3 }]);
+  expect(bad.map(({ place }) => place)).toEqual(['line 2']);
+});
+
+test('rows without a key of their own, and with the key of another, are bad', () => {
+  const rows = readRows('a.json', '[{"id":"a"},{"name":"b"},{"id":"a"},{"id":{}},{"id":7}]');
+  const { entries, bad } = entriesOf(rows, { column: 'id', prefix: 'things' });
+  expect(entries).toEqual([
+    [['things', 'a'], { id: 'a' }],
+    [['things', 7], { id: 7 }],
+  ]);
+  expect(bad.map(({ place }) => place)).toEqual(['item 2', 'item 3', 'item 4']);
+});
+
+test('an object has its names as keys; a list of keys and values has those', () => {
+  const choice = { column: '', prefix: '' };
+  expect(entriesOf(readRows('a.json', '{"a":1,"b":[2]}'), choice).entries).toEqual([
+    ['a', 1],
+    ['b', [2]],
+  ]);
+  const exported = '[{"key":["n",{"bigint":"12"}],"value":1},{"key":{"bytes":"00ff"},"value":2}]';
+  expect(entriesOf(readRows('a.json', exported), choice).entries).toEqual([
+    [['n', 12n], 1],
+    [Uint8Array.of(0, 255), 2],
+  ]);
+});
+
+test('every key reads back as it is shown', () => {
+  const keys: Key[] = [
+    'zurich',
+    'a, "b",1',
+    '42',
+    '',
+    -1.5,
+    Number.NEGATIVE_INFINITY,
+    -(2n ** 70n),
+    true,
+    new Date(1_700_000_000_000),
+    Uint8Array.of(0, 171),
+    ['name', 'a,1', [-2, ['x']], 3n],
+    [],
+  ];
+  for (const key of keys) expect(parseKey(keyText(key))).toEqual(key);
+  expect(parseKey('zurich')).toBe('zurich');
+  expect(parseKey('2026-01-31')).toBe('2026-01-31');
+  expect(() => parseKey('["name",')).toThrow('no JSON');
+  expect(() => parseKey('{"map":"1"}')).toThrow('is no key');
+});
+
+test('a value is edited only where JSON says all of it', () => {
+  for (const value of [null, 'a', 1.5, [true, { a: [] }]]) expect(valueText(value).is_exact).toBe(true);
+  const cycle: { self?: unknown } = {};
+  for (const value of [1n, new Date(0), new Map(), new Uint8Array(1), { a: undefined }, -0, Number.NaN]) {
+    expect(valueText(value).is_exact).toBe(false);
+  }
+  cycle.self = cycle;
+  expect(valueText(cycle)).toEqual({ text: '{\n  "self": "(itself)"\n}', is_exact: false });
+  expect(valueText(undefined)).toEqual({ text: 'null', is_exact: false });
+  expect(valueText(new Map([[1n, new Date(0)]])).text).toContain('1970-01-01');
+});
+
+test('what an engine did is told from two looks at it', () => {
+  const level = (tables: number, bytes: number) => ({ tables, bytes, entries: 0, target: 0, score: 0 });
+  const look = (changed: Partial<StoreStats>): StoreStats =>
+    ({
+      ...{ flushes: 3, flushBytes: 300, walSegments: 2, moves: 0, compactions: 1, compactionBytesRead: 10 },
+      ...{ compactionBytesWritten: 10, entriesDropped: 0, drops: 0, stalled: 0 },
+      levels: [level(7, 700), level(0, 0), level(2, 900)],
+      ...changed,
+    }) as StoreStats;
+  const before = look({});
+  expect(eventsBetween(before, look({}))).toEqual([]);
+  const after = look({
+    ...{ flushes: 4, flushBytes: 420, walSegments: 1, compactions: 2, compactionBytesRead: 1730 },
+    ...{ compactionBytesWritten: 1610, entriesDropped: 12, levels: [level(0, 0), level(0, 0), level(3, 1600)] },
+  });
+  const compaction = { kind: 'compaction', jobs: 1, from: [0], into: 2, tables: 8, dropped: 12 };
+  expect(eventsBetween(before, after)).toEqual([
+    { kind: 'flush', tables: 1, bytes: 120 },
+    { kind: 'cut', segments: 1 },
+    { ...compaction, bytes_read: 1720, bytes_written: 1600 },
+  ]);
+  // Another tab took the store over: its counts begin at 0, and nothing is told that did not happen.
+  expect(eventsBetween(after, look({ flushes: 0, flushBytes: 0, compactions: 0 })).map(({ kind }) => kind)).toEqual([]);
+});
