@@ -4,7 +4,7 @@
 // `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
 // `npm run bench -- fs` runs bench/fs.ts in Node: stores in files beside bare file calls.
 // `npm run bench -- deno-kv` runs bench/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
-// `npm run bench -- http` runs bench/http.ts in Node: the HTTP handler under load.
+// `npm run bench -- http` runs bench/http/cli.ts: the HTTP handler under load on Node, Deno and workerd.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const OTHERS = {
   scale: join('scale', 'cli.ts'),
   micro: 'micro.ts',
   fs: 'fs.ts',
-  http: 'http.ts',
+  http: join('http', 'cli.ts'),
   cloudflare: join('cloudflare', 'cli.ts'),
 };
 const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare', 'deno-kv'];
