@@ -10,11 +10,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { duration, rate } from '../figures.ts';
+import { versionOf } from '../packages.ts';
 import { durability } from './durability.ts';
 import { Ledger } from './ledger.ts';
 import type { HttpRow } from './row.ts';
 import { type Extent, Runner, SECONDS } from './runner.ts';
-import { RUNTIMES, type RuntimeName, startServer, versionOf } from './server.ts';
+import { RUNTIMES, type RuntimeName, startServer } from './server.ts';
 import { RemoteStore } from './store.ts';
 import { BATCH, CRUD, SINGLE, SUITES, type SuiteName } from './suites.ts';
 import { tables } from './table.ts';
@@ -129,7 +130,6 @@ async function run(values: Values, directory: string): Promise<Result> {
   const versions: Record<string, string> = {
     varve: versionOf('..'),
     node: process.versions.node,
-    autocannon: versionOf('autocannon'),
     undici: versionOf('undici'),
   };
   if (suites.some((suite) => suite !== 'durability')) {

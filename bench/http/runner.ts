@@ -7,8 +7,7 @@
 
 import { Latencies } from '../latency.ts';
 import { bare, type Kind } from './calls.ts';
-import { closedLoop, type Length } from './closed-loop.ts';
-import { openLoop, type Pace } from './open-loop.ts';
+import { type Length, type Pace, runLoop } from './loops.ts';
 import { type HttpRow, makeRow, type Round, type RowHead } from './row.ts';
 import { noOutcomes, Session } from './session.ts';
 import { Share } from './share.ts';
@@ -70,9 +69,7 @@ export class Runner {
     const sessions = Array.from({ length: connections }, (_, i) => {
       return new Session(kind, new Share(ledger, i, connections, seed), outcomes);
     });
-    const loop =
-      'perSecond' in length ? openLoop(url, sessions, length, latencies) : closedLoop(url, sessions, length, latencies);
-    const seconds = await loop;
+    const seconds = await runLoop(url, sessions, length, latencies);
     if (!(await this.#store.settle())) {
       outcomes.wrong++;
       outcomes.problem ??=

@@ -7,10 +7,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build, type Plugin } from 'esbuild';
+import { versionOf } from '../packages.ts';
 import type { Said, Told } from './programs/told.ts';
 
 /** Where a server runs. */
@@ -92,12 +93,6 @@ function commandOf(runtime: RuntimeName, directory: string): string[] {
     ...['run', '--no-prompt', '--no-config', '--no-lock', '--unstable-no-legacy-abort'],
     ...[`--allow-read=${directory},${DIST}`, `--allow-write=${directory}`, '--allow-net=127.0.0.1'],
   ];
-}
-
-/** The version of an installed npm package. */
-export function versionOf(name: string): string {
-  const text = readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 function workerdVersions(): string {

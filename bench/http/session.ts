@@ -42,9 +42,8 @@ export class Session {
     this.#outcomes = outcomes;
   }
 
-  /** The next request. One that is still out is given up: its connection is gone. */
+  /** The next request. */
   next(): Call {
-    this.fail('The connection ended before the answer.');
     this.#out = this.#kind(this.#share);
     return this.#out;
   }

@@ -12,9 +12,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { files } from 'varve/fs';
 import { open, type SyncStore, VarveError } from 'varve/sync';
-import { duration, rate, times } from './figures.ts';
-import { Random } from './generator.ts';
-import { Latencies, median, type Percentiles } from './latency.ts';
+import { duration, rate, times } from '../figures.ts';
+import { Random } from '../generator.ts';
+import { Latencies, median, type Percentiles } from '../latency.ts';
 
 const HELP = `npm run bench -- fs [options]
 
