@@ -1,8 +1,8 @@
 /**
  * A row of the comparison on Node, and its table.
  *
- * Invariant: rates are medians of the rounds; the ratio of a peer says how often Varve does what the peer does once: of `varve-sync`
- * where the peer answers at once, of the same suite and run.
+ * Invariant: rates are medians of the rounds; the ratio beside an engine says how often `varve-sync` does what that engine does
+ * once, in the same rounds: below 1 Varve is slower.
  */
 
 import { duration, percent, rate, times } from '../figures.ts';
@@ -76,11 +76,8 @@ export function makeFileRow(
   };
 }
 
-/** The engine of Varve that a peer is compared with: the one whose calls return as the peer's do. */
-export function counterpartOf(engine: string): string | undefined {
-  if (engine.startsWith('varve')) return undefined;
-  return 'varve-sync';
-}
+/** The engine that peers are compared with. */
+const OURS = 'varve-sync';
 
 /** The rows as one table, each peer beside Varve. */
 export function fileTable(rows: readonly FileRow[]): string {
@@ -89,9 +86,8 @@ export function fileTable(rows: readonly FileRow[]): string {
     '| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |',
   ];
   for (const row of rows) {
-    const counterpart = counterpartOf(row.engine);
-    const varve = rows.find(({ suite, engine }) => suite === row.suite && engine === counterpart);
-    const ratio = varve === undefined ? '' : times(varve.opsPerSecond / row.opsPerSecond);
+    const varve = rows.find(({ suite, engine }) => suite === row.suite && engine === OURS);
+    const ratio = varve === undefined || row.engine === OURS ? '' : times(varve.opsPerSecond / row.opsPerSecond);
     const spread = (Math.max(...row.rounds) - Math.min(...row.rounds)) / row.opsPerSecond;
     const times_us = [row.p50, row.p95, row.p99, row.max].map(duration);
     const durability = `${row.durability}: ${row.writes}`;
