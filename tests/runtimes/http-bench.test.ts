@@ -10,7 +10,7 @@ import { RUNTIMES, type RuntimeName, startServer } from '../../bench/http/server
 import { RemoteStore } from '../../bench/http/store.ts';
 import { CRUD } from '../../bench/http/suites.ts';
 
-const KEYS = 500;
+const KEYS = 300;
 const EXTENT = { seconds: 0.2, rounds: 1, connections: [5] };
 
 const folders: string[] = [];
@@ -38,8 +38,8 @@ test.each(RUNTIMES)(
   '%s: the CRUD mix, closed and open, without an error; the store holds what was acknowledged',
   async (runtime) => {
     const { runner, store } = await serve(runtime);
-    const closed = await runner.round(CRUD, 10, { requests: 200 });
-    expect(closed.outcomes).toMatchObject({ requests: 200, failed: 0, wrong: 0, problem: undefined });
+    const closed = await runner.round(CRUD, 10, { requests: 100 });
+    expect(closed.outcomes).toMatchObject({ requests: 100, failed: 0, wrong: 0, problem: undefined });
     const open = await runner.round(CRUD, 10, { perSecond: 100, seconds: 0.5 });
     expect(open.outcomes).toMatchObject({ requests: 50, failed: 0, wrong: 0, problem: undefined });
     expect(await store.compare()).toBe(undefined);
