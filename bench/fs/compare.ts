@@ -6,6 +6,7 @@
  * them), without the checks. After its rounds every store is walked and compared.
  */
 
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Latencies } from '../latency.ts';
 import type { FileEngine, FileStore } from './engine.ts';
@@ -36,6 +37,7 @@ class Contestant {
   readonly #entries: number;
   #model: Model;
   #store: FileStore | undefined;
+  #place = '';
   #number = 0;
 
   constructor(engine: FileEngine, suite: FileSuite, directory: string, isQuick: boolean) {
@@ -50,8 +52,8 @@ class Contestant {
   async renew(): Promise<void> {
     await this.finish();
     this.#model = new Model(this.#entries, this.suite.order);
-    const place = join(this.#directory, `${this.suite.name}-${this.engine.name}-${this.#number++}`);
-    this.#store = await this.engine.open(place, this.suite.level);
+    this.#place = join(this.#directory, `${this.suite.name}-${this.engine.name}-${this.#number++}`);
+    this.#store = await this.engine.open(this.#place, this.suite.level);
     if (this.suite.isLoaded) await load(this.#store, this.#model);
   }
 
@@ -60,12 +62,13 @@ class Contestant {
     this.rounds.push(await timed(this.#store as FileStore, this.#model, this.suite, round_ms));
   }
 
-  /** Compares what is there, and closes it. */
+  /** Compares what is there, closes it and removes its files. */
   async finish(): Promise<void> {
     if (this.#store === undefined) return;
     this.problem ??= await this.#model.compare(this.#store);
     await this.#store.close();
     this.#store = undefined;
+    rmSync(this.#place, { recursive: true, force: true });
   }
 }
 

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { duration, rate } from '../figures.ts';
+import { type Host, hostNow, hostText } from '../host.ts';
 import { versionOf } from '../packages.ts';
 import { durability } from './durability.ts';
 import { Ledger } from './ledger.ts';
@@ -56,6 +57,7 @@ const OPTIONS = {
 /** What is written with `--json`. */
 interface Result {
   readonly date: string;
+  readonly host: Host;
   readonly versions: Readonly<Record<string, string>>;
   readonly rows: readonly HttpRow[];
 }
@@ -140,7 +142,7 @@ async function run(values: Values, directory: string): Promise<Result> {
     }
   }
   if (suites.includes('durability')) rows.push(...(await durability(join(directory, 'durability'), extent, onRow)));
-  return { date: new Date().toISOString(), versions, rows };
+  return { date: new Date().toISOString(), host: hostNow(), versions, rows };
 }
 
 function failIfWrong(rows: readonly HttpRow[]): void {
@@ -162,7 +164,7 @@ async function main(): Promise<void> {
     const result = await run(values, directory);
     const text = tables(result.rows);
     const shown = Object.entries(result.versions).map(([name, version]) => `${name}: ${version}`);
-    console.log(`\n${text}\n\n${shown.join('; ')}`);
+    console.log(`\n${text}\n\n${shown.join('; ')}\n${hostText(result.host)}`);
     if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(result, undefined, 1)}\n`);
     if (values.markdown !== undefined) writeFileSync(values.markdown, `${text}\n`);
     failIfWrong(result.rows);
