@@ -33,6 +33,19 @@ test('an insert takes a key that was never written, a new one each time', () => 
   for (const number of numbers) expect(number).toBeGreaterThanOrEqual(BASE);
 });
 
+test('a key in doubt is left alone, and a range does not judge it', () => {
+  const ledger = new Ledger(2 * CONNECTIONS);
+  const share = shareOf(2, ledger);
+  ledger.doubt([ledger.next(2)]);
+  for (let i = 0; i < 20; i++) expect(put(share).writes).toMatchObject([{ number: 2 + CONNECTIONS }]);
+  const ranged = range(20)(new Share(ledger, 0, 1, 1));
+  const from = numberOf(/%22(k\d+)%22/.exec(ranged.path)?.[1] ?? '');
+  const entries = Array.from({ length: ledger.end - from }, (_, i) => entryOf(from + i)).filter(
+    ({ key }) => key !== keyOf(2),
+  );
+  expect(ranged.check?.(JSON.stringify({ entries }))).toBe(true);
+});
+
 test('a get takes the acknowledged value only, and 404 of a deleted key', () => {
   const ledger = new Ledger(CONNECTIONS);
   const share = shareOf(2, ledger);

@@ -102,9 +102,13 @@ function isRightPage({ entries }: Page, share: Share, from: number, limit: numbe
   if (entries.length > limit || (isLast && from < share.ledger.base - limit * 10)) return false;
   const found = new Set(numbers);
   for (let number = from; number <= last; number++) {
-    if (share.owns(number) && found.has(number) !== (share.ledger.version(number) !== 0)) return false;
+    if (isJudged(number, share) && found.has(number) !== (share.ledger.version(number) !== 0)) return false;
   }
-  return entries.every(({ key, value }) => !share.owns(numberOf(key)) || share.ledger.matches(key, value));
+  return entries.every(({ key, value }) => !isJudged(numberOf(key), share) || share.ledger.matches(key, value));
+}
+
+function isJudged(number: number, share: Share): boolean {
+  return share.owns(number) && !share.ledger.isDoubtful(number);
 }
 
 const setOf = (write: Write): string => `{"op":"set","key":"${keyOf(write.number)}","value":${valueText(write)}}`;

@@ -43,12 +43,17 @@ test('a write in doubt may have been applied or not, but may have left nothing e
     const write = ledger.next(2);
     ledger.doubt([write]);
     expect(ledger.doubtful).toEqual([2]);
-    expect(ledger.resolve(2, undefined)).toBe(false);
-    expect(ledger.resolve(2, valueText({ number: 2, version: 99 }))).toBe(false);
+    expect(ledger.isDoubtful(2)).toBe(true);
     const found = applied ? write : { number: 2, version: 1 };
     expect(ledger.resolve(2, valueText(found))).toBe(true);
     expect([ledger.version(2), ledger.doubtful]).toEqual([found.version, []]);
   }
+});
+
+test.each([undefined, valueText({ number: 2, version: 99 })])('something else is found: %s', (found) => {
+  const ledger = new Ledger(10);
+  ledger.doubt([ledger.next(2)]);
+  expect(ledger.resolve(2, found)).toBe(false);
 });
 
 test('a delete in doubt may have left nothing', () => {

@@ -91,6 +91,11 @@ export class Ledger {
     }
   }
 
+  /** Whether it is not known what the store has of a key; such a key is neither written nor judged before `resolve`. */
+  isDoubtful(number: number): boolean {
+    return this.#doubts.has(number);
+  }
+
   /** The keys in doubt. */
   get doubtful(): number[] {
     return [...this.#doubts.keys()];
@@ -100,9 +105,9 @@ export class Ledger {
   resolve(number: number, found: string | undefined): boolean {
     const possible = this.#doubts.get(number) ?? [this.version(number)];
     const version = possible.find((one) => (one === 0 ? undefined : valueText({ number, version: one })) === found);
+    this.#doubts.delete(number);
     if (version === undefined) return false;
     this.acknowledge([{ number, version }]);
-    this.#doubts.delete(number);
     return true;
   }
 

@@ -34,14 +34,23 @@ export class Share {
 
   /** A key of the base, drawn at random. */
   any(): number {
-    return this.#at(this.random.below(this.#own));
+    const [number] = this.several(1);
+    if (number === undefined) throw new Error('Every key of a connection is in doubt: the server answers nobody.');
+    return number;
   }
 
-  /** Different keys of the base, as many as asked for if there are so many: own neighbours from a random one on. */
+  /**
+   * Different keys of the base, as many as asked for if there are so many: own neighbours from a random one on. A key in doubt is
+   * passed over, since nobody knows what is right for it.
+   */
   several(count: number): number[] {
     const first = this.random.below(this.#own);
-    const most = Math.min(count, this.#own);
-    return Array.from({ length: most }, (_, i) => this.#at((first + i) % this.#own));
+    const numbers: number[] = [];
+    for (let i = 0; i < this.#own && numbers.length < count; i++) {
+      const number = this.#at((first + i) % this.#own);
+      if (!this.ledger.isDoubtful(number)) numbers.push(number);
+    }
+    return numbers;
   }
 
   /** A key of the base that is there, if one is found near a random one. */
