@@ -11,9 +11,18 @@ import type { Session } from './session.ts';
 /** A request that is not answered for so long has failed, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
+/** A connection that was idle for so long may have been ended by its server, in milliseconds; workerd does it after 5 s. */
+const IDLE_MS = 1000;
+
+/** Two turns: between them the process hears what came over its sockets. */
+async function hear(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** One client. */
 export class Connection {
   readonly #client: Client;
+  #answered_ms = Number.POSITIVE_INFINITY;
   readonly #session: Session;
 
   constructor(url: string, session: Session) {
@@ -21,13 +30,18 @@ export class Connection {
     this.#session = session;
   }
 
-  /** Sends the session's next request; resolves when its answer was looked at. Never rejects: what goes wrong is the session's. */
-  ask(): Promise<void> {
+  /**
+   * Sends the session's next request; resolves when its answer was looked at. Never rejects: what goes wrong is the session's. After
+   * a pause of this process, which a busy machine can make, it first hears whether the server has ended the connection.
+   */
+  async ask(): Promise<void> {
+    if (performance.now() - this.#answered_ms > IDLE_MS) await hear();
     const { method, path, headers, body } = this.#session.next();
-    return new Promise((resolve) => {
-      const request = { method, path, headers: headers ?? {}, body: body ?? null };
+    const request = { method, path, headers: headers ?? {}, body: body ?? null };
+    await new Promise<void>((resolve) => {
       this.#client.dispatch(request, new Answer(this.#session, `${method} ${path}`, resolve));
     });
+    this.#answered_ms = performance.now();
   }
 
   /** Ends it, whether it is used or not. */
