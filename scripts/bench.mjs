@@ -2,9 +2,9 @@
 // `npm run bench -- scale` runs bench/scale/cli.ts instead: millions of pairs, and reads while a compaction runs.
 // `npm run bench -- cloudflare` runs bench/cloudflare/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
 // `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
-// `npm run bench -- fs` runs bench/fs.ts in Node: stores in files beside bare file calls.
+// `npm run bench -- fs` runs bench/fs/cli.ts in Node: stores in files beside bare file calls, or beside SQLite and LevelDB.
 // `npm run bench -- deno-kv` runs bench/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
-// `npm run bench -- http` runs bench/http.ts in Node: the HTTP handler under load.
+// `npm run bench -- http` runs bench/http/cli.ts: the HTTP handler under load on Node, Deno and workerd.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,8 +18,8 @@ import { main, root, run } from './tools.mjs';
 const OTHERS = {
   scale: join('scale', 'cli.ts'),
   micro: 'micro.ts',
-  fs: 'fs.ts',
-  http: 'http.ts',
+  fs: join('fs', 'cli.ts'),
+  http: join('http', 'cli.ts'),
   cloudflare: join('cloudflare', 'cli.ts'),
 };
 const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare', 'deno-kv'];

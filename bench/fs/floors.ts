@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- fs`: `varve/sync` on files in Node, beside bare file calls of the same bytes in the same folder.
+ * `varve/sync` on files in Node, beside bare file calls of the same bytes in the same folder.
  *
  * Invariant: a row and its floor take turns, round by round, so that a busy machine is equally busy for both; each figure is
  * the median of its rounds. The floor of a write is what the same durability costs without any store: one write call for
@@ -7,20 +7,12 @@
  */
 
 import * as fs from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { files } from 'varve/fs';
 import { open, type SyncStore, VarveError } from 'varve/sync';
-import { duration, rate, times } from './figures.ts';
-import { Random } from './generator.ts';
-import { Latencies, median, type Percentiles } from './latency.ts';
-
-const HELP = `npm run bench -- fs [options]
-
-  --rounds N         rounds (default 5)
-  --directory PATH   where the files are (default: the system's folder for temporary ones)
-  --markdown FILE    writes the tables that are printed`;
+import { duration, rate, times } from '../figures.ts';
+import { Random } from '../generator.ts';
+import { Latencies, median, type Percentiles } from '../latency.ts';
 
 type Store = SyncStore<string, Uint8Array>;
 
@@ -255,30 +247,8 @@ async function pauses(directory: string): Promise<string[]> {
   ];
 }
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      rounds: { type: 'string', default: '5' },
-      directory: { type: 'string', default: tmpdir() },
-      markdown: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  if (values.help) return console.log(HELP);
-  const directory = fs.mkdtempSync(join(values.directory, 'varve-bench-'));
-  try {
-    const lines = [...(await rows(directory, Number(values.rounds))), '', ...(await pauses(directory))];
-    const text = `${lines.join('\n')}\n`;
-    console.log(`\n${text}`);
-    if (values.markdown !== undefined) fs.writeFileSync(values.markdown, text);
-  } finally {
-    fs.rmSync(directory, { recursive: true, force: true });
-  }
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
+/** Runs all of it in a folder; answers the tables. */
+export async function floors(directory: string, rounds: number): Promise<string> {
+  const lines = [...(await rows(directory, rounds)), '', ...(await pauses(directory))];
+  return `${lines.join('\n')}\n`;
 }

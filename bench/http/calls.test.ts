@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { bare, batchGet, batchSet, get, insert, type Kind, mix, put, range, remove, update } from './calls.ts';
+import { keyOf, Ledger, numberOf, valueText } from './ledger.ts';
+import { noOutcomes, Session } from './session.ts';
+import { Share } from './share.ts';
+
+const BASE = 1000;
+const CONNECTIONS = 7;
+
+function shareOf(connection: number, ledger = new Ledger(BASE)): Share {
+  return new Share(ledger, connection, CONNECTIONS, 1);
+}
+
+const entryOf = (number: number, version = 1) => ({
+  key: keyOf(number),
+  value: JSON.parse(valueText({ number, version })) as unknown,
+});
+
+test('every connection writes keys of its own', () => {
+  for (const kind of [put, update, insert, remove, batchSet(10)]) {
+    for (let connection = 0; connection < CONNECTIONS; connection++) {
+      const { writes } = kind(shareOf(connection));
+      expect(writes.length).toBeGreaterThan(0);
+      for (const { number } of writes) expect(number % CONNECTIONS).toBe(connection);
+    }
+  }
+});
+
+test('an insert takes a key that was never written, a new one each time', () => {
+  const share = shareOf(3);
+  const numbers = [insert(share), insert(share)].flatMap(({ writes }) => writes.map(({ number }) => number));
+  expect(new Set(numbers).size).toBe(2);
+  for (const number of numbers) expect(number).toBeGreaterThanOrEqual(BASE);
+});
+
+test('a key in doubt is left alone, and a range does not judge it', () => {
+  const ledger = new Ledger(2 * CONNECTIONS);
+  const share = shareOf(2, ledger);
+  ledger.doubt([ledger.next(2)]);
+  for (let i = 0; i < 20; i++) expect(put(share).writes).toMatchObject([{ number: 2 + CONNECTIONS }]);
+  const ranged = range(20)(new Share(ledger, 0, 1, 1));
+  const from = numberOf(/%22(k\d+)%22/.exec(ranged.path)?.[1] ?? '');
+  const entries = Array.from({ length: ledger.end - from }, (_, i) => entryOf(from + i)).filter(
+    ({ key }) => key !== keyOf(2),
+  );
+  expect(ranged.check?.(JSON.stringify({ entries }))).toBe(true);
+});
+
+test('a get takes the acknowledged value only, and 404 of a deleted key', () => {
+  const ledger = new Ledger(CONNECTIONS);
+  const share = shareOf(2, ledger);
+  const call = get(share);
+  expect(call.check?.(valueText({ number: 2, version: 1 }))).toBe(true);
+  expect(call.check?.(valueText({ number: 2, version: 2 }))).toBe(false);
+  ledger.acknowledge(remove(share).writes);
+  expect(get(share).status).toBe(404);
+});
+
+test('an update names the sequence that its connection knows', () => {
+  const ledger = new Ledger(CONNECTIONS);
+  const share = shareOf(2, ledger);
+  expect(update(share).headers?.['if-match']).toBe('*');
+  ledger.acknowledge([ledger.next(2)], 41);
+  expect(update(share).headers?.['if-match']).toBe('"41"');
+});
+
+test('a range is judged: order, length, own keys and their values', () => {
+  const share = shareOf(1);
+  const call = range(20)(share);
+  const from = numberOf(/%22(k\d+)%22/.exec(call.path)?.[1] ?? '');
+  const right = Array.from({ length: Math.min(20, BASE - from) }, (_, i) => entryOf(from + i));
+  const judge = (entries: readonly unknown[]): boolean | undefined => call.check?.(JSON.stringify({ entries }));
+  expect(judge(right)).toBe(true);
+  expect(judge([...right].reverse())).toBe(false);
+  expect(judge(right.slice(1))).toBe(false);
+  expect(judge([...right, entryOf(from + right.length)])).toBe(false);
+  expect(judge([entryOf(from, 2), ...right.slice(1)])).toBe(false);
+});
+
+test('a batch of gets is judged value by value', () => {
+  const call = batchGet(3)(shareOf(0));
+  const numbers = [...(call.body ?? '').matchAll(/k(\d+)/g)].map(([, digits]) => Number(digits));
+  const results = numbers.map((number) => ({ value: entryOf(number).value }));
+  expect(call.check?.(JSON.stringify({ results }))).toBe(true);
+  expect(call.check?.(JSON.stringify({ results: results.slice(1) }))).toBe(false);
+  expect(call.check?.(JSON.stringify({ results: [...results].reverse() }))).toBe(false);
+});
+
+test('a mix draws each kind about as often as its weight says', () => {
+  const kind = mix([
+    [80, get],
+    [20, put],
+  ]);
+  const share = shareOf(0);
+  const puts = Array.from({ length: 2000 }, () => kind(share)).filter(({ method }) => method === 'PUT').length;
+  expect(puts / 2000).toBeGreaterThan(0.15);
+  expect(puts / 2000).toBeLessThan(0.25);
+});
+
+test('a floor sends the same bytes, writes nothing, and is judged by the length of its answer', () => {
+  const kind: Kind = batchSet(10);
+  const call = bare(kind, 5)(shareOf(0));
+  expect(call).toMatchObject({ method: 'POST', operations: 10, writes: [] });
+  expect([call.body?.length, call.check?.('12345'), call.check?.('1234')]).toEqual([
+    kind(shareOf(0)).body?.length,
+    true,
+    false,
+  ]);
+});
+
+test('a session counts right, wrong and failed answers, and keeps the ledger', () => {
+  const ledger = new Ledger(CONNECTIONS);
+  const outcomes = noOutcomes();
+  const session = new Session(put, new Share(ledger, 0, CONNECTIONS, 1), outcomes);
+  const first = session.next();
+  session.answer(200, '{"sequence":9,"durability":"relaxed"}');
+  expect([ledger.version(0), ledger.sequence(0)]).toEqual([first.writes[0]?.version, 9]);
+  session.next();
+  session.answer(503, 'busy');
+  expect(ledger.doubtful).toEqual([0]);
+  expect(outcomes).toMatchObject({ requests: 1, operations: 1, failed: 1, wrong: 0 });
+  const reading = new Session(get, new Share(new Ledger(1), 0, 1, 1), outcomes);
+  reading.next();
+  reading.answer(200, 'not even JSON');
+  expect(outcomes).toMatchObject({ requests: 1, failed: 1, wrong: 1 });
+});

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { keyOf, Ledger, numberOf, valueText } from './ledger.ts';
+
+const LAST = 99;
+
+test('the first keys are there, at version 1, and nothing else', () => {
+  const ledger = new Ledger(LAST + 1);
+  expect([ledger.count(), ledger.version(LAST), ledger.version(LAST + 1)]).toEqual([LAST + 1, 1, 0]);
+});
+
+test('keys sort as their numbers do, and give them back', () => {
+  const numbers = [0, 9, 10, 99, 100, 123_456];
+  expect(numbers.map(keyOf)).toEqual(numbers.map(keyOf).sort());
+  expect(numbers.map((number) => numberOf(keyOf(number)))).toEqual(numbers);
+});
+
+test('an acknowledged write is what must be there, and no older value is', () => {
+  const ledger = new Ledger(10);
+  const write = ledger.next(3);
+  ledger.acknowledge([write], 17);
+  expect(ledger.sequence(3)).toBe(17);
+  expect(ledger.matches(keyOf(3), JSON.parse(valueText(write)))).toBe(true);
+  expect(ledger.matches(keyOf(3), JSON.parse(valueText({ number: 3, version: 1 })))).toBe(false);
+  expect(ledger.matches(keyOf(4), JSON.parse(valueText(write)))).toBe(false);
+});
+
+test('a deleted key must be absent, and is missing from the base', () => {
+  const ledger = new Ledger(10);
+  ledger.acknowledge([{ number: 7, version: 0 }]);
+  expect([ledger.count(), ledger.missing()]).toEqual([9, [7]]);
+  expect(ledger.matches(keyOf(7), JSON.parse(valueText({ number: 7, version: 1 })))).toBe(false);
+});
+
+test('keys behind the base count when they are written', () => {
+  const ledger = new Ledger(10);
+  ledger.acknowledge([ledger.next(14)]);
+  expect([ledger.count(), ledger.end, ledger.version(12)]).toEqual([11, 15, 0]);
+});
+
+test('a write in doubt may have been applied or not, but may have left nothing else', () => {
+  for (const applied of [true, false]) {
+    const ledger = new Ledger(10);
+    const write = ledger.next(2);
+    ledger.doubt([write]);
+    expect(ledger.doubtful).toEqual([2]);
+    expect(ledger.isDoubtful(2)).toBe(true);
+    const found = applied ? write : { number: 2, version: 1 };
+    expect(ledger.resolve(2, valueText(found))).toBe(true);
+    expect([ledger.version(2), ledger.doubtful]).toEqual([found.version, []]);
+  }
+});
+
+test.each([undefined, valueText({ number: 2, version: 99 })])('something else is found: %s', (found) => {
+  const ledger = new Ledger(10);
+  ledger.doubt([ledger.next(2)]);
+  expect(ledger.resolve(2, found)).toBe(false);
+});
+
+test('a delete in doubt may have left nothing', () => {
+  const ledger = new Ledger(10);
+  ledger.doubt([{ number: 5, version: 0 }]);
+  expect(ledger.resolve(5, undefined)).toBe(true);
+  expect(ledger.missing()).toEqual([5]);
+});

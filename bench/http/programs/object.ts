@@ -1,0 +1,27 @@
+/** A store in a Durable Object behind its Worker: the form of docs/http.md, with one object. */
+
+import { type ObjectNamespace, VarveObject } from 'varve/cloudflare';
+import { createHandler, type Handler } from 'varve/http';
+import { site } from './site.ts';
+
+interface Env {
+  readonly STORES: ObjectNamespace;
+}
+
+/** The object; its `/bare` makes the same way through the Worker, and touches no store. */
+export class HttpStore extends VarveObject<Env> {
+  #site: Handler | undefined;
+
+  fetch(request: Request): Promise<Response> {
+    this.#site ??= site(createHandler(this.store));
+    return this.#site(request);
+  }
+}
+
+// biome-ignore lint/style/noDefaultExport: the form of a Worker.
+export default {
+  fetch(request: Request, { STORES }: Env): Promise<Response> {
+    const stub = STORES.get(STORES.idFromName('bench')) as { fetch(request: Request): Promise<Response> };
+    return stub.fetch(request);
+  },
+};

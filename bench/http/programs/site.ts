@@ -1,0 +1,27 @@
+/**
+ * What every server of the benchmark answers: the handler's paths, and a bare one beside them.
+ *
+ * Invariant: `/bare` goes through the same server, and reads and sends as many bytes as the request that it is the floor of,
+ * without handler, store or JSON.
+ */
+
+import type { Handler } from 'varve/http';
+
+/** The bare path; the number of bytes to answer follows it. */
+export const BARE = '/bare?answer=';
+
+const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+
+/** The handler with the bare path beside it. */
+export function site(handler: Handler): Handler {
+  const answers = new Map<number, string>();
+  return async (request) => {
+    const at = request.url.indexOf(BARE);
+    if (at < 0) return handler(request);
+    if (request.body !== null) await request.text();
+    const bytes = Number(request.url.slice(at + BARE.length));
+    const answer = answers.get(bytes) ?? 'x'.repeat(bytes);
+    answers.set(bytes, answer);
+    return new Response(answer, { headers: HEADERS });
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * The suites over HTTP: what each one asks, by how many connections, for how long.
+ *
+ * Invariant: a suite is data. Counts of the quick mode are the full ones scaled down; nothing else differs.
+ */
+
+import {
+  batchAtomic,
+  batchGet,
+  batchSet,
+  get,
+  health,
+  insert,
+  type Kind,
+  mix,
+  put,
+  range,
+  remove,
+  revalidate,
+  transaction,
+  update,
+} from './calls.ts';
+
+/** The suites, in the order in which they run. */
+export const SUITES = ['http-single', 'http-batch', 'http-load', 'durability'] as const;
+/** A suite by name. */
+export type SuiteName = (typeof SUITES)[number];
+
+/** One kind of work. */
+export interface Work {
+  readonly title: string;
+  readonly kind: Kind;
+  /** What was published of it, of another store on another machine. */
+  readonly published?: string;
+}
+
+/** `http-single`: one operation, or one small transaction, a request. */
+export const SINGLE: readonly Work[] = [
+  { title: 'health', kind: health, published: '200/s' },
+  { title: 'insert (PUT, If-None-Match: *)', kind: insert, published: '190/s, 5 ms' },
+  { title: 'select (GET)', kind: get },
+  { title: 'select again (GET, 304 if unchanged)', kind: revalidate },
+  { title: 'indexed select (range of 20)', kind: range(20), published: '128/s, 7 ms' },
+  { title: 'range of 100', kind: range(100) },
+  { title: 'put (PUT)', kind: put },
+  { title: 'update (PUT, If-Match)', kind: update, published: '187/s' },
+  { title: 'delete (DELETE)', kind: remove, published: '184/s' },
+  { title: 'transaction (3 sets and a delete)', kind: transaction, published: '60/s, 16 ms' },
+];
+
+/** `http-batch`: many operations a request. */
+export const BATCH: readonly Work[] = [10, 100].flatMap((size) => [
+  { title: `${size} gets`, kind: batchGet(size), ...(size === 10 ? { published: '140/s, 7 ms' } : {}) },
+  { title: `${size} sets`, kind: batchSet(size) },
+  { title: `${size} sets, atomic`, kind: batchAtomic(size) },
+]);
+
+/** Four reads to a write. */
+export const MIX_80_20: Kind = mix([
+  [80, get],
+  [20, put],
+]);
+
+/** The mix of a document store's load test: insert, batch insert, get by id, update, find, delete. */
+export const CRUD: Kind = mix([
+  [15, insert],
+  [5, batchSet(10)],
+  [40, get],
+  [20, update],
+  [15, range(20)],
+  [5, remove],
+]);
+
+/** One phase of `http-load`. */
+export interface Phase extends Work {
+  readonly connections: number;
+  /** Seconds, or requests where the phase is so many of them; in the full mode. */
+  readonly seconds?: number;
+  readonly requests?: number;
+  /** At a fixed rate: this share of what the phase before reached in its closed loop. */
+  readonly openShare?: number;
+}
+
+const RAMP: readonly number[] = [10, 25, 50, 100];
+
+/** `http-load`: the published load tests, S1 and then S4. */
+export const LOAD: readonly Phase[] = [
+  { title: '10,000 health', kind: health, connections: 50, requests: 10_000 },
+  { title: '5,000 queries (range of 20)', kind: range(20), connections: 25, requests: 5000 },
+  { title: '80/20 mix', kind: MIX_80_20, connections: 50, seconds: 30 },
+  ...RAMP.map((connections) => ({ title: 'ramp, 80/20 mix', kind: MIX_80_20, connections, seconds: 5 })),
+  { title: '100 clients, CRUD mix', kind: CRUD, connections: 100, seconds: 30 },
+  { title: '100 clients, CRUD mix', kind: CRUD, connections: 100, seconds: 30, openShare: 0.5 },
+];

@@ -1,0 +1,65 @@
+// The HTTP benchmark against the real servers, shortly: what it measures must be right, and what it finds wrong is a bug.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { Ledger } from '../../bench/http/ledger.ts';
+import { Runner } from '../../bench/http/runner.ts';
+import { RUNTIMES, type RuntimeName, startServer } from '../../bench/http/server.ts';
+import { RemoteStore } from '../../bench/http/store.ts';
+import { CRUD } from '../../bench/http/suites.ts';
+
+const KEYS = 300;
+/** A busy machine is no failure. */
+const PATIENCE_MS = 180_000;
+const EXTENT = { seconds: 0.2, rounds: 1, connections: [5] };
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+async function serve(runtime: RuntimeName) {
+  const directory = mkdtempSync(join(tmpdir(), 'varve-http-bench-'));
+  folders.push(directory);
+  const told = { directory: join(directory, 'store'), durability: 'relaxed' } as const;
+  const server = await startServer(runtime, told);
+  onTestFinished(() => server.stop());
+  const store = new RemoteStore(server.url, new Ledger(KEYS));
+  await store.load();
+  return {
+    told,
+    server,
+    store,
+    runner: new Runner(store, { runtime, durability: 'relaxed' }, EXTENT, () => undefined),
+  };
+}
+
+test.each(RUNTIMES)(
+  '%s: the CRUD mix, closed and open, without an error; the store holds what was acknowledged',
+  async (runtime) => {
+    const { runner, store } = await serve(runtime);
+    const closed = await runner.round(CRUD, 10, { requests: 100 });
+    expect(closed.outcomes).toMatchObject({ requests: 100, failed: 0, wrong: 0, problem: undefined });
+    const open = await runner.round(CRUD, 10, { perSecond: 100, seconds: 0.5 });
+    expect(open.outcomes).toMatchObject({ requests: 50, failed: 0, wrong: 0, problem: undefined });
+    expect(await store.compare()).toBe(undefined);
+  },
+  PATIENCE_MS,
+);
+
+test('a server that is killed has lost nothing that it acknowledged', { timeout: PATIENCE_MS }, async () => {
+  const { runner, server, store, told } = await serve('node');
+  await runner.round(CRUD, 10, { requests: 100 });
+  await server.kill();
+  const next = await startServer('node', told);
+  onTestFinished(() => next.stop());
+  expect(await store.at(next.url).compare()).toBe(undefined);
+});
+
+test('a store that holds something else than was acknowledged is found', async () => {
+  const { store } = await serve('node');
+  await fetch(`${store.url}/kv/k000000007`, { method: 'DELETE' });
+  expect(await store.compare()).toBe(`The store holds ${KEYS - 1} of ${KEYS} acknowledged keys.`);
+});
