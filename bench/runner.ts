@@ -8,6 +8,7 @@
 
 import { GROUP_STEPS, timerStepMs } from './clock.ts';
 import { type Access, type Durability, type Engine, IN_FLIGHT } from './engine.ts';
+import { bytes } from './figures.ts';
 import { type Dataset, makeDataset } from './generator.ts';
 import { measure, type Round } from './measure.ts';
 import { budgetMs, type Emit, type Plan } from './plan.ts';
@@ -92,7 +93,7 @@ export class SuiteRunner {
     const dataset = this.#datasetOf(suite);
     const runners = this.#engines.flatMap((engine): Runner[] => {
       const durability = levelOf(engine, suite, access);
-      if (durability === undefined) return [];
+      if (durability === undefined || !this.#fits(engine, suite, access)) return [];
       return [{ engine, durability, stage: undefined, failed: false, storeVerified: true, group: 1, rounds: [] }];
     });
     for (let round = -1; round < this.#plan.rounds; round++) {
@@ -250,6 +251,16 @@ export class SuiteRunner {
       this.#dataset = { key, dataset: makeDataset(suite.keys, this.#entriesOf(suite), suite.valueBytes) };
     }
     return this.#dataset.dataset;
+  }
+
+  /** Whether the engine has room for the entries of a suite; tells when it sits the suite out for want of it. */
+  #fits({ name, bytesMax = Number.POSITIVE_INFINITY }: Engine, suite: Suite, access: Access): boolean {
+    const { keys, keyBytes, valueBytes } = this.#datasetOf(suite);
+    const needed = keys.length * (keyBytes + valueBytes);
+    if (needed <= bytesMax) return true;
+    const text = `${suite.name} (${access}) is without ${name}: it has room for ${bytes(bytesMax)}, and the entries have ${bytes(needed)}.`;
+    this.#emit({ type: 'note', text });
+    return false;
   }
 
   #callsOf(suite: Suite): number {

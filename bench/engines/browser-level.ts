@@ -13,6 +13,14 @@ import { versionOf } from './versions.ts';
 
 const NAME = 'browser-level';
 
+type Library = typeof import('browser-level');
+
+/** The library: a CommonJS module, which a bundler hands over as `default`, whatever its types say. */
+async function load(): Promise<Library['BrowserLevel']> {
+  const module = (await import('browser-level')) as Library & { readonly default?: Library };
+  return (module.default ?? module).BrowserLevel;
+}
+
 class LevelSession implements AsyncSession {
   readonly kind = 'async';
   readonly #db: BrowserLevel<string, Uint8Array>;
@@ -76,13 +84,12 @@ export const browserLevel: Engine = {
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open'],
   durabilities: ['relaxed'],
   async open(name) {
-    const { BrowserLevel: Database } = await import('browser-level');
+    const Database = await load();
     const db = new Database<string, Uint8Array>(name, { keyEncoding: 'utf8', valueEncoding: 'view' });
     await db.open();
     return new LevelSession(db);
   },
   async remove(name) {
-    const { BrowserLevel: Database } = await import('browser-level');
-    await Database.destroy(name);
+    await (await load()).destroy(name);
   },
 };

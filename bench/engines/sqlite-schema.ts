@@ -12,7 +12,7 @@
 
 import type { SessionOptions } from '../engine.ts';
 
-/** What Varve has for its memtables and caches by itself; SQLite's own standard is 2 MB (16 MB in its wasm build). */
+/** As much as Varve has for memtables and caches by itself. SQLite's own standard is less: 2 MB, 16 MB in its wasm build. */
 const CACHE_KIB = 32 * 1024;
 /**
  * Rows below this many bytes lie in the tree of the key itself. Above, SQLite's documentation advises against it: rows
@@ -31,6 +31,14 @@ export function setUp({ durability, valueBytes }: SessionOptions): string {
     CREATE TABLE IF NOT EXISTS entries (k TEXT NOT NULL PRIMARY KEY, v BLOB NOT NULL)${inline};
   `;
 }
+
+/** Throws if the connection has another journal than it was told to: a build or a VFS may have no write-ahead log. */
+export function expectWal(peer: string, mode: unknown): void {
+  if (mode !== 'wal') throw new Error(`${peer} has no write-ahead log here, but the journal mode "${mode}".`);
+}
+
+/** Tells the journal that a connection has. */
+export const JOURNAL = 'PRAGMA journal_mode';
 
 /** The counterpart of a compaction: rows lie packed in key order, and nothing is left in the log. */
 export const TIDY = 'VACUUM; PRAGMA wal_checkpoint(TRUNCATE);';

@@ -10,7 +10,7 @@ import type { Engine, SessionOptions } from '../engine.ts';
 import { assetUrl } from './assets.ts';
 import { removeFolder } from './opfs-folder.ts';
 import { inWorker, openRemote } from './remote.ts';
-import { GROUP, setUp } from './sqlite-schema.ts';
+import { expectWal, GROUP, JOURNAL, setUp } from './sqlite-schema.ts';
 import { SqliteWasmSession } from './sqlite-wasm-session.ts';
 import { versionOf } from './versions.ts';
 
@@ -50,6 +50,7 @@ export async function openSqliteWasm(
   const pool = await poolOf(sqlite3, name);
   const db = new pool.OpfsSAHPoolDb('/entries.db');
   db.exec(setUp(options));
+  expectWal(NAME, db.selectValue(JOURNAL));
   return new SqliteWasmSession(sqlite3, db, grouped, () => pool.pauseVfs());
 }
 
@@ -86,6 +87,8 @@ export const sqliteWasmGrouped: Engine = {
   name: `${NAME}-grouped`,
   about: `The same with ${GROUP} point calls in one transaction: the counterpart of a grouped set.`,
   accesses: ['worker'],
+  // A set of a group returns before its flush: not strict.
+  durabilities: ['relaxed'],
   grouped: GROUP,
   only: 'point writes',
   open: (name, options) => openSqliteWasm(name, options, true),

@@ -11,7 +11,7 @@ import type { Key } from '../generator.ts';
 import { compiledAsset } from './assets.ts';
 import { removeFolder } from './opfs-folder.ts';
 import { inWorker, openRemote } from './remote.ts';
-import { CHECKPOINT, GROUP, SQL, type StatementName, setUp, TIDY } from './sqlite-schema.ts';
+import { CHECKPOINT, expectWal, GROUP, JOURNAL, SQL, type StatementName, setUp, TIDY } from './sqlite-schema.ts';
 import { versionOf } from './versions.ts';
 
 const NAME = 'wa-sqlite';
@@ -181,6 +181,7 @@ export async function openWaSqlite(name: string, options: SessionOptions): Promi
   api.vfs_register(pool, true);
   const db = await api.open_v2('entries.db');
   await api.exec(db, setUp(options));
+  await api.exec(db, JOURNAL, ([mode]) => expectWal(NAME, mode));
   return new WaSqliteSession(api, db, await prepare(api, db), () => pool.close());
 }
 
@@ -209,6 +210,7 @@ export const waSqliteGrouped: Engine = {
   name: `${NAME}-grouped`,
   about: `The same with ${GROUP} point calls in one transaction: the counterpart of a grouped set.`,
   accesses: ['worker'],
+  durabilities: ['relaxed'],
   grouped: GROUP,
   only: 'point writes',
   open: openWaSqlite,
