@@ -49,11 +49,11 @@ const ROWS = { rowMode: 'array' } as const;
 class PgliteSession implements AsyncSession {
   readonly kind = 'async';
   readonly #pg: PGliteInterface;
-  readonly #closed: () => void;
+  readonly #close: () => Promise<void>;
 
-  constructor(pg: PGliteInterface, closed: () => void) {
+  constructor(pg: PGliteInterface, close: () => Promise<void>) {
     this.#pg = pg;
-    this.#closed = closed;
+    this.#close = close;
   }
 
   set(key: Key, value: Uint8Array): Promise<unknown> {
@@ -100,9 +100,8 @@ class PgliteSession implements AsyncSession {
     return true;
   }
 
-  async close(): Promise<void> {
-    await this.#pg.close();
-    this.#closed();
+  close(): Promise<void> {
+    return this.#close();
   }
 }
 
@@ -128,7 +127,7 @@ async function setMany(queries: Queries, keys: readonly Key[], values: readonly 
 async function openHere(name: string, { durability }: SessionOptions): Promise<PgliteSession> {
   const pg = await startPglite(name, durability !== 'strict');
   await pg.exec(TABLE);
-  return new PgliteSession(pg, () => undefined);
+  return new PgliteSession(pg, () => pg.close());
 }
 
 async function openFromPage(name: string, { durability }: SessionOptions): Promise<PgliteSession> {
@@ -137,7 +136,20 @@ async function openFromPage(name: string, { durability }: SessionOptions): Promi
   const meta: PgliteMeta = { name, relaxed: durability !== 'strict' };
   const pg = await PGliteWorker.create(worker, { id: name, meta });
   await pg.exec(TABLE);
-  return new PgliteSession(pg, () => worker.terminate());
+  return new PgliteSession(pg, async () => {
+    await closed(worker);
+    await pg.close();
+  });
+}
+
+/** Has the worker close its database. */
+function closed(worker: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    worker.addEventListener('message', ({ data }: MessageEvent<{ readonly type: string }>) => {
+      if (data.type === 'bench-closed') resolve();
+    });
+    worker.postMessage({ type: 'bench-close' });
+  });
 }
 
 export const pglite: Engine = {
