@@ -1,8 +1,8 @@
 /**
  * The store of a peer that lives in workers only, called from the page: a thin remote procedure call, one message for each
- * call and one for its answer, as an application would write it. (SQLite's documentation has a ready-made worker as well,
- * "Worker1" with its promiser, and calls it no match for one that is written for the application: it prepares a statement
- * anew for every call.)
+ * call and one for its answer, as an application would write it. (SQLite comes with such a worker, "Worker1" with its
+ * promiser, by its own words relatively limited (sqlite.org/wasm/doc/trunk/api-worker1.md): it has no statements that stay
+ * prepared, and no transaction over calls, so it would be slower.)
  *
  * Invariant: answers come in the order of the calls. A worker that fails rejects every call that waits, and all after it.
  */
