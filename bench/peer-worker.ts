@@ -6,7 +6,7 @@
  * messages, whether the store answers at once or later.
  */
 
-import type { PointCall, Session, SessionOptions } from './engine.ts';
+import type { BatchEntries, PointCall, Session, SessionOptions } from './engine.ts';
 import { type Answer, callsOf, pack, type Reply, type Request, unpack } from './engines/remote-protocol.ts';
 import { openSqliteWasm } from './engines/sqlite-wasm.ts';
 import { openWaSqlite } from './engines/wa-sqlite.ts';
@@ -14,8 +14,11 @@ import type { Key } from './generator.ts';
 
 type Values = readonly (Uint8Array | undefined)[];
 
-/** A session that takes many calls as one, as each of these has. */
-type Served = Session & { wave(calls: readonly PointCall[]): Values | Promise<Values> };
+/** A session that takes many calls as one, as each of these does. */
+type Served = Session & {
+  wave(calls: readonly PointCall[]): Values | Promise<Values>;
+  transact(entries: BatchEntries): Values | Promise<Values>;
+};
 
 const PEERS: Readonly<Record<string, (name: string, options: SessionOptions) => Promise<Served>>> = {
   'sqlite-wasm': openSqliteWasm,
@@ -65,6 +68,10 @@ async function make(request: Request): Promise<Answer> {
     case 'batch':
       await opened().batch({ keys: request.keys, values: unpack(request.values) as Uint8Array[] });
       return {};
+    case 'transact': {
+      const values = unpack(request.values) as Uint8Array[];
+      return { values: pack(await opened().transact({ keys: request.keys, values })) };
+    }
     case 'range':
       return range(request);
     case 'wave':

@@ -40,6 +40,14 @@ export interface Failover {
   readonly fromCommand_ms: readonly number[];
 }
 
+/** What lies on disk as tables. */
+export interface OnDisk {
+  readonly files: number;
+  readonly bytes: number;
+  /** Entries of all tables: older versions and tombstones count. */
+  readonly entries: number;
+}
+
 /** One suite on one engine through one access. */
 export interface Row {
   readonly suite: string;
@@ -84,6 +92,8 @@ export interface Row {
   readonly note?: string;
   /** Which part of a suite of several parts: "before compaction". */
   readonly phase?: string;
+  /** What a compaction made of the tables, where the row is of one. */
+  readonly compaction?: { readonly before: OnDisk; readonly after: OnDisk };
   /** Of the suite `multi-tab` only. */
   readonly tabs?: InTabs | undefined;
 }
@@ -102,6 +112,7 @@ export type RowHead = Pick<
   | 'phase'
   | 'note'
   | 'memory'
+  | 'compaction'
   | 'engineVersion'
 >;
 

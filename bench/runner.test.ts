@@ -161,3 +161,31 @@ test('an engine sits out what it has no room for, which is a note and no problem
   expect(problems).toEqual([]);
   expect(notes[0]).toMatch(/^write-rand \(worker\) is without liar: it has room for 1000 B/);
 });
+
+test('inserts, reads before updates, batched reads and the names of others are verified as well', async () => {
+  const suites = ['ycsb-a', 'ycsb-d', 'ycsb-f', 'fillseq', 'overwrite', 'scale-txn', 'custom'];
+  const { rows, problems } = await run(suites, [map]);
+  expect(problems).toEqual([]);
+  expect(rows.map(({ suite, phase, verified }) => [suite, phase, verified])).toEqual([
+    ['ycsb-a', undefined, true],
+    ['ycsb-d', undefined, true],
+    ['ycsb-f', undefined, true],
+    ['fillseq', undefined, true],
+    ['overwrite', undefined, true],
+    ['scale-txn', 'write', true],
+    ['scale-txn', 'read', true],
+    ['custom', undefined, true],
+  ]);
+});
+
+test('a lost insert is told', async () => {
+  const liar = bent((session) => {
+    const set = session.set.bind(session);
+    session.set = (key, value) => {
+      if (session.get(key) !== undefined) set(key, value);
+    };
+  });
+  const { rows, problems } = await run(['ycsb-d'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems.length).toBeGreaterThan(0);
+});

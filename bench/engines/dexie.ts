@@ -43,6 +43,14 @@ class DexieSession implements AsyncSession {
     return this.#table.bulkPut(values, keys as readonly string[]);
   }
 
+  async transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#db.transaction('rw', this.#table, async () => {
+      const found = await this.#table.bulkGet(keys as string[]);
+      await this.#table.bulkPut(values, keys as readonly string[]);
+      return found;
+    });
+  }
+
   async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
     const table = this.#table;
     const found = from === undefined ? table.toCollection() : table.where(':id').aboveOrEqual(from as string);
@@ -92,7 +100,7 @@ export const dexie: Engine = {
     'bulkPut, bulkGet and bulkDelete for many entries (dexie.org/docs/Table/Table.bulkPut()), and chromeTransactionDurability for the level (dexie.org/docs/Dexie/Dexie).',
   role: 'peer',
   accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   async open(name, { durability }) {
     const { Dexie: Database } = await import('dexie');

@@ -73,6 +73,15 @@ class PgliteSession implements AsyncSession {
     return setMany(this.#pg, keys, values);
   }
 
+  async transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
+    const found = new Array<Uint8Array | undefined>(keys.length);
+    await this.#pg.transaction(async (transaction) => {
+      await make(transaction, { kind: 'get', from: 0, keys: [...keys], values: [] }, found);
+      await setMany(transaction, keys, values);
+    });
+    return found;
+  }
+
   async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
     const { rows } =
       from === undefined
@@ -162,7 +171,7 @@ export const pglite: Engine = {
     'opfs-ahp in a worker (pglite.dev/docs/filesystems), PGliteWorker from a page (pglite.dev/docs/multi-tab-worker), parameters rather than text, relaxedDurability where it is enough (pglite.dev/docs/api).',
   role: 'peer',
   accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   open: (name, options) => (inWorker() ? openHere(name, options) : openFromPage(name, options)),
   remove: (name) => removeFolder(PGLITE_FOLDER, name),

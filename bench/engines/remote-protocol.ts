@@ -21,6 +21,7 @@ export type Call =
   | { readonly type: 'get'; readonly key: Key }
   | { readonly type: 'delete'; readonly key: Key }
   | { readonly type: 'batch'; readonly keys: readonly Key[]; readonly values: PackedValues }
+  | { readonly type: 'transact'; readonly keys: readonly Key[]; readonly values: PackedValues }
   | { readonly type: 'range'; readonly from: Key | undefined; readonly limit: number }
   | { readonly type: 'wave'; readonly keys: readonly Key[]; readonly values: PackedValues }
   | { readonly type: 'settle'; readonly where: Place; readonly entries: number }

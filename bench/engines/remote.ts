@@ -61,6 +61,12 @@ class RemoteSession implements AsyncSession {
     await this.call({ type: 'batch', keys, values: packed }, [packed.bytes.buffer]);
   }
 
+  async transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
+    const packed = pack(values);
+    const answer = await this.call({ type: 'transact', keys, values: packed }, [packed.bytes.buffer]);
+    return answer.values === undefined ? [] : unpack(answer.values).map((value) => value ?? undefined);
+  }
+
   async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
     const { keys = [], values } = await this.call({ type: 'range', from, limit });
     if (values === undefined) return;

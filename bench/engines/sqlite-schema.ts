@@ -13,7 +13,7 @@
 import type { SessionOptions } from '../engine.ts';
 
 /** As much as Varve has for memtables and caches by itself. SQLite's own standard is less: 2 MB, 16 MB in its wasm build. */
-const CACHE_KIB = 32 * 1024;
+const CACHE_BYTES = 32 * 2 ** 20;
 /**
  * Rows below this many bytes lie in the tree of the key itself. Above, SQLite's documentation advises against it: rows
  * of more than a twentieth of a page make that tree deep (sqlite.org/withoutrowid.html).
@@ -21,13 +21,13 @@ const CACHE_KIB = 32 * 1024;
 const INLINE_BYTES_MAX = 200;
 
 /** What is run once on a fresh connection. */
-export function setUp({ durability, valueBytes }: SessionOptions): string {
+export function setUp({ durability, valueBytes, memory = CACHE_BYTES }: SessionOptions): string {
   const inline = valueBytes < INLINE_BYTES_MAX ? ' WITHOUT ROWID' : '';
   return `
     PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = ${durability === 'strict' ? 'FULL' : 'NORMAL'};
-    PRAGMA cache_size = -${CACHE_KIB};
+    PRAGMA cache_size = -${Math.floor(memory / 1024)};
     CREATE TABLE IF NOT EXISTS entries (k TEXT NOT NULL PRIMARY KEY, v BLOB NOT NULL)${inline};
   `;
 }

@@ -73,6 +73,10 @@ export class SqliteWasmSession implements SyncSession {
 
   get(key: Key): Uint8Array | undefined {
     this.#join();
+    return this.#read(key);
+  }
+
+  #read(key: Key): Uint8Array | undefined {
     const api = this.#api;
     const statement = this.#statements.get.pointer;
     this.#bindKey(statement, key);
@@ -94,6 +98,15 @@ export class SqliteWasmSession implements SyncSession {
     this.#run('begin');
     for (let i = 0; i < keys.length; i++) this.#put(keys[i] as Key, values[i] as Uint8Array);
     this.#run('commit');
+  }
+
+  transact({ keys, values }: BatchEntries): (Uint8Array | undefined)[] {
+    this.commit();
+    this.#run('begin');
+    const found = keys.map((key) => this.#read(key));
+    for (let i = 0; i < keys.length; i++) this.#put(keys[i] as Key, values[i] as Uint8Array);
+    this.#run('commit');
+    return found;
   }
 
   range(from: Key | undefined, limit: number, sink: Sink): void {

@@ -68,7 +68,7 @@ const shared: Omit<Engine, 'name' | 'about' | 'open' | 'accesses'> = {
   recommended:
     'The VFS opfs-sahpool for the highest speed (sqlite.org/wasm/doc/trunk/persistence.md#vfs-opfs-sahpool), statements prepared once, and a write-ahead log with synchronous=NORMAL for most applications (sqlite.org/pragma.html#pragma_synchronous).',
   role: 'peer',
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   remove,
 };

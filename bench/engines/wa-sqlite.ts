@@ -56,6 +56,15 @@ class WaSqliteSession implements AsyncSession {
     });
   }
 
+  transact({ keys, values }: BatchEntries): Promise<(Uint8Array | undefined)[]> {
+    return this.#together(async () => {
+      const found: (Uint8Array | undefined)[] = [];
+      for (const key of keys) found.push(await this.#get(key));
+      for (let i = 0; i < keys.length; i++) await this.#set(keys[i] as Key, values[i] as Uint8Array);
+      return found;
+    });
+  }
+
   range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
     return this.#alone(async () => {
       const api = this.#api;
@@ -191,7 +200,7 @@ const shared: Omit<Engine, 'name' | 'about' | 'open' | 'accesses'> = {
   recommended:
     'AccessHandlePoolVFS with the synchronous build as the quickest on OPFS, with an exclusive lock and a write-ahead log, which one connection allows (github.com/rhashimoto/wa-sqlite/tree/master/src/examples#vfs-comparison).',
   role: 'peer',
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   remove: (name) => removeFolder(FOLDER, name),
 };
