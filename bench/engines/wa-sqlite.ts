@@ -2,10 +2,11 @@
  * wa-sqlite with its VFS AccessHandlePoolVFS: of those in the published package the one that keeps its files open, and so
  * needs no asynchronous build. Used through the API that its readme shows, whose calls resolve.
  *
- * Invariant: a store has a pool and an instance of the library of its own, since all pools register under one name. The
- * wasm is compiled once in each thread.
+ * Invariant: a store has a pool of its own, in a folder of its own, registered under a name of its own: by itself all
+ * pools have the same. The library is loaded once in each thread, as an application would.
  */
 
+import type { AccessHandlePoolVFS } from 'wa-sqlite/src/examples/AccessHandlePoolVFS.js';
 import type { AsyncSession, BatchEntries, Engine, Place, PointCall, SessionOptions, Sink } from '../engine.ts';
 import type { Key } from '../generator.ts';
 import { compiledAsset } from './assets.ts';
@@ -172,9 +173,17 @@ async function prepare(api: Api, db: number): Promise<Statements> {
   return Object.fromEntries(statements) as Statements;
 }
 
-/** Opens a store in the calling thread, which must be a dedicated worker. */
-export async function openWaSqlite(name: string, options: SessionOptions): Promise<WaSqliteSession> {
-  const [{ Factory }, { default: start }, { AccessHandlePoolVFS }, wasm] = await Promise.all([
+interface Library {
+  readonly api: Api;
+  readonly Pool: typeof AccessHandlePoolVFS;
+}
+
+let library: Promise<Library> | undefined;
+/** Openings so far: each pool needs a name of its own. */
+let openings = 0;
+
+async function load(): Promise<Library> {
+  const [{ Factory }, { default: start }, { AccessHandlePoolVFS: Pool }, wasm] = await Promise.all([
     import('wa-sqlite'),
     import('wa-sqlite/dist/wa-sqlite.mjs'),
     import('wa-sqlite/src/examples/AccessHandlePoolVFS.js'),
@@ -184,11 +193,23 @@ export async function openWaSqlite(name: string, options: SessionOptions): Promi
     void WebAssembly.instantiate(wasm, imports).then(done);
     return {};
   };
-  const api = Factory(await start({ instantiateWasm }));
-  const pool = new AccessHandlePoolVFS(`/${FOLDER}/${name}`);
+  return { api: Factory(await start({ instantiateWasm })), Pool };
+}
+
+/** Opens a store in the calling thread, which must be a dedicated worker. */
+export async function openWaSqlite(name: string, options: SessionOptions): Promise<WaSqliteSession> {
+  library ??= load();
+  const { api, Pool } = await library;
+  const vfs = `${name}-${openings++}`;
+  const NamedPool = class extends Pool {
+    override get name(): string {
+      return vfs;
+    }
+  };
+  const pool = new NamedPool(`/${FOLDER}/${name}`);
   await pool.isReady;
-  api.vfs_register(pool, true);
-  const db = await api.open_v2('entries.db');
+  api.vfs_register(pool, false);
+  const db = await api.open_v2('entries.db', undefined, vfs);
   await api.exec(db, setUp(options));
   await api.exec(db, JOURNAL, ([mode]) => expectWal(NAME, mode));
   return new WaSqliteSession(api, db, await prepare(api, db), () => pool.close());
