@@ -144,6 +144,8 @@ export interface Engine {
   readonly grouped?: number;
   /** Differs from its twin in these calls alone, and runs only where there are any. */
   readonly only?: 'writes' | 'point writes';
+  /** All keys and values of a store together can have so many bytes: it sits out the suites that load or write more. */
+  readonly bytesMax?: number;
   /** Not a store: what a get delivers is checked for its length only. */
   readonly echo?: boolean;
   /** Of the library, from its package.json when the bench was built. */

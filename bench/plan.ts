@@ -108,6 +108,8 @@ export type RunEvent =
       readonly read: number;
       readonly space: number | undefined;
     }
+  /** What a reader of the result may want to know and is no fault: an engine that sat out a suite, and why. */
+  | { readonly type: 'note'; readonly text: string }
   /** Something that a reader of the result must know: a failed check, an engine that is not there. */
   | { readonly type: 'problem'; readonly text: string };
 

@@ -2,6 +2,7 @@
  * The result of a run, and its Markdown: the targets, every suite with its ratios, the storage report, what was run on.
  */
 
+import { BEST_PEER_COLUMNS, bestPeerCells } from './best-peer.ts';
 import { documentTables } from './documents/report.ts';
 import type { Access, Engine } from './engine.ts';
 import { bytes, duration, percent, rate, times } from './figures.ts';
@@ -28,6 +29,8 @@ export interface Result {
   readonly rows: readonly Row[];
   readonly failovers: readonly Failover[];
   readonly storage: readonly StorageReport[];
+  /** What is no fault: engines that sat out a suite, and why. */
+  readonly notes?: readonly string[];
   /** Everything that failed or was not as written. Empty in a good run. */
   readonly problems: readonly string[];
 }
@@ -44,6 +47,7 @@ export function markdown(result: Result, engines: readonly Engine[]): string {
     '# Varve benchmark',
     environmentLine(result.environment),
     ...problemLines(result.problems),
+    ...bestPeerSection(groupsOf(result.rows)),
     '## Targets',
     targetTable(judge(result.rows)),
     ...groupsOf(result.rows).map(suiteTable),
@@ -58,10 +62,16 @@ export function markdown(result: Result, engines: readonly Engine[]): string {
     '## Engines',
     engines
       .filter(({ name }) => result.rows.some((row) => row.engine === name))
-      .map(({ name, about }) => `- \`${name}\`: ${about}`)
+      .map(engineLine)
       .join('\n'),
+    ...(result.notes ?? []).map((text) => `- ${text}`),
   ];
   return `${parts.join('\n\n')}\n`;
+}
+
+function engineLine({ name, version, about, recommended, url }: Engine): string {
+  const used = recommended === undefined ? '' : ` Used as recommended: ${recommended}`;
+  return `- \`${name}\`${version === undefined ? '' : ` ${version}`}: ${about}${used}${url === undefined ? '' : ` <${url}>`}`;
 }
 
 function environmentLine(environment: Environment): string {
@@ -69,6 +79,12 @@ function environmentLine(environment: Environment): string {
   const isolated = environment.crossOriginIsolated ? 'isolated' : 'not isolated, so the timer is coarse';
   const step = duration(environment.timerStepMicroseconds);
   return `${environment.date}, ${mode} run, ${environment.cores} cores, timer step ${step} (${isolated}).\n${environment.userAgent}`;
+}
+
+/** What Varve is beside the best peer of each suite, all suites in one table. */
+function bestPeerSection(groups: readonly RowGroup[]): string[] {
+  const lines = groups.flatMap(bestPeerCells);
+  return lines.length === 0 ? [] : ['## Beside the best peer', table(BEST_PEER_COLUMNS, lines)];
 }
 
 function problemLines(problems: readonly string[]): string[] {

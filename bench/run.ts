@@ -36,6 +36,7 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
   const rows: Result['rows'][number][] = [];
   const storage: Result['storage'][number][] = [];
   const failovers: Result['failovers'][number][] = [];
+  const notes: string[] = [];
   const problems: string[] = [];
   const engines = ENGINES.filter(({ name }) => plan.engines.includes(name));
   const inWorker = stepsOf(plan, engines, IN_WORKER);
@@ -44,6 +45,7 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
     if (event.type === 'row') rows.push(event.row);
     if (event.type === 'storage') storage.push(event.storage);
     if (event.type === 'failover') failovers.push(event.failover);
+    if (event.type === 'note') notes.push(event.text);
     if (event.type === 'problem') problems.push(event.text);
     emit(event.type === 'progress' ? { ...event, done: before + event.done, total } : event);
   };
@@ -57,7 +59,7 @@ export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Prom
   } catch (error) {
     gather(0)({ type: 'problem', text: error instanceof Error ? error.message : String(error) });
   }
-  return { environment, plan, rows, failovers, storage, problems };
+  return { environment, plan, rows, failovers, storage, notes, problems };
 }
 
 function runInWorker(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {

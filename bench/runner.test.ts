@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Engine, SyncSession } from './engine.ts';
 import { map } from './engines/map.ts';
+import type { Key } from './generator.ts';
 import type { Plan, RunEvent } from './plan.ts';
 import type { Row } from './rows.ts';
 import { SuiteRunner } from './runner.ts';
@@ -19,15 +20,17 @@ const plan: Plan = {
 async function run(
   suites: readonly string[],
   engines: readonly Engine[],
-): Promise<{ rows: Row[]; problems: string[] }> {
+): Promise<{ rows: Row[]; problems: string[]; notes: string[] }> {
   const rows: Row[] = [];
   const problems: string[] = [];
+  const notes: string[] = [];
   const emit = (event: RunEvent): void => {
     if (event.type === 'row') rows.push(event.row);
     if (event.type === 'problem') problems.push(event.text);
+    if (event.type === 'note') notes.push(event.text);
   };
   await new SuiteRunner({ ...plan, suites }, engines, emit, new AbortController().signal).run(['worker']);
-  return { rows, problems };
+  return { rows, problems, notes };
 }
 
 /** A Map whose sessions are changed before they are used. */
@@ -107,6 +110,56 @@ test('a busy store is waited for, and the row tells how often', async () => {
   expect(problems).toEqual([]);
   expect(rows[0]).toMatchObject({ verified: true, ops: 1200 });
   expect(rows[0]?.busy).toBeGreaterThan(10);
+});
+
+test('ranges in another order are told, and their row is not verified', async () => {
+  const liar = bent((session) => {
+    const range = session.range.bind(session);
+    session.range = (from, limit, sink) => {
+      const entries: [Key, Uint8Array][] = [];
+      range(from, limit, { take: (key, value) => void entries.push([key, value]) });
+      for (const [key, value] of entries.reverse()) sink.take(key, value);
+    };
+  });
+  const { rows, problems } = await run(['range-100'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems[0]).toContain('was due');
+});
+
+test('a range that leaves an entry out is told, and its row is not verified', async () => {
+  const liar = bent((session) => {
+    const range = session.range.bind(session);
+    session.range = (from, limit, sink) => {
+      let taken = 0;
+      range(from, limit, { take: (key, value) => void (++taken === 2 || sink.take(key, value)) });
+    };
+  });
+  const { rows } = await run(['range-100'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+});
+
+test('a delete that does nothing is told, and its row is not verified', async () => {
+  const liar = bent((session) => {
+    session.delete = () => undefined;
+  });
+  const { rows, problems } = await run(['delete'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems[0]).toContain('liar');
+});
+
+test('an engine that cannot be opened is named, and the others go on', async () => {
+  const absent: Engine = { ...map, name: 'liar', open: () => Promise.reject(new Error('There is no OPFS here.')) };
+  const { rows, problems } = await run(['write-rand'], [absent, map]);
+  expect(rows.map(({ engine }) => engine)).toEqual(['map']);
+  expect(problems).toEqual(['write-rand (worker) on liar: Error: There is no OPFS here.']);
+});
+
+test('an engine sits out what it has no room for, which is a note and no problem', async () => {
+  const small: Engine = { ...map, name: 'liar', bytesMax: 1000 };
+  const { rows, problems, notes } = await run(['write-rand'], [small, map]);
+  expect(rows.map(({ engine }) => engine)).toEqual(['map']);
+  expect(problems).toEqual([]);
+  expect(notes[0]).toMatch(/^write-rand \(worker\) is without liar: it has room for 1000 B/);
 });
 
 test('inserts, reads before updates, batched reads and the names of others are verified as well', async () => {

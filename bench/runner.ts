@@ -8,6 +8,8 @@
 
 import { GROUP_STEPS, timerStepMs } from './clock.ts';
 import { type Access, type Durability, type Engine, IN_FLIGHT } from './engine.ts';
+import { bytes } from './figures.ts';
+import { KEY_CHARS } from './generator.ts';
 import { measure, type Round } from './measure.ts';
 import { type Memory, memoryOf } from './memory.ts';
 import { budgetMs, type Emit, type Plan } from './plan.ts';
@@ -147,7 +149,8 @@ export class SuiteRunner {
     const { suite } = one;
     const { rounds } = this.#plan;
     await this.#stages.prepare(one);
-    const runners = ableOf(this.#plan, this.#engines, suite, access).map(([engine, durability]): Runner => {
+    const able = ableOf(this.#plan, this.#engines, suite, access).filter(([engine]) => this.#fits(one, access, engine));
+    const runners = able.map(([engine, durability]): Runner => {
       const fresh = { stage: undefined, failed: false, storeVerified: true, group: 1, memory: undefined };
       return { engine, durability, ...fresh, rounds: [] };
     });
@@ -290,6 +293,16 @@ export class SuiteRunner {
     await stage?.close().catch((error: unknown) => {
       this.#emit({ type: 'problem', text: `${runner.engine.name} could not be closed: ${explain(error)}` });
     });
+  }
+
+  /** Whether the engine has room for the entries of a suite; tells when it sits the suite out for want of it. */
+  #fits(one: Tailored, access: Access, { name, bytesMax = Number.POSITIVE_INFINITY }: Engine): boolean {
+    const { suite, entries, reserve, keyBytes = KEY_CHARS } = one;
+    const needed = (entries + reserve) * (keyBytes + suite.valueBytes);
+    if (needed <= bytesMax) return true;
+    const room = `it has room for ${bytes(bytesMax)}, and the entries have ${bytes(needed)}`;
+    this.#emit({ type: 'note', text: `${titleOf(suite, access)} is without ${name}: ${room}.` });
+    return false;
   }
 
   #problem(suite: Suite, access: Access, { engine }: Runner, text: string): void {

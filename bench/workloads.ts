@@ -111,7 +111,8 @@ function firstOfEach(suites: readonly Suite[]): Suite[] {
 
 /** What an engine must be able to do to run the suite. */
 export function needsOf(suite: Suite): readonly Ability[] {
-  const needs: Ability[] = suite.load === 'nothing' ? [] : ['batch'];
+  // Loading is no part of what is measured: it asks for no call that puts many entries at once.
+  const needs: Ability[] = suite.load === 'nothing' ? [] : ['set'];
   if (suite.keys === 'tuple') needs.push('tuple');
   const { work } = suite;
   if (work.kind === 'batches') needs.push('batch');
@@ -142,5 +143,5 @@ export function levelOf(engine: Engine, suite: Suite, access: Access): Durabilit
   if (engine.only !== undefined && writes === undefined) return undefined;
   if (engine.only === 'point writes' && writes !== 'points') return undefined;
   if (engine.durabilities.includes(suite.durability)) return suite.durability;
-  return engine.role === 'floor' && suite.durability !== 'strict' ? 'memory' : undefined;
+  return engine.durabilities.includes('memory') && suite.durability !== 'strict' ? 'memory' : undefined;
 }

@@ -53,6 +53,8 @@ await main(async () => {
     bundle: true,
     format: 'esm',
     platform: 'node',
+    // Node 20 has no `using`, which the suites are written with.
+    target: 'node20',
     packages: 'external',
     // The package as it was built, not its sources.
     external: ['varve', 'varve/fs', 'varve/here', 'varve/http', 'varve/sync'],

@@ -8,6 +8,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { createRequire } from 'node:module';
 import { basename, extname, join } from 'node:path';
 import { build as bundle } from 'esbuild';
+import { bundlingOfPeers, copyPeers } from './peers.mjs';
 import { root } from './tools.mjs';
 
 const SITE = join(root, 'build', 'site');
@@ -31,9 +32,10 @@ const packageBeside = {
 export async function buildSite(dist) {
   rmSync(SITE, { recursive: true, force: true });
   for (const page of ['demo', 'bench']) {
-    await buildPages(join(root, page), join(SITE, page));
+    await buildPages(join(root, page), join(SITE, page), page === 'bench' ? bundlingOfPeers() : {});
     cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
   }
+  copyPeers(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
 }
 
@@ -41,9 +43,9 @@ export async function buildSite(dist) {
  * Bundles one folder of pages.
  * @param {string} from
  * @param {string} to
- * @param {{ minify?: boolean }} [options]
+ * @param {import('esbuild').BuildOptions} [options] what is to be different for this folder
  */
-export async function buildPages(from, to, { minify = true } = {}) {
+export async function buildPages(from, to, options = {}) {
   mkdirSync(to, { recursive: true });
   const names = existsSync(from) ? readdirSync(from, { recursive: true, encoding: 'utf8' }) : [];
   const entries = names.filter((name) => name.endsWith('-worker.ts'));
@@ -62,12 +64,13 @@ export async function buildPages(from, to, { minify = true } = {}) {
     bundle: true,
     format: 'esm',
     target: 'es2022',
-    minify,
+    minify: true,
     sourcemap: true,
     plugins: [packageBeside],
     // Where a page of the tests reaches under the package.
     alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
     logLevel: 'warning',
+    ...options,
   });
 }
 

@@ -2,9 +2,10 @@
  * The `idb` library, as its readme shows it: `db.put`, `db.get`, one transaction each.
  */
 
-import { deleteDB, type IDBPDatabase, openDB } from 'idb';
+import type { IDBPDatabase } from 'idb';
 import type { AsyncSession, BatchEntries, Engine, PointCall, SessionOptions, Sink } from '../engine.ts';
 import type { Key } from '../generator.ts';
+import { versionOf } from './versions.ts';
 
 const STORE = 'entries';
 
@@ -68,14 +69,22 @@ class IdbSession implements AsyncSession {
 
 export const idb: Engine = {
   name: 'idb',
+  version: versionOf('idb'),
+  url: 'https://github.com/jakearchibald/idb',
+  recommended:
+    'A transaction with tx.store and tx.done awaited together, db.get for one value (github.com/jakearchibald/idb#readme).',
   about: 'The idb library: one transaction per call; in flight: 100 transactions.',
   role: 'peer',
   accesses: ['worker', 'page', 'inflight'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
   durabilities: ['relaxed', 'strict'],
   async open(name, options) {
+    const { openDB } = await import('idb');
     const db = await openDB(name, 1, { upgrade: (upgraded) => void upgraded.createObjectStore(STORE) });
     return new IdbSession(db, options);
   },
-  remove: (name) => deleteDB(name),
+  async remove(name) {
+    const { deleteDB } = await import('idb');
+    await deleteDB(name);
+  },
 };

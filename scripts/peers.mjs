@@ -1,0 +1,62 @@
+// What the peers of the benchmark page need at run time, out of their packages: their versions, which go into the page
+// when it is bundled, and the files that they fetch, which go beside it as peers/NAME/FILE. Nothing comes from elsewhere.
+
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { root } from './tools.mjs';
+
+/**
+ * Packages by the names that their files have in bench/engines, with the files that are fetched at run time.
+ * @type {Record<string, { package: string, files: string[] }>}
+ */
+const PEERS = {
+  idb: { package: 'idb', files: [] },
+  'idb-keyval': { package: 'idb-keyval', files: [] },
+  localforage: { package: 'localforage', files: [] },
+  dexie: { package: 'dexie', files: [] },
+  'browser-level': { package: 'browser-level', files: [] },
+  'sqlite-wasm': { package: '@sqlite.org/sqlite-wasm', files: ['dist/sqlite3.wasm'] },
+  'wa-sqlite': { package: 'wa-sqlite', files: ['dist/wa-sqlite.wasm'] },
+  pglite: {
+    package: '@electric-sql/pglite',
+    files: ['dist/pglite.wasm', 'dist/initdb.wasm', 'dist/pglite.data'],
+  },
+};
+
+/** @param {string} name */
+const folderOf = (name) => join(root, 'node_modules', name);
+
+/** The version of every peer, as its package.json has it. */
+function versions() {
+  return Object.fromEntries(
+    Object.entries(PEERS).map(([name, peer]) => {
+      const manifest = JSON.parse(readFileSync(join(folderOf(peer.package), 'package.json'), 'utf8'));
+      return [name, String(manifest.version)];
+    }),
+  );
+}
+
+/**
+ * How pages with peers are bundled: what is imported by `import()` is a file of its own, so that a page fetches no peer
+ * that it does not run. (Workers must then be modules.)
+ * @returns {import('esbuild').BuildOptions}
+ */
+export function bundlingOfPeers() {
+  return {
+    splitting: true,
+    define: { PEER_VERSIONS: JSON.stringify(versions()) },
+    // What a peer imports where it runs in Node, and never in a page.
+    external: ['node:*', 'fs', 'path', 'url', 'module', 'crypto', 'worker_threads'],
+  };
+}
+
+/**
+ * Copies what the peers fetch at run time.
+ * @param {string} to the folder of the page
+ */
+export function copyPeers(to) {
+  for (const [name, { package: from, files }] of Object.entries(PEERS)) {
+    if (files.length > 0) mkdirSync(join(to, 'peers', name), { recursive: true });
+    for (const file of files) cpSync(join(folderOf(from), file), join(to, 'peers', name, basename(file)));
+  }
+}
