@@ -1,0 +1,191 @@
+/**
+ * Horizontal bars with their spread: the rates of the engines in one case, and the ratios of all cases.
+ *
+ * Invariant: a bar has its figure written beside it and its spread drawn over it (a line with ends); the bar that
+ * counts most is told by more than its colour: words stand in its label.
+ */
+
+import type { Plugin } from 'chart.js';
+import { axisStyle, Chart, ChartFrame, inkOf, isDecade, redrawOnTheme } from './chart-kit.ts';
+
+/** One bar. */
+export interface Bar {
+  readonly label: string;
+  readonly value: number;
+  /** Ends of the spread. */
+  readonly low: number;
+  readonly high: number;
+  readonly colour: () => string;
+  /** An outline instead of a filled bar: floors, which are no stores. */
+  readonly hollow?: boolean;
+  /** Bold in the labels. */
+  readonly strong?: boolean;
+}
+
+/** What a chart of bars is. */
+export interface BarsOptions {
+  readonly title: string;
+  readonly note: string;
+  readonly axis: string;
+  readonly text: (figure: number) => string;
+  /** Bars grow from here in both directions; from the least when absent. */
+  readonly base?: number;
+  readonly tools?: readonly HTMLElement[];
+}
+
+const BAR_PX = 26;
+const AROUND_PX = 62;
+
+/** A chart of horizontal bars. */
+export class BarsChart {
+  readonly frame: ChartFrame;
+  readonly #options: BarsOptions;
+  #chart: Chart<'bar', number[]> | undefined;
+  #bars: readonly Bar[] = [];
+  #logarithmic = true;
+
+  constructor(options: BarsOptions) {
+    this.#options = options;
+    this.frame = new ChartFrame(options.title, options.note, ...(options.tools ?? []));
+    redrawOnTheme(this.frame, () => this.#renew());
+  }
+
+  /** Shows other bars, summed up in words. */
+  show(bars: readonly Bar[], summary: string): void {
+    this.#bars = bars;
+    this.frame.describe(summary);
+    this.frame.element.hidden = bars.length === 0;
+    this.frame.height = bars.length * BAR_PX + AROUND_PX;
+    this.#renew();
+  }
+
+  /** Makes the axis logarithmic, or linear. */
+  set logarithmic(yes: boolean) {
+    this.#logarithmic = yes;
+    this.#renew();
+  }
+
+  /** Lets go of the canvas. */
+  close(): void {
+    this.#chart?.destroy();
+    this.#chart = undefined;
+  }
+
+  #renew(): void {
+    this.close();
+    const bars = this.#bars;
+    if (bars.length === 0 || !this.frame.element.isConnected) return;
+    const ink = inkOf();
+    const style = axisStyle(ink);
+    const { base, text, axis } = this.#options;
+    const narrow = this.frame.element.clientWidth < 480;
+    const { min, max } = this.#limits();
+    this.#chart = new Chart(this.frame.canvas, {
+      type: 'bar',
+      data: {
+        labels: bars.map(({ label }) => label),
+        datasets: [
+          {
+            data: bars.map(({ value }) => value),
+            backgroundColor: bars.map(({ colour, hollow }) => (hollow ? 'transparent' : colour())),
+            borderColor: bars.map(({ colour }) => colour()),
+            borderWidth: bars.map(({ hollow }) => (hollow ? 1.5 : 0)),
+            borderSkipped: false,
+            barPercentage: 0.72,
+            categoryPercentage: 1,
+            base: base ?? min,
+          },
+        ],
+      },
+      options: {
+        indexAxis: 'y',
+        layout: { padding: { right: 56 } },
+        scales: {
+          x: {
+            type: this.#logarithmic ? 'logarithmic' : 'linear',
+            min,
+            max,
+            ...style,
+            title: { display: true, text: `${axis}${this.#logarithmic ? ', logarithmic' : ''}`, color: ink.faint },
+            ticks: {
+              ...style.ticks,
+              maxRotation: 0,
+              autoSkipPadding: 14,
+              callback: (value) => (this.#logarithmic && !isDecade(Number(value)) ? '' : text(Number(value))),
+            },
+          },
+          y: {
+            ...style,
+            grid: { display: false },
+            ticks: {
+              color: ink.text,
+              autoSkip: false,
+              crossAlign: 'far',
+              font: ({ index }) => ({
+                size: narrow ? 10 : 12,
+                weight: bars[index]?.strong ? 'bold' : 'normal',
+              }),
+            },
+          },
+        },
+        plugins: {
+          legend: { display: false },
+          tooltip: {
+            callbacks: {
+              label: ({ dataIndex }) => {
+                const bar = bars[dataIndex] as Bar;
+                return `${text(bar.value)} (${text(bar.low)} to ${text(bar.high)})`;
+              },
+            },
+          },
+        },
+      },
+      plugins: [spread(bars, text, ink.text)],
+    });
+  }
+
+  #limits(): { min: number; max: number } {
+    const { base } = this.#options;
+    const ends = this.#bars.flatMap(({ value, low, high }) => [value, low, high]);
+    const finite = ends.filter((figure) => Number.isFinite(figure) && figure > 0);
+    const [least, most] = [Math.min(...finite, base ?? Infinity), Math.max(...finite, base ?? 0)];
+    if (!this.#logarithmic) return { min: 0, max: most * 1.02 };
+    const decade = 10 ** Math.floor(Math.log10(least * 0.8));
+    return { min: base === undefined ? decade : least * 0.8, max: most * 1.15 };
+  }
+}
+
+/** Draws the spread over each bar and its figure beside it. */
+function spread(bars: readonly Bar[], text: (figure: number) => string, ink: string): Plugin<'bar'> {
+  return {
+    id: 'spread',
+    afterDatasetsDraw(chart) {
+      const { ctx, chartArea } = chart;
+      const scale = chart.scales['x'];
+      if (scale === undefined) return;
+      const at = (figure: number): number =>
+        Math.min(chartArea.right, Math.max(chartArea.left, scale.getPixelForValue(figure)));
+      ctx.save();
+      ctx.strokeStyle = ink;
+      ctx.fillStyle = ink;
+      ctx.lineWidth = 1.25;
+      ctx.textBaseline = 'middle';
+      ctx.font = `${chart.width < 480 ? 10 : 12}px system-ui, sans-serif`;
+      bars.forEach(({ value, low, high }, i) => {
+        const y = chart.getDatasetMeta(0).data[i]?.y;
+        if (y === undefined) return;
+        const [from, to] = [at(Math.max(low, scale.min)), at(Math.min(high, scale.max))];
+        ctx.beginPath();
+        for (const [x, y0, y1] of [[from, y - 4, y + 4] as const, [to, y - 4, y + 4] as const]) {
+          ctx.moveTo(x, y0);
+          ctx.lineTo(x, y1);
+        }
+        ctx.moveTo(from, y);
+        ctx.lineTo(to, y);
+        ctx.stroke();
+        ctx.fillText(text(value), Math.max(to, at(value)) + 6, y);
+      });
+      ctx.restore();
+    },
+  };
+}

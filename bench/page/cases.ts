@@ -1,0 +1,54 @@
+/**
+ * The cases of a run: what can be compared, which is one suite through one access in one phase.
+ *
+ * Invariant: the rows of a case did the same work in interleaved rounds. Rows of several tabs are no case: their tables
+ * are their own (tabs/report.ts).
+ */
+
+import type { Access } from '../engine.ts';
+import { groupsOf } from '../report.ts';
+import type { Row } from '../rows.ts';
+
+/** One case with its rows. */
+export interface Case {
+  /** Names the case among those of any run. */
+  readonly key: string;
+  readonly suite: string;
+  readonly access: Access;
+  readonly phase: string | undefined;
+  /** What the case does, for people. */
+  readonly title: string;
+  readonly rows: readonly Row[];
+}
+
+/** The ways in, in few words. */
+export const ACCESS_WORDS: Readonly<Record<Access, string>> = {
+  worker: 'worker',
+  page: 'page, awaited',
+  inflight: 'page, 100 in flight',
+};
+
+/** The cases of a run, in the order of the suites. */
+export function casesOf(rows: readonly Row[]): Case[] {
+  return groupsOf(rows.filter(({ tabs }) => tabs === undefined)).flatMap(({ title, rows: found }) => {
+    const phases = [...new Set(found.map(({ phase }) => phase))];
+    return phases.map((phase): Case => {
+      const own = found.filter((row) => row.phase === phase);
+      const [{ suite, access }] = own as [Row];
+      const key = [suite, access, phase ?? ''].join('|');
+      return { key, suite, access, phase, title: phase === undefined ? title : `${title}, ${phase}`, rows: own };
+    });
+  });
+}
+
+/** A case in few words: `scan (worker)`. */
+export function nameOf({ suite, access, phase }: Pick<Case, 'suite' | 'access' | 'phase'>): string {
+  return `${suite}${phase === undefined ? '' : `, ${phase}`} (${ACCESS_WORDS[access]})`;
+}
+
+/** Names a row among those of any run: the same in two runs when they did the same work. */
+export function rowKey(row: Row): string {
+  const { suite, access, phase, engine, durability, tabs } = row;
+  const inTabs = tabs === undefined ? '' : [tabs.count, tabs.call, tabs.role, tabs.load, tabs.place].join(' ');
+  return [suite, access, phase ?? '', engine, durability, inTabs].join('|');
+}

@@ -1,0 +1,36 @@
+/**
+ * The order of the lines of a table by one column.
+ *
+ * Invariant: equal lines keep their order, and what is absent (undefined, NaN) comes last in both directions.
+ */
+
+/** What a line is sorted by. */
+export type SortValue = number | string | undefined;
+
+/** As `aria-sort` says it. */
+export type Direction = 'ascending' | 'descending';
+
+/** The items in the order of a value. */
+export function ordered<T>(items: readonly T[], valueOf: (item: T) => SortValue, direction: Direction): T[] {
+  const sign = direction === 'ascending' ? 1 : -1;
+  return [...items].sort((a, b) => {
+    const [x, y] = [valueOf(a), valueOf(b)];
+    const [noX, noY] = [isAbsent(x), isAbsent(y)];
+    if (noX || noY) return Number(noX) - Number(noY);
+    return sign * compare(x as number | string, y as number | string);
+  });
+}
+
+/** The direction that a first click on a column gives: the largest figures first, names from A on. */
+export function firstDirection(values: readonly SortValue[]): Direction {
+  return values.some((value) => typeof value === 'string') ? 'ascending' : 'descending';
+}
+
+function isAbsent(value: SortValue): boolean {
+  return value === undefined || Number.isNaN(value);
+}
+
+function compare(x: number | string, y: number | string): number {
+  if (typeof x === 'number' && typeof y === 'number') return x < y ? -1 : x > y ? 1 : 0;
+  return String(x).localeCompare(String(y), 'en', { numeric: true });
+}
