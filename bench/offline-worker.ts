@@ -6,6 +6,8 @@
  * everything comes from one cache, filled with the files of one build. Only answers of this origin are touched.
  */
 
+export type {};
+
 /** Put in front of this script by the build (scripts/site.mjs): a hash of all files, and their names. */
 declare const OFFLINE: { readonly version: string; readonly files: readonly string[] };
 
@@ -44,7 +46,9 @@ async function fill(): Promise<void> {
 
 async function takeOver(): Promise<void> {
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name.startsWith(PREFIX) && name !== CACHE).map((name) => caches.delete(name)));
+  await Promise.all(
+    names.filter((name) => name.startsWith(PREFIX) && name !== CACHE).map((name) => caches.delete(name)),
+  );
   await scope.clients.claim();
 }
 
@@ -67,5 +71,9 @@ function isolated(response: Response): Response {
   const headers = new Headers(response.headers);
   for (const [name, value] of Object.entries(ISOLATION)) headers.set(name, value);
   const empty = [101, 204, 205, 304].includes(response.status);
-  return new Response(empty ? null : response.body, { status: response.status, statusText: response.statusText, headers });
+  return new Response(empty ? null : response.body, {
+    status: response.status,
+    statusText: response.statusText,
+    headers,
+  });
 }

@@ -4,13 +4,26 @@
 // By convention a page is every *.html directly in its folder, with the module scripts that it names; each
 // *-worker.ts below it is a worker script of the same name beside them.
 
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, extname, join } from 'node:path';
+import { basename, extname, join, sep } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { root } from './tools.mjs';
 
 const SITE = join(root, 'build', 'site');
+/** Larger files of peers are not kept for use without a network. */
+const PEER_FILE_BYTES_MAX = 2 ** 21;
 const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 
 /** `varve` and what is below it are not bundled into a page: they are the files in varve/ beside it. */
@@ -34,7 +47,33 @@ export async function buildSite(dist) {
     await buildPages(join(root, page), join(SITE, page));
     cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
   }
+  writeOfflineFiles(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
+}
+
+/**
+ * Tells the service worker of the benchmark, in front of its script, which files it keeps for use without a network, and
+ * what they are: a hash, so that other files make it another script, which is how browsers find out that it is new. Files
+ * of peers beyond 2 MB are left to the network: most runs do not load them.
+ * @param {string} folder the pages with all that lies beside them
+ */
+export function writeOfflineFiles(folder) {
+  const script = join(folder, 'offline-worker.js');
+  const hash = createHash('sha256');
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/\.(map|ts)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => file !== script && !(isOfPeer(file) && statSync(file).size > PEER_FILE_BYTES_MAX))
+    .sort();
+  for (const file of [...files, script]) hash.update(`${file.slice(folder.length)}\0`).update(readFileSync(file));
+  const names = ['./', ...files.map((file) => `.${file.slice(folder.length).replaceAll(sep, '/')}`)];
+  const offline = JSON.stringify({ version: hash.digest('hex').slice(0, 16), files: names });
+  writeFileSync(script, `const OFFLINE=${offline};\n${readFileSync(script, 'utf8')}`);
+}
+
+/** @param {string} file */
+function isOfPeer(file) {
+  return file.includes(`${sep}peers${sep}`);
 }
 
 /**

@@ -80,7 +80,7 @@ export class BarsChart {
     const { base, text, axis } = this.#options;
     const narrow = this.frame.element.clientWidth < 480;
     const { min, max } = this.#limits();
-    this.#chart = new Chart(this.frame.canvas, {
+    this.#chart = new Chart<'bar', number[]>(this.frame.canvas, {
       type: 'bar',
       data: {
         labels: bars.map(({ label }) => label),

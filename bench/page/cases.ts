@@ -42,7 +42,11 @@ export function casesOf(rows: readonly Row[]): Case[] {
 }
 
 /** A case in few words: `scan (worker)`. */
-export function nameOf({ suite, access, phase }: Pick<Case, 'suite' | 'access' | 'phase'>): string {
+export function nameOf({
+  suite,
+  access,
+  phase,
+}: Pick<Row, 'suite' | 'access'> & { readonly phase?: string | undefined }): string {
   return `${suite}${phase === undefined ? '' : `, ${phase}`} (${ACCESS_WORDS[access]})`;
 }
 

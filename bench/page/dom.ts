@@ -35,7 +35,11 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** A button that does something other than submitting. */
-export function button(text: string, act: () => void, attributes: Readonly<Record<string, string>> = {}): HTMLButtonElement {
+export function button(
+  text: string,
+  act: () => void,
+  attributes: Readonly<Record<string, string>> = {},
+): HTMLButtonElement {
   const made = make('button', { text, attributes: { type: 'button', ...attributes } });
   made.addEventListener('click', act);
   return made;

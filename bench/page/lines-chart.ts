@@ -4,7 +4,7 @@
  * Invariant: an engine is told by colour, dash and shape. A chart without a point says so in words and takes no room.
  */
 
-import type { ChartDataset, ScaleOptionsByType } from 'chart.js';
+import type { ChartDataset, ChartOptions } from 'chart.js';
 import { axisStyle, Chart, ChartFrame, type Ink, inkOf, redrawOnTheme } from './chart-kit.ts';
 import { lookOf } from './palette.ts';
 
@@ -90,7 +90,7 @@ export class LinesChart {
     if (this.#lines.length === 0 || !this.frame.element.isConnected) return;
     const ink = inkOf();
     const { x, y } = this.#options;
-    this.#chart = new Chart(this.frame.canvas, {
+    this.#chart = new Chart<'line', Point[]>(this.frame.canvas, {
       type: 'line',
       data: { datasets: this.#datasets() },
       options: {
@@ -135,7 +135,7 @@ export class LinesChart {
   }
 }
 
-type Scale = Partial<ScaleOptionsByType<'linear'>> | Partial<ScaleOptionsByType<'logarithmic'>>;
+type Scale = NonNullable<NonNullable<ChartOptions<'line'>['scales']>[string]>;
 
 function scaleOf(axis: Axis, logarithmic: boolean, ink: Ink): Scale {
   const style = axisStyle(ink);

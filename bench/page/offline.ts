@@ -21,7 +21,10 @@ export async function offerOffline(): Promise<void> {
     line.dataset['state'] = 'ready';
     if (!crossOriginIsolated) offerReload();
   } catch (error) {
-    setText(line, `The page could not be kept for use without a network: ${error instanceof Error ? error.message : error}`);
+    setText(
+      line,
+      `The page could not be kept for use without a network: ${error instanceof Error ? error.message : error}`,
+    );
   }
 }
 

@@ -11,10 +11,10 @@ export type SortValue = number | string | undefined;
 export type Direction = 'ascending' | 'descending';
 
 /** The items in the order of a value. */
-export function ordered<T>(items: readonly T[], valueOf: (item: T) => SortValue, direction: Direction): T[] {
+export function ordered<T>(items: readonly T[], valueIn: (item: T) => SortValue, direction: Direction): T[] {
   const sign = direction === 'ascending' ? 1 : -1;
   return [...items].sort((a, b) => {
-    const [x, y] = [valueOf(a), valueOf(b)];
+    const [x, y] = [valueIn(a), valueIn(b)];
     const [noX, noY] = [isAbsent(x), isAbsent(y)];
     if (noX || noY) return Number(noX) - Number(noY);
     return sign * compare(x as number | string, y as number | string);

@@ -38,7 +38,10 @@ const DASHES: readonly number[][] = [[], [8, 3], [3, 3], [10, 3, 2, 3], [2, 5]];
 /** The look of an engine in the theme of now. */
 export function lookOf(engine: string): Look {
   const role = ENGINES.find(({ name }) => name === engine)?.role ?? 'peer';
-  const index = Math.max(0, ENGINES.filter((one) => one.role === role).findIndex(({ name }) => name === engine));
+  const index = Math.max(
+    0,
+    ENGINES.filter((one) => one.role === role).findIndex(({ name }) => name === engine),
+  );
   const shades: Readonly<Record<Role, readonly [string, string]>> = {
     varve: AMBER,
     peer: PEERS[index % PEERS.length] as readonly [string, string],

@@ -45,7 +45,7 @@ const COLUMNS: readonly (readonly [string, (row: Row) => string | number | boole
 export function figuresOf({ rows }: Pick<Result, 'rows'>): TextTable {
   return {
     titles: COLUMNS.map(([title]) => title),
-    lines: rows.map((row) => COLUMNS.map(([, valueOf]) => cellOf(valueOf(row)))),
+    lines: rows.map((row) => COLUMNS.map(([, figureIn]) => cellOf(figureIn(row)))),
   };
 }
 

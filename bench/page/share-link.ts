@@ -64,7 +64,9 @@ export async function resultInFragment(fragment: string): Promise<Result | undef
     const json = new TextDecoder().decode(await through(packed, new DecompressionStream('deflate-raw')));
     const { version, environment, plan, rows, problems } = JSON.parse(json) as Record<string, unknown>;
     if (version !== VERSION || !Array.isArray(rows)) throw new Error('made by another version of this page');
-    const named = rows.map((list: unknown[]) => Object.fromEntries(FIELDS.map((field, i) => [field, list[i] ?? undefined])));
+    const named = rows.map((list: unknown[]) =>
+      Object.fromEntries(FIELDS.map((field, i) => [field, list[i] ?? undefined])),
+    );
     return resultOf({ environment, plan: planFrom(new URLSearchParams(String(plan))).plan, rows: named, problems });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -80,7 +82,13 @@ function short(value: Row[keyof Row]): unknown {
 async function through(bytes: Uint8Array, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
   const writer = stream.writable.getWriter();
   // What fails here fails the reading below, too.
-  writer.write(bytes as Uint8Array<ArrayBuffer>).then(() => writer.close(), () => undefined).catch(() => undefined);
+  writer
+    .write(bytes as Uint8Array<ArrayBuffer>)
+    .then(
+      () => writer.close(),
+      () => undefined,
+    )
+    .catch(() => undefined);
   const parts: Uint8Array[] = [];
   let length = 0;
   const reader = stream.readable.getReader() as ReadableStreamDefaultReader<Uint8Array>;

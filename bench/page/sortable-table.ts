@@ -53,7 +53,11 @@ export class SortableTable<T> {
     });
     const caption = make('caption', { class: 'unseen', text: options.caption });
     const table = make('table', {}, caption, make('thead', {}, make('tr', {}, ...this.#heads)), this.#body);
-    const scroller = make('div', { class: 'scroll', attributes: { role: 'group', 'aria-label': options.caption } }, table);
+    const scroller = make(
+      'div',
+      { class: 'scroll', attributes: { role: 'group', 'aria-label': options.caption } },
+      table,
+    );
     // What scrolls must be reachable by keyboard.
     scroller.tabIndex = 0;
     this.element.append(scroller, this.#copies());
@@ -92,7 +96,7 @@ export class SortableTable<T> {
     const direction =
       this.#sorted?.index === index
         ? opposite[this.#sorted.direction]
-        : firstDirection(this.#items.map((item) => valueOf(column, item)));
+        : firstDirection(this.#items.map((item) => sortValueOf(column, item)));
     this.#sorted = { index, direction };
     this.#heads.forEach((head, i) => {
       if (i === index) head.setAttribute('aria-sort', direction);
@@ -104,7 +108,7 @@ export class SortableTable<T> {
   #order(): readonly T[] {
     if (this.#sorted === undefined) return this.#items;
     const column = this.#options.columns[this.#sorted.index] as Column<T>;
-    return ordered(this.#items, (item) => valueOf(column, item), this.#sorted.direction);
+    return ordered(this.#items, (item) => sortValueOf(column, item), this.#sorted.direction);
   }
 
   #show(): void {
@@ -121,6 +125,6 @@ export class SortableTable<T> {
   }
 }
 
-function valueOf<T>(column: Column<T>, item: T): SortValue {
+function sortValueOf<T>(column: Column<T>, item: T): SortValue {
   return column.value === undefined ? column.text(item) : column.value(item);
 }

@@ -39,8 +39,8 @@ export class LiveThroughput {
       this.#suite = name;
       this.#tracks = new Map();
     }
-    let track = this.#tracks.get(engine);
-    if (track === undefined) this.#tracks.set(engine, (track = { round, began_ms: 0, last_ms: 0, points: [] }));
+    const track = this.#tracks.get(engine) ?? { round, began_ms: 0, last_ms: 0, points: [] };
+    this.#tracks.set(engine, track);
     if (track.round !== round) Object.assign(track, { round, began_ms: track.began_ms + track.last_ms, last_ms: 0 });
     const took_ms = at_ms - track.last_ms;
     track.last_ms = at_ms;
