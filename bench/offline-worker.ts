@@ -54,7 +54,9 @@ async function takeOver(): Promise<void> {
 
 async function answer(request: Request): Promise<Response> {
   try {
-    return isolated(await fetch(request));
+    const response = await fetch(request);
+    if (response.ok && isOfPeer(request)) await keep(request, response.clone());
+    return isolated(response);
   } catch (error) {
     const cache = await caches.open(CACHE);
     // The address of a page carries the choice of suites; of a script, nothing that counts.
@@ -62,6 +64,17 @@ async function answer(request: Request): Promise<Response> {
     if (kept === undefined) throw error;
     return isolated(kept);
   }
+}
+
+/** Large files of peers are not kept until a run fetches them. */
+function isOfPeer(request: Request): boolean {
+  return new URL(request.url).pathname.includes('/peers/');
+}
+
+async function keep(request: Request, response: Response): Promise<void> {
+  const cache = await caches.open(CACHE);
+  // Without room the answer still goes to the page.
+  await cache.put(request, response).catch(() => undefined);
 }
 
 /** The same answer with the headers of isolation. */

@@ -6,7 +6,7 @@
  */
 
 import type { Plugin } from 'chart.js';
-import { axisStyle, Chart, ChartFrame, inkOf, isDecade, redrawOnTheme } from './chart-kit.ts';
+import { axisStyle, Chart, ChartFrame, inkOf, isRound, redrawOnTheme } from './chart-kit.ts';
 
 /** One bar. */
 export interface Bar {
@@ -28,6 +28,8 @@ export interface BarsOptions {
   readonly note: string;
   readonly axis: string;
   readonly text: (figure: number) => string;
+  /** A figure at the axis; `text` when absent. */
+  readonly tick?: (figure: number) => string;
   /** Bars grow from here in both directions; from the least when absent. */
   readonly base?: number;
   readonly tools?: readonly HTMLElement[];
@@ -35,6 +37,8 @@ export interface BarsOptions {
 
 const BAR_PX = 26;
 const AROUND_PX = 62;
+/** How far from its bar a spread is shown at most, as a factor. */
+const SPREAD_MAX = 3;
 
 /** A chart of horizontal bars. */
 export class BarsChart {
@@ -77,7 +81,7 @@ export class BarsChart {
     if (bars.length === 0 || !this.frame.element.isConnected) return;
     const ink = inkOf();
     const style = axisStyle(ink);
-    const { base, text, axis } = this.#options;
+    const { base, text, axis, tick = text } = this.#options;
     const narrow = this.frame.element.clientWidth < 480;
     const { min, max } = this.#limits();
     this.#chart = new Chart<'bar', number[]>(this.frame.canvas, {
@@ -111,7 +115,7 @@ export class BarsChart {
               ...style.ticks,
               maxRotation: 0,
               autoSkipPadding: 14,
-              callback: (value) => (this.#logarithmic && !isDecade(Number(value)) ? '' : text(Number(value))),
+              callback: (value) => (this.#logarithmic && !isRound(Number(value)) ? '' : tick(Number(value))),
             },
           },
           y: {
@@ -140,23 +144,29 @@ export class BarsChart {
           },
         },
       },
-      plugins: [spread(bars, text, ink.text)],
+      plugins: [spread(bars, this.#options, ink.text)],
     });
   }
 
   #limits(): { min: number; max: number } {
     const { base } = this.#options;
-    const ends = this.#bars.flatMap(({ value, low, high }) => [value, low, high]);
+    // An interval of few rounds can reach anywhere: it is cut off rather than that it presses the bars together.
+    const ends = this.#bars.flatMap(({ value, low, high }) => [
+      value,
+      Math.max(low, value / SPREAD_MAX),
+      Math.min(high, value * SPREAD_MAX),
+    ]);
     const finite = ends.filter((figure) => Number.isFinite(figure) && figure > 0);
     const [least, most] = [Math.min(...finite, base ?? Infinity), Math.max(...finite, base ?? 0)];
     if (!this.#logarithmic) return { min: 0, max: most * 1.02 };
     const decade = 10 ** Math.floor(Math.log10(least * 0.8));
-    return { min: base === undefined ? decade : least * 0.8, max: most * 1.15 };
+    // Figures of bars that go down from the base stand on their left.
+    return { min: base === undefined ? decade : least * (least < base ? 0.55 : 0.8), max: most * 1.15 };
   }
 }
 
 /** Draws the spread over each bar and its figure beside it. */
-function spread(bars: readonly Bar[], text: (figure: number) => string, ink: string): Plugin<'bar'> {
+function spread(bars: readonly Bar[], { base, text }: BarsOptions, ink: string): Plugin<'bar'> {
   return {
     id: 'spread',
     afterDatasetsDraw(chart) {
@@ -183,7 +193,9 @@ function spread(bars: readonly Bar[], text: (figure: number) => string, ink: str
         ctx.moveTo(from, y);
         ctx.lineTo(to, y);
         ctx.stroke();
-        ctx.fillText(text(value), Math.max(to, at(value)) + 6, y);
+        const isBelow = base !== undefined && value < base;
+        ctx.textAlign = isBelow ? 'right' : 'left';
+        ctx.fillText(text(value), isBelow ? Math.min(from, at(value)) - 6 : Math.max(to, at(value)) + 6, y);
       });
       ctx.restore();
     },

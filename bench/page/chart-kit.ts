@@ -108,8 +108,13 @@ export function redrawOnTheme(frame: ChartFrame, draw: () => void): void {
   });
 }
 
-/** Powers of ten only: what a logarithmic axis shows at its ticks. */
-export function isDecade(value: number): boolean {
-  const power = Math.log10(value);
-  return Math.abs(power - Math.round(power)) < 1e-9;
+/** 1, 2 and 5 of each power of ten: what a logarithmic axis names. */
+export function isRound(figure: number): boolean {
+  const mantissa = figure / 10 ** Math.floor(Math.log10(figure) + 1e-9);
+  return [1, 2, 5].some((wanted) => Math.abs(mantissa - wanted) < 1e-6);
+}
+
+/** A ratio at an axis: 0.5x, 1x, 20x. */
+export function ratioTick(figure: number): string {
+  return `${Number(figure.toPrecision(2))}x`;
 }

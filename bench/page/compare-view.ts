@@ -4,6 +4,7 @@ import { rate, times } from '../figures.ts';
 import type { Result } from '../report.ts';
 import { BarsChart } from './bars-chart.ts';
 import { nameOf } from './cases.ts';
+import { ratioTick } from './chart-kit.ts';
 import { type Compared, compareRuns, differencesOf } from './compared.ts';
 import { byId, make } from './dom.ts';
 import { SortableTable } from './sortable-table.ts';
@@ -20,6 +21,7 @@ export class CompareView {
     note: 'above 1x the later run is quicker; a line is the 95% interval; hollow bars are within noise',
     axis: 'rate now for each unit before',
     text: times,
+    tick: ratioTick,
     base: 1,
   });
   readonly #table = new SortableTable<Compared>(

@@ -4,6 +4,8 @@
  * Invariant: text reaches the page as text, never as markup: what a saved run or a shared address says is not trusted.
  */
 
+const SEEN_MS = 6000;
+
 /** The element with this id; the page has it. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -54,7 +56,9 @@ export function setText(target: Element, text: string): void {
 export function announce(text: string): void {
   const place = byId('said');
   // A region that says the same twice is not read twice: a new child is.
-  place.replaceChildren(make('span', { text }));
+  const said = make('span', { text });
+  place.replaceChildren(said);
+  setTimeout(() => said.remove(), SEEN_MS);
 }
 
 /** Copies a text, and says how it went. */

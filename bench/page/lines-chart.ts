@@ -101,7 +101,7 @@ export class LinesChart {
         plugins: {
           legend: {
             position: 'bottom',
-            labels: { color: ink.text, usePointStyle: true, pointStyleWidth: 34, boxHeight: 7, padding: 12 },
+            labels: { color: ink.text, usePointStyle: true, boxHeight: 8, padding: 14 },
           },
           tooltip: {
             callbacks: {

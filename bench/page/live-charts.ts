@@ -7,6 +7,7 @@
 
 import { rate } from '../figures.ts';
 import type { RunEvent } from '../plan.ts';
+import { isRound } from './chart-kit.ts';
 import { byId } from './dom.ts';
 import { LinesChart, type Point } from './lines-chart.ts';
 import { LiveThroughput } from './throughput.ts';
@@ -65,10 +66,11 @@ export class LiveCharts {
     if (event.type === 'progress' && event.text.endsWith('prepares')) this.#draw();
   }
 
-  /** A run ended. */
+  /** A run ended: the throughput of each case stands among the results now, the amplification nowhere else. */
   end(): void {
+    this.#live = new LiveThroughput();
     this.#draw();
-    this.#section.hidden = this.#live.suite === '' && this.#amplified.size === 0;
+    this.#section.hidden = this.#amplified.size === 0;
   }
 
   #amplify(event: Extract<RunEvent, { type: 'amplification' }>): void {
@@ -98,10 +100,4 @@ export class LiveCharts {
     const last = amplified.map(({ label, points }) => `${label} ${points.at(-1)?.y.toFixed(1)}`);
     this.#amplification.show(amplified, `${last.join('; ')}.`);
   }
-}
-
-/** 1, 2 and 5 of each power of ten. */
-export function isRound(figure: number): boolean {
-  const mantissa = figure / 10 ** Math.floor(Math.log10(figure) + 1e-9);
-  return [1, 2, 5].some((wanted) => Math.abs(mantissa - wanted) < 1e-6);
 }

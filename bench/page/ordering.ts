@@ -26,6 +26,15 @@ export function firstDirection(values: readonly SortValue[]): Direction {
   return values.some((value) => typeof value === 'string') ? 'ascending' : 'descending';
 }
 
+const FACTORS: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, us: 1, ms: 1e3, s: 1e6 };
+
+/** What a formatted figure sorts by: its size, where it begins with a number. */
+export function sortable(cell: string): SortValue {
+  if (cell === '' || cell === '-') return undefined;
+  const found = /^(-?\d+(?:\.\d+)?) ?(k|M|us|ms|s)?(?![a-z])/.exec(cell);
+  return found === null ? cell : Number(found[1]) * (FACTORS[found[2] ?? ''] ?? 1);
+}
+
 function isAbsent(value: SortValue): boolean {
   return value === undefined || Number.isNaN(value);
 }

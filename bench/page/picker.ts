@@ -57,14 +57,13 @@ export class Picker {
 
   #groupElement(field: string, { title, choices }: Group): HTMLElement {
     const lines = choices.map((choice) => this.#line(field, choice));
-    const all = button('all', () => {
+    const all = button('all / none', () => {
       const boxes = choices.map(({ name }) => this.#boxes.get(name) as HTMLInputElement);
       const missing = boxes.some(({ checked }) => !checked);
       for (const box of boxes) box.checked = missing;
       boxes[0]?.dispatchEvent(new Event('change', { bubbles: true }));
     });
-    all.setAttribute('aria-label', `${title}: all or none`);
-    all.textContent = 'all / none';
+    all.setAttribute('aria-label', `all / none: ${title}`);
     return make(
       'fieldset',
       { class: 'group' },

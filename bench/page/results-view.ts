@@ -10,6 +10,7 @@ import { tabTables } from '../tabs/report.ts';
 import { judge } from '../targets.ts';
 import { CaseView } from './case-view.ts';
 import { byId, make } from './dom.ts';
+import { sortable } from './ordering.ts';
 import { runTable } from './row-table.ts';
 import { type Column, SortableTable } from './sortable-table.ts';
 import { SummaryView } from './summary-view.ts';
@@ -79,15 +80,6 @@ function textTable(caption: string, titles: readonly string[], lines: readonly L
     }),
   );
   return new SortableTable({ caption, columns, look: ({ look }) => look }, lines).element;
-}
-
-const FACTORS: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, us: 1, ms: 1e3, s: 1e6 };
-
-/** What a formatted figure sorts by: its size, where it begins with a number. */
-export function sortable(cell: string): number | string | undefined {
-  if (cell === '' || cell === '-') return undefined;
-  const found = /^(-?\d+(?:\.\d+)?) ?(k|M|us|ms|s)?(?![a-z])/.exec(cell);
-  return found === null ? cell : Number(found[1]) * (FACTORS[found[2] ?? ''] ?? 1);
 }
 
 function storageElements(storage: Result['storage'][number]): HTMLElement[] {

@@ -27,6 +27,8 @@ export class RunsView {
     now: byId<HTMLSelectElement>('compare-now'),
   };
   #infos: readonly RunInfo[] = [];
+  /** Two runs were chosen: newer ones do not take their places. */
+  #isChosen = false;
 
   constructor(actions: RunsActions) {
     this.#actions = actions;
@@ -34,6 +36,9 @@ export class RunsView {
       const input = target as HTMLInputElement;
       for (const file of input.files ?? []) void this.#import(file);
       input.value = '';
+    });
+    byId('compare-form').addEventListener('change', () => {
+      this.#isChosen = true;
     });
     byId('compare-form').addEventListener('submit', (event) => {
       event.preventDefault();
@@ -87,7 +92,8 @@ export class RunsView {
     const standard = { before: this.#infos[1]?.id, now: this.#infos[0]?.id };
     for (const which of ['before', 'now'] as const) {
       const select = this.#selects[which];
-      const chosen = this.#infoOf(select.value)?.id ?? standard[which] ?? '';
+      const kept = this.#isChosen ? this.#infoOf(select.value)?.id : undefined;
+      const chosen = kept ?? standard[which] ?? '';
       const options = this.#infos.map(({ id, name, date }) =>
         make('option', { text: `${name}, ${dateText(date)}`, attributes: { value: id } }),
       );

@@ -6,6 +6,7 @@ import { percent, rate, times } from '../figures.ts';
 import type { Row } from '../rows.ts';
 import { BarsChart } from './bars-chart.ts';
 import { nameOf } from './cases.ts';
+import { ratioTick } from './chart-kit.ts';
 import { byId, make } from './dom.ts';
 import { lookOf } from './palette.ts';
 import { SortableTable } from './sortable-table.ts';
@@ -22,6 +23,7 @@ export class SummaryView {
     note: 'above 1x Varve is quicker; a line is the 95% interval',
     axis: 'rate of Varve for each unit of the best peer',
     text: times,
+    tick: ratioTick,
     base: 1,
   });
   readonly #table: SortableTable<Standing>;
