@@ -36,6 +36,9 @@ export interface BarsOptions {
 }
 
 const BAR_PX = 26;
+/** Where the labels stand over their bars, as there is no room beside them. */
+const NARROW_BAR_PX = 42;
+const NARROW_PX = 620;
 const AROUND_PX = 62;
 /** How far from its bar a spread is shown at most, as a factor. */
 const SPREAD_MAX = 3;
@@ -59,7 +62,6 @@ export class BarsChart {
     this.#bars = bars;
     this.frame.describe(summary);
     this.frame.element.hidden = bars.length === 0;
-    this.frame.height = bars.length * BAR_PX + AROUND_PX;
     this.#renew();
   }
 
@@ -82,7 +84,8 @@ export class BarsChart {
     const ink = inkOf();
     const style = axisStyle(ink);
     const { base, text, axis, tick = text } = this.#options;
-    const narrow = this.frame.element.clientWidth < 480;
+    const narrow = this.frame.canvas.parentElement!.clientWidth < NARROW_PX;
+    this.frame.height = bars.length * (narrow ? NARROW_BAR_PX : BAR_PX) + AROUND_PX;
     const { min, max } = this.#limits();
     this.#chart = new Chart<'bar', number[]>(this.frame.canvas, {
       type: 'bar',
@@ -95,7 +98,7 @@ export class BarsChart {
             borderColor: bars.map(({ colour }) => colour()),
             borderWidth: bars.map(({ hollow }) => (hollow ? 1.5 : 0)),
             borderSkipped: false,
-            barPercentage: 0.72,
+            barPercentage: narrow ? 0.38 : 0.72,
             categoryPercentage: 1,
             base: base ?? min,
           },
@@ -104,13 +107,21 @@ export class BarsChart {
       options: {
         indexAxis: 'y',
         layout: { padding: { right: 56 } },
+        onResize: (_, { width }) => {
+          // A turned phone, or a window made smaller: labels go over the bars, or beside them.
+          if (width < NARROW_PX !== narrow) queueMicrotask(() => this.#renew());
+        },
         scales: {
           x: {
             type: this.#logarithmic ? 'logarithmic' : 'linear',
             min,
             max,
             ...style,
-            title: { display: true, text: `${axis}${this.#logarithmic ? ', logarithmic' : ''}`, color: ink.faint },
+            title: {
+              display: true,
+              text: [axis, ...(this.#logarithmic ? ['logarithmic'] : [])],
+              color: ink.faint,
+            },
             ticks: {
               ...style.ticks,
               maxRotation: 0,
@@ -122,13 +133,11 @@ export class BarsChart {
             ...style,
             grid: { display: false },
             ticks: {
+              display: !narrow,
               color: ink.text,
               autoSkip: false,
               crossAlign: 'far',
-              font: ({ index }) => ({
-                size: narrow ? 10 : 12,
-                weight: bars[index]?.strong ? 'bold' : 'normal',
-              }),
+              font: ({ index }) => ({ weight: bars[index]?.strong ? 'bold' : 'normal' }),
             },
           },
         },
@@ -144,7 +153,7 @@ export class BarsChart {
           },
         },
       },
-      plugins: [spread(bars, this.#options, ink.text)],
+      plugins: [spread(bars, this.#options, ink.text, narrow)],
     });
   }
 
@@ -165,8 +174,8 @@ export class BarsChart {
   }
 }
 
-/** Draws the spread over each bar and its figure beside it. */
-function spread(bars: readonly Bar[], { base, text }: BarsOptions, ink: string): Plugin<'bar'> {
+/** Draws the spread over each bar, its figure beside it and, where it is narrow, its label above it. */
+function spread(bars: readonly Bar[], { base, text }: BarsOptions, ink: string, isLabelled: boolean): Plugin<'bar'> {
   return {
     id: 'spread',
     afterDatasetsDraw(chart) {
@@ -180,8 +189,7 @@ function spread(bars: readonly Bar[], { base, text }: BarsOptions, ink: string):
       ctx.fillStyle = ink;
       ctx.lineWidth = 1.25;
       ctx.textBaseline = 'middle';
-      ctx.font = `${chart.width < 480 ? 10 : 12}px system-ui, sans-serif`;
-      bars.forEach(({ value, low, high }, i) => {
+      bars.forEach(({ label, strong, value, low, high }, i) => {
         const y = chart.getDatasetMeta(0).data[i]?.y;
         if (y === undefined) return;
         const [from, to] = [at(Math.max(low, scale.min)), at(Math.min(high, scale.max))];
@@ -193,6 +201,10 @@ function spread(bars: readonly Bar[], { base, text }: BarsOptions, ink: string):
         ctx.moveTo(from, y);
         ctx.lineTo(to, y);
         ctx.stroke();
+        ctx.font = `${strong ? 'bold ' : ''}12px system-ui, sans-serif`;
+        ctx.textAlign = 'left';
+        if (isLabelled) ctx.fillText(label, chartArea.left + 2, y - 17);
+        ctx.font = '12px system-ui, sans-serif';
         const isBelow = base !== undefined && value < base;
         ctx.textAlign = isBelow ? 'right' : 'left';
         ctx.fillText(text(value), isBelow ? Math.min(from, at(value)) - 6 : Math.max(to, at(value)) + 6, y);

@@ -27,7 +27,7 @@ export class CompareView {
   readonly #table = new SortableTable<Compared>(
     {
       caption: 'Two runs side by side',
-      look: ({ verdict, now }) => (verdict === 'slower' ? 'behind' : now.role),
+      look: ({ verdict, now }) => `${now.role}${verdict === 'slower' ? ' behind' : ''}`,
       columns: [
         { title: 'case', words: true, text: ({ now }) => nameOf(now) + tabsText(now) },
         { title: 'engine', words: true, text: ({ now }) => now.engine },
