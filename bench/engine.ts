@@ -19,9 +19,19 @@ export type Durability = 'memory' | 'relaxed' | 'strict';
 
 /**
  * What an engine can do; a suite runs on those that can do all it needs. `miss`: says itself that a key is absent;
- * `mixed`: reads what it was just given; `tuple`: takes tuples as keys.
+ * `mixed`: reads what it was just given; `tuple`: takes tuples as keys; `transaction`: has `transact`.
  */
-export type Ability = 'set' | 'get' | 'miss' | 'mixed' | 'delete' | 'batch' | 'range' | 'open' | 'tuple';
+export type Ability =
+  | 'set'
+  | 'get'
+  | 'miss'
+  | 'mixed'
+  | 'delete'
+  | 'batch'
+  | 'range'
+  | 'open'
+  | 'tuple'
+  | 'transaction';
 
 /** What an engine stands for in the report. */
 export type Role = 'varve' | 'peer' | 'floor';
@@ -84,6 +94,8 @@ export interface SyncSession extends SessionBase {
   batch(entries: BatchEntries): void;
   /** Delivers `limit` entries (fewer at the end) from `from` on; from the first key when it is undefined. */
   range(from: Key | undefined, limit: number, sink: Sink): void;
+  /** Gets the values of the keys and sets all of them to new ones, as one; committed when it returns. Of engines with `transaction`. */
+  transact?(entries: BatchEntries): readonly (Uint8Array | undefined)[];
   /** Returns when all that was written has reached the level of the row. */
   commit(): void;
   /** After a call that threw because the store is busy: resolves when to go on. Undefined: another error. */
@@ -98,6 +110,8 @@ export interface AsyncSession extends SessionBase {
   delete(key: Key): Promise<unknown>;
   batch(entries: BatchEntries): Promise<unknown>;
   range(from: Key | undefined, limit: number, sink: Sink): Promise<void>;
+  /** Gets the values of the keys and sets all of them to new ones, as one. Of engines with `transaction`. */
+  transact?(entries: BatchEntries): Promise<readonly (Uint8Array | undefined)[]>;
   /** Many point calls at once, the best way the engine has. Resolves with their values (undefined for writes). */
   wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]>;
 }
@@ -109,6 +123,10 @@ export interface SessionOptions {
   readonly durability: Durability;
   /** Bytes of a value, for engines that lay out records themselves. */
   readonly valueBytes: number;
+  /** Bytes: Varve's option `memory`. Default: Varve's own. */
+  readonly memory?: number | undefined;
+  /** Where Varve keeps its files. Default: as the engine says. */
+  readonly storage?: 'opfs' | 'indexeddb' | 'memory' | undefined;
 }
 
 /** An engine of the bench. */

@@ -6,18 +6,26 @@
  * of the pool has a buffer of its own, because IndexedDB clones the whole buffer that a view lies in.
  */
 
-/** A key of the bench: 16 ASCII characters, or a tuple of a string and a number. */
+/** A key of the bench: ASCII characters, or a tuple of a string and a number. */
 export type Key = string | readonly [string, number];
 
 /** How the keys of a dataset look and in which order they are numbered. */
 export type KeyKind = 'sequential' | 'random' | 'tuple';
 
-/** Characters of a string key. */
+/** Characters of a string key, unless it is to have others. */
 export const KEY_CHARS = 16;
 /** Values of a pool hold this many bytes together at most, so that large values do not fill the memory. */
 const POOL_BYTES_MAX = 4 << 20;
 const POOL_VALUES_MAX = 32_768;
 const SEED = 0x5eed_7a12;
+
+/** What varies a dataset beside its size. */
+export interface DatasetChoice {
+  /** Characters of a string key, at least 12. */
+  readonly keyBytes?: number | undefined;
+  /** Other keys and other values. Default 1. */
+  readonly seed?: number | undefined;
+}
 
 /** A small seeded generator of 32-bit numbers (splitmix32): fast, and the same everywhere. */
 export class Random {
@@ -37,6 +45,11 @@ export class Random {
   below(bound: number): number {
     return Math.floor((this.next() / 0x1_0000_0000) * bound);
   }
+}
+
+/** What a plan's seed adds to the seeds of the bench: nothing for seed 1. */
+export function salted(seed: number, plan = 1): number {
+  return (seed ^ mix(plan - 1)) >>> 0;
 }
 
 /** A bijection over 32-bit numbers: different numbers stay different, neighbours end up far apart. */
@@ -62,39 +75,59 @@ export interface Dataset {
   readonly valueBytes: number;
 }
 
-/** Makes the dataset of `entries` keys of this kind with values of `valueBytes`. */
-export function makeDataset(kind: KeyKind, entries: number, valueBytes: number): Dataset {
+/** Makes the dataset of `entries` keys of this kind with values of `valueBytes`. The same choices make the same dataset. */
+export function makeDataset(
+  kind: KeyKind,
+  entries: number,
+  valueBytes: number,
+  { keyBytes = KEY_CHARS, seed = 1 }: DatasetChoice = {},
+): Dataset {
+  const shape = { kind, chars: keyBytes, seed: salted(SEED, seed) };
   const keys: Key[] = [];
-  for (let i = 0; i < entries; i++) keys.push(makeKey(kind, i));
+  for (let i = 0; i < entries; i++) keys.push(makeKey(shape, i));
   let absent: Key[] | undefined;
   return {
     kind,
     keys,
     get absent() {
-      absent ??= keys.map((_, i) => makeAbsentKey(kind, i, entries));
+      absent ??= keys.map((_, i) => makeAbsentKey(shape, i, entries));
       return absent;
     },
     sorted: sortedNumbers(kind, keys),
-    pool: poolOf(valueBytes),
-    keyBytes: KEY_CHARS,
+    pool: poolOf(valueBytes, seed),
+    keyBytes,
     valueBytes,
   };
 }
 
-function makeKey(kind: KeyKind, number: number): Key {
-  if (kind === 'tuple') return [flat(`note-${(number % 8).toString().padStart(3, '0')}`), number];
-  return kind === 'random' ? randomKey(number) : flat(`key-${number.toString().padStart(12, '0')}`);
+/** What all keys of a dataset have in common. */
+interface Shape {
+  readonly kind: KeyKind;
+  readonly chars: number;
+  readonly seed: number;
 }
 
-function makeAbsentKey(kind: KeyKind, number: number, entries: number): Key {
-  if (kind === 'tuple') return [flat(`note-${(number % 8).toString().padStart(3, '0')}`), number + 0.5];
-  return kind === 'random' ? randomKey(entries + number) : flat(`key-${number.toString().padStart(11, '0')}+`);
+function makeKey(shape: Shape, number: number): Key {
+  if (shape.kind === 'tuple') return [flat(`note-${(number % 8).toString().padStart(3, '0')}`), number];
+  if (shape.kind === 'random') return randomKey(shape, number);
+  return flat(`key-${number.toString().padStart(shape.chars - 4, '0')}`);
 }
 
-function randomKey(number: number): string {
-  const high = mix(number ^ SEED);
-  const low = mix(high ^ 0x9e37_79b9);
-  return flat(high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0'));
+function makeAbsentKey(shape: Shape, number: number, entries: number): Key {
+  if (shape.kind === 'tuple') return [flat(`note-${(number % 8).toString().padStart(3, '0')}`), number + 0.5];
+  if (shape.kind === 'random') return randomKey(shape, entries + number);
+  return flat(`key-${number.toString().padStart(shape.chars - 5, '0')}+`);
+}
+
+/** Hexadecimal digits; the first eight differ between any two numbers. */
+function randomKey({ chars, seed }: Shape, number: number): string {
+  let word = mix(number ^ seed);
+  let digits = '';
+  while (digits.length < chars) {
+    digits += word.toString(16).padStart(8, '0');
+    word = mix(word ^ 0x9e37_79b9);
+  }
+  return flat(digits.slice(0, chars));
 }
 
 /**
@@ -120,19 +153,20 @@ export function compareKeys(a: Key, b: Key): number {
   return numberA - numberB;
 }
 
-const pools = new Map<number, readonly Uint8Array[]>();
+const pools = new Map<string, readonly Uint8Array[]>();
 
 /** The pool of values of this size: made once, since it is the same for every dataset. */
-function poolOf(valueBytes: number): readonly Uint8Array[] {
-  const known = pools.get(valueBytes);
+function poolOf(valueBytes: number, seed: number): readonly Uint8Array[] {
+  const name = `${valueBytes} ${seed}`;
+  const known = pools.get(name);
   if (known !== undefined) return known;
-  const made = makePool(valueBytes);
-  pools.set(valueBytes, made);
+  const made = makePool(valueBytes, seed);
+  pools.set(name, made);
   return made;
 }
 
-function makePool(valueBytes: number): Uint8Array[] {
-  const random = new Random(SEED ^ valueBytes);
+function makePool(valueBytes: number, seed: number): Uint8Array[] {
+  const random = new Random(salted(SEED, seed) ^ valueBytes);
   const count = Math.max(64, Math.min(POOL_VALUES_MAX, Math.floor(POOL_BYTES_MAX / valueBytes)));
   return Array.from({ length: count }, () => {
     const value = new Uint8Array(valueBytes);

@@ -27,7 +27,7 @@ export interface Limits {
   readonly together: boolean;
   readonly signal: AbortSignal;
   /** Told about every SAMPLE_MS of a round what came since the time before, outside of what is timed. */
-  readonly sample?: ((at_ms: number, ops: number) => void) | undefined;
+  readonly sample?: ((at_ms: number, ops: number) => void | Promise<void>) | undefined;
 }
 
 /** What one round came to. */
@@ -50,11 +50,11 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   let lastTurn = now();
   const timeline: [number, number][] = [];
   let sampled = { at_ms: 0, ops: 0 };
-  const look = (): void => {
+  const look = (): void | Promise<void> => {
     const ops = task.tally.ops - sampled.ops;
     sampled = { at_ms: elapsed, ops: task.tally.ops };
     timeline.push([elapsed, ops]);
-    limits.sample?.(elapsed, ops);
+    return limits.sample?.(elapsed, ops);
   };
   for (let from = 0; from < calls && elapsed < limits.budget_ms; ) {
     limits.signal.throwIfAborted();
@@ -74,7 +74,10 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     const checked = task.check(from, to);
     if (checked !== undefined) await checked;
     from = to;
-    if (elapsed - sampled.at_ms >= SAMPLE_MS) look();
+    if (elapsed - sampled.at_ms >= SAMPLE_MS) {
+      const told = look();
+      if (told !== undefined) await told;
+    }
     if (end - lastTurn > TURN_MS) {
       const before = now();
       await turn();
@@ -85,6 +88,6 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   const start = now();
   await task.finish();
   elapsed += now() - start;
-  look();
+  await look();
   return { tally: task.tally, elapsed_ms: elapsed, latencies, busy, timeline };
 }

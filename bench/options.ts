@@ -153,7 +153,7 @@ export function standardPlan(mode: Plan['mode']): Plan {
   const full = mode === 'full';
   return {
     mode,
-    suites: CHOICES.filter(({ quick }) => full || quick).map(({ name }) => name),
+    suites: CHOICES.filter(({ quick, asked }) => (full ? asked !== true : quick)).map(({ name }) => name),
     engines: ENGINES.map(({ name }) => name).filter((name) => full || !FULL_ONLY.includes(name)),
     accesses: ACCESSES,
     rounds: ROUNDS,

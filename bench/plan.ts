@@ -2,6 +2,7 @@
  * What is to be run: the choice of the page or the command line, and the messages in which a run reports.
  */
 
+import type { Order } from './draw.ts';
 import type { Access, Durability } from './engine.ts';
 import type { KeyKind } from './generator.ts';
 import type { Failover, Row } from './rows.ts';
@@ -26,7 +27,7 @@ export interface Plan {
 }
 
 /** In which manner keys are drawn. */
-export type Distribution = 'uniform' | 'zipfian' | 'latest' | 'sequential';
+export type Distribution = Order;
 
 /** Choices in place of a suite's own. What is absent stays as the suite says. */
 export interface Custom {

@@ -8,12 +8,15 @@
 
 import { GROUP_STEPS, timerStepMs } from './clock.ts';
 import { type Access, type Durability, type Engine, IN_FLIGHT } from './engine.ts';
-import { type Dataset, makeDataset } from './generator.ts';
 import { measure, type Round } from './measure.ts';
+import { type Memory, memoryOf } from './memory.ts';
 import { budgetMs, type Emit, type Plan } from './plan.ts';
-import { makeRow, type Unit } from './rows.ts';
-import { Stage } from './stage.ts';
-import { storageReport } from './storage.ts';
+import { makeRow, type Row, type Unit } from './rows.ts';
+import { SPECIALS, type SpecialContext } from './special.ts';
+import type { Stage } from './stage.ts';
+import { Stages } from './stages.ts';
+import { amplificationOf } from './storage.ts';
+import { type Tailored, tailored } from './tailor.ts';
 import { makeTask } from './tasks/make.ts';
 import { levelOf, SUITES, type Suite, writesOf } from './workloads.ts';
 
@@ -32,25 +35,53 @@ interface Runner {
   failed: boolean;
   storeVerified: boolean;
   group: number;
+  memory: Memory | undefined;
   readonly rounds: Round[];
 }
 
 /** How many steps of progress a run of these suites takes: rounds, and the rehearsal before them. */
 export function stepsOf(plan: Plan, engines: readonly Engine[], accesses: readonly Access[]): number {
-  return pairsOf(plan, accesses).reduce((steps, [suite, access]) => {
-    const able = engines.filter((engine) => levelOf(engine, suite, access) !== undefined);
-    return steps + able.length * (plan.rounds + 1);
+  const loops = pairsOf(plan, accesses).reduce((steps, [{ suite }, access]) => {
+    return steps + ableOf(plan, engines, suite, access).length * (plan.rounds + 1);
   }, 0);
+  return specialsOf(plan, accesses).reduce(
+    (steps, [special, access]) => steps + special.steps(plan, engines, access),
+    loops,
+  );
 }
 
-/** The suites of a plan with each of these ways in. */
-function pairsOf(plan: Plan, accesses: readonly Access[]): (readonly [Suite, Access])[] {
-  const chosen = SUITES.filter(({ name }) => plan.suites.includes(name));
-  return chosen.flatMap((suite) =>
-    accesses
-      .filter((access) => plan.accesses.includes(access) && suite.accesses.includes(access))
-      .map((access) => [suite, access] as const),
-  );
+/** The suites of a plan, as it wants them, with each of these ways in. */
+function pairsOf(plan: Plan, accesses: readonly Access[]): (readonly [Tailored, Access])[] {
+  const chosen = SUITES.filter(({ name }) => plan.suites.includes(name)).map((suite) => tailored(suite, plan));
+  return chosen.flatMap((one) => waysOf(plan, accesses, one.suite).map((access) => [one, access] as const));
+}
+
+function specialsOf(plan: Plan, accesses: readonly Access[]): (readonly [(typeof SPECIALS)[number], Access])[] {
+  const chosen = SPECIALS.filter(({ name }) => plan.suites.includes(name));
+  return chosen.flatMap((special) => waysOf(plan, accesses, special).map((access) => [special, access] as const));
+}
+
+function waysOf(plan: Plan, accesses: readonly Access[], suite: Pick<Suite, 'accesses'>): Access[] {
+  return accesses.filter((access) => plan.accesses.includes(access) && suite.accesses.includes(access));
+}
+
+/** The engines that can run the suite, with their levels. */
+function ableOf(plan: Plan, engines: readonly Engine[], suite: Suite, access: Access): [Engine, Durability][] {
+  return engines.flatMap((engine): [Engine, Durability][] => {
+    if (!isWhereAsked(plan, engine, suite)) return [];
+    const durability = levelOf(engine, suite, access);
+    return durability === undefined ? [] : [[engine, durability]];
+  });
+}
+
+/** Whether the plan's choice of Varve's storage leaves this engine something to run on. */
+function isWhereAsked({ custom: { storage } }: Plan, { role, name, accesses }: Engine, suite: Suite): boolean {
+  if (storage === undefined || role !== 'varve') return true;
+  // A store in memory is gone when it closes, so there is nothing to open.
+  if (storage === 'memory' && suite.work.kind === 'open') return false;
+  // Engines with the name of a storage are of that one; the synchronous API has no storage that answers later.
+  if (name.endsWith('indexeddb')) return storage === 'indexeddb';
+  return storage !== 'indexeddb' || accesses.includes('page');
 }
 
 /** Runs what a plan asks for, in one thread. */
@@ -60,17 +91,16 @@ export class SuiteRunner {
   readonly #emit: Emit;
   readonly #signal: AbortSignal;
   readonly #step_ms = timerStepMs();
-  /** Loaded stages that the next suite may use again, by engine and fixture. */
-  readonly #kept = new Map<string, { stage: Stage; suite: Suite }>();
-  #dataset: { key: string; dataset: Dataset } | undefined;
+  readonly #stages: Stages;
+  readonly #started = performance.now();
   #done = 0;
-  #stores = 0;
 
   constructor(plan: Plan, engines: readonly Engine[], emit: Emit, signal: AbortSignal) {
     this.#plan = plan;
     this.#engines = engines.filter(({ name }) => plan.engines.includes(name));
     this.#emit = emit;
     this.#signal = signal;
+    this.#stages = new Stages(plan, emit);
   }
 
   /** Runs the suites with these ways in. Stores are removed at the end, also when it is cancelled. */
@@ -82,57 +112,79 @@ export class SuiteRunner {
         await this.#runSuite(suite, access, total);
       }
     } finally {
-      await this.#release(() => true);
+      await this.#stages.release();
+    }
+    for (const [special, access] of specialsOf(this.#plan, accesses)) {
+      this.#signal.throwIfAborted();
+      await this.#runSpecial(special, access, total);
     }
   }
 
-  async #runSuite(suite: Suite, access: Access, total: number): Promise<void> {
-    const fixture = this.#fixtureOf(suite);
-    await this.#release((key) => !key.endsWith(`|${fixture}`));
-    const dataset = this.#datasetOf(suite);
-    const runners = this.#engines.flatMap((engine): Runner[] => {
-      const durability = levelOf(engine, suite, access);
-      if (durability === undefined) return [];
-      return [{ engine, durability, stage: undefined, failed: false, storeVerified: true, group: 1, rounds: [] }];
+  async #runSpecial(special: (typeof SPECIALS)[number], access: Access, total: number): Promise<void> {
+    const before = this.#done;
+    const context: SpecialContext = {
+      plan: this.#plan,
+      engines: this.#engines,
+      access,
+      emit: this.#emit,
+      signal: this.#signal,
+      step: (text) => {
+        this.#signal.throwIfAborted();
+        this.#emit({ type: 'progress', done: Math.min(this.#done++, total), total, text: `${special.name}: ${text}` });
+      },
+    };
+    try {
+      await special.run(context);
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      this.#emit({ type: 'problem', text: `${special.name} (${access}): ${explain(error)}` });
+    }
+    this.#done = before + special.steps(this.#plan, this.#engines, access);
+  }
+
+  async #runSuite(one: Tailored, access: Access, total: number): Promise<void> {
+    const { suite } = one;
+    const { rounds } = this.#plan;
+    await this.#stages.prepare(one);
+    const runners = ableOf(this.#plan, this.#engines, suite, access).map(([engine, durability]): Runner => {
+      const fresh = { stage: undefined, failed: false, storeVerified: true, group: 1, memory: undefined };
+      return { engine, durability, ...fresh, rounds: [] };
     });
-    for (let round = -1; round < this.#plan.rounds; round++) {
+    for (let round = -1; round < rounds; round++) {
       // Another engine goes first in each round.
       const order = runners.map((_, i) => runners[(i + Math.max(round, 0)) % runners.length] as Runner);
       for (const runner of order) {
         this.#done++;
         if (runner.failed) continue;
-        const what = round < 0 ? 'prepares' : `round ${round + 1} of ${this.#plan.rounds}`;
-        const text = `${suite.name} (${access}): ${runner.engine.name} ${what}`;
+        const what = round < 0 ? 'prepares' : `round ${round + 1} of ${rounds}`;
+        const text = `${titleOf(suite, access)}: ${runner.engine.name} ${what}`;
         this.#emit({ type: 'progress', done: this.#done - 1, total, text });
         this.#signal.throwIfAborted();
         try {
-          await this.#runRound(suite, access, dataset, runner, round);
+          await this.#runRound(one, access, runner, round);
         } catch (error) {
           this.#signal.throwIfAborted();
           runner.failed = true;
-          this.#emit({
-            type: 'problem',
-            text: `${suite.name} (${access}) on ${runner.engine.name}: ${explain(error)}`,
-          });
-          await this.#drop(runner, fixture);
+          this.#problem(suite, access, runner, explain(error));
+          await this.#drop(runner, one);
         }
       }
     }
     for (const runner of runners) {
-      if (!runner.failed) await this.#conclude(suite, access, runner, fixture);
+      if (!runner.failed) await this.#conclude(one, access, runner);
     }
   }
 
-  async #runRound(suite: Suite, access: Access, dataset: Dataset, runner: Runner, round: number): Promise<void> {
+  async #runRound(one: Tailored, access: Access, runner: Runner, round: number): Promise<void> {
     const rehearsal = round < 0;
-    runner.stage ??= await this.#stageFor(suite, dataset, runner);
+    const { suite, calls } = one;
+    runner.stage ??= await this.#stages.take(one, runner.engine, runner.durability);
     const { stage, engine } = runner;
     if (suite.work.kind === 'points' && suite.work.mix === 'delete') await stage.restore();
     const together = engine.grouped !== undefined || access === 'inflight';
-    const calls = this.#callsOf(suite);
-    const task = makeTask(suite, stage, { access, calls, round: Math.max(round, 0) });
+    const task = makeTask(suite, stage, { access, calls, round: Math.max(round, 0), seed: this.#plan.seed });
     const synchronous = stage.session.kind === 'sync' && suite.work.kind === 'points';
-    const joined = engine.grouped ?? IN_FLIGHT;
+    const joined = this.#joined(runner);
     const group = rehearsal ? (synchronous ? REHEARSAL_GROUP : 1) : runner.group;
     const work = (): Promise<Round> =>
       measure(task, {
@@ -141,7 +193,7 @@ export class SuiteRunner {
         calls_max: rehearsal ? Math.max(together ? joined : 1, Math.ceil(calls * REHEARSAL_PART)) : calls,
         together,
         signal: this.#signal,
-        sample: rehearsal ? undefined : (at_ms, ops) => this.#sample(suite, access, engine, round, at_ms, ops),
+        sample: rehearsal ? undefined : (at_ms, ops) => this.#sample(suite, access, runner, round, at_ms, ops),
       });
     let result: Round | undefined;
     if (suite.work.kind === 'open') {
@@ -152,6 +204,7 @@ export class SuiteRunner {
     if (result === undefined) throw new Error('A round came to nothing.');
     if (rehearsal) runner.group = together ? joined : this.#groupFor(result);
     else runner.rounds.push(result);
+    if (round === this.#plan.rounds - 1) runner.memory = await memoryOf(stage.session);
     if (suite.fresh) {
       // The next round begins anew, so this store must be verified now.
       if (!rehearsal) await this.#verify(suite, access, runner);
@@ -160,8 +213,32 @@ export class SuiteRunner {
     }
   }
 
-  #sample(suite: Suite, access: Access, engine: Engine, round: number, at_ms: number, ops: number): void {
+  /** Calls that are under way together: an engine's own group, or as many as the plan says. */
+  #joined({ engine }: Runner): number {
+    return engine.grouped ?? this.#plan.custom.threads ?? IN_FLIGHT;
+  }
+
+  /** Tells throughput, and how a store of Varve's is doing; a session that answers at once is not waited for. */
+  #sample(
+    suite: Suite,
+    access: Access,
+    { engine, stage }: Runner,
+    round: number,
+    at_ms: number,
+    ops: number,
+  ): void | Promise<void> {
     this.#emit({ type: 'sample', suite: suite.name, engine: engine.name, access, round, at_ms, ops });
+    if (stage === undefined || engine.role !== 'varve' || stage.session.report === undefined) return;
+    const told = stage.session.report().then(
+      (stats) => {
+        const amplification = amplificationOf(stats, stage);
+        const now_ms = performance.now() - this.#started;
+        this.#emit({ type: 'amplification', engine: engine.name, at_ms: now_ms, ...amplification });
+      },
+      // A store that ended meanwhile tells nothing: the calls of the round say what is wrong with it.
+      () => undefined,
+    );
+    return stage.session.kind === 'async' ? told : undefined;
   }
 
   /** How many calls last long enough for the timer. */
@@ -170,12 +247,13 @@ export class SuiteRunner {
     return Math.max(1, Math.ceil((GROUP_STEPS * this.#step_ms * 1000) / Math.max(call_us, 0.01)));
   }
 
-  async #conclude(suite: Suite, access: Access, runner: Runner, fixture: string): Promise<void> {
+  async #conclude(one: Tailored, access: Access, runner: Runner): Promise<void> {
+    const { suite } = one;
+    const { engine, durability, memory } = runner;
     if (runner.stage !== undefined) {
       await this.#verify(suite, access, runner);
-      this.#kept.set(`${runner.engine.name}|${runner.durability}|${fixture}`, { stage: runner.stage, suite });
+      this.#stages.keep(one, runner.stage);
     }
-    const { engine, durability } = runner;
     const head = {
       suite: suite.name,
       engine: engine.name,
@@ -184,14 +262,13 @@ export class SuiteRunner {
       durability,
       unit: unitOf(suite),
       groupSize: runner.group,
+      ...(suite.phase !== undefined && { phase: suite.phase }),
+      ...(memory !== undefined && { memory }),
       ...(engine.version !== undefined && { engineVersion: engine.version }),
     };
-    const row = makeRow(head, runner.rounds, runner.storeVerified);
+    const row: Row = makeRow(head, runner.rounds, runner.storeVerified);
     if (!row.verified && runner.storeVerified) {
-      this.#emit({
-        type: 'problem',
-        text: `${suite.name} (${access}) on ${engine.name}: a read gave something else than was written.`,
-      });
+      this.#problem(suite, access, runner, 'a read gave something else than was written.');
     }
     this.#emit({ type: 'row', row });
   }
@@ -200,79 +277,31 @@ export class SuiteRunner {
     const wrong = await runner.stage?.verify(writesOf(suite) !== undefined);
     if (wrong === undefined) return;
     runner.storeVerified = false;
-    this.#emit({ type: 'problem', text: `${suite.name} (${access}) on ${runner.engine.name}: ${wrong}` });
-  }
-
-  async #stageFor(suite: Suite, dataset: Dataset, runner: Runner): Promise<Stage> {
-    const key = `${runner.engine.name}|${runner.durability}|${this.#fixtureOf(suite)}`;
-    const kept = this.#kept.get(key);
-    if (kept !== undefined && !suite.fresh) {
-      this.#kept.delete(key);
-      return kept.stage;
-    }
-    const { engine, durability } = runner;
-    const name = `bench-${engine.name}-${this.#stores++}`;
-    return Stage.open({ engine, name, dataset, durability, load: suite.load });
-  }
-
-  /** Closes the kept stages that no suite will use again. */
-  async #release(which: (key: string) => boolean): Promise<void> {
-    for (const [key, { stage, suite }] of this.#kept) {
-      if (!which(key)) continue;
-      this.#kept.delete(key);
-      const storage = await storageReport(stage, suite);
-      if (storage !== undefined) this.#emit({ type: 'storage', storage });
-    }
+    this.#problem(suite, access, runner, wrong);
   }
 
   /** Lets go of the stage of an engine that failed, as well as it can be. */
-  async #drop(runner: Runner, fixture: string): Promise<void> {
+  async #drop(runner: Runner, one: Tailored): Promise<void> {
     const { stage } = runner;
     runner.stage = undefined;
-    this.#kept.delete(`${runner.engine.name}|${runner.durability}|${fixture}`);
+    this.#stages.forget(one, runner.engine, runner.durability);
     await stage?.close().catch((error: unknown) => {
       this.#emit({ type: 'problem', text: `${runner.engine.name} could not be closed: ${explain(error)}` });
     });
   }
 
-  /** Suites with the same fixture use the same stage, one after the other. */
-  #fixtureOf(suite: Suite): string {
-    return `${suite.load} ${this.#datasetKey(suite)}`;
-  }
-
-  #datasetKey(suite: Suite): string {
-    return `${suite.keys} ${this.#entriesOf(suite)} ${suite.valueBytes}`;
-  }
-
-  #datasetOf(suite: Suite): Dataset {
-    const key = this.#datasetKey(suite);
-    if (this.#dataset?.key !== key) {
-      this.#dataset = { key, dataset: makeDataset(suite.keys, this.#entriesOf(suite), suite.valueBytes) };
-    }
-    return this.#dataset.dataset;
-  }
-
-  #callsOf(suite: Suite): number {
-    const { custom, mode, scale } = this.#plan;
-    if (suite.work.kind === 'scan' || suite.work.kind === 'open') return suite.calls[mode];
-    if (custom.calls === undefined) return scaled(suite.calls[mode], scale);
-    return suite.work.kind === 'batches' ? Math.ceil(custom.calls / suite.work.size) : custom.calls;
-  }
-
-  #entriesOf(suite: Suite): number {
-    const { custom, mode, scale } = this.#plan;
-    return custom.entries ?? (suite.fresh ? custom.calls : undefined) ?? scaled(suite.entries[mode], scale);
+  #problem(suite: Suite, access: Access, { engine }: Runner, text: string): void {
+    this.#emit({ type: 'problem', text: `${titleOf(suite, access)} on ${engine.name}: ${text}` });
   }
 }
 
-/** A count by the factor of the plan, never nothing. */
-function scaled(count: number, scale: number): number {
-  return Math.max(1, Math.round(count * scale));
+function titleOf({ name, phase }: Suite, access: Access): string {
+  return `${name}${phase === undefined ? '' : `, ${phase}`} (${access})`;
 }
 
 function unitOf({ work }: Suite): Unit {
   if (work.kind === 'ranges') return 'ranges';
-  return work.kind === 'batches' || work.kind === 'scan' ? 'entries' : 'ops';
+  return work.kind === 'batches' || work.kind === 'scan' || work.kind === 'reads' ? 'entries' : 'ops';
 }
 
 function explain(error: unknown): string {

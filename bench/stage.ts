@@ -22,6 +22,11 @@ export interface StageOptions {
   readonly dataset: Dataset;
   readonly durability: Durability;
   readonly load: Suite['load'];
+  /** How many keys are loaded, the first ones. Default: all. */
+  readonly entries?: number;
+  readonly seed?: number;
+  readonly memory?: number | undefined;
+  readonly storage?: SessionOptions['storage'];
 }
 
 export class Stage {
@@ -30,6 +35,8 @@ export class Stage {
   readonly dataset: Dataset;
   readonly state: State;
   readonly options: SessionOptions;
+  readonly #entries: number;
+  readonly #seed: number;
   session: Session;
   /** The last pass over the store found nothing wrong, and nothing was written since. */
   #verified = false;
@@ -40,14 +47,16 @@ export class Stage {
     this.dataset = options.dataset;
     this.state = emptyState(options.dataset);
     this.options = sessionOptions;
+    this.#entries = options.entries ?? options.dataset.keys.length;
+    this.#seed = options.seed ?? 1;
     this.session = session;
   }
 
   /** Opens a new store and loads it. */
   static async open(options: StageOptions): Promise<Stage> {
-    const { engine, name, dataset, durability, load } = options;
+    const { engine, name, dataset, durability, load, memory, storage } = options;
     await engine.remove(name);
-    const sessionOptions = { durability, valueBytes: dataset.valueBytes };
+    const sessionOptions = { durability, valueBytes: dataset.valueBytes, memory, storage };
     const stage = new Stage(options, await engine.open(name, sessionOptions), sessionOptions);
     if (load !== 'nothing') await stage.#load(load);
     return stage;
@@ -88,8 +97,8 @@ export class Stage {
   }
 
   async #load(where: Place): Promise<void> {
-    const entries = this.dataset.keys.length;
-    const traces = loadTraces(this.dataset);
+    const entries = this.#entries;
+    const traces = loadTraces(this.dataset, entries, this.#seed);
     // A memtable grows from one flush to the next, so that the first load may not fit into it and a later one does.
     for (let load = 0; load < LOADS_MAX; load++) {
       for (const trace of traces) await this.#write(trace);
@@ -105,19 +114,20 @@ export class Stage {
 }
 
 /** The batches that load a stage. */
-function loadTraces(dataset: Dataset): BatchTrace[] {
-  const entries = dataset.keys.length;
+function loadTraces(dataset: Dataset, entries: number, seed: number): BatchTrace[] {
+  const choice = { round: 0, seed, there: entries };
   const full = Math.floor(entries / LOAD_BATCH);
-  const traces = batchTraces(dataset, LOAD_BATCH, full, 0);
+  const traces = batchTraces(dataset, LOAD_BATCH, { ...choice, calls: full });
   // What is left over: the next batch would begin again with the first key, which does no harm.
-  if (entries % LOAD_BATCH > 0) traces.push(...batchTraces(dataset, LOAD_BATCH, full + 1, 0).slice(full));
+  if (entries % LOAD_BATCH > 0)
+    traces.push(...batchTraces(dataset, LOAD_BATCH, { ...choice, calls: full + 1 }).slice(full));
   return traces;
 }
 
 /** What a stage that was loaded holds: for those who did not load it themselves. */
 export function loadedState(dataset: Dataset): State {
   const state = emptyState(dataset);
-  for (const trace of loadTraces(dataset)) note(state, trace);
+  for (const trace of loadTraces(dataset, dataset.keys.length, 1)) note(state, trace);
   return state;
 }
 

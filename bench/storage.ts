@@ -13,13 +13,15 @@ const IDLE_MS = 600;
 
 /** Closes the stage; of a store of Varve's it tells what is on disk. */
 export async function storageReport(stage: Stage, suite: Suite): Promise<StorageReport | undefined> {
-  const { engine, session, dataset, state, name } = stage;
+  const { engine, session, dataset, state, name, options } = stage;
   const reports = engine.role === 'varve' && session.report !== undefined;
   if (reports) await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   const stats = reports ? await session.report?.() : undefined;
   let diskBytes = 0;
   await stage.close(async () => {
-    if (engine.filesOf !== undefined) diskBytes = await engine.filesOf(name);
+    // Where the files are in memory, or in a database, nobody weighs them.
+    const hasFiles = options.storage === undefined || options.storage === 'opfs';
+    if (hasFiles && engine.filesOf !== undefined) diskBytes = await engine.filesOf(name);
   });
   const entries = state.reduce((count, value) => count + (value === ABSENT ? 0 : 1), 0);
   if (stats === undefined || entries === 0) return undefined;
@@ -34,6 +36,23 @@ export async function storageReport(stage: Stage, suite: Suite): Promise<Storage
     diskBytesPerLogicalByte: diskBytes / logicalBytes,
     ...figuresOf(stats, dataset.keyBytes + dataset.valueBytes),
     stats,
+  };
+}
+
+/** How a store is doing, by its own numbers. */
+export function amplificationOf(
+  stats: StoreNumbers,
+  { dataset, state }: Pick<Stage, 'dataset' | 'state'>,
+): { write: number; read: number; space: number | undefined } {
+  const entryBytes = dataset.keyBytes + dataset.valueBytes;
+  const { writeAmplification, readAmplification } = figuresOf(stats, entryBytes);
+  const entries = state.reduce((count, value) => count + (value === ABSENT ? 0 : 1), 0);
+  const { diskBytes } = stats;
+  const isWeighed = typeof diskBytes === 'number' && entries > 0;
+  return {
+    write: stats.writes > 0 ? writeAmplification : 0,
+    read: readAmplification,
+    space: isWeighed ? diskBytes / (entries * entryBytes) : undefined,
   };
 }
 

@@ -6,8 +6,14 @@
  * engines early, and their row tells how many operations were really made.
  */
 
+import type { Order } from './draw.ts';
 import type { Ability, Access, Durability, Engine, Place } from './engine.ts';
 import type { KeyKind } from './generator.ts';
+import { SPECIALS } from './special.ts';
+import { BEYOND } from './suites/beyond.ts';
+import { CORE } from './suites/core.ts';
+import { DB_BENCH } from './suites/db-bench.ts';
+import { YCSB } from './suites/ycsb.ts';
 
 /** A count in the quick mode and in the full one. */
 export interface Count {
@@ -15,13 +21,13 @@ export interface Count {
   readonly full: number;
 }
 
-/** Which point calls a suite makes: one kind, or reads and writes with this share of reads. */
-export type Mix = 'set' | 'get' | 'miss' | 'delete' | { readonly reads: number };
+/** Which point calls a suite makes: one kind, or reads and writes with this share of reads (and of inserts among all). */
+export type Mix = 'set' | 'get' | 'miss' | 'delete' | { readonly reads: number; readonly inserts?: number };
 
 /** What a suite does with its store. */
 export type Work =
-  /** Single calls, over the keys in key order or in random order. */
-  | { readonly kind: 'points'; readonly mix: Mix; readonly order: 'sequential' | 'random' }
+  /** Single calls. */
+  | { readonly kind: 'points'; readonly mix: Mix; readonly order: Order }
   /** Batches of `size` entries. */
   | { readonly kind: 'batches'; readonly size: number }
   /** Ranges of `size` entries from random keys. */
@@ -29,7 +35,21 @@ export type Work =
   /** All entries, first to last. */
   | { readonly kind: 'scan' }
   /** Opening the store and getting one entry. */
-  | { readonly kind: 'open' };
+  | { readonly kind: 'open' }
+  /** Gets, and in these shares inserts, ranges of 1 to `size` entries, and gets that are followed by a set of the key. */
+  | {
+      readonly kind: 'mix';
+      readonly shares: { readonly inserts: number; readonly scans: number; readonly modifies: number };
+      readonly order: Exclude<Order, 'sequential'>;
+      readonly size: number;
+    }
+  /** Gets of `size` keys in one call, as of one moment. */
+  | { readonly kind: 'reads'; readonly size: number }
+  /** Transactions that get `size` keys and set them. */
+  | { readonly kind: 'transactions'; readonly size: number };
+
+/** Where a workload comes from, as WORKLOADS.md names its sources. */
+export type Family = 'S0' | 'S1' | 'S2' | 'S3' | 'S4' | 'beyond';
 
 /** One suite. */
 export interface Suite {
@@ -37,7 +57,7 @@ export interface Suite {
   readonly title: string;
   readonly quick: boolean;
   readonly accesses: readonly Access[];
-  readonly durability: Exclude<Durability, 'memory'>;
+  readonly durability: Durability;
   readonly keys: KeyKind;
   readonly valueBytes: number;
   /** What is loaded before: nothing, or all keys, and where they are to lie then. */
@@ -49,195 +69,37 @@ export interface Suite {
   /** Calls of a round. */
   readonly calls: Count;
   readonly work: Work;
+  readonly family: Family;
+  /** Keys of the dataset that are not loaded: there is room for so many inserts. */
+  readonly reserve?: Count;
+  /** Several suites of one name are its phases. */
+  readonly phase?: string;
+  /** Runs only when it is asked for by its name: another suite does the same, or it takes long. */
+  readonly asked?: boolean;
+  /** The ways in stand in one table. */
+  readonly oneTable?: boolean;
 }
 
-const EVERYWHERE: readonly Access[] = ['worker', 'page', 'inflight'];
-const WORKER: readonly Access[] = ['worker'];
+/** Every suite that is a loop in one thread, in the order in which they run. */
+export const SUITES: readonly Suite[] = [...CORE, ...YCSB, ...DB_BENCH, ...BEYOND];
 
-const base = {
-  accesses: EVERYWHERE,
-  durability: 'relaxed',
-  keys: 'random',
-  valueBytes: 100,
-  load: 'nothing',
-  fresh: false,
-  quick: true,
+/** A suite as it is chosen: its phases are one choice. */
+export type Choice = Pick<Suite, 'name' | 'title' | 'quick' | 'family' | 'asked'>;
+
+/** The suite of several tabs (tabs/suite.ts). */
+export const TAB_SUITE = {
+  name: 'multi-tab',
+  title: 'one store in several tabs',
+  quick: false,
+  family: 'beyond',
 } as const;
 
-const count = (quick: number, full: number): Count => ({ quick, full });
-
-const writes = { ...base, load: 'nothing', fresh: true, entries: count(10_000, 50_000) } as const;
-/** Small enough for one memtable of Varve's. */
-const inMemory = { ...base, load: 'memtable', entries: count(10_000, 10_000), calls: count(50_000, 50_000) } as const;
-const inTables = { ...base, load: 'tables', entries: count(30_000, 100_000), calls: count(50_000, 100_000) } as const;
-const mixed = { ...base, load: 'anywhere', entries: count(10_000, 50_000), calls: count(20_000, 100_000) } as const;
-
-/** Every suite, in the order in which they run. */
-export const SUITES: readonly Suite[] = [
-  {
-    ...writes,
-    name: 'write-seq',
-    title: 'sequential write',
-    keys: 'sequential',
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'set', order: 'sequential' },
-  },
-  {
-    ...writes,
-    name: 'write-rand',
-    title: 'random write',
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'set', order: 'random' },
-  },
-  {
-    ...writes,
-    name: 'write-batch',
-    title: 'batches of 100',
-    calls: count(100, 500),
-    work: { kind: 'batches', size: 100 },
-  },
-  {
-    ...inMemory,
-    name: 'read-seq-mem',
-    title: 'sequential read, memtable',
-    work: { kind: 'points', mix: 'get', order: 'sequential' },
-  },
-  {
-    ...inMemory,
-    name: 'read-rand-mem',
-    title: 'random read, memtable',
-    work: { kind: 'points', mix: 'get', order: 'random' },
-  },
-  {
-    ...inTables,
-    name: 'read-seq-disk',
-    title: 'sequential read, tables',
-    work: { kind: 'points', mix: 'get', order: 'sequential' },
-  },
-  {
-    ...inTables,
-    name: 'read-rand-disk',
-    title: 'random read, tables',
-    work: { kind: 'points', mix: 'get', order: 'random' },
-  },
-  {
-    ...inTables,
-    name: 'read-miss',
-    title: 'random read of absent keys, tables',
-    accesses: WORKER,
-    work: { kind: 'points', mix: 'miss', order: 'random' },
-  },
-  {
-    ...inTables,
-    name: 'range-100',
-    title: 'ranges of 100',
-    calls: count(200, 1000),
-    work: { kind: 'ranges', size: 100 },
-  },
-  {
-    ...inTables,
-    name: 'range-500',
-    title: 'ranges of 500',
-    calls: count(100, 1000),
-    work: { kind: 'ranges', size: 500 },
-  },
-  {
-    ...inTables,
-    name: 'scan',
-    title: 'full scan',
-    quick: false,
-    accesses: ['worker', 'page'],
-    calls: count(1, 3),
-    work: { kind: 'scan' },
-  },
-  { ...mixed, name: 'mixed-70', title: '70% reads', work: { kind: 'points', mix: { reads: 0.7 }, order: 'random' } },
-  { ...mixed, name: 'mixed-90', title: '90% reads', work: { kind: 'points', mix: { reads: 0.9 }, order: 'random' } },
-  {
-    ...mixed,
-    name: 'delete',
-    title: 'delete',
-    accesses: WORKER,
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'delete', order: 'random' },
-  },
-  {
-    ...writes,
-    name: 'strict-set',
-    title: 'strict set (flushed before it resolves)',
-    accesses: ['worker', 'page'],
-    durability: 'strict',
-    entries: count(1000, 5000),
-    calls: count(1000, 5000),
-    work: { kind: 'points', mix: 'set', order: 'random' },
-  },
-  {
-    ...writes,
-    name: 'tuple-write',
-    title: 'random write, tuple keys',
-    quick: false,
-    accesses: WORKER,
-    keys: 'tuple',
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'set', order: 'random' },
-  },
-  {
-    ...inMemory,
-    name: 'tuple-read',
-    title: 'random read, tuple keys, memtable',
-    quick: false,
-    accesses: WORKER,
-    keys: 'tuple',
-    work: { kind: 'points', mix: 'get', order: 'random' },
-  },
-  {
-    ...writes,
-    name: 'set-4k',
-    title: 'random write of 4 KiB values',
-    quick: false,
-    accesses: WORKER,
-    valueBytes: 4096,
-    entries: count(1000, 4000),
-    calls: count(1000, 4000),
-    work: { kind: 'points', mix: 'set', order: 'random' },
-  },
-  {
-    ...inTables,
-    name: 'get-4k',
-    title: 'random read of 4 KiB values, tables',
-    quick: false,
-    accesses: WORKER,
-    valueBytes: 4096,
-    entries: count(1000, 4000),
-    calls: count(5000, 20_000),
-    work: { kind: 'points', mix: 'get', order: 'random' },
-  },
-  {
-    ...writes,
-    name: 'load',
-    title: 'bulk load by 1000',
-    quick: false,
-    accesses: WORKER,
-    entries: count(50_000, 200_000),
-    calls: count(50, 200),
-    work: { kind: 'batches', size: 1000 },
-  },
-  {
-    ...inTables,
-    name: 'open',
-    title: 'open and first get',
-    quick: false,
-    accesses: WORKER,
-    entries: count(50_000, 200_000),
-    calls: count(3, 5),
-    work: { kind: 'open' },
-  },
-];
-
-/** The suite that is no loop in one thread: one store in several tabs (tabs/suite.ts). */
-export const TAB_SUITE = { name: 'multi-tab', title: 'one store in several tabs', quick: false } as const;
-
 /** What can be asked for. */
-export const CHOICES: readonly Pick<Suite, 'name' | 'title' | 'quick'>[] = [...SUITES, TAB_SUITE];
+export const CHOICES: readonly Choice[] = [...firstOfEach(SUITES), ...SPECIALS, TAB_SUITE];
+
+function firstOfEach(suites: readonly Suite[]): Suite[] {
+  return suites.filter(({ name }, i) => suites.findIndex((suite) => suite.name === name) === i);
+}
 
 /** What an engine must be able to do to run the suite. */
 export function needsOf(suite: Suite): readonly Ability[] {
@@ -247,6 +109,9 @@ export function needsOf(suite: Suite): readonly Ability[] {
   if (work.kind === 'batches') needs.push('batch');
   if (work.kind === 'ranges' || work.kind === 'scan') needs.push('range');
   if (work.kind === 'open') needs.push('open', 'get');
+  if (work.kind === 'reads') needs.push('get');
+  if (work.kind === 'transactions') needs.push('transaction');
+  if (work.kind === 'mix') needs.push('mixed', ...(work.shares.scans > 0 ? ['range' as const] : []));
   if (work.kind !== 'points') return needs;
   return [...needs, typeof work.mix === 'object' ? 'mixed' : work.mix];
 }
@@ -254,6 +119,7 @@ export function needsOf(suite: Suite): readonly Ability[] {
 /** Whether the calls of a suite write: single entries, batches, or not at all. */
 export function writesOf({ work }: Suite): 'points' | 'batches' | undefined {
   if (work.kind === 'batches') return 'batches';
+  if (work.kind === 'mix' || work.kind === 'transactions') return 'points';
   return work.kind === 'points' && work.mix !== 'get' && work.mix !== 'miss' ? 'points' : undefined;
 }
 
@@ -261,6 +127,9 @@ export function writesOf({ work }: Suite): 'points' | 'batches' | undefined {
 export function levelOf(engine: Engine, suite: Suite, access: Access): Durability | undefined {
   if (!suite.accesses.includes(access) || !engine.accesses.includes(access)) return undefined;
   if (!needsOf(suite).every((ability) => engine.abilities.includes(ability))) return undefined;
+  if (engine.echo && !['points', 'batches'].includes(suite.work.kind)) return undefined;
+  // A floor sorts its keys once, when it is loaded: it has no ranges over what was inserted since.
+  if (engine.role === 'floor' && suite.work.kind === 'mix' && suite.work.shares.scans > 0) return undefined;
   const writes = writesOf(suite);
   if (engine.only !== undefined && writes === undefined) return undefined;
   if (engine.only === 'point writes' && writes !== 'points') return undefined;

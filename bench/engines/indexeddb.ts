@@ -89,6 +89,21 @@ class IndexedDbSession implements AsyncSession {
     return values;
   }
 
+  async transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
+    const transaction = this.#db.transaction(STORE, 'readwrite', { durability: this.#durability });
+    const store = transaction.objectStore(STORE);
+    const done = complete(transaction);
+    const found = await Promise.all(
+      keys.map((key) => result(store.get(key as IDBValidKey) as IDBRequest<Uint8Array | undefined>)),
+    );
+    keys.forEach((key, i) => {
+      store.put(values[i], key as IDBValidKey);
+    });
+    transaction.commit();
+    await done;
+    return found;
+  }
+
   async settle(): Promise<boolean> {
     // IndexedDB compacts when it likes; a strict transaction flushes what it holds.
     const transaction = this.#db.transaction(STORE, 'readwrite', { durability: 'strict' });
@@ -143,7 +158,7 @@ async function removeDatabase(name: string): Promise<void> {
 
 const shared: Pick<Engine, 'role' | 'durabilities' | 'abilities' | 'open' | 'remove'> = {
   role: 'peer',
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   open: async (name, options) => new IndexedDbSession(await openDatabase(name), options),
   remove: removeDatabase,

@@ -38,6 +38,16 @@ class VarveSession implements AsyncSession {
     for await (const [key, value] of this.#store.entries({ gte: from, limit })) sink.take(key, value);
   }
 
+  transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#store.transaction(async (tx) => {
+      const found = await Promise.all(keys.map((key) => tx.get(key)));
+      keys.forEach((key, i) => {
+        tx.set(key, values[i] as Uint8Array);
+      });
+      return found;
+    });
+  }
+
   wave(calls: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> {
     const store = this.#store;
     return Promise.all(
@@ -70,8 +80,8 @@ function nothing(): undefined {
 const shared: Omit<Engine, 'name' | 'about' | 'open'> = {
   role: 'varve',
   accesses: ['page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
-  durabilities: ['relaxed', 'strict'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
+  durabilities: ['memory', 'relaxed', 'strict'],
   async remove(name) {
     await deleteStore(name);
   },
@@ -81,7 +91,8 @@ export const varvePage: Engine = {
   ...shared,
   name: 'varve',
   about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
-  open: async (name, { durability }) => new VarveSession(await open<Key, Uint8Array>(name, { durability })),
+  open: async (name, { durability, memory, storage }) =>
+    new VarveSession(await open<Key, Uint8Array>(name, { durability, memory, storage })),
   filesOf: storeFileBytes,
 };
 
@@ -89,8 +100,8 @@ export const varveIndexedDb: Engine = {
   ...shared,
   name: 'varve-indexeddb',
   about: 'The same, its files in IndexedDB: one transaction for all that is in flight.',
-  open: async (name, { durability }) =>
-    new VarveSession(await open<Key, Uint8Array>(name, { durability, storage: 'indexeddb' })),
+  open: async (name, { durability, memory }) =>
+    new VarveSession(await open<Key, Uint8Array>(name, { durability, memory, storage: 'indexeddb' })),
 };
 
 export const varveHereIndexedDb: Engine = {
@@ -98,6 +109,6 @@ export const varveHereIndexedDb: Engine = {
   name: 'varve-here-indexeddb',
   about: 'varve/here: the engine beside its caller, without a worker, its files in IndexedDB.',
   accesses: ['worker', 'page', 'inflight'],
-  open: async (name, { durability }) =>
-    new VarveSession(await openHere<Key, Uint8Array>(name, { durability, storage: 'indexeddb' })),
+  open: async (name, { durability, memory }) =>
+    new VarveSession(await openHere<Key, Uint8Array>(name, { durability, memory, storage: 'indexeddb' })),
 };

@@ -41,6 +41,16 @@ class VarveSyncSession implements SyncSession {
     for (const [key, value] of this.#store.entries({ gte: from, limit })) sink.take(key, value);
   }
 
+  transact({ keys, values }: BatchEntries): (Uint8Array | undefined)[] {
+    return this.#store.transaction((tx) => {
+      const found = keys.map((key) => tx.get(key));
+      keys.forEach((key, i) => {
+        tx.set(key, values[i] as Uint8Array);
+      });
+      return found;
+    });
+  }
+
   commit(): void {
     this.#store.commit();
   }
@@ -78,8 +88,11 @@ class VarveSyncEachSession extends VarveSyncSession {
   }
 }
 
-async function openStore(name: string, { durability }: SessionOptions): Promise<SyncStore<Key, Uint8Array>> {
-  return open<Key, Uint8Array>(name, { durability });
+async function openStore(
+  name: string,
+  { durability, memory, storage }: SessionOptions,
+): Promise<SyncStore<Key, Uint8Array>> {
+  return open<Key, Uint8Array>(name, { durability, memory, storage });
 }
 
 export const varveSync: Engine = {
@@ -87,8 +100,8 @@ export const varveSync: Engine = {
   about: 'varve/sync: sets are grouped into one append every 64 KiB, at the end of a turn and at commit().',
   role: 'varve',
   accesses: ['worker'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
-  durabilities: ['relaxed', 'strict'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
+  durabilities: ['memory', 'relaxed', 'strict'],
   open: async (name, options) => new VarveSyncSession(await openStore(name, options)),
   filesOf: storeFileBytes,
   async remove(name) {

@@ -155,7 +155,7 @@ export class Tab implements Handlers {
   #taskOf(work: Work): Task {
     const { session, dataset, state } = this.#store(work.engine);
     const mix = work.call;
-    const drawn = pointTrace(dataset, { kind: 'points', mix, order: 'random' }, work.calls, work.round);
+    const drawn = pointTrace(dataset, { kind: 'points', mix, order: 'uniform' }, work);
     return new AsyncPoints(session, dataset, state, mix === 'set' ? ownOf(drawn, work) : drawn, {
       waves: work.waves,
       echo: false,

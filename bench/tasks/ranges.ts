@@ -7,12 +7,12 @@
  */
 
 import type { AsyncSession, Session, Sink } from '../engine.ts';
-import { at, compareKeys, type Dataset, type Key, Random } from '../generator.ts';
+import { at, compareKeys, type Dataset, type Key, Random, salted } from '../generator.ts';
 import type { State } from '../trace.ts';
 import { type Task, TaskBase } from './task.ts';
 
 /** Counts what a range delivers and keeps its last entry. */
-class LastEntry implements Sink {
+export class LastEntry implements Sink {
   count = 0;
   touched = 0;
   key: Key = '';
@@ -31,6 +31,7 @@ export interface RangeOptions {
   readonly size: number;
   readonly calls: number;
   readonly round: number;
+  readonly seed: number;
   readonly waves: boolean;
   /** A scan counts entries, not ranges. */
   readonly scan: boolean;
@@ -49,7 +50,7 @@ export class Ranges extends TaskBase implements Task {
     this.#session = session;
     this.#options = options;
     this.calls = options.calls;
-    const random = new Random(0x7a9e + options.round);
+    const random = new Random(salted(0x7a9e + options.round, options.seed));
     const last = Math.max(0, dataset.keys.length - options.size);
     this.#places = Uint32Array.from({ length: options.calls }, () => random.below(last + 1));
   }
