@@ -106,7 +106,7 @@ export class BarsChart {
       },
       options: {
         indexAxis: 'y',
-        layout: { padding: { right: 56 } },
+        layout: { padding: { top: 8, right: 56, left: narrow && base !== undefined ? 36 : 0 } },
         onResize: (_, { width }) => {
           // A turned phone, or a window made smaller: labels go over the bars, or beside them.
           if (width < NARROW_PX !== narrow) queueMicrotask(() => this.#renew());

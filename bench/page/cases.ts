@@ -6,8 +6,9 @@
  */
 
 import type { Access } from '../engine.ts';
-import { groupsOf } from '../report.ts';
+import { ACCESSES } from '../options.ts';
 import type { Row } from '../rows.ts';
+import { CHOICES } from '../workloads.ts';
 
 /** One case with its rows. */
 export interface Case {
@@ -28,17 +29,31 @@ export const ACCESS_WORDS: Readonly<Record<Access, string>> = {
   inflight: 'page, 100 in flight',
 };
 
-/** The cases of a run, in the order of the suites. */
+const ACCESS_TITLES: Readonly<Record<Access, string>> = {
+  worker: 'in the worker',
+  page: 'from the page, awaited',
+  inflight: 'from the page, 100 in flight',
+};
+
+/** The cases of a run, in the order of the suites. A saved run can have suites that are not there any more. */
 export function casesOf(rows: readonly Row[]): Case[] {
-  return groupsOf(rows.filter(({ tabs }) => tabs === undefined)).flatMap(({ title, rows: found }) => {
-    const phases = [...new Set(found.map(({ phase }) => phase))];
-    return phases.map((phase): Case => {
-      const own = found.filter((row) => row.phase === phase);
-      const [{ suite, access }] = own as [Row];
-      const key = [suite, access, phase ?? ''].join('|');
-      return { key, suite, access, phase, title: phase === undefined ? title : `${title}, ${phase}`, rows: own };
-    });
-  });
+  const single = rows.filter(({ tabs }) => tabs === undefined);
+  const suites = new Set([...CHOICES.map(({ name }) => name), ...single.map(({ suite }) => suite)]);
+  return ACCESSES.flatMap((access) => [...suites].flatMap((suite) => casesIn(single, suite, access)));
+}
+
+function casesIn(rows: readonly Row[], suite: string, access: Access): Case[] {
+  const found = rows.filter((row) => row.suite === suite && row.access === access);
+  const about = CHOICES.find(({ name }) => name === suite)?.title;
+  const title = `${suite}${about === undefined ? '' : `: ${about}`}, ${ACCESS_TITLES[access]}`;
+  return [...new Set(found.map(({ phase }) => phase))].map((phase) => ({
+    key: [suite, access, phase ?? ''].join('|'),
+    suite,
+    access,
+    phase,
+    title: phase === undefined ? title : `${title}, ${phase}`,
+    rows: found.filter((row) => row.phase === phase),
+  }));
 }
 
 /** A case in few words: `scan (worker)`. */

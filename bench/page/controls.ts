@@ -102,13 +102,12 @@ export class Controls {
 }
 
 function suitePicker(mode: () => Plan['mode']): Picker {
-  const titles = new Map(CHOICES.map(({ name, title }) => [name, title]));
-  const groups = familiesOf([...titles.keys()]).map(({ title, suites }) => ({
+  const groups = familiesOf(CHOICES).map(({ title, choices }) => ({
     title,
-    choices: suites.map((name) => ({ name, about: titles.get(name) ?? '' })),
+    choices: choices.map((suite) => ({ name: suite.name, about: suite.title })),
   }));
   return new Picker('suites', 'Suites', groups, {
-    all: () => [...titles.keys()],
+    all: () => CHOICES.map(({ name }) => name),
     none: () => [],
     quick: () => standardPlan('quick').suites,
     'as the mode has': () => standardPlan(mode()).suites,

@@ -1,29 +1,31 @@
 /**
- * Which published workload a suite comes from (bench/README.md has the table), for the picker of suites.
+ * The published workload that a suite comes from (bench/README.md has the table), for the picker of suites.
  *
- * Invariant: every suite that can be chosen is in one family; one that no line names is among the others.
+ * Invariant: every suite that can be chosen is in one family, and a family without suites is none.
  */
 
-/** Suites that belong together. */
-export interface Family {
+import type { Choice, Family } from '../workloads.ts';
+
+const TITLES: Readonly<Record<Family, string>> = {
+  S0: 'S0: an LSM engine',
+  S1: 'S1: a database behind requests',
+  S2: 'S2: a concurrent ordered store',
+  S3: 'S3: single operations',
+  S4: 'S4: documents and durability',
+  beyond: 'Beyond the five: YCSB, db_bench, several tabs',
+};
+
+/** Choices that belong together. */
+export interface FamilyOfChoices {
   readonly title: string;
-  readonly suites: readonly string[];
+  readonly choices: readonly Choice[];
 }
 
-const FAMILIES: readonly { readonly title: string; readonly names: RegExp }[] = [
-  { title: 'S0: an LSM engine', names: /^(write|read|range|mixed)-[a-z0-9-]+$|^(load|compaction|scan|delete)$/ },
-  { title: 'S1: a database behind requests', names: /^(txn|http-.+)$/ },
-  { title: 'S2: a concurrent ordered store', names: /^(scale|scale-txn|concurrent)$/ },
-  { title: 'S3: single operations', names: /^(micro.*|tuple-.+|set-4k|get-4k)$/ },
-  { title: 'S4: documents and durability', names: /^(documents?.*|durability|strict-set)$/ },
-  { title: 'YCSB', names: /^ycsb-/ },
-  { title: 'db_bench', names: /^(fill|read|seek|delete|over)[a-z]+$/ },
-];
-
-/** The suites of these names by family, in the order given. */
-export function familiesOf(names: readonly string[]): Family[] {
-  const familyOf = (name: string): string => FAMILIES.find((family) => family.names.test(name))?.title ?? 'Others';
-  return [...FAMILIES.map(({ title }) => title), 'Others']
-    .map((title) => ({ title, suites: names.filter((name) => familyOf(name) === title) }))
-    .filter(({ suites }) => suites.length > 0);
+/** The choices by family, in the order given. */
+export function familiesOf(choices: readonly Choice[]): FamilyOfChoices[] {
+  const families = Object.entries(TITLES).map(([family, title]) => ({
+    title,
+    choices: choices.filter((choice) => choice.family === family),
+  }));
+  return families.filter((family) => family.choices.length > 0);
 }
