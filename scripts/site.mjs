@@ -47,6 +47,7 @@ export async function buildSite(dist) {
     await buildPages(join(root, page), join(SITE, page));
     cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
   }
+  // Last, as it lists what is there.
   writeOfflineFiles(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
 }

@@ -32,7 +32,7 @@ export function resultFrom(text: string): Result {
 
 /** Checks a parsed result. Throws an Error whose message says what is wrong with it. */
 export function resultOf(parsed: unknown): Result {
-  const { environment, plan, rows, failovers, storage, problems } = fieldsOf(parsed, 'The file');
+  const { environment, plan, rows, failovers, storage, notes, problems } = fieldsOf(parsed, 'The file');
   if (!Array.isArray(rows)) throw new Error('The file has no rows: it is not a result of this benchmark.');
   const { date, userAgent, cores, timerStepMicroseconds, crossOriginIsolated, ...more } = fieldsOf(
     environment,
@@ -51,6 +51,7 @@ export function resultOf(parsed: unknown): Result {
     rows: rows.map(rowOf),
     failovers: listOf(failovers) as Result['failovers'],
     storage: listOf(storage) as Result['storage'],
+    ...(Array.isArray(notes) && { notes: notes.map(String) }),
     problems: listOf(problems).map(String),
   };
 }

@@ -16,7 +16,10 @@ import { type Column, SortableTable } from './sortable-table.ts';
 import { SummaryView } from './summary-view.ts';
 
 /** What of a result can be shown before it is finished. */
-export type Shown = Pick<Result, 'rows' | 'failovers' | 'storage' | 'problems'>;
+export type Shown = Pick<Result, 'rows' | 'failovers' | 'storage' | 'problems'> & {
+  /** What is no fault: engines that sat out a suite, and why. */
+  readonly notes?: readonly string[];
+};
 
 interface Line {
   readonly cells: readonly string[];
@@ -38,10 +41,11 @@ export class ResultsView {
 
   /** Shows what is there of a result so far. */
   update(shown: Shown, follow: boolean): void {
-    const { rows, failovers, storage, problems } = shown;
+    const { rows, failovers, storage, problems, notes = [] } = shown;
     byId('results').hidden = rows.length === 0 && failovers.length === 0;
     byId('problems').hidden = problems.length === 0;
     byId('problem-list').replaceChildren(...problems.map((text) => make('li', { text })));
+    fill('notes', 'note-list', notes.map((text) => make('li', { text })));
     if (rows.length > 0) this.#summary.show(rows);
     this.#case.show(rows, follow);
     fill('rows', 'rows-table', rows.length === 0 ? [] : [runTable(rows)]);
