@@ -8,7 +8,7 @@
 
 export type {};
 
-/** Put in front of this script by the build (scripts/site.mjs): a hash of all files, and their names. */
+/** Put here by the build (scripts/site.mjs): a hash of all files, and their names. */
 declare const OFFLINE: { readonly version: string; readonly files: readonly string[] };
 
 const scope = self as unknown as ServiceWorkerGlobalScope;

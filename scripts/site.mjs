@@ -48,17 +48,17 @@ export async function buildSite(dist) {
     cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
   }
   // Last, as it lists what is there.
-  writeOfflineFiles(join(SITE, 'bench'));
+  await buildOfflineWorker(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
 }
 
 /**
- * Tells the service worker of the benchmark, in front of its script, which files it keeps for use without a network, and
- * what they are: a hash, so that other files make it another script, which is how browsers find out that it is new. Files
- * of peers beyond 2 MB are left to the network: most runs do not load them.
+ * Builds the service worker of the benchmark with what it keeps for use without a network: the files, and a hash of them, so
+ * that other files make it another script, which is how browsers find out that it is new. It is one classic script, as not
+ * every browser takes service workers that import. Files of peers beyond 2 MB are left out: most runs do not load them.
  * @param {string} folder the pages with all that lies beside them
  */
-export function writeOfflineFiles(folder) {
+export async function buildOfflineWorker(folder) {
   const script = join(folder, 'offline-worker.js');
   const hash = createHash('sha256');
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -66,10 +66,20 @@ export function writeOfflineFiles(folder) {
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((file) => file !== script && !(isOfPeer(file) && statSync(file).size > PEER_FILE_BYTES_MAX))
     .sort();
-  for (const file of [...files, script]) hash.update(`${file.slice(folder.length)}\0`).update(readFileSync(file));
+  for (const file of files) hash.update(`${file.slice(folder.length)}\0`).update(readFileSync(file));
   const names = ['./', ...files.map((file) => `.${file.slice(folder.length).replaceAll(sep, '/')}`)];
   const offline = JSON.stringify({ version: hash.digest('hex').slice(0, 16), files: names });
-  writeFileSync(script, `const OFFLINE=${offline};\n${readFileSync(script, 'utf8')}`);
+  await bundle({
+    entryPoints: [join(root, 'bench', 'offline-worker.ts')],
+    outfile: script,
+    bundle: true,
+    format: 'iife',
+    target: 'es2022',
+    minify: true,
+    sourcemap: true,
+    define: { OFFLINE: offline },
+    logLevel: 'warning',
+  });
 }
 
 /** @param {string} file */

@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Result } from '../../bench/report.ts';
 import { serve } from '../../scripts/server.mjs';
-import { buildPages, writeOfflineFiles } from '../../scripts/site.mjs';
+import { buildOfflineWorker, buildPages } from '../../scripts/site.mjs';
 import { root } from '../../scripts/tools.mjs';
 import { newProfile, type Profile } from './support/profile.ts';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   rmSync(PAGES, { recursive: true, force: true });
   await buildPages(join(root, 'bench'), PAGES);
   cpSync(join(root, 'dist'), join(PAGES, 'varve'), { recursive: true });
-  writeOfflineFiles(PAGES);
+  await buildOfflineWorker(PAGES);
   // As a static host without headers serves it.
   site = await serve({ mounts: [{ path: '/bench/', folder: PAGES }] });
   profile = await newProfile();
