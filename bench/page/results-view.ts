@@ -45,7 +45,11 @@ export class ResultsView {
     byId('results').hidden = rows.length === 0 && failovers.length === 0;
     byId('problems').hidden = problems.length === 0;
     byId('problem-list').replaceChildren(...problems.map((text) => make('li', { text })));
-    fill('notes', 'note-list', notes.map((text) => make('li', { text })));
+    fill(
+      'notes',
+      'note-list',
+      notes.map((text) => make('li', { text })),
+    );
     if (rows.length > 0) this.#summary.show(rows);
     this.#case.show(rows, follow);
     fill('rows', 'rows-table', rows.length === 0 ? [] : [runTable(rows)]);

@@ -15,12 +15,14 @@ import { colour } from './theme.ts';
 
 /** More bars than that are no picture any more; the table has all. */
 const BARS_MAX = 24;
+const TITLE = 'Varve beside the best peer of each case';
+const NOTE = 'above 1x Varve is quicker; a line is the 95% interval, a hollow bar within noise';
 
 /** The summary of a result. */
 export class SummaryView {
   readonly #chart = new BarsChart({
-    title: 'Varve beside the best peer of each case',
-    note: 'above 1x Varve is quicker; a line is the 95% interval',
+    title: TITLE,
+    note: NOTE,
     axis: 'rate of Varve for each unit of the best peer',
     text: times,
     tick: ratioTick,
@@ -85,11 +87,9 @@ export class SummaryView {
       make('p', { text: checks }),
     );
     const shown = standings.slice(0, BARS_MAX);
-    if (shown.length < standings.length) {
-      this.#chart.frame.name(
-        'Varve beside the best peer',
-        `the ${BARS_MAX} cases where Varve stands worst; the table has all`,
-      );
+    if (shown.length === standings.length) this.#chart.frame.name(TITLE, NOTE);
+    else {
+      this.#chart.frame.name(TITLE, `the ${BARS_MAX} cases where Varve stands worst; the table has all`);
     }
     this.#chart.show(
       shown.map((one) => ({
