@@ -39,7 +39,7 @@ const BAR_PX = 26;
 /** Where the labels stand over their bars, as there is no room beside them. */
 const NARROW_BAR_PX = 42;
 const NARROW_PX = 620;
-const AROUND_PX = 62;
+const AROUND_PX = 84;
 /** How far from its bar a spread is shown at most, as a factor. */
 const SPREAD_MAX = 3;
 

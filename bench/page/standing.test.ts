@@ -23,6 +23,18 @@ test('the best of Varve is compared with the best peer, and what is slower comes
   expect(headline).toContain('2.75x');
 });
 
+test('what the rounds do not tell apart is not called quicker', () => {
+  const rows = [
+    rowWith({ engine: 'varve-sync', role: 'varve', opsPerSecond: 110, rounds: [60, 110, 300] }),
+    rowWith({ engine: 'indexeddb', role: 'peer', opsPerSecond: 100, rounds: [200, 100, 50] }),
+  ];
+  const { headline, slower, rest } = summaryOf(standingsOf(rows));
+  expect(headline).toBe('Varve reaches 1.10x the rate of the best peer.');
+  expect(slower).toEqual([]);
+  expect(rest).toHaveLength(1);
+  expect(rest[0]).toContain('Not told apart in 1 of 1');
+});
+
 test('a peer that was not verified, or reached another level, is not compared with', () => {
   const rows = [
     rowWith({ engine: 'varve-sync', role: 'varve', opsPerSecond: 5000 }),

@@ -61,18 +61,21 @@ export function summaryOf(standings: readonly Standing[]): Summary {
       rest: [],
     };
   }
+  const { length } = standings;
   const slower = standings.filter(({ ratio }) => ratio.ratio < 1);
-  const quicker = standings.filter(({ ratio }) => ratio.ratio >= 1);
-  const unsure = standings.filter(({ verdict }) => verdict === 'within noise');
+  const quicker = standings.filter(({ verdict }) => verdict === 'quicker');
+  const unsure = length - slower.length - quicker.length;
   const middle = times(median(standings.map(({ ratio }) => ratio.ratio)));
-  const cases = standings.length === 1 ? 'the one case' : `${standings.length} cases`;
   const rest = [];
-  if (quicker.length > 0) rest.push(`Quicker in ${quicker.length} of ${standings.length}: ${spanOf(quicker)}.`);
-  if (unsure.length > 0) {
-    rest.push(`Within noise in ${unsure.length}: the rounds lie too far apart to tell which is quicker.`);
+  if (quicker.length > 0) rest.push(`Quicker in ${quicker.length} of ${length}: ${spanOf(quicker)}.`);
+  if (unsure > 0) {
+    rest.push(
+      `Not told apart in ${unsure} of ${length}, where Varve has the higher median: the rounds lie too far apart. More rounds tell more.`,
+    );
   }
+  const reached = `Varve reaches ${middle} the rate of the best peer`;
   return {
-    headline: `Varve reaches ${middle} the rate of the best peer in the middle of ${cases}.`,
+    headline: length === 1 ? `${reached}.` : `In the middle of ${length} cases ${reached}.`,
     slower: slower.map(
       ({ case: one, peer, ratio, verdict }) =>
         `${nameOf(one)}: ${times(ratio.ratio)} the rate of ${peer.engine}${verdict === 'within noise' ? ' (within noise)' : ''}`,
