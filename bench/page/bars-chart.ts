@@ -40,6 +40,8 @@ const BAR_PX = 26;
 const NARROW_BAR_PX = 42;
 const NARROW_PX = 620;
 const AROUND_PX = 84;
+/** Less leaves the axis too little for its title. */
+const LEAST_PX = 180;
 /** How far from its bar a spread is shown at most, as a factor. */
 const SPREAD_MAX = 3;
 
@@ -85,7 +87,7 @@ export class BarsChart {
     const style = axisStyle(ink);
     const { base, text, axis, tick = text } = this.#options;
     const narrow = this.frame.canvas.parentElement!.clientWidth < NARROW_PX;
-    this.frame.height = bars.length * (narrow ? NARROW_BAR_PX : BAR_PX) + AROUND_PX;
+    this.frame.height = Math.max(LEAST_PX, bars.length * (narrow ? NARROW_BAR_PX : BAR_PX) + AROUND_PX);
     const { min, max } = this.#limits();
     this.#chart = new Chart<'bar', number[]>(this.frame.canvas, {
       type: 'bar',
