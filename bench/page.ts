@@ -1,17 +1,30 @@
 /**
  * The benchmark page. A person chooses and presses Run; the command line opens it with `?auto` and listens to the
  * events through a function that it puts on the window.
+ *
+ * Invariant: a run that the command line drives draws nothing, keeps nothing and has no service worker: it measures what
+ * `varve` does and nothing else.
  */
 
-import { fillForm, planOf } from './choice.ts';
 import { ENGINES } from './engines/list.ts';
 import { duration } from './figures.ts';
 import { planFrom } from './options.ts';
-import type { RunEvent } from './plan.ts';
+import { CompareView } from './page/compare-view.ts';
+import { Controls } from './page/controls.ts';
+import { announce, byId, copyText } from './page/dom.ts';
+import { offerExports } from './page/exports.ts';
+import { comparedWith, planText } from './page/intro.ts';
+import { LiveCharts } from './page/live-charts.ts';
+import { offerOffline } from './page/offline.ts';
+import { Progress } from './page/progress.ts';
+import { ResultsView } from './page/results-view.ts';
+import { RunsView } from './page/runs-view.ts';
+import { resultInFragment } from './page/share-link.ts';
+import { followTheme } from './page/theme.ts';
+import type { Plan, RunEvent } from './plan.ts';
 import { markdown, type Result } from './report.ts';
 import type { Row } from './rows.ts';
 import { environmentOf, runPlan } from './run.ts';
-import { element, showEvent, showResult } from './view.ts';
 
 /** What a listening command line is told. */
 export type PageEvent = RunEvent | { readonly type: 'ended'; readonly result: Result; readonly markdown: string };
@@ -21,80 +34,125 @@ declare global {
   var varveBenchListener: ((event: PageEvent) => void) | undefined;
 }
 
-const form = element<HTMLFormElement>('choice');
-const buttons = {
-  run: element<HTMLButtonElement>('run'),
-  cancel: element<HTMLButtonElement>('cancel'),
-  json: element<HTMLButtonElement>('json'),
-  copy: element<HTMLButtonElement>('copy'),
-};
+/** Rows that come are shown this often at most. */
+const SHOWN_MS = 1000;
+
+const address = new URLSearchParams(location.search);
+const isDriven = address.has('auto');
+followTheme();
+const controls = new Controls(address, (plan) => {
+  byId('plan').textContent = planText(plan);
+});
+const progress = new Progress();
+const live = new LiveCharts();
+const results = new ResultsView();
+const compare = new CompareView();
+const runs = new RunsView({ show, compare: (before, now, names) => compare.show(before, now, names) });
 let running: AbortController | undefined;
-let result: Result | undefined;
+let shown: Result | undefined;
 
 function listen(event: PageEvent): void {
   globalThis.varveBenchListener?.(event);
 }
 
-async function run(): Promise<void> {
+/** Shows a finished result. */
+function show(result: Result, name: string): void {
+  shown = result;
+  byId('result-actions').hidden = false;
+  results.show(result, name);
+  byId('results-title').scrollIntoView({ block: 'start' });
+  byId('results-title').focus({ preventScroll: true });
+}
+
+async function run(plan: Plan): Promise<void> {
   if (running !== undefined) return;
   running = new AbortController();
-  const rows: Row[] = [];
+  const { signal } = running;
+  setRunning(true);
+  progress.begin();
   const problems = planFrom(address).problems;
-  const storage: Result['storage'][number][] = [];
-  setButtons(true);
-  element('progress').hidden = false;
-  showResult({ rows, failovers: [], storage, problems });
+  const follow = isDriven ? () => undefined : follower(problems);
   const ran = await runPlan(
-    planOf(form, address),
+    plan,
     (event) => {
-      if (event.type === 'row') rows.push(event.row);
-      if (event.type === 'problem') problems.push(event.text);
-      if (event.type === 'storage') storage.push(event.storage);
-      showEvent(event);
+      if (event.type === 'progress') progress.take(event);
+      follow(event);
       listen(event);
     },
-    running.signal,
+    signal,
   );
-  const finished = { ...ran, problems };
-  result = finished;
+  const finished = { ...ran, problems: [...new Set([...problems, ...ran.problems])] };
   running = undefined;
-  showResult(finished);
-  element('step').textContent = `Done: ${finished.rows.length} rows.`;
-  element<HTMLProgressElement>('bar').value = 1;
-  setButtons(false);
+  setRunning(false);
+  const name = `${plan.mode} run${signal.aborted ? ', cancelled' : ''}`;
+  live.end();
+  show(finished, name[0]?.toUpperCase() + name.slice(1));
+  progress.end(`${signal.aborted ? 'Cancelled' : 'Done'}: ${finished.rows.length} rows.`);
   listen({ type: 'ended', result: finished, markdown: markdown(finished, ENGINES) });
+  if (!isDriven && finished.rows.length > 0) await runs.keep(finished, name);
 }
 
-function setButtons(isRunning: boolean): void {
-  buttons.run.disabled = isRunning;
-  buttons.cancel.disabled = !isRunning;
-  buttons.json.disabled = isRunning || result === undefined;
-  buttons.copy.disabled = isRunning || result === undefined;
+/** Shows what comes while a run goes on. */
+function follower(asked: readonly string[]): (event: RunEvent) => void {
+  const rows: Row[] = [];
+  const soFar = { rows, failovers: [], storage: [], problems: [...asked] };
+  let last_ms = 0;
+  let isStale = true;
+  byId('result-actions').hidden = true;
+  byId('results-title').textContent = 'Results so far';
+  byId('results-about').textContent = '';
+  live.begin();
+  results.update(soFar, true);
+  return (event) => {
+    live.take(event);
+    if (event.type === 'row') rows.push(event.row);
+    if (event.type === 'problem') soFar.problems.push(event.text);
+    isStale ||= event.type === 'row' || event.type === 'problem';
+    if (!isStale || performance.now() - last_ms < SHOWN_MS) return;
+    last_ms = performance.now();
+    isStale = false;
+    results.update(soFar, true);
+  };
 }
 
-function download(): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(result, undefined, 2)], { type: 'application/json' }));
-  link.download = 'varve-bench.json';
-  link.click();
-  URL.revokeObjectURL(link.href);
+function setRunning(isRunning: boolean): void {
+  byId('run').hidden = isRunning;
+  byId('cancel').hidden = !isRunning;
+  // The button that had the focus is gone: the other one is in its place.
+  byId(isRunning ? 'cancel' : 'run').focus({ preventScroll: true });
 }
 
-const address = new URLSearchParams(location.search);
-fillForm(form, address);
+async function showShared(): Promise<void> {
+  try {
+    const result = await resultInFragment(location.hash);
+    if (result !== undefined) show(result, 'A shared result');
+  } catch (error) {
+    byId('problems').hidden = false;
+    byId('problem-list').textContent = error instanceof Error ? error.message : String(error);
+  }
+}
+
 const { cores, timerStepMicroseconds, crossOriginIsolated: isolated } = environmentOf(true);
-element('environment').textContent =
+byId('environment').textContent =
   `${cores} cores, timer step ${duration(timerStepMicroseconds)}` +
   (isolated ? '.' : ': this page is not cross-origin isolated, so calls are timed in larger groups.');
-form.addEventListener('submit', (event) => {
+comparedWith(byId('compared'));
+offerExports(() => shown);
+byId<HTMLFormElement>('choice').addEventListener('submit', (event) => {
   event.preventDefault();
-  void run();
+  if (controls.check()) void run(controls.plan);
 });
-buttons.cancel.addEventListener('click', () => {
+byId('cancel').addEventListener('click', () => {
   running?.abort(new DOMException('The run was cancelled.', 'AbortError'));
+  announce('The run is being cancelled.');
 });
-buttons.json.addEventListener('click', download);
-buttons.copy.addEventListener('click', () => {
-  if (result !== undefined) void navigator.clipboard.writeText(markdown(result, ENGINES));
+byId('copy-link').addEventListener('click', () => {
+  void copyText(location.href.replace(/#.*$/, ''), 'The link to this choice');
 });
-if (address.has('auto')) void run();
+addEventListener('hashchange', () => void showShared());
+if (isDriven) void run(controls.plan);
+else {
+  void offerOffline();
+  void runs.refresh();
+  void showShared();
+}

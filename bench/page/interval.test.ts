@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { median } from '../latency.ts';
+import { pairedRatio, unpairedRatio, verdictOf } from './interval.ts';
+
+/** Normally distributed figures from a seed (Box and Muller over a linear congruence). */
+function noise(seed: number): () => number {
+  let state = seed;
+  const uniform = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state + 1) / 2 ** 32;
+  };
+  return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+}
+
+function rounds(next: () => number, rate: number, share: number, count: number): number[] {
+  return Array.from({ length: count }, () => rate * Math.exp(share * next()));
+}
+
+test('the interval of an unchanged rate misses 1 in about one of twenty comparisons, no more', () => {
+  const next = noise(1);
+  const trials = 2000;
+  let alarms = 0;
+  for (let trial = 0; trial < trials; trial++) {
+    const [now, before] = [rounds(next, 1000, 0.1, 3), rounds(next, 1000, 0.1, 3)];
+    if (verdictOf(unpairedRatio(now, before, median(now) / median(before))) !== 'within noise') alarms++;
+  }
+  expect(alarms / trials).toBeLessThan(0.06);
+  expect(alarms / trials).toBeGreaterThan(0.01);
+});
+
+test('half the rate is found under noise of 5%', () => {
+  const next = noise(2);
+  let found = 0;
+  for (let trial = 0; trial < 500; trial++) {
+    const [now, before] = [rounds(next, 500, 0.05, 5), rounds(next, 1000, 0.05, 5)];
+    if (verdictOf(unpairedRatio(now, before, median(now) / median(before))) === 'slower') found++;
+  }
+  expect(found).toBeGreaterThan(495);
+});
+
+test('what disturbs both in the same round cancels out of a paired ratio', () => {
+  const disturbance = [1, 0.3, 0.8, 0.5, 0.9];
+  const ratio = pairedRatio(
+    disturbance.map((part, i) => 3000 * part * (1 + i / 1000)),
+    disturbance.map((part) => 1000 * part),
+    3,
+  );
+  expect(ratio.low).toBeGreaterThan(2.9);
+  expect(ratio.high).toBeLessThan(3.1);
+  expect(verdictOf(ratio)).toBe('quicker');
+});
+
+test('one round tells nothing, however far it is', () => {
+  expect(verdictOf(pairedRatio([9000], [1000], 9))).toBe('within noise');
+  expect(verdictOf(unpairedRatio([9000], [1000], 9))).toBe('within noise');
+  expect(verdictOf(unpairedRatio([], [1000], 9))).toBe('within noise');
+});
+
+test('rounds that are all the same leave an interval of one point', () => {
+  const same = unpairedRatio([2000, 2000, 2000], [1000, 1000, 1000], 2);
+  expect(same.low).toBeCloseTo(2);
+  expect(same.high).toBeCloseTo(2);
+});
