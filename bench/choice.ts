@@ -1,62 +1,40 @@
-/**
- * What to run: the form of the page, and the address it was opened with, read into a plan.
- *
- * Address: `?auto` starts at once; `quick`, `suites=a,b`, `engines=a,b`, `access=worker,page`, `count=1000` choose.
- */
+/** What to run: the form of the page, filled from the address it was opened with, and read into a plan. */
 
 import type { Access } from './engine.ts';
-import { ENGINES, FULL_ONLY } from './engines/list.ts';
+import { ENGINES } from './engines/list.ts';
+import { ACCESSES, planFrom, standardPlan } from './options.ts';
 import type { Plan } from './plan.ts';
 import { CHOICES } from './workloads.ts';
 
-const ACCESSES: readonly { readonly name: Access; readonly about: string }[] = [
-  { name: 'worker', about: 'varve/sync, in the worker' },
-  { name: 'page', about: 'from the page, awaited' },
-  { name: 'inflight', about: 'from the page, 100 in flight' },
-];
+const ABOUT: Readonly<Record<Access, string>> = {
+  worker: 'varve/sync, in the worker',
+  page: 'from the page, awaited',
+  inflight: 'from the page, 100 in flight',
+};
 
-/** Fills the fieldsets of the form, and checks what the address asks for. */
+/** Fills the fieldsets of the form with what the address asks for. */
 export function fillForm(form: HTMLFormElement, address: URLSearchParams): void {
-  const full = address.has('full');
-  const pick = (param: string, name: string, standard: boolean): boolean => {
-    const asked = address.get(param);
-    return asked === null ? standard : asked.split(',').includes(name);
-  };
-  for (const { name, about } of ACCESSES) addBox(form, 'accesses', name, about, pick('access', name, true));
+  const { plan } = planFrom(address);
+  for (const name of ACCESSES) addBox(form, 'accesses', name, ABOUT[name], plan.accesses.includes(name));
   for (const { name, about, role } of ENGINES) {
-    const standard = full || !FULL_ONLY.includes(name);
-    addBox(form, 'engines', name, role === 'varve' ? '' : role, pick('engines', name, standard), about);
+    addBox(form, 'engines', name, role === 'varve' ? '' : role, plan.engines.includes(name), about);
   }
-  for (const { name, title, quick } of CHOICES) {
-    addBox(form, 'suites', name, title, pick('suites', name, full || quick));
-  }
-  const mode = form.querySelector<HTMLInputElement>(`input[name="mode"][value="${full ? 'full' : 'quick'}"]`);
+  for (const { name, title } of CHOICES) addBox(form, 'suites', name, title, plan.suites.includes(name));
+  const mode = form.querySelector<HTMLInputElement>(`input[name="mode"][value="${plan.mode}"]`);
   if (mode) mode.checked = true;
-  const count = form.querySelector<HTMLInputElement>('input[name="count"]');
-  if (count) count.value = address.get('count') ?? '';
+  const calls = form.querySelector<HTMLInputElement>('input[name="calls"]');
+  if (calls) calls.value = String(plan.custom.calls ?? '');
   form.addEventListener('change', ({ target }) => {
     if (target instanceof HTMLInputElement && target.name === 'mode') checkMode(form, target.value === 'full');
   });
 }
 
-/** What the address asks for and is not there. */
-export function unknownNames(address: URLSearchParams): string[] {
-  const known: Readonly<Record<string, readonly string[]>> = {
-    suites: CHOICES.map(({ name }) => name),
-    engines: [...ENGINES.map(({ name }) => name), 'none'],
-    access: ACCESSES.map(({ name }) => name),
-  };
-  return Object.entries(known).flatMap(([param, names]) => {
-    const asked = address.get(param)?.split(',') ?? [];
-    return asked.filter((name) => !names.includes(name)).map((name) => `There is no "${name}" among the ${param}.`);
-  });
-}
-
 /** The quick mode has its own suites and leaves some peers out; the full one has all. */
 function checkMode(form: HTMLFormElement, full: boolean): void {
+  const { suites, engines } = standardPlan(full ? 'full' : 'quick');
   for (const box of form.querySelectorAll<HTMLInputElement>('input[type="checkbox"]')) {
-    if (box.name === 'suites') box.checked = full || CHOICES.some(({ name, quick }) => name === box.value && quick);
-    if (box.name === 'engines') box.checked = full || !FULL_ONLY.includes(box.value);
+    if (box.name === 'suites') box.checked = suites.includes(box.value);
+    if (box.name === 'engines') box.checked = engines.includes(box.value);
   }
 }
 
@@ -71,16 +49,19 @@ function addBox(form: HTMLFormElement, set: string, name: string, about: string,
   form.querySelector(`#${set}`)?.append(label);
 }
 
-/** The plan that the form says. */
-export function planOf(form: HTMLFormElement): Plan {
+/** The plan that the form says; what the form has no control for comes from the address. */
+export function planOf(form: HTMLFormElement, address: URLSearchParams): Plan {
   const data = new FormData(form);
+  const { plan } = planFrom(address);
   const chosen = (name: string): string[] => data.getAll(name).map(String);
-  const count = Number(data.get('count'));
+  const { calls: _, ...custom } = plan.custom;
+  const calls = Math.floor(Number(data.get('calls')));
   return {
-    quick: data.get('mode') !== 'full',
+    ...plan,
+    mode: data.get('mode') === 'full' ? 'full' : 'quick',
     suites: chosen('suites'),
     engines: chosen('engines'),
-    accesses: ACCESSES.map(({ name }) => name).filter((name) => chosen('accesses').includes(name)),
-    count: count > 0 ? Math.floor(count) : undefined,
+    accesses: ACCESSES.filter((name) => chosen('accesses').includes(name)),
+    custom: { ...custom, ...(calls > 0 && { calls }) },
   };
 }

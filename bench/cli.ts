@@ -9,12 +9,16 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { bytes, rate } from './figures.ts';
+import { OPTIONS } from './options.ts';
 import type { PageEvent } from './page.ts';
 import type { Result } from './report.ts';
 import { drive, inBrowser, SITE } from './session.ts';
 import { offerTabs } from './tabs/browser.ts';
 import { failoverLine } from './tabs/report.ts';
 import { CHOICES } from './workloads.ts';
+
+/** Flags that are made of the options alone; the others have names of their own here. */
+const PLAIN = OPTIONS.filter(({ kind, name }) => kind !== 'list' && name !== 'mode');
 
 const HELP = `npm run bench -- [options]
 
@@ -23,10 +27,17 @@ const HELP = `npm run bench -- [options]
                      (${CHOICES.map(({ name }) => name).join(' ')})
   --access LIST      only these ways in: worker, page, inflight
   --peers LIST       only these peers and floors beside Varve; "none" for Varve alone
-  --count N          calls of a round instead of the suite's own count
+${optionLines()}
   --json FILE        writes the result as JSON
   --markdown FILE    writes the tables that are printed
   --headed           shows the browser`;
+
+function optionLines(): string {
+  return PLAIN.map(({ name, about, choices }) => {
+    const values = choices === undefined ? '' : ` (${choices.join(', ')})`;
+    return `  --${name.padEnd(16)} ${about}${values}`;
+  }).join('\n');
+}
 
 const VARVE = ['varve-sync', 'varve-sync-each', 'varve', 'varve-indexeddb', 'varve-here-indexeddb'];
 
@@ -41,17 +52,18 @@ interface Choice {
   suite: string[] | undefined;
   access: string | undefined;
   peers: string | undefined;
-  count: string | undefined;
+  /** Values of the plain flags that were given. */
+  plain: Readonly<Record<string, string>>;
 }
 
 /** The address of the page with the choice in it. */
 function addressOf(origin: string, choice: Choice): string {
   const params = new URLSearchParams({ auto: '' });
-  params.set(choice.quick ? 'quick' : 'full', '');
+  params.set('mode', choice.quick ? 'quick' : 'full');
   if (choice.suite !== undefined) params.set('suites', choice.suite.join(','));
   if (choice.access !== undefined) params.set('access', choice.access);
   if (choice.peers !== undefined) params.set('engines', [...VARVE, ...choice.peers.split(',')].join(','));
-  if (choice.count !== undefined) params.set('count', choice.count);
+  for (const [name, value] of Object.entries(choice.plain)) params.set(name, value);
   return `${origin}/bench/?${params}`;
 }
 
@@ -88,7 +100,7 @@ async function main(): Promise<number> {
       suite: { type: 'string', multiple: true },
       access: { type: 'string' },
       peers: { type: 'string' },
-      count: { type: 'string' },
+      ...Object.fromEntries(PLAIN.map(({ name }) => [name, { type: 'string' as const }])),
       json: { type: 'string' },
       markdown: { type: 'string' },
       headed: { type: 'boolean', default: false },
@@ -103,8 +115,12 @@ async function main(): Promise<number> {
   if (unknown !== undefined) throw new Error(`There is no suite ${unknown}.\n\n${HELP}`);
   const { result, markdown } = await inBrowser(values.headed, async (page, origin) => {
     await offerTabs(page);
-    const { suite, access, peers, count } = values;
-    const address = addressOf(origin, { ...values, suite, access, peers, count });
+    const { quick, suite, access, peers } = values;
+    const given: Readonly<Record<string, unknown>> = values;
+    const plain = Object.fromEntries(
+      PLAIN.flatMap(({ name }) => (given[name] === undefined ? [] : [[name, String(given[name])]])),
+    );
+    const address = addressOf(origin, { quick, suite, access, peers, plain });
     return drive<PageEvent, Outcome>(page, address, hear);
   });
   const sizes = packageSizes();

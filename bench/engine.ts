@@ -128,6 +128,12 @@ export interface Engine {
   readonly only?: 'writes' | 'point writes';
   /** Not a store: what a get delivers is checked for its length only. */
   readonly echo?: boolean;
+  /** Of the library, from its package.json when the bench was built. */
+  readonly version?: string;
+  /** Its home. */
+  readonly url?: string;
+  /** What its documentation recommends and this file follows: one or two sentences with the page's address. */
+  readonly recommended?: string;
   /** Opens the store `name`, new or as `close` left it. */
   open(name: string, options: SessionOptions): Promise<Session>;
   /** Bytes of the files of a closed store, as the file system counts them. */

@@ -12,6 +12,8 @@ import type { Tally, Task } from './tasks/task.ts';
 
 /** A loop lets go of the turn this often, as a worker that also answers messages would. */
 const TURN_MS = 16;
+/** Throughput is looked at about this often. */
+export const SAMPLE_MS = 50;
 /** A store that stays busy for so many turns on end is stuck. */
 const BUSY_MAX = 10_000;
 
@@ -24,6 +26,8 @@ export interface Limits {
   /** The calls of a group are under way together: its time is the latency of each, not their mean. */
   readonly together: boolean;
   readonly signal: AbortSignal;
+  /** Told about every SAMPLE_MS of a round what came since the time before, outside of what is timed. */
+  readonly sample?: ((at_ms: number, ops: number) => void) | undefined;
 }
 
 /** What one round came to. */
@@ -33,6 +37,8 @@ export interface Round {
   readonly latencies: Latencies;
   /** How often the store said VARVE_BUSY. */
   readonly busy: number;
+  /** Throughput over the round: milliseconds of its own time, and operations since the point before. */
+  readonly timeline: readonly (readonly [at_ms: number, ops: number])[];
 }
 
 /** Runs a task to its end, or to the end of its budget. */
@@ -42,6 +48,14 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   let elapsed = 0;
   let busy = 0;
   let lastTurn = now();
+  const timeline: [number, number][] = [];
+  let sampled = { at_ms: 0, ops: 0 };
+  const look = (): void => {
+    const ops = task.tally.ops - sampled.ops;
+    sampled = { at_ms: elapsed, ops: task.tally.ops };
+    timeline.push([elapsed, ops]);
+    limits.sample?.(elapsed, ops);
+  };
   for (let from = 0; from < calls && elapsed < limits.budget_ms; ) {
     limits.signal.throwIfAborted();
     const to = Math.min(from + limits.group, calls);
@@ -60,6 +74,7 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     const checked = task.check(from, to);
     if (checked !== undefined) await checked;
     from = to;
+    if (elapsed - sampled.at_ms >= SAMPLE_MS) look();
     if (end - lastTurn > TURN_MS) {
       const before = now();
       await turn();
@@ -70,5 +85,6 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   const start = now();
   await task.finish();
   elapsed += now() - start;
-  return { tally: task.tally, elapsed_ms: elapsed, latencies, busy };
+  look();
+  return { tally: task.tally, elapsed_ms: elapsed, latencies, busy, timeline };
 }

@@ -3,9 +3,10 @@
  * events through a function that it puts on the window.
  */
 
-import { fillForm, planOf, unknownNames } from './choice.ts';
+import { fillForm, planOf } from './choice.ts';
 import { ENGINES } from './engines/list.ts';
 import { duration } from './figures.ts';
+import { planFrom } from './options.ts';
 import type { RunEvent } from './plan.ts';
 import { markdown, type Result } from './report.ts';
 import type { Row } from './rows.ts';
@@ -38,13 +39,13 @@ async function run(): Promise<void> {
   if (running !== undefined) return;
   running = new AbortController();
   const rows: Row[] = [];
-  const problems = unknownNames(address);
+  const problems = planFrom(address).problems;
   const storage: Result['storage'][number][] = [];
   setButtons(true);
   element('progress').hidden = false;
   showResult({ rows, failovers: [], storage, problems });
   const ran = await runPlan(
-    planOf(form),
+    planOf(form, address),
     (event) => {
       if (event.type === 'row') rows.push(event.row);
       if (event.type === 'problem') problems.push(event.text);

@@ -2,27 +2,60 @@
  * What is to be run: the choice of the page or the command line, and the messages in which a run reports.
  */
 
-import type { Access } from './engine.ts';
+import type { Access, Durability } from './engine.ts';
+import type { KeyKind } from './generator.ts';
 import type { Failover, Row } from './rows.ts';
 
 /** A choice of suites, engines and ways in. Plain data: it travels to the worker. */
 export interface Plan {
-  readonly quick: boolean;
+  /** Fewer calls and shorter rounds, or the suites' own figures. */
+  readonly mode: 'quick' | 'full';
   /** Names of suites; in the order of the suites, not of this list. */
   readonly suites: readonly string[];
   /** Names of engines. */
   readonly engines: readonly string[];
   readonly accesses: readonly Access[];
-  /** Calls of a round instead of the suite's own count. */
-  readonly count?: number | undefined;
+  /** Interleaved rounds of each suite; the row shows their median. */
+  readonly rounds: number;
+  /** Every dataset and every trace follows from it. */
+  readonly seed: number;
+  /** A factor on the keys and calls of the suites. */
+  readonly scale: number;
+  /** What is to be different from what the suites say; also what the suite `custom` runs with. */
+  readonly custom: Custom;
 }
 
-/** Interleaved rounds of each suite; the row shows their median. */
+/** In which manner keys are drawn. */
+export type Distribution = 'uniform' | 'zipfian' | 'latest' | 'sequential';
+
+/** Choices in place of a suite's own. What is absent stays as the suite says. */
+export interface Custom {
+  /** Keys of the dataset. */
+  readonly entries?: number;
+  /** Calls of a round. */
+  readonly calls?: number;
+  /** Characters of a string key. */
+  readonly keyBytes?: number;
+  readonly valueBytes?: number;
+  readonly keyKind?: KeyKind;
+  readonly distribution?: Distribution;
+  /** Share of reads among the calls of a mix, 0 to 1. */
+  readonly readRatio?: number;
+  /** Bytes: Varve's option `memory`. */
+  readonly memory?: number;
+  readonly durability?: Durability;
+  /** Where Varve keeps its files. */
+  readonly storage?: 'opfs' | 'indexeddb' | 'memory';
+  /** Callers at once in the page, or calls in flight. */
+  readonly threads?: number;
+}
+
+/** Rounds of a suite, unless a plan says otherwise. */
 export const ROUNDS = 3;
 
 /** The longest that a round may take, in milliseconds: slow engines are cut short, and the row says how far they came. */
 export function budgetMs(plan: Plan): number {
-  return plan.quick ? 120 : 2000;
+  return plan.mode === 'quick' ? 120 : 2000;
 }
 
 /** What a store held and weighed at the end of a suite. */
@@ -55,6 +88,25 @@ export type RunEvent =
   | { readonly type: 'row'; readonly row: Row }
   | { readonly type: 'failover'; readonly failover: Failover }
   | { readonly type: 'storage'; readonly storage: StorageReport }
+  /** About every 50 ms of a round: operations since the sample before. `at_ms` counts from the start of the round. */
+  | {
+      readonly type: 'sample';
+      readonly suite: string;
+      readonly engine: string;
+      readonly access: Access;
+      readonly round: number;
+      readonly at_ms: number;
+      readonly ops: number;
+    }
+  /** Of Varve's stores only, between the groups of calls and not timed. `space` is told where files can be weighed. */
+  | {
+      readonly type: 'amplification';
+      readonly engine: string;
+      readonly at_ms: number;
+      readonly write: number;
+      readonly read: number;
+      readonly space: number | undefined;
+    }
   /** Something that a reader of the result must know: a failed check, an engine that is not there. */
   | { readonly type: 'problem'; readonly text: string };
 

@@ -6,6 +6,9 @@ import type { Access, Durability, Role } from './engine.ts';
 import { Latencies, median } from './latency.ts';
 import type { Round } from './measure.ts';
 
+/** Points of a timeline. */
+const TIMELINE_MAX = 100;
+
 /** What an operation of a row is. */
 export type Unit = 'ops' | 'entries' | 'ranges';
 
@@ -67,12 +70,40 @@ export interface Row {
   readonly rounds: readonly number[];
   /** How often the store said VARVE_BUSY and was waited for. */
   readonly busy: number;
+  /** HDR histogram of the latencies (V2, compressed, base64), in units of 10 ns with 3 digits: mergeable across runs. */
+  readonly histogram: string;
+  /** Of the middle round: when it was looked at, and operations since the time before; at most 100 points. */
+  readonly timeline: readonly (readonly [at_ms: number, ops: number])[];
+  /** Where the browser tells. */
+  readonly memory?: { readonly wasmBytes?: number; readonly heapBytes?: number };
+  /** Where it can be told. */
+  readonly cpu?: { readonly busy_ms: number };
+  /** Of the library that was measured. */
+  readonly engineVersion?: string;
+  /** How the load was made, where that is not plain from the suite: "open loop at 500/s". */
+  readonly note?: string;
+  /** Which part of a suite of several parts: "before compaction". */
+  readonly phase?: string;
   /** Of the suite `multi-tab` only. */
   readonly tabs?: InTabs | undefined;
 }
 
 /** What a row says beside its figures. */
-export type RowHead = Pick<Row, 'suite' | 'engine' | 'role' | 'access' | 'durability' | 'unit' | 'groupSize' | 'tabs'>;
+export type RowHead = Pick<
+  Row,
+  | 'suite'
+  | 'engine'
+  | 'role'
+  | 'access'
+  | 'durability'
+  | 'unit'
+  | 'groupSize'
+  | 'tabs'
+  | 'phase'
+  | 'note'
+  | 'memory'
+  | 'engineVersion'
+>;
 
 /** Sums up the rounds of one suite on one engine. */
 export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: boolean): Row {
@@ -94,7 +125,30 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
     verified: storeVerified && sum(({ tally }) => tally.wrong) === 0,
     rounds: rates,
     busy: sum(({ busy }) => busy),
+    histogram: latencies.histogram(),
+    timeline: thinned(middleOf(rounds).timeline),
   };
+}
+
+/** The round whose rate is the row's. */
+function middleOf(rounds: readonly Round[]): Round {
+  const rate = ({ tally, elapsed_ms }: Round): number => tally.ops / elapsed_ms;
+  const sorted = [...rounds].sort((a, b) => rate(a) - rate(b));
+  const middle = sorted[(sorted.length - 1) >> 1];
+  if (middle === undefined) throw new Error('A row needs at least one round.');
+  return middle;
+}
+
+/** At most so many points, neighbours joined. */
+function thinned(timeline: Row['timeline']): Row['timeline'] {
+  const joined = Math.ceil(timeline.length / TIMELINE_MAX);
+  if (joined <= 1) return timeline;
+  const points: [number, number][] = [];
+  for (let from = 0; from < timeline.length; from += joined) {
+    const part = timeline.slice(from, from + joined);
+    points.push([part.at(-1)?.[0] ?? 0, part.reduce((ops, point) => ops + point[1], 0)]);
+  }
+  return points;
 }
 
 /** How far the rounds of a row lie apart: (highest - lowest) / median. */

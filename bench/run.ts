@@ -31,7 +31,7 @@ export function environmentOf(quick: boolean): Environment {
 
 /** Runs a plan. What was measured until it was cancelled is still its result. */
 export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Promise<Result> {
-  const environment = environmentOf(plan.quick);
+  const environment = environmentOf(plan.mode === 'quick');
   const rows: Result['rows'][number][] = [];
   const storage: Result['storage'][number][] = [];
   const failovers: Result['failovers'][number][] = [];

@@ -5,7 +5,16 @@ import type { Plan, RunEvent } from './plan.ts';
 import type { Row } from './rows.ts';
 import { SuiteRunner } from './runner.ts';
 
-const plan: Plan = { quick: true, suites: [], engines: ['map', 'liar'], accesses: ['worker'], count: 400 };
+const plan: Plan = {
+  mode: 'quick',
+  suites: [],
+  engines: ['map', 'liar'],
+  accesses: ['worker'],
+  rounds: 3,
+  seed: 1,
+  scale: 1,
+  custom: { calls: 400 },
+};
 
 async function run(
   suites: readonly string[],

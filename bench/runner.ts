@@ -10,7 +10,7 @@ import { GROUP_STEPS, timerStepMs } from './clock.ts';
 import { type Access, type Durability, type Engine, IN_FLIGHT } from './engine.ts';
 import { type Dataset, makeDataset } from './generator.ts';
 import { measure, type Round } from './measure.ts';
-import { budgetMs, type Emit, type Plan, ROUNDS } from './plan.ts';
+import { budgetMs, type Emit, type Plan } from './plan.ts';
 import { makeRow, type Unit } from './rows.ts';
 import { Stage } from './stage.ts';
 import { storageReport } from './storage.ts';
@@ -39,7 +39,7 @@ interface Runner {
 export function stepsOf(plan: Plan, engines: readonly Engine[], accesses: readonly Access[]): number {
   return pairsOf(plan, accesses).reduce((steps, [suite, access]) => {
     const able = engines.filter((engine) => levelOf(engine, suite, access) !== undefined);
-    return steps + able.length * (ROUNDS + 1);
+    return steps + able.length * (plan.rounds + 1);
   }, 0);
 }
 
@@ -95,13 +95,13 @@ export class SuiteRunner {
       if (durability === undefined) return [];
       return [{ engine, durability, stage: undefined, failed: false, storeVerified: true, group: 1, rounds: [] }];
     });
-    for (let round = -1; round < ROUNDS; round++) {
+    for (let round = -1; round < this.#plan.rounds; round++) {
       // Another engine goes first in each round.
       const order = runners.map((_, i) => runners[(i + Math.max(round, 0)) % runners.length] as Runner);
       for (const runner of order) {
         this.#done++;
         if (runner.failed) continue;
-        const what = round < 0 ? 'prepares' : `round ${round + 1} of ${ROUNDS}`;
+        const what = round < 0 ? 'prepares' : `round ${round + 1} of ${this.#plan.rounds}`;
         const text = `${suite.name} (${access}): ${runner.engine.name} ${what}`;
         this.#emit({ type: 'progress', done: this.#done - 1, total, text });
         this.#signal.throwIfAborted();
@@ -141,6 +141,7 @@ export class SuiteRunner {
         calls_max: rehearsal ? Math.max(together ? joined : 1, Math.ceil(calls * REHEARSAL_PART)) : calls,
         together,
         signal: this.#signal,
+        sample: rehearsal ? undefined : (at_ms, ops) => this.#sample(suite, access, engine, round, at_ms, ops),
       });
     let result: Round | undefined;
     if (suite.work.kind === 'open') {
@@ -157,6 +158,10 @@ export class SuiteRunner {
       runner.stage = undefined;
       await stage.close();
     }
+  }
+
+  #sample(suite: Suite, access: Access, engine: Engine, round: number, at_ms: number, ops: number): void {
+    this.#emit({ type: 'sample', suite: suite.name, engine: engine.name, access, round, at_ms, ops });
   }
 
   /** How many calls last long enough for the timer. */
@@ -179,6 +184,7 @@ export class SuiteRunner {
       durability,
       unit: unitOf(suite),
       groupSize: runner.group,
+      ...(engine.version !== undefined && { engineVersion: engine.version }),
     };
     const row = makeRow(head, runner.rounds, runner.storeVerified);
     if (!row.verified && runner.storeVerified) {
@@ -247,17 +253,21 @@ export class SuiteRunner {
   }
 
   #callsOf(suite: Suite): number {
-    const { count, quick } = this.#plan;
-    if (count === undefined || suite.work.kind === 'scan' || suite.work.kind === 'open') {
-      return quick ? suite.calls.quick : suite.calls.full;
-    }
-    return suite.work.kind === 'batches' ? Math.ceil(count / suite.work.size) : count;
+    const { custom, mode, scale } = this.#plan;
+    if (suite.work.kind === 'scan' || suite.work.kind === 'open') return suite.calls[mode];
+    if (custom.calls === undefined) return scaled(suite.calls[mode], scale);
+    return suite.work.kind === 'batches' ? Math.ceil(custom.calls / suite.work.size) : custom.calls;
   }
 
   #entriesOf(suite: Suite): number {
-    const { count, quick } = this.#plan;
-    return count !== undefined && suite.fresh ? count : quick ? suite.entries.quick : suite.entries.full;
+    const { custom, mode, scale } = this.#plan;
+    return custom.entries ?? (suite.fresh ? custom.calls : undefined) ?? scaled(suite.entries[mode], scale);
   }
+}
+
+/** A count by the factor of the plan, never nothing. */
+function scaled(count: number, scale: number): number {
+  return Math.max(1, Math.round(count * scale));
 }
 
 function unitOf({ work }: Suite): Unit {

@@ -9,5 +9,6 @@ declare module 'jstat' {
       inv(share: number, freedom: number): number;
     };
   };
+  // biome-ignore lint/style/noDefaultExport: the library has this one.
   export default jStat;
 }

@@ -40,7 +40,7 @@ export async function runFailovers(
   emit: Emit,
   signal: AbortSignal,
 ): Promise<void> {
-  const times = plan.quick ? TIMES.quick : TIMES.full;
+  const times = TIMES[plan.mode];
   // A tab of IndexedDB that is closed is nobody's leader: what the others notice of it stands beside.
   const both = engines.filter((name) => name !== 'idb');
   const total = both.length * CAUSES.length * times;

@@ -10,7 +10,7 @@ import { type Access, IN_FLIGHT } from '../engine.ts';
 import { ENGINES } from '../engines/list.ts';
 import { Latencies } from '../latency.ts';
 import type { Round } from '../measure.ts';
-import { type Emit, type Plan, ROUNDS } from '../plan.ts';
+import type { Emit, Plan } from '../plan.ts';
 import { type InTabs, makeRow, type Row } from '../rows.ts';
 import { TAB_SUITE } from '../workloads.ts';
 import { runFailovers } from './failover.ts';
@@ -83,7 +83,7 @@ class TabSuite {
     this.#house = house;
     this.#emit = emit;
     this.#signal = signal;
-    this.#mode = plan.quick ? 'quick' : 'full';
+    this.#mode = plan.mode;
     this.#engines = enginesOf(plan);
   }
 
@@ -126,7 +126,7 @@ class TabSuite {
 
   async #rowsOf(setting: Setting): Promise<Row[]> {
     const makings = await Promise.all(this.#engines.map((engine) => this.#making(engine, setting)));
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < this.#plan.rounds; round++) {
       for (let turn = 0; turn < makings.length; turn++) {
         const making = makings[(turn + round) % makings.length] as Making;
         await this.#runRound(making, setting, round);
@@ -158,7 +158,7 @@ class TabSuite {
     const { engine, parts, rounds } = making;
     const alone = parts.filter(({ load }) => load === 'alone');
     const together = parts.filter(({ load }) => load === 'all');
-    const text = `${tabs.length} tabs: ${engine} ${call} (${access}), round ${round + 1} of ${ROUNDS}`;
+    const text = `${tabs.length} tabs: ${engine} ${call} (${access}), round ${round + 1} of ${this.#plan.rounds}`;
     this.#progress(text);
     making.group = access === 'inflight' ? 1 : await this.#groupOf(engine, setting);
     for (const part of alone) {
@@ -189,7 +189,7 @@ class TabSuite {
   #workOf(engine: string, { tabs, call, access }: Setting, tab: RemoteTab): Work {
     const waves = access === 'inflight';
     const budget_ms = BUDGET_MS[this.#mode];
-    const calls = this.#plan.count ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
+    const calls = this.#plan.custom.calls ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
     return { engine, call, waves, index: tabs.indexOf(tab), of: tabs.length, calls, budget_ms, group: 1, round: 0 };
   }
 
@@ -228,7 +228,7 @@ class TabSuite {
   }
 
   #progress(text: string): void {
-    const rounds = this.#engines.length * CALLS.length * this.#plan.accesses.length * ROUNDS;
+    const rounds = this.#engines.length * CALLS.length * this.#plan.accesses.length * this.#plan.rounds;
     const total = TABS[this.#mode].length * (this.#engines.length + rounds);
     this.#emit({ type: 'progress', done: Math.min(this.#done++, total), total, text });
   }
@@ -246,5 +246,6 @@ function sum(rounds: readonly RoundData[]): Round {
     busy += round.busy;
     perMs += round.tally.ops / round.elapsed_ms;
   }
-  return { tally, elapsed_ms: tally.ops / perMs, latencies, busy };
+  const elapsed_ms = tally.ops / perMs;
+  return { tally, elapsed_ms, latencies, busy, timeline: [[elapsed_ms, tally.ops]] };
 }
