@@ -7,7 +7,7 @@
 
 import type { Plan } from '../plan.ts';
 import type { Result } from '../report.ts';
-import { keyOf, type SeriesName, seriesOf } from './ratios.ts';
+import { type Series, seriesOf } from './ratios.ts';
 
 /** Bumped when the file means something else. */
 const VERSION = 1;
@@ -22,27 +22,16 @@ export interface Baseline {
   /** The browser as it calls itself. */
   readonly browser: string;
   readonly plan: Plan;
-  readonly series: readonly BaselineSeries[];
+  readonly series: readonly Series[];
 }
 
-/** One series of a baseline. */
-export interface BaselineSeries extends SeriesName {
-  /** For each run the logarithms of the ratios of its rounds. */
-  readonly runs: readonly (readonly number[])[];
-}
-
-/** A baseline of one or more runs of the same plan. Throws when a row is not in all of them. */
+/** A baseline of one or more runs of the same plan, of the rows that all of them have. Throws when there are none. */
 export function makeBaseline(results: readonly Result[], commit: string | undefined): Baseline {
   const [first] = results;
   if (first === undefined) throw new Error('A baseline needs a run.');
-  const runs = results.map(({ rows }) => new Map(seriesOf(rows).map((series) => [keyOf(series), series])));
-  const series = seriesOf(first.rows).map(({ logRatios: _, ...name }) => ({
+  const series = seriesOf(results.map(({ rows }) => rows)).map(({ runs, ...name }) => ({
     ...name,
-    runs: runs.map((run) => {
-      const found = run.get(keyOf(name));
-      if (found === undefined) throw new Error(`${keyOf(name)} is not in every run: measure again.`);
-      return found.logRatios.map(rounded);
-    }),
+    runs: runs.map((run) => run.map(rounded)),
   }));
   if (series.length === 0) {
     throw new Error('No row of the run has a ratio: a baseline needs verified rows of Varve and of a floor or peer.');

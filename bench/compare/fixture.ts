@@ -4,7 +4,7 @@
 
 import type { Random } from '../generator.ts';
 import type { Row } from '../rows.ts';
-import type { Baseline, BaselineSeries } from './baseline.ts';
+import type { Baseline } from './baseline.ts';
 import type { Series, SeriesName } from './ratios.ts';
 
 /** Draws from a normal distribution with this standard deviation and the mean 0 (Box and Muller). */
@@ -15,7 +15,7 @@ export function normalOf(random: Random): (deviation: number) => number {
 
 /** The name of the n-th made-up series. */
 export function nameOf(n: number): SeriesName {
-  return { suite: `suite-${n}`, access: 'worker', phase: undefined, engine: 'varve-sync', against: 'map' };
+  return { suite: `suite-${n}`, access: 'worker', engine: 'varve-sync', against: 'map' };
 }
 
 /** A baseline with these runs of each series. */
@@ -32,13 +32,13 @@ export function baselineOf(series: readonly (readonly (readonly number[])[])[]):
   } as const;
   return {
     ...{ version: 1, dates: [], commit: undefined, browser: 'Chrome/1', plan },
-    series: series.map((runs, n): BaselineSeries => ({ ...nameOf(n), runs })),
+    series: series.map((runs, n): Series => ({ ...nameOf(n), runs })),
   };
 }
 
 /** Series as a run gives them. */
 export function seriesWith(rounds: readonly (readonly number[])[]): Series[] {
-  return rounds.map((logRatios, n) => ({ ...nameOf(n), logRatios }));
+  return rounds.map((run, n) => ({ ...nameOf(n), runs: [run] }));
 }
 
 /** A row with these rates of its rounds. */

@@ -48,9 +48,9 @@ export function compare(baseline: Baseline, series: readonly Series[], threshold
   const scatter = scatterBetweenRuns(baseline);
   const pairs = baseline.series.map((before) => {
     const now = found.get(keyOf(before));
-    const enough = now !== undefined && isEnough(before.runs.flat()) && isEnough(now.logRatios);
+    const enough = now !== undefined && isEnough(before) && isEnough(now);
     const between = enough ? betweenOf(before.runs, scatter) : 0;
-    const change = enough ? difference(sideOf(before.runs, between), sideOf([now.logRatios], between)) : undefined;
+    const change = enough ? difference(sideOf(before.runs, between), sideOf(now.runs, between)) : undefined;
     return { before, now, change };
   });
   const counts = holm(
@@ -63,10 +63,11 @@ export function compare(baseline: Baseline, series: readonly Series[], threshold
       const { before, now, change } = pair;
       const { suite, access, phase, engine, against } = before;
       return {
-        ...{ suite, access, phase, engine, against },
+        ...{ suite, access, engine, against },
+        ...(phase === undefined ? {} : { phase }),
         verdict: verdictOf(now, change, certain.get(pair) === true, threshold),
         before: ratioOf(before.runs.flat()),
-        now: now && ratioOf(now.logRatios),
+        now: now && ratioOf(now.runs.flat()),
         change: change && {
           estimate: Math.exp(change.estimate),
           low: Math.exp(change.low),
@@ -77,8 +78,8 @@ export function compare(baseline: Baseline, series: readonly Series[], threshold
     .sort((a, b) => weightOf(a) - weightOf(b));
 }
 
-function isEnough(figures: readonly number[]): boolean {
-  return figures.length >= ROUNDS_MIN;
+function isEnough({ runs }: Series): boolean {
+  return runs.flat().length >= ROUNDS_MIN && runs.every(({ length }) => length > 1);
 }
 
 function ratioOf(logs: readonly number[]): number | undefined {

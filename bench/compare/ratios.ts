@@ -15,17 +15,17 @@ export interface SeriesName {
   readonly suite: string;
   readonly access: Access;
   /** Of a suite that makes several rows for one engine: which of them. */
-  readonly phase?: string | undefined;
+  readonly phase?: string;
   /** Varve's engine. */
   readonly engine: string;
   /** The floor or peer beside it. */
   readonly against: string;
 }
 
-/** The ratios of one row to another, round by round. */
+/** The ratios of one row to another. */
 export interface Series extends SeriesName {
-  /** Natural logarithms of Varve's rate divided by the other's, in the order of the rounds. */
-  readonly logRatios: readonly number[];
+  /** For each run, in the order of its rounds: natural logarithms of Varve's rate divided by the other's. */
+  readonly runs: readonly (readonly number[])[];
 }
 
 /** A text that tells series apart. */
@@ -38,14 +38,25 @@ export function titleOf({ suite, access, phase, engine }: SeriesName): string {
   return `${suite}${phase === undefined ? '' : `, ${phase}`} (${access}) ${engine}`;
 }
 
-/** One series for each verified row of Varve that has something verified beside it. */
-export function seriesOf(rows: readonly Row[]): Series[] {
+/** The series of runs of the same plan: what all of them have, as the first names it. */
+export function seriesOf(runs: readonly (readonly Row[])[]): Series[] {
+  const each = runs.map((rows) => new Map(ratiosOf(rows).map((found) => [keyOf(found.name), found])));
+  const [first] = each;
+  return [...(first ?? [])].flatMap(([key, { name }]) => {
+    const ratios = each.map((run) => run.get(key)?.logRatios ?? []);
+    return ratios.some(({ length }) => length === 0) ? [] : [{ ...name, runs: ratios }];
+  });
+}
+
+/** Each verified row of Varve that has something verified beside it, and its ratios to that. */
+function ratiosOf(rows: readonly Row[]): { name: SeriesName; logRatios: number[] }[] {
   return rows.flatMap((row) => {
     if (row.role !== 'varve' || row.tabs !== undefined || !row.verified) return [];
     const other = referenceOf(row, rows);
     if (other === undefined) return [];
     const { suite, access, phase, engine } = row;
-    return [{ suite, access, phase, engine, against: other.engine, logRatios: logRatios(row, other) }];
+    const name = { suite, access, ...(phase === undefined ? {} : { phase }), engine, against: other.engine };
+    return [{ name, logRatios: logRatios(row, other) }];
   });
 }
 
