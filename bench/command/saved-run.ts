@@ -1,0 +1,62 @@
+/** What `--json` writes: the result of a run with everything that a reader must know about where it was made. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { bytes } from '../figures.ts';
+import type { Result } from '../report.ts';
+import { SITE } from '../session.ts';
+import { table } from '../table.ts';
+import type { Run } from './browser-run.ts';
+import { type Machine, machine, type Source, source } from './machine.ts';
+import type { ProcessorTime } from './processor.ts';
+
+/** Sizes after gzip, in bytes, of what a page loads. */
+export interface Sizes {
+  readonly wasm: number;
+  readonly client: number;
+  readonly sync: number;
+}
+
+/** A run as it is kept in a file. */
+export interface SavedRun extends Result {
+  readonly machine: Machine;
+  readonly source: Source;
+  readonly sizes: Sizes;
+  readonly processor: readonly ProcessorTime[];
+}
+
+/** Adds to a run what the page cannot know. */
+export function savedRun({ result, processor }: Run): SavedRun {
+  return { ...result, machine: machine(), source: source(), sizes: packageSizes(), processor };
+}
+
+function packageSizes(): Sizes {
+  const size = (file: string): number => gzipSync(readFileSync(join(SITE, 'varve', file)), { level: 9 }).length;
+  return { wasm: size('varve.wasm'), client: size('index.js'), sync: size('sync.js') };
+}
+
+/** The end of the report in Markdown: processor time, and sizes beside their budgets. */
+export function closingText({ sizes, processor }: SavedRun): string {
+  const kinds = [...new Set(processor.flatMap(({ seconds }) => Object.keys(seconds)))];
+  const rows = processor.map(({ suite, access, seconds }) => [
+    `${suite} (${access})`,
+    ...kinds.map((kind) => (seconds[kind] ?? 0).toFixed(2)),
+  ]);
+  return [
+    ...(rows.length === 0
+      ? []
+      : [
+          '## Processor time',
+          "Seconds of the browser's processes, all engines of a suite together, loading and verifying included.",
+          table(['suite', ...kinds], rows),
+        ]),
+    '## Size after gzip',
+    [
+      `- varve.wasm: ${bytes(sizes.wasm)}, wanted 100 KiB`,
+      `- varve: ${bytes(sizes.client)}, wanted 20 KiB`,
+      `- varve/sync: ${bytes(sizes.sync)}`,
+    ].join('\n'),
+    '',
+  ].join('\n\n');
+}
