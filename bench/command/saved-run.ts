@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { CLOSURES, sizesOf } from '../../scripts/sizes.mjs';
 import { bytes } from '../figures.ts';
 import type { Result } from '../report.ts';
 import { SITE } from '../session.ts';
@@ -31,9 +31,11 @@ export function savedRun({ result, processor }: Run): SavedRun {
   return { ...result, machine: machine(), source: source(), sizes: packageSizes(), processor };
 }
 
+/** Each with all that it loads at once. */
 function packageSizes(): Sizes {
-  const size = (file: string): number => gzipSync(readFileSync(join(SITE, 'varve', file)), { level: 9 }).length;
-  return { wasm: size('varve.wasm'), client: size('index.js'), sync: size('sync.js') };
+  const sizes = sizesOf(join(SITE, 'varve'), JSON.parse(readFileSync(CLOSURES, 'utf8')));
+  const gzip = (file: string): number => sizes.find(({ name }) => name === file)?.gzip ?? Number.NaN;
+  return { wasm: gzip('varve.wasm'), client: gzip('index.js'), sync: gzip('sync.js') };
 }
 
 /** The end of the report in Markdown: processor time, and sizes beside their budgets. */

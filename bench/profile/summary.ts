@@ -35,10 +35,16 @@ export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): SelfTime[
     .sort((a, b) => b.self_ms - a.self_ms);
 }
 
+/** Milliseconds in which a thread was at work. */
+export function busyOf({ profile }: ThreadProfile): number {
+  return selfTimes(profile).reduce((sum, { self_ms }) => sum + self_ms, 0);
+}
+
 /** The table of one thread. */
-export function summary({ name, profile }: ThreadProfile): string {
+export function summary(thread: ThreadProfile): string {
+  const { name, profile } = thread;
   const times = selfTimes(profile);
-  const busy_ms = times.reduce((sum, { self_ms }) => sum + self_ms, 0);
+  const busy_ms = busyOf(thread);
   const all_ms = (profile.endTime - profile.startTime) / 1000;
   const rows = times
     .slice(0, TOP)

@@ -116,8 +116,9 @@ class Reader {
   }
 }
 
-/** A worker is called by its script, as threads of workers all have the same name. */
+/** A worker is called by its script, as threads of workers all have the same name; chunks are parts of a script. */
 function nameOf({ nodes }: CpuProfile, thread: string): string {
-  const script = nodes.map(({ callFrame }) => /([\w-]+)\.js(?:$|\?)/.exec(callFrame.url)?.[1]).find(Boolean);
-  return thread === 'CrRendererMain' ? 'page' : (script ?? thread);
+  if (thread === 'CrRendererMain') return 'page';
+  const scripts = nodes.flatMap(({ callFrame }) => /([\w-]+)\.js(?:$|\?)/.exec(callFrame.url)?.[1] ?? []);
+  return scripts.find((name) => name.endsWith('-worker')) ?? scripts[0] ?? thread;
 }
