@@ -6,7 +6,7 @@
  */
 
 import { rate, times } from '../figures.ts';
-import { bestPeers, type Comparison, comparisonsOf } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, ratioText } from './comparison.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
@@ -62,7 +62,7 @@ function overview(best: readonly Comparison[]): Chart {
   const title = 'Varve beside the best peer of every suite: the line is the same rate, left of it Varve is slower';
   const bars = best.map(({ varve, peer, ratio, low, high }): Bar => {
     const name = `${groupName(varve)}${varve.engine.includes('indexeddb') || varve.engine.endsWith('each') ? `, ${varve.engine}` : ''}`;
-    const label = `${times(ratio)} ${peer.engine}`;
+    const label = `${ratioText(ratio)} ${peer.engine}`;
     return { name, value: ratio, low, high, label, kind: ratio < 1 ? 'slower' : 'varve' };
   });
   return { file: 'overview.svg', title, svg: svgOf(title, bars, { from: 1, left: 380, right: 190, write: times }) };

@@ -7,6 +7,7 @@
  */
 
 import { meanInterval } from '../compare/statistics.ts';
+import { times } from '../figures.ts';
 import { groupsOf, type ResultRow } from './row.ts';
 
 /** Varve and one peer in one suite. */
@@ -76,4 +77,9 @@ export function bestPeers(comparisons: readonly Comparison[]): Comparison[] {
 /** Whether the difference is more than the rounds' scatter. */
 export function isSure({ low, high }: Comparison): boolean {
   return high < 1 || low > 1;
+}
+
+/** A ratio in words. What is slower never reads as 1.00x. */
+export function ratioText(ratio: number): string {
+  return ratio < 1 && ratio >= 0.995 ? `${(Math.floor(ratio * 1000) / 1000).toFixed(3)}x` : times(ratio);
 }

@@ -8,7 +8,7 @@ import { bytes, duration, percent, rate, times } from '../figures.ts';
 import { TARGET_COLUMNS } from '../report.ts';
 import { table } from '../table.ts';
 import type { Chart } from './charts.ts';
-import { bestPeers, type Comparison, comparisonsOf, isSure, slowerOf } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, isSure, ratioText, slowerOf } from './comparison.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
@@ -64,9 +64,9 @@ const COMPARED = ['suite', 'Varve', 'a second', 'peer', 'a second', 'Varve is', 
 
 /** The cells of a comparison. */
 export function comparisonCells({ varve, peer, ratio, low, high }: Comparison): string[] {
-  const interval = Number.isFinite(low) ? `${times(low)} to ${times(high)}` : 'one round';
+  const interval = Number.isFinite(low) ? `${ratioText(low)} to ${ratioText(high)}` : 'one round';
   const figures = [rate(varve.opsPerSecond), peer.engine, rate(peer.opsPerSecond)];
-  return [groupName(varve), varve.engine, ...figures, times(ratio), interval];
+  return [groupName(varve), varve.engine, ...figures, ratioText(ratio), interval];
 }
 
 function slowerText(comparisons: readonly Comparison[]): string {

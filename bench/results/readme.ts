@@ -4,9 +4,9 @@
  * Invariant: what stands outside of the markers is never touched.
  */
 
-import { rate, times } from '../figures.ts';
+import { rate } from '../figures.ts';
 import { table } from '../table.ts';
-import { bestPeers, type Comparison, comparisonsOf, isSure, slowerOf } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, isSure, ratioText, slowerOf } from './comparison.ts';
 import type { Results } from './results.ts';
 import { groupName } from './row.ts';
 
@@ -61,7 +61,7 @@ function slowerText(comparisons: readonly Comparison[]): string {
   const all = `${comparisons.length} comparisons with a peer`;
   if (slower.length === 0) return `Varve is slower in none of ${all}.`;
   const named = slower.slice(0, NAMED_MAX).map(({ varve, peer, ratio }) => {
-    return `${groupName(varve)} ${times(ratio)} beside ${peer.engine}`;
+    return `${groupName(varve)} ${ratioText(ratio)} beside ${peer.engine}`;
   });
   const more = slower.length > NAMED_MAX ? `, and [${slower.length - NAMED_MAX} more](docs/results.md)` : '';
   return `**Varve is slower** in ${slower.length} of ${all}: ${named.join('; ')}${more}.`;
@@ -75,7 +75,7 @@ function headlines(comparisons: readonly Comparison[]): string[][] {
       .filter(({ varve }) => !varve.engine.includes('indexeddb'))
       .map(({ varve, peer, ratio }) => {
         const how = varve.engine === 'varve-sync-each' ? ', committed one by one' : '';
-        return [title + how, rate(varve.opsPerSecond), peer.engine, rate(peer.opsPerSecond), times(ratio)];
+        return [title + how, rate(varve.opsPerSecond), peer.engine, rate(peer.opsPerSecond), ratioText(ratio)];
       });
   });
 }
