@@ -30,7 +30,8 @@ export function machine(): Machine {
     processor: all[0]?.model.trim() || 'not told',
     cores: all.length,
     memoryBytes: totalmem(),
-    system: `${system()} ${release()}`,
+    // The version alone: what is behind it names a provider or a build.
+    system: `${system()} ${/^[\d.]+/.exec(release())?.[0] ?? release()}`,
     node: process.versions.node,
   };
 }

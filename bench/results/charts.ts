@@ -34,6 +34,7 @@ const RIGHT = 90;
 const TOP = 46;
 const STEP = 24;
 const BAR = 15;
+const NAME_CHARS_MAX = 54;
 
 /** A bar: its name, its value on the axis, and what is written beside it. */
 interface Bar {
@@ -70,7 +71,7 @@ function overview(best: readonly Comparison[]): Chart {
 
 function ratesOf(group: readonly ResultRow[]): Chart {
   const [first] = group as [ResultRow];
-  const title = `${groupName(first)}: ${first.unit} a second`;
+  const title = `${groupName(first)}: ${first.unit} a second, on a logarithmic scale`;
   const bars = [...group]
     .sort((a, b) => b.opsPerSecond - a.opsPerSecond)
     .map((row): Bar => {
@@ -127,7 +128,7 @@ function barOf(bar: Bar, at: number, x: (value: number) => number, from: number 
   const isTold = Number.isFinite(bar.low) && Number.isFinite(bar.high);
   const farthest = Math.max(start, end, isTold ? x(bar.high) : 0);
   return [
-    `<text class="name ${bar.kind}" x="${left - 8}" y="${place(middle + 4)}">${escaped(bar.name)}</text>`,
+    `<text class="name ${bar.kind}" x="${left - 8}" y="${place(middle + 4)}">${escaped(shortened(bar.name))}</text>`,
     `<rect class="${bar.kind}" x="${place(Math.min(start, end))}" y="${top}" width="${place(Math.abs(end - start))}" height="${BAR}"/>`,
     isTold ? line('spread', x(bar.low), middle, x(bar.high), middle) : '',
     `<text class="label" x="${place(farthest + 6)}" y="${place(middle + 4)}">${escaped(bar.label)}</text>`,
@@ -140,6 +141,11 @@ function line(kind: string, x1: number, y1: number, x2: number, y2: number): str
 
 function place(at: number): string {
   return String(Number(at.toFixed(1)));
+}
+
+/** What fits beside the bars of the widest chart. */
+function shortened(name: string): string {
+  return name.length <= NAME_CHARS_MAX ? name : `${name.slice(0, NAME_CHARS_MAX - 1)}\u2026`;
 }
 
 function escaped(text: string): string {
