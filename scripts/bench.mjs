@@ -1,10 +1,10 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/cli.ts, which drives them.
+// `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
 // `npm run bench -- scale` runs bench/scale/cli.ts instead: millions of pairs, and reads while a compaction runs.
 // `npm run bench -- cloudflare` runs bench/cloudflare/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
 // `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
 // `npm run bench -- fs` runs bench/fs.ts in Node: stores in files beside bare file calls.
 // `npm run bench -- deno-kv` runs bench/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
-// `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
 // `npm run bench -- http` runs bench/http.ts in Node: the HTTP handler under load.
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
