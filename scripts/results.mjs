@@ -29,7 +29,7 @@ export async function measureResults(args, runEntry, servers) {
   /** @type {[name: string, entry: string, args: string[]][]} */
   const parts = [
     ['browser', 'cli.ts', [...rest, ...rounds]],
-    ['fs', servers.fs, quick],
+    ['fs', servers.fs, ['--peers', 'sqlite,leveldb', ...quick]],
     ['http', servers.http, quick],
   ];
   /** @type {string[]} */

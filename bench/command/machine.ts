@@ -1,6 +1,6 @@
 /** What a run was made on and of: the machine, and the commit of the working tree. */
 
-import { cpus, release, type as system, totalmem } from 'node:os';
+import { cpus, loadavg, release, type as system, totalmem } from 'node:os';
 import { capture } from '../../scripts/tools.mjs';
 
 /** The machine, without anything that names it or its owner. */
@@ -34,6 +34,11 @@ export function machine(): Machine {
     system: `${system()} ${/^[\d.]+/.exec(release())?.[0] ?? release()}`,
     node: process.versions.node,
   };
+}
+
+/** The load of the last minute; 0 where the system does not tell it (Windows). */
+export function loadNow(): number {
+  return Number((loadavg()[0] ?? 0).toFixed(1));
 }
 
 /** The commit of this working tree. */

@@ -8,7 +8,7 @@ import type { Result } from '../report.ts';
 import { SITE } from '../session.ts';
 import { table } from '../table.ts';
 import type { Run } from './browser-run.ts';
-import { type Machine, machine, type Source, source } from './machine.ts';
+import { loadNow, type Machine, machine, type Source, source } from './machine.ts';
 import type { ProcessorTime } from './processor.ts';
 
 /** Sizes after gzip, in bytes, of what a page loads. */
@@ -21,6 +21,8 @@ export interface Sizes {
 /** A run as it is kept in a file. */
 export interface SavedRun extends Result {
   readonly machine: Machine;
+  /** Programs that wanted to run, on average over the last minute of the run, its own included. */
+  readonly load: number;
   readonly source: Source;
   readonly sizes: Sizes;
   readonly processor: readonly ProcessorTime[];
@@ -28,7 +30,7 @@ export interface SavedRun extends Result {
 
 /** Adds to a run what the page cannot know. */
 export function savedRun({ result, processor }: Run): SavedRun {
-  return { ...result, machine: machine(), source: source(), sizes: packageSizes(), processor };
+  return { ...result, machine: machine(), load: loadNow(), source: source(), sizes: packageSizes(), processor };
 }
 
 /** Each with all that it loads at once. */

@@ -48,6 +48,7 @@ export const browserRun: SavedRun = {
   storage: [],
   problems: [],
   machine: { processor: 'Fictional 9000', cores: 4, memoryBytes: 2 ** 34, system: 'Linux 6.1.0', node: '22.1.0' },
+  load: 2.5,
   source: { commit: 'abcdef0123', clean: true },
   sizes: { wasm: 100_000, client: 15_000, sync: 30_000 },
   processor: [],

@@ -38,7 +38,7 @@ export function pageText(results: Results, charts: readonly Chart[]): string {
 }
 
 /** Machine, browser, date and commit, in a list. */
-export function provenance({ machine, browser, dates, source, plans, versions, sizes }: Results): string {
+export function provenance({ machine, load, browser, dates, source, plans, versions, sizes }: Results): string {
   const days = [...new Set(dates.map((date) => date.slice(0, 10)))].join(', ');
   const tree = source.clean ? '' : ', with changes that were not committed';
   const told = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
@@ -46,7 +46,7 @@ export function provenance({ machine, browser, dates, source, plans, versions, s
     return `${mode}, ${rounds} interleaved rounds, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
   });
   return [
-    `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}`,
+    `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}; load average ${load} at the end of a run, the run included`,
     `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${told.length === 0 ? '' : `; ${told.join(', ')}`}`,
     `- Date: ${days}. Commit: ${source.commit === undefined ? 'not known' : `\`${source.commit}\``}${tree}`,
     `- Runs: ${[...new Set(modes)].join('; ')}`,

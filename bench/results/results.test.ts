@@ -49,7 +49,7 @@ test('the best peer is the one that leaves Varve the least', () => {
 });
 
 test('the page tells machine, browser, date, commit and versions, and writes figures short', () => {
-  expect(page).toContain('Fictional 9000, 4 cores, 16.0 GiB of memory, Linux 6.1.0');
+  expect(page).toContain('Fictional 9000, 4 cores, 16.0 GiB of memory, Linux 6.1.0; load average 2.5 at the end');
   expect(page).toContain('Chrome/140.0.0.0');
   expect(page).toContain('Date: 2026-01-02. Commit: `abcdef0123`\n');
   expect(page).toContain('[`sqlite-wasm`](https://sqlite.org/wasm) 3.99.0: SQLite in wasm.');

@@ -29,6 +29,8 @@ export interface Results {
   /** ISO dates of the runs. */
   readonly dates: readonly string[];
   readonly machine: Machine;
+  /** Programs that wanted to run, on average over the last minute of a run, its own included; of several runs the most. */
+  readonly load: number;
   readonly source: Source;
   readonly browser: string;
   /** What was asked for, of each run of the browser. */
@@ -49,6 +51,8 @@ export interface Results {
 export interface ServerRun {
   readonly date?: string;
   readonly versions?: Readonly<Record<string, string>>;
+  /** What could not be run, and why. */
+  readonly failures?: readonly string[];
   readonly rows: readonly ServerRow[];
 }
 
@@ -101,6 +105,7 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
     version: VERSION,
     dates: [...browser.map(({ environment }) => environment.date), ...server.flatMap(date)].sort(),
     machine: first.machine,
+    load: Math.max(...browser.map(({ load }) => load)),
     source: { ...first.source, clean: browser.every(({ source }) => source.clean) },
     browser: browserOf(first.environment.userAgent),
     plans: browser.map(({ plan: { mode, rounds, seed, scale, custom } }) => ({ mode, rounds, seed, scale, custom })),
@@ -112,7 +117,11 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
     targets: judge(raw).map((judged) => ({ cells: targetCells(judged), reached: judged.reached ?? null })),
     storage: shownStorage(browser.flatMap(({ storage }) => storage)).map(({ stats: _, ...report }) => report),
     sizes: first.sizes,
-    problems: [...problems, ...browser.flatMap((run) => run.problems)],
+    problems: [
+      ...problems,
+      ...browser.flatMap((run) => run.problems),
+      ...server.flatMap(({ failures }) => failures ?? []),
+    ],
     rows,
   };
 }
