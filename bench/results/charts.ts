@@ -6,7 +6,7 @@
  */
 
 import { rate, times } from '../figures.ts';
-import { bestPeers, type Comparison, comparisonsOf, ratioText } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText } from './comparison.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
@@ -34,7 +34,7 @@ const RIGHT = 90;
 const TOP = 46;
 const STEP = 24;
 const BAR = 15;
-const NAME_CHARS_MAX = 54;
+const NAME_CHARS_MAX = 50;
 
 /** A bar: its name, its value on the axis, and what is written beside it. */
 interface Bar {
@@ -61,10 +61,11 @@ export function chartsOf(results: Results): Chart[] {
 
 function overview(best: readonly Comparison[]): Chart {
   const title = 'Varve beside the best peer of every suite: the line is the same rate, left of it Varve is slower';
-  const bars = best.map(({ varve, peer, ratio, low, high }): Bar => {
+  const bars = best.map((one): Bar => {
+    const { varve, peer, ratio, low, high } = one;
     const name = `${groupName(varve)}${varve.engine.includes('indexeddb') || varve.engine.endsWith('each') ? `, ${varve.engine}` : ''}`;
     const label = `${ratioText(ratio)} ${peer.engine}`;
-    return { name, value: ratio, low, high, label, kind: ratio < 1 ? 'slower' : 'varve' };
+    return { name, value: ratio, low, high, label, kind: isSlower(one) ? 'slower' : 'varve' };
   });
   return { file: 'overview.svg', title, svg: svgOf(title, bars, { from: 1, left: 380, right: 190, write: times }) };
 }

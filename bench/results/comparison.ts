@@ -59,9 +59,14 @@ function compared(varve: ResultRow, peer: ResultRow): Comparison {
   return { varve, peer, ratio: Math.exp(estimate), low: Math.exp(low), high: Math.exp(high) };
 }
 
+/** Whether Varve is slower, by the mean over the rounds or by the medians: where those disagree, the worse one is told. */
+export function isSlower({ ratio, varve, peer }: Comparison): boolean {
+  return ratio < 1 || varve.opsPerSecond < peer.opsPerSecond;
+}
+
 /** Where Varve is slower than a peer, the worst first. */
 export function slowerOf(comparisons: readonly Comparison[]): Comparison[] {
-  return comparisons.filter(({ ratio }) => ratio < 1).sort((a, b) => a.ratio - b.ratio);
+  return comparisons.filter(isSlower).sort((a, b) => a.ratio - b.ratio);
 }
 
 /** For each row of Varve the peer that is hardest to beat. */

@@ -8,7 +8,7 @@ import { bytes, duration, percent, rate, times } from '../figures.ts';
 import { TARGET_COLUMNS } from '../report.ts';
 import { table } from '../table.ts';
 import type { Chart } from './charts.ts';
-import { bestPeers, type Comparison, comparisonsOf, isSure, ratioText, slowerOf } from './comparison.ts';
+import { bestPeers, type Comparison, comparisonsOf, isSlower, isSure, ratioText, slowerOf } from './comparison.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
@@ -74,8 +74,9 @@ function slowerText(comparisons: readonly Comparison[]): string {
   const counts = `${slower.length} of ${comparisons.length} comparisons with a peer`;
   if (comparisons.length === 0) return 'No peer was measured.';
   if (slower.length === 0) return `Nowhere: 0 of ${comparisons.length} comparisons with a peer.`;
-  const within = slower.filter((one) => !isSure(one));
-  const sure = slower.filter(isSure);
+  const isCertain = (one: Comparison): boolean => one.ratio < 1 && isSure(one);
+  const within = slower.filter((one) => !isCertain(one));
+  const sure = slower.filter(isCertain);
   return [
     `In ${counts}, the worst first.${within.length === 0 ? '' : ` In ${within.length} of them the rounds scatter by more than the difference; they stand below the others.`}`,
     ...(sure.length === 0 ? [] : [table(COMPARED, sure.map(comparisonCells), [0, 1, 3])]),
@@ -97,8 +98,8 @@ function missedText({ targets }: Results): string {
 function summaryText(comparisons: readonly Comparison[]): string {
   const best = bestPeers(comparisons);
   if (best.length === 0) return 'No peer was measured.';
-  const ahead = best.filter(({ ratio }) => ratio >= 1).length;
-  return `Ahead of the best peer in ${ahead} of ${best.length} rows.\n\n${table(COMPARED, best.map(comparisonCells), [0, 1, 3])}`;
+  const ahead = best.filter((one) => !isSlower(one)).length;
+  return `Ahead of the best peer in ${ahead} of ${best.length} rows. A ratio is the geometric mean of those of the rounds, with its interval; rates are medians of the rounds.\n\n${table(COMPARED, best.map(comparisonCells), [0, 1, 3])}`;
 }
 
 const COLUMNS = [...['engine', 'durability', 'a second', 'spread', 'p50', 'p95', 'p99', 'max', 'verified', 'Varve is']];

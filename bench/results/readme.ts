@@ -57,7 +57,7 @@ function sectionText(results: Results | undefined): string {
 }
 
 function slowerText(comparisons: readonly Comparison[]): string {
-  const slower = slowerOf(comparisons).filter(isSure);
+  const slower = slowerOf(comparisons).filter((one) => one.ratio < 1 && isSure(one));
   const all = `${comparisons.length} comparisons with a peer`;
   if (slower.length === 0) return `Varve is slower in none of ${all}.`;
   const named = slower.slice(0, NAMED_MAX).map(({ varve, peer, ratio }) => {

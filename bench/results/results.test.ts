@@ -48,6 +48,18 @@ test('the best peer is the one that leaves Varve the least', () => {
   ]);
 });
 
+test('where mean and medians disagree, Varve counts as slower', () => {
+  const rows = results.rows.map((row) => {
+    return row.suite === 'open' && row.role === 'varve'
+      ? { ...row, opsPerSecond: 40, rounds: [40, 40, 40, 400, 400] }
+      : row;
+  });
+  const [found] = slowerOf(comparisonsOf(rows)).filter(({ varve, ratio }) => varve.suite === 'open' && ratio > 1);
+  expect(found?.peer.engine).toBe('sqlite-wasm');
+  const section = pageText({ ...results, rows }, []).split('## Targets')[0] ?? '';
+  expect(section.slice(section.indexOf('Within the scatter:'))).toContain('open (in the worker)');
+});
+
 test('the page tells machine, browser, date, commit and versions, and writes figures short', () => {
   expect(page).toContain('Fictional 9000, 4 cores, 16.0 GiB of memory, Linux 6.1.0; load average 2.5 at the end');
   expect(page).toContain('Chrome/140.0.0.0');
