@@ -8,6 +8,7 @@ import type { Access, Engine } from './engine.ts';
 import { bytes, duration, percent, rate, times } from './figures.ts';
 import type { Plan, StorageReport } from './plan.ts';
 import { type Failover, type Row, spreadOf } from './rows.ts';
+import { table } from './table.ts';
 import { tabTables } from './tabs/report.ts';
 import { type Judged, judge } from './targets.ts';
 import { CHOICES } from './workloads.ts';
@@ -228,12 +229,4 @@ export function storageItems(storage: StorageReport): [string, string][] {
     ['memory in use', bytes(storage.memoryBytes)],
     ['the store says', said.join(', ')],
   ];
-}
-
-function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = columns.map((title, i) => Math.max(title.length, 3, ...rows.map((cells) => cells[i]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join(' | ')} |`;
-  const rule = `| ${widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
-  return [line(columns), rule, ...rows.map(line)].join('\n');
 }

@@ -1,4 +1,5 @@
 // `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/cli.ts, which drives them.
+// `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
 // `npm run bench -- scale` runs bench/scale/cli.ts instead: millions of pairs, and reads while a compaction runs.
 // `npm run bench -- cloudflare` runs bench/cloudflare/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
 // `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
@@ -6,11 +7,12 @@
 // `npm run bench -- deno-kv` runs bench/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
 // `npm run bench -- http` runs bench/http/cli.ts: the HTTP handler under load on Node, Deno and workerd.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build as bundle } from 'esbuild';
-import { build } from './build.mjs';
+import { build, DIST } from './build.mjs';
+import { measureResults } from './results.mjs';
 import { setup } from './setup.mjs';
 import { main, root, run } from './tools.mjs';
 
@@ -36,19 +38,15 @@ async function runInDeno() {
   }
 }
 
-await main(async () => {
-  const [first, ...rest] = process.argv.slice(2);
-  const named = first !== undefined && Object.hasOwn(OTHERS, first) ? OTHERS[first] : undefined;
-  const entry = join(root, 'bench', named ?? 'cli.ts');
-  await setup({ wasm: true, browser: !WITHOUT_BROWSER.includes(first ?? '') });
-  await build();
-  if (first === 'deno-kv') {
-    await runInDeno();
-    return;
-  }
+/**
+ * Bundles a file of bench/ and runs it with the package as it was built, not its sources.
+ * @param {string} entry
+ * @param {string[]} args
+ */
+async function runEntry(entry, args) {
   const outfile = join(root, 'build', 'bench-cli.mjs');
   await bundle({
-    entryPoints: [entry],
+    entryPoints: [join(root, 'bench', entry)],
     outfile,
     bundle: true,
     format: 'esm',
@@ -56,8 +54,21 @@ await main(async () => {
     // Node 20 has no `using`, which the suites are written with.
     target: 'node20',
     packages: 'external',
-    // The package as it was built, not its sources.
     external: ['varve', 'varve/fs', 'varve/here', 'varve/http', 'varve/sync'],
   });
-  await run('node', [outfile, ...(named === undefined ? process.argv.slice(2) : rest)]);
+  await run('node', [outfile, ...args]);
+}
+
+await main(async () => {
+  const args = process.argv.slice(2);
+  const [first = '', ...rest] = args;
+  const named = Object.hasOwn(OTHERS, first) ? OTHERS[first] : undefined;
+  // What only prints or puts together needs no browser, and no build where there is one.
+  const isPrinted = args.some((arg) => /^--(help|list|from)\b/.test(arg));
+  await setup({ wasm: true, browser: !isPrinted && !WITHOUT_BROWSER.includes(first) });
+  if (!isPrinted || !existsSync(DIST)) await build();
+  if (first === 'deno-kv') await runInDeno();
+  else if (first === 'results') {
+    await measureResults(rest, runEntry, { fs: String(OTHERS['fs']), http: String(OTHERS['http']) });
+  } else await runEntry(named ?? 'cli.ts', named === undefined ? args : rest);
 });

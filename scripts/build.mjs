@@ -27,6 +27,8 @@ export const DIST = join(root, 'dist');
 // Not in js/pkg: wasm-pack optimises whatever wasm it finds there.
 const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
+/** `VARVE_NAMES=1` keeps the names of functions in the engine, for profiles: some hundred KB that never ship. */
+const NAMED = Boolean(process.env['VARVE_NAMES']);
 
 /** What can be imported from the package: files of js/src. */
 const ENTRIES = [
@@ -83,7 +85,17 @@ export async function buildWasm() {
   await run(
     'wasm-pack',
     [
-      ...['--log-level', 'error', 'build', 'crates/varve-wasm', '--release', '--target', 'web', '--mode', 'no-install'],
+      ...[
+        '--log-level',
+        'error',
+        'build',
+        'crates/varve-wasm',
+        NAMED ? '--profiling' : '--release',
+        '--target',
+        'web',
+        '--mode',
+        'no-install',
+      ],
       ...['--no-pack', '--out-dir', relative(join(root, 'crates', 'varve-wasm'), PKG), '--out-name', 'varve'],
       ...['--', ...WASM_STD],
     ],
@@ -115,7 +127,7 @@ function fingerprint() {
   const sources = WASM_FOLDERS.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
   ).filter((file) => file.endsWith('.rs'));
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(NAMED ? 'named\0' : '');
   for (const file of [...sources.sort(), ...WASM_FILES, ...WASM_TOOLS]) {
     if (existsSync(join(root, file))) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
   }

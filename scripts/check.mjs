@@ -1,7 +1,8 @@
-// `npm run check`: formatting, lints and types of both languages, and the sizes of the package. `npm run fix` mends what a tool can mend.
+// `npm run check`: formatting, lints and types of both languages, the sizes of the package, and that figures shown are figures measured. `npm run fix` mends what a tool can mend.
 // Every check runs, also after one has failed, so that one run shows all there is to do.
 
 import { buildPackage, buildWasm, DIST } from './build.mjs';
+import { checkResults } from './results.mjs';
 import { setup } from './setup.mjs';
 import { printSizes } from './sizes.mjs';
 import { main, Problem, run, step } from './tools.mjs';
@@ -34,6 +35,7 @@ const CHECKS = [
   ['engine', buildWasm],
   ['tsc', () => run('tsc', ['--project', 'tsconfig.json'])],
   ['package', buildPackage],
+  ['results', checkResults],
   ['sizes', async () => printSizes(DIST).failIfOver()],
 ];
 

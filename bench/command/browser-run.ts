@@ -1,0 +1,80 @@
+/**
+ * One run of a plan in a browser of its own: the page is opened with the plan in its address, and what it tells is printed.
+ *
+ * Invariant: every run begins with a new browser and a new profile, so that no run sees what another has left.
+ */
+
+import { rate } from '../figures.ts';
+import { paramsOf } from '../options.ts';
+import type { PageEvent } from '../page.ts';
+import type { Plan } from '../plan.ts';
+import { profiled } from '../profile/profile.ts';
+import type { Result } from '../report.ts';
+import type { Row } from '../rows.ts';
+import { drive, inBrowser } from '../session.ts';
+import { offerTabs } from '../tabs/browser.ts';
+import { failoverLine } from '../tabs/report.ts';
+import { ProcessorClock, type ProcessorTime } from './processor.ts';
+
+/** How a run is made. */
+export interface RunOptions {
+  readonly headed: boolean;
+  /** The folder for CPU profiles; none are taken without it. */
+  readonly profile: string | undefined;
+}
+
+/** What a run came to. */
+export interface Run {
+  readonly result: Result;
+  /** The report in Markdown. */
+  readonly markdown: string;
+  readonly processor: readonly ProcessorTime[];
+}
+
+/** Runs a plan. */
+export function runPlanInBrowser(plan: Plan, { headed, profile }: RunOptions): Promise<Run> {
+  return inBrowser(headed, async (page, origin) => {
+    await offerTabs(page);
+    const clock = await ProcessorClock.start(page);
+    const work = (): Promise<Ended> =>
+      drive<PageEvent, Ended>(page, addressOf(origin, plan), (event) => hear(event, clock));
+    const sampled = profile === undefined ? undefined : await profiled(page, profile, work);
+    const { result, markdown } = sampled?.result ?? (await work());
+    if (sampled !== undefined) console.log(`\nWrote ${sampled.files.join('\n      ')}`);
+    const parts = sampled === undefined ? [markdown] : [markdown, sampled.text, ''];
+    return { result, markdown: parts.join('\n'), processor: (await clock?.settled()) ?? [] };
+  });
+}
+
+type Ended = Extract<PageEvent, { readonly type: 'ended' }>;
+
+/** The address of the page that runs the plan at once. */
+function addressOf(origin: string, plan: Plan): string {
+  const params = paramsOf(plan);
+  params.set('mode', plan.mode);
+  params.set('auto', '');
+  return `${origin}/bench/?${params}`;
+}
+
+/** Prints what the page tells; answers with its end. */
+function hear(event: PageEvent, clock: ProcessorClock | undefined): Ended | undefined {
+  if (event.type === 'row') {
+    console.log(`  ${lineOf(event.row)}`);
+    clock?.ended(event.row.suite, event.row.access);
+  }
+  if (event.type === 'failover') console.log(`  ${failoverLine(event.failover)}`);
+  if (event.type === 'problem') console.log(`  ! ${event.text}`);
+  if (event.type === 'progress' && process.stdout.isTTY) {
+    process.stdout.write(`\r\u001b[K${event.done}/${event.total} ${event.text}\r`);
+  }
+  return event.type === 'ended' ? event : undefined;
+}
+
+function lineOf(row: Row): string {
+  const { tabs, phase } = row;
+  const who = tabs === undefined ? '' : `, ${tabs.count} tabs, ${tabs.role} ${tabs.call}`;
+  const part = phase === undefined ? '' : `, ${phase}`;
+  const name = `${row.suite}${part} (${row.access}${who}) ${row.engine}`;
+  const width = tabs === undefined && phase === undefined ? 46 : 60;
+  return `${name.padEnd(width)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${row.verified ? '' : '  NOT VERIFIED'}`;
+}

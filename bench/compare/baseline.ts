@@ -1,0 +1,94 @@
+/**
+ * A baseline: the ratios of earlier runs, kept in the repository as `bench/baseline.json`.
+ *
+ * Invariant: it holds ratios and what was asked for, no times and nothing of the machine but the browser's version, so
+ * that it can be compared with a run on another machine. All its runs were asked for the same.
+ */
+
+import type { Plan } from '../plan.ts';
+import type { Result } from '../report.ts';
+import { type Series, seriesOf } from './ratios.ts';
+
+/** Bumped when the file means something else. */
+const VERSION = 1;
+
+/** What a baseline file holds. */
+export interface Baseline {
+  readonly version: number;
+  /** ISO dates of the runs, oldest first. */
+  readonly dates: readonly string[];
+  /** The commit that was measured, if it was told. */
+  readonly commit: string | undefined;
+  /** The browser as it calls itself. */
+  readonly browser: string;
+  readonly plan: Plan;
+  readonly series: readonly Series[];
+}
+
+/** A baseline of one or more runs of the same plan, of the rows that all of them have. Throws when there are none. */
+export function makeBaseline(results: readonly Result[], commit: string | undefined): Baseline {
+  const [first] = results;
+  if (first === undefined) throw new Error('A baseline needs a run.');
+  const series = seriesOf(results.map(({ rows }) => rows)).map(({ runs, ...name }) => ({
+    ...name,
+    runs: runs.map((run) => run.map(rounded)),
+  }));
+  if (series.length === 0) {
+    throw new Error('No row of the run has a ratio: a baseline needs verified rows of Varve and of a floor or peer.');
+  }
+  return {
+    version: VERSION,
+    dates: results.map(({ environment }) => environment.date),
+    commit,
+    browser: browserOf(first.environment.userAgent),
+    plan: first.plan,
+    series,
+  };
+}
+
+/** Reads a baseline file. Throws a sentence when it is none. */
+export function parseBaseline(text: string, file: string): Baseline {
+  const parsed = parseJson(text, file);
+  if (!isBaseline(parsed)) {
+    throw new Error(
+      `${file} is no baseline of this version of the benchmark: renew it with --save-baseline ${file}, as bench/README.md says.`,
+    );
+  }
+  return parsed;
+}
+
+function parseJson(text: string, file: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function isBaseline(value: unknown): value is Baseline {
+  if (typeof value !== 'object' || value === null) return false;
+  const { version, series, plan } = value as Partial<Record<keyof Baseline, unknown>>;
+  return (
+    version === VERSION &&
+    typeof plan === 'object' &&
+    Array.isArray(series) &&
+    series.every(({ suite, runs }) => typeof suite === 'string' && Array.isArray(runs))
+  );
+}
+
+/** The file's text: a row a line, so that a change of it can be read. */
+export function baselineText({ series, ...head }: Baseline): string {
+  const lines = series.map((one) => `    ${JSON.stringify(one)}`);
+  const rest = JSON.stringify(head, undefined, 2).slice(0, -2);
+  return `${rest},\n  "series": [\n${lines.join(',\n')}\n  ]\n}\n`;
+}
+
+/** Chromium's name and version out of what it says about itself. */
+export function browserOf(userAgent: string): string {
+  return /(?:Chrome|Chromium|Firefox|Version)\/[\d.]+/.exec(userAgent)?.[0] ?? userAgent;
+}
+
+/** Four digits of a logarithm are a hundredth of a percent of the ratio. */
+function rounded(figure: number): number {
+  return Number(figure.toFixed(4));
+}

@@ -1,0 +1,53 @@
+/**
+ * Made-up runs for the tests of comparisons: rows whose rounds scatter as they are told to, from a seed.
+ */
+
+import type { Random } from '../generator.ts';
+import type { Row } from '../rows.ts';
+import type { Baseline } from './baseline.ts';
+import type { Series, SeriesName } from './ratios.ts';
+
+/** Draws from a normal distribution with this standard deviation and the mean 0 (Box and Muller). */
+export function normalOf(random: Random): (deviation: number) => number {
+  const share = (): number => (random.next() + 1) / 2 ** 32;
+  return (deviation) => deviation * Math.sqrt(-2 * Math.log(share())) * Math.cos(2 * Math.PI * share());
+}
+
+/** The name of the n-th made-up series. */
+export function nameOf(n: number): SeriesName {
+  return { suite: `suite-${n}`, access: 'worker', engine: 'varve-sync', against: 'map' };
+}
+
+/** A baseline with these runs of each series. */
+export function baselineOf(series: readonly (readonly (readonly number[])[])[]): Baseline {
+  const plan = {
+    mode: 'full',
+    suites: [],
+    engines: [],
+    accesses: [],
+    rounds: 5,
+    seed: 1,
+    scale: 1,
+    custom: {},
+  } as const;
+  return {
+    ...{ version: 1, dates: [], commit: undefined, browser: 'Chrome/1', plan },
+    series: series.map((runs, n): Series => ({ ...nameOf(n), runs })),
+  };
+}
+
+/** Series as a run gives them. */
+export function seriesWith(rounds: readonly (readonly number[])[]): Series[] {
+  return rounds.map((run, n) => ({ ...nameOf(n), runs: [run] }));
+}
+
+/** A row with these rates of its rounds. */
+export function rowOf(row: Partial<Row> & Pick<Row, 'engine' | 'role' | 'rounds'>): Row {
+  const middle = [...row.rounds].sort((a, b) => a - b)[row.rounds.length >> 1] ?? Number.NaN;
+  return {
+    ...{ suite: 'read-rand-mem', access: 'worker', durability: 'relaxed', unit: 'ops', ops: 1000, seconds: 1 },
+    ...{ opsPerSecond: middle, megabytesPerSecond: middle / 1e4, p50: 1, p95: 2, p99: 3, max: 9, hitRate: 1 },
+    ...{ verified: true, groupSize: 1, busy: 0, histogram: '', timeline: [] },
+    ...row,
+  };
+}

@@ -1,0 +1,14 @@
+/** What the bench uses of jstat, which brings no types: Student's t distribution. */
+
+declare module 'jstat' {
+  const jStat: {
+    readonly studentt: {
+      /** The share of the distribution below `x`, with `freedom` degrees of freedom. */
+      cdf(x: number, freedom: number): number;
+      /** The x that this share of the distribution lies below. */
+      inv(share: number, freedom: number): number;
+    };
+  };
+  // biome-ignore lint/style/noDefaultExport: the library has this one.
+  export default jStat;
+}

@@ -1,0 +1,90 @@
+/**
+ * What is compared between runs: not rates, which are a machine's, but how many times the rate of something measured
+ * beside it in the same round Varve reaches.
+ *
+ * Invariant: a ratio is of one round. The engines of a suite take turns, so that what disturbs the machine meets both
+ * sides of a ratio, and what is left of it shows as scatter between rounds.
+ */
+
+import type { Access } from '../engine.ts';
+import type { Row } from '../rows.ts';
+import { TARGETS } from '../targets.ts';
+
+/** What a series is of. Two runs are compared where these are equal. */
+export interface SeriesName {
+  readonly suite: string;
+  readonly access: Access;
+  /** Of a suite that makes several rows for one engine: which of them. */
+  readonly phase?: string;
+  /** Varve's engine. */
+  readonly engine: string;
+  /** The floor or peer beside it. */
+  readonly against: string;
+}
+
+/** The ratios of one row to another. */
+export interface Series extends SeriesName {
+  /** For each run, in the order of its rounds: natural logarithms of Varve's rate divided by the other's. */
+  readonly runs: readonly (readonly number[])[];
+}
+
+/** A text that tells series apart. */
+export function keyOf({ suite, access, phase, engine, against }: SeriesName): string {
+  return [suite, phase ?? '', access, engine, against].join('|');
+}
+
+/** How a series is called in a table. */
+export function titleOf({ suite, access, phase, engine }: SeriesName): string {
+  return `${suite}${phase === undefined ? '' : `, ${phase}`} (${access}) ${engine}`;
+}
+
+/** The series of runs of the same plan: what all of them have, as the first names it. */
+export function seriesOf(runs: readonly (readonly Row[])[]): Series[] {
+  const each = runs.map((rows) => new Map(ratiosOf(rows).map((found) => [keyOf(found.name), found])));
+  const [first] = each;
+  return [...(first ?? [])].flatMap(([key, { name }]) => {
+    const ratios = each.map((run) => run.get(key)?.logRatios ?? []);
+    return ratios.some(({ length }) => length === 0) ? [] : [{ ...name, runs: ratios }];
+  });
+}
+
+/** Each verified row of Varve that has something verified beside it, and its ratios to that. */
+function ratiosOf(rows: readonly Row[]): { name: SeriesName; logRatios: number[] }[] {
+  return rows.flatMap((row) => {
+    if (row.role !== 'varve' || row.tabs !== undefined || !row.verified) return [];
+    const other = referenceOf(row, rows);
+    if (other === undefined) return [];
+    const { suite, access, phase, engine } = row;
+    const name = { suite, access, ...(phase === undefined ? {} : { phase }), engine, against: other.engine };
+    return [{ name, logRatios: logRatios(row, other) }];
+  });
+}
+
+/** Logarithms of the ratios of two rows, for the rounds that both have. */
+export function logRatios(row: Row, other: Row): number[] {
+  return row.rounds
+    .slice(0, other.rounds.length)
+    .map((rate, round) => Math.log(rate / (other.rounds[round] ?? Number.NaN)))
+    .filter(Number.isFinite);
+}
+
+/** What the targets compare the row with, else the first floor beside it, else the first peer. */
+function referenceOf(row: Row, rows: readonly Row[]): Row | undefined {
+  const beside = rows.filter(
+    ({ suite, access, phase, role, tabs, verified }) =>
+      suite === row.suite &&
+      access === row.access &&
+      phase === row.phase &&
+      role !== 'varve' &&
+      tabs === undefined &&
+      verified,
+  );
+  const target = TARGETS.find(({ suite, access, engine }) => {
+    return suite === row.suite && access === row.access && engine === row.engine;
+  });
+  return (
+    beside.find(({ engine }) => engine === target?.against) ??
+    beside.find(({ role }) => role === 'floor') ??
+    beside.find(({ role }) => role === 'peer')
+  );
+}

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest';
+import { chartsOf } from './charts.ts';
+import { bestPeers, comparisonsOf, slowerOf } from './comparison.ts';
+import { filesOf, problemsOf } from './files.ts';
+import { browserRun, results, serverRun } from './fixture.ts';
+import { pageText } from './page.ts';
+import { parseResults, parseRuns, resultsOf, resultsText } from './results.ts';
+
+const README = 'Before.\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\nAfter 7.\n';
+const page = pageText(results, chartsOf(results));
+
+test('the page says first where Varve is slower, the worst first, with intervals', () => {
+  const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
+  expect(headings.slice(0, 4)).toEqual([
+    'Problems',
+    'Where Varve is slower than a peer',
+    'Targets that were missed',
+    'Varve beside the best peer',
+  ]);
+  const section = page.slice(page.indexOf('## Where'), page.indexOf('## Targets'));
+  expect(section).toContain('In 4 of 7 comparisons with a peer');
+  const [sure = '', within = ''] = section.split('Within the scatter:');
+  const rows = (text: string) => [...text.matchAll(/^\| (\S.*?) +\| varve-sync .*\| +([\d.]+x) \| +(\S[^|]*) \|$/gm)];
+  expect(rows(sure).map(([, suite, ratio]) => [suite, ratio])).toEqual([
+    ['delete (in the worker)', '0.25x'],
+    ['write-rand, random writes (node)', '0.50x'],
+    ['open (in the worker)', '0.83x'],
+  ]);
+  // 50.0 beside 50.2 is slower, and not rounded away, but the rounds lie farther apart.
+  expect(rows(within).map(([, suite, ratio]) => [suite, ratio])).toEqual([['open (in the worker)', '0.996x']]);
+  expect(section).toMatch(/ 0\.25x \| 0\.24x to 0\.26x \|/);
+});
+
+test('like is compared with like, and what was not verified with nothing', () => {
+  const pairs = comparisonsOf(results.rows).map(({ varve, peer }) => [varve.suite, varve.engine, peer.engine]);
+  expect(pairs).toContainEqual(['write-rand', 'varve-sync', 'sqlite-wasm-grouped']);
+  expect(pairs).toContainEqual(['write-rand', 'varve-sync-each', 'sqlite-wasm']);
+  expect(pairs).not.toContainEqual(['write-rand', 'varve-sync', 'sqlite-wasm']);
+  expect(pairs.flat()).not.toContain('liar');
+  expect(page).toContain('read-rand-mem (in the worker) liar: not verified');
+});
+
+test('the best peer is the one that leaves Varve the least', () => {
+  const best = bestPeers(comparisonsOf(results.rows)).find(({ varve }) => varve.suite === 'open');
+  expect(best?.peer.engine).toBe('sqlite-wasm');
+  expect(slowerOf(comparisonsOf(results.rows)).map(({ ratio }) => Number(ratio.toFixed(2)))).toEqual([
+    0.25, 0.5, 0.83, 1,
+  ]);
+});
+
+test('where mean and medians disagree, Varve counts as slower', () => {
+  const rows = results.rows.map((row) => {
+    return row.suite === 'open' && row.role === 'varve'
+      ? { ...row, opsPerSecond: 40, rounds: [40, 40, 40, 400, 400] }
+      : row;
+  });
+  const [found] = slowerOf(comparisonsOf(rows)).filter(({ varve, ratio }) => varve.suite === 'open' && ratio > 1);
+  expect(found?.peer.engine).toBe('sqlite-wasm');
+  const section = pageText({ ...results, rows }, []).split('## Targets')[0] ?? '';
+  expect(section.slice(section.indexOf('Within the scatter:'))).toContain('open (in the worker)');
+});
+
+test('the page tells machine, browser, date, commit and versions, and writes figures short', () => {
+  expect(page).toContain('Fictional 9000, 4 cores, 16.0 GiB of memory, Linux 6.1.0; load average 2.5 at the end');
+  expect(page).toContain('Chrome/140.0.0.0');
+  expect(page).toContain('Date: 2026-01-02. Commit: `abcdef0123`\n');
+  expect(page).toContain('[`sqlite-wasm`](https://sqlite.org/wasm) 3.99.0: SQLite in wasm.');
+  expect(page).toContain('`leveldb` 1.4.1');
+  expect(page).toContain('deno 2.0.0');
+  expect(page).toMatch(/\| varve-sync +\| +relaxed \| +1\.50M \| +4\.0% \|/);
+});
+
+test('the data reads back as it was written, and gives the same page', () => {
+  const again = parseResults(resultsText(results));
+  expect(again).toEqual(results);
+  expect(pageText(again, chartsOf(again))).toBe(page);
+});
+
+test('a chart has every engine with its figure, and no colour of one theme alone', () => {
+  const charts = chartsOf(results);
+  expect(charts.map(({ file }) => file)).toEqual([
+    'overview.svg',
+    'write-rand-in-the-worker.svg',
+    'read-rand-mem-in-the-worker.svg',
+  ]);
+  const [overview, writes] = charts;
+  expect(overview?.svg).toContain('class="slower"');
+  for (const text of ['varve-sync-each', 'sqlite-wasm-grouped', '400k', 'prefers-color-scheme:dark']) {
+    expect(writes?.svg).toContain(text);
+  }
+});
+
+test('the README gets its figures between the markers, and nothing else is touched', () => {
+  const readme = filesOf(results, () => README).get('README.md') ?? '';
+  expect(readme.startsWith('Before.\n\n<!-- results:begin -->\n**Varve is slower** in 3 of 7 comparisons')).toBe(true);
+  expect(readme.endsWith('<!-- results:end -->\n\nAfter 7.\n')).toBe(true);
+  expect(readme).toMatch(/\| get, in memory +\| 1\.50M \| sqlite-wasm +\| +300k \| +5\.00x \|/);
+  expect(() => filesOf(results, () => 'no markers')).toThrow('README.md has no <!-- results:begin -->');
+});
+
+test('the check finds a figure that was edited, and a file that no run gives', () => {
+  const files = filesOf(results, () => README);
+  const read = (path: string) => files.get(path);
+  const charts = chartsOf(results).map(({ file }) => file);
+  expect(problemsOf(read, charts)).toEqual([]);
+  for (const path of ['docs/results.md', 'README.md']) {
+    const edited = (name: string) => (name === path ? read(name)?.replace('0.25x', '1.25x') : read(name));
+    expect(problemsOf(edited, charts)).toEqual([`${path} is not what docs/results.json gives.`]);
+  }
+  expect(problemsOf((path) => (path.endsWith('old.svg') ? '<svg/>' : read(path)), [...charts, 'old.svg'])).toEqual([
+    'docs/results/old.svg belongs to no run: docs/results.json does not give it.',
+  ]);
+});
+
+test('without a run the README says so, and a page that was left behind is told', () => {
+  const empty = filesOf(undefined, () => README).get('README.md');
+  const read = (path: string) => (path === 'README.md' ? empty : undefined);
+  expect(problemsOf(read, [])).toEqual([]);
+  expect(problemsOf((path) => (path === 'docs/results.md' ? 'old' : read(path)), [])).toHaveLength(1);
+});
+
+test('runs that do not belong together are refused, and files that are none', () => {
+  const other = { ...browserRun, machine: { ...browserRun.machine, cores: 8 } };
+  const gather = (...browser: (typeof browserRun)[]) => resultsOf([{ browser, server: [] }], [], []);
+  expect(() => gather(browserRun, other)).toThrow('different machines');
+  expect(() => gather(browserRun, { ...browserRun, source: { commit: 'other', clean: true } })).toThrow(
+    'different commits',
+  );
+  expect(() => gather()).toThrow('needs a run of the browser');
+  expect(() => parseRuns('x.json', '{}')).toThrow('x.json is no result of the benchmark');
+  expect(parseRuns('x.json', JSON.stringify(serverRun)).server).toHaveLength(1);
+  expect(parseRuns('x.json', JSON.stringify([browserRun, browserRun])).browser).toHaveLength(2);
+});

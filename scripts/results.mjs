@@ -1,0 +1,82 @@
+// The results page: measures what it is made of, and checks that what is shown is what was measured.
+// Invariant: a part that could not be measured is named on the page, and fails the command.
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build as bundle } from 'esbuild';
+import { Problem, root } from './tools.mjs';
+
+/** Rounds of the browser's suites: as many as an interval needs. */
+const ROUNDS = 5;
+
+/** @typedef {(entry: string, args: string[]) => Promise<void>} RunEntry runs a file of bench/ */
+
+/**
+ * `npm run bench -- results`: the browser's suites, then those on Node and over HTTP, then the page.
+ * @param {string[]} args
+ * @param {RunEntry} runEntry
+ * @param {{ fs: string, http: string }} servers the programs of the suites without a browser
+ */
+export async function measureResults(args, runEntry, servers) {
+  const page = join('results', 'cli.ts');
+  if (args.some((arg) => /^--(from|help)\b/.test(arg))) return runEntry(page, args);
+  const { out, rest } = takeOut(args);
+  const quick = rest.filter((arg) => arg === '--quick');
+  const rounds = rest.includes('--rounds') ? [] : ['--rounds', String(ROUNDS)];
+  const folder = mkdtempSync(join(tmpdir(), 'varve-results-'));
+  /** @type {[name: string, entry: string, args: string[]][]} */
+  const parts = [
+    ['browser', 'cli.ts', [...rest, ...rounds]],
+    ['fs', servers.fs, ['--peers', 'sqlite,leveldb', ...quick]],
+    ['http', servers.http, quick],
+  ];
+  /** @type {string[]} */
+  const problems = [];
+  try {
+    for (const [name, entry, flags] of parts) {
+      await runEntry(entry, [...flags, '--json', join(folder, `${name}.json`)]).catch((error) => {
+        if (!(error instanceof Problem)) throw error;
+        problems.push(`The part "${name}" did not end well: what it printed says why.`);
+      });
+    }
+    const files = parts.map(([name]) => join(folder, `${name}.json`)).filter((file) => existsSync(file));
+    const told = problems.flatMap((problem) => ['--problem', problem]);
+    await runEntry(page, ['--from', files.join(','), ...out, ...told]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  if (problems.length > 0) throw new Problem(problems.join('\n'));
+}
+
+/**
+ * `--out` is the page's alone.
+ * @param {string[]} args
+ */
+function takeOut(args) {
+  const at = args.indexOf('--out');
+  if (at < 0) return { out: [], rest: args };
+  return { out: args.slice(at, at + 2), rest: [...args.slice(0, at), ...args.slice(at + 2)] };
+}
+
+/** Fails when the results page, its charts or the README's figures are not what docs/results.json gives. */
+export async function checkResults() {
+  const outfile = join(root, 'build', 'results-check.mjs');
+  await bundle({
+    entryPoints: [join(root, 'bench', 'results', 'check.ts')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'warning',
+  });
+  const check = await import(pathToFileURL(outfile).href);
+  /** @type {string[]} */
+  const problems = check.checkResults(root);
+  if (problems.length === 0) return;
+  throw new Problem(
+    `${problems.join('\n')}\nFigures come from docs/results.json alone: \`npm run bench -- results\` measures and writes them.`,
+  );
+}
