@@ -33,8 +33,11 @@ export function tabs(count: number): (() => Port)[] {
     const port: Port = {
       onmessage: null,
       postMessage: (message, transfer) => {
-        if (message instanceof ArrayBuffer) frames.push(tab);
-        else if ('id' in (message as Request)) {
+        if (message instanceof ArrayBuffer) {
+          frames.push(tab);
+          // Over a port of its own a client is nobody in particular.
+          new DataView(message).setUint32(8, tab + 1, true);
+        } else if ('id' in (message as Request)) {
           const request = message as Numbered;
           const answer = (data: object): void => void setImmediate(() => tell(tab, { ...data, id: request.id }));
           if (request.type === 'open' && open_report !== undefined) return answer(open_report);
