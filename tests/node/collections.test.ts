@@ -70,6 +70,17 @@ describe('one document', () => {
     await expectKept(db, [tagged as Note]);
   });
 
+  test('is updated by each of two changes that a transaction makes at once', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insert(note(1));
+    await db.transaction(async (tx) => {
+      const add = (tag: string) => (old: Note) => ({ ...old, tags: [...old.tags, tag] });
+      await Promise.all([notes.in(tx).update(1, add('lake')), notes.in(tx).update(1, add('silt'))]);
+    });
+    await expectKept(db, [note(1, { tags: ['lake', 'silt'] })]);
+  });
+
   test('is deleted with its entries, once', async () => {
     const db = await openAsync();
     const notes = notesOf(db);

@@ -24,6 +24,8 @@ export class TransactionCollection extends Reader {
   readonly #tx: Transaction<Key, unknown>;
   readonly #moment: MomentAccess;
   #last: Promise<unknown> = Promise.resolve();
+  /** Changes made so far. */
+  #writes = 0;
 
   constructor(layout: Layout, moment: MomentAccess, tx: Transaction<Key, unknown>) {
     super(layout, moment);
@@ -49,11 +51,19 @@ export class TransactionCollection extends Reader {
   }
 
   async update(key: Key, change: unknown): Promise<unknown> {
-    const old = (await this.get(key)) as Document | undefined;
-    const document = await changed(this.layout, key, old, change);
-    if (document === undefined) return old;
-    await this.#queue(() => this.#write([{ key, document }], false));
-    return document;
+    for (;;) {
+      const writes = this.#writes;
+      const old = (await this.get(key)) as Document | undefined;
+      const document = await changed(this.layout, key, old, change);
+      if (document === undefined) return old;
+      // The function may wait for other changes, so it cannot be in the queue itself: it runs again if there were any.
+      const isWritten = await this.#queue(async () => {
+        if (this.#writes !== writes) return false;
+        await this.#write([{ key, document }], false);
+        return true;
+      });
+      if (isWritten) return document;
+    }
   }
 
   delete(key: Key): Promise<boolean> {
@@ -66,6 +76,7 @@ export class TransactionCollection extends Reader {
 
   clear(): Promise<void> {
     return this.#queue(async () => {
+      this.#writes++;
       this.#tx.deleteRange({ prefix: this.layout.documents });
       this.#tx.deleteRange({ prefix: this.layout.entries });
     });
@@ -93,6 +104,7 @@ export class TransactionCollection extends Reader {
     const isTaken = await tx.hasMany(unique);
     const first = isTaken.indexOf(true);
     if (first >= 0) throw taken(unique[first] as Key, null);
+    this.#writes++;
     for (const [i, { document }] of documents.entries()) {
       const place = places[i] as Key;
       if (document === undefined) tx.delete(place);
