@@ -64,7 +64,11 @@ const CAUSES: readonly Cause[] = [
       return life === null ? 'tab' : 'page';
     },
   },
-  { name: 'it is loaded again', end: (_, tab) => tab.reload().then(() => 'tab') },
+  {
+    name: 'it is loaded again',
+    isIn: ({ name }) => name !== 'webkit' || IN_FULL,
+    end: (_, tab) => tab.reload().then(() => 'tab'),
+  },
   {
     name: 'it crashes',
     isIn: ({ canCrashTabs }) => canCrashTabs,
