@@ -4,7 +4,7 @@ use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
 use varve::store::{ChangesFound, ChangesWanted};
 use varve::table::ReadError;
 use varve::types::{FileKind, FileName, Kind, StoreId};
-use varve::{Durability, Host, Op, Options, Result, Store};
+use varve::{Durability, Error, Host, Op, Options, Result, Store};
 
 type MemoryStore = Store<SlotPool<MemorySlots>>;
 type Told = (u64, Kind, Vec<u8>, Vec<u8>, Option<u64>);
@@ -266,4 +266,68 @@ fn a_storage_that_reads_later_is_asked_again() {
     }
     assert_eq!(all, written);
     assert!(waited > 0);
+}
+
+/// A pool that fails to read a place of a file for the first time, as a WebAssembly host does that has to fetch it.
+struct Fetching(SlotPool<MemorySlots>, std::cell::RefCell<Option<Vec<(FileName, u64)>>>);
+
+impl Storage for Fetching {
+    fn list(&self) -> Vec<(FileName, u64)> {
+        self.0.list()
+    }
+    fn adopt(&mut self, store: StoreId) {
+        self.0.adopt(store);
+    }
+    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
+        self.0.create(file, bytes_hint)
+    }
+    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
+        match &mut *self.1.borrow_mut() {
+            Some(fetched) if !fetched.contains(&(file, offset)) => {
+                fetched.push((file, offset));
+                Err(Error::Io("these bytes have to be fetched first"))
+            }
+            _ => self.0.read(file, offset, into),
+        }
+    }
+    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.0.write(file, offset, bytes)
+    }
+    fn sync(&mut self, file: FileName) -> Result<()> {
+        self.0.sync(file)
+    }
+    fn delete(&mut self, file: FileName) -> Result<()> {
+        self.0.delete(file)
+    }
+    fn bytes_on_disk(&self) -> u64 {
+        self.0.bytes_on_disk()
+    }
+}
+
+/// Over IndexedDB a read that only had to be asked again was taken for damage, and the whole history was dropped.
+#[test]
+fn a_read_that_failed_does_not_cut_the_history() {
+    let options = options(Some(1 << 20));
+    let mut store = new_store(&options);
+    let written = fill(&mut store, 0..120);
+    store.flush().unwrap();
+    store.close().unwrap();
+    let pool = SlotPool::open(store.into_storage().into_device()).unwrap();
+    let mut store = open(Fetching(pool, None.into()), &options);
+    *store.storage().1.borrow_mut() = Some(Vec::new());
+    let (mut failed, mut since, mut all) = (0, 0, Vec::new());
+    while all.len() < written.len() {
+        match ask(&mut store, ChangesWanted { since, bytes_max: 5000, ..EVERYTHING }) {
+            Ok((found, told)) => {
+                assert!(found.through > since && found.floor == 0, "{found:?}");
+                since = found.through;
+                all.extend(told);
+            }
+            Err(ReadError::Error(Error::Io(_))) => failed += 1,
+            Err(error) => panic!("{error:?}"),
+        }
+        assert!(failed < 1000, "the changes never come");
+    }
+    assert_eq!(all, written);
+    assert!(failed > 3);
 }

@@ -10,7 +10,8 @@
  *                           will be missing is fetched along with the first
  *
  * Invariant: operations take effect once and in order. An operation that failed for want of bytes changed nothing: a
- * condition is compared before its batch is staged, a scan that failed stays where it was.
+ * condition is compared before its batch is staged, a scan that failed stays where it was. A write that was answered is done,
+ * though something was missing that the engine could do without (how long a kept segment of the log is): it does not run again.
  */
 
 import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../protocol/frame.ts';
@@ -21,6 +22,11 @@ const WRITES_BYTES_MAX = 32 * 1024;
 
 const POINT_READS: readonly number[] = [Op.get, Op.has, Op.getEntry, Op.getMany];
 const PLAIN_WRITES: readonly number[] = [Op.set, Op.delete, Op.deleteRange, Op.sync];
+const WRITES: readonly number[] = [...PLAIN_WRITES, Op.batch];
+
+/** Where the status of the first answer of a response is, and that of an operation that was done. */
+const STATUS_AT = RESPONSE_HEADER_BYTES + 4;
+const STATUS_OK = 0;
 
 /** What running frames takes. */
 export interface FrameHost {
@@ -59,18 +65,18 @@ export async function runSettling(
   const held: HeldBytes[] = [];
   try {
     for (let i = 0; i < operations.length; i++) {
-      const frame = frameOf(request, operations.slice(i, i + 1));
       await host.ready();
-      let answer = device.attempt(() => host.run(frame));
+      const attempt = (): Uint8Array | undefined => attemptOne(host, device, request, operations.slice(i, i + 1));
+      let answer = attempt();
       while (answer === undefined) {
         if (isPointRead(operations[i])) {
           const reads = frameOf(request, operations.slice(i).filter(isPointRead));
           device.attempt(() => host.run(reads));
         }
         await device.fetch(held);
-        answer = device.attempt(() => host.run(frame));
+        answer = attempt();
       }
-      answers.push(answer.value.subarray(RESPONSE_HEADER_BYTES));
+      answers.push(answer.subarray(RESPONSE_HEADER_BYTES));
       const settled = (): void => {
         progress.settled = i + 1;
       };
@@ -80,6 +86,24 @@ export async function runSettling(
     device.letGo(held);
   }
   return responseOf(answers);
+}
+
+/** Runs one operation; undefined when it has to run again because its bytes were not here. */
+function attemptOne(
+  host: FrameHost,
+  device: SettlingDevice,
+  request: Uint8Array,
+  operation: readonly FrameOperation[],
+): Uint8Array | undefined {
+  const frame = frameOf(request, operation);
+  let answer: Uint8Array | undefined;
+  const attempted = device.attempt(() => {
+    answer = host.run(frame);
+    return answer;
+  });
+  if (attempted !== undefined) return attempted.value;
+  const isDone = operation.every(({ code }) => WRITES.includes(code)) && answer?.[STATUS_AT] === STATUS_OK;
+  return isDone ? answer : undefined;
 }
 
 function isPointRead(operation: FrameOperation | undefined): boolean {

@@ -141,8 +141,8 @@ impl<S: Storage> Store<S> {
     /// that begin with `ff` are left out; a range that was deleted is told where it touches the wanted one.
     ///
     /// # Errors
-    /// `Closed`; `ReadError::Need` on a storage that cannot read at once: what was told does not count, call again. A history
-    /// that is damaged is one that was cut, and no error.
+    /// `Closed`; `ReadError::Need` on a storage that cannot read at once, `Io` where a read failed: what was told does not
+    /// count, call again. A history that is damaged is one that was cut, and no error.
     ///
     /// # Example
     /// ```
@@ -249,7 +249,7 @@ impl<S: Storage> Store<S> {
         Ok(Stop::Bytes)
     }
 
-    /// Bytes of a kept segment; `None` when it cannot be read.
+    /// Bytes of a kept segment; `None` when it does not have them.
     fn read_segment(&self, segment: u64, offset: usize, bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
         let (file, offset, len) = (FileName::wal(segment), offset as u64, bytes as u32);
         if let Some(bytes) = self.fetched.find(file, offset, len) {
@@ -259,6 +259,8 @@ impl<S: Storage> Store<S> {
         match self.storage.read(file, offset, &mut window) {
             Ok(Fetch::Ready) => Ok(Some(window)),
             Ok(Fetch::Pending) => Err(ReadError::Need(Box::new(Need { file, offset, len }))),
+            // A read that failed says nothing of what is there: the host may have to fetch it first, and asks again.
+            Err(error @ Error::Io(_)) => Err(error.into()),
             Err(_) => Ok(None),
         }
     }

@@ -81,7 +81,7 @@ impl<S: Storage> Store<S> {
     /// Adds entries of a scan to `batch` until it holds `bytes_max` bytes or the scan ends.
     ///
     /// # Errors
-    /// As [`Store::find`].
+    /// As [`Store::find`]. The scan is then where it was; but for `ReadError::Need`, reset `batch` before calling again.
     pub fn scan_next(
         &self,
         cursor: &mut Cursor,
