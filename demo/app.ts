@@ -364,7 +364,7 @@ function bytesOf({ levels }: { levels: readonly { bytes: number }[] }): number {
 async function main(): Promise<void> {
   byId('reload', HTMLButtonElement).addEventListener('click', () => location.reload());
   try {
-    const { store, took_ms } = await openCities(() => status.locked());
+    const { store, took_ms } = await openCities((error) => status.locked(error));
     status.tell(store.storage, store.recovery);
     const gazetteer = new Gazetteer(store);
     await gazetteer.start();

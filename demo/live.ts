@@ -42,7 +42,6 @@ class Live {
       this.#picture.motion.is_slow = wishes.is_slow;
     });
     this.#generator = new Generator(store, controls.wishes, {
-      onProbe: (probe) => this.#gauges.probe(probe),
       onError: (error) => {
         this.#showRunning();
         alarm(error);

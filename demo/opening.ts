@@ -1,5 +1,5 @@
 // Opening the store of the cities, and what the address asks for.
-// Invariant: a store that somebody holds without sharing it is waited for, however long, and the page says so.
+// Invariant: a store that somebody holds without sharing it, or that a busy tab leads, is waited for, however long, and the page says so.
 
 import { open, VarveError } from 'varve';
 import type { CityStore } from './gazetteer.ts';
@@ -9,8 +9,10 @@ const STORE = 'cities';
 const WAIT_MS = 1000;
 const WAIT_LOCKED_MS = 30_000;
 
-/** Opens the store, as soon as nobody holds it who does not share it; until then the page is `locked`. */
-export async function openCities(onLocked: () => void): Promise<{ store: CityStore; took_ms: number }> {
+/** Opens the store, as soon as nobody holds it who does not share it and its leader answers; until then the page is `locked`. */
+export async function openCities(
+  onLocked: (error: VarveError) => void,
+): Promise<{ store: CityStore; took_ms: number }> {
   for (let wait = WAIT_MS; ; wait = WAIT_LOCKED_MS) {
     const start = performance.now();
     try {
@@ -18,7 +20,7 @@ export async function openCities(onLocked: () => void): Promise<{ store: CitySto
       return { store, took_ms: performance.now() - start };
     } catch (error) {
       if (!(error instanceof VarveError) || error.code !== 'VARVE_LOCKED') throw error;
-      onLocked();
+      onLocked(error);
       document.body.dataset['state'] = 'locked';
     }
   }

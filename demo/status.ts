@@ -37,13 +37,10 @@ export class Status {
     setText(this.#alert, error instanceof Error ? error.message : String(error));
   }
 
-  /** Somebody holds the store who does not share it. */
-  locked(): void {
+  /** Somebody holds the store who does not share it, or does not answer yet. */
+  locked(error: VarveError): void {
     this.say('This store is held elsewhere');
-    setText(
-      this.#subline,
-      'VARVE_LOCKED: tabs share a store, but something has this one that does not share it. Close that and this tab opens by itself.',
-    );
+    setText(this.#subline, `${error.code}: ${error.message} This tab goes on trying by itself.`);
   }
 
   showLoading(is_loading: boolean): void {

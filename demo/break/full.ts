@@ -67,6 +67,7 @@ async function shrink(db: Entries, ledger: Ledger, timeline: Timeline): Promise<
 
 /** Goes on in the room that the deletes made, or, where that takes more than there is, on a larger disk. */
 async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: Timeline, next: number): Promise<void> {
+  let room = ROOM_BYTES;
   try {
     await db.compact();
     await writeMore(db, ledger, next);
@@ -77,6 +78,7 @@ async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: T
   } catch (error) {
     if (!isFull(error)) throw error;
     timeline.add('told', `Merging needs some room itself: ${sentence(error)}`);
+    room += (await db.stats()).diskBytes;
     disk.setRoom(ROOM_BYTES);
     await writeMore(db, ledger, next);
     timeline.add(
@@ -84,7 +86,7 @@ async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: T
       `The disk was made larger: ${plural(MORE, 'write', 'writes')} went through, without opening anew.`,
     );
   }
-  await showDisk(db);
+  await showDisk(db, room);
 }
 
 async function writeMore(db: Entries, ledger: Ledger, first: number): Promise<void> {
@@ -107,10 +109,10 @@ async function verify(db: Entries, ledger: Ledger, timeline: Timeline, words: st
   }
 }
 
-async function showDisk(db: Entries): Promise<void> {
+async function showDisk(db: Entries, room = ROOM_BYTES): Promise<void> {
   const { diskBytes } = await db.stats();
-  byId('full-meter', HTMLElement).style.setProperty('--fill', String(Math.min(1, diskBytes / ROOM_BYTES)));
-  setText(byId('full-text', HTMLElement), `${formatBytes(diskBytes)} of ${formatBytes(ROOM_BYTES)}`);
+  byId('full-meter', HTMLElement).style.setProperty('--fill', String(Math.min(1, diskBytes / room)));
+  setText(byId('full-text', HTMLElement), `${formatBytes(diskBytes)} of ${formatBytes(room)}`);
 }
 
 function isFull(error: unknown): boolean {

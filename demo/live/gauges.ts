@@ -1,10 +1,9 @@
 // Figures beside the picture: what a second brings, how reads find their blocks, and what the memory is used for.
-// Invariant: it shows what `stats()` says and rates between two looks; of the filters, what lookups of absent keys cost.
+// Invariant: it shows what `stats()` says, and rates between two looks.
 
 import type { StoreStats } from 'varve';
 import { byId, setText } from '../dom.ts';
 import { formatBytes, formatCount, plural } from '../format.ts';
-import type { FilterProbe } from './generator.ts';
 
 /** Rates are of the last second or so. */
 const WINDOW_MS = 1000;
@@ -22,8 +21,6 @@ export class Gauges {
 
   restart(): void {
     this.#looks = [];
-    write('live-filters', 'no lookup of an absent key yet');
-    fill(this.#saved, 0);
   }
 
   show(stats: StoreStats, now_ms: number): void {
@@ -40,19 +37,8 @@ export class Gauges {
     write('live-jobs', `${merged}, ${plural(stats.moves, 'table', 'tables')} moved`);
     write('live-disk', formatBytes(stats.diskBytes));
     this.#showReads(first.stats, stats);
+    this.#showFilters(first.stats, stats);
     this.#showMemory(stats);
-  }
-
-  /** What lookups of keys that are not there cost. */
-  probe({ lookups, blocks, tables }: FilterProbe): void {
-    if (tables === 0) return write('live-filters', 'no tables yet: nothing to save');
-    const asked = lookups * tables;
-    const saved = Math.max(0, 1 - blocks / asked);
-    fill(this.#saved, saved);
-    write(
-      'live-filters',
-      `${formatCount(lookups)} lookups of absent keys looked at ${plural(blocks, 'block', 'blocks')}; without filters up to ${formatCount(asked)}`,
-    );
   }
 
   #showReads(first: StoreStats, stats: StoreStats): void {
@@ -62,6 +48,17 @@ export class Gauges {
     fill(this.#hits, all === 0 ? 0 : hits / all);
     const words = `${((100 * hits) / Math.max(1, all)).toFixed(1)} % of ${plural(all, 'block', 'blocks')} came from the cache`;
     write('live-reads-found', all === 0 ? 'no block read just now' : words);
+  }
+
+  /** A look into a table that a filter saves is a block that need not be found. */
+  #showFilters(first: StoreStats, { filterChecks, filterNegatives }: StoreStats): void {
+    const checks = Math.max(0, filterChecks - first.filterChecks);
+    const saved = Math.max(0, filterNegatives - first.filterNegatives);
+    const part = checks === 0 ? 0 : saved / checks;
+    fill(this.#saved, part);
+    const now = `${(100 * part).toFixed(1)} % of ${plural(checks, 'look', 'looks')} into tables were saved`;
+    const words = checks === 0 ? 'no table looked at just now' : now;
+    write('live-filters', `${words}; ${formatCount(filterNegatives)} saved in all`);
   }
 
   #showMemory({ memtableBytes, frozenBytes, residentBytes, cacheBytes, memoryBytesMax }: StoreStats): void {

@@ -237,6 +237,10 @@ export interface StoreStats {
   readonly cacheBytesMax: number;
   readonly cacheHits: number;
   readonly cacheMisses: number;
+  /** Filters of tables that gets asked: each says whether its table may hold the key. */
+  readonly filterChecks: number;
+  /** Those that said no, which saved a look into their table. */
+  readonly filterNegatives: number;
   /** Indexes and filters of open tables. */
   readonly residentBytes: number;
   /** Flushed memtables that only snapshots and iterators still read. */

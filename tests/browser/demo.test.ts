@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { leaderLock } from '../../js/src/share/names.ts';
+import { openLock } from '../../js/src/share/names.ts';
 import { buildDemo, DemoSite } from './support/demo-site.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
@@ -295,10 +295,12 @@ test('a store that is held without being shared opens by itself when it is free'
   await page.goto(`${site.origin}/demo/base.css`);
   await page.evaluate((name) => {
     void navigator.locks.request(name, () => new Promise(() => undefined));
-  }, leaderLock('cities'));
+  }, openLock('cities'));
   const demo = await openDemo();
   await demo.waitForSelector('body[data-state="locked"]');
-  expect(await demo.textContent('#subline')).toContain('VARVE_LOCKED');
+  expect(await demo.textContent('#subline')).toContain(
+    'VARVE_LOCKED: A worker has the store "cities" open and does not share it',
+  );
   await page.close();
   await demo.waitForSelector('body[data-state="empty"]');
 });

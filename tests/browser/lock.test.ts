@@ -75,6 +75,8 @@ test('waiting for a worker that does not share ends with VARVE_LOCKED when its t
     Object.assign(globalThis, { store });
   });
   expect(await tryOpen(second, 'waited', 0)).toBe('VARVE_LOCKED');
+  const told = await second.evaluate(() => varve.open('waited', { wait: 0 }).catch((error) => error.message));
+  expect(told).toContain('does not share it');
   const opening = second.evaluate(() => {
     const abort = new AbortController();
     Object.assign(globalThis, { abort });

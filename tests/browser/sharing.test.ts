@@ -85,6 +85,31 @@ test('calls to a leader that is frozen unwarned are told so after five seconds, 
   expect(await first.evaluate(() => db.getMany([1, 3]))).toEqual(['one', 'three']);
 });
 
+// It was said to be held by a worker that does not share it, which sent users looking for one.
+test('a tab that opens a store while its leader does not answer is told so, and opens it when the leader does', async () => {
+  const first = await openTab('slow');
+  const second = await profile.openPage();
+  pages.push(second.page);
+  const open = (wait: number): Promise<string> =>
+    second.page.evaluate(
+      (ms) =>
+        varve.open<number, string>('slow', { wait: ms }).then(
+          () => 'ok',
+          (error) => `${error.code}: ${error.message}`,
+        ),
+      wait,
+    );
+  const browser = await profile.processId();
+  const id = await processOf(browser, '--type=renderer', (run, bytes) => first.evaluate(run, bytes));
+  process.kill(id, 'SIGSTOP');
+  try {
+    expect(await open(0)).toMatch(/^VARVE_LOCKED: The tab that leads the store "slow" has not answered yet/);
+  } finally {
+    process.kill(id, 'SIGCONT');
+  }
+  expect(await open(60_000)).toBe('ok');
+});
+
 test('changes are told across tabs, each once and in order, whoever leads; and go on after a reload', async () => {
   const first = await openTab('followed');
   const second = await openTab('followed');

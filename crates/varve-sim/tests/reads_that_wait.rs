@@ -3,6 +3,7 @@
 
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::MemorySlots;
+use varve::store::Stats;
 use varve::{Durability, Host, Options, Store};
 use varve_sim::scan::decode;
 use varve_sim::waiting::{Waiting, drive};
@@ -72,6 +73,10 @@ fn points_and_scans_answer_the_same_whether_reads_wait_or_not() {
             let at_once = now.find(&key, |entry| entry.map(|entry| (entry.value.to_vec(), entry.sequence)));
             assert_eq!(Ok(found), at_once, "{}", key.escape_ascii());
         }
+        // A get that waited ran more than once, and is counted once.
+        let filters = |stats: &Stats| (stats.filter_checks, stats.filter_negatives);
+        assert_eq!(filters(&later.stats()), filters(&now.stats()));
+        assert!(now.stats().filter_negatives > 0);
         for (reverse, bytes_max) in [(false, 1), (false, 3000), (true, 1), (true, usize::MAX)] {
             for limit in [None, Some(1), Some(37)] {
                 let options = ScanOptions { lower: key(5), upper: Some(key(990)), reverse, limit };

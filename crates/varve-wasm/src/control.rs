@@ -322,6 +322,8 @@ fn stats_numbers(stats: &Stats) -> Vec<f64> {
         stats.cache_bytes_max,
         stats.cache_hits,
         stats.cache_misses,
+        stats.filter_checks,
+        stats.filter_negatives,
         stats.resident_bytes,
         stats.retained_bytes,
         stats.memory_bytes_max,

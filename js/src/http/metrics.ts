@@ -29,6 +29,8 @@ const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [
   ['cacheBytes', 'cache_bytes', 'gauge', 'Blocks of tables kept in memory.'],
   ['cacheHits', 'cache_hits_total', 'counter', 'Blocks found in memory.'],
   ['cacheMisses', 'cache_misses_total', 'counter', 'Blocks read.'],
+  ['filterChecks', 'filter_checks_total', 'counter', 'Filters of tables that gets asked.'],
+  ['filterNegatives', 'filter_negatives_total', 'counter', 'Filters that saved a look into their table.'],
   ['residentBytes', 'resident_bytes', 'gauge', 'Indexes and filters of open tables.'],
   ['memoryBytesMax', 'memory_bytes_max', 'gauge', 'Bound of memtables, cache and open tables together.'],
   ['flushes', 'flushes_total', 'counter', 'Memtables flushed to tables.'],

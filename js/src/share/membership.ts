@@ -12,6 +12,8 @@ import { Client, type Link, type Port, workerDied } from '../worker/client.ts';
 import { LeaderLink, stalled } from './link.ts';
 import { hold, type Release, whenFree } from './locks.ts';
 import { type ChannelMessage, channelOf, clientLock, PROTOCOL, uniqueName, workerLock } from './names.ts';
+import { isVisible, watchPage } from './page.ts';
+import { unanswered } from './unanswered.ts';
 
 /** How a store is opened together with other tabs. */
 export interface MembershipOptions {
@@ -78,7 +80,8 @@ export class Membership {
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(
       () => {
-        if (!membership.#isOpening && membership.#link?.isWelcome !== true) membership.#fail(locked(name));
+        if (membership.#isAnswered) return;
+        unanswered(name).then((error) => membership.#isAnswered || membership.#fail(error));
       },
       Math.max(wait, ANSWER_MS),
     );
@@ -130,6 +133,11 @@ export class Membership {
 
   /** Whether the own worker has the lock, so that there is nobody else to wait for. */
   #isOpening = false;
+
+  /** Whether it is known who opens the store, or has it open. */
+  get #isAnswered(): boolean {
+    return this.#isOpening || this.#link?.isWelcome === true;
+  }
 
   #start(): void {
     const { name, engine, spawn } = this.#options;
@@ -380,36 +388,4 @@ export class Membership {
     );
     this.#clientHeld = undefined;
   }
-}
-
-/** Tells a membership what becomes of its page. Gives what ends that. */
-function watchPage(membership: Membership): () => void {
-  const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
-  const { document } = target;
-  const stop = new AbortController();
-  const { signal } = stop;
-  target.addEventListener?.(
-    'pagehide',
-    (event) => {
-      if (event.persisted) membership.suspend();
-      else membership.see(false);
-    },
-    { signal },
-  );
-  target.addEventListener?.('pageshow', () => membership.resume(), { signal });
-  document?.addEventListener('visibilitychange', () => membership.see(isVisible()), { signal });
-  document?.addEventListener('freeze', () => membership.suspend(), { signal });
-  document?.addEventListener('resume', () => membership.resume(), { signal });
-  return () => stop.abort();
-}
-
-function isVisible(): boolean {
-  return globalThis.document?.visibilityState !== 'hidden';
-}
-
-function locked(name: string): VarveError {
-  return new VarveError(
-    'VARVE_LOCKED',
-    `A worker has the store "${name}" open and does not share it. Close it there, or wait longer.`,
-  );
 }

@@ -2,7 +2,7 @@
  * What the tabs of an origin share by name: channels, locks, and the words they use there.
  *
  *     lock     varve:<store>                whoever holds it leads: its worker has the engine, and the files
- *     lock     varve-open:<store>           shared by every worker that has the store open or waits to lead it
+ *     lock     varve-open:<store>           shared by every worker that has the store open or waits to lead it; exclusive in `varve/sync`
  *     lock     varve-client:<store>:<id>    held by a page while its client lives: a leader that gets it lets go of what the client had
  *     lock     varve-worker:<id>            held by a worker: a page that gets it has lost its worker
  *     channel  varve:<store>                who leads, who would (`ChannelMessage`)

@@ -23,6 +23,8 @@ const NAMES = [
   'cacheBytesMax',
   'cacheHits',
   'cacheMisses',
+  'filterChecks',
+  'filterNegatives',
   'residentBytes',
   'retainedBytes',
   'memoryBytesMax',

@@ -3,9 +3,10 @@
 //! Invariant: a block enters the cache only after its checksum was verified. What was fetched for a
 //! retry stays until that read succeeded, so a small cache cannot make a read run for ever.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use super::stats::FilterCounts;
 use crate::cache::Cache;
 use crate::storage::{Fetch, Storage};
 use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block};
@@ -41,6 +42,7 @@ pub(crate) struct StoreBlocks<'a, S> {
     pub(crate) cache: &'a RefCell<Cache>,
     pub(crate) fetched: &'a Fetched,
     pub(crate) store: StoreId,
+    pub(crate) filters: &'a Cell<FilterCounts>,
 }
 
 impl<S: Storage> Blocks for StoreBlocks<'_, S> {
@@ -71,5 +73,12 @@ impl<S: Storage> Blocks for StoreBlocks<'_, S> {
 
     fn keep(&self, table: &Rc<Table>) {
         self.cache.borrow_mut().insert_table(Rc::clone(table));
+    }
+
+    #[cfg_attr(varve_size, optimize(speed))]
+    fn count_filters(&self, checks: u32, negatives: u32) {
+        let FilterCounts { checks: asked, negatives: saved } = self.filters.get();
+        let (checks, negatives) = (asked + u64::from(checks), saved + u64::from(negatives));
+        self.filters.set(FilterCounts { checks, negatives });
     }
 }

@@ -184,6 +184,12 @@ impl<S: Storage> Store<S> {
     }
 
     pub(super) fn blocks(&self) -> StoreBlocks<'_, S> {
-        StoreBlocks { storage: &self.storage, cache: &self.cache, fetched: &self.fetched, store: self.id }
+        StoreBlocks {
+            storage: &self.storage,
+            cache: &self.cache,
+            fetched: &self.fetched,
+            store: self.id,
+            filters: &self.counters.filters,
+        }
     }
 }

@@ -1,9 +1,18 @@
 //! What a store can tell about itself.
 
+use std::cell::Cell;
+
 use super::Store;
 use crate::compact::{JobResult, Levels};
 use crate::storage::Storage;
 use crate::types::Sequence;
+
+/// What gets learned from the filters of tables.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct FilterCounts {
+    pub(crate) checks: u64,
+    pub(crate) negatives: u64,
+}
 
 /// Running totals of this session.
 #[derive(Debug, Default, Clone)]
@@ -21,6 +30,8 @@ pub(super) struct Counters {
     last_compaction_ms: u64,
     pub(super) moves: u64,
     pub(super) drops: u64,
+    /// A cell, as reads do not change a store.
+    pub(super) filters: Cell<FilterCounts>,
 }
 
 impl Counters {
@@ -91,6 +102,10 @@ pub struct Stats {
     pub cache_hits: u64,
     /// Lookups that did not.
     pub cache_misses: u64,
+    /// Filters of tables that gets have asked in this session. A get that was called again asked once.
+    pub filter_checks: u64,
+    /// Those that said that the key is not in their table, which so was not looked at.
+    pub filter_negatives: u64,
     /// Bytes of indexes and filters of open tables.
     pub resident_bytes: u64,
     /// Bytes of flushed memtables that only snapshots and scans read.
@@ -162,6 +177,7 @@ impl<S: Storage> Store<S> {
         let active = self.active.borrow();
         let cache = self.cache.borrow();
         let counters = &self.counters;
+        let filters = counters.filters.get();
         let frozen_bytes = self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes() as u64).sum();
         let targets = Levels::of(&self.version, &self.options);
         let swept = self.sweep.map_or(self.swept, |sweep| (sweep.done_bytes, sweep.planned_bytes));
@@ -194,6 +210,8 @@ impl<S: Storage> Store<S> {
             cache_bytes_max: cache.capacity() as u64,
             cache_hits: cache.hits(),
             cache_misses: cache.misses(),
+            filter_checks: filters.checks,
+            filter_negatives: filters.negatives,
             resident_bytes: cache.table_bytes() as u64,
             retained_bytes: self.memtable_bytes_held() as u64 - active.bytes() as u64 - frozen_bytes,
             memory_bytes_max: self.options.memory_bytes as u64,

@@ -132,33 +132,41 @@ impl View {
         then: &mut dyn FnMut(Option<Entry<'_>>),
     ) -> Result<(), ReadError> {
         let hash = xxh3(key, 0);
-        for (level, tables) in self.levels.iter().enumerate() {
-            let candidates = if level == 0 { &tables[..] } else { table_for(tables, key) };
-            for handle in candidates {
-                if !handle.may_hold(key) {
-                    continue;
-                }
-                let table = handle.open(store, blocks)?;
-                let deleted = table.tombstone_over(key, snapshot);
-                if let Some(found) = table.get_hashed(key, hash, snapshot, blocks)? {
-                    let live = found.kind == Kind::Set
-                        && found.sequence > deleted
-                        && found.expires.is_none_or(|at| at > now_ms);
-                    then(live.then(|| Entry {
-                        sequence: found.sequence,
-                        expires: found.expires,
-                        value: found.value(),
-                        block: Some(&found.block),
-                    }));
-                    return Ok(());
-                }
-                if deleted > 0 {
-                    then(None);
-                    return Ok(());
+        let (mut checks, mut negatives) = (0, 0);
+        'search: {
+            for (level, tables) in self.levels.iter().enumerate() {
+                let candidates = if level == 0 { &tables[..] } else { table_for(tables, key) };
+                for handle in candidates {
+                    if !handle.may_hold(key) {
+                        continue;
+                    }
+                    let table = handle.open(store, blocks)?;
+                    let deleted = table.tombstone_over(key, snapshot);
+                    checks += 1;
+                    if !table.may_contain(hash) {
+                        negatives += 1;
+                    } else if let Some(found) = table.get_admitted(key, snapshot, blocks)? {
+                        let live = found.kind == Kind::Set
+                            && found.sequence > deleted
+                            && found.expires.is_none_or(|at| at > now_ms);
+                        then(live.then(|| Entry {
+                            sequence: found.sequence,
+                            expires: found.expires,
+                            value: found.value(),
+                            block: Some(&found.block),
+                        }));
+                        break 'search;
+                    }
+                    if deleted > 0 {
+                        then(None);
+                        break 'search;
+                    }
                 }
             }
+            then(None);
         }
-        then(None);
+        // At the end only: a read that answers `Need` is run again.
+        blocks.count_filters(checks, negatives);
         Ok(())
     }
 

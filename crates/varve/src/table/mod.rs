@@ -116,4 +116,10 @@ pub trait Blocks {
     fn keep(&self, table: &Rc<Table>) {
         let _ = table;
     }
+
+    /// Notes that a get, now over, asked the filters of `checks` tables, `negatives` of which said that the key is not there.
+    /// Unless overridden, nobody counts.
+    fn count_filters(&self, checks: u32, negatives: u32) {
+        let _ = (checks, negatives);
+    }
 }

@@ -130,7 +130,6 @@ impl Table {
     }
 
     /// [`Table::get`] with the key's [`hash_key`], which is the same for all tables.
-    #[cfg_attr(varve_size, optimize(speed))]
     pub fn get_hashed(
         &self,
         key: &[u8],
@@ -138,9 +137,17 @@ impl Table {
         snapshot: Sequence,
         blocks: &dyn Blocks,
     ) -> Result<Option<TableValue>, ReadError> {
-        if !self.may_contain(hash) {
-            return Ok(None);
-        }
+        if self.may_contain(hash) { self.get_admitted(key, snapshot, blocks) } else { Ok(None) }
+    }
+
+    /// [`Table::get`] for a key that the filter let through: see [`Table::may_contain`].
+    #[cfg_attr(varve_size, optimize(speed))]
+    pub(crate) fn get_admitted(
+        &self,
+        key: &[u8],
+        snapshot: Sequence,
+        blocks: &dyn Blocks,
+    ) -> Result<Option<TableValue>, ReadError> {
         let at = self.index.find(key, snapshot);
         if at == self.index.len() {
             return Ok(None);
