@@ -2,14 +2,15 @@
  * The result of a run, and its Markdown: the targets, every suite with its ratios, the storage report, what was run on.
  */
 
-import { BEST_PEER_COLUMNS, bestPeerCells } from './best-peer.ts';
-import { documentTables } from './documents/report.ts';
+import { ACCESS_TITLES, casesOf, nameOf } from './cases.ts';
+import { besideText, bestPeers, comparisonsOf, ratioText, varveBeside } from './comparison.ts';
 import type { Access, Engine } from './engine.ts';
 import { bytes, duration, percent, rate, times } from './figures.ts';
+import { ACCESSES } from './options.ts';
 import type { Plan, StorageReport } from './plan.ts';
-import { type Failover, type Row, spreadOf } from './rows.ts';
-import { table } from './table.ts';
-import { tabTables } from './tabs/report.ts';
+import { type Failover, noteOf, type Row, spreadOf } from './rows.ts';
+import { ordinaryRows, specialTables } from './special-tables.ts';
+import { filledTable, table } from './table.ts';
 import { type Judged, judge } from './targets.ts';
 import { CHOICES } from './workloads.ts';
 
@@ -36,28 +37,20 @@ export interface Result {
   readonly problems: readonly string[];
 }
 
-const ACCESS_TITLES: Readonly<Record<Access, string>> = {
-  worker: 'in the worker',
-  page: 'from the page, awaited',
-  inflight: 'from the page, 100 in flight',
-};
-
 /** The whole report in Markdown. */
 export function markdown(result: Result, engines: readonly Engine[]): string {
   const parts = [
     '# Varve benchmark',
     environmentLine(result.environment),
     ...problemLines(result.problems),
-    ...bestPeerSection(groupsOf(result.rows)),
+    ...bestPeerSection(result.rows),
     '## Targets',
     targetTable(judge(result.rows)),
-    ...groupsOf(result.rows).map(suiteTable),
-    ...[...documentTables(result.rows), ...tabTables(result.rows, result.failovers)].map(
-      ({ title, columns, lines, note }) => {
-        const cells = lines.map((line) => line.cells);
-        return `### ${title}\n\n${note === undefined ? '' : `${note}\n\n`}${table(columns, cells)}`;
-      },
-    ),
+    ...groupsOf(ordinaryRows(result.rows)).map(suiteTable),
+    ...specialTables(result.rows, result.failovers).map(({ title, columns, lines, note }) => {
+      const cells = lines.map((line) => line.cells);
+      return `### ${title}\n\n${note === undefined ? '' : `${note}\n\n`}${table(columns, cells)}`;
+    }),
     '## Storage',
     ...shownStorage(result.storage).map(storageLines),
     '## Engines',
@@ -82,10 +75,32 @@ function environmentLine(environment: Environment): string {
   return `${environment.date}, ${mode} run, ${environment.cores} cores, timer step ${step} (${isolated}).\n${environment.userAgent}`;
 }
 
-/** What Varve is beside the best peer of each suite, all suites in one table. */
-function bestPeerSection(groups: readonly RowGroup[]): string[] {
-  const lines = groups.flatMap(bestPeerCells);
-  return lines.length === 0 ? [] : ['## Beside the best peer', table(BEST_PEER_COLUMNS, lines)];
+const BEST_PEER_COLUMNS = [
+  'case',
+  'Varve',
+  'per second',
+  'best peer',
+  'per second',
+  'Varve is',
+  '95% interval',
+  'durability',
+];
+
+/** What each row of Varve is beside the best peer that is like it, all suites in one table. */
+function bestPeerSection(rows: readonly Row[]): string[] {
+  const lines = casesOf(rows).flatMap((one) =>
+    bestPeers(comparisonsOf([one.rows])).map(({ varve, peer, ratio, low, high }) => [
+      nameOf(one),
+      varve.engine,
+      rate(varve.opsPerSecond),
+      peer.engine,
+      rate(peer.opsPerSecond),
+      ratioText(ratio),
+      Number.isFinite(high) ? `${ratioText(low)} to ${ratioText(high)}` : 'one round',
+      varve.durability,
+    ]),
+  );
+  return lines.length === 0 ? [] : ['## Beside the best peer', table(BEST_PEER_COLUMNS, lines, [0, 1, 3])];
 }
 
 function problemLines(problems: readonly string[]): string[] {
@@ -98,25 +113,27 @@ export interface RowGroup {
   readonly rows: readonly Row[];
 }
 
-/** Groups the rows by suite and access. */
+/** Groups the rows by suite and access. A saved run can have suites that are not there any more: they come last. */
 export function groupsOf(rows: readonly Row[]): RowGroup[] {
-  const accesses = Object.keys(ACCESS_TITLES) as Access[];
-  const ownTable = rows.filter(({ tabs }) => tabs === undefined);
-  const each = accesses.flatMap((access) =>
-    CHOICES.filter(({ oneTable }) => oneTable !== true).flatMap(({ name, title }) => {
-      const found = ownTable.filter((row) => row.suite === name && row.access === access);
-      return found.length === 0 ? [] : [{ title: `${name}: ${title}, ${ACCESS_TITLES[access]}`, rows: found }];
-    }),
+  const choices = new Map(CHOICES.map((choice) => [choice.name, choice]));
+  const names = [...new Set([...choices.keys(), ...rows.map(({ suite }) => suite)])];
+  const isJoined = (name: string): boolean => choices.get(name)?.oneTable === true;
+  const titleOf = (name: string): string => {
+    const title = choices.get(name)?.title;
+    return title === undefined ? name : `${name}: ${title}`;
+  };
+  const found = (name: string, access?: Access): RowGroup[] => {
+    const own = rows.filter((row) => row.suite === name && (access === undefined || row.access === access));
+    const title = access === undefined ? titleOf(name) : `${titleOf(name)}, ${ACCESS_TITLES[access]}`;
+    return own.length === 0 ? [] : [{ title, rows: own }];
+  };
+  const each = ACCESSES.flatMap((access) =>
+    names.filter((name) => !isJoined(name)).flatMap((name) => found(name, access)),
   );
-  const joined = CHOICES.filter(({ oneTable }) => oneTable === true).flatMap(({ name, title }) => {
-    const found = ownTable.filter((row) => row.suite === name);
-    return found.length === 0 ? [] : [{ title: `${name}: ${title}`, rows: found }];
-  });
-  return [...each, ...joined];
+  return [...each, ...names.filter(isJoined).flatMap((name) => found(name))];
 }
 
-/** The titles of the columns of a suite's table. */
-export const COLUMNS = [
+const COLUMNS = [
   'engine',
   'durability',
   'ops',
@@ -132,10 +149,11 @@ export const COLUMNS = [
   'verified',
   'group',
   'Varve is',
+  'note',
 ] as const;
 
 /** The cells of a row, as texts. `group` gives what Varve's ratio is computed from. */
-export function cellsOf(row: Row, group: RowGroup): string[] {
+function cellsOf(row: Row, group: RowGroup): string[] {
   const busy = row.busy > 0 ? `, ${row.busy} busy` : '';
   return [
     titleOf(row, group),
@@ -152,7 +170,8 @@ export function cellsOf(row: Row, group: RowGroup): string[] {
     row.hitRate === null ? '-' : percent(row.hitRate),
     row.verified ? 'yes' : 'NO',
     String(row.groupSize),
-    ratioCell(row, group),
+    besideText(varveBeside(row, alike(row, group))),
+    noteOf(row) ?? '',
   ];
 }
 
@@ -162,20 +181,16 @@ function titleOf(row: Row, { rows }: RowGroup): string {
   return [row.engine, ...(row.phase === undefined ? [] : [row.phase]), ...access].join(', ');
 }
 
-/** How many times this row's rate the first Varve row of the group reaches, of the same phase and way in. */
-function ratioCell(row: Row, group: RowGroup): string {
-  const varve = group.rows.find(
-    ({ role, phase, access }) => role === 'varve' && phase === row.phase && access === row.access,
-  );
-  if (varve === undefined || varve === row) return '';
-  return times(varve.opsPerSecond / row.opsPerSecond);
+/** The rows of the group that did the same: of the same phase and way in. */
+function alike(row: Row, { rows }: RowGroup): Row[] {
+  return rows.filter(({ phase, access }) => phase === row.phase && access === row.access);
 }
 
+const WORDS: ReadonlySet<string> = new Set(['engine', 'note']);
+
 function suiteTable(group: RowGroup): string {
-  return `### ${group.title}\n\n${table(
-    COLUMNS,
-    group.rows.map((row) => cellsOf(row, group)),
-  )}`;
+  const lines = group.rows.map((row) => cellsOf(row, group));
+  return `### ${group.title}\n\n${filledTable(COLUMNS, lines, WORDS)}`;
 }
 
 /** The titles of the columns of the targets. */

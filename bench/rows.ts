@@ -2,8 +2,8 @@
  * The rows of a result: what `--json` writes, and what every table is made of.
  */
 
-import type { DocumentCall } from './documents/suite.ts';
 import type { Access, Durability, Role } from './engine.ts';
+import { bytes } from './figures.ts';
 import { Latencies, median } from './latency.ts';
 import type { Round } from './measure.ts';
 
@@ -91,14 +91,12 @@ export interface Row {
   readonly engineVersion?: string;
   /** How the load was made, where that is not plain from the suite: "open loop at 500/s". */
   readonly note?: string;
-  /** Which part of a suite of several parts: "before compaction". */
+  /** Which part of a suite of several parts, which are never set beside one another: "range of 50, before"; a call of `documents`. */
   readonly phase?: string;
   /** What a compaction made of the tables, where the row is of one. */
   readonly compaction?: { readonly before: OnDisk; readonly after: OnDisk };
   /** Of the suite `multi-tab` only. */
   readonly tabs?: InTabs | undefined;
-  /** Of the suite `documents` only: what was called. */
-  readonly document?: DocumentCall | undefined;
 }
 
 /** What a row says beside its figures. */
@@ -112,7 +110,6 @@ export type RowHead = Pick<
   | 'unit'
   | 'groupSize'
   | 'tabs'
-  | 'document'
   | 'phase'
   | 'note'
   | 'memory'
@@ -166,7 +163,16 @@ function thinned(timeline: Row['timeline']): Row['timeline'] {
   return points;
 }
 
+/** What is to be said of a row beside its figures: how its load was made, or what a compaction made of the tables. */
+export function noteOf({ note, compaction }: Row): string | undefined {
+  if (compaction === undefined) return note;
+  const { before, after } = compaction;
+  const files = `${before.files} files of ${bytes(before.bytes)} became ${after.files} of ${bytes(after.bytes)}`;
+  const merged = `${files}; ${before.entries} entries, ${after.entries} after`;
+  return note === undefined ? merged : `${note}; ${merged}`;
+}
+
 /** How far the rounds of a row lie apart: (highest - lowest) / median. */
-export function spreadOf(row: Row): number {
-  return (Math.max(...row.rounds) - Math.min(...row.rounds)) / row.opsPerSecond;
+export function spreadOf({ rounds, opsPerSecond }: Pick<Row, 'rounds' | 'opsPerSecond'>): number {
+  return (Math.max(...rounds) - Math.min(...rounds)) / opsPerSecond;
 }

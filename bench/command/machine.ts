@@ -41,6 +41,11 @@ export function loadNow(): number {
   return Number((loadavg()[0] ?? 0).toFixed(1));
 }
 
+/** A machine and its load in words. */
+export function machineText({ processor, cores, system }: Machine, load: number): string {
+  return `${processor}, ${cores} cores, ${system}; load average ${load}`;
+}
+
 /** The commit of this working tree. */
 export function source(): Source {
   const commit = capture('git', ['rev-parse', '--short=10', 'HEAD'])?.trim();

@@ -2,7 +2,7 @@
 
 import { bytes, duration, percent, rate } from '../figures.ts';
 import type { Row } from '../rows.ts';
-import type { TabTable } from '../tabs/report.ts';
+import type { SuiteLine, SuiteTable } from '../suite-table.ts';
 
 const READ_COLUMNS = [
   'phase',
@@ -18,7 +18,7 @@ const READ_COLUMNS = [
 const DISK_COLUMNS = ['phase', 'files', 'bytes', 'change', 'entries', 'took', 'verified'];
 
 /** The tables of a run, if it had the suite. */
-export function compactionTables(rows: readonly Row[]): TabTable[] {
+export function compactionTables(rows: readonly Row[]): SuiteTable[] {
   const own = rows.filter(({ suite }) => suite === 'compaction');
   const reads = own.flatMap((before) => {
     const phase = before.phase?.match(/^(.*), before$/)?.[1];
@@ -28,7 +28,7 @@ export function compactionTables(rows: readonly Row[]): TabTable[] {
       : [line([...readCells(phase, before, after)], before, after)];
   });
   const disk = own.flatMap((row) => (row.compaction === undefined ? [] : [line(diskCells(row, row.compaction), row)]));
-  const tables: TabTable[] = [];
+  const tables: SuiteTable[] = [];
   const note =
     'Before: the tables as they were written, in the turn in which they were. After: compact() has merged them.';
   if (reads.length > 0) {
@@ -40,9 +40,9 @@ export function compactionTables(rows: readonly Row[]): TabTable[] {
   return tables;
 }
 
-function line(cells: readonly string[], ...rows: readonly Row[]): TabTable['lines'][number] {
+function line(cells: readonly string[], ...rows: readonly Row[]): SuiteLine {
   const verified = rows.every((row) => row.verified);
-  return { cells: [...cells, verified ? 'yes' : 'NO'], role: 'varve', isBad: !verified };
+  return { cells: [...cells, verified ? 'yes' : 'NO'], role: 'varve', isBad: !verified, rows };
 }
 
 function readCells(phase: string, before: Row, after: Row): string[] {

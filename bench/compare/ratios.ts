@@ -9,6 +9,7 @@
 import type { Access } from '../engine.ts';
 import type { Row } from '../rows.ts';
 import { TARGETS } from '../targets.ts';
+import { logRatios } from './rounds.ts';
 
 /** What a series is of. Two runs are compared where these are equal. */
 export interface SeriesName {
@@ -56,16 +57,8 @@ function ratiosOf(rows: readonly Row[]): { name: SeriesName; logRatios: number[]
     if (other === undefined) return [];
     const { suite, access, phase, engine } = row;
     const name = { suite, access, ...(phase === undefined ? {} : { phase }), engine, against: other.engine };
-    return [{ name, logRatios: logRatios(row, other) }];
+    return [{ name, logRatios: logRatios(row.rounds, other.rounds) }];
   });
-}
-
-/** Logarithms of the ratios of two rows, for the rounds that both have. */
-export function logRatios(row: Row, other: Row): number[] {
-  return row.rounds
-    .slice(0, other.rounds.length)
-    .map((rate, round) => Math.log(rate / (other.rounds[round] ?? Number.NaN)))
-    .filter(Number.isFinite);
 }
 
 /** What the targets compare the row with, else the first floor beside it, else the first peer. */

@@ -4,12 +4,13 @@
  * Invariant: a ratio is of two rows of the same call.
  */
 
-import { duration, percent, rate, times } from '../figures.ts';
-import { type Row, spreadOf } from '../rows.ts';
-import type { TabTable } from '../tabs/report.ts';
+import { besideText, varveBeside } from '../comparison.ts';
+import type { Row } from '../rows.ts';
+import { FIGURE_COLUMNS, figureCells, type SuiteTable } from '../suite-table.ts';
+import { DOCUMENT_SUITE } from '../workloads.ts';
 import { DOCUMENT_CALLS, type DocumentCall, SEARCHED } from './suite.ts';
 
-const COLUMNS = ['call', 'engine', 'per second', 'spread', 'p50', 'p95', 'p99', 'verified', 'Varve is'];
+const COLUMNS = ['call', 'engine', ...FIGURE_COLUMNS, 'Varve is'];
 const TEXTS: Readonly<Record<DocumentCall, string>> = {
   insert: 'insert',
   insertMany: `insertMany by ${SEARCHED.batch}, documents`,
@@ -21,28 +22,25 @@ const TEXTS: Readonly<Record<DocumentCall, string>> = {
 };
 
 /** The table of a run, if it had the suite. */
-export function documentTables(rows: readonly Row[]): TabTable[] {
-  const own = rows.filter(({ document }) => document !== undefined);
+export function documentTables(rows: readonly Row[]): SuiteTable[] {
+  const suite = rows.filter((row) => row.suite === DOCUMENT_SUITE.name);
+  const own = DOCUMENT_CALLS.flatMap((call) => suite.filter(({ phase }) => phase === call));
   if (own.length === 0) return [];
-  const ordered = DOCUMENT_CALLS.flatMap((call) => own.filter((row) => row.document === call));
-  const lines = ordered.map((row) => ({ cells: cellsOf(row, own), role: row.role, isBad: !row.verified }));
+  const lines = own.map((row) => ({
+    cells: cellsOf(row, own),
+    role: row.role,
+    isBad: !row.verified,
+    rows: [row],
+  }));
   const note =
     'Documents of about 300 bytes with four indexes, one of them unique and one of two values, from the page, awaited.';
-  return [{ title: 'documents: documents with secondary indexes', note, columns: COLUMNS, lines }];
+  return [{ title: `${DOCUMENT_SUITE.name}: ${DOCUMENT_SUITE.title}`, note, columns: COLUMNS, lines }];
 }
 
 function cellsOf(row: Row, rows: readonly Row[]): string[] {
-  const varve = rows.find(({ role, document }) => role === 'varve' && document === row.document);
-  const ratio = varve === undefined || varve === row ? '' : times(varve.opsPerSecond / row.opsPerSecond);
-  return [
-    row.document === undefined ? '' : TEXTS[row.document],
-    row.engine,
-    rate(row.opsPerSecond),
-    percent(spreadOf(row)),
-    duration(row.p50),
-    duration(row.p95),
-    duration(row.p99),
-    row.verified ? 'yes' : 'NO',
-    ratio,
-  ];
+  const ratio = varveBeside(
+    row,
+    rows.filter(({ phase }) => phase === row.phase),
+  );
+  return [TEXTS[row.phase as DocumentCall], row.engine, ...figureCells(row), besideText(ratio)];
 }

@@ -126,7 +126,7 @@ class Contender {
       const unit = call === 'insertMany' || call === 'stream' ? 'entries' : 'ops';
       const groupSize = this.#groups.get(call) ?? 1;
       const head = { suite: DOCUMENT_SUITE.name, engine: name, role, access: 'page', durability: 'relaxed' } as const;
-      emit({ type: 'row', row: makeRow({ ...head, unit, groupSize, document: call }, rounds, isSound) });
+      emit({ type: 'row', row: makeRow({ ...head, unit, groupSize, phase: call }, rounds, isSound) });
     }
   }
 

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
+import { loadNow, type Machine, machine, machineText } from '../command/machine.ts';
 import { rate } from '../figures.ts';
-import { type Host, hostNow, hostText } from '../host.ts';
 import { compareEngines, compareReopening, type FileExtent } from './compare.ts';
 import type { FileEngine } from './engine.ts';
 import { leveldb } from './engines/leveldb.ts';
@@ -37,7 +37,9 @@ const ROUND_MS = { quick: 100, full: 1000 } as const;
 
 interface Result {
   readonly date: string;
-  readonly host: Host;
+  readonly machine: Machine;
+  /** Programs that wanted to run, on average over the last minute: above the cores, the machine was busy. */
+  readonly load: number;
   readonly versions: Readonly<Record<string, string>>;
   readonly rows: readonly FileRow[];
   /** What could not be run, and why. */
@@ -85,7 +87,8 @@ async function compare(peers: readonly string[], suites: readonly string[], exte
   const versions = Object.fromEntries(engines.map(({ name, version }) => [name, version]));
   const result: Result = {
     date: new Date().toISOString(),
-    host: hostNow(),
+    machine: machine(),
+    load: loadNow(),
     versions: { node: process.versions.node, ...versions },
     rows,
     failures,
@@ -93,10 +96,10 @@ async function compare(peers: readonly string[], suites: readonly string[], exte
   return result;
 }
 
-function textOf({ rows, versions, failures, host }: Result): string {
+function textOf({ rows, versions, failures, machine: on, load }: Result): string {
   const shown = Object.entries(versions).map(([name, version]) => `${name}: ${version}`);
   const failed = failures.map((failure) => `\nFailed: ${failure}`);
-  return `${fileTable(rows)}\n\n${shown.join('; ')}\n${hostText(host)}\n${failed.join('\n')}`;
+  return `${fileTable(rows)}\n\n${shown.join('; ')}\n${machineText(on, load)}\n${failed.join('\n')}`;
 }
 
 function failIfWrong({ rows, failures }: Result): void {

@@ -7,6 +7,7 @@
 
 import { duration, percent, rate, times } from '../figures.ts';
 import { Latencies, median } from '../latency.ts';
+import { spreadOf } from '../rows.ts';
 import type { FileEngine, Level } from './engine.ts';
 
 /** One round of one engine. */
@@ -88,10 +89,17 @@ export function fileTable(rows: readonly FileRow[]): string {
   for (const row of rows) {
     const varve = rows.find(({ suite, engine }) => suite === row.suite && engine === OURS);
     const ratio = varve === undefined || row.engine === OURS ? '' : times(varve.opsPerSecond / row.opsPerSecond);
-    const spread = (Math.max(...row.rounds) - Math.min(...row.rounds)) / row.opsPerSecond;
     const times_us = [row.p50, row.p95, row.p99, row.max].map(duration);
     const durability = `${row.durability}: ${row.writes}`;
-    const cells = [row.suite, row.engine, durability, rate(row.opsPerSecond), ratio, ...times_us, percent(spread)];
+    const cells = [
+      row.suite,
+      row.engine,
+      durability,
+      rate(row.opsPerSecond),
+      ratio,
+      ...times_us,
+      percent(spreadOf(row)),
+    ];
     lines.push(`| ${[...cells, row.verified ? 'yes' : '**no**'].join(' | ')} |`);
   }
   return lines.join('\n');

@@ -9,8 +9,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { loadNow, type Machine, machine, machineText } from '../command/machine.ts';
 import { duration, rate } from '../figures.ts';
-import { type Host, hostNow, hostText } from '../host.ts';
 import { versionOf } from '../packages.ts';
 import { durability } from './durability.ts';
 import { Ledger } from './ledger.ts';
@@ -57,7 +57,9 @@ const OPTIONS = {
 /** What is written with `--json`. */
 interface Result {
   readonly date: string;
-  readonly host: Host;
+  readonly machine: Machine;
+  /** Programs that wanted to run, on average over the last minute: above the cores, the machine was busy. */
+  readonly load: number;
   readonly versions: Readonly<Record<string, string>>;
   readonly rows: readonly HttpRow[];
 }
@@ -142,7 +144,7 @@ async function run(values: Values, directory: string): Promise<Result> {
     }
   }
   if (suites.includes('durability')) rows.push(...(await durability(join(directory, 'durability'), extent, onRow)));
-  return { date: new Date().toISOString(), host: hostNow(), versions, rows };
+  return { date: new Date().toISOString(), machine: machine(), load: loadNow(), versions, rows };
 }
 
 function failIfWrong(rows: readonly HttpRow[]): void {
@@ -164,7 +166,7 @@ async function main(): Promise<void> {
     const result = await run(values, directory);
     const text = tables(result.rows);
     const shown = Object.entries(result.versions).map(([name, version]) => `${name}: ${version}`);
-    console.log(`\n${text}\n\n${shown.join('; ')}\n${hostText(result.host)}`);
+    console.log(`\n${text}\n\n${shown.join('; ')}\n${machineText(result.machine, result.load)}`);
     if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(result, undefined, 1)}\n`);
     if (values.markdown !== undefined) writeFileSync(values.markdown, `${text}\n`);
     failIfWrong(result.rows);

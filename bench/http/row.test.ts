@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Latencies } from '../latency.ts';
-import { makeRow, type Round, type RowHead, spreadOf } from './row.ts';
+import { spreadOf } from '../rows.ts';
+import { makeRow, type Round, type RowHead } from './row.ts';
 import { noOutcomes } from './session.ts';
 import { tables } from './table.ts';
 import { judge, verdictText } from './thresholds.ts';

@@ -94,8 +94,3 @@ export function makeRow(head: RowHead, rounds: readonly Round[]): HttpRow {
     problem: rounds.find(({ outcomes }) => outcomes.problem !== undefined)?.outcomes.problem,
   };
 }
-
-/** How far the rounds of a row lie apart: (highest - lowest) / median. */
-export function spreadOf({ rounds, opsPerSecond }: Pick<HttpRow, 'rounds' | 'opsPerSecond'>): number {
-  return (Math.max(...rounds) - Math.min(...rounds)) / opsPerSecond;
-}

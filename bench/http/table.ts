@@ -6,7 +6,8 @@
  */
 
 import { duration, percent, rate, times } from '../figures.ts';
-import { type HttpRow, spreadOf } from './row.ts';
+import { spreadOf } from '../rows.ts';
+import type { HttpRow } from './row.ts';
 import { verdictText } from './thresholds.ts';
 
 interface Column {

@@ -4,17 +4,17 @@
  * Invariant: every figure that a chart draws stands in the table below it. The case that was chosen stays while rows come.
  */
 
+import { type Case, casesOf, nameOf } from '../cases.ts';
 import { duration, rate } from '../figures.ts';
 import type { Row } from '../rows.ts';
 import { type Bar, BarsChart } from './bars-chart.ts';
-import { type Case, casesOf, nameOf } from './cases.ts';
 import { isRound } from './chart-kit.ts';
 import { byId, make } from './dom.ts';
 import { latencyCurve, shareText } from './latency-curve.ts';
 import { LinesChart } from './lines-chart.ts';
 import { lookOf } from './palette.ts';
 import { caseTable } from './row-table.ts';
-import { bestOf } from './standing.ts';
+import { bestPeersIn } from './standing.ts';
 import { timelineOf } from './throughput.ts';
 
 /** The view of one case of a result. */
@@ -100,11 +100,11 @@ export class CaseView {
     const one = this.#cases.find(({ key }) => key === this.#select.value);
     if (one === undefined) return;
     byId('case-title').textContent = one.title;
-    const { peer } = bestOf(one.rows);
+    const peers = bestPeersIn(one.rows);
     const sorted = [...one.rows].sort((a, b) => b.opsPerSecond - a.opsPerSecond);
     const words = sorted.map(({ engine, opsPerSecond }) => `${engine} ${rate(opsPerSecond)}`).join(', ');
     this.#rates.show(
-      sorted.map((row) => barOf(row, row === peer)),
+      sorted.map((row) => barOf(row, peers.has(row))),
       `A second, quickest first: ${words}.`,
     );
     const slow = sorted.map(({ engine, p50, p99 }) => `${engine} ${duration(p50)}, ${duration(p99)}`).join('; ');

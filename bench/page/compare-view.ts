@@ -1,14 +1,15 @@
 /** Two runs side by side: the ratio of each row with its interval, sorted by change, as bars and as a table. */
 
-import { rate, times } from '../figures.ts';
+import { nameOf } from '../cases.ts';
+import { ratioText } from '../comparison.ts';
+import { rate } from '../figures.ts';
 import type { Result } from '../report.ts';
 import { BarsChart } from './bars-chart.ts';
-import { nameOf } from './cases.ts';
 import { ratioTick } from './chart-kit.ts';
 import { type Compared, compareRuns, differencesOf } from './compared.ts';
 import { byId, make } from './dom.ts';
 import { SortableTable } from './sortable-table.ts';
-import { intervalText } from './summary-view.ts';
+import { barEnds, intervalText } from './summary-view.ts';
 import { colour } from './theme.ts';
 
 const BARS_MAX = 24;
@@ -20,7 +21,7 @@ export class CompareView {
     title: 'Changes of Varve',
     note: 'above 1x the later run is quicker; a line is the 95% interval; hollow bars are within noise',
     axis: 'rate now for each unit before',
-    text: times,
+    text: ratioText,
     tick: ratioTick,
     base: 1,
   });
@@ -37,7 +38,7 @@ export class CompareView {
           value: ({ before }) => before.opsPerSecond,
         },
         { title: 'now', text: ({ now }) => rate(now.opsPerSecond), value: ({ now }) => now.opsPerSecond },
-        { title: 'change', text: ({ change }) => times(change.ratio), value: ({ change }) => change.ratio },
+        { title: 'change', text: ({ change }) => ratioText(change.ratio), value: ({ change }) => change.ratio },
         {
           title: '95% interval',
           text: ({ change }) => intervalText(change),
@@ -74,9 +75,7 @@ export class CompareView {
     this.#chart.show(
       shown.map(({ now: row, change, verdict }) => ({
         label: `${nameOf(row)}, ${row.engine}`,
-        value: change.ratio,
-        low: change.low,
-        high: change.high,
+        ...barEnds(change),
         colour: () => colour(verdict === 'slower' ? '--bad' : '--good'),
         hollow: verdict === 'within noise',
         strong: verdict === 'slower',

@@ -14,7 +14,11 @@ test('rows are matched by what they did, slower first, and noise is called noise
     rowWith({ engine: 'varve-sync', role: 'varve', opsPerSecond: 500 }),
     rowWith({ engine: 'dexie', role: 'peer', opsPerSecond: 80 }),
   ]);
-  const compared = compareRuns(before, now).map(({ now: row, change, verdict }) => [row.engine, change.ratio, verdict]);
+  const compared = compareRuns(before, now).map(({ now: row, change, verdict }) => [
+    row.engine,
+    Number(change.ratio.toFixed(6)),
+    verdict,
+  ]);
   expect(compared).toEqual([
     ['varve-sync', 0.5, 'slower'],
     ['indexeddb', 1.01, 'within noise'],

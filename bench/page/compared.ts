@@ -5,10 +5,10 @@
  * holds 1 is noise and is called so.
  */
 
+import { rowKey } from '../cases.ts';
+import { type Ratio, ratioOfRuns, type Verdict, verdictOf } from '../compare/rounds.ts';
 import type { Result } from '../report.ts';
 import type { Row } from '../rows.ts';
-import { rowKey } from './cases.ts';
-import { type Ratio, unpairedRatio, type Verdict, verdictOf } from './interval.ts';
 
 /** One row of both runs. */
 export interface Compared {
@@ -26,7 +26,7 @@ export function compareRuns(before: Result, now: Result): Compared[] {
     .flatMap((row): Compared[] => {
       const earlier = old.get(rowKey(row));
       if (earlier === undefined) return [];
-      const change = unpairedRatio(row.rounds, earlier.rounds, row.opsPerSecond / earlier.opsPerSecond);
+      const change = ratioOfRuns(row.rounds, earlier.rounds);
       return [{ before: earlier, now: row, change, verdict: verdictOf(change) }];
     })
     .sort((a, b) => a.change.ratio - b.change.ratio);

@@ -1,12 +1,12 @@
 /**
- * A result on the page: summary, one case looked at, all rows, targets, several tabs, storage, problems.
+ * A result on the page: summary, one case looked at, all rows, targets, tables of single suites, storage, problems.
  *
  * Invariant: a section without content is hidden. Nothing here changes a result.
  */
 
 import { bytes, duration } from '../figures.ts';
 import { type Result, shownStorage, storageItems, TARGET_COLUMNS, targetCells } from '../report.ts';
-import { tabTables } from '../tabs/report.ts';
+import { specialTables } from '../special-tables.ts';
 import { judge } from '../targets.ts';
 import { CaseView } from './case-view.ts';
 import { byId, make } from './dom.ts';
@@ -58,7 +58,7 @@ export class ResultsView {
       return { cells: targetCells(item), look: reached };
     });
     fill('targets', 'targets-table', judged.length === 0 ? [] : [textTable('Targets', TARGET_COLUMNS, judged)]);
-    const tabs = tabTables(rows, failovers).flatMap(({ title, note, columns, lines }) => [
+    const special = specialTables(rows, failovers).flatMap(({ title, note, columns, lines }) => [
       make('h4', { text: title }),
       ...(note === undefined ? [] : [make('p', { text: note })]),
       textTable(
@@ -67,7 +67,7 @@ export class ResultsView {
         lines.map(({ cells, role, isBad }) => ({ cells, look: isBad ? 'behind' : role })),
       ),
     ]);
-    fill('tabs', 'tabs-tables', tabs);
+    fill('special', 'special-tables', special);
     fill('storage', 'storage-lists', shownStorage(storage).flatMap(storageElements));
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Result } from '../report.ts';
-import { type Row, spreadOf } from '../rows.ts';
+import { noteOf, type Row, spreadOf } from '../rows.ts';
 import type { TextTable } from './table-text.ts';
 
 const COLUMNS: readonly (readonly [string, (row: Row) => string | number | boolean | null | undefined])[] = [
@@ -38,7 +38,7 @@ const COLUMNS: readonly (readonly [string, (row: Row) => string | number | boole
   ['wasm_bytes', (row) => row.memory?.wasmBytes],
   ['heap_bytes', (row) => row.memory?.heapBytes],
   ['cpu_busy_ms', (row) => row.cpu?.busy_ms],
-  ['note', (row) => row.note],
+  ['note', noteOf],
 ];
 
 /** Every row of a result. */

@@ -1,20 +1,22 @@
 /**
  * The tables of rows: those of one case, and all of a run.
  *
- * Invariant: the ratio of a row is of the best Varve row of its own case.
+ * Invariant: the ratio of a row is of the first Varve row of its own case.
  */
 
-import { duration, percent, rate, times } from '../figures.ts';
-import { type Row, spreadOf } from '../rows.ts';
-import { ACCESS_WORDS, type Case, casesOf } from './cases.ts';
+import { ACCESS_WORDS, type Case, casesOf } from '../cases.ts';
+import { besideText, varveBeside } from '../comparison.ts';
+import { duration, percent, rate } from '../figures.ts';
+import { noteOf, type Row, spreadOf } from '../rows.ts';
 import { type Column, SortableTable } from './sortable-table.ts';
-import { bestOf } from './standing.ts';
+import { bestPeersIn } from './standing.ts';
 
 /** A row beside the case it belongs to. */
 interface Placed {
   readonly row: Row;
-  readonly varve: Row | undefined;
-  readonly peer: Row | undefined;
+  readonly isBestPeer: boolean;
+  /** How many times its rate Varve reaches. */
+  readonly beside: number | undefined;
 }
 
 type RowColumn = Column<Placed>;
@@ -29,7 +31,7 @@ const latency = (title: string, of: (row: Row) => number, about: string): RowCol
 const ENGINE: RowColumn = {
   title: 'engine',
   words: true,
-  text: (placed) => `${placed.row.engine}${placed.row === placed.peer ? ' (best peer)' : ''}`,
+  text: (placed) => `${placed.row.engine}${placed.isBestPeer ? ' (best peer)' : ''}`,
 };
 const RATE: RowColumn = {
   title: 'per second',
@@ -45,9 +47,9 @@ const SPREAD: RowColumn = {
 };
 const RATIO: RowColumn = {
   title: 'Varve is',
-  text: ({ row, varve }) => (varve === undefined || varve === row ? '' : times(varve.opsPerSecond / row.opsPerSecond)),
-  value: ({ row, varve }) => (varve === undefined || varve === row ? undefined : varve.opsPerSecond / row.opsPerSecond),
-  about: 'How many times the rate of this row the best Varve row reaches',
+  text: ({ beside }) => besideText(beside),
+  value: ({ beside }) => beside,
+  about: 'How many times the rate of this row the first Varve row reaches',
 };
 const MEGABYTES: RowColumn = {
   title: 'MB/s',
@@ -91,7 +93,7 @@ const OF_A_CASE: readonly RowColumn[] = [
     about: 'Calls that were timed as one; percentiles are then of the means of groups, in flight of waves',
   },
   { title: 'version', words: true, text: ({ row }) => row.engineVersion ?? '' },
-  { title: 'note', words: true, text: ({ row }) => row.note ?? '' },
+  { title: 'note', words: true, text: ({ row }) => noteOf(row) ?? '' },
 ];
 
 const OF_A_RUN: readonly RowColumn[] = [
@@ -125,7 +127,7 @@ function tableOf(caption: string, columns: readonly RowColumn[], items: readonly
 
 function placedOf(cases: readonly Case[]): Placed[] {
   return cases.flatMap(({ rows }) => {
-    const best = bestOf(rows);
-    return rows.map((row) => ({ row, ...best }));
+    const peers = bestPeersIn(rows);
+    return rows.map((row) => ({ row, isBestPeer: peers.has(row), beside: varveBeside(row, rows) }));
   });
 }

@@ -1,48 +1,39 @@
 /**
  * How Varve stands beside the best peer, case by case, and the sentences that say it.
  *
- * Invariant: the best is compared with the best, at the same durability, and only rows count whose answers were
- * verified. What is slower is said first.
+ * Invariant: what is compared is for comparison.ts to say. What is slower is said first.
  */
 
+import { type Case, casesOf, nameOf } from '../cases.ts';
+import { type Verdict, verdictOf } from '../compare/rounds.ts';
+import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText } from '../comparison.ts';
 import { times } from '../figures.ts';
 import { median } from '../latency.ts';
 import type { Row } from '../rows.ts';
-import { type Case, casesOf, nameOf } from './cases.ts';
-import { pairedRatio, type Ratio, type Verdict, verdictOf } from './interval.ts';
 
-/** Varve beside the best peer in one case. */
-export interface Standing {
+/** A row of Varve beside the best peer that is like it. */
+export interface Standing extends Comparison<Row> {
   readonly case: Case;
-  readonly varve: Row;
-  readonly peer: Row;
-  /** Rate of Varve for each unit of the peer's. */
-  readonly ratio: Ratio;
+  /** The case in few words, with Varve's row where the case has several. */
+  readonly name: string;
   readonly verdict: Verdict;
-}
-
-/** The rows that are compared in a case: the best of Varve and the best peer, where there are both. */
-export function bestOf(rows: readonly Row[]): { varve: Row | undefined; peer: Row | undefined } {
-  const best = (found: readonly Row[]): Row | undefined =>
-    found
-      .filter(({ verified }) => verified)
-      .reduce<Row | undefined>((top, row) => (top && top.opsPerSecond >= row.opsPerSecond ? top : row), undefined);
-  const varve = best(rows.filter(({ role }) => role === 'varve'));
-  return {
-    varve,
-    peer: best(rows.filter(({ role, durability }) => role === 'peer' && durability === varve?.durability)),
-  };
 }
 
 /** Where Varve stands in every case that has a peer, slowest first. */
 export function standingsOf(rows: readonly Row[]): Standing[] {
-  const found = casesOf(rows).flatMap((one): Standing[] => {
-    const { varve, peer } = bestOf(one.rows);
-    if (varve === undefined || peer === undefined) return [];
-    const ratio = pairedRatio(varve.rounds, peer.rounds, varve.opsPerSecond / peer.opsPerSecond);
-    return [{ case: one, varve, peer, ratio, verdict: verdictOf(ratio) }];
+  const found = casesOf(rows).flatMap((one) => {
+    const best = bestPeers(comparisonsOf([one.rows]));
+    return best.map((comparison): Standing => {
+      const name = best.length === 1 ? nameOf(one) : `${nameOf(one)}, ${comparison.varve.engine}`;
+      return { ...comparison, case: one, name, verdict: verdictOf(comparison) };
+    });
   });
-  return found.sort((a, b) => a.ratio.ratio - b.ratio.ratio);
+  return found.sort((a, b) => a.ratio - b.ratio);
+}
+
+/** The peers of one case that are the best beside a row of Varve. */
+export function bestPeersIn(rows: readonly Row[]): ReadonlySet<Row> {
+  return new Set(bestPeers(comparisonsOf([rows])).map(({ peer }) => peer));
 }
 
 /** The sentences above everything else. */
@@ -62,30 +53,30 @@ export function summaryOf(standings: readonly Standing[]): Summary {
     };
   }
   const { length } = standings;
-  const slower = standings.filter(({ ratio }) => ratio.ratio < 1);
-  const quicker = standings.filter(({ verdict }) => verdict === 'quicker');
+  const slower = standings.filter(isSlower);
+  const quicker = standings.filter((one) => one.verdict === 'quicker' && !isSlower(one));
   const unsure = length - slower.length - quicker.length;
-  const middle = times(median(standings.map(({ ratio }) => ratio.ratio)));
+  const middle = times(median(standings.map(({ ratio }) => ratio)));
   const rest = [];
   if (quicker.length > 0) rest.push(`Quicker in ${quicker.length} of ${length}: ${spanOf(quicker)}.`);
   if (unsure > 0) {
     rest.push(
-      `Not told apart in ${unsure} of ${length}, where Varve has the higher median: the rounds lie too far apart. More rounds tell more.`,
+      `Not told apart in ${unsure} of ${length}, where Varve is ahead: the rounds lie too far apart. More rounds tell more.`,
     );
   }
   const reached = `Varve reaches ${middle} the rate of the best peer`;
   return {
-    headline: length === 1 ? `${reached}.` : `In the middle of ${length} cases ${reached}.`,
+    headline: length === 1 ? `${reached}.` : `In the middle of ${length} comparisons ${reached}.`,
     slower: slower.map(
-      ({ case: one, peer, ratio, verdict }) =>
-        `${nameOf(one)}: ${times(ratio.ratio)} the rate of ${peer.engine}${verdict === 'within noise' ? ' (within noise)' : ''}`,
+      ({ name, peer, ratio, verdict }) =>
+        `${name}: ${ratioText(ratio)} the rate of ${peer.engine}${verdict === 'within noise' ? ' (within noise)' : ''}${ratio < 1 ? '' : ', but its median is lower'}`,
     ),
     rest,
   };
 }
 
 function spanOf(standings: readonly Standing[]): string {
-  const ratios = standings.map(({ ratio }) => ratio.ratio);
+  const ratios = standings.map(({ ratio }) => ratio);
   const [low, high] = [times(Math.min(...ratios)), times(Math.max(...ratios))];
   return low === high ? low : `${low} to ${high}`;
 }

@@ -2,10 +2,11 @@
  * The first thing said of a result: how Varve stands beside the best peer, what is slower first, as a picture and a table.
  */
 
+import type { Ratio } from '../compare/rounds.ts';
+import { ratioText } from '../comparison.ts';
 import { percent, rate, times } from '../figures.ts';
 import type { Row } from '../rows.ts';
 import { BarsChart } from './bars-chart.ts';
-import { nameOf } from './cases.ts';
 import { ratioTick } from './chart-kit.ts';
 import { byId, make } from './dom.ts';
 import { lookOf } from './palette.ts';
@@ -24,7 +25,7 @@ export class SummaryView {
     title: TITLE,
     note: NOTE,
     axis: 'rate of Varve for each unit of the best peer',
-    text: times,
+    text: ratioText,
     tick: ratioTick,
     base: 1,
   });
@@ -36,12 +37,12 @@ export class SummaryView {
         caption: 'Varve beside the best peer of each case',
         look: ({ verdict }) => (verdict === 'slower' ? 'behind' : ''),
         columns: [
-          { title: 'case', words: true, text: (one) => nameOf(one.case) },
-          { title: 'Varve is', text: ({ ratio }) => times(ratio.ratio), value: ({ ratio }) => ratio.ratio },
+          { title: 'case', words: true, text: ({ name }) => name },
+          { title: 'Varve is', text: ({ ratio }) => ratioText(ratio), value: ({ ratio }) => ratio },
           {
             title: '95% interval',
-            text: ({ ratio }) => intervalText(ratio),
-            value: ({ ratio }) => ratio.low,
+            text: intervalText,
+            value: ({ low }) => low,
             about: 'From the rounds, which took turns; few rounds make it wide',
           },
           { title: 'verdict', words: true, text: ({ verdict }) => verdict },
@@ -93,10 +94,8 @@ export class SummaryView {
     }
     this.#chart.show(
       shown.map((one) => ({
-        label: `${nameOf(one.case)}, ${one.peer.engine}`,
-        value: one.ratio.ratio,
-        low: one.ratio.low,
-        high: one.ratio.high,
+        label: `${one.name}, ${one.peer.engine}`,
+        ...barEnds(one),
         colour: () => (one.verdict === 'slower' ? colour('--bad') : lookOf(one.varve.engine).colour),
         hollow: one.verdict === 'within noise',
         strong: one.verdict === 'slower',
@@ -108,7 +107,12 @@ export class SummaryView {
   }
 }
 
+/** A bar for a ratio; what has no interval has no line over it. */
+export function barEnds({ ratio, low, high }: Ratio): { value: number; low: number; high: number } {
+  return { value: ratio, low: Number.isFinite(low) ? low : ratio, high: Number.isFinite(high) ? high : ratio };
+}
+
 /** An interval in figures. */
-export function intervalText({ low, high }: { low: number; high: number }): string {
+export function intervalText({ low, high }: Ratio): string {
   return Number.isFinite(high) ? `${times(low)} to ${times(high)}` : 'one round: not told';
 }

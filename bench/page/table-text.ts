@@ -4,6 +4,8 @@
  * Invariant: reading the text back as its format gives the same cells; nothing a cell holds can end it early.
  */
 
+import { table } from '../table.ts';
+
 /** A table of texts. */
 export interface TextTable {
   readonly titles: readonly string[];
@@ -12,13 +14,7 @@ export interface TextTable {
 
 /** As a Markdown table; the first column is left-aligned, the others right-aligned. */
 export function toMarkdown({ titles, lines }: TextTable): string {
-  const escaped = [titles, ...lines].map((cells) => cells.map((cell) => oneLine(cell).replaceAll('|', '\\|')));
-  const widths = titles.map((_, i) => Math.max(3, ...escaped.map((cells) => cells[i]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${widths.map((width, i) => (i === 0 ? (cells[i] ?? '').padEnd(width) : (cells[i] ?? '').padStart(width))).join(' | ')} |`;
-  const rule = `| ${widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
-  const [head = [], ...body] = escaped;
-  return `${[line(head), rule, ...body.map(line)].join('\n')}\n`;
+  return `${table(titles, lines)}\n`;
 }
 
 /** As CSV, with CRLF ends of lines. */

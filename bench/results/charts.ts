@@ -5,8 +5,8 @@
  * and every bar has its figure beside it. Scales are logarithmic, as rates lie orders of magnitude apart.
  */
 
+import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText } from '../comparison.ts';
 import { rate, times } from '../figures.ts';
-import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText } from './comparison.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
@@ -48,7 +48,7 @@ interface Bar {
 
 /** All charts of the results. */
 export function chartsOf(results: Results): Chart[] {
-  const best = bestPeers(comparisonsOf(results.rows)).sort((a, b) => a.ratio - b.ratio);
+  const best = bestPeers(comparisonsOf(groupsOf(results.rows))).sort((a, b) => a.ratio - b.ratio);
   const groups = groupsOf(results.rows);
   return [
     ...(best.length === 0 ? [] : [overview(best)]),
@@ -59,7 +59,7 @@ export function chartsOf(results: Results): Chart[] {
   ];
 }
 
-function overview(best: readonly Comparison[]): Chart {
+function overview(best: readonly Comparison<ResultRow>[]): Chart {
   const title = 'Varve beside the best peer of every suite: the line is the same rate, left of it Varve is slower';
   const bars = best.map((one): Bar => {
     const { varve, peer, ratio, low, high } = one;

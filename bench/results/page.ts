@@ -4,17 +4,28 @@
  * Invariant: every figure comes from docs/results.json; nothing is rounded in Varve's favour, and nothing left out.
  */
 
-import { bytes, duration, percent, rate, times } from '../figures.ts';
+import { verdictOf } from '../compare/rounds.ts';
+import {
+  besideText,
+  bestPeers,
+  type Comparison,
+  comparisonsOf,
+  isSlower,
+  ratioText,
+  slowerOf,
+  varveBeside,
+} from '../comparison.ts';
+import { bytes, duration, percent, rate } from '../figures.ts';
 import { TARGET_COLUMNS } from '../report.ts';
-import { table } from '../table.ts';
+import { spreadOf } from '../rows.ts';
+import { filledTable, table } from '../table.ts';
 import type { Chart } from './charts.ts';
-import { bestPeers, type Comparison, comparisonsOf, isSlower, isSure, ratioText, slowerOf } from './comparison.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
 /** The whole page. `charts` lie in the folder results beside it. */
 export function pageText(results: Results, charts: readonly Chart[]): string {
-  const comparisons = comparisonsOf(results.rows);
+  const comparisons = comparisonsOf(groupsOf(results.rows));
   return `${[
     '# Results',
     'Made by `npm run bench -- results` from [results.json](results.json); do not edit it. ' +
@@ -30,7 +41,7 @@ export function pageText(results: Results, charts: readonly Chart[]): string {
     ...charts.map(({ file, title }) => `![${title}](results/${file})`),
     '## Every suite',
     'A ratio is how many times the rate of the row Varve reaches: `varve-sync` in the worker, `varve` from the page. Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight.',
-    ...groupsOf(results.rows).map(groupText),
+    ...tablesOf(results.rows),
     ...storageParts(results),
     '## What was compared',
     enginesText(results),
@@ -63,18 +74,18 @@ function problemParts({ problems, rows }: Results): string[] {
 const COMPARED = ['suite', 'Varve', 'a second', 'peer', 'a second', 'Varve is', '95% interval'];
 
 /** The cells of a comparison. */
-export function comparisonCells({ varve, peer, ratio, low, high }: Comparison): string[] {
+export function comparisonCells({ varve, peer, ratio, low, high }: Comparison<ResultRow>): string[] {
   const interval = Number.isFinite(low) ? `${ratioText(low)} to ${ratioText(high)}` : 'one round';
   const figures = [rate(varve.opsPerSecond), peer.engine, rate(peer.opsPerSecond)];
   return [groupName(varve), varve.engine, ...figures, ratioText(ratio), interval];
 }
 
-function slowerText(comparisons: readonly Comparison[]): string {
+function slowerText(comparisons: readonly Comparison<ResultRow>[]): string {
   const slower = slowerOf(comparisons);
   const counts = `${slower.length} of ${comparisons.length} comparisons with a peer`;
   if (comparisons.length === 0) return 'No peer was measured.';
   if (slower.length === 0) return `Nowhere: 0 of ${comparisons.length} comparisons with a peer.`;
-  const isCertain = (one: Comparison): boolean => one.ratio < 1 && isSure(one);
+  const isCertain = (one: Comparison): boolean => verdictOf(one) === 'slower';
   const within = slower.filter((one) => !isCertain(one));
   const sure = slower.filter(isCertain);
   return [
@@ -95,29 +106,44 @@ function missedText({ targets }: Results): string {
   )}`;
 }
 
-function summaryText(comparisons: readonly Comparison[]): string {
+function summaryText(comparisons: readonly Comparison<ResultRow>[]): string {
   const best = bestPeers(comparisons);
   if (best.length === 0) return 'No peer was measured.';
   const ahead = best.filter((one) => !isSlower(one)).length;
   return `Ahead of the best peer in ${ahead} of ${best.length} rows. A ratio is the geometric mean of those of the rounds, with its interval; rates are medians of the rounds.\n\n${table(COMPARED, best.map(comparisonCells), [0, 1, 3])}`;
 }
 
-const COLUMNS = [...['engine', 'durability', 'a second', 'spread', 'p50', 'p95', 'p99', 'max', 'verified', 'Varve is']];
+/** A column of the tables of all rows: what stands in the cell of a row in its group. */
+type CellOf = (row: ResultRow, group: readonly ResultRow[]) => string;
 
-function groupText(group: readonly ResultRow[]): string {
-  const [first] = group;
-  if (first === undefined) return '';
-  const varve = group.find(({ role }) => role === 'varve');
-  const rows = group.map((row) => [
-    row.engine,
-    row.durability,
-    `${rate(row.opsPerSecond)}${row.unit === 'ops' ? '' : ` ${row.unit}`}`,
-    percent((Math.max(...row.rounds) - Math.min(...row.rounds)) / row.opsPerSecond),
-    ...[row.p50, row.p95, row.p99, row.max].map(duration),
-    `${row.verified ? 'yes' : 'NO'}${row.errors ? `, ${row.errors} errors` : ''}`,
-    varve === undefined || varve === row ? '' : times(varve.opsPerSecond / row.opsPerSecond),
-  ]);
-  return `### ${groupName(first)}\n\n${table(COLUMNS, rows)}`;
+const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
+  ['part', ({ part }) => part ?? ''],
+  ['engine', ({ engine }) => engine],
+  ['durability', ({ durability }) => durability],
+  ['a second', ({ opsPerSecond, unit }) => `${rate(opsPerSecond)}${unit === 'ops' ? '' : ` ${unit}`}`],
+  ['spread', (row) => percent(spreadOf(row))],
+  ['p50', ({ p50 }) => duration(p50)],
+  ['p95', ({ p95 }) => duration(p95)],
+  ['p99', ({ p99 }) => duration(p99)],
+  ['max', ({ max }) => duration(max)],
+  ['verified', ({ verified, errors }) => `${verified ? 'yes' : 'NO'}${errors ? `, ${errors} errors` : ''}`],
+  ['Varve is', (row, group) => besideText(varveBeside(row, group))],
+  ['note', ({ note }) => note ?? ''],
+];
+const WORDS: ReadonlySet<string> = new Set(['part', 'engine', 'note']);
+
+/** A table for each suite and place, the parts of a suite below one another. */
+function tablesOf(rows: readonly ResultRow[]): string[] {
+  return [...new Set(rows.map(titleOf))].map((title) => {
+    const groups = groupsOf(rows.filter((row) => titleOf(row) === title));
+    const lines = groups.flatMap((group) => group.map((row) => COLUMNS.map(([, cell]) => cell(row, group))));
+    const titles = COLUMNS.map(([name]) => name);
+    return `### ${title}\n\n${filledTable(titles, lines, WORDS)}`;
+  });
+}
+
+function titleOf({ suite, place }: ResultRow): string {
+  return groupName({ suite, place });
 }
 
 function storageParts({ storage }: Results): string[] {

@@ -4,11 +4,12 @@
  * Invariant: what stands outside of the markers is never touched.
  */
 
+import { verdictOf } from '../compare/rounds.ts';
+import { bestPeers, type Comparison, comparisonsOf, ratioText, slowerOf } from '../comparison.ts';
 import { rate } from '../figures.ts';
 import { table } from '../table.ts';
-import { bestPeers, type Comparison, comparisonsOf, isSure, ratioText, slowerOf } from './comparison.ts';
 import type { Results } from './results.ts';
-import { groupName } from './row.ts';
+import { groupName, groupsOf, type ResultRow } from './row.ts';
 
 const BEGIN = '<!-- results:begin -->';
 const END = '<!-- results:end -->';
@@ -45,7 +46,7 @@ function sectionText(results: Results | undefined): string {
   if (results === undefined)
     return 'No run is kept here yet: `npm run bench -- results` makes one, and writes its figures here.';
   const { machine, browser, dates, source } = results;
-  const comparisons = comparisonsOf(results.rows);
+  const comparisons = comparisonsOf(groupsOf(results.rows));
   const day = dates[0]?.slice(0, 10) ?? '';
   const commit = source.commit === undefined ? '' : `, commit \`${source.commit}\``;
   return [
@@ -56,8 +57,8 @@ function sectionText(results: Results | undefined): string {
   ].join('\n\n');
 }
 
-function slowerText(comparisons: readonly Comparison[]): string {
-  const slower = slowerOf(comparisons).filter((one) => one.ratio < 1 && isSure(one));
+function slowerText(comparisons: readonly Comparison<ResultRow>[]): string {
+  const slower = slowerOf(comparisons).filter((one) => verdictOf(one) === 'slower');
   const all = `${comparisons.length} comparisons with a peer`;
   if (slower.length === 0) return `Varve is slower in none of ${all}.`;
   const named = slower.slice(0, NAMED_MAX).map(({ varve, peer, ratio }) => {
@@ -67,7 +68,7 @@ function slowerText(comparisons: readonly Comparison[]): string {
   return `**Varve is slower** in ${slower.length} of ${all}: ${named.join('; ')}${more}.`;
 }
 
-function headlines(comparisons: readonly Comparison[]): string[][] {
+function headlines(comparisons: readonly Comparison<ResultRow>[]): string[][] {
   const best = bestPeers(comparisons);
   return HEADLINES.flatMap(([suite, place, title]) => {
     return best

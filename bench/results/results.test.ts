@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { bestPeers, comparisonsOf, slowerOf } from '../comparison.ts';
 import { chartsOf } from './charts.ts';
-import { bestPeers, comparisonsOf, slowerOf } from './comparison.ts';
 import { filesOf, problemsOf } from './files.ts';
 import { browserRun, results, serverRun } from './fixture.ts';
 import { pageText } from './page.ts';
 import { parseResults, parseRuns, resultsOf, resultsText } from './results.ts';
+import { groupsOf } from './row.ts';
 
 const README = 'Before.\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\nAfter 7.\n';
 const page = pageText(results, chartsOf(results));
@@ -32,7 +33,11 @@ test('the page says first where Varve is slower, the worst first, with intervals
 });
 
 test('like is compared with like, and what was not verified with nothing', () => {
-  const pairs = comparisonsOf(results.rows).map(({ varve, peer }) => [varve.suite, varve.engine, peer.engine]);
+  const pairs = comparisonsOf(groupsOf(results.rows)).map(({ varve, peer }) => [
+    varve.suite,
+    varve.engine,
+    peer.engine,
+  ]);
   expect(pairs).toContainEqual(['write-rand', 'varve-sync', 'sqlite-wasm-grouped']);
   expect(pairs).toContainEqual(['write-rand', 'varve-sync-each', 'sqlite-wasm']);
   expect(pairs).not.toContainEqual(['write-rand', 'varve-sync', 'sqlite-wasm']);
@@ -41,9 +46,9 @@ test('like is compared with like, and what was not verified with nothing', () =>
 });
 
 test('the best peer is the one that leaves Varve the least', () => {
-  const best = bestPeers(comparisonsOf(results.rows)).find(({ varve }) => varve.suite === 'open');
+  const best = bestPeers(comparisonsOf(groupsOf(results.rows))).find(({ varve }) => varve.suite === 'open');
   expect(best?.peer.engine).toBe('sqlite-wasm');
-  expect(slowerOf(comparisonsOf(results.rows)).map(({ ratio }) => Number(ratio.toFixed(2)))).toEqual([
+  expect(slowerOf(comparisonsOf(groupsOf(results.rows))).map(({ ratio }) => Number(ratio.toFixed(2)))).toEqual([
     0.25, 0.5, 0.83, 1,
   ]);
 });
@@ -54,7 +59,9 @@ test('where mean and medians disagree, Varve counts as slower', () => {
       ? { ...row, opsPerSecond: 40, rounds: [40, 40, 40, 400, 400] }
       : row;
   });
-  const [found] = slowerOf(comparisonsOf(rows)).filter(({ varve, ratio }) => varve.suite === 'open' && ratio > 1);
+  const [found] = slowerOf(comparisonsOf(groupsOf(rows))).filter(
+    ({ varve, ratio }) => varve.suite === 'open' && ratio > 1,
+  );
   expect(found?.peer.engine).toBe('sqlite-wasm');
   const section = pageText({ ...results, rows }, []).split('## Targets')[0] ?? '';
   expect(section.slice(section.indexOf('Within the scatter:'))).toContain('open (in the worker)');

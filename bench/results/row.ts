@@ -6,7 +6,7 @@
  */
 
 import type { Access, Durability, Role } from '../engine.ts';
-import type { Row } from '../rows.ts';
+import { noteOf, type Row } from '../rows.ts';
 
 /** One row. Figures have four digits that count, so that the kept file says no more than was measured. */
 export interface ResultRow {
@@ -32,6 +32,8 @@ export interface ResultRow {
   readonly verified: boolean;
   /** Failed requests, of a server suite. */
   readonly errors?: number;
+  /** How the load was made, or what a compaction made of the tables. */
+  readonly note?: string;
 }
 
 /** What the suites on Node and over HTTP write for each row. */
@@ -64,11 +66,13 @@ const PLACES: Readonly<Record<Access, string>> = {
 export function fromBrowser(row: Row): ResultRow {
   const { suite, engine, role, access, durability, unit, verified } = row;
   const part = partOf(row);
+  const note = noteOf(row);
   // Of one tab that calls alone, who it is belongs to the engine: peers have no leader.
   const who = row.tabs?.load === 'alone' && row.tabs.role !== 'tab' ? ` (${row.tabs.role})` : '';
   return {
     ...{ suite, ...(part === undefined ? {} : { part }), place: PLACES[access], engine: engine + who },
     ...{ role, durability, unit, ...figuresOf(row), verified },
+    ...(note === undefined ? {} : { note }),
   };
 }
 

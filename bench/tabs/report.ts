@@ -5,23 +5,14 @@
  * its rows it was.
  */
 
-import { compactionTables } from '../compaction/report.ts';
-import type { Role } from '../engine.ts';
-import { duration, percent, rate, times } from '../figures.ts';
+import { duration, times } from '../figures.ts';
 import { median } from '../latency.ts';
-import { type Failover, type InTabs, type Row, spreadOf } from '../rows.ts';
-
-/** A table, to be shown or printed. */
-export interface TabTable {
-  readonly title: string;
-  readonly note: string | undefined;
-  readonly columns: readonly string[];
-  readonly lines: readonly { readonly cells: readonly string[]; readonly role: Role; readonly isBad: boolean }[];
-}
+import type { Failover, InTabs, Row } from '../rows.ts';
+import { FIGURE_COLUMNS, figureCells, type SuiteTable } from '../suite-table.ts';
 
 type InTabsRow = Row & { readonly tabs: InTabs };
 
-const COLUMNS = ['tabs', 'who calls', 'engine', 'per second', 'spread', 'p50', 'p95', 'p99', 'verified', 'Varve is'];
+const COLUMNS = ['tabs', 'who calls', 'engine', ...FIGURE_COLUMNS, 'Varve is'];
 const FAILOVER_COLUMNS = ['engine', 'ended', 'times', 'pause: median', 'worst', 'from the command: median', 'worst'];
 const FRAMES =
   'These are frames of one page, which share its process and its thread (their workers are their own). From the command line the suite opens tabs.';
@@ -32,21 +23,22 @@ const CAUSES: Readonly<Record<Failover['cause'], string>> = {
 };
 const WAYS = { page: 'awaited', inflight: '100 in flight', worker: 'in the worker' } as const;
 
-/** The tables of a run that are no list of one suite's rows: of several tabs, and of what compactions did. */
-export function tabTables(rows: readonly Row[], failovers: readonly Failover[]): TabTable[] {
-  return [...multiTabTables(rows, failovers), ...compactionTables(rows)];
-}
-
-function multiTabTables(rows: readonly Row[], failovers: readonly Failover[]): TabTable[] {
+/** The tables of a run, if it had the suite. */
+export function tabTables(rows: readonly Row[], failovers: readonly Failover[]): SuiteTable[] {
   const own = rows.filter((row): row is InTabsRow => row.tabs !== undefined);
   const kinds = (['get', 'set'] as const).flatMap((call) =>
-    (['page', 'inflight'] as const).map((access) => ({ call, access })),
+    (['page', 'inflight', 'worker'] as const).map((access) => ({ call, access })),
   );
-  const tables = kinds.flatMap(({ call, access }): TabTable[] => {
+  const tables = kinds.flatMap(({ call, access }): SuiteTable[] => {
     const group = own.filter((row) => row.tabs.call === call && row.access === access).sort(byCount);
     const [first] = group;
     if (first === undefined) return [];
-    const lines = group.map((row) => ({ cells: cellsOf(row, group), role: row.role, isBad: !row.verified }));
+    const lines = group.map((row) => ({
+      cells: cellsOf(row, group),
+      role: row.role,
+      isBad: !row.verified,
+      rows: [row],
+    }));
     const note = first.tabs.place === 'frame' ? FRAMES : undefined;
     return [{ title: `multi-tab: ${call}, ${WAYS[access]}`, note, columns: COLUMNS, lines }];
   });
@@ -60,6 +52,7 @@ function multiTabTables(rows: readonly Row[], failovers: readonly Failover[]): T
         cells: failoverCells(failover),
         role: failover.engine === 'varve' ? 'varve' : 'peer',
         isBad: false,
+        rows: [],
       })),
     });
   }
@@ -72,18 +65,7 @@ function byCount(a: InTabsRow, b: InTabsRow): number {
 }
 
 function cellsOf(row: InTabsRow, group: readonly InTabsRow[]): string[] {
-  return [
-    String(row.tabs.count),
-    whoCalls(row.tabs),
-    row.engine,
-    rate(row.opsPerSecond),
-    percent(spreadOf(row)),
-    duration(row.p50),
-    duration(row.p95),
-    duration(row.p99),
-    row.verified ? 'yes' : 'NO',
-    ratios(row, group),
-  ];
+  return [String(row.tabs.count), whoCalls(row.tabs), row.engine, ...figureCells(row), ratios(row, group)];
 }
 
 function whoCalls({ role, load, count }: InTabs): string {

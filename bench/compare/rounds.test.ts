@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { median } from '../latency.ts';
-import { pairedRatio, unpairedRatio, verdictOf } from './interval.ts';
+import { ratioOfRuns, ratioOfTurns, verdictOf } from './rounds.ts';
 
 /** Normally distributed figures from a seed (Box and Muller over a linear congruence). */
 function noise(seed: number): () => number {
@@ -22,7 +21,7 @@ test('the interval of an unchanged rate misses 1 in about one of twenty comparis
   let alarms = 0;
   for (let trial = 0; trial < trials; trial++) {
     const [now, before] = [rounds(next, 1000, 0.1, 3), rounds(next, 1000, 0.1, 3)];
-    if (verdictOf(unpairedRatio(now, before, median(now) / median(before))) !== 'within noise') alarms++;
+    if (verdictOf(ratioOfRuns(now, before)) !== 'within noise') alarms++;
   }
   expect(alarms / trials).toBeLessThan(0.06);
   expect(alarms / trials).toBeGreaterThan(0.01);
@@ -33,17 +32,16 @@ test('half the rate is found under noise of 5%', () => {
   let found = 0;
   for (let trial = 0; trial < 500; trial++) {
     const [now, before] = [rounds(next, 500, 0.05, 5), rounds(next, 1000, 0.05, 5)];
-    if (verdictOf(unpairedRatio(now, before, median(now) / median(before))) === 'slower') found++;
+    if (verdictOf(ratioOfRuns(now, before)) === 'slower') found++;
   }
   expect(found).toBeGreaterThan(495);
 });
 
 test('what disturbs both in the same round cancels out of a paired ratio', () => {
   const disturbance = [1, 0.3, 0.8, 0.5, 0.9];
-  const ratio = pairedRatio(
+  const ratio = ratioOfTurns(
     disturbance.map((part, i) => 3000 * part * (1 + i / 1000)),
     disturbance.map((part) => 1000 * part),
-    3,
   );
   expect(ratio.low).toBeGreaterThan(2.9);
   expect(ratio.high).toBeLessThan(3.1);
@@ -51,13 +49,13 @@ test('what disturbs both in the same round cancels out of a paired ratio', () =>
 });
 
 test('one round tells nothing, however far it is', () => {
-  expect(verdictOf(pairedRatio([9000], [1000], 9))).toBe('within noise');
-  expect(verdictOf(unpairedRatio([9000], [1000], 9))).toBe('within noise');
-  expect(verdictOf(unpairedRatio([], [1000], 9))).toBe('within noise');
+  expect(verdictOf(ratioOfTurns([9000], [1000]))).toBe('within noise');
+  expect(verdictOf(ratioOfRuns([9000], [1000]))).toBe('within noise');
+  expect(verdictOf(ratioOfRuns([], [1000]))).toBe('within noise');
 });
 
 test('rounds that are all the same leave an interval of one point', () => {
-  const same = unpairedRatio([2000, 2000, 2000], [1000, 1000, 1000], 2);
+  const same = ratioOfRuns([2000, 2000, 2000], [1000, 1000, 1000]);
   expect(same.low).toBeCloseTo(2);
   expect(same.high).toBeCloseTo(2);
 });

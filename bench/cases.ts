@@ -5,10 +5,10 @@
  * are their own (tabs/report.ts).
  */
 
-import type { Access } from '../engine.ts';
-import { ACCESSES } from '../options.ts';
-import type { Row } from '../rows.ts';
-import { CHOICES } from '../workloads.ts';
+import type { Access } from './engine.ts';
+import { ACCESSES } from './options.ts';
+import type { Row } from './rows.ts';
+import { CHOICES } from './workloads.ts';
 
 /** One case with its rows. */
 export interface Case {
@@ -29,7 +29,8 @@ export const ACCESS_WORDS: Readonly<Record<Access, string>> = {
   inflight: 'page, 100 in flight',
 };
 
-const ACCESS_TITLES: Readonly<Record<Access, string>> = {
+/** The ways in, in titles. */
+export const ACCESS_TITLES: Readonly<Record<Access, string>> = {
   worker: 'in the worker',
   page: 'from the page, awaited',
   inflight: 'from the page, 100 in flight',

@@ -1,0 +1,52 @@
+/**
+ * Ratios of two rates with their 95% intervals, from the rounds.
+ *
+ * Invariant: means are of logarithms, so that twice as quick and half as quick are equally far from the same, and intervals
+ * are honest about few rounds: Student's t. One round tells nothing: its interval has no ends (NaN).
+ */
+
+import { difference, type Interval, mean, meanInterval, type Side, variance } from './statistics.ts';
+
+/** A ratio with its interval. */
+export interface Ratio {
+  readonly ratio: number;
+  /** Its ends; NaN with a single round. */
+  readonly low: number;
+  readonly high: number;
+}
+
+/** What a ratio says: more, less, or nothing, as the interval holds 1. */
+export type Verdict = 'quicker' | 'slower' | 'within noise';
+
+/** The ratio of rounds that took turns: round by round, so that what disturbs both cancels out. */
+export function ratioOfTurns(ours: readonly number[], theirs: readonly number[]): Ratio {
+  return ratioOf(meanInterval(logRatios(ours, theirs)));
+}
+
+/** Logarithms of the ratios of the rounds that both have. */
+export function logRatios(ours: readonly number[], theirs: readonly number[]): number[] {
+  return ours
+    .slice(0, theirs.length)
+    .map((rate, round) => Math.log(rate / (theirs[round] ?? Number.NaN)))
+    .filter(Number.isFinite);
+}
+
+/** The ratio of rounds of two runs (Welch's interval): each run has its own noise. */
+export function ratioOfRuns(now: readonly number[], before: readonly number[]): Ratio {
+  return ratioOf(difference(sideOf(before), sideOf(now)));
+}
+
+/** What the interval of a ratio allows to say. */
+export function verdictOf({ low, high }: Ratio): Verdict {
+  if (low > 1) return 'quicker';
+  return high < 1 ? 'slower' : 'within noise';
+}
+
+function sideOf(rounds: readonly number[]): Side {
+  const logs = rounds.map(Math.log);
+  return { mean: mean(logs), error: variance(logs) / logs.length, freedom: logs.length - 1 };
+}
+
+function ratioOf({ estimate, low, high }: Interval): Ratio {
+  return { ratio: Math.exp(estimate), low: Math.exp(low), high: Math.exp(high) };
+}
