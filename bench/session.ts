@@ -26,6 +26,9 @@ export async function inBrowser<T>(headed: boolean, use: (page: Page, origin: st
   if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
   const server = await serve({ mounts: [{ path: '/bench/', folder: SITE, headers: ISOLATED }] });
   const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
+  const remove = (): void => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  // A signal ends the browser and then the process, without a word to what waits here.
+  process.once('exit', remove);
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
     headless: !headed,
@@ -37,7 +40,8 @@ export async function inBrowser<T>(headed: boolean, use: (page: Page, origin: st
   } finally {
     await closed(context, pid);
     await server.close();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    remove();
+    process.off('exit', remove);
   }
 }
 
