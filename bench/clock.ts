@@ -26,13 +26,16 @@ export function timerStepMs(): number {
   return step;
 }
 
-const channel = new MessageChannel();
+const { port1, port2 } = new MessageChannel();
 let wake: (() => void) | undefined;
-channel.port1.onmessage = () => {
+
+/** Listens only while somebody waits: a port with a listener keeps a Node process alive, and the command line imports this too. */
+function woken(): void {
   const resolve = wake;
   wake = undefined;
+  port1.onmessage = null;
   resolve?.();
-};
+}
 
 /** Lets go of the turn once, so that messages are served; sooner than a timeout would come back. */
 export function turn(): Promise<void> {
@@ -42,6 +45,7 @@ export function turn(): Promise<void> {
       earlier?.();
       resolve();
     };
-    channel.port2.postMessage(0);
+    port1.onmessage = woken;
+    port2.postMessage(0);
   });
 }

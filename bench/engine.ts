@@ -81,6 +81,8 @@ export interface SessionBase {
   settle(where: Place, entries: number): Promise<boolean>;
   /** Numbers about the store, for the storage report; Varve's sessions have them. */
   report?(): Promise<StoreNumbers>;
+  /** Empties the store in place: of engines that take too long to make a new one for every round of a suite that wants it empty. */
+  clear?(): Promise<void>;
   /** Lets go of the files; the data stays. */
   close(): Promise<void>;
 }

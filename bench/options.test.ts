@@ -26,6 +26,7 @@ const custom = fc.record(
     durability: choice('memory', 'relaxed', 'strict'),
     storage: choice('opfs', 'indexeddb', 'memory'),
     threads: whole('threads'),
+    round_ms: whole('round-ms'),
   } satisfies { [K in keyof Required<Custom>]: fc.Arbitrary<Required<Custom>[K]> },
   { requiredKeys: [] },
 );

@@ -124,6 +124,12 @@ export const OPTIONS: readonly Option[] = [
     max: 101,
     standard: String(ROUNDS),
   }),
+  number('round-ms', 'run', 'Length of a round', 'A round ends after so long, also when calls are left.', {
+    min: 20,
+    max: 60_000,
+    unit: 'milliseconds',
+    standard: '120 quick, 2000 full',
+  }),
   number('seed', 'run', 'Seed', 'Every dataset and every order of calls follows from it.', {
     min: 0,
     max: 0xffff_ffff,
@@ -176,6 +182,7 @@ const CUSTOM = {
   durability: 'durability',
   storage: 'storage',
   threads: 'threads',
+  'round-ms': 'round_ms',
 } as const satisfies Readonly<Record<string, keyof Custom>>;
 
 /** Reads a plan; every unknown name, and every figure that cannot be, is a problem in words and left out. */

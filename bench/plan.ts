@@ -49,6 +49,8 @@ export interface Custom {
   readonly storage?: 'opfs' | 'indexeddb' | 'memory';
   /** Callers at once in the page, or calls in flight. */
   readonly threads?: number;
+  /** The longest that a round may take, in milliseconds. */
+  readonly round_ms?: number;
 }
 
 /** Rounds of a suite, unless a plan says otherwise. */
@@ -56,7 +58,7 @@ export const ROUNDS = 3;
 
 /** The longest that a round may take, in milliseconds: slow engines are cut short, and the row says how far they came. */
 export function budgetMs(plan: Plan): number {
-  return plan.mode === 'quick' ? 120 : 2000;
+  return plan.custom.round_ms ?? (plan.mode === 'quick' ? 120 : 2000);
 }
 
 /** What a store held and weighed at the end of a suite. */

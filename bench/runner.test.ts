@@ -189,3 +189,27 @@ test('a lost insert is told', async () => {
   expect(rows[0]?.verified).toBe(false);
   expect(problems.length).toBeGreaterThan(0);
 });
+
+test('a store that can be emptied in place is opened once for the suites that begin with an empty one', async () => {
+  let opened = 0;
+  let cleared = 0;
+  const emptied = bent((session) => {
+    opened++;
+    session.clear = async () => {
+      cleared++;
+      await session.settle('anywhere', 0);
+      const keys: Key[] = [];
+      session.range(undefined, Number.MAX_SAFE_INTEGER, { take: (key) => keys.push(key) });
+      for (const key of keys) session.delete(key);
+      await session.settle('anywhere', 0);
+    };
+  });
+  const { rows, problems } = await run(['write-rand', 'write-batch'], [emptied]);
+  expect(problems).toEqual([]);
+  expect(rows.map(({ suite, verified }) => [suite, verified])).toEqual([
+    ['write-rand', true],
+    ['write-batch', true],
+  ]);
+  // A rehearsal and three rounds of each suite, every one of them in a store that holds nothing.
+  expect({ opened, cleared }).toEqual({ opened: 1, cleared: 8 });
+});

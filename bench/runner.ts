@@ -212,6 +212,7 @@ export class SuiteRunner {
     if (suite.fresh) {
       // The next round begins anew, so this store must be verified now.
       if (!rehearsal) await this.#verify(suite, access, runner);
+      if (await stage.clear()) return;
       runner.stage = undefined;
       await stage.close();
     }

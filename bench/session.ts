@@ -8,7 +8,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium, type Page } from 'playwright-core';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { browserFlags, findBrowser } from '../scripts/browser.mjs';
 import { ISOLATED, serve } from '../scripts/server.mjs';
 import { root } from '../scripts/tools.mjs';
@@ -17,6 +17,8 @@ import { root } from '../scripts/tools.mjs';
 export const SITE = join(root, 'build', 'site', 'bench');
 /** Nothing is heard of the page for so long: it hangs. */
 const SILENCE_MS = 300_000;
+/** A browser that was asked to end and is still there after so long is killed. */
+const CLOSING_MS = 15_000;
 
 /** Serves the pages and hands one over, empty, with the address they are served at. */
 export async function inBrowser<T>(headed: boolean, use: (page: Page, origin: string) => Promise<T>): Promise<T> {
@@ -24,18 +26,42 @@ export async function inBrowser<T>(headed: boolean, use: (page: Page, origin: st
   if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
   const server = await serve({ mounts: [{ path: '/bench/', folder: SITE, headers: ISOLATED }] });
   const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
+  const remove = (): void => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  // A signal ends the browser and then the process, without a word to what waits here.
+  process.once('exit', remove);
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
     headless: !headed,
     args: browserFlags(),
   });
+  const pid = await browserPid(context);
   try {
     return await use(context.pages()[0] ?? (await context.newPage()), server.origin);
   } finally {
-    await context.close().catch(() => undefined);
+    await closed(context, pid);
     await server.close();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    remove();
+    process.off('exit', remove);
   }
+}
+
+/** The browser's process as it tells it itself; undefined where it does not. */
+async function browserPid(context: BrowserContext): Promise<number | undefined> {
+  const session = await context.browser()?.newBrowserCDPSession();
+  if (session === undefined) return undefined;
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  await session.detach();
+  return processInfo.find(({ type }) => type === 'browser')?.id;
+}
+
+/** Ends the browser: by asking, and by force when that takes too long. */
+async function closed(context: BrowserContext, pid: number | undefined): Promise<void> {
+  const timer = setTimeout(() => {
+    console.error('The browser did not close: its process is ended.');
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  }, CLOSING_MS);
+  await context.close().catch(() => undefined);
+  clearTimeout(timer);
 }
 
 /** Opens `address` and hands what the page tells to `hear`, until it answers with a result. */

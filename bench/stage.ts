@@ -89,6 +89,15 @@ export class Stage {
     return wrong;
   }
 
+  /** Empties the store in place, where its engine has a way to; tells whether it had, and the stage can be used again. */
+  async clear(): Promise<boolean> {
+    if (this.session.clear === undefined) return false;
+    await this.session.clear();
+    this.state.fill(ABSENT);
+    this.#verified = false;
+    return true;
+  }
+
   /** Closes the store and removes it; `between` sees it closed and still there. */
   async close(between?: () => Promise<void>): Promise<void> {
     await this.session.close();

@@ -37,7 +37,8 @@ export class Stages {
     const { suite, entries } = one;
     const key = keyOf(one, engine, durability);
     const kept = this.#kept.get(key);
-    if (kept !== undefined && !suite.fresh) {
+    // A suite that begins with an empty store takes one that was emptied, and no other.
+    if (kept !== undefined && kept.suite.fresh === suite.fresh) {
       this.#kept.delete(key);
       return kept.stage;
     }

@@ -10,6 +10,8 @@ import { Problem, root } from './tools.mjs';
 
 /** Rounds of the browser's suites: as many as an interval needs. */
 const ROUNDS = 5;
+/** Milliseconds of a round at most: with every suite beside every peer, rounds of two seconds would take over three hours. */
+const ROUND_MS = 500;
 
 /** @typedef {(entry: string, args: string[]) => Promise<void>} RunEntry runs a file of bench/ */
 
@@ -24,11 +26,13 @@ export async function measureResults(args, runEntry, servers) {
   if (args.some((arg) => /^--(from|help)\b/.test(arg))) return runEntry(page, args);
   const { out, rest } = takeOut(args);
   const quick = rest.filter((arg) => arg === '--quick');
-  const rounds = rest.includes('--rounds') ? [] : ['--rounds', String(ROUNDS)];
+  const isGiven = (/** @type {string} */ flag) => rest.some((arg) => arg === flag || arg.startsWith(`${flag}=`));
+  const rounds = isGiven('--rounds') ? [] : ['--rounds', String(ROUNDS)];
+  const length = isGiven('--round-ms') || quick.length > 0 ? [] : ['--round-ms', String(ROUND_MS)];
   const folder = mkdtempSync(join(tmpdir(), 'varve-results-'));
   /** @type {[name: string, entry: string, args: string[]][]} */
   const parts = [
-    ['browser', 'cli.ts', [...rest, ...rounds]],
+    ['browser', 'cli.ts', [...rest, ...rounds, ...length]],
     ['fs', servers.fs, ['--peers', 'sqlite,leveldb', ...quick]],
     ['http', servers.http, quick],
   ];

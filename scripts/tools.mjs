@@ -43,6 +43,9 @@ export function run(command, args, options = {}) {
       env: { ...env, ...options.env },
       stdio: ['ignore', onLine ? 'pipe' : 'inherit', 'inherit'],
     });
+    // A terminal tells all processes of a command to end; whoever asks this one alone means what it runs as well.
+    const end = () => child.kill('SIGTERM');
+    process.once('SIGTERM', end);
     let rest = '';
     child.stdout?.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
       process.stdout.write(text);
@@ -52,6 +55,7 @@ export function run(command, args, options = {}) {
     });
     child.on('error', (error) => reject(new Problem(`Could not start ${command}: ${error.message}.`)));
     child.on('close', (code, signal) => {
+      process.off('SIGTERM', end);
       if (rest) onLine?.(rest);
       if (code === 0) resolve();
       else reject(new Problem(`\`${[command, ...args].join(' ')}\` failed (${signal ?? `exit code ${code}`}).`));

@@ -46,7 +46,7 @@ const SINGULAR: Readonly<Record<string, string>> = { suite: 'suites', engine: 'e
 const OWN: readonly Flag[] = [
   {
     name: 'quick',
-    about: 'The same as --mode quick: a minute or two. Without it everything runs, which takes far longer.',
+    about: 'The same as --mode quick. Without it everything runs beside every peer, which takes hours.',
   },
   { name: 'suite', value: 'NAME', about: 'Only this suite; may be given several times.' },
   { name: 'engine', value: 'NAME', about: 'Only this engine; may be given several times.' },
