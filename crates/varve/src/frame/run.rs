@@ -302,10 +302,10 @@ impl<S: Storage> Runner<'_, S> {
                 self.opened.push(cursor);
                 let moment = self.store.moment_of_cursor(name)?;
                 let advanced = self.advance(number, cursor, batch_bytes, Some(moment), responses);
-                self.moments.push(responses.last_at());
-                if advanced.is_err() {
+                match advanced {
+                    Ok(()) => self.moments.push(responses.last_at()),
                     // Its client takes it for not opened: it would keep its files for good.
-                    self.store.close_cursor(name);
+                    Err(_) => self.store.close_cursor(name),
                 }
                 advanced
             }
