@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use varve::frame::ScanRequest;
+use varve::frame::{Operation, ScanRequest, header};
 use varve::scan::{Progress, ScanOptions};
 use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
 use varve::table::ReadError;
@@ -46,6 +46,7 @@ struct Failing {
     failure: Cell<Failure>,
     percent: Cell<u32>,
     random: Cell<u64>,
+    takes_no_writes: Cell<bool>,
     /// What was missing since the last success, and is here until the next one.
     fetched: RefCell<BTreeSet<(FileName, u64)>>,
 }
@@ -54,7 +55,14 @@ impl Failing {
     fn new(slots: MemorySlots) -> Self {
         let pool = SlotPool::open(slots).expect("slots");
         let (failure, percent, random) = (Cell::new(Failure::None), Cell::new(100), Cell::new(1));
-        Self { pool, failure, percent, random, fetched: RefCell::default() }
+        Self {
+            pool,
+            failure,
+            percent,
+            random,
+            takes_no_writes: Cell::new(false),
+            fetched: RefCell::default(),
+        }
     }
 
     fn fails(&self) -> bool {
@@ -87,6 +95,9 @@ impl Storage for Failing {
         }
     }
     fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
+        if self.takes_no_writes.get() {
+            return Err(Error::Io("nothing can be written"));
+        }
         self.pool.write(file, offset, bytes)
     }
     fn sync(&mut self, file: FileName) -> Result<()> {
@@ -312,4 +323,39 @@ fn limits_are_kept_and_nothing_is_lost_in_reverse_when_reads_of_a_batch_fail() {
             assert!(failures > 20, "{failure:?}: only {failures} reads failed");
         }
     }
+}
+
+/// Where a scan does not open, there is no moment of it in the response: when what it would have seen could not be logged either,
+/// the answer before it was marked as one that cannot be opened again, over bytes of its value.
+#[test]
+fn a_scan_that_does_not_open_leaves_the_answer_before_it_alone() {
+    let (mut store, mut model) = (new_store(), Model::new());
+    for number in 0..KEYS {
+        run(&mut store, &Step::Set(number, 100, None), &mut model);
+    }
+    store.compact().expect("compacted");
+    // Of the memory level: to be logged before the moment of a scan can be promised to a client.
+    store.set(b"new", &[7; 32]).expect("staged");
+    store.commit(Durability::Memory).expect("committed");
+    store.storage().failure.set(Failure::Io);
+    store.storage().takes_no_writes.set(true);
+    let everything = [&[6, 0, 0, 0][..], &u32::MAX.to_le_bytes(), &4096_u32.to_le_bytes(), &[0; 8]].concat();
+    let mut frame = header(9, 0, 2).to_vec();
+    for (number, operation, key, value) in [
+        (0_u32, Operation::Get, &b"new\0"[..3], &[][..]),
+        (1, Operation::ScanOpen, &[1, 0, 0, 0], &everything),
+    ] {
+        frame.extend_from_slice(&number.to_le_bytes());
+        frame.extend_from_slice(&[operation as u8, 0, 0, 0]);
+        frame.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        frame.extend_from_slice(&(value.len() as u32).to_le_bytes());
+        frame.extend_from_slice(key);
+        frame.extend_from_slice(value);
+        frame.resize(frame.len().next_multiple_of(4), 0);
+    }
+    let mut response = Vec::new();
+    varve::frame::run(&mut store, &frame, &mut response).expect("a frame runs");
+    let (got, opened) = (&response[8..], &response[8 + 16 + 32..]);
+    assert_eq!((got[4], &got[16..48]), (0, &[7; 32][..]), "the value as it is");
+    assert_eq!(opened[4], 2, "an error");
 }
