@@ -47,9 +47,9 @@ export function markdown(result: Result, engines: readonly Engine[]): string {
     '## Targets',
     targetTable(judge(result.rows)),
     ...groupsOf(ordinaryRows(result.rows)).map(suiteTable),
-    ...specialTables(result.rows, result.failovers).map(({ title, columns, lines, note }) => {
+    ...specialTables(result.rows, result.failovers).map(({ title, columns, words, lines, note }) => {
       const cells = lines.map((line) => line.cells);
-      return `### ${title}\n\n${note === undefined ? '' : `${note}\n\n`}${table(columns, cells)}`;
+      return `### ${title}\n\n${note === undefined ? '' : `${note}\n\n`}${table(columns, cells, words)}`;
     }),
     '## Storage',
     ...shownStorage(result.storage).map(storageLines),
@@ -100,7 +100,7 @@ function bestPeerSection(rows: readonly Row[]): string[] {
       varve.durability,
     ]),
   );
-  return lines.length === 0 ? [] : ['## Beside the best peer', table(BEST_PEER_COLUMNS, lines, [0, 1, 3])];
+  return lines.length === 0 ? [] : ['## Beside the best peer', table(BEST_PEER_COLUMNS, lines, [0, 1, 3, 7])];
 }
 
 function problemLines(problems: readonly string[]): string[] {
@@ -186,7 +186,7 @@ function alike(row: Row, { rows }: RowGroup): Row[] {
   return rows.filter(({ phase, access }) => phase === row.phase && access === row.access);
 }
 
-const WORDS: ReadonlySet<string> = new Set(['engine', 'note']);
+const WORDS: ReadonlySet<string> = new Set(['engine', 'durability', 'note']);
 
 function suiteTable(group: RowGroup): string {
   const lines = group.rows.map((row) => cellsOf(row, group));

@@ -23,6 +23,8 @@ export interface SuiteTable {
   readonly title: string;
   readonly note: string | undefined;
   readonly columns: readonly string[];
+  /** Which columns are words, not figures; the first one is. */
+  readonly words?: readonly number[];
   readonly lines: readonly SuiteLine[];
 }
 

@@ -8,7 +8,7 @@
 import { GROUP_STEPS, now, timerStepMs } from '../clock.ts';
 import { Random } from '../generator.ts';
 import { measure, type Round } from '../measure.ts';
-import { budgetMs, type Emit, type Plan, ROUNDS } from '../plan.ts';
+import { budgetMs, type Emit, type Plan } from '../plan.ts';
 import { makeRow } from '../rows.ts';
 import type { Tally, Task } from '../tasks/task.ts';
 import { DOCUMENT_SUITE } from '../workloads.ts';
@@ -46,13 +46,13 @@ export async function runDocuments(plan: Plan, emit: Emit, signal: AbortSignal):
   try {
     for (const engine of engines) contenders.push(await Contender.open(engine, plan));
     let done = 0;
-    const total = DOCUMENT_CALLS.length * ROUNDS * engines.length;
+    const total = DOCUMENT_CALLS.length * plan.rounds * engines.length;
     for (const call of DOCUMENT_CALLS) {
-      for (let round = 0; round < ROUNDS; round++) {
+      for (let round = 0; round < plan.rounds; round++) {
         for (let turn = 0; turn < contenders.length; turn++) {
           signal.throwIfAborted();
           const contender = contenders[(turn + round) % contenders.length] as Contender;
-          const text = `documents: ${contender.engine.name}, ${call}, round ${round + 1} of ${ROUNDS}`;
+          const text = `documents: ${contender.engine.name}, ${call}, round ${round + 1} of ${plan.rounds}`;
           emit({ type: 'progress', done: done++, total, text });
           await contender.run(call, round, signal);
         }
@@ -81,7 +81,8 @@ class Contender {
     this.engine = engine;
     this.#plan = plan;
     this.#store = store;
-    this.#count = plan.mode === 'quick' ? DOCUMENTS.quick : DOCUMENTS.full;
+    // Whole batches, as it is loaded.
+    this.#count = Math.max(1, Math.round((DOCUMENTS[plan.mode] * plan.scale) / BATCH)) * BATCH;
   }
 
   static async open(engine: DocumentEngine, plan: Plan): Promise<Contender> {
@@ -95,7 +96,8 @@ class Contender {
   async run(call: DocumentCall, round: number, signal: AbortSignal): Promise<void> {
     const group = this.#groups.get(call) ?? (await this.#groupOf(call));
     this.#groups.set(call, group);
-    const calls = this.#plan.custom.calls ?? (this.#plan.mode === 'quick' ? CALLS.quick : CALLS.full);
+    const { custom, mode, scale } = this.#plan;
+    const calls = custom.calls ?? Math.max(1, Math.round(CALLS[mode] * scale));
     const task = this.#task(call, calls, group, round + 1);
     const limits = { group, budget_ms: budgetMs(this.#plan), calls_max: calls, together: false, signal };
     const rounds = this.#rounds.get(call) ?? [];

@@ -176,6 +176,14 @@ export class BarsChart {
   }
 }
 
+/** As much of a text as there is room for. */
+function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
+  if (ctx.measureText(text).width <= width) return text;
+  let end = text.length;
+  while (end > 0 && ctx.measureText(`${text.slice(0, end)}\u2026`).width > width) end--;
+  return `${text.slice(0, end)}\u2026`;
+}
+
 /** Draws the spread over each bar, its figure beside it and, where it is narrow, its label above it. */
 function spread(bars: readonly Bar[], { base, text }: BarsOptions, ink: string, isLabelled: boolean): Plugin<'bar'> {
   return {
@@ -205,7 +213,7 @@ function spread(bars: readonly Bar[], { base, text }: BarsOptions, ink: string, 
         ctx.stroke();
         ctx.font = `${strong ? 'bold ' : ''}12px system-ui, sans-serif`;
         ctx.textAlign = 'left';
-        if (isLabelled) ctx.fillText(label, chartArea.left + 2, y - 17);
+        if (isLabelled) ctx.fillText(fitted(ctx, label, chart.width - 8), 4, y - 17);
         ctx.font = '12px system-ui, sans-serif';
         const isBelow = base !== undefined && value < base;
         ctx.textAlign = isBelow ? 'right' : 'left';

@@ -58,13 +58,14 @@ export class ResultsView {
       return { cells: targetCells(item), look: reached };
     });
     fill('targets', 'targets-table', judged.length === 0 ? [] : [textTable('Targets', TARGET_COLUMNS, judged)]);
-    const special = specialTables(rows, failovers).flatMap(({ title, note, columns, lines }) => [
+    const special = specialTables(rows, failovers).flatMap(({ title, note, columns, words, lines }) => [
       make('h4', { text: title }),
       ...(note === undefined ? [] : [make('p', { text: note })]),
       textTable(
         title,
         columns,
         lines.map(({ cells, role, isBad }) => ({ cells, look: isBad ? 'behind' : role })),
+        words,
       ),
     ]);
     fill('special', 'special-tables', special);
@@ -78,11 +79,16 @@ function fill(section: string, place: string, content: readonly HTMLElement[]): 
 }
 
 /** A table whose cells are texts already. */
-function textTable(caption: string, titles: readonly string[], lines: readonly Line[]): HTMLElement {
+function textTable(
+  caption: string,
+  titles: readonly string[],
+  lines: readonly Line[],
+  words: readonly number[] = [0],
+): HTMLElement {
   const columns = titles.map(
     (title, i): Column<Line> => ({
       title,
-      words: i === 0,
+      words: words.includes(i),
       text: ({ cells }) => cells[i] ?? '',
       value: ({ cells }) => sortable(cells[i] ?? ''),
     }),

@@ -48,9 +48,9 @@ export class SummaryView {
           { title: 'verdict', words: true, text: ({ verdict }) => verdict },
           { title: 'best peer', words: true, text: ({ peer }) => peer.engine },
           { title: 'per second', text: ({ peer }) => rate(peer.opsPerSecond), value: ({ peer }) => peer.opsPerSecond },
-          { title: 'best of Varve', words: true, text: ({ varve }) => varve.engine },
+          { title: 'Varve', words: true, text: ({ varve }) => varve.engine },
           {
-            title: 'its per second',
+            title: 'Varve per second',
             text: ({ varve }) => rate(varve.opsPerSecond),
             value: ({ varve }) => varve.opsPerSecond,
           },

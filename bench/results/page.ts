@@ -130,7 +130,7 @@ const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
   ['Varve is', (row, group) => besideText(varveBeside(row, group))],
   ['note', ({ note }) => note ?? ''],
 ];
-const WORDS: ReadonlySet<string> = new Set(['part', 'engine', 'note']);
+const WORDS: ReadonlySet<string> = new Set(['part', 'engine', 'durability', 'note']);
 
 /** A table for each suite and place, the parts of a suite below one another. */
 function tablesOf(rows: readonly ResultRow[]): string[] {

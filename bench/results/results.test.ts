@@ -74,7 +74,7 @@ test('the page tells machine, browser, date, commit and versions, and writes fig
   expect(page).toContain('[`sqlite-wasm`](https://sqlite.org/wasm) 3.99.0: SQLite in wasm.');
   expect(page).toContain('`leveldb` 1.4.1');
   expect(page).toContain('deno 2.0.0');
-  expect(page).toMatch(/\| varve-sync +\| +relaxed \| +1\.50M \| +4\.0% \|/);
+  expect(page).toMatch(/\| varve-sync +\| relaxed +\| +1\.50M \| +4\.0% \|/);
 });
 
 test('the data reads back as it was written, and gives the same page', () => {

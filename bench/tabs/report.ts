@@ -40,7 +40,7 @@ export function tabTables(rows: readonly Row[], failovers: readonly Failover[]):
       rows: [row],
     }));
     const note = first.tabs.place === 'frame' ? FRAMES : undefined;
-    return [{ title: `multi-tab: ${call}, ${WAYS[access]}`, note, columns: COLUMNS, lines }];
+    return [{ title: `multi-tab: ${call}, ${WAYS[access]}`, note, columns: COLUMNS, words: [0, 1, 2], lines }];
   });
   const [first] = failovers;
   if (first !== undefined) {
@@ -48,6 +48,7 @@ export function tabTables(rows: readonly Row[], failovers: readonly Failover[]):
       title: `multi-tab: the leader is gone, ${first.tabs - 1} others write`,
       note: first.place === 'frame' ? FRAMES : undefined,
       columns: FAILOVER_COLUMNS,
+      words: [0, 1],
       lines: failovers.map((failover) => ({
         cells: failoverCells(failover),
         role: failover.engine === 'varve' ? 'varve' : 'peer',
