@@ -29,6 +29,9 @@ export interface Comparison<R extends Comparable = Comparable> extends Ratio {
   readonly peer: R;
 }
 
+/** Larger ones are not told. */
+const RATIO_MAX = 9999;
+
 /** Peers that keep their data in IndexedDB. */
 const OVER_INDEXEDDB: ReadonlySet<string> = new Set([
   ...['indexeddb', 'indexeddb-grouped', 'idb', 'idb-keyval', 'localforage', 'dexie', 'browser-level'],
@@ -89,8 +92,9 @@ export function varveBeside<R extends Comparable>(row: R, group: readonly R[]): 
   return varve === undefined || varve === row ? undefined : varve.opsPerSecond / row.opsPerSecond;
 }
 
-/** A ratio in words. What is slower never reads as 1.00x. */
+/** A ratio in words. What is slower never reads as 1.00x; the end of an interval of few rounds can be any number, and is cut off. */
 export function ratioText(ratio: number): string {
+  if (ratio > RATIO_MAX) return `over ${RATIO_MAX}x`;
   return ratio < 1 && ratio >= 0.995 ? `${(Math.floor(ratio * 1000) / 1000).toFixed(3)}x` : times(ratio);
 }
 

@@ -96,12 +96,13 @@ interface Look {
 }
 
 function svgOf(title: string, bars: readonly Bar[], { from, left, right, write }: Look): string {
-  const values = bars.flatMap(({ value, low, high }) => [value, low, high]).filter((value) => value > 0);
+  // Of the values alone: the interval of a noisy row reaches over any number of decades, and is cut off at the ends.
+  const values = bars.map(({ value }) => value).filter((value) => value > 0);
   const first = Math.floor(Math.log10(Math.min(...values, from ?? Number.POSITIVE_INFINITY)));
   const last = Math.max(Math.ceil(Math.log10(Math.max(...values, from ?? 0))), first + 1);
   const x = (value: number): number => {
     const share = (Math.log10(Math.max(value, 10 ** first)) - first) / (last - first);
-    return left + share * (WIDTH - left - right);
+    return left + Math.min(share, 1) * (WIDTH - left - right);
   };
   const height = TOP + bars.length * STEP + 26;
   const ticks = Array.from({ length: last - first + 1 }, (_, at) => 10 ** (first + at));
