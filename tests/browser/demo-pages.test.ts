@@ -4,6 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { violationsOf } from './support/axe.ts';
 import { buildDemo, DemoSite } from './support/demo-site.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
@@ -91,6 +92,7 @@ test('rows of a CSV file become entries; bad rows are told with their lines, and
     '["rivers", "Danube"]',
     '["rivers", "Rhine"]',
   ]);
+  expect(await violationsOf(page)).toEqual([]);
   await page.reload();
   await untilText(page, '#keys-count', '4 in all');
 });
@@ -214,6 +216,8 @@ test('the picture shows what is written fall through memtable, log and levels, i
   // The keys that were never written are asked for, and the filters know of nearly all of them.
   expect(await page.textContent('#live-filters')).toMatch(/; [1-9][\d,]* saved in all$/);
 
+  expect(await violationsOf(page)).toEqual([]);
+
   // A picture that is held does not move on.
   await page.click('#live-hold');
   const held = await page.textContent('#live-summary');
@@ -273,6 +277,7 @@ test('a flipped byte is told, the rest is salvaged, and what is lost is what was
   expect(ofKind(steps, 'told')).toMatch(/VARVE_CORRUPT|check\(\), over/);
   expect(ofKind(steps, 'done')).toContain('repair() wrote what it could read');
   expect(ofKind(steps, 'verified')).toMatch(/entries are there/);
+  expect(await violationsOf(page)).toEqual([]);
 });
 
 test('a full disk is told, loses nothing, takes deletes, and goes on when there is room', async () => {
