@@ -21,9 +21,6 @@ export interface Comparison {
   readonly high: number;
 }
 
-/** Larger ones are not told. */
-const RATIO_MAX = 9999;
-
 /** Peers that keep their data in IndexedDB. */
 const OVER_INDEXEDDB: ReadonlySet<string> = new Set([
   ...['indexeddb', 'indexeddb-grouped', 'idb', 'idb-keyval', 'localforage', 'dexie', 'browser-level'],
@@ -87,8 +84,7 @@ export function isSure({ low, high }: Comparison): boolean {
   return high < 1 || low > 1;
 }
 
-/** A ratio in words. What is slower never reads as 1.00x; the end of an interval of few rounds can be any number, and is cut off. */
+/** A ratio in words. What is slower never reads as 1.00x. */
 export function ratioText(ratio: number): string {
-  if (ratio > RATIO_MAX) return `over ${RATIO_MAX}x`;
   return ratio < 1 && ratio >= 0.995 ? `${(Math.floor(ratio * 1000) / 1000).toFixed(3)}x` : times(ratio);
 }
