@@ -39,6 +39,11 @@ interface Cause {
   end(session: Session, tab: Tab, others: () => Promise<void>): Promise<Left>;
 }
 
+/** Whether a worker that ends ends its transactions: in WebKitGTK they may stay open as long as the process lives, see TESTING.md. */
+function endsTransactions({ name }: Engine): boolean {
+  return name !== 'webkit' || IN_FULL;
+}
+
 const CAUSES: readonly Cause[] = [
   {
     name: 'its process is killed',
@@ -46,16 +51,19 @@ const CAUSES: readonly Cause[] = [
     isIn: ({ hasTabProcesses }) => hasTabProcesses,
     end: (session, tab) => session.browser.killTab(tab).then(() => 'nothing'),
   },
-  { name: 'it is closed', end: (_, tab) => tab.close().then(() => 'nothing') },
+  {
+    name: 'it is closed',
+    isIn: endsTransactions,
+    end: (_, tab) => tab.close().then(() => 'nothing'),
+  },
   {
     name: 'its worker is terminated',
-    // Over IndexedDB it may leave a transaction open that ends with its page: see TESTING.md.
-    isIn: ({ name }) => name !== 'webkit' || IN_FULL,
+    isIn: endsTransactions,
     end: (_, tab) => tab.evaluate(() => tabWriter.terminate()).then(() => 'page'),
   },
   {
     name: 'it goes elsewhere and comes back',
-    isIn: ({ name }) => name !== 'webkit' || IN_FULL,
+    isIn: endsTransactions,
     async end(_, tab, others) {
       await tab.leave();
       await others();
@@ -66,7 +74,7 @@ const CAUSES: readonly Cause[] = [
   },
   {
     name: 'it is loaded again',
-    isIn: ({ name }) => name !== 'webkit' || IN_FULL,
+    isIn: endsTransactions,
     end: (_, tab) => tab.reload().then(() => 'tab'),
   },
   {
