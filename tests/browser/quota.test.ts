@@ -188,7 +188,10 @@ test('a worker with the synchronous API that fills its quota is refused, loses n
   expect(errors).toEqual([]);
 });
 
-test('buffered writes that do not fit poison a synchronous store; what it logged before is there', async () => {
+// Which of the two happens is the storage's: it may end while a turn's writes are logged, which takes them along, or in
+// the merge that a full memtable waits for, when all of them are logged already. That the first poisons a store is
+// tests/node/engine-host.test.ts's.
+test('buffered writes that do not fit are refused: lost ones poison a synchronous store, and else nothing is lost', async () => {
   const { page } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page);
   await worker.evaluate(async () => {
@@ -211,13 +214,18 @@ test('buffered writes that do not fit poison a synchronous store; what it logged
     return { written, code, next, again };
   });
   expect(['VARVE_STORAGE_FULL', 'VARVE_POISONED']).toContain(found.code);
-  expect([found.next, found.again]).toEqual(['VARVE_POISONED', 'VARVE_POISONED']);
+  const isPoisoned = found.next === 'VARVE_POISONED';
+  if (isPoisoned) expect(found.again).toBe('VARVE_POISONED');
+  else expect([found.code, found.next]).toEqual(['VARVE_STORAGE_FULL', 'ok']);
   await limited.detach();
   await worker.evaluate(async () => {
     globalThis.fullSync = await varveSync.open<number, string>('full buffered');
   });
+  const small = found.again === 'ok' ? [0, 1] : [0];
   const kept = await contentsSync(worker);
-  expect(kept).toEqual([0, ...Array.from({ length: kept.length - 1 }, (_, i) => 1000 + i)]);
-  expect(kept.length - 1).toBeGreaterThan(10);
-  expect(kept.length - 1).toBeLessThanOrEqual(found.written);
+  const large = kept.length - small.length;
+  expect(kept).toEqual([...small, ...Array.from({ length: large }, (_, i) => 1000 + i)]);
+  expect(large).toBeGreaterThan(10);
+  if (isPoisoned) expect(large).toBeLessThanOrEqual(found.written);
+  else expect(large).toBe(found.written);
 });
