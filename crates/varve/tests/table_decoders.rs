@@ -42,7 +42,7 @@ fn walk(block: Block, keys: &[Vec<u8>]) {
     let table = open(&meta, &blocks).unwrap();
     let blocks = OneBlock(Rc::new(block));
     for key in keys {
-        let _ = table.get_hashed(key, varve::table::hash_key(b"a"), 7, &blocks);
+        let _ = table.get_admitted(key, 7, &blocks);
         let mut cursor = table.cursor();
         if cursor.seek(key, &blocks).is_ok() {
             for _ in 0..40 {

@@ -14,7 +14,14 @@
  * though something was missing that the engine could do without (how long a kept segment of the log is): it does not run again.
  */
 
-import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../protocol/frame.ts';
+import {
+  FRAME_HEADER_BYTES,
+  FRAME_MAGIC,
+  OP_HEADER_BYTES,
+  Op,
+  RESPONSE_HEADER_BYTES,
+  Status,
+} from '../protocol/frame.ts';
 import type { HeldBytes, SettlingDevice } from '../storage/device.ts';
 
 /** More may fill the memtables on its way, and then tables are read and merged inside the call. */
@@ -24,9 +31,8 @@ const POINT_READS: readonly number[] = [Op.get, Op.has, Op.getEntry, Op.getMany]
 const PLAIN_WRITES: readonly number[] = [Op.set, Op.delete, Op.deleteRange, Op.sync];
 const WRITES: readonly number[] = [...PLAIN_WRITES, Op.batch];
 
-/** Where the status of the first answer of a response is, and that of an operation that was done. */
+/** Where the status of the first answer of a response is. */
 const STATUS_AT = RESPONSE_HEADER_BYTES + 4;
-const STATUS_OK = 0;
 
 /** What running frames takes. */
 export interface FrameHost {
@@ -102,7 +108,7 @@ function attemptOne(
     return answer;
   });
   if (attempted !== undefined) return attempted.value;
-  const isDone = operation.every(({ code }) => WRITES.includes(code)) && answer?.[STATUS_AT] === STATUS_OK;
+  const isDone = operation.every(({ code }) => WRITES.includes(code)) && answer?.[STATUS_AT] === Status.ok;
   return isDone ? answer : undefined;
 }
 

@@ -126,23 +126,12 @@ impl Table {
         snapshot: Sequence,
         blocks: &dyn Blocks,
     ) -> Result<Option<TableValue>, ReadError> {
-        self.get_hashed(key, hash_key(key), snapshot, blocks)
-    }
-
-    /// [`Table::get`] with the key's [`hash_key`], which is the same for all tables.
-    pub fn get_hashed(
-        &self,
-        key: &[u8],
-        hash: u64,
-        snapshot: Sequence,
-        blocks: &dyn Blocks,
-    ) -> Result<Option<TableValue>, ReadError> {
-        if self.may_contain(hash) { self.get_admitted(key, snapshot, blocks) } else { Ok(None) }
+        if self.may_contain(hash_key(key)) { self.get_admitted(key, snapshot, blocks) } else { Ok(None) }
     }
 
     /// [`Table::get`] for a key that the filter let through: see [`Table::may_contain`].
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(crate) fn get_admitted(
+    pub fn get_admitted(
         &self,
         key: &[u8],
         snapshot: Sequence,
