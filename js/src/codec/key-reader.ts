@@ -37,16 +37,19 @@ export function decodeKey(bytes: Uint8Array, start = 0, end: number = bytes.leng
   return key;
 }
 
+/** So many keys are decoded each alone: cheaper than the text of all. */
+const KEYS_FEW = 2;
+
 /**
  * The keys of a scan batch: key `i` is `blob[ends[i - 1]..ends[i]]`. A batch of ASCII strings costs one decoding of the
  * whole blob and a slice of it for each key.
  */
 export function decodeKeys(blob: Uint8Array, ends: ArrayLike<number>): Key[] {
   const keys = new Array<Key>(ends.length);
-  const text = allStrings(blob, ends) ? batch_decoder.decode(blob) : '';
+  const text = ends.length > KEYS_FEW && allStrings(blob, ends) ? batch_decoder.decode(blob) : '';
   let start = 0;
   // As many chars as bytes: no char took more than one byte.
-  const ascii = text.length === blob.length;
+  const ascii = text !== '' && text.length === blob.length;
   for (let i = 0; i < ends.length; i++) {
     const end = ends[i] as number;
     keys[i] = ascii ? text.slice(start + 1, end) : decodeKey(blob, start, end);

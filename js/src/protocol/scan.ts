@@ -70,11 +70,17 @@ export interface ScanBatch {
   readonly count: number;
   /** Keys one after another; key `i` ends at `key_ends[i]`. Empty when keys were not asked for. */
   readonly keys: Uint8Array;
-  readonly key_ends: Uint32Array;
+  readonly key_ends: Ends;
   /** Stored values one after another; value `i` ends at `value_ends[i]`. Empty when values were not asked for. */
   readonly values: Uint8Array;
-  readonly value_ends: Uint32Array;
+  readonly value_ends: Ends;
 }
+
+/** Where keys or values end. */
+export type Ends = Uint32Array | readonly number[];
+
+/** So many words are read one by one: cheaper than a view of them. */
+const WORDS_FEW = 8;
 
 /** Reads the batch at `bytes[start..end]`. */
 export function readScanBatch(
@@ -85,11 +91,10 @@ export function readScanBatch(
   has_values: boolean,
 ): ScanBatch {
   if (end - start < 16) throw malformed();
-  const head = words(bytes, start, 4);
-  const cursor = head[0] as number;
-  const count = head[1] as number;
-  const keys_bytes = head[2] as number;
-  const values_bytes = head[3] as number;
+  const cursor = word(bytes, start);
+  const count = word(bytes, start + 4);
+  const keys_bytes = word(bytes, start + 8);
+  const values_bytes = word(bytes, start + 12);
   const ends_bytes = count * 4 * (Number(has_keys) + Number(has_values));
   const keys_start = start + 16 + ends_bytes;
   const values_start = keys_start + ((keys_bytes + 3) & ~3);
@@ -108,14 +113,24 @@ export function readScanBatch(
   };
 }
 
-/** Words in place where they are aligned (in a frame they are), else copied. */
-function words(bytes: Uint8Array, start: number, count: number): Uint32Array {
+/** Words in place where they are aligned (in a frame they are) and many, else copied. */
+function words(bytes: Uint8Array, start: number, count: number): Ends {
+  if (count <= WORDS_FEW) {
+    const few: number[] = [];
+    for (let at = start, end = start + count * 4; at < end; at += 4) few.push(word(bytes, at));
+    return few;
+  }
   const offset = bytes.byteOffset + start;
   if ((offset & 3) === 0) return new Uint32Array(bytes.buffer, offset, count);
   return new Uint32Array(bytes.slice(start, start + count * 4).buffer);
 }
 
-function checkEnds(ends: Uint32Array, size: number): void {
+function word(bytes: Uint8Array, at: number): number {
+  const low = (bytes[at] as number) | ((bytes[at + 1] as number) << 8) | ((bytes[at + 2] as number) << 16);
+  return (low | ((bytes[at + 3] as number) << 24)) >>> 0;
+}
+
+function checkEnds(ends: Ends, size: number): void {
   const count = ends.length;
   let last = 0;
   let falls = 0;

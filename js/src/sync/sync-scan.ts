@@ -11,15 +11,18 @@
 
 import type { KeyFormat } from '../codec/key-format.ts';
 import type { ValueFormat } from '../codec/values.ts';
-import { readScanBatch, type ScanBatch } from '../protocol/scan.ts';
+import { type Ends, readScanBatch, type ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../store/collected.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
 import { guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
+import type { Slab } from './slab.ts';
 
 /** Size of the first batch, in bytes; each next one is four times as large. */
 export const BATCH_BYTES_FIRST = 16 * 1024;
 const BATCH_BYTES_MAX = 512 * 1024;
+
+const NOTHING = new Uint8Array(0);
 
 /** What a step brings. */
 export const Want = { keys: 1, values: 2, entries: 3 } as const;
@@ -29,6 +32,8 @@ export interface ScanSource<K, V> {
   readonly store: EngineStore;
   readonly keys: KeyFormat<K>;
   readonly values: ValueFormat<V>;
+  /** Where small batches are copied to. */
+  readonly slab: Slab;
   /** Throws once the store is closed. */
   ensureOpen(): void;
 }
@@ -42,8 +47,8 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   #cursor: number;
   #batchBytes = BATCH_BYTES_FIRST;
   #keys: K[] = [];
-  #values = new Uint8Array(0);
-  #valueEnds: Uint32Array = new Uint32Array(0);
+  #values: Uint8Array = NOTHING;
+  #valueEnds: Ends = [];
   #valueStart = 0;
   #at = 0;
   #count = 0;
@@ -104,7 +109,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   }
 
   #fetch(): void {
-    const { store } = this.#source;
+    const { store, slab } = this.#source;
     const status = guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, this.#batchBytes));
     if (status < 0) {
       this.#finish();
@@ -112,7 +117,9 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
     }
     if (status === 0) this.#finish();
     this.#batchBytes = Math.min(BATCH_BYTES_MAX, this.#batchBytes * 4);
-    const bytes = store.memory.takeOut();
+    const { out } = store.memory.fresh();
+    const at = out[0] as number;
+    const bytes = slab.copy(store.memory, at, at + (out[1] as number));
     const wantsValues = (this.#want & Want.values) !== 0;
     const hasKeys = this.#overlay !== undefined || (this.#want & Want.keys) !== 0;
     const batch = readScanBatch(bytes, 0, bytes.length, hasKeys, wantsValues);
@@ -131,7 +138,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
     this.#count = batch.count;
     this.#at = 0;
     this.#keys = wantsKeys ? this.#source.keys.readAll(batch.keys, batch.key_ends) : [];
-    this.#values = batch.values as Uint8Array<ArrayBuffer>;
+    this.#values = batch.values;
     this.#valueEnds = batch.value_ends;
     this.#valueStart = 0;
   }

@@ -19,6 +19,8 @@ import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.
 export class SyncScans<K, V> {
   readonly #source: ScanSource<K, V>;
   readonly #codec: KeyCodec<K> | undefined;
+  /** Over the engine's scratch. */
+  readonly #sink = new ByteSink(0);
 
   constructor(source: ScanSource<K, V>, codec: KeyCodec<K> | undefined) {
     this.#source = source;
@@ -57,15 +59,18 @@ export class SyncScans<K, V> {
     const { limit } = options;
     if (limit !== undefined) checkLimit(limit);
     if (range.empty || limit === 0) return 0;
-    const sink = new ByteSink(64);
+    const { store } = this.#source;
+    const { memory } = store;
+    const sink = this.#sink;
+    sink.bytes = memory.fresh().scratch;
+    sink.at = 0;
     const keys = (want & Want.keys) !== 0;
     const values = (want & Want.values) !== 0;
     writeScanOpen(
       { range, reverse: options.reverse === true, keys, values, limit, snapshot, batch_bytes: BATCH_BYTES_FIRST },
       sink,
     );
-    const { store } = this.#source;
-    store.memory.put(sink.bytes.subarray(0, sink.at));
+    if (sink.bytes !== memory.scratch) memory.put(sink.bytes.subarray(0, sink.at));
     const cursor = guarded(() => store.exports.varve_scan_open(store.h, sink.at));
     return store.check(cursor);
   }

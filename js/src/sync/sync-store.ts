@@ -100,8 +100,8 @@ export class SyncStore<K, V> {
     this.#codec = keys;
     this.#keys = keyFormatOf(keys);
     this.#values = values;
-    const source = { store: host.store, keys: this.#keys, values, ensureOpen: () => this.#ensureOpen() };
-    this.#scans = new SyncScans(source, keys);
+    const ensureOpen = (): void => this.#ensureOpen();
+    this.#scans = new SyncScans({ store: host.store, keys: this.#keys, values, slab: this.#slab, ensureOpen }, keys);
     this.#log = new TurnLog(host, durability);
   }
 
