@@ -49,6 +49,8 @@ impl Session<'_> {
 
     /// Closes the store as hosts do: as long as it waits for slots, it stays open and is given some.
     fn close_store(&mut self) -> Outcome<varve::Result<()>> {
+        // What it is refused with, closing meets again; nothing is lost by it.
+        let _ = self.store()?.fold_log();
         let mut result = self.store()?.close();
         for _ in 0..CLOSES_MAX {
             if result != Err(Error::Busy) {

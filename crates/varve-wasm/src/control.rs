@@ -130,6 +130,15 @@ pub fn seal(h: u32) -> Result<(), JsError> {
     })
 }
 
+/// Flushes what the next opening would replay, if it is much. Before closing.
+///
+/// # Errors
+/// As `varve::store::Store::fold_log`.
+#[wasm_bindgen]
+pub fn fold_log(h: u32) -> Result<(), JsError> {
+    with(h, |open| open.store.fold_log())
+}
+
 /// Gives room back to the browser. For longer idle moments.
 ///
 /// # Errors

@@ -49,7 +49,7 @@ export function decodeKeys(blob: Uint8Array, ends: ArrayLike<number>): Key[] {
   const text = ends.length > KEYS_FEW && allStrings(blob, ends) ? batch_decoder.decode(blob) : '';
   let start = 0;
   // As many chars as bytes: no char took more than one byte.
-  const ascii = text !== '' && text.length === blob.length;
+  const ascii = text.length === blob.length;
   for (let i = 0; i < ends.length; i++) {
     const end = ends[i] as number;
     keys[i] = ascii ? text.slice(start + 1, end) : decodeKey(blob, start, end);

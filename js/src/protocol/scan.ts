@@ -91,10 +91,7 @@ export function readScanBatch(
   has_values: boolean,
 ): ScanBatch {
   if (end - start < 16) throw malformed();
-  const cursor = word(bytes, start);
-  const count = word(bytes, start + 4);
-  const keys_bytes = word(bytes, start + 8);
-  const values_bytes = word(bytes, start + 12);
+  const [cursor, count, keys_bytes, values_bytes] = words(bytes, start, 4) as [number, number, number, number];
   const ends_bytes = count * 4 * (Number(has_keys) + Number(has_values));
   const keys_start = start + 16 + ends_bytes;
   const values_start = keys_start + ((keys_bytes + 3) & ~3);
@@ -113,33 +110,27 @@ export function readScanBatch(
   };
 }
 
-/** Words in place where they are aligned (in a frame they are) and many, else copied. */
+/** Words in place where they are many and aligned (in a frame they are), else copied. */
 function words(bytes: Uint8Array, start: number, count: number): Ends {
-  if (count <= WORDS_FEW) {
-    const few: number[] = [];
-    for (let at = start, end = start + count * 4; at < end; at += 4) few.push(word(bytes, at));
-    return few;
-  }
   const offset = bytes.byteOffset + start;
-  if ((offset & 3) === 0) return new Uint32Array(bytes.buffer, offset, count);
-  return new Uint32Array(bytes.slice(start, start + count * 4).buffer);
-}
-
-function word(bytes: Uint8Array, at: number): number {
-  const low = (bytes[at] as number) | ((bytes[at + 1] as number) << 8) | ((bytes[at + 2] as number) << 16);
-  return (low | ((bytes[at + 3] as number) << 24)) >>> 0;
+  if (count > WORDS_FEW && offset % 4 === 0) return new Uint32Array(bytes.buffer, offset, count);
+  const few: number[] = [];
+  for (let i = 0; i < count; i++) {
+    let word = 0;
+    for (let at = 4; at-- > 0; ) word = word * 256 + (bytes[start + i * 4 + at] as number);
+    few.push(word);
+  }
+  return few;
 }
 
 function checkEnds(ends: Ends, size: number): void {
-  const count = ends.length;
   let last = 0;
-  let falls = 0;
-  for (let i = 0; i < count; i++) {
+  for (let i = 0; i < ends.length; i++) {
     const end = ends[i] as number;
-    if (end < last) falls++;
+    if (end < last) throw malformed();
     last = end;
   }
-  if (falls > 0 || last !== size) throw malformed();
+  if (last !== size) throw malformed();
 }
 
 /** Entries that one step of a count looks at: about a millisecond. */

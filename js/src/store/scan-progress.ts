@@ -61,6 +61,6 @@ function withoutFirst(batch: ScanBatch, skipped: number): ScanBatch {
     ...batch,
     count: batch.count - skipped,
     values: values.subarray(start),
-    value_ends: Uint32Array.from(value_ends.slice(skipped), (end) => end - start),
+    value_ends: value_ends.slice(skipped).map((end) => end - start),
   };
 }

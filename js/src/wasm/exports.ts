@@ -113,6 +113,7 @@ export interface EngineControl {
   stats(h: number): Float64Array;
   sync(h: number): void;
   seal(h: number): void;
+  fold_log(h: number): void;
   /** Gives back files that only wait for the next edit. */
   release(h: number): void;
   /** Freezes the active memtable, so that the next job flushes it. */

@@ -113,6 +113,11 @@ export class EngineStore {
     this.#call(() => this.#control.seal(this.h));
   }
 
+  /** Flushes what the next opening would have to replay, if it is much. */
+  foldLog(): void {
+    this.#call(() => this.#control.fold_log(this.h));
+  }
+
   release(): void {
     this.#call(() => this.#control.release(this.h));
   }

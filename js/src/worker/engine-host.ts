@@ -35,6 +35,8 @@ import { nextTurn } from './turn.ts';
 const CLOSE_ATTEMPTS_MAX = 16;
 /** Writes after which a flush is likely to come: starting a worker takes tens of milliseconds. */
 const WARM_WRITES = 500;
+/** For so long a store that was opened and not written to does no work of its own: who looks something up and closes it need not wait for that. */
+const CALM_MS = 200;
 
 /** An open store and what keeps it in shape. */
 export class EngineHost implements FrameHost {
@@ -64,6 +66,8 @@ export class EngineHost implements FrameHost {
   #warm = false;
   /** No job starts yet, unless writers would have to wait for it. */
   #isHeld = false;
+  /** Ends the calm after opening. */
+  #calm: ReturnType<typeof setTimeout> | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(name: string, parts: HostParts, onTurn: (() => void) | undefined) {
@@ -97,6 +101,7 @@ export class EngineHost implements FrameHost {
   static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
     const host = new EngineHost(name, await openParts(name, options), options.onTurn);
     if (options.hold !== undefined) host.#hold(options.hold());
+    host.#calm = setTimeout(() => host.#wake(), CALM_MS);
     try {
       host.afterTurn();
       return host;
@@ -216,12 +221,13 @@ export class EngineHost implements FrameHost {
       return;
     }
     this.#flusher.note();
-    if (this.#isHeld && !this.store.isStalled()) return;
-    if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
-      this.#warm = true;
-      this.#jobs.warm();
+    if (!this.#isResting) {
+      if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
+        this.#warm = true;
+        this.#jobs.warm();
+      }
+      this.#jobs.kick();
     }
-    this.#jobs.kick();
     this.#slots.keep();
   }
 
@@ -314,6 +320,18 @@ export class EngineHost implements FrameHost {
     until.then(release, release);
   }
 
+  /** The calm after opening is over. */
+  #wake(): void {
+    this.#calm = undefined;
+    this.afterTurn();
+  }
+
+  /** Whether no job is to be started now. */
+  get #isResting(): boolean {
+    const isCalm = this.#calm !== undefined && this.store.writesSinceSeal() === 0;
+    return (this.#isHeld || isCalm) && !this.store.isStalled();
+  }
+
   /** The page is hidden or goes away: nothing may stay unflushed. */
   hidden(): void {
     if (this.#closing === undefined && !this.isQuiet) this.#flusher.now();
@@ -384,9 +402,13 @@ export class EngineHost implements FrameHost {
     return this.#closing;
   }
 
-  /** A closed store keeps no room that it does not need. Not being able to shrink is no reason not to close. */
+  /**
+   * A closed store leaves the next opening little to replay, and keeps no room that it does not need. Not being able to do either is
+   * no reason not to close.
+   */
   #giveBack(): void {
     try {
+      this.store.foldLog();
       this.store.seal();
       this.store.shrink();
     } catch {
@@ -405,6 +427,7 @@ export class EngineHost implements FrameHost {
 
   /** The engine must not be called any more: nothing is left to be done but to close. */
   #stop(): void {
+    clearTimeout(this.#calm);
     this.#flusher.stop();
     this.#quota?.stop();
     void this.#jobs.stop();
@@ -426,6 +449,7 @@ export class EngineHost implements FrameHost {
   }
 
   async #close(): Promise<void> {
+    clearTimeout(this.#calm);
     this.#flusher.stop();
     this.#quota?.stop();
     try {

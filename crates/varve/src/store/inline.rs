@@ -79,6 +79,23 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
+    /// Flushes what the next opening would have to replay, if that is more than a quarter of the first memtable's size. For
+    /// hosts that are about to close a store, as SQLite checkpoints when its last connection goes; without a log closing
+    /// flushes anyway. Nothing happens while something is not in the log yet, which a refusal would take along unheard.
+    ///
+    /// # Errors
+    /// As [`Store::flush`]. What is not flushed stays in the log.
+    pub fn fold_log(&mut self) -> Result<()> {
+        self.check_writable()?;
+        let waiting: usize = self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes()).sum();
+        let to_replay = waiting + self.active.borrow().bytes();
+        let is_fit = self.pending_bytes() == 0 && self.version.level(0).len() < self.options.l0_stall;
+        if self.options.log && is_fit && to_replay > self.options.memtable_bytes_min / 4 {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
     /// Freezes the active memtable, so that the next job flushes it.
     ///
     /// # Errors
