@@ -305,6 +305,29 @@ describe('a full disk', () => {
     expect([store.has('buffered'), store.has('strict'), store.get(7)]).toEqual([false, false, value(7)]);
   });
 
+  // Closing took no notice of what sealing the log was refused with: the write was rolled back, and nobody told.
+  test('a store that is closed in the turn of a buffered write tells that there is no room for it', async () => {
+    const store = storeOf(await openHost());
+    store.set('kept', 1);
+    store.commit();
+    opfs.quota = opfs.used();
+    for (let isFull = false; !isFull; ) {
+      store.set('filler', value(1));
+      try {
+        store.commit();
+      } catch {
+        isFull = true;
+      }
+    }
+    store.set('buffered', value(2));
+    await expect(store.close()).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+    hosts.pop();
+    opfs.quota = Number.POSITIVE_INFINITY;
+    const again = storeOf(await openHost());
+    expect([again.get('kept'), again.has('buffered')]).toEqual([1, false]);
+    await again.close();
+  });
+
   test('a deferred write that cannot be logged poisons the synchronous store', async () => {
     const host = await openHost();
     const store = storeOf(host);

@@ -402,14 +402,20 @@ export class EngineHost implements FrameHost {
     return this.#closing;
   }
 
-  /**
-   * A closed store leaves the next opening little to replay, and keeps no room that it does not need. Not being able to do either is
-   * no reason not to close.
-   */
+  /** Logs and seals; gives what there was no room for. All else closing meets again. */
+  #seal(): VarveError | undefined {
+    try {
+      this.store.seal();
+    } catch (error) {
+      if (error instanceof VarveError && error.code === 'VARVE_STORAGE_FULL') return error;
+    }
+    return undefined;
+  }
+
+  /** A closed store leaves the next opening little to replay, and keeps no room that it does not need. Neither is a reason not to close. */
   #giveBack(): void {
     try {
       this.store.foldLog();
-      this.store.seal();
       this.store.shrink();
     } catch {
       // What matters of it, closing meets again.
@@ -438,9 +444,11 @@ export class EngineHost implements FrameHost {
     for (let attempt = 1; ; attempt++) {
       this.#slots.keep();
       await this.#slots.settled();
+      const lost = this.#seal();
       this.#giveBack();
       try {
         this.store.close();
+        if (lost !== undefined) throw lost;
         return;
       } catch (error) {
         if (attempt === CLOSE_ATTEMPTS_MAX || (error as { code?: unknown }).code !== 'VARVE_BUSY') throw error;
