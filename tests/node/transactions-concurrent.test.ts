@@ -3,6 +3,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
+import { spawnServer } from './support/engine.ts';
 import { add, code, collect, conflict, openAsync } from './support/transactions.ts';
 
 describe('concurrent transactions', () => {
@@ -14,6 +15,32 @@ describe('concurrent transactions', () => {
       ),
     );
     expect(await db.get('n')).toBe(20);
+  });
+
+  test('take a round trip for what they read first, and one for what they write', async () => {
+    let frames = 0;
+    const db = await openAsync(() => {
+      const port = spawnServer();
+      const post = port.postMessage.bind(port);
+      port.postMessage = (message, transfer) => {
+        if (message instanceof ArrayBuffer) frames++;
+        post(message, transfer);
+      };
+      return port;
+    });
+    const both = ['a', 'b'];
+    const swap = () =>
+      db.transaction(async (tx) => {
+        const [a, b] = await tx.getMany(both);
+        tx.set('a', b ?? 1);
+        tx.set('b', a ?? 2);
+      });
+    // The first one loads what transactions are made of.
+    await swap();
+    const before = frames;
+    await swap();
+    expect(frames - before).toBe(2);
+    expect(await db.getMany(both)).toEqual([2, 1]);
   });
 
   test('may wait for anything in the middle', async () => {
@@ -178,6 +205,7 @@ describe('concurrent transactions', () => {
     await db.set('short', 1, { expiresIn: 100 });
     await db.transaction(
       async (tx) => {
+        expect(await tx.get('short')).toBe(1);
         vi.setSystemTime(2_000_000_001_000);
         expect(await db.get('short')).toBe(undefined);
         expect(await tx.get('short')).toBe(1);

@@ -20,17 +20,16 @@ export interface Taken extends Seen {
   readonly number: number;
 }
 
-/** Takes a snapshot of the store at this call; `letGo` ends it. */
-export async function take(client: Client): Promise<Taken> {
-  const { numbers } = client;
-  const number = numbers.ofSnapshot();
+/** Takes a snapshot of the store at this call, which calls that follow may name at once; `letGo` ends it. */
+export async function take(client: Client, number = client.numbers.ofSnapshot()): Promise<Taken> {
+  const { snapshots } = client.numbers;
   try {
     const seen = await client.submit(snapshot_open, undefined, undefined, levelOfSnapshot(number));
     // Where that cannot be done, whoever reads it is told VARVE_RETRY.
     const restore = (): void => {
       client.submit(snapshot_restore, undefined, seen, levelOfSnapshot(number)).catch(() => undefined);
     };
-    numbers.snapshots.set(number, { restore });
+    if (snapshots.has(number)) snapshots.set(number, { restore });
     return { ...seen, number };
   } catch (error) {
     // It may be opened yet: by a leader that thaws, after the call was given up.

@@ -1,8 +1,8 @@
 /**
  * Transactions of the asynchronous store.
  *
- * Life of one: a snapshot is taken; the caller's function reads it, with its own writes laid over, for as long as it likes;
- * then what it read and what it wrote travel to the engine as one batch, which is written if nothing of what was read has
+ * Life of one: a snapshot is taken; the caller's function reads it, with its own writes laid over, for as long as it likes, and
+ * begins in the same turn, so that its first reads travel with the snapshot they are of; then what it read and what it wrote travel to the engine as one batch, which is written if nothing of what was read has
  * been written since. If something has, all of it is done again, from a new snapshot.
  *
  * Invariant: nothing is written before the function has resolved, and then everything or nothing. An attempt's snapshot is
@@ -222,7 +222,14 @@ async function runOnce<K, V, T>(
 ): Promise<T> {
   const { client, operations, codec, level } = parts;
   const { keys, values } = operations;
-  const { number } = await take(client);
+  client.ensureOpen();
+  const number = client.numbers.ofSnapshot();
+  const taken = take(client, number);
+  /** Why there is no snapshot, which says more than that its reads find none. */
+  let refusal: unknown;
+  taken.catch((error) => {
+    refusal = error;
+  });
   const work = new Workspace<K, V>({ keys, values, codec });
   const reserved: Reserved = {
     get: (key) => {
@@ -241,10 +248,12 @@ async function runOnce<K, V, T>(
     if (batch !== undefined) {
       committed = client.submit(batch_operation, undefined, batch, level | levelOfSnapshot(number), signal);
     }
+  } catch (error) {
+    throw refusal ?? error;
   } finally {
     work.close();
     void letGo({ client, number });
   }
-  await committed;
+  await Promise.all([taken, committed]);
   return result;
 }

@@ -15,9 +15,9 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-/** A store of `varve`. */
-export async function openAsync(): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawnServer);
+/** A store of `varve`; `spawn` gives the port to its worker. */
+export async function openAsync(spawn = spawnServer): Promise<Store<Key, unknown>> {
+  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawn);
   stores.push(store);
   return store;
 }
