@@ -58,9 +58,10 @@ async function openWhereItIs(
   options: OpfsDeviceOptions,
   openIndexedDb: OpenIndexedDb,
 ): Promise<OpenedDevice> {
-  if (await isInOpfs(name)) {
+  const directory = await findInOpfs(name);
+  if (directory !== undefined) {
     return orNowhere(name, 'the origin private file system', async () => ({
-      device: await OpfsDevice.open(name, options),
+      device: await OpfsDevice.open(name, { ...options, directory }),
       report: { kind: 'opfs' },
     }));
   }
@@ -93,10 +94,14 @@ async function noIndexedDb(): Promise<never> {
 
 /** Whether the origin private file system has a store of this name. */
 export async function isInOpfs(name: string): Promise<boolean> {
+  return (await findInOpfs(name)) !== undefined;
+}
+
+async function findInOpfs(name: string): Promise<FileSystemDirectoryHandle | undefined> {
   try {
-    return (await storeDirectory(name, { create: false })) !== undefined;
+    return await storeDirectory(name, { create: false });
   } catch (error) {
-    if (error instanceof OpfsUnavailable) return false;
+    if (error instanceof OpfsUnavailable) return undefined;
     throw error;
   }
 }

@@ -8,7 +8,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { escapeName, slotName } from './names.ts';
+import { escapeName, slotName, slotNumber } from './names.ts';
 import { Unavailable } from './unavailable.ts';
 import { delay, waitFor } from './wait.ts';
 
@@ -51,6 +51,16 @@ export async function storeDirectory(
   return root === undefined ? undefined : existing(root, directory, options.create);
 }
 
+/** The files of a store's slots, by their numbers. */
+export async function slotFiles(directory: FileSystemDirectoryHandle): Promise<(FileSystemFileHandle | undefined)[]> {
+  const files: (FileSystemFileHandle | undefined)[] = [];
+  for await (const handle of directory.values()) {
+    const slot = slotNumber(handle.name);
+    if (slot !== undefined && handle.kind === 'file') files[slot] = handle as FileSystemFileHandle;
+  }
+  return files;
+}
+
 /** Removes the directory of a store that was never written: one with no byte in any file. */
 export async function removeUnwritten(name: string): Promise<void> {
   const root = await rootDirectory({ create: false });
@@ -62,13 +72,24 @@ export async function removeUnwritten(name: string): Promise<void> {
   await root?.removeEntry(escapeName(name), { recursive: true });
 }
 
+/** How a slot is opened. */
+export interface SlotOptions {
+  readonly create: boolean;
+  /** Milliseconds to wait for who is letting go of it. */
+  readonly wait: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Its file, where that is known: asking for it costs as much as opening it. */
+  readonly file?: FileSystemFileHandle | undefined;
+}
+
 /** Opens a slot for exclusive use, retrying while another worker is letting go of it. */
 export async function openSlot(
   directory: FileSystemDirectoryHandle,
   slot: number,
-  options: { create: boolean; wait: number; signal?: AbortSignal | undefined },
+  options: SlotOptions,
 ): Promise<FileSystemSyncAccessHandle> {
-  const file = await directory.getFileHandle(slotName(slot), { create: options.create });
+  const { create } = options;
+  const file = options.file ?? (await directory.getFileHandle(slotName(slot), { create }));
   const deadline = performance.now() + options.wait;
   for (let pause = 1; ; pause = Math.min(RETRY_MS_MAX, pause * 2)) {
     options.signal?.throwIfAborted();

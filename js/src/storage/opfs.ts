@@ -10,8 +10,7 @@
 
 import { VarveError } from '../errors.ts';
 import { type ManagedDevice, SlotError } from './device.ts';
-import { slotNumber } from './names.ts';
-import { nameOf, OpfsUnavailable, openSlot, removeUnwritten, storeDirectory } from './opfs-directory.ts';
+import { nameOf, OpfsUnavailable, openSlot, removeUnwritten, slotFiles, storeDirectory } from './opfs-directory.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -26,6 +25,8 @@ export interface OpfsDeviceOptions {
   wait: number;
   /** Gives up the waiting. */
   signal?: AbortSignal | undefined;
+  /** The directory of the store, where it was looked for already. */
+  directory?: FileSystemDirectoryHandle | undefined;
   /** Called once all handles are closed, if the opening succeeded. */
   onClosed?: (() => void | Promise<void>) | undefined;
 }
@@ -60,9 +61,9 @@ export class OpfsDevice implements ManagedDevice {
           : 'This context has no synchronous file handles: they exist in dedicated workers only.',
       );
     }
-    let directory: FileSystemDirectoryHandle | undefined;
+    let { directory } = options;
     try {
-      directory = await storeDirectory(name, { create: true });
+      directory ??= await storeDirectory(name, { create: true });
     } catch (error) {
       throw refusal(error);
     }
@@ -170,12 +171,8 @@ export class OpfsDevice implements ManagedDevice {
   }
 
   async #openAll(options: OpfsDeviceOptions): Promise<void> {
-    let count = 0;
-    for await (const name of this.#directory.keys()) {
-      const slot = slotNumber(name);
-      if (slot !== undefined) count = Math.max(count, slot + 1);
-    }
-    await this.#openRange(0, Math.max(count, SLOTS_FIRST), options);
+    const files = await slotFiles(this.#directory);
+    await this.#openRange(0, Math.max(files.length, SLOTS_FIRST), options, files);
   }
 
   async #grow(slots: number): Promise<number> {
@@ -187,10 +184,15 @@ export class OpfsDevice implements ManagedDevice {
   }
 
   /** Opens slots in parallel; all of them, or those before the first that would not open and an error. */
-  async #openRange(first: number, end: number, options: OpfsDeviceOptions): Promise<void> {
+  async #openRange(
+    first: number,
+    end: number,
+    { wait, signal }: OpfsDeviceOptions,
+    files: readonly (FileSystemFileHandle | undefined)[] = [],
+  ): Promise<void> {
     const opening: Promise<FileSystemSyncAccessHandle>[] = [];
     for (let slot = first; slot < end; slot++) {
-      opening.push(openSlot(this.#directory, slot, { create: true, ...options }));
+      opening.push(openSlot(this.#directory, slot, { create: true, wait, signal, file: files[slot] }));
     }
     const settled = await Promise.allSettled(opening);
     let failed: PromiseRejectedResult | undefined;

@@ -85,7 +85,7 @@ export class FakeDirectory {
       found = { bytes: new Uint8Array(0), flushed: new Uint8Array(0), handle: undefined };
       this.files.set(name, found);
     }
-    return new FakeFileHandle(this.#opfs, found);
+    return new FakeFileHandle(this.#opfs, found, name);
   }
 
   async removeEntry(name: string): Promise<void> {
@@ -108,14 +108,21 @@ export class FakeDirectory {
     for (const [name, directory] of this.directories) yield [name, directory];
     for (const name of this.files.keys()) yield [name, { kind: 'file' }];
   }
+
+  async *values(): AsyncIterableIterator<FakeFileHandle> {
+    for (const [name, file] of this.files) yield new FakeFileHandle(this.#opfs, file, name);
+  }
 }
 
 /** A file that can be opened. */
 export class FakeFileHandle {
+  readonly kind = 'file';
+  readonly name: string;
   readonly #opfs: FakeOpfs;
   readonly #file: FakeFile;
 
-  constructor(opfs: FakeOpfs, file: FakeFile) {
+  constructor(opfs: FakeOpfs, file: FakeFile, name: string) {
+    this.name = name;
     this.#opfs = opfs;
     this.#file = file;
   }
