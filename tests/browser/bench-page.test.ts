@@ -2,7 +2,6 @@
 // One site and one profile for all tests, which follow one another: a run is made once, with the floors only.
 
 import { cpSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +10,7 @@ import { bundlingOfPeers } from '../../scripts/peers.mjs';
 import { serve } from '../../scripts/server.mjs';
 import { buildOfflineWorker, buildPages } from '../../scripts/site.mjs';
 import { root } from '../../scripts/tools.mjs';
+import { violationsNow } from './support/axe.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 
 const PAGES = join(root, 'build', 'test-bench');
@@ -42,23 +42,6 @@ afterAll(async () => {
   await site.close();
   expect(errors).toEqual([]);
 });
-
-/** What axe finds wrong with the page as it is, by these rules or by all. */
-async function complaints(rules?: readonly string[]): Promise<string[]> {
-  if (!(await page.evaluate(() => 'axe' in globalThis))) {
-    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'));
-  }
-  return page.evaluate(async (runOnly) => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-    };
-    const { violations } = await axe.run({
-      resultTypes: ['violations'],
-      ...(runOnly === undefined ? {} : { runOnly }),
-    });
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' ')}`);
-  }, rules);
-}
 
 const firstCells = (table: string): Promise<string[]> => page.locator(`${table} tbody th`).allTextContents();
 
@@ -136,10 +119,10 @@ test('two runs are compared, and a change within noise is called so', async () =
 test('nothing that axe knows is wrong with the page, light or dark, on a phone too', async () => {
   await page.click('#options summary');
   await page.selectOption('#theme', 'light');
-  expect(await complaints()).toEqual([]);
+  expect(await violationsNow(page)).toEqual([]);
   await page.selectOption('#theme', 'dark');
   // The other theme has the same elements in other colours.
-  expect(await complaints(['color-contrast'])).toEqual([]);
+  expect(await violationsNow(page, ['color-contrast'])).toEqual([]);
   await page.setViewportSize({ width: 360, height: 740 });
   // Charts take the width of the phone in a turn after the window's: Chart.js watches them.
   await page.waitForFunction(() => document.documentElement.scrollWidth === 360);

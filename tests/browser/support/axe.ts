@@ -7,20 +7,25 @@ import type { Page } from 'playwright-core';
 
 const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Each violation in light and in dark, as its rule and the elements. */
+/** Violations of the page as it is, of these rules or of all: each as its rule and the beginnings of the elements. */
+export async function violationsNow(page: Page, rules?: readonly string[]): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(SOURCE);
+  return page.evaluate(async (runOnly) => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    const options = runOnly === undefined ? {} : { runOnly };
+    const { violations } = await axe.run({ resultTypes: ['violations'], ...options });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' ')}`);
+  }, rules);
+}
+
+/** Each violation in light and in dark. */
 export async function violationsOf(page: Page): Promise<string[]> {
-  await page.evaluate(SOURCE);
   const found: string[] = [];
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    const wrong = await page.evaluate(async () => {
-      const { axe } = globalThis as unknown as {
-        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-      };
-      const { violations } = await axe.run();
-      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-    });
-    found.push(...wrong.map((words) => `${colorScheme}: ${words}`));
+    found.push(...(await violationsNow(page)).map((words) => `${colorScheme}: ${words}`));
   }
   return found;
 }
