@@ -73,8 +73,8 @@ export interface StorageReport {
   readonly diskBytes: number;
   /** Space amplification: those bytes for each byte of keys and values that is there. */
   readonly diskBytesPerLogicalByte: number;
-  /** Bytes logged, flushed and compacted for each byte of keys and values that was written. */
-  readonly writeAmplification: number;
+  /** Bytes logged, flushed and compacted for each byte of keys and values that was written; null where the session wrote none. */
+  readonly writeAmplification: number | null;
   /** Sorted runs that a read may have to visit: memtables, tables of level 0, levels below. */
   readonly readAmplification: number;
   readonly walSegments: number;

@@ -4,7 +4,7 @@ import { DOCUMENT_CALLS } from './documents/suite.ts';
 import { duration } from './figures.ts';
 import { resultWith, rowWith } from './page/fixture.ts';
 import { figuresOf } from './page/row-columns.ts';
-import { groupsOf, markdown } from './report.ts';
+import { groupsOf, markdown, storageItems } from './report.ts';
 import { fromBrowser, groupName } from './results/row.ts';
 import type { Row } from './rows.ts';
 import { ordinaryRows, specialTables } from './special-tables.ts';
@@ -90,4 +90,20 @@ test('rows of different calls, phases and ways in are never set beside one anoth
 test('the results page tells what a compaction did', () => {
   const [row] = rows.filter((found) => found.compaction !== undefined).map(fromBrowser);
   expect(row?.note).toBe('20 files of 1.00 MiB became 1 of 1 B; 900 entries, 1 after');
+});
+
+// A store that was only opened again has written nothing: 0 of 0, which JSON keeps as null, kept the results page from being made.
+test('a session that wrote nothing has no write amplification', () => {
+  const numbers = {
+    suite: 'open',
+    engine: 'varve-sync',
+    entries: 1,
+    logicalBytes: 116,
+    diskBytes: 200,
+    tablesPerLevel: [0, 1],
+  };
+  const rest = { compacted: true, diskBytesPerLogicalByte: 1.7, readAmplification: 2, walSegments: 0, memoryBytes: 1 };
+  const report = { ...numbers, ...rest, writeAmplification: null, stats: {} };
+  const items = Object.fromEntries(storageItems(JSON.parse(JSON.stringify(report))));
+  expect(items['write amplification']).toBe('-');
 });

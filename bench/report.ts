@@ -238,7 +238,7 @@ export function storageItems(storage: StorageReport): [string, string][] {
   return [
     ['WAL segments', String(storage.walSegments)],
     ['tables per level', storage.tablesPerLevel.join(', ')],
-    ['write amplification', storage.writeAmplification.toFixed(2)],
+    ['write amplification', storage.writeAmplification?.toFixed(2) ?? '-'],
     ['read amplification (runs)', String(storage.readAmplification)],
     ['space amplification', storage.diskBytesPerLogicalByte.toFixed(2)],
     ['memory in use', bytes(storage.memoryBytes)],

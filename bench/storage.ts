@@ -50,7 +50,7 @@ export function amplificationOf(
   const { diskBytes } = stats;
   const isWeighed = typeof diskBytes === 'number' && entries > 0;
   return {
-    write: stats.writes > 0 ? writeAmplification : 0,
+    write: writeAmplification ?? 0,
     read: readAmplification,
     space: isWeighed ? diskBytes / (entries * entryBytes) : undefined,
   };
@@ -64,9 +64,9 @@ type Figures = Pick<
 function figuresOf(stats: StoreNumbers, entryBytes: number): Figures {
   const tablesPerLevel = stats.levels.map(({ tables }) => tables);
   const [overlapping = 0, ...sorted] = tablesPerLevel;
+  const written = stats.walBytes + stats.flushBytes + stats.compactionBytesWritten;
   return {
-    writeAmplification:
-      (stats.walBytes + stats.flushBytes + stats.compactionBytesWritten) / (stats.writes * entryBytes),
+    writeAmplification: stats.writes === 0 ? null : written / (stats.writes * entryBytes),
     readAmplification: 1 + stats.frozen + overlapping + sorted.filter((tables) => tables > 0).length,
     walSegments: stats.walSegments,
     tablesPerLevel,

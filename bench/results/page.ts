@@ -154,7 +154,7 @@ function storageParts({ storage }: Results): string[] {
     bytes(report.logicalBytes),
     bytes(report.diskBytes),
     report.diskBytesPerLogicalByte.toFixed(2),
-    report.writeAmplification.toFixed(2),
+    report.writeAmplification?.toFixed(2) ?? '-',
     String(report.readAmplification),
     bytes(report.memoryBytes),
   ]);

@@ -207,10 +207,24 @@ fn history_makes_room_for_writes() {
     assert_eq!(all_since(&mut store, found.floor, 1 << 16).len() as u64, last - found.floor);
 }
 
-/// A pool whose files are never there at once.
-struct Late(SlotPool<MemorySlots>, std::cell::Cell<bool>);
+/// How a pool answers reads.
+enum Reads {
+    AtOnce,
+    /// Files are never there at once.
+    Later,
+    /// The first read of each place fails, as where a WebAssembly host has to fetch it; those that it fetched.
+    AfterFailing(Vec<(FileName, u64)>),
+}
 
-impl Storage for Late {
+struct Slow(SlotPool<MemorySlots>, std::cell::RefCell<Reads>);
+
+impl Slow {
+    fn over(slots: MemorySlots) -> Self {
+        Self(SlotPool::open(slots).unwrap(), Reads::AtOnce.into())
+    }
+}
+
+impl Storage for Slow {
     fn list(&self) -> Vec<(FileName, u64)> {
         self.0.list()
     }
@@ -221,7 +235,14 @@ impl Storage for Late {
         self.0.create(file, bytes_hint)
     }
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
-        if self.1.get() { Ok(Fetch::Pending) } else { self.0.read(file, offset, into) }
+        match &mut *self.1.borrow_mut() {
+            Reads::Later => Ok(Fetch::Pending),
+            Reads::AfterFailing(fetched) if !fetched.contains(&(file, offset)) => {
+                fetched.push((file, offset));
+                Err(Error::Io("these bytes have to be fetched first"))
+            }
+            Reads::AtOnce | Reads::AfterFailing(_) => self.0.read(file, offset, into),
+        }
     }
     fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
         self.0.write(file, offset, bytes)
@@ -244,9 +265,8 @@ fn a_storage_that_reads_later_is_asked_again() {
     let written = fill(&mut store, 0..120);
     store.flush().unwrap();
     store.close().unwrap();
-    let late = Late(SlotPool::open(store.into_storage().into_device()).unwrap(), false.into());
-    let mut store = open(late, &options);
-    store.storage().1.set(true);
+    let mut store = open(Slow::over(store.into_storage().into_device()), &options);
+    *store.storage().1.borrow_mut() = Reads::Later;
     let (mut waited, mut since, mut all) = (0, 0, Vec::new());
     while all.len() < written.len() {
         match ask(&mut store, ChangesWanted { since, bytes_max: 5000, ..EVERYTHING }) {
@@ -268,42 +288,6 @@ fn a_storage_that_reads_later_is_asked_again() {
     assert!(waited > 0);
 }
 
-/// A pool that fails to read a place of a file for the first time, as a WebAssembly host does that has to fetch it.
-struct Fetching(SlotPool<MemorySlots>, std::cell::RefCell<Option<Vec<(FileName, u64)>>>);
-
-impl Storage for Fetching {
-    fn list(&self) -> Vec<(FileName, u64)> {
-        self.0.list()
-    }
-    fn adopt(&mut self, store: StoreId) {
-        self.0.adopt(store);
-    }
-    fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        self.0.create(file, bytes_hint)
-    }
-    fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
-        match &mut *self.1.borrow_mut() {
-            Some(fetched) if !fetched.contains(&(file, offset)) => {
-                fetched.push((file, offset));
-                Err(Error::Io("these bytes have to be fetched first"))
-            }
-            _ => self.0.read(file, offset, into),
-        }
-    }
-    fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.0.write(file, offset, bytes)
-    }
-    fn sync(&mut self, file: FileName) -> Result<()> {
-        self.0.sync(file)
-    }
-    fn delete(&mut self, file: FileName) -> Result<()> {
-        self.0.delete(file)
-    }
-    fn bytes_on_disk(&self) -> u64 {
-        self.0.bytes_on_disk()
-    }
-}
-
 /// Over IndexedDB a read that only had to be asked again was taken for damage, and the whole history was dropped.
 #[test]
 fn a_read_that_failed_does_not_cut_the_history() {
@@ -312,9 +296,8 @@ fn a_read_that_failed_does_not_cut_the_history() {
     let written = fill(&mut store, 0..120);
     store.flush().unwrap();
     store.close().unwrap();
-    let pool = SlotPool::open(store.into_storage().into_device()).unwrap();
-    let mut store = open(Fetching(pool, None.into()), &options);
-    *store.storage().1.borrow_mut() = Some(Vec::new());
+    let mut store = open(Slow::over(store.into_storage().into_device()), &options);
+    *store.storage().1.borrow_mut() = Reads::AfterFailing(Vec::new());
     let (mut failed, mut since, mut all) = (0, 0, Vec::new());
     while all.len() < written.len() {
         match ask(&mut store, ChangesWanted { since, bytes_max: 5000, ..EVERYTHING }) {
