@@ -61,9 +61,12 @@ function slowerText(comparisons: readonly Comparison<ResultRow>[]): string {
   const slower = slowerOf(comparisons).filter((one) => verdictOf(one) === 'slower');
   const all = `${comparisons.length} comparisons with a peer`;
   if (slower.length === 0) return `Varve is slower in none of ${all}.`;
-  const named = slower.slice(0, NAMED_MAX).map(({ varve, peer, ratio }) => {
-    return `${groupName(varve)} ${ratioText(ratio)} beside ${peer.engine}`;
-  });
+  // Each row of Varve once, beside the peer that it is the farthest behind.
+  const rowOf = ({ varve }: Comparison<ResultRow>): string => `${groupName(varve)}, \`${varve.engine}\``;
+  const worst = slower.filter((one, at) => slower.findIndex((other) => rowOf(other) === rowOf(one)) === at);
+  const named = worst
+    .slice(0, NAMED_MAX)
+    .map((one) => `${rowOf(one)}: ${ratioText(one.ratio)} beside ${one.peer.engine}`);
   const more = slower.length > NAMED_MAX ? `, and [${slower.length - NAMED_MAX} more](docs/results.md)` : '';
   return `**Varve is slower** in ${slower.length} of ${all}: ${named.join('; ')}${more}.`;
 }
