@@ -379,6 +379,19 @@ test('room takes a turn, also when there is nothing to wait for', async () => {
   expect(turns).toBe(1);
 });
 
+test('a store that is only looked into begins no job for a while', async () => {
+  const first = storeOf(await openHost());
+  for (let n = 0; n < 20; n++) first.set(n, n);
+  await first.close();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const host = await openHost(withCompactor());
+  expect(storeOf(host).get(7)).toBe(7);
+  host.afterTurn();
+  expect([compactors.length, host.isDue()]).toEqual([0, true]);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(compactors).toHaveLength(1);
+});
+
 test('a compactor that dies fails its job, which is done by the next one', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const host = await openHost(withCompactor());

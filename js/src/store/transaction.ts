@@ -2,8 +2,9 @@
  * Transactions of the asynchronous store.
  *
  * Life of one: a snapshot is taken; the caller's function reads it, with its own writes laid over, for as long as it likes, and
- * begins in the same turn, so that its first reads travel with the snapshot they are of; then what it read and what it wrote travel to the engine as one batch, which is written if nothing of what was read has
- * been written since. If something has, all of it is done again, from a new snapshot.
+ * begins in the same turn, so that its first reads travel with the snapshot they are of; then what it read and what it wrote
+ * travel to the engine as one batch, which is written if nothing of what was read has been written since. If something has, all
+ * of it is done again, from a new snapshot.
  *
  * Invariant: nothing is written before the function has resolved, and then everything or nothing. An attempt's snapshot is
  * let go when the attempt ends, however it ends.

@@ -101,7 +101,8 @@ export class EngineHost implements FrameHost {
   static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
     const host = new EngineHost(name, await openParts(name, options), options.onTurn);
     if (options.hold !== undefined) host.#hold(options.hold());
-    host.#calm = setTimeout(() => host.#wake(), CALM_MS);
+    // Behind an output gate whoever has it says when there is work to be done.
+    if (host.gate === undefined) host.#calm = setTimeout(() => host.#wake(), CALM_MS);
     try {
       host.afterTurn();
       return host;
