@@ -30,7 +30,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['here.js', 60 * 1024],
   ['fs.js', 6 * 1024],
   ['cloudflare.js', 44 * 1024],
-  ['testing.js', 52 * 1024],
+  ['testing.js', 56 * 1024],
 ]);
 
 /** @typedef {{ name: string, raw: number, gzip: number, brotli: number, budget: number | undefined }} Size in bytes */
