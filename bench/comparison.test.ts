@@ -40,6 +40,16 @@ test('what joins many writes into one commit stands beside what joins them, one 
   ]);
 });
 
+test('a strict set is one commit, so it stands beside one commit', () => {
+  const strict = { durability: 'strict' } as const;
+  const rows = [
+    row('varve-sync', 'varve', 30, strict),
+    row('indexeddb', 'peer', 10, strict),
+    row('indexeddb-grouped', 'peer', 90, strict),
+  ];
+  expect(told(...rows)).toEqual([['varve-sync', 'indexeddb', 3]]);
+});
+
 test('Varve over IndexedDB stands beside what is over IndexedDB', () => {
   const rows = [row('varve-indexeddb', 'varve', 30), row('sqlite-wasm', 'peer', 900), row('dexie', 'peer', 60)];
   expect(told(...rows)).toEqual([['varve-indexeddb', 'dexie', 0.5]]);

@@ -55,9 +55,10 @@ export function comparisonsOf<R extends Comparable>(groups: readonly (readonly R
 function areAlike(varve: Comparable, peer: Comparable, group: readonly Comparable[]): boolean {
   if (varve.durability !== peer.durability) return false;
   if (varve.engine.includes('indexeddb') && !OVER_INDEXEDDB.has(nameOf(peer.engine))) return false;
-  // Where Varve commits after each write in a row of its own, its other row joins many.
-  const each = group.some(({ engine }) => engine === 'varve-sync-each');
-  const joins = varve.engine === 'varve-sync';
+  // Where Varve commits after each write in a row of its own, its other row joins many; what is strict never does.
+  const isStrict = varve.durability === 'strict';
+  const each = isStrict || group.some(({ engine }) => engine === 'varve-sync-each');
+  const joins = !isStrict && varve.engine === 'varve-sync';
   return !each || joins === peer.engine.endsWith('-grouped');
 }
 

@@ -12,13 +12,14 @@ import { budgetMs, type Emit, type Plan } from '../plan.ts';
 import { makeRow } from '../rows.ts';
 import type { Tally, Task } from '../tasks/task.ts';
 import { DOCUMENT_SUITE } from '../workloads.ts';
+import { dexieDocuments } from './dexie.ts';
 import { idOf, type Person, personOf, samePerson, TEAM, teamOf } from './document.ts';
 import { indexedDbDocuments } from './indexeddb.ts';
 import type { DocumentEngine, DocumentStore } from './store.ts';
 import { varveDocuments } from './varve.ts';
 
 /** Engines of the suite; they run where the plan has engines of their names. */
-const ENGINES: readonly DocumentEngine[] = [varveDocuments, indexedDbDocuments];
+const ENGINES: readonly DocumentEngine[] = [varveDocuments, indexedDbDocuments, dexieDocuments];
 const DOCUMENTS = { quick: 1000, full: 10_000 };
 const CALLS = { quick: 300, full: 5000 };
 const BATCH = 100;
