@@ -131,6 +131,26 @@ test('a read of what is not here is pending, and one fetch brings all that a cal
   expect([...into]).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
+test('opening a pool reads the first pages and what is small in one fetch, the end of a table in another', async () => {
+  const state = new ChunkState();
+  const first = await BufferedDevice.open(new FakeChunks(state));
+  for (let slot = 0; slot < 8; slot++) first.write(slot, new Uint8Array(4 * KIB).fill(slot + 1), 0);
+  for (const slot of [1, 4]) first.write(slot, new Uint8Array(60 * KIB).fill(50 + slot), 4 * KIB);
+  first.write(6, new Uint8Array(300 * KIB).fill(60), 4 * KIB);
+  await first.closeAll();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  const byte = new Uint8Array(1);
+  const at = (slot: number, offset: number): number | undefined => {
+    device.read(slot, byte, offset);
+    return byte[0];
+  };
+  expect(await device.recover(() => [at(0, 0), at(7, 9), at(1, 50 * KIB), at(4, 63 * KIB)])).toEqual([1, 8, 51, 54]);
+  expect(chunks.reads).toBe(1);
+  expect(await device.resident(() => [at(6, 303 * KIB), at(6, 200 * KIB)])).toEqual([60, 60]);
+  expect(chunks.reads).toBe(2);
+});
+
 test('what was read is forgotten when there is too much of it, but not what is being read', async () => {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));

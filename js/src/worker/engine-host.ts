@@ -93,7 +93,6 @@ export class EngineHost implements FrameHost {
       else this.tidy();
       this.#quota?.look();
     };
-    this.#quota?.look();
     this.onEnd(() => this.#stop());
   }
 
@@ -103,6 +102,7 @@ export class EngineHost implements FrameHost {
     if (options.hold !== undefined) host.#hold(options.hold());
     // Behind an output gate whoever has it says when there is work to be done.
     if (host.gate === undefined) host.#calm = setTimeout(() => host.#wake(), CALM_MS);
+    else host.#quota?.look();
     try {
       host.afterTurn();
       return host;
@@ -153,7 +153,9 @@ export class EngineHost implements FrameHost {
     this.#closing = Promise.resolve();
     this.#unwatch();
     this.#leave();
-    return new EngineHost(this.name, parts, this.#onTurn);
+    const successor = new EngineHost(this.name, parts, this.#onTurn);
+    successor.#quota?.look();
+    return successor;
   }
 
   /** Answers a request frame of a store that settles later; nobody must see the answer before `settle` resolved. */
@@ -324,6 +326,7 @@ export class EngineHost implements FrameHost {
   /** The calm after opening is over. */
   #wake(): void {
     this.#calm = undefined;
+    this.#quota?.look();
     this.afterTurn();
   }
 

@@ -232,7 +232,7 @@ export class BufferedDevice implements SettlingDevice {
     const held: Chunk[] = [];
     this.#isHeld = true;
     // Who opens a pool of slots takes one whose first page does not read for lost.
-    await this.#fetch(this.#slots.firstPages(), held);
+    await this.#fetch(this.#slots.beginnings(), held);
     this.#slots.begin();
     try {
       for (;;) {
@@ -274,8 +274,10 @@ export class BufferedDevice implements SettlingDevice {
 
   async #fetch(missing: readonly Chunk[], held: Chunk[]): Promise<void> {
     const wanted = [...missing];
-    if (missing.length === 1 && missing[0] !== undefined && this.#slots.hasBefore(missing[0])) {
-      wanted.push(...this.#slots.behind(missing[0], AHEAD_CHUNKS));
+    const [only] = missing;
+    if (only !== undefined && missing.length === 1) {
+      const ahead = this.#slots.hasBefore(only) ? this.#slots.behind(only, AHEAD_CHUNKS) : this.#slots.before(only);
+      wanted.push(...ahead);
     }
     for (const chunk of wanted) chunk.holders++;
     held.push(...wanted);

@@ -15,6 +15,8 @@ import { decodeRow, encodeRow, type Patch } from './journal-row.ts';
 
 /** Chunks kept only because they were read. */
 const SPARE_CHUNKS_MAX = 32;
+/** Slots of one chunk that are read at opening. */
+const SMALL_SLOTS_MAX = 8;
 /** From so many written bytes on a chunk is put whole rather than journaled. */
 const PUT_BYTES_MIN = 16 * 1024;
 /** Slots that one number has room for, above its chunks. */
@@ -99,10 +101,20 @@ export class BufferedSlots {
     return names.map(({ slot, index }) => this.#chunk(slot, index) ?? this.#make(slot, index, false));
   }
 
-  /** The first chunks of all slots that have one, as far as they are not here. */
-  firstPages(): Chunk[] {
+  /** What opening begins with, as far as it is not here: the first pages of all slots that have one, and the rest of some that are small, such as logs. */
+  beginnings(): Chunk[] {
     const written = this.#slots.flatMap(({ top }, slot) => (top > 0 ? [{ slot, index: 0 }] : []));
-    return this.named(written).filter((chunk) => chunk.known !== undefined);
+    const small = this.#slots.flatMap(({ top }, slot) =>
+      top > chunkStart(1) && top <= chunkStart(2) ? [{ slot, index: 1 }] : [],
+    );
+    const wanted = [...written, ...small.slice(0, SMALL_SLOTS_MAX)];
+    return this.named(wanted).filter((chunk) => chunk.known !== undefined);
+  }
+
+  /** The chunk before the last one of a slot, if this is the last one and that is not here: who reads a table begins at its end. */
+  before({ slot, index }: ChunkName): Chunk[] {
+    const isLast = index > 1 && chunkStart(index + 1) >= this.#slot(slot).top;
+    return isLast && this.#chunk(slot, index - 1) === undefined ? [this.#make(slot, index - 1, false)] : [];
   }
 
   /** Up to `count` chunks right behind one, as far as they are not here. */

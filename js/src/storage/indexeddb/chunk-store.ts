@@ -50,7 +50,8 @@ export class IndexedDbChunks implements ChunkStore {
 
   async takeOver(): Promise<Uint8Array[]> {
     const database = await this.#connect(true);
-    const transaction = database.transaction('journal', 'readwrite', { durability: 'strict' });
+    // Not strict: what would be lost with the machine is the end of what was committed, and with it whoever is kept out.
+    const transaction = database.transaction('journal', 'readwrite', { durability: 'relaxed' });
     const { store: journal } = transaction;
     const [keys, rows] = await Promise.all([journal.getAllKeys(), journal.getAll()]);
     const last = keys.at(-1) ?? [0, -1];
