@@ -2,6 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { formatOf, structured } from '../../js/src/codec/values.ts';
+import type { OutputGate } from '../../js/src/storage/device.ts';
+import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { SyncStore } from '../../js/src/sync/sync-store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { EngineHost } from '../../js/src/worker/engine-host.ts';
@@ -390,6 +392,25 @@ test('a store that is only looked into begins no job for a while', async () => {
   expect([compactors.length, host.isDue()]).toEqual([0, true]);
   await vi.advanceTimersByTimeAsync(200);
   expect(compactors).toHaveLength(1);
+});
+
+test('how much room there is, is asked once the calm after opening is over, or at once by a store behind a gate', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  let asked = 0;
+  const asks = (device: MemoryDevice): MemoryDevice =>
+    Object.assign(device, {
+      freeBytes: async () => {
+        asked++;
+        return 2 ** 30;
+      },
+    });
+  await openHost({ device: asks(new MemoryDevice()) });
+  expect(asked).toBe(0);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(asked).toBe(1);
+  const gate: OutputGate = { hold: () => undefined, fail: () => undefined };
+  await openHost({ device: Object.assign(asks(new MemoryDevice()), { gate }), onTurn: () => undefined });
+  expect(asked).toBe(2);
 });
 
 test('a compactor that dies fails its job, which is done by the next one', async () => {
