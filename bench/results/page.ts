@@ -20,7 +20,7 @@ import { TARGET_COLUMNS } from '../report.ts';
 import { spreadOf } from '../rows.ts';
 import { filledTable, table } from '../table.ts';
 import type { Chart } from './charts.ts';
-import type { Results } from './results.ts';
+import type { PlanNote, Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
 /** The whole page. `charts` lie in the folder results beside it. */
@@ -53,16 +53,25 @@ export function provenance({ machine, load, browser, dates, source, plans, versi
   const days = [...new Set(dates.map((date) => date.slice(0, 10)))].join(', ');
   const tree = source.clean ? '' : ', with changes that were not committed';
   const told = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  const modes = plans.map(({ mode, rounds, seed, scale }) => {
-    return `${mode}, ${rounds} interleaved rounds, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
-  });
   return [
     `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}; load average ${load} at the end of a run, the run included`,
     `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${told.length === 0 ? '' : `; ${told.join(', ')}`}`,
     `- Date: ${days}. Commit: ${source.commit === undefined ? 'not known' : `\`${source.commit}\``}${tree}`,
-    `- Runs: ${[...new Set(modes)].join('; ')}`,
+    `- Runs: ${plansText(plans)}`,
     `- Sizes after gzip: engine ${bytes(sizes.wasm)}, \`varve\` ${bytes(sizes.client)}, \`varve/sync\` ${bytes(sizes.sync)}`,
   ].join('\n');
+}
+
+/** How it was measured; which suites, where not all were measured alike. */
+function plansText(plans: readonly PlanNote[]): string {
+  const suites = new Map<string, string[]>();
+  for (const { mode, rounds, seed, scale, custom, suites: own } of plans) {
+    const round = custom.round_ms === undefined ? '' : ` of at most ${custom.round_ms} ms`;
+    const text = `${mode}, ${rounds} interleaved rounds${round}, seed ${seed}${scale === 1 ? '' : `, scale ${scale}`}`;
+    suites.set(text, [...(suites.get(text) ?? []), ...own]);
+  }
+  if (suites.size === 1) return [...suites.keys()].join();
+  return [...suites].map(([text, own]) => `${text} (${[...new Set(own)].join(', ')})`).join('; ');
 }
 
 function problemParts({ problems, rows }: Results): string[] {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { bestPeers, comparisonsOf, slowerOf } from '../comparison.ts';
+import type { Row } from '../rows.ts';
 import { chartsOf } from './charts.ts';
 import { filesOf, problemsOf } from './files.ts';
 import { browserRun, results, serverRun } from './fixture.ts';
@@ -30,6 +31,17 @@ test('the page says first where Varve is slower, the worst first, with intervals
   // 50.0 beside 50.2 is slower, and not rounded away, but the rounds lie farther apart.
   expect(rows(within).map(([, suite, ratio]) => [suite, ratio])).toEqual([['open (in the worker)', '0.996x']]);
   expect(section).toMatch(/ 0\.25x \| 0\.24x to 0\.26x \|/);
+});
+
+test('the page says how it was measured, and which suites how where they were not measured alike', () => {
+  const runsIn = (text: string) => /^- Runs: (.*)$/m.exec(text)?.[1];
+  expect(runsIn(page)).toBe('full, 5 interleaved rounds, seed 1');
+  const small = { ...browserRun.plan, scale: 0.2, custom: { round_ms: 200 } };
+  const rows = [{ ...(browserRun.rows[0] as Row), suite: 'scan' }];
+  const both = resultsOf([{ browser: [browserRun, { ...browserRun, plan: small, rows }], server: [] }], [], []);
+  expect(runsIn(pageText(both, chartsOf(both)))).toBe(
+    'full, 5 interleaved rounds, seed 1 (write-rand, read-rand-mem, delete, open); full, 5 interleaved rounds of at most 200 ms, seed 1, scale 0.2 (scan)',
+  );
 });
 
 test('like is compared with like, and what was not verified with nothing', () => {

@@ -23,6 +23,11 @@ export interface EngineNote {
   readonly url?: string;
 }
 
+/** How some suites were measured. */
+export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'> {
+  readonly suites: readonly string[];
+}
+
 /** What docs/results.json holds. */
 export interface Results {
   readonly version: number;
@@ -33,8 +38,8 @@ export interface Results {
   readonly load: number;
   readonly source: Source;
   readonly browser: string;
-  /** What was asked for, of each run of the browser. */
-  readonly plans: readonly Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'>[];
+  /** What was asked for, of each run of the browser, and the suites that it gave rows of. */
+  readonly plans: readonly PlanNote[];
   /** Server runtimes and what else told its version. */
   readonly versions: Readonly<Record<string, string>>;
   readonly engines: readonly EngineNote[];
@@ -108,7 +113,7 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
     load: Math.max(...browser.map(({ load }) => load)),
     source: { ...first.source, clean: browser.every(({ source }) => source.clean) },
     browser: browserOf(first.environment.userAgent),
-    plans: browser.map(({ plan: { mode, rounds, seed, scale, custom } }) => ({ mode, rounds, seed, scale, custom })),
+    plans: browser.map(planOf),
     versions: Object.assign({}, ...server.map(({ versions }) => versions ?? {})),
     engines: enginesOf(rows, notes, [
       ...raw.map(({ engine, engineVersion }) => [engine, engineVersion] as const),
@@ -124,6 +129,10 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
     ],
     rows,
   };
+}
+
+function planOf({ plan: { mode, rounds, seed, scale, custom }, rows }: SavedRun): PlanNote {
+  return { mode, rounds, seed, scale, custom, suites: [...new Set(rows.map(({ suite }) => suite))] };
 }
 
 type Told = readonly (readonly [engine: string, version: string | undefined])[];
