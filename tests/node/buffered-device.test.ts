@@ -77,6 +77,19 @@ test('a flush makes its commit strict, and a relaxed commit before it is followe
   expect(chunks.commits.slice(1).map(({ isStrict }) => isStrict)).toEqual([false, true, false, true]);
 });
 
+test('a flush after opening makes durable what a former holder left in relaxed commits', async () => {
+  const state = new ChunkState();
+  const first = await BufferedDevice.open(new FakeChunks(state));
+  first.write(0, Uint8Array.of(7), 5);
+  await first.settle();
+  const second = await BufferedDevice.open(new FakeChunks(state));
+  second.flush(0);
+  await second.settle();
+  state.losePower();
+  const third = await BufferedDevice.open(new FakeChunks(state));
+  expect(await third.resident(() => image(third)[0]?.[5])).toBe(7);
+});
+
 test('small writes go to the journal, long ones to chunks, zeros behind the end nowhere', async () => {
   const chunks = new FakeChunks();
   const device = await BufferedDevice.open(chunks);

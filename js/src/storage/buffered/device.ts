@@ -260,6 +260,8 @@ export class BufferedDevice implements SettlingDevice {
 
   async #load(): Promise<void> {
     this.#replay(await this.#store.takeOver());
+    // Neither taking over nor the last commit before it need have been strict.
+    this.#isRelaxed = true;
     if (this.#slots.count === 0) await this.grow(SLOTS_FIRST);
   }
 
