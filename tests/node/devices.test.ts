@@ -10,7 +10,7 @@ import { escapeName, unescapeName } from '../../js/src/storage/names.ts';
 import { openDevice } from '../../js/src/storage/open-device.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { deleteStore, listStores } from '../../js/src/storage/stores.ts';
-import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
+import { FakeDirectory, FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 import { kindOf } from './support/kind-of.ts';
 
 const opened: ManagedDevice[] = [];
@@ -26,6 +26,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const device of opened.splice(0)) await device.closeAll();
+  vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
 
@@ -159,6 +160,39 @@ describe('OPFS', () => {
     await expect(OpfsDevice.open('x', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     held.close();
     expect((await openOpfs('x')).count()).toBe(8);
+  });
+
+  test('in Chromium a long name is made and removed before the first that counts, once for each opening', async () => {
+    vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks(), userAgentData: {} });
+    const named: string[] = [];
+    for (const method of ['getDirectoryHandle', 'getFileHandle', 'removeEntry'] as const) {
+      const { [method]: call } = FakeDirectory.prototype;
+      vi.spyOn(FakeDirectory.prototype, method).mockImplementation(function (this: FakeDirectory, ...args: unknown[]) {
+        const isNew = !this.directories.has(`${args[0]}`) && !this.files.has(`${args[0]}`);
+        if (isNew === (method !== 'removeEntry')) named.push(`${args[0]}`.slice(0, 12));
+        return (call as (...args: unknown[]) => never).apply(this, args);
+      });
+    }
+    const padding = ['varve-fills-', 'varve-fills-'];
+    const device = await openOpfs('named');
+    await device.grow(1);
+    const slots = Array.from({ length: 9 }, (_, slot) => `slot-000${slot}`);
+    // The first two look whether the store is there.
+    expect(named).toEqual(['varve', ...padding, 'varve', 'named', ...slots]);
+    await device.closeAll();
+    named.length = 0;
+    const again = await openOpfs('named');
+    expect(named).toEqual([]);
+    await again.grow(1);
+    await again.grow(1);
+    expect(named).toEqual([...padding, 'slot-0009', 'slot-0010']);
+    // One that a kill left, and one that another worker is faster to remove.
+    await again.closeAll();
+    await opfs.root.getDirectoryHandle('varve-fills-a-block'.padEnd(10_923, '-'), { create: true });
+    named.length = 0;
+    await (await openOpfs('named')).grow(1);
+    expect(named).toEqual([...padding, ...padding.slice(1), 'slot-0011']);
+    expect([...opfs.root.directories.keys()]).toEqual(['varve']);
   });
 
   test('a refusal of the browser means memory, and says why', async () => {

@@ -11,6 +11,7 @@
 import { VarveError } from '../errors.ts';
 import { type ManagedDevice, SlotError } from './device.ts';
 import { nameOf, OpfsUnavailable, openSlot, removeUnwritten, slotFiles, storeDirectory } from './opfs-directory.ts';
+import { outrunTornNames } from './opfs-names.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -42,6 +43,8 @@ export class OpfsDevice implements ManagedDevice {
   /** One options object for all reads and writes: allocating one per call shows in a profile. */
   readonly #at = { at: 0 };
   #growing: Promise<unknown> = Promise.resolve();
+  /** Set once new names are safe to make. */
+  #named: Promise<void> | undefined;
   #closed = false;
   #onClosed: OpfsDeviceOptions['onClosed'];
 
@@ -62,13 +65,20 @@ export class OpfsDevice implements ManagedDevice {
       );
     }
     let { directory } = options;
+    let named: Promise<void> | undefined;
     try {
-      directory ??= await storeDirectory(name, { create: true });
+      directory ??= await storeDirectory(name, { create: false });
+      if (directory === undefined) {
+        named = outrunTornNames();
+        await named;
+        directory = await storeDirectory(name, { create: true });
+      }
     } catch (error) {
       throw refusal(error);
     }
     if (directory === undefined) throw new OpfsUnavailable('The directory of the store could not be created.');
     const device = new OpfsDevice(directory);
+    device.#named = named;
     try {
       await device.#openAll(options);
     } catch (error) {
@@ -190,8 +200,13 @@ export class OpfsDevice implements ManagedDevice {
     { wait, signal }: OpfsDeviceOptions,
     files: readonly (FileSystemFileHandle | undefined)[] = [],
   ): Promise<void> {
+    const slots = Array.from({ length: end - first }, (_, index) => first + index);
+    if (slots.some((slot) => files[slot] === undefined)) {
+      this.#named ??= outrunTornNames();
+      await this.#named;
+    }
     const opening: Promise<FileSystemSyncAccessHandle>[] = [];
-    for (let slot = first; slot < end; slot++) {
+    for (const slot of slots) {
       opening.push(openSlot(this.#directory, slot, { create: true, wait, signal, file: files[slot] }));
     }
     const settled = await Promise.allSettled(opening);

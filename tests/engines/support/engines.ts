@@ -42,9 +42,10 @@ export class Session {
     return this.#browser;
   }
 
-  /** Kills the browser and starts it again on the same profile. */
-  async kill(): Promise<void> {
+  /** Kills the browser and starts it again on the same profile, which may be looked at or changed in between. */
+  async kill(between: (profile: string) => void = () => undefined): Promise<void> {
     await this.#browser.kill();
+    between(this.#directory);
     this.#browser = await this.#engine.launch(this.#directory, this.#options);
   }
 

@@ -40,6 +40,8 @@ export class FakeChunks implements ChunkStore {
   isClosed = false;
   /** What the next commit fails with. */
   failure: SlotError | undefined;
+  #left = Number.POSITIVE_INFINITY;
+  #died: () => void = () => undefined;
   #gate: Promise<void> = Promise.resolve();
   #open: () => void = () => undefined;
 
@@ -76,8 +78,26 @@ export class FakeChunks implements ChunkStore {
     return names.map(({ slot, index }) => this.state.chunks.get(`${slot}/${index}`)?.slice());
   }
 
+  /** Loses whoever holds the state now: nothing that it sends arrives any more. */
+  die(): void {
+    this.state.owner = undefined;
+  }
+
+  /** Dies once so many more commits are through; resolves then. */
+  dieAfter(commits: number): Promise<void> {
+    this.#left = commits;
+    return new Promise((resolve) => {
+      this.#died = resolve;
+    });
+  }
+
   async commit(commit: Commit): Promise<void> {
     this.commits.push(commit);
+    if (this.#left === 0) {
+      this.die();
+      this.#died();
+    }
+    this.#left--;
     await this.#gate;
     await later();
     if (this.failure !== undefined) throw this.failure;
