@@ -19,8 +19,9 @@ import { bytes, duration, percent, rate } from '../figures.ts';
 import { TARGET_COLUMNS } from '../report.ts';
 import { spreadOf } from '../rows.ts';
 import { filledTable, table } from '../table.ts';
+import { failoverTables } from '../tabs/report.ts';
 import type { Chart } from './charts.ts';
-import type { PlanNote, Results } from './results.ts';
+import { commitsOf, type PlanNote, type Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
 /** The whole page. `charts` lie in the folder results beside it. */
@@ -42,6 +43,14 @@ export function pageText(results: Results, charts: readonly Chart[]): string {
     '## Every suite',
     'A ratio is how many times the rate of the row Varve reaches: `varve-sync` in the worker, `varve` from the page. Percentiles are of a call, of the mean of a group of calls too short for the timer, or of 100 calls in flight.',
     ...tablesOf(results.rows),
+    ...failoverTables(results.failovers ?? []).map(
+      ({ title, columns, lines }) =>
+        `### ${title}\n\n${table(
+          columns,
+          lines.map(({ cells }) => cells),
+          [0, 1],
+        )}`,
+    ),
     ...storageParts(results),
     '## What was compared',
     enginesText(results),
@@ -49,14 +58,18 @@ export function pageText(results: Results, charts: readonly Chart[]): string {
 }
 
 /** Machine, browser, date and commit, in a list. */
-export function provenance({ machine, load, browser, dates, source, plans, versions, sizes }: Results): string {
+export function provenance(results: Results): string {
+  const { machine, load, browser, dates, source, plans, versions, sizes } = results;
   const days = [...new Set(dates.map((date) => date.slice(0, 10)))].join(', ');
   const tree = source.clean ? '' : ', with changes that were not committed';
+  const commits = [...commitsOf(results)].map(
+    ([commit, suites]) => `\`${commit}\`${suites.length === 0 ? '' : ` (${suites.join(', ')})`}`,
+  );
   const told = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `- Machine: ${machine.processor}, ${machine.cores} cores, ${bytes(machine.memoryBytes)} of memory, ${machine.system}; load average ${load} at the end of a run, the run included`,
     `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${told.length === 0 ? '' : `; ${told.join(', ')}`}`,
-    `- Date: ${days}. Commit: ${source.commit === undefined ? 'not known' : `\`${source.commit}\``}${tree}`,
+    `- Date: ${days}. Commit: ${commits.join('; ')}${tree}`,
     `- Runs: ${plansText(plans)}`,
     `- Sizes after gzip: engine ${bytes(sizes.wasm)}, \`varve\` ${bytes(sizes.client)}, \`varve/sync\` ${bytes(sizes.sync)}`,
   ].join('\n');

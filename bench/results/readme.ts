@@ -8,7 +8,7 @@ import { verdictOf } from '../compare/rounds.ts';
 import { bestPeers, type Comparison, comparisonsOf, ratioText, slowerOf } from '../comparison.ts';
 import { rate } from '../figures.ts';
 import { table } from '../table.ts';
-import type { Results } from './results.ts';
+import { commitsOf, type Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
 
 const BEGIN = '<!-- results:begin -->';
@@ -45,14 +45,14 @@ export function readmeWith(readme: string, results: Results | undefined): string
 function sectionText(results: Results | undefined): string {
   if (results === undefined)
     return 'No run is kept here yet: `npm run bench -- results` makes one, and writes its figures here.';
-  const { machine, browser, dates, source } = results;
+  const { machine, browser, dates } = results;
   const comparisons = comparisonsOf(groupsOf(results.rows));
   const day = dates[0]?.slice(0, 10) ?? '';
-  const commit = source.commit === undefined ? '' : `, commit \`${source.commit}\``;
+  const commits = [...commitsOf(results).keys()].map((commit) => `\`${commit}\``);
   return [
     slowerText(comparisons),
     table(['a second', 'Varve', 'best peer', '', 'Varve is'], headlines(comparisons), [0, 2]),
-    `${machine.processor}, ${machine.cores} cores, ${browser}, ${day}${commit}; same durability, every answer verified, medians of interleaved rounds. ` +
+    `${machine.processor}, ${machine.cores} cores, ${browser}, ${day}, commit ${commits.join(' and ')}; same durability, every answer verified, medians of interleaved rounds. ` +
       '[docs/results.md](docs/results.md) has all of them.',
   ].join('\n\n');
 }

@@ -138,12 +138,40 @@ test('without a run the README says so, and a page that was left behind is told'
   expect(problemsOf((path) => (path === 'docs/results.md' ? 'old' : read(path)), [])).toHaveLength(1);
 });
 
+test('suites that were measured at different commits are named with theirs', () => {
+  const [first] = browserRun.rows;
+  const later: typeof browserRun = {
+    ...browserRun,
+    rows: [{ ...(first as (typeof browserRun.rows)[number]), suite: 'multi-tab' }],
+    failovers: [
+      {
+        engine: 'varve',
+        cause: 'close',
+        place: 'tab',
+        tabs: 3,
+        hasLeader: true,
+        pauses_ms: [7, 9],
+        fromCommand_ms: [20, 30],
+      },
+    ],
+    source: { commit: 'fedcba9876', clean: true },
+  };
+  const joined = resultsOf([{ browser: [browserRun, later], server: [] }], [], []);
+  const text = pageText(joined, []);
+  const suites = [...new Set(browserRun.rows.map(({ suite }) => suite))].join(', ');
+  expect(text).toContain(`Commit: \`abcdef0123\` (${suites}); \`fedcba9876\` (multi-tab)\n`);
+  expect(text).toMatch(
+    /### multi-tab: the leader is gone, 2 others write\n\n.*\n.*\n\| varve +\| its tab is closed +\| +1 \| +8\.0/,
+  );
+  expect(filesOf(joined, () => README).get('README.md')).toContain('commit `abcdef0123` and `fedcba9876`;');
+});
+
 test('runs that do not belong together are refused, and files that are none', () => {
   const other = { ...browserRun, machine: { ...browserRun.machine, cores: 8 } };
   const gather = (...browser: (typeof browserRun)[]) => resultsOf([{ browser, server: [] }], [], []);
   expect(() => gather(browserRun, other)).toThrow('different machines');
   expect(() => gather(browserRun, { ...browserRun, source: { commit: 'other', clean: true } })).toThrow(
-    'different commits',
+    'write-rand was measured at different commits',
   );
   expect(() => gather()).toThrow('needs a run of the browser');
   expect(() => parseRuns('x.json', '{}')).toThrow('x.json is no result of the benchmark');

@@ -10,6 +10,7 @@ import type { SavedRun, Sizes } from '../command/saved-run.ts';
 import { browserOf } from '../compare/baseline.ts';
 import type { Plan, StorageReport } from '../plan.ts';
 import { shownStorage, targetCells } from '../report.ts';
+import type { Failover } from '../rows.ts';
 import { judge } from '../targets.ts';
 import { fromBrowser, fromServer, type ResultRow, type ServerRow } from './row.ts';
 
@@ -26,6 +27,7 @@ export interface EngineNote {
 /** How some suites were measured. */
 export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'> {
   readonly suites: readonly string[];
+  readonly commit?: string;
 }
 
 /** What docs/results.json holds. */
@@ -36,6 +38,7 @@ export interface Results {
   readonly machine: Machine;
   /** Programs that wanted to run, on average over the last minute of a run, its own included; of several runs the most. */
   readonly load: number;
+  /** The commit of all runs of the browser; where there are several, those of `plans`. */
   readonly source: Source;
   readonly browser: string;
   /** What was asked for, of each run of the browser, and the suites that it gave rows of. */
@@ -50,6 +53,8 @@ export interface Results {
   /** What failed or was not measured. */
   readonly problems: readonly string[];
   readonly rows: readonly ResultRow[];
+  /** How long writers waited when the leading tab was ended. */
+  readonly failovers?: readonly Failover[];
 }
 
 /** What the suites on Node and over HTTP write with `--json`. */
@@ -100,8 +105,10 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
   if (browser.some(({ machine }) => JSON.stringify(machine) !== JSON.stringify(first.machine))) {
     throw new Error('The runs were made on different machines: their figures do not belong on one page.');
   }
-  if (browser.some(({ source }) => source.commit !== first.source.commit)) {
-    throw new Error('The runs are of different commits: measure them again at one.');
+  const plans = browser.map(planOf);
+  const clash = clashOf(plans);
+  if (clash !== undefined) {
+    throw new Error(`${clash} was measured at different commits: measure it again at one.`);
   }
   const raw = browser.flatMap(({ rows }) => rows);
   const rows = [...raw.map(fromBrowser), ...server.flatMap((run) => run.rows.map(fromServer))];
@@ -111,9 +118,12 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
     dates: [...browser.map(({ environment }) => environment.date), ...server.flatMap(date)].sort(),
     machine: first.machine,
     load: Math.max(...browser.map(({ load }) => load)),
-    source: { ...first.source, clean: browser.every(({ source }) => source.clean) },
+    source: {
+      ...(plans.every(({ commit }) => commit === first.source.commit) ? first.source : {}),
+      clean: browser.every(({ source }) => source.clean),
+    },
     browser: browserOf(first.environment.userAgent),
-    plans: browser.map(planOf),
+    plans,
     versions: Object.assign({}, ...server.map(({ versions }) => versions ?? {})),
     engines: enginesOf(rows, notes, [
       ...raw.map(({ engine, engineVersion }) => [engine, engineVersion] as const),
@@ -128,11 +138,35 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
       ...server.flatMap(({ failures }) => failures ?? []),
     ],
     rows,
+    failovers: browser.flatMap(({ failovers }) => failovers),
   };
 }
 
-function planOf({ plan: { mode, rounds, seed, scale, custom }, rows }: SavedRun): PlanNote {
-  return { mode, rounds, seed, scale, custom, suites: [...new Set(rows.map(({ suite }) => suite))] };
+function planOf({ plan: { mode, rounds, seed, scale, custom }, rows, source: { commit } }: SavedRun): PlanNote {
+  const suites = [...new Set(rows.map(({ suite }) => suite))];
+  return { mode, rounds, seed, scale, custom, suites, ...(commit === undefined ? {} : { commit }) };
+}
+
+/** A suite that was measured at more than one commit. */
+function clashOf(plans: readonly PlanNote[]): string | undefined {
+  const commits = new Map<string, string | undefined>();
+  for (const { suites, commit } of plans) {
+    for (const suite of suites) {
+      if (commits.has(suite) && commits.get(suite) !== commit) return suite;
+      commits.set(suite, commit);
+    }
+  }
+  return undefined;
+}
+
+/** The commits of the runs, each with its suites where there are several. */
+export function commitsOf({ source, plans }: Pick<Results, 'plans' | 'source'>): Map<string, readonly string[]> {
+  if (source.commit !== undefined) return new Map([[source.commit, []]]);
+  const commits = new Map<string, string[]>();
+  for (const { commit = 'not known', suites } of plans) {
+    commits.set(commit, [...new Set([...(commits.get(commit) ?? []), ...suites])]);
+  }
+  return commits;
 }
 
 type Told = readonly (readonly [engine: string, version: string | undefined])[];

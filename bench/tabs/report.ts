@@ -42,9 +42,15 @@ export function tabTables(rows: readonly Row[], failovers: readonly Failover[]):
     const note = first.tabs.place === 'frame' ? FRAMES : undefined;
     return [{ title: `multi-tab: ${call}, ${WAYS[access]}`, note, columns: COLUMNS, words: [0, 1, 2], lines }];
   });
+  return [...tables, ...failoverTables(failovers)];
+}
+
+/** The table of what writers waited for when the leading tab was ended, if it was. */
+export function failoverTables(failovers: readonly Failover[]): SuiteTable[] {
   const [first] = failovers;
-  if (first !== undefined) {
-    tables.push({
+  if (first === undefined) return [];
+  return [
+    {
       title: `multi-tab: the leader is gone, ${first.tabs - 1} others write`,
       note: first.place === 'frame' ? FRAMES : undefined,
       columns: FAILOVER_COLUMNS,
@@ -55,9 +61,8 @@ export function tabTables(rows: readonly Row[], failovers: readonly Failover[]):
         isBad: false,
         rows: [],
       })),
-    });
-  }
-  return tables;
+    },
+  ];
 }
 
 function byCount(a: InTabsRow, b: InTabsRow): number {
