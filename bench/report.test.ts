@@ -45,6 +45,7 @@ const rows: readonly Row[] = [
   one('compaction', { phase: 'reads, before' }),
   one('compaction', { phase: '100 tables of the same keys', compaction, seconds: 0.000_9 }),
   ...DOCUMENT_CALLS.flatMap((phase) => pair('documents', { phase, access: 'page' })),
+  ...pair('documents', { phase: 'mix', access: 'inflight' }),
   ...pair('documents', { phase: 'a call of an older run', access: 'page' }),
   ...pair('multi-tab', { tabs, access: 'page' }),
   ...pair('multi-tab', { tabs: { ...tabs, call: 'set', role: 'leader' }, access: 'inflight' }),

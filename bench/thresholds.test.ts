@@ -29,6 +29,20 @@ test('what a growing store loses is told between the first and the last third of
   expect(lostShare({ timeline: steady.slice(0, 3) })).toBeUndefined();
 });
 
+test('documents of many clients are judged from the page, in flight alone', () => {
+  const documents = { suite: 'documents', engine: 'varve', p95: 600_000 } as const;
+  const rows = [
+    { ...row('documents', 1, 1000), ...documents, access: 'page', opsPerSecond: 1 },
+    { ...row('documents', 1, 1000), ...documents, access: 'inflight', opsPerSecond: 5000 },
+    { ...row('documents', 1, 1000), ...documents, access: 'inflight', opsPerSecond: 90, p95: 1000 },
+    { ...row('documents', 1, 1000), ...documents, engine: 'dexie', access: 'inflight', opsPerSecond: 2 },
+  ] as const;
+  expect(judge(rows).map(({ told, reached }) => [told?.measured, told?.wanted, reached])).toEqual([
+    ['600 ms', 'below 500 ms', false],
+    ['90.0', 'above 100', false],
+  ]);
+});
+
 test('a threshold is judged on its worst row, and stands among the targets', () => {
   const rows = [row('read-rand-mem', 20, 1000), row('mixed-70', 1500, 990)];
   const thresholds = judge(rows).filter(({ told }) => told !== undefined);
