@@ -44,8 +44,12 @@ export async function measureResults(args, runEntry, servers) {
         if (!(error instanceof Problem)) throw error;
         problems.push(`The part "${name}" did not end well: what it printed says why.`);
       });
+      // A flag that it does not know, for one; the others would take ten minutes for nothing.
+      if (name === 'browser' && !existsSync(join(folder, 'browser.json'))) break;
     }
     const files = parts.map(([name]) => join(folder, `${name}.json`)).filter((file) => existsSync(file));
+    if (files.length === 0)
+      throw new Problem('Without a run of the browser there is no page: what it printed says why.');
     const told = problems.flatMap((problem) => ['--problem', problem]);
     await runEntry(page, ['--from', files.join(','), ...out, ...told]);
   } finally {

@@ -111,7 +111,7 @@ function slowerText(comparisons: readonly Comparison<ResultRow>[]): string {
   const within = slower.filter((one) => !isCertain(one));
   const sure = slower.filter(isCertain);
   return [
-    `In ${counts}, the worst first.${within.length === 0 ? '' : ` In ${within.length} of them the rounds scatter by more than the difference; they stand below the others.`}`,
+    `In ${counts}, the worst first; [slower.md](slower.md) says why.${within.length === 0 ? '' : ` In ${within.length} of them the rounds scatter by more than the difference; they stand below the others.`}`,
     ...(sure.length === 0 ? [] : [table(COMPARED, sure.map(comparisonCells), [0, 1, 3])]),
     ...(within.length === 0 ? [] : ['Within the scatter:', table(COMPARED, within.map(comparisonCells), [0, 1, 3])]),
   ].join('\n\n');

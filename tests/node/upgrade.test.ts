@@ -64,7 +64,7 @@ describe.each([
     await (await openEither({ version: 5 })).close();
     const older = openEither({ version: 4, upgrade: () => undefined });
     await expect(older).rejects.toThrow(code('VARVE_VERSION'));
-    await expect(older).rejects.toThrow("'test' has version 5, and this code opens it with version 4");
+    await expect(older).rejects.toThrow("'test' has version 5, this code is of version 4");
     await (await openEither({ version: 5 })).close();
   });
 

@@ -69,7 +69,7 @@ class Refusal {
 
   toError(cause: unknown): VarveError {
     const path = `value${this.steps.reverse().join('')}`;
-    const message = `The value cannot be stored: ${path} is ${this.what}. Store plain data, or open the store with a codec for it.`;
+    const message = `The value cannot be stored: ${path} is ${this.what}. Store plain data, or use a codec for it.`;
     return new VarveError('VARVE_INVALID_VALUE', message, { cause });
   }
 }

@@ -12,8 +12,8 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const LONE_SURROGATE = /\p{Surrogate}/u;
 /** Longest string that is written char by char; above, `encodeInto` wins. */
 const LOOP_CHARS_MAX = 64;
-/** Longest run of bytes that is read byte by byte. */
-const LOOP_BYTES_MAX = 12;
+/** Longest run of bytes that is read without the decoder. */
+const LOOP_BYTES_MAX = 36;
 
 /** Strings of ES2024. */
 interface WellFormed {
@@ -49,14 +49,13 @@ export function writeUtf8(text: string, into: Uint8Array, at: number): number {
 
 /** Reads UTF-8 that is known to be well formed. */
 export function readUtf8(bytes: Uint8Array, start: number, end: number): string {
-  if (end - start <= LOOP_BYTES_MAX) {
-    let text = '';
-    for (let i = start; i < end; i++) {
-      const byte = bytes[i] as number;
-      if (byte > 127) return decoder.decode(bytes.subarray(start, end));
-      text += String.fromCharCode(byte);
-    }
-    return text;
+  let text = '';
+  if (end - start > LOOP_BYTES_MAX) return decoder.decode(bytes.subarray(start, end));
+  // Four at a time, which a call takes as quickly as one; what lies behind the end is cut off again.
+  for (let i = start; i < end; i += 4) {
+    const [a, b, c, d] = [bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]] as [number, number, number, number];
+    if ((a | b | c | d) > 127) return decoder.decode(bytes.subarray(start, end));
+    text += String.fromCharCode(a, b, c, d);
   }
-  return decoder.decode(bytes.subarray(start, end));
+  return text.slice(0, end - start);
 }

@@ -224,9 +224,7 @@ function decoded<T>(codec: string, read: () => T): T {
 }
 
 function foreign(codec: string): VarveError {
-  return invalid(
-    `A stored value was written by another codec than ${codec}. Open the store with the codec that wrote it.`,
-  );
+  return invalid(`A stored value is of another codec than ${codec}: open the store with that one.`);
 }
 
 function invalid(message: string, cause?: unknown): VarveError {

@@ -144,6 +144,6 @@ export interface Seen {
 export function malformed(): VarveError {
   return new VarveError(
     'VARVE_INTERNAL',
-    'The engine answered with a malformed frame. Do the page and its worker come from the same version of varve?',
+    'The engine answered with a malformed frame. Are the page and its worker of the same version?',
   );
 }

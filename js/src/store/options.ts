@@ -24,9 +24,7 @@ export const UPDATE_ATTEMPTS_MAX = 16;
 export function checkName(name: unknown): asserts name is string {
   const usable = typeof name === 'string' && name !== '' && isWellFormed(name);
   if (!usable || encodeURIComponent(name).length > NAME_BYTES_MAX) {
-    throw invalid(
-      `A store's name is a string that is not empty and takes at most ${NAME_BYTES_MAX} bytes when percent-encoded.`,
-    );
+    throw invalid(`A store's name is a string of 1 to ${NAME_BYTES_MAX} bytes when percent-encoded.`);
   }
 }
 

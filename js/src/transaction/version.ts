@@ -43,7 +43,7 @@ export function isUpgrade(name: string, stored: number, wanted: number): boolean
   if (stored > wanted) {
     throw new VarveError(
       'VARVE_VERSION',
-      `The store '${name}' has version ${stored}, and this code opens it with version ${wanted}. Reload to get the newer code.`,
+      `The store '${name}' has version ${stored}, this code is of version ${wanted}. Reload to get the newer code.`,
     );
   }
   return stored < wanted;

@@ -316,7 +316,7 @@ function unlucky(): VarveError {
 
 /** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */
 export function noWorker(cause?: unknown): VarveError {
-  const message = 'The engine worker did not start. Serve engine-worker.js, or pass its place as the option worker.';
+  const message = 'The engine worker did not start. Serve engine-worker.js, or pass the option worker.';
   return new VarveError('VARVE_UNSUPPORTED', message, { cause });
 }
 
@@ -326,6 +326,6 @@ export function workerDied(event: ErrorEvent): VarveError {
   if (message === undefined) return noWorker();
   return new VarveError(
     'VARVE_INTERNAL',
-    `The engine worker stopped: ${message}. Unacknowledged writes may be lost. Open the store again; it recovers.`,
+    `The engine worker stopped: ${message}. Open the store again: unacknowledged writes may be lost.`,
   );
 }
