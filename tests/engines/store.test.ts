@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { History } from '../support/history.ts';
 import { runSeed } from '../support/seed.ts';
 import type { Rung, Tab } from './support/engine.ts';
-import { ENGINES, Session } from './support/engines.ts';
+import { ENGINES, rest, Session } from './support/engines.ts';
 
 const seed = runSeed('engines', 'store');
 /** Where a store of these tests is put: where `open` puts it, or in IndexedDB because it was asked to. */
@@ -66,6 +66,7 @@ describe.each(ENGINES)('$name', (engine) => {
         name,
         options,
       );
+      await rest(engine);
       await tab.reload();
       const wrong = await tab.evaluate(async (store) => {
         const db = await varve.open(store, { wait: 60_000 });
@@ -113,6 +114,7 @@ describe.each(ENGINES)('$name', (engine) => {
         name,
         options,
       );
+      await rest(engine);
       await tab.reload();
       const after = await tab.evaluate(async (store) => {
         const db = await varve.open<[string, number], string>(store, { wait: 60_000 });
@@ -150,6 +152,7 @@ describe.each(ENGINES)('$name', (engine) => {
         name,
         options,
       );
+      await rest(engine);
       await tab.reload();
       const found = await tab.evaluate(async (store) => {
         const db = await varve.open<number, Uint8Array>(store, { wait: 60_000 });
@@ -224,8 +227,10 @@ describe.each(ENGINES)('$name', (engine) => {
         const groups = await tab.evaluate((store, what) => writer.write(store, what, 2000), name, plan);
         // The store is closed, or its page is left with it open, or both are still there.
         if (round === 0) await tab.evaluate((store) => writer.close(store), name);
-        else if (round === 1) await tab.reload();
-        else {
+        else if (round === 1) {
+          await rest(engine);
+          await tab.reload();
+        } else {
           history.survive(plan, groups, await tab.evaluate((store) => writer.read(store), name));
           await tab.evaluate((store) => writer.close(store), name);
           continue;

@@ -39,9 +39,8 @@ interface Cause {
   end(session: Session, tab: Tab, others: () => Promise<void>): Promise<Left>;
 }
 
-/** Whether a worker that ends ends its transactions: in WebKitGTK they may stay open as long as the process lives, see TESTING.md. */
-function endsTransactions({ name }: Engine): boolean {
-  return name !== 'webkit' || IN_FULL;
+function endsTransactions(engine: Engine): boolean {
+  return engine.endsTransactions || IN_FULL;
 }
 
 const CAUSES: readonly Cause[] = [

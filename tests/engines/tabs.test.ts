@@ -4,7 +4,7 @@
 import type { Store } from 'varve';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Tab } from './support/engine.ts';
-import { ENGINES, Session } from './support/engines.ts';
+import { ENGINES, rest, Session } from './support/engines.ts';
 
 const PLACES = [
   { place: 'where open puts it', options: {} },
@@ -93,10 +93,11 @@ describe.each(ENGINES)('$name', (engine) => {
     test('the second tab goes on when the first closes the store', () =>
       inherit('closed', () => first.evaluate(() => db.close())));
 
-    test('the second tab goes on when the first is loaded again', () => inherit('reloaded', () => first.reload()));
+    test('the second tab goes on when the first is loaded again', () =>
+      inherit('reloaded', () => rest(engine).then(() => first.reload())));
 
     test('the second tab goes on when the first is closed', async () => {
-      await inherit('left', () => first.close());
+      await inherit('left', () => rest(engine).then(() => first.close()));
       first = await session.browser.openTab();
     });
 

@@ -9,7 +9,7 @@
  *     |<---------------------- a block ------------------------------->|<---------------- the next ---->
  *
  * So before the first new name a name is made and removed that fills the rest of the block, wherever in it the log is. Found by
- * `tests/engines/kill.test.ts`; `tests/engines/torn-names.test.ts` has the half record. The log's format is LevelDB's
+ * `tests/engines/kill.test.ts`; `tests/engines/torn-logs.test.ts` has the half record. The log's format is LevelDB's
  * (https://github.com/google/leveldb/blob/main/doc/log_format.md).
  */
 

@@ -15,6 +15,7 @@ export const chromium: Engine = {
   rung: OPFS,
   modes: [{ title: 'in a private window', rung: OPFS, isPrivate: true }],
   hasTabProcesses: true,
+  endsTransactions: true,
   canCrashTabs: true,
   sharedWorkerRung: 'indexeddb',
   async launch(directory, { site, mode, keepsPages }) {

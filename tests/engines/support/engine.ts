@@ -62,6 +62,8 @@ export interface Engine {
   readonly sharedWorkerRung: 'opfs' | 'indexeddb';
   /** Whether tabs of one origin have processes of their own, so that one of them can be killed alone. */
   readonly hasTabProcesses: boolean;
+  /** Whether transactions of IndexedDB end with the worker that began them: in WebKitGTK they may stay open, see TESTING.md. */
+  readonly endsTransactions: boolean;
   /** Whether its browser has `crashTab`. */
   readonly canCrashTabs: boolean;
   /** Starts the browser on a profile in a folder, which it makes if there is none. */

@@ -57,3 +57,14 @@ export class Session {
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
+
+/** All that an engine does by itself after the last call is over by then: flushes, the seal of the log, giving room back. */
+const REST_MS = 3500;
+
+/**
+ * Call it before a page is left that has a store open: where a transaction of such a page may stay open, and hold up the next
+ * one, it waits until none is under way.
+ */
+export async function rest(engine: Engine): Promise<void> {
+  if (!engine.endsTransactions) await new Promise((resolve) => setTimeout(resolve, REST_MS));
+}

@@ -36,6 +36,7 @@ export const firefox: Engine = {
   ],
   // All tabs of a site share one.
   hasTabProcesses: false,
+  endsTransactions: true,
   canCrashTabs: false,
   sharedWorkerRung: 'opfs',
   async launch(directory, { site, mode }) {

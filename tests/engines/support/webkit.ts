@@ -24,6 +24,7 @@ export const webkit: Engine = {
     },
   ],
   hasTabProcesses: true,
+  endsTransactions: false,
   canCrashTabs: false,
   sharedWorkerRung: 'indexeddb',
   async launch(directory, { site, mode }) {
