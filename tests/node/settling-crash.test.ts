@@ -31,11 +31,10 @@ test.each(Array.from({ length: numberFrom('VARVE_CRASH_STORES', 2) }, (_, i) => 
       writing.catch(() => undefined);
       await died;
       await writing.catch(() => undefined);
-      const known = acknowledged;
       await db.close().catch(() => undefined);
       const again = await open<number, unknown>('crashing', { storage, wasm, memory: 2 << 20 });
       const left = await read(again);
-      history.survive(plan, known, left);
+      history.survive(plan, acknowledged, left);
       storage.chunks.die();
       await again.close().catch(() => undefined);
     }
