@@ -5,7 +5,8 @@
 //! needs no guess of what lies where, and a job over skewed keys is cut as exactly as any other.
 //!
 //! Invariants: a job takes at least one key, if there is one before its end; it never goes past its end, where tables
-//! begin that were left out of it.
+//! begin that were left out of it. It never ends right where the runs above the lowest begin: a table of the lowest may
+//! end there with a range tombstone, be written as it was, and be picked again with the same runs, for ever.
 
 use std::rc::Rc;
 
@@ -18,13 +19,18 @@ pub(crate) struct Limit {
     end: Option<Vec<u8>>,
     taken: u64,
     runs: Vec<Rc<[Rc<TableHandle>]>>,
+    /// Where the runs above the lowest begin.
+    floor: Option<Vec<u8>>,
     /// The next table of the lowest run.
     next: usize,
 }
 
 impl Limit {
     pub(crate) fn new(raw_bytes_max: u64, end: Option<Vec<u8>>, runs: Vec<Rc<[Rc<TableHandle>]>>) -> Self {
-        Self { raw_bytes_max, end, taken: 0, runs, next: 0 }
+        let above = runs.split_last().map_or(&[][..], |(_, above)| above);
+        let floor =
+            above.iter().flat_map(|run| run.first()).map(|handle| &handle.meta.min_key).min().cloned();
+        Self { raw_bytes_max, end, taken: 0, runs, floor, next: 0 }
     }
 
     /// An entry with this many bytes of key and value was taken in.
@@ -48,7 +54,7 @@ impl Limit {
         }
         let is_full = self.taken >= self.raw_bytes_max
             || begun > 0 && self.taken >= self.raw_bytes_max / 2 && self.taken + begun > self.raw_bytes_max;
-        (self.taken > 0 && is_full).then_some(key)
+        (self.taken > 0 && is_full && self.floor.as_deref() != Some(key)).then_some(key)
     }
 
     /// Writes down what was taken in before `until`, or all.

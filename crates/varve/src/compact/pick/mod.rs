@@ -173,8 +173,9 @@ impl Situation<'_> {
         let tables = self.version.level(level);
         let first = (0..tables.len()).min_by_key(|&at| self.rank(level, &tables[at]))?;
         if level == DEEPEST {
-            // Written anew, a table is rid of what it does not show.
-            return self.merge_down(vec![tables[first].clone()], level).map(Pick::Merge);
+            // Written anew, a table is rid of what it does not show. Its neighbours may end or begin where it does, and are left
+            // alone: with them such tables could be joined and cut apart for ever.
+            return self.finish(vec![vec![tables[first].clone()]], level).map(Pick::Merge);
         }
         let mut run = vec![tables[first].clone()];
         let mut bytes = tables[first].live_bytes();
@@ -190,7 +191,7 @@ impl Situation<'_> {
         {
             return Some(Pick::Move(table.clone(), level + 1));
         }
-        self.merge_down(run, level + 1).map(Pick::Merge)
+        self.merge(vec![run], level + 1).map(Pick::Merge)
     }
 
     /// The order in which the tables of a level go down; the lowest first.
@@ -220,10 +221,6 @@ impl Situation<'_> {
             && below_bytes <= self.table_bytes().saturating_mul(OVERLAP_TABLES_MAX)
     }
 
-    fn merge_down(&self, run: Vec<Shared>, level: usize) -> Option<Merge> {
-        self.merge(vec![run], level)
-    }
-
     /// Merges the longest row of neighbours that fit into one table.
     fn join_small(&self) -> Option<Merge> {
         let bytes_max = self.table_bytes().min(self.job_bytes_max());
@@ -251,13 +248,17 @@ impl Situation<'_> {
         Some(Merge { table_bytes: u64::MAX / 16, ..merge })
     }
 
-    /// Merges runs with what they overlap of `level`, which is not among them.
+    /// Merges runs with what they overlap of `level`, where none of them lies.
     fn merge(&self, mut runs: Vec<Vec<Shared>>, level: usize) -> Option<Merge> {
         let (first, last) = bounds(&runs)?;
-        // The outputs may reach over gaps between the inputs: what lies there must be merged as well.
-        let is_new = |table: &&Shared| runs.iter().flatten().all(|input| input.id != table.id);
-        let overlapped: Vec<_> =
-            self.version.overlapping(level, &first, &last).filter(is_new).cloned().collect();
+        let mut overlapped: Vec<_> = self.version.overlapping(level, &first, &last).cloned().collect();
+        // Where the next one begins, a table only says that its range tombstone ends there.
+        if let [left, right, ..] = &overlapped[..]
+            && left.max_key == right.min_key
+            && right.min_key == first
+        {
+            overlapped.remove(0);
+        }
         if !overlapped.is_empty() {
             runs.push(overlapped);
         }
@@ -272,7 +273,9 @@ impl Situation<'_> {
         if picked_bytes > bytes_max {
             // A job counts keys and values as they are; the cap is in bytes as they are stored.
             raw_bytes_max = (bytes_max as f64 / picked_bytes as f64 * raw_bytes as f64) as u64;
-            end = runs.iter().filter_map(|run| out_of_reach(run, raw_bytes_max)).min().cloned();
+            // As in a job's limit: where the runs above the lowest begin is no end.
+            let floor = runs.split_last().and_then(|(_, above)| Some(bounds(above)?.0)).unwrap_or_default();
+            end = runs.iter().filter_map(|run| out_of_reach(run, raw_bytes_max, &floor)).min().cloned();
         }
         if let Some(end) = &end {
             for run in &mut runs {
@@ -295,12 +298,14 @@ fn sum(runs: &[Vec<Shared>], bytes: impl Fn(&TableMeta) -> u64) -> u64 {
     runs.iter().flatten().map(|table| bytes(table)).sum()
 }
 
-/// Where the first table of a run begins that a job cannot come to: those before it are all that it may take in.
-fn out_of_reach(run: &[Shared], raw_bytes_max: u64) -> Option<&Vec<u8>> {
+/// Where the first table of a run begins that a job cannot come to: those before it are all that it may take in. It has to
+/// come beyond `floor`.
+fn out_of_reach<'a>(run: &'a [Shared], raw_bytes_max: u64, floor: &[u8]) -> Option<&'a Vec<u8>> {
     let mut taken = 0;
     for pair in run.windows(2) {
         taken += pair[0].raw_bytes;
-        if taken > raw_bytes_max && pair[0].min_key < pair[1].min_key {
+        let begins = pair[1].min_key.as_slice();
+        if taken > raw_bytes_max && pair[0].min_key.as_slice() < begins && begins > floor {
             return Some(&pair[1].min_key);
         }
     }
