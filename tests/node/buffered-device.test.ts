@@ -178,6 +178,20 @@ test('what was read is forgotten when there is too much of it, but not what is b
   expect(chunks.reads).toBe(reads + 1);
 });
 
+test('as much of what was read stays as its host allows', async () => {
+  const state = new ChunkState();
+  const first = await BufferedDevice.open(new FakeChunks(state));
+  first.write(0, new Uint8Array(6000 * KIB).fill(5), 4 * KIB);
+  await first.closeAll();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  device.spareBytesMax = 8000 * KIB;
+  await device.resident(() => image(device));
+  const { reads } = chunks;
+  await device.resident(() => image(device));
+  expect(chunks.reads).toBe(reads);
+});
+
 test('a commit that fails ends all writing, reads go on, and opening again gives what was committed', async () => {
   const state = new ChunkState();
   const chunks = new FakeChunks(state);

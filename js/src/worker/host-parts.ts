@@ -24,6 +24,11 @@ const WAIT_MS_DEFAULT = 5000;
 /** A dead worker's handles are closed a moment after its lock is free. */
 const HANDLES_WAIT_MS = 5000;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
+/**
+ * What a storage that answers later keeps beside the engine's cache, as a share of `memory`. The engine keeps blocks of 4 KiB, and
+ * what is fetched has fifteen of them: without it a store that is read at random is fetched fifteen times until it is in memory.
+ */
+const SPARE_SHARE = 1 / 4;
 const MEMORY_BYTES_MIN = 1024 * 1024;
 
 /** How a host is opened. */
@@ -184,7 +189,9 @@ function openerOf(
 ): (deviceId: number) => Promise<EngineStore> {
   return async (deviceId) => {
     const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
-    return isSettling(device) ? device.recover(open) : open();
+    if (!isSettling(device)) return open();
+    device.spareBytesMax = settings.memory_bytes * SPARE_SHARE;
+    return device.recover(open);
   };
 }
 

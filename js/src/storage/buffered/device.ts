@@ -171,7 +171,9 @@ export class BufferedDevice implements SettlingDevice {
   async goBack(): Promise<void> {
     const rows = await this.#store.rows?.();
     if (rows === undefined || this.#failure?.kind !== 'full') throw this.#failure;
+    const { spareBytesMax } = this.#slots;
     this.#slots = new BufferedSlots();
+    this.#slots.spareBytesMax = spareBytesMax;
     this.#released.clear();
     this.#replay(rows);
     this.#settled = ++this.#turn;
@@ -181,6 +183,14 @@ export class BufferedDevice implements SettlingDevice {
     this.#isRelaxed = true;
     this.#isBack = true;
     this.#failure = undefined;
+  }
+
+  get spareBytesMax(): number {
+    return this.#slots.spareBytesMax;
+  }
+
+  set spareBytesMax(bytes: number) {
+    this.#slots.spareBytesMax = bytes;
   }
 
   /** Whether so much waits to be committed that writers should wait for it. */

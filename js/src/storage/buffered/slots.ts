@@ -9,12 +9,12 @@
  */
 
 import { SlotError } from '../device.ts';
-import { Chunk, chunkAt, chunkBytes, chunkStart } from './chunk.ts';
+import { CHUNK_BYTES, Chunk, chunkAt, chunkBytes, chunkStart } from './chunk.ts';
 import type { ChunkName, ChunkPut, Commit } from './chunk-store.ts';
 import { decodeRow, encodeRow, type Patch } from './journal-row.ts';
 
-/** Chunks kept only because they were read. */
-const SPARE_CHUNKS_MAX = 32;
+/** Bytes of chunks kept only because they were read, where nobody says more. */
+const SPARE_BYTES_MIN = 2 * 1024 * 1024;
 /** Slots of one chunk that are read at opening. */
 const SMALL_SLOTS_MAX = 8;
 /** From so many written bytes on a chunk is put whole rather than journaled. */
@@ -52,6 +52,8 @@ export class BufferedSlots {
   readonly #missing = new Map<number, ChunkName>();
   /** Bytes written that no commit has yet. */
   dirtyBytes = 0;
+  /** Bytes of chunks that may be kept only because they were read. */
+  spareBytesMax = SPARE_BYTES_MIN;
   #undo: Undo | undefined;
 
   get count(): number {
@@ -339,12 +341,13 @@ export class BufferedSlots {
 
   /** Forgets chunks that were only read, those not used for longest first (second chance). */
   #evict(): void {
-    if (this.#chunks.size <= SPARE_CHUNKS_MAX) return;
+    const spareMax = Math.floor(Math.max(this.spareBytesMax, SPARE_BYTES_MIN) / CHUNK_BYTES);
+    if (this.#chunks.size <= spareMax) return;
     let spare = 0;
     for (const chunk of this.#chunks.values()) if (chunk.isSpare) spare++;
-    for (let pass = 0; pass < 2 && spare > SPARE_CHUNKS_MAX; pass++) {
+    for (let pass = 0; pass < 2 && spare > spareMax; pass++) {
       for (const [key, chunk] of this.#chunks) {
-        if (spare <= SPARE_CHUNKS_MAX) return;
+        if (spare <= spareMax) return;
         if (!chunk.isSpare) continue;
         if (chunk.isUsed) chunk.isUsed = false;
         else {
