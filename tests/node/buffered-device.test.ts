@@ -185,7 +185,7 @@ test('as much of what was read stays as its host allows', async () => {
   await first.closeAll();
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
-  device.spareBytesMax = 8000 * KIB;
+  device.allowSpare(8000 * KIB);
   await device.resident(() => image(device));
   const { reads } = chunks;
   await device.resident(() => image(device));

@@ -93,8 +93,8 @@ export interface ManagedDevice extends SlotDevice {
 export interface SettlingDevice extends ManagedDevice {
   /** Whether so much waits to be committed that writers should wait for it. */
   readonly isPressed: boolean;
-  /** Most bytes that stay in memory only because they were read: a share of the store's memory, which its host sets. */
-  spareBytesMax?: number;
+  /** Tells how many bytes may stay in memory only because they were read: a share of the store's memory. */
+  allowSpare?(bytes: number): void;
   /** Called at the first commit that fails: nothing that was not settled by then is kept, and nothing is written any more. */
   onFailure: (error: SlotError) => void;
   /** Whether a commit that was refused for want of room can be taken back. */

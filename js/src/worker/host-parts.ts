@@ -190,7 +190,7 @@ function openerOf(
   return async (deviceId) => {
     const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
     if (!isSettling(device)) return open();
-    device.spareBytesMax = settings.memory_bytes * SPARE_SHARE;
+    device.allowSpare?.(settings.memory_bytes * SPARE_SHARE);
     return device.recover(open);
   };
 }

@@ -185,11 +185,7 @@ export class BufferedDevice implements SettlingDevice {
     this.#failure = undefined;
   }
 
-  get spareBytesMax(): number {
-    return this.#slots.spareBytesMax;
-  }
-
-  set spareBytesMax(bytes: number) {
+  allowSpare(bytes: number): void {
     this.#slots.spareBytesMax = bytes;
   }
 
