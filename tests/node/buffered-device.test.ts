@@ -164,13 +164,19 @@ test('opening a pool reads the first pages and what is small in one fetch, the e
   expect(chunks.reads).toBe(2);
 });
 
-test('what was read is forgotten when there is too much of it, but not what is being read', async () => {
+/** A device that was just opened, with more in a slot than stays in memory. */
+async function withLongSlot(): Promise<{ chunks: FakeChunks; device: BufferedDevice }> {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
   first.write(0, new Uint8Array(6000 * KIB).fill(5), 4 * KIB);
   await first.closeAll();
   const chunks = new FakeChunks(state);
   const device = await BufferedDevice.open(chunks);
+  return { chunks, device };
+}
+
+test('what was read is forgotten when there is too much of it, but not what is being read', async () => {
+  const { chunks, device } = await withLongSlot();
   const all = await device.resident(() => image(device));
   expect(all[0]?.[5000 * KIB]).toBe(5);
   const { reads } = chunks;
@@ -179,12 +185,7 @@ test('what was read is forgotten when there is too much of it, but not what is b
 });
 
 test('as much of what was read stays as its host allows', async () => {
-  const state = new ChunkState();
-  const first = await BufferedDevice.open(new FakeChunks(state));
-  first.write(0, new Uint8Array(6000 * KIB).fill(5), 4 * KIB);
-  await first.closeAll();
-  const chunks = new FakeChunks(state);
-  const device = await BufferedDevice.open(chunks);
+  const { chunks, device } = await withLongSlot();
   device.allowSpare(8000 * KIB);
   await device.resident(() => image(device));
   const { reads } = chunks;
