@@ -5,8 +5,10 @@
 //! needs no guess of what lies where, and a job over skewed keys is cut as exactly as any other.
 //!
 //! Invariants: a job takes at least one key, if there is one before its end; it never goes past its end, where tables
-//! begin that were left out of it. It never ends right where the runs above the lowest begin: a table of the lowest may
-//! end there with a range tombstone, be written as it was, and be picked again with the same runs, for ever.
+//! begin that were left out of it. It always goes beyond the first key of the runs above the lowest, however much of a
+//! table of the lowest lies before that: so each job brings something down, and jobs come to an end. A job that had only
+//! cut such a table in two would have done what the next one, which joins small tables, can undo, for ever. It costs no
+//! more room in the end: a narrowed table has the room of its file until all of it was taken.
 
 use std::rc::Rc;
 
@@ -54,7 +56,8 @@ impl Limit {
         }
         let is_full = self.taken >= self.raw_bytes_max
             || begun > 0 && self.taken >= self.raw_bytes_max / 2 && self.taken + begun > self.raw_bytes_max;
-        (self.taken > 0 && is_full && self.floor.as_deref() != Some(key)).then_some(key)
+        let is_beyond = || self.floor.as_deref().is_none_or(|floor| floor < key);
+        (self.taken > 0 && is_full && is_beyond()).then_some(key)
     }
 
     /// Writes down what was taken in before `until`, or all.

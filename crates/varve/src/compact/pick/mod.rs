@@ -273,7 +273,7 @@ impl Situation<'_> {
         if picked_bytes > bytes_max {
             // A job counts keys and values as they are; the cap is in bytes as they are stored.
             raw_bytes_max = (bytes_max as f64 / picked_bytes as f64 * raw_bytes as f64) as u64;
-            // As in a job's limit: where the runs above the lowest begin is no end.
+            // As in a job's limit: it goes beyond where the runs above the lowest begin.
             let floor = runs.split_last().and_then(|(_, above)| Some(bounds(above)?.0)).unwrap_or_default();
             end = runs.iter().filter_map(|run| out_of_reach(run, raw_bytes_max, &floor)).min().cloned();
         }

@@ -135,8 +135,9 @@ impl Simulation {
 
     fn merge(&mut self, merge: &Merge) {
         let inputs: Vec<_> = merge.runs.iter().flatten().cloned().collect();
-        let lowest = merge.runs.last().expect("runs");
-        let mut taken = 0;
+        let (lowest, above) = merge.runs.split_last().expect("runs");
+        let floor = above.iter().flatten().map(|table| number(&table.min_key)).min();
+        let (mut taken, mut before_floor) = (0, 0);
         let mut until = merge.end.as_ref().map(|end| number(end));
         let mut output: Vec<u32> = Vec::new();
         let mut merged: Vec<u32> = inputs.iter().flat_map(|table| self.live(table)).collect();
@@ -150,15 +151,17 @@ impl Simulation {
                 let next = begun.map_or(0, |table| table.raw_bytes);
                 let full = taken >= merge.raw_bytes_max
                     || next > 0 && taken >= merge.raw_bytes_max / 2 && taken + next > merge.raw_bytes_max;
-                if full && taken > 0 {
+                if full && taken > 0 && floor.is_none_or(|floor| floor < key) {
                     until = Some(key);
                     break;
                 }
                 output.push(key);
             }
             taken += ENTRY_BYTES;
+            before_floor += if floor.is_some_and(|floor| key < floor) { ENTRY_BYTES } else { 0 };
         }
-        assert!(taken <= merge.raw_bytes_max.saturating_add(20 * ENTRY_BYTES), "a job keeps to its cap");
+        let bytes_max = merge.raw_bytes_max.max(before_floor).saturating_add(20 * ENTRY_BYTES);
+        assert!(taken <= bytes_max, "a job keeps to its cap");
         let mut edit = Edit::default();
         for table in &inputs {
             match until {
