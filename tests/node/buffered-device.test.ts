@@ -184,6 +184,20 @@ test('what was read is forgotten when there is too much of it, but not what is b
   expect(chunks.reads).toBe(reads + 1);
 });
 
+test('who reads on has chunks fetched ahead; who reads here and there has not, though its neighbours are here', async () => {
+  const read = async ({ device }: { device: BufferedDevice }, index: number): Promise<void> => {
+    const at = (4 + 60 * (index - 1)) * KIB;
+    await device.resident(() => device.read(0, new Uint8Array(KIB), at + 7 * KIB));
+  };
+  const indexes = Array.from({ length: 80 }, (_, i) => i + 1);
+  const [random, sequential] = [await withLongSlot(), await withLongSlot()];
+  for (const { device } of [random, sequential]) device.allowSpare(8000 * KIB);
+  for (const index of indexes) await read(random, 1 + ((index * 37) % 80));
+  for (const index of indexes) await read(sequential, index);
+  expect([random.chunks.reads, random.chunks.chunksRead]).toEqual([80, 80]);
+  expect([sequential.chunks.reads, sequential.chunks.chunksRead]).toEqual([17, 81]);
+});
+
 test('as much of what was read stays as its host allows', async () => {
   const { chunks, device } = await withLongSlot();
   device.allowSpare(8000 * KIB);

@@ -37,6 +37,8 @@ export class FakeChunks implements ChunkStore {
   readonly commits: Commit[] = [];
   /** Transactions that only read. */
   reads = 0;
+  /** Chunks that they asked for. */
+  chunksRead = 0;
   isClosed = false;
   /** What the next commit fails with. */
   failure: SlotError | undefined;
@@ -74,6 +76,7 @@ export class FakeChunks implements ChunkStore {
 
   async read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]> {
     this.reads++;
+    this.chunksRead += names.length;
     await later();
     return names.map(({ slot, index }) => this.state.chunks.get(`${slot}/${index}`)?.slice());
   }

@@ -284,7 +284,7 @@ export class BufferedDevice implements SettlingDevice {
     const wanted = [...missing];
     const [only] = missing;
     if (only !== undefined && missing.length === 1) {
-      const ahead = this.#slots.hasBefore(only) ? this.#slots.behind(only, AHEAD_CHUNKS) : this.#slots.before(only);
+      const ahead = this.#slots.isReadOn(only) ? this.#slots.behind(only, AHEAD_CHUNKS) : this.#slots.before(only);
       wanted.push(...ahead);
     }
     for (const chunk of wanted) chunk.holders++;

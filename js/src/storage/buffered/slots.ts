@@ -26,6 +26,8 @@ interface Slot {
   size: number;
   /** Where bytes that are no zeros can end: what lies behind is not in the store. */
   top: number;
+  /** Where the last read ended. */
+  readTo: number;
 }
 
 /** What changes are taken back to. */
@@ -82,7 +84,7 @@ export class BufferedSlots {
 
   /** Adds an empty slot. */
   add(): void {
-    this.#slots.push({ size: 0, top: 0 });
+    this.#slots.push({ size: 0, top: 0, readTo: 0 });
     this.#cuts.set(this.#slots.length - 1, 0);
   }
 
@@ -129,14 +131,16 @@ export class BufferedSlots {
     return more;
   }
 
-  /** Whether the chunk before one is here: what reads both most likely reads on. */
-  hasBefore({ slot, index }: ChunkName): boolean {
-    return index > 1 && this.#chunk(slot, index - 1)?.known === undefined && this.#chunk(slot, index - 1) !== undefined;
+  /** Whether the last read ended in the chunk before one: who reads this one most likely reads on. */
+  isReadOn({ slot, index }: ChunkName): boolean {
+    const { readTo } = this.#slot(slot);
+    return index > 1 && chunkStart(index - 1) < readTo && readTo <= chunkStart(index);
   }
 
   /** Reads, or notes what has to be fetched first and throws. */
   read(slot: number, into: Uint8Array, at: number): number {
-    const { size, top } = this.#slot(slot);
+    const place = this.#slot(slot);
+    const { size, top } = place;
     const count = Math.max(0, Math.min(into.length, size - at));
     let isMissing = false;
     eachPiece(at, count, (index, from, to, offset) => {
@@ -151,6 +155,7 @@ export class BufferedSlots {
       }
     });
     if (isMissing) throw new SlotError('pending', 'These bytes have to be fetched first.');
+    place.readTo = at + count;
     return count;
   }
 
@@ -192,7 +197,7 @@ export class BufferedSlots {
   replay(row: Uint8Array): void {
     const { resizes, puts, patches } = decodeRow(row);
     for (const { slot, cut, size } of resizes) {
-      while (this.#slots.length <= slot) this.#slots.push({ size: 0, top: 0 });
+      while (this.#slots.length <= slot) this.#slots.push({ size: 0, top: 0, readTo: 0 });
       const place = this.#slot(slot);
       for (const chunk of [...this.#chunks.values()]) {
         if (chunk.slot === slot && chunkStart(chunk.index) >= cut) this.#forget(slot, chunk.index);

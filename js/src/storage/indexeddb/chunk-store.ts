@@ -93,7 +93,7 @@ export class IndexedDbChunks implements ChunkStore {
       const requests = names.map(({ slot, index }) => chunks.get([slot, index]) as IDBRequest<Uint8Array | undefined>);
       // Once somebody else has the store, chunks may be of his making.
       const later = this.#countLater(transaction.objectStore('journal'));
-      await complete(transaction);
+      await answered(transaction, later);
       if (later.result > 0) throw taken();
       return requests.map((request) => request.result);
     });
@@ -218,6 +218,17 @@ const LOST = ['InvalidStateError', 'AbortError', 'UnknownError', 'TransactionIna
 function complete(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => resolve();
+    transaction.onabort = () => reject(transaction.error ?? new DOMException('It was aborted.', 'AbortError'));
+  });
+}
+
+/**
+ * Resolves when the last request of a transaction that only reads was answered, and with it those before: `complete` comes
+ * a round trip between processes later.
+ */
+function answered(transaction: IDBTransaction, last: IDBRequest): Promise<void> {
+  return new Promise((resolve, reject) => {
+    last.onsuccess = () => resolve();
     transaction.onabort = () => reject(transaction.error ?? new DOMException('It was aborted.', 'AbortError'));
   });
 }
