@@ -89,7 +89,9 @@ test('a saved file is taken in, its table sorted by a column, and copied as it i
   const environment = { ...saved.environment, date: '2026-01-02T03:04:05.000Z' };
   const file = JSON.stringify({ ...saved, environment, rows });
   await page.setInputFiles('#import', { name: 'other.json', mimeType: 'application/json', buffer: Buffer.from(file) });
-  await page.waitForFunction(() => document.querySelector('#results-title')?.textContent === 'other');
+  // Said once it is kept, which is after it is shown: what was copied meanwhile would be said before that.
+  await page.waitForFunction(() => document.querySelector('#said')?.textContent === 'other was taken in and is shown.');
+  expect(await page.textContent('#results-title')).toBe('other');
   expect(await page.textContent('#summary .behind')).toBe('Slower than the best peer in 1 of 1:');
   expect(await page.textContent('#summary ul')).toContain('read-rand-mem (worker): 0.50x the rate of idb');
 
