@@ -227,33 +227,60 @@ fn jobs_come_to_an_end_where_range_tombstones_end() {
 /// job that was full before that key only narrowed it, and as there were many files, what was left of it was joined with what
 /// the job had written, for ever.
 #[test]
-fn jobs_come_to_an_end_where_small_tables_are_joined() {
-    for seed in 1..60 {
+fn jobs_come_to_an_end_whatever_the_options_and_the_room() {
+    for seed in 1..200 {
         let mut random = random(seed);
         let options = Options {
             memtable_bytes_max: 64 << 10,
-            level_base_bytes: 8 << 10,
-            job_bytes_max: 4 << 10,
-            table_bytes: (1 << random(4)) << 10,
-            files_max: 8 + random(8),
-            compress: true,
+            block_bytes: 256 << (2 * random(3)),
+            level_base_bytes: (4 << random(8)) << 10,
+            level_factor: 2 + random(4),
+            job_bytes_max: (1 << random(6)) << 10,
+            table_bytes: (1 << random(6)) << 10,
+            files_max: (8 << random(5)) + random(6),
+            l0_trigger: 1 + random(4) as usize,
+            compress: random(2) == 0,
             ..options()
         };
-        let mut store = open_with(MemorySlots::new(400), options);
-        for _ in 0..20 {
-            for _ in 0..random(12) {
+        let (keys, value_bytes) = ([6, 12, 60, 400][random(4) as usize], [10, 300, 1500][random(3) as usize]);
+        let mut store = open_with(MemorySlots::new(900), options);
+        let mut snapshot = store.open_snapshot().expect("a snapshot");
+        for _ in 0..15 {
+            if random(2) == 0 {
+                let is_known = random(2) == 0;
+                let bytes = random(200) << 10;
+                store.storage_mut().set_room(is_known.then_some(bytes));
+            }
+            for _ in 0..random(14) {
                 for _ in 0..random(6) {
-                    let bytes = (random(8) * random(1000)) as usize;
-                    let compresses = random(2) == 0;
-                    let value: Vec<u8> =
-                        (0..bytes).map(|_| if compresses { 7 } else { random(256) as u8 }).collect();
-                    store.set(&key(random(60) as u32), &value).expect("staged");
+                    write_any(&mut store, keys, value_bytes, &mut random);
                 }
                 store.commit(Durability::Relaxed).expect("committed");
                 store.freeze_active().expect("frozen");
+                // Jobs may be far behind.
                 while random(4) > 0 && store.run_slice(usize::MAX).expect("a job") {}
+            }
+            if random(3) > 0 {
+                store.close_snapshot(snapshot);
+                snapshot = store.open_snapshot().expect("a snapshot");
             }
             settle(&mut store);
         }
     }
+}
+
+/// Stages a set, of bytes that compress or do not, a delete or a delete of a range.
+fn write_any(store: &mut Memory, keys: u64, value_bytes: u64, random: &mut impl FnMut(u64) -> u64) {
+    let (a, b) = (random(keys) as u32, random(keys) as u32);
+    match random(12) {
+        0 => store.delete_range(&key(a.min(b)), &key(a.max(b) + 1)),
+        1 | 2 => store.delete(&key(a)),
+        kind => {
+            let length = random(8) * random(value_bytes);
+            let value: Vec<u8> =
+                (0..length).map(|_| if kind % 2 == 0 { 7 } else { random(256) as u8 }).collect();
+            store.set(&key(a), &value)
+        }
+    }
+    .expect("staged");
 }
