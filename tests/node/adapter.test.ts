@@ -1,8 +1,9 @@
 // Stores that an adapter keeps: the engine runs in the realm of its caller, behind the same API.
 
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
 import * as sync from '../../js/src/sync.ts';
+import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { tools, wasm } from './support/engine.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 
@@ -54,6 +55,16 @@ test('memtables are flushed and merged in slices', async () => {
   const { levels } = await db.stats();
   expect(levels.reduce((tables, level) => tables + level.tables, 0)).toBeGreaterThan(0);
   expect(await db.get((7919 + 3) % 5000)).toEqual(value);
+  await db.close();
+});
+
+test('a storage that fetches what is read is told how much of it may stay: a quarter of the memory', async () => {
+  const storage = new ChunkAdapter();
+  const device = await storage.open('spare');
+  const allowed = vi.spyOn(device, 'allowSpare');
+  vi.spyOn(storage, 'open').mockResolvedValue(device);
+  const db = await open('spare', { storage, wasm, memory: 24 * 1024 * 1024 });
+  expect(allowed.mock.calls).toEqual([[6 * 1024 * 1024]]);
   await db.close();
 });
 
