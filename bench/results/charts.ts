@@ -29,12 +29,14 @@ const SHOWN: readonly (readonly [suite: string, place: string])[] = [
 ];
 
 const WIDTH = 860;
+/** As wide as its longest names ask for. */
+const OVERVIEW_LEFT = 450;
 const LEFT = 250;
 const RIGHT = 90;
 const TOP = 46;
 const STEP = 24;
 const BAR = 15;
-const NAME_CHARS_MAX = 50;
+const NAME_CHARS_MAX = 64;
 
 /** A bar: its name, its value on the axis, and what is written beside it. */
 interface Bar {
@@ -67,7 +69,7 @@ function overview(best: readonly Comparison<ResultRow>[]): Chart {
     const label = `${ratioText(ratio)} ${peer.engine}`;
     return { name, value: ratio, low, high, label, kind: isSlower(one) ? 'slower' : 'varve' };
   });
-  return { file: 'overview.svg', title, svg: svgOf(title, bars, { from: 1, left: 380, right: 190, write: times }) };
+  return { file: 'overview.svg', title, svg: svgOf(title, bars, { from: 1, left: OVERVIEW_LEFT, right: 190, write: times }) };
 }
 
 function ratesOf(group: readonly ResultRow[]): Chart {
