@@ -109,6 +109,37 @@ test('reads and writes that are mixed in one frame take effect in order, though 
   await db.close();
 });
 
+test('what a call is missing of several tables, or for several keys, is fetched together', async () => {
+  const storage = new ChunkAdapter();
+  const first = await open('spread', { storage, wasm, memory: 1024 * 1024 });
+  // Every table reaches over all keys.
+  for (let round = 0; round < 12; round++) {
+    const keys = Array.from({ length: 400 }, (_, i) => i * 12 + round);
+    await Promise.all(keys.map((key) => first.set(key, value(key, 1000))));
+  }
+  await first.close();
+  /** How often a store that was just opened fetches for a call. */
+  const fetchesOf = async (call: (db: Store<Key, unknown>) => Promise<unknown>): Promise<number> => {
+    const db = await open('spread', { storage, wasm });
+    expect((await db.stats()).levels[0]?.tables).toBeGreaterThan(3);
+    const { reads } = storage.chunks;
+    await call(db);
+    const fetches = storage.chunks.reads - reads;
+    await db.close();
+    return fetches;
+  };
+  const scan = async (db: Store<Key, unknown>): Promise<void> => {
+    const found: Key[] = [];
+    for await (const [key] of db.entries({ gte: 2400, limit: 3 })) found.push(key);
+    expect(found).toEqual([2400, 2401, 2402]);
+  };
+  const many = Array.from({ length: 40 }, (_, i) => i * 120 + 7);
+  // The ends of tables, then blocks, some of which lie in two chunks.
+  expect(await fetchesOf(scan)).toBeLessThan(6);
+  expect(await fetchesOf((db) => db.getMany(many))).toBeLessThan(6);
+  expect(await fetchesOf((db) => db.get(2400))).toBeLessThan(6);
+});
+
 test('a transaction compares what it read with tables that are not in memory', async () => {
   const storage = new ChunkAdapter();
   let db = await open('transactions', { storage, wasm, memory: 1024 * 1024 });

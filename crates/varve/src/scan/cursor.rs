@@ -11,7 +11,7 @@ use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
 use crate::codec::bytes::{append, compare, equal};
 use crate::store::view::View;
-use crate::table::{Blocks, ReadError};
+use crate::table::{Attempts, Blocks, ReadError};
 use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
 
 /// Entries looked at in one batch before it returns, found or not: bounds the time of a call.
@@ -117,10 +117,11 @@ impl Cursor {
                 sources.push(Source::Memtable(memtable.cursor()));
             }
         }
+        let mut attempts = Attempts::default();
         for (level, tables) in view.levels.iter().enumerate() {
             for handle in tables.iter() {
                 if level == 0 || handle.meta.range_tombstones > 0 {
-                    let table = handle.open(store, blocks)?;
+                    let Some(table) = attempts.of(handle.open(store, blocks))? else { continue };
                     deleted.extend(table.range_tombstones().iter().cloned());
                     if level == 0 && self.overlaps(&handle.meta.min_key, &handle.meta.max_key) {
                         sources.push(if handle.meta.is_narrowed() {
@@ -135,6 +136,7 @@ impl Cursor {
                 sources.push(Source::Level(LevelCursor::new(*store, tables.clone())));
             }
         }
+        attempts.end()?;
         deleted.retain(|range| range.sequence <= self.snapshot);
         let (position, left) = (self.position.clone(), self.left);
         let progress = if self.options.reverse {

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::source::Source;
 use crate::codec::bytes::compare;
-use crate::table::{Blocks, ReadError};
+use crate::table::{Attempts, Blocks, ReadError};
 
 /// Which way a merge walks, and where it starts.
 #[derive(Debug, Clone, Copy)]
@@ -35,14 +35,16 @@ impl<'a> Merge<'a> {
         start: Start<'_>,
         blocks: &dyn Blocks,
     ) -> Result<Self, ReadError> {
+        let mut attempts = Attempts::default();
         for source in &mut sources {
-            match start {
-                Start::Forward(Some(key)) => source.seek(key, blocks)?,
-                Start::Forward(None) => source.seek_first(blocks)?,
-                Start::Backward(Some(key)) => source.seek_before(key, blocks)?,
-                Start::Backward(None) => source.seek_last(blocks)?,
-            }
+            attempts.of(match start {
+                Start::Forward(Some(key)) => source.seek(key, blocks),
+                Start::Forward(None) => source.seek_first(blocks),
+                Start::Backward(Some(key)) => source.seek_before(key, blocks),
+                Start::Backward(None) => source.seek_last(blocks),
+            })?;
         }
+        attempts.end()?;
         let forward = matches!(start, Start::Forward(_));
         let mut merge = Self { sources, order: Vec::new(), forward };
         for index in 0..merge.sources.len() {

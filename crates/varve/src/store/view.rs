@@ -140,7 +140,8 @@ impl View {
                     if !handle.may_hold(key) {
                         continue;
                     }
-                    let table = handle.open(store, blocks)?;
+                    let opened = handle.open(store, blocks);
+                    let table = opened.map_err(|failure| self.come_upon(store, blocks, key, failure))?;
                     let deleted = table.tombstone_over(key, snapshot);
                     checks += 1;
                     if !table.may_contain(hash) {
@@ -168,6 +169,19 @@ impl View {
         // At the end only: a read that answers `Need` is run again.
         blocks.count_filters(checks, negatives);
         Ok(())
+    }
+
+    /// Tries to open all tables that may hold `key`, once one of them did not: what they are missing is then fetched
+    /// together (see [`crate::table::Attempts`]).
+    #[cold]
+    fn come_upon(&self, store: &StoreId, blocks: &dyn Blocks, key: &[u8], failure: ReadError) -> ReadError {
+        let may_hold = |handle: &&Rc<TableHandle>| handle.may_hold(key);
+        if !matches!(failure, ReadError::Need(_)) {
+            for handle in self.levels.iter().flat_map(|tables| tables.iter()).filter(may_hold) {
+                let _ = handle.open(store, blocks);
+            }
+        }
+        failure
     }
 
     /// Whether one of the view's tables is file `id`.
