@@ -79,10 +79,12 @@ export class Chunk {
   complete(base: Uint8Array | undefined): void {
     const { known } = this;
     if (known === undefined) return;
-    const mine = this.bytes.slice();
-    this.bytes.fill(0);
+    const mine: [number, Uint8Array][] = [];
+    known.each((from, to) => mine.push([from, this.bytes.slice(from, to)]));
+    // Of one that nothing is known of all is zeros.
+    if (mine.length > 0) this.bytes.fill(0);
     if (base !== undefined) this.bytes.set(base.subarray(0, this.bytes.length));
-    known.each((from, to) => this.bytes.set(mine.subarray(from, to), from));
+    for (const [from, bytes] of mine) this.bytes.set(bytes, from);
     this.known = undefined;
   }
 
