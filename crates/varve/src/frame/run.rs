@@ -19,7 +19,6 @@ use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
 use crate::store::{Caller, Entry, Name, Op, Past, Store};
-use crate::table::Attempts;
 use crate::types::Sequence;
 
 /// Runs a frame and writes the response frame into `out`.
@@ -377,18 +376,20 @@ impl<S: Storage> Runner<'_, S> {
         let keys = parse_keys(request.value)?;
         let snapshot = self.moment_of(request, request.snapshot)?;
         let mut payload = (keys.len() as u32).to_le_bytes().to_vec();
-        let mut attempts = Attempts::default();
-        for key in keys {
-            attempts.of(self.store.find_in(self.name(snapshot), key, |entry| match entry {
+        let mut add = |key| {
+            self.store.find_in(self.name(snapshot), key, |entry| match entry {
                 Some(entry) => {
                     payload.extend_from_slice(&(entry.value.len() as u32).to_le_bytes());
                     append(&mut payload, entry.value);
                     pad_to_4(&mut payload);
                 }
                 None => payload.extend_from_slice(&u32::MAX.to_le_bytes()),
-            }))?;
+            })
+        };
+        let mut keys = keys.into_iter();
+        while let Some(key) = keys.next() {
+            add(key).map_err(|failure| failure.come_upon(keys.by_ref().map(&mut add)))?;
         }
-        attempts.end()?;
         responses.ok(request.request, |out| out.extend_from_slice(&payload));
         Ok(())
     }

@@ -10,8 +10,8 @@ use super::batch::Batch;
 use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
 use crate::codec::bytes::{append, compare, equal};
-use crate::store::view::View;
-use crate::table::{Attempts, Blocks, ReadError};
+use crate::store::view::{TableHandle, View};
+use crate::table::{Blocks, ReadError};
 use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
 
 /// Entries looked at in one batch before it returns, found or not: bounds the time of a call.
@@ -117,11 +117,13 @@ impl Cursor {
                 sources.push(Source::Memtable(memtable.cursor()));
             }
         }
-        let mut attempts = Attempts::default();
+        let is_opened = |level, handle: &TableHandle| level == 0 || handle.meta.range_tombstones > 0;
         for (level, tables) in view.levels.iter().enumerate() {
             for handle in tables.iter() {
-                if level == 0 || handle.meta.range_tombstones > 0 {
-                    let Some(table) = attempts.of(handle.open(store, blocks))? else { continue };
+                if is_opened(level, handle) {
+                    let opened = handle.open(store, blocks);
+                    let table =
+                        opened.map_err(|failure| view.come_upon(store, blocks, failure, is_opened))?;
                     deleted.extend(table.range_tombstones().iter().cloned());
                     if level == 0 && self.overlaps(&handle.meta.min_key, &handle.meta.max_key) {
                         sources.push(if handle.meta.is_narrowed() {
@@ -136,7 +138,6 @@ impl Cursor {
                 sources.push(Source::Level(LevelCursor::new(*store, tables.clone())));
             }
         }
-        attempts.end()?;
         deleted.retain(|range| range.sequence <= self.snapshot);
         let (position, left) = (self.position.clone(), self.left);
         let progress = if self.options.reverse {

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::source::Source;
 use crate::codec::bytes::compare;
-use crate::table::{Attempts, Blocks, ReadError};
+use crate::table::{Blocks, ReadError};
 
 /// Which way a merge walks, and where it starts.
 #[derive(Debug, Clone, Copy)]
@@ -35,16 +35,11 @@ impl<'a> Merge<'a> {
         start: Start<'_>,
         blocks: &dyn Blocks,
     ) -> Result<Self, ReadError> {
-        let mut attempts = Attempts::default();
-        for source in &mut sources {
-            attempts.of(match start {
-                Start::Forward(Some(key)) => source.seek(key, blocks),
-                Start::Forward(None) => source.seek_first(blocks),
-                Start::Backward(Some(key)) => source.seek_before(key, blocks),
-                Start::Backward(None) => source.seek_last(blocks),
-            })?;
+        for at in 0..sources.len() {
+            if let Err(failure) = seek(&mut sources[at], start, blocks) {
+                return Err(come_upon(&mut sources[at + 1..], start, blocks, failure));
+            }
         }
-        attempts.end()?;
         let forward = matches!(start, Start::Forward(_));
         let mut merge = Self { sources, order: Vec::new(), forward };
         for index in 0..merge.sources.len() {
@@ -96,4 +91,26 @@ impl<'a> Merge<'a> {
         let order = compare(a.key(), b.key()).then_with(|| b.sequence().cmp(&a.sequence()));
         if self.forward { order == Ordering::Less } else { order == Ordering::Greater }
     }
+}
+
+#[inline]
+fn seek(source: &mut Source<'_>, start: Start<'_>, blocks: &dyn Blocks) -> Result<(), ReadError> {
+    match start {
+        Start::Forward(Some(key)) => source.seek(key, blocks),
+        Start::Forward(None) => source.seek_first(blocks),
+        Start::Backward(Some(key)) => source.seek_before(key, blocks),
+        Start::Backward(None) => source.seek_last(blocks),
+    }
+}
+
+/// Seeks the sources after one that failed (see [`ReadError::come_upon`]).
+#[cold]
+#[inline(never)]
+fn come_upon(
+    sources: &mut [Source<'_>],
+    start: Start<'_>,
+    blocks: &dyn Blocks,
+    failure: ReadError,
+) -> ReadError {
+    failure.come_upon(sources.iter_mut().map(|source| seek(source, start, blocks)))
 }

@@ -141,7 +141,9 @@ impl View {
                         continue;
                     }
                     let opened = handle.open(store, blocks);
-                    let table = opened.map_err(|failure| self.come_upon(store, blocks, key, failure))?;
+                    let table = opened.map_err(|failure| {
+                        self.come_upon(store, blocks, failure, |_, handle| handle.may_hold(key))
+                    })?;
                     let deleted = table.tombstone_over(key, snapshot);
                     checks += 1;
                     if !table.may_contain(hash) {
@@ -171,17 +173,23 @@ impl View {
         Ok(())
     }
 
-    /// Tries to open all tables that may hold `key`, once one of them did not: what they are missing is then fetched
-    /// together (see [`crate::table::Attempts`]).
+    /// Tries to open all tables of a call, each given with its level, once one of them did not open (see
+    /// [`ReadError::come_upon`]).
     #[cold]
-    fn come_upon(&self, store: &StoreId, blocks: &dyn Blocks, key: &[u8], failure: ReadError) -> ReadError {
-        let may_hold = |handle: &&Rc<TableHandle>| handle.may_hold(key);
-        if !matches!(failure, ReadError::Need(_)) {
-            for handle in self.levels.iter().flat_map(|tables| tables.iter()).filter(may_hold) {
-                let _ = handle.open(store, blocks);
-            }
-        }
-        failure
+    pub(crate) fn come_upon(
+        &self,
+        store: &StoreId,
+        blocks: &dyn Blocks,
+        failure: ReadError,
+        is_wanted: impl Fn(usize, &TableHandle) -> bool,
+    ) -> ReadError {
+        let tables = self
+            .levels
+            .iter()
+            .enumerate()
+            .flat_map(|(level, tables)| tables.iter().map(move |handle| (level, handle)));
+        let wanted = tables.filter(|(level, handle)| is_wanted(*level, handle));
+        failure.come_upon(wanted.map(|(_, handle)| handle.open(store, blocks)))
     }
 
     /// Whether one of the view's tables is file `id`.

@@ -104,29 +104,15 @@ impl From<Error> for ReadError {
     }
 }
 
-/// Reads that are all tried though one of them fails: a host that fetches what failed reads came upon (a device that settles
-/// later) then fetches it together, and not one after the other. A read that says what it needs ends them.
-#[derive(Default)]
-pub(crate) struct Attempts {
-    failure: Option<ReadError>,
-}
-
-impl Attempts {
-    /// What a read gave, or `None` when it failed.
-    pub(crate) fn of<T>(&mut self, read: Result<T, ReadError>) -> Result<Option<T>, ReadError> {
-        match read {
-            Ok(value) => Ok(Some(value)),
-            Err(need @ ReadError::Need(_)) => Err(need),
-            Err(failure) => {
-                self.failure.get_or_insert(failure);
-                Ok(None)
-            }
+impl ReadError {
+    /// Tries other reads of the same call after this failure of one: a host that fetches what failed reads came upon (over a
+    /// device that settles later) then fetches it together, and not one after the other. A read that says what it needs
+    /// has no use for that.
+    pub(crate) fn come_upon<T>(self, others: impl Iterator<Item = Result<T, Self>>) -> Self {
+        if matches!(self, Self::Error(_)) {
+            others.for_each(drop);
         }
-    }
-
-    /// Fails with the first failure.
-    pub(crate) fn end(self) -> Result<(), ReadError> {
-        self.failure.map_or(Ok(()), Err)
+        self
     }
 }
 
