@@ -69,7 +69,11 @@ function overview(best: readonly Comparison<ResultRow>[]): Chart {
     const label = `${ratioText(ratio)} ${peer.engine}`;
     return { name, value: ratio, low, high, label, kind: isSlower(one) ? 'slower' : 'varve' };
   });
-  return { file: 'overview.svg', title, svg: svgOf(title, bars, { from: 1, left: OVERVIEW_LEFT, right: 190, write: times }) };
+  return {
+    file: 'overview.svg',
+    title,
+    svg: svgOf(title, bars, { from: 1, left: OVERVIEW_LEFT, right: 190, write: times }),
+  };
 }
 
 function ratesOf(group: readonly ResultRow[]): Chart {
