@@ -45,10 +45,16 @@ const BURST = 256;
 const TURN_MS = 16;
 const SAMPLES = 50;
 
-/** Runs a step for every number below `count`, and lets go of the turn now and then. */
-async function each(count: number, step: (number: number) => void | Promise<void>): Promise<void> {
+/** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
+async function each(
+  count: number,
+  step: (number: number) => void | Promise<void>,
+  told: (percent: number) => void,
+): Promise<void> {
+  const every = Math.max(1, Math.floor(count / SAMPLES));
   let since = now();
   for (let number = 0; number < count; number++) {
+    if (number % every === every - 1) told(Math.round((number * 100) / count));
     const waiting = step(number);
     if (waiting !== undefined) await waiting;
     if (number % BURST === BURST - 1 && now() - since > TURN_MS) {
@@ -107,7 +113,7 @@ class Run {
     });
     await this.#read('read after compact', store);
     await this.#phase('delete', this.#pairs, async () => {
-      await each(this.#pairs, (number) => patiently(store, () => void store.delete(keyOf(number))));
+      await this.#each('delete', this.#pairs, (number) => patiently(store, () => void store.delete(keyOf(number))));
       store.commit();
       expect('delete', store.count(), 0);
       return {};
@@ -131,6 +137,7 @@ class Run {
           for (let number = from; number < end; number++) batch.set(keyOf(number), valueFor(number));
           batch.commit({ durability: 'relaxed' });
         });
+        this.#done('transactions: write', end);
         await turn();
       }
       return {};
@@ -139,14 +146,15 @@ class Run {
       const random = randomBelow(this.#pairs, 7);
       for (let from = 0; from < this.#pairs; from += TRANSACTION) {
         const snapshot = store.snapshot();
+        const end = Math.min(from + TRANSACTION, this.#pairs);
         try {
           let found = 0;
-          const end = Math.min(from + TRANSACTION, this.#pairs);
           for (let number = from; number < end; number++) found += Number(snapshot.get(keyOf(random())) !== undefined);
           expect('transactions: read', found, end - from);
         } finally {
           snapshot.close();
         }
+        this.#done('transactions: read', end);
         await turn();
       }
       return {};
@@ -159,9 +167,8 @@ class Run {
     let spaceMax = 0;
     await this.#phase('write', this.#pairs, async () => {
       const every = Math.max(1, Math.floor(this.#pairs / SAMPLES));
-      await each(this.#pairs, (number) => {
+      await this.#each('write', this.#pairs, (number) => {
         if (number % every === every - 1) {
-          this.#progress(`write ${Math.round((number * 100) / this.#pairs)}%`);
           const { diskBytes } = this.#look(store);
           // The first few MiB are rather what an empty store weighs.
           if (number > this.#pairs / 4) spaceMax = Math.max(spaceMax, diskBytes / (number * PAIR_BYTES));
@@ -183,7 +190,7 @@ class Run {
     await this.#phase(phase, this.#pairs, async () => {
       const random = randomBelow(this.#pairs, 3);
       let wrong = 0;
-      await each(this.#pairs, () => {
+      await this.#each(phase, this.#pairs, () => {
         const number = random();
         if (!isValueFor(store.get(keyOf(number)), number)) wrong++;
       });
@@ -203,7 +210,7 @@ class Run {
     });
     await this.#phase('range', wanted, async () => {
       const random = randomBelow(this.#pairs, 5);
-      await each(wanted / RANGE, () => {
+      await this.#each('range', wanted / RANGE, () => {
         for (const _ of store.entries({ gte: keyOf(random()), limit: RANGE }));
       });
       return {};
@@ -215,7 +222,7 @@ class Run {
     await this.#phase('read while writing', writes * (1 + READS_PER_WRITE), async () => {
       const random = randomBelow(this.#pairs, 9);
       let wrong = 0;
-      await each(writes, (i) => {
+      await this.#each('read while writing', writes, (i) => {
         const number = (i * 7919) % this.#pairs;
         for (let read = 0; read < READS_PER_WRITE; read++) {
           const asked = random();
@@ -239,6 +246,15 @@ class Run {
 
   #row(row: ScaleRow): void {
     this.#emit({ type: 'row', row });
+  }
+
+  /** Whoever waits hears of a phase again before it takes them for dead. */
+  #each(phase: string, count: number, step: (number: number) => void | Promise<void>): Promise<void> {
+    return each(count, step, (percent) => this.#progress(`${phase} ${percent}%`));
+  }
+
+  #done(phase: string, pairs: number): void {
+    this.#progress(`${phase} ${Math.round((pairs * 100) / this.#pairs)}%`);
   }
 
   #progress(text: string): void {
