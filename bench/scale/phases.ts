@@ -45,13 +45,18 @@ const BURST = 256;
 const TURN_MS = 16;
 const SAMPLES = 50;
 
+/** How many operations lie between two samples of a phase. */
+function sampleOf(count: number): number {
+  return Math.max(1, Math.floor(count / SAMPLES));
+}
+
 /** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
 async function each(
   count: number,
   step: (number: number) => void | Promise<void>,
   told: (percent: number) => void,
 ): Promise<void> {
-  const every = Math.max(1, Math.floor(count / SAMPLES));
+  const every = sampleOf(count);
   let since = now();
   for (let number = 0; number < count; number++) {
     if (number % every === every - 1) told(Math.round((number * 100) / count));
@@ -166,7 +171,7 @@ class Run {
     const logical = this.#pairs * PAIR_BYTES;
     let spaceMax = 0;
     await this.#phase('write', this.#pairs, async () => {
-      const every = Math.max(1, Math.floor(this.#pairs / SAMPLES));
+      const every = sampleOf(this.#pairs);
       await this.#each('write', this.#pairs, (number) => {
         if (number % every === every - 1) {
           const { diskBytes } = this.#look(store);
