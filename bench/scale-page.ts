@@ -1,17 +1,42 @@
 /** The page of the `scale` run: `?pairs=2000000`. It shows what its worker tells, and hands it to the command line. */
 
-import type { ScaleEvent, ScalePlan } from './scale/phases.ts';
+import { byId, setText } from './page/dom.ts';
+import { SortableTable } from './page/sortable-table.ts';
+import { SCALE_COLUMNS, scaleCells } from './scale/cells.ts';
+import type { ScaleEvent, ScalePlan, ScaleRow } from './scale/phases.ts';
 
 const { varveBenchListener: listen } = globalThis as { varveBenchListener?: (event: ScaleEvent) => void };
-const step = document.getElementById('step');
-const result = document.getElementById('result');
 const plan: ScalePlan = { pairs: Number(new URLSearchParams(location.search).get('pairs') ?? 2_000_000) };
+const rows: ScaleRow[] = [];
+const WORDS: ReadonlySet<string> = new Set(['phase', 'more']);
+const table = new SortableTable<ScaleRow>(
+  {
+    caption: 'The phases',
+    columns: SCALE_COLUMNS.map((title, i) => ({
+      title,
+      text: (row) => scaleCells(row)[i] ?? '',
+      words: WORDS.has(title),
+      ...(title === 'operations' && { value: ({ ops }) => ops }),
+      ...(title === 'seconds' && { value: ({ seconds }) => seconds }),
+      ...(title === 'a second' && { value: ({ ops, seconds }) => (ops > 1 ? ops / seconds : undefined) }),
+    })),
+  },
+  rows,
+);
+
+byId('plan').textContent =
+  `${plan.pairs.toLocaleString('en')} pairs of 32 + 32 bytes through varve/sync in a worker, phase by phase. ` +
+  'The address says how many: ?pairs=2000000.';
+byId('result').append(table.element);
 
 const worker = new Worker(new URL('./scale-worker.js', import.meta.url), { type: 'module' });
 worker.onmessage = ({ data }: MessageEvent<ScaleEvent>) => {
-  if (step !== null && data.type === 'progress') step.textContent = data.text;
-  if (step !== null && data.type === 'ended') step.textContent = data.error ?? 'Done.';
-  if (result !== null && data.type === 'row') result.textContent += `${JSON.stringify(data.row)}\n`;
+  if (data.type === 'progress') setText(byId('step'), data.text);
+  if (data.type === 'ended') setText(byId('step'), data.error ?? 'Done.');
+  if (data.type === 'row') {
+    rows.push(data.row);
+    table.update(rows);
+  }
   listen?.(data);
 };
 worker.onerror = ({ message }) => listen?.({ type: 'ended', error: message });

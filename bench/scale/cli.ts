@@ -2,8 +2,9 @@
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { bytes, duration, rate } from '../figures.ts';
 import { drive, inBrowser } from '../session.ts';
+import { table } from '../table.ts';
+import { SCALE_COLUMNS, scaleCells } from './cells.ts';
 import type { ScaleEvent, ScaleRow } from './phases.ts';
 
 const HELP = `npm run bench -- scale [options]
@@ -13,23 +14,9 @@ const HELP = `npm run bench -- scale [options]
   --markdown FILE    writes the table that is printed
   --headed           shows the browser`;
 
-/** How a figure beside the rate is shown. */
-function shown(name: string, figure: number | string): string {
-  const title = name.replace(/_(us|bytes)$/, '').replaceAll('_', ' ');
-  if (typeof figure === 'string') return `${title} ${figure}`;
-  if (name.endsWith('_us')) return `${title} ${duration(figure)}`;
-  if (name.endsWith('bytes') || name.startsWith('memory')) return `${title} ${bytes(figure)}`;
-  return `${title} ${figure >= 1000 ? rate(figure) : figure.toFixed(2)}`;
-}
-
 function tableOf(pairs: number, rows: readonly ScaleRow[]): string {
-  const lines = rows.map(({ phase, ops, seconds, more }) => {
-    const perSecond = ops > 1 ? rate(ops / seconds) : '-';
-    const notes = Object.entries(more).map(([name, figure]) => shown(name, figure));
-    return `| ${phase} | ${ops} | ${seconds.toFixed(2)} | ${perSecond} | ${notes.join(', ')} |`;
-  });
-  const head = `| ${pairs} pairs, varve/sync | operations | seconds | a second | |\n| --- | --: | --: | --: | --- |`;
-  return `${head}\n${lines.join('\n')}\n`;
+  const [, ...titles] = SCALE_COLUMNS;
+  return `${table([`${pairs} pairs, varve/sync`, ...titles], rows.map(scaleCells), [0, titles.length])}\n`;
 }
 
 async function main(): Promise<void> {
