@@ -167,6 +167,26 @@ test('a result travels in an address', async () => {
   await other.close();
 });
 
+test('the page of millions of pairs shows its phases, and copies them as the command line prints them', async () => {
+  const scale = await profile.context.newPage();
+  scale.on('pageerror', (error) => errors.push(String(error)));
+  await scale.goto(`${site.origin}/bench/scale.html?pairs=5000`);
+  await scale.waitForFunction(() =>
+    /^Done|error|\d expected/i.test(document.querySelector('#step')?.textContent ?? ''),
+  );
+  expect(await scale.textContent('#step')).toBe('Done.');
+  const phases = scale.locator('#result tbody th');
+  expect(await phases.allTextContents()).toContain('read after reopen');
+  await scale.click('#result thead button:text("operations")');
+  expect(await scale.getAttribute('#result [aria-sort]', 'aria-sort')).toBe('descending');
+  expect(await phases.first().textContent()).toBe('get, quiet');
+  await scale.click('#result .copies button:text("Markdown")');
+  await scale.waitForFunction(() => document.querySelector('#said')?.textContent !== '');
+  expect(await scale.evaluate(() => navigator.clipboard.readText())).toContain('| phase ');
+  expect(await violationsNow(scale)).toEqual([]);
+  await scale.close();
+});
+
 test('the page works without a network after the first visit, isolated by its own service worker', async () => {
   await page.waitForSelector('#offline[data-state="ready"]');
   await site.close();
