@@ -26,8 +26,16 @@ function planFor(command: Command): Plan {
   return compare === undefined ? planOf(params) : gatePlan(readBaseline(compare), params);
 }
 
+/** What runs of a plan came to. */
+interface Measured {
+  readonly saved: SavedRun[];
+  readonly text: string;
+  /** A signal ended the last run early, and there was none after it. */
+  readonly wasCancelled: boolean;
+}
+
 /** Runs a plan so often, one browser after the other; prints each report. */
-async function measure(plan: Plan, runs: number, command: Command): Promise<{ saved: SavedRun[]; text: string }> {
+async function measure(plan: Plan, runs: number, command: Command): Promise<Measured> {
   const saved: SavedRun[] = [];
   const texts: string[] = [];
   for (let n = 0; n < runs; n++) {
@@ -37,8 +45,9 @@ async function measure(plan: Plan, runs: number, command: Command): Promise<{ sa
     saved.push(kept);
     texts.push(`${run.markdown}\n${closingText(kept)}`);
     console.log(`\n${texts.at(-1)}`);
+    if (run.wasCancelled) return { saved, text: texts.join('\n'), wasCancelled: true };
   }
-  return { saved, text: texts.join('\n') };
+  return { saved, text: texts.join('\n'), wasCancelled: false };
 }
 
 async function main(): Promise<number> {
@@ -48,10 +57,10 @@ async function main(): Promise<number> {
     return 0;
   }
   const plan = planFor(command);
-  const { saved, text } = await measure(plan, command.runs, command);
+  const { saved, text, wasCancelled } = await measure(plan, command.runs, command);
   let markdown = text;
   let passed = true;
-  if (command.compare !== undefined) {
+  if (command.compare !== undefined && !wasCancelled) {
     const again = async (part: Plan, runs: number) =>
       (await measure(part, runs, { ...command, profile: undefined })).saved.map(({ rows }) => rows);
     const runs = saved.map(({ rows }) => rows);

@@ -19,30 +19,64 @@ export const SITE = join(root, 'build', 'site', 'bench');
 const SILENCE_MS = 300_000;
 /** A browser that was asked to end and is still there after so long is killed. */
 const CLOSING_MS = 15_000;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** How a browser is used. */
+export interface Session {
+  readonly headed: boolean;
+  /** The folder of the built pages; that of `npm run build` unless told. */
+  readonly site?: string | undefined;
+  /** Asks the page to end early with what it has. Called at the first signal to end; the next one ends the process. */
+  readonly cancel?: (page: Page) => void;
+}
 
 /** Serves the pages and hands one over, empty, with the address they are served at. */
-export async function inBrowser<T>(headed: boolean, use: (page: Page, origin: string) => Promise<T>): Promise<T> {
+export async function inBrowser<T>(
+  { headed, site = SITE, cancel }: Session,
+  use: (page: Page, origin: string) => Promise<T>,
+): Promise<T> {
   const executablePath = await findBrowser();
   if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
-  const server = await serve({ mounts: [{ path: '/bench/', folder: SITE, headers: ISOLATED }] });
+  const server = await serve({ mounts: [{ path: '/bench/', folder: site, headers: ISOLATED }] });
   const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
   const remove = (): void => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
-  // A signal ends the browser and then the process, without a word to what waits here.
-  process.once('exit', remove);
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
     headless: !headed,
     args: browserFlags(),
+    handleSIGINT: false,
+    handleSIGTERM: false,
   });
+  // After the listener that ends the browser, which would go on writing.
+  process.once('exit', remove);
   const pid = await browserPid(context);
+  const page = context.pages()[0] ?? (await context.newPage());
+  const deaf = onSignals(cancel && (() => cancel(page)));
   try {
-    return await use(context.pages()[0] ?? (await context.newPage()), server.origin);
+    return await use(page, server.origin);
   } finally {
+    deaf();
     await closed(context, pid);
     await server.close();
     remove();
     process.off('exit', remove);
   }
+}
+
+/** Listens to signals to end: to the first with `cancel`, if it is there. The returned function ends the listening. */
+function onSignals(cancel: (() => void) | undefined): () => void {
+  let cancelled = cancel === undefined;
+  const heard = (): void => {
+    // What listens to the end of the process ends the browser and removes its profile.
+    if (cancelled) process.exit(1);
+    cancelled = true;
+    console.error('\nEnding early: what was measured will be told. One more signal ends the command at once.');
+    cancel?.();
+  };
+  for (const signal of SIGNALS) process.on(signal, heard);
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, heard);
+  };
 }
 
 /** The browser's process as it tells it itself; undefined where it does not. */

@@ -56,7 +56,10 @@ async function runEntry(entry, args) {
     packages: 'external',
     external: ['varve', 'varve/fs', 'varve/here', 'varve/http', 'varve/sync'],
   });
-  await run('node', [outfile, ...args]);
+  // Ctrl-C is heard by what runs as well, which writes what it has: this waits for it.
+  const wait = () => {};
+  process.on('SIGINT', wait);
+  await run('node', [outfile, ...args]).finally(() => process.off('SIGINT', wait));
 }
 
 await main(async () => {

@@ -4,6 +4,7 @@
  * Invariant: every run begins with a new browser and a new profile, so that no run sees what another has left.
  */
 
+import type { Page } from 'playwright-core';
 import { rate } from '../figures.ts';
 import { paramsOf } from '../options.ts';
 import type { PageEvent } from '../page.ts';
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly headed: boolean;
   /** The folder for CPU profiles; none are taken without it. */
   readonly profile: string | undefined;
+  /** The folder of the built pages; that of `npm run build` unless told. */
+  readonly site?: string | undefined;
 }
 
 /** What a run came to. */
@@ -29,11 +32,19 @@ export interface Run {
   /** The report in Markdown. */
   readonly markdown: string;
   readonly processor: readonly ProcessorTime[];
+  /** A signal ended it early. */
+  readonly wasCancelled: boolean;
 }
 
 /** Runs a plan. */
-export function runPlanInBrowser(plan: Plan, { headed, profile }: RunOptions): Promise<Run> {
-  return inBrowser(headed, async (page, origin) => {
+export function runPlanInBrowser(plan: Plan, { headed, profile, site }: RunOptions): Promise<Run> {
+  let wasCancelled = false;
+  // As a person does: what was measured until then is the result, and a problem says that it was cancelled.
+  const cancel = (page: Page): void => {
+    wasCancelled = true;
+    page.click('#cancel').catch(({ message }: Error) => console.error(`The run could not be cancelled: ${message}`));
+  };
+  return inBrowser({ headed, site, cancel }, async (page, origin) => {
     await offerTabs(page);
     const clock = await ProcessorClock.start(page);
     const work = (): Promise<Ended> =>
@@ -42,7 +53,7 @@ export function runPlanInBrowser(plan: Plan, { headed, profile }: RunOptions): P
     const { result, markdown } = sampled?.result ?? (await work());
     if (sampled !== undefined) console.log(`\nWrote ${sampled.files.join('\n      ')}`);
     const parts = sampled === undefined ? [markdown] : [markdown, sampled.text, ''];
-    return { result, markdown: parts.join('\n'), processor: (await clock?.settled()) ?? [] };
+    return { result, markdown: parts.join('\n'), processor: (await clock?.settled()) ?? [], wasCancelled };
   });
 }
 

@@ -42,7 +42,7 @@ async function main(): Promise<void> {
     }
     return event.type === 'ended' ? (event.error ?? '') : undefined;
   };
-  const failed = await inBrowser(values.headed, (page, origin) =>
+  const failed = await inBrowser({ headed: values.headed }, (page, origin) =>
     drive<ScaleEvent, string>(page, `${origin}/bench/scale.html?pairs=${values.pairs}`, hear),
   );
   const text = tableOf(Number(values.pairs), rows);

@@ -4,7 +4,9 @@
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { runPlanInBrowser } from '../../bench/command/browser-run.ts';
+import { planFrom } from '../../bench/options.ts';
 import type { Result } from '../../bench/report.ts';
 import { bundlingOfPeers } from '../../scripts/peers.mjs';
 import { serve } from '../../scripts/server.mjs';
@@ -185,6 +187,27 @@ test('the page of millions of pairs shows its phases, and copies them as the com
   expect(await scale.evaluate(() => navigator.clipboard.readText())).toContain('| phase ');
   expect(await violationsNow(scale)).toEqual([]);
   await scale.close();
+});
+
+test('a signal ends a run of the command line with what was measured until then', async () => {
+  const suites = ['read-seq-mem', 'read-rand-mem', 'read-miss', 'scan'];
+  const params = `?suites=${suites}&engines=map,varve-sync&access=worker&calls=20000&rounds=5`;
+  const { plan } = planFrom(new URLSearchParams(params));
+  const printed = vi.spyOn(console, 'log').mockReturnValue();
+  vi.spyOn(console, 'error').mockReturnValue();
+  const before = process.listeners('SIGTERM');
+  const running = runPlanInBrowser(plan, { headed: false, profile: undefined, site: PAGES });
+  const isSecondRow = expect.stringMatching(/^ {2}read-seq-mem \(worker\) map/);
+  await vi.waitFor(() => expect(printed).toHaveBeenCalledWith(isSecondRow), { timeout: 60_000 });
+  // Vitest has listeners of its own, which a real signal would reach as well.
+  for (const listener of process.listeners('SIGTERM')) if (!before.includes(listener)) listener('SIGTERM');
+  const { result, wasCancelled } = await running;
+  vi.restoreAllMocks();
+  expect(wasCancelled).toBe(true);
+  expect(result.problems).toEqual(['The run was cancelled.']);
+  expect(result.rows.length).toBeGreaterThanOrEqual(2);
+  expect(new Set(result.rows.map(({ suite }) => suite)).size).toBeLessThan(suites.length);
+  expect(process.listeners('SIGTERM')).toEqual(before);
 });
 
 test('the page works without a network after the first visit, isolated by its own service worker', async () => {
