@@ -58,19 +58,23 @@ async function main(): Promise<number> {
   }
   const plan = planFor(command);
   const { saved, text, wasCancelled } = await measure(plan, command.runs, command);
+  // One run is written as itself, several as a list.
+  if (command.json !== undefined) writeJson(command.json, saved.length === 1 ? saved[0] : saved);
   let markdown = text;
   let passed = true;
   if (command.compare !== undefined && !wasCancelled) {
-    const again = async (part: Plan, runs: number) =>
-      (await measure(part, runs, { ...command, profile: undefined })).saved.map(({ rows }) => rows);
+    const again = async (part: Plan, runs: number) => {
+      const more = await measure(part, runs, { ...command, profile: undefined });
+      if (more.wasCancelled)
+        throw new Error('The comparison was cancelled: nothing is said about what has become slower.');
+      return more.saved.map(({ rows }) => rows);
+    };
     const runs = saved.map(({ rows }) => rows);
     const judgement = await judgeRuns(readBaseline(command.compare), plan, runs, command, again);
     console.log(`\n${judgement.text}`);
     markdown += `\n${judgement.text}`;
     passed = judgement.passed;
   }
-  // One run is written as itself, several as a list.
-  if (command.json !== undefined) writeJson(command.json, saved.length === 1 ? saved[0] : saved);
   if (command.markdown !== undefined) writeFileSync(command.markdown, markdown);
   const sound = saved.map(isSound).every(Boolean);
   if (command.saveBaseline !== undefined) {
