@@ -108,11 +108,13 @@ impl Cache {
     pub fn insert_table(&mut self, table: Rc<Table>) {
         let key = (FileName::table(table.id()), TABLE_OFFSET);
         let bytes = table.resident_bytes() + ENTRY_BYTES;
-        if let Some(place) = self.places.get(key) {
-            // Opened twice, under two bounds.
-            if let Some(slot) = &mut self.slots[place as usize] {
-                slot.held = Held::Table(table);
-            }
+        let slot = self.places.get(key).and_then(|place| self.slots[place as usize].as_mut());
+        if let Some(slot) = slot {
+            // Opened twice: under two bounds, or without its filter and then with it.
+            self.table_bytes = self.table_bytes - slot.bytes + bytes;
+            self.main_bytes = self.main_bytes - slot.bytes + bytes;
+            (slot.held, slot.bytes, slot.reads) = (Held::Table(table), bytes, READS_MAX);
+            self.evict_to(self.capacity_bytes.max(bytes));
             return;
         }
         self.table_bytes += bytes;
@@ -175,6 +177,12 @@ impl Cache {
     #[must_use]
     pub fn table_bytes(&self) -> usize {
         self.table_bytes
+    }
+
+    /// Whether open tables may take `bytes` more and leave blocks an eighth of the capacity.
+    #[must_use]
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.table_bytes + bytes <= self.capacity_bytes / 8 * 7
     }
 
     /// How many blocks and open tables are held.

@@ -112,7 +112,7 @@ impl Job {
                     // A smaller one may come to share a block with its neighbours.
                     blocks = blocks.copying(spec.block_bytes as usize / 2);
                 }
-                let handle = |table| Rc::new(TableHandle::new(table));
+                let handle = |table| Rc::new(TableHandle::new(table, false));
                 let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
                 (State::Opening { runs, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
             }

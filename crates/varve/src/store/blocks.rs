@@ -75,6 +75,10 @@ impl<S: Storage> Blocks for StoreBlocks<'_, S> {
         self.cache.borrow_mut().insert_table(Rc::clone(table));
     }
 
+    fn has_room(&self, bytes: usize) -> bool {
+        self.cache.borrow().has_room(bytes)
+    }
+
     #[cfg_attr(varve_size, optimize(speed))]
     fn count_filters(&self, checks: u32, negatives: u32) {
         let FilterCounts { checks: asked, negatives: saved } = self.filters.get();

@@ -54,12 +54,13 @@ impl<S: Storage> Store<S> {
         let levels = (0..self.version.levels())
             .filter(|&level| level == 0 || !self.version.level(level).is_empty())
             .map(|level| {
+                let is_lowest = level > 0 && level + 1 == self.version.levels();
                 let handles = self.version.level(level).iter().map(|meta| {
                     let open = known.iter().find(|handle| handle.meta.id == meta.id);
                     match open {
-                        Some(handle) if handle.meta.skipped_bytes == meta.skipped_bytes => handle.clone(),
-                        Some(handle) => Rc::new(handle.with_bounds(meta.clone())),
-                        None => Rc::new(TableHandle::new(meta.clone())),
+                        Some(handle) if handle.is_same(meta, is_lowest) => handle.clone(),
+                        Some(handle) => Rc::new(handle.moved(meta.clone(), is_lowest)),
+                        None => Rc::new(TableHandle::new(meta.clone(), is_lowest)),
                     }
                 });
                 handles.collect::<Rc<[_]>>()

@@ -20,17 +20,24 @@ pub(crate) type SharedMemtable = Rc<RefCell<Memtable>>;
 #[derive(Debug)]
 pub(crate) struct TableHandle {
     pub(crate) meta: Rc<TableMeta>,
+    /// Of the lowest level: it may be open without its filter.
+    is_lowest: bool,
     table: RefCell<Weak<Table>>,
 }
 
 impl TableHandle {
-    pub(crate) fn new(meta: Rc<TableMeta>) -> Self {
-        Self { meta, table: RefCell::default() }
+    pub(crate) fn new(meta: Rc<TableMeta>, is_lowest: bool) -> Self {
+        Self { meta, is_lowest, table: RefCell::default() }
     }
 
-    /// The same table under other bounds; what is open stays open.
-    pub(crate) fn with_bounds(&self, meta: Rc<TableMeta>) -> Self {
-        Self { meta, table: self.table.clone() }
+    /// The same table under other bounds or in another place; what is open stays open.
+    pub(crate) fn moved(&self, meta: Rc<TableMeta>, is_lowest: bool) -> Self {
+        Self { meta, is_lowest, table: self.table.clone() }
+    }
+
+    /// Whether it is the handle of that table, under the same bounds and in the same place.
+    pub(crate) fn is_same(&self, meta: &TableMeta, is_lowest: bool) -> bool {
+        self.meta.skipped_bytes == meta.skipped_bytes && self.is_lowest == is_lowest
     }
 
     /// The table, if it is open.
@@ -42,17 +49,26 @@ impl TableHandle {
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
-        if let Some(table) = self.opened() {
+        if let Some(table) = self.opened()
+            && (!table.is_lean() || self.may_stay_lean(&table, blocks))
+        {
             table.touch();
             return Ok(table);
         }
         self.reopen(store, blocks)
     }
 
+    /// Whether an open table goes on without its filter. It does not once there is room, or a level below it.
+    #[inline(never)]
+    fn may_stay_lean(&self, table: &Table, blocks: &dyn Blocks) -> bool {
+        self.is_lowest && !blocks.has_room(table.footer().filter.len as usize)
+    }
+
     #[cold]
     #[inline(never)]
     fn reopen(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
-        let table = Rc::new(Table::open(store, &self.meta, blocks)?);
+        let open = if self.is_lowest { Table::open_lean } else { Table::open };
+        let table = Rc::new(open(store, &self.meta, blocks)?);
         *self.table.borrow_mut() = Rc::downgrade(&table);
         blocks.keep(&table);
         Ok(table)
@@ -145,7 +161,7 @@ impl View {
                         self.come_upon(store, blocks, failure, |_, handle| handle.may_hold(key))
                     })?;
                     let deleted = table.tombstone_over(key, snapshot);
-                    checks += 1;
+                    checks += u32::from(!table.is_lean());
                     if !table.may_contain(hash) {
                         negatives += 1;
                     } else if let Some(found) = table.get_admitted(key, snapshot, blocks)? {

@@ -129,6 +129,12 @@ pub trait Blocks {
         let _ = table;
     }
 
+    /// Whether open tables may take `bytes` more and still leave blocks their part of the memory. Unless overridden, they may.
+    fn has_room(&self, bytes: usize) -> bool {
+        let _ = bytes;
+        true
+    }
+
     /// Notes that a get, now over, asked the filters of `checks` tables, `negatives` of which said that the key is not there.
     /// Unless overridden, nobody counts.
     fn count_filters(&self, checks: u32, negatives: u32) {

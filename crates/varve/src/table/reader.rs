@@ -3,6 +3,9 @@
 //! Opening takes two reads: the footer, and in one piece all that lies between the data and the footer. A get
 //! asks the filter, finds in the index the only block that can hold the answer, and searches it.
 //!
+//! A table of the lowest level can do without its filter, which takes most of its memory: nearly every get that comes
+//! that far finds its key. From RocksDB (`optimize_filters_for_hits`), which writes no filter for such tables.
+//!
 //! Invariant: the parts of the file lie one behind the other without a gap, so each of its bytes is under
 //! a checksum; opening checks that.
 
@@ -26,6 +29,8 @@ pub struct Table {
     properties: Properties,
     index: Index,
     filter: Option<Filter>,
+    /// It has a filter, which was not read.
+    is_lean: bool,
     range_tombstones: RangeTombstones,
     /// Somebody asked for it since the cache last looked.
     used: Cell<bool>,
@@ -60,6 +65,20 @@ impl TableValue {
 impl Table {
     /// Opens the table that the manifest names `meta`.
     pub fn open(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
+        Self::open_as(store, meta, blocks, false)
+    }
+
+    /// As [`Table::open`], without reading the filter when there is no room for it (see [`Blocks::has_room`]).
+    pub fn open_lean(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
+        Self::open_as(store, meta, blocks, true)
+    }
+
+    fn open_as(
+        store: &StoreId,
+        meta: &TableMeta,
+        blocks: &dyn Blocks,
+        may_be_lean: bool,
+    ) -> Result<Self, ReadError> {
         let file = FileName::table(meta.id);
         let start = meta.size.checked_sub(FOOTER_BYTES as u64);
         let start = start.ok_or_else(|| Error::corrupt(file, 0, "table cut short"))?;
@@ -68,7 +87,7 @@ impl Table {
         if hash != meta.footer_hash || footer.file_id != meta.id {
             return Err(Error::corrupt(file, start, "another table than the manifest names").into());
         }
-        let parts = parts_of(&footer);
+        let mut parts = parts_of(&footer);
         let tail_start = parts.first().map_or(start, |(_, handle)| handle.offset);
         let mut end = tail_start;
         for (_, handle) in &parts {
@@ -79,9 +98,16 @@ impl Table {
         let (Some(len), true) = (len, end == start) else {
             return Err(Error::corrupt(file, start, "footer handles").into());
         };
-        let tail = blocks.raw(meta.id, tail_start, len)?;
+        let is_lean = may_be_lean && footer.filter.len > 0 && !blocks.has_room(len as usize);
+        let (read_start, len) = if is_lean {
+            parts.retain(|(kind, _)| *kind != BlockKind::Filter);
+            (footer.filter.end(), len - footer.filter.len)
+        } else {
+            (tail_start, len)
+        };
+        let tail = blocks.raw(meta.id, read_start, len)?;
         if tail.len() != len as usize {
-            return Err(Error::corrupt(file, tail_start, "table cut short").into());
+            return Err(Error::corrupt(file, read_start, "table cut short").into());
         }
         let mut table = Self {
             id: meta.id,
@@ -89,18 +115,19 @@ impl Table {
             properties: Properties::default(),
             index: Index::default(),
             filter: None,
+            is_lean,
             range_tombstones: RangeTombstones::default(),
             used: Cell::new(false),
             footer,
         };
         for (kind, handle) in parts {
-            let at = (handle.offset - tail_start) as usize;
+            let at = (handle.offset - read_start) as usize;
             let stored = &tail[at..at + handle.len as usize];
             verify(store, meta.id, handle.offset, stored, kind)
                 .and_then(|raw| table.load(kind, raw))
                 .map_err(|Malformed(what)| Error::corrupt(file, handle.offset, what))?;
         }
-        let has_filter = table.filter.is_some() || table.index.is_empty();
+        let has_filter = table.filter.is_some() || is_lean || table.index.is_empty();
         if table.index.data_end() != tail_start || !has_filter {
             return Err(Error::corrupt(file, tail_start, "index and footer disagree").into());
         }
@@ -161,7 +188,14 @@ impl Table {
     #[inline]
     #[must_use]
     pub fn may_contain(&self, hash: u64) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.may_contain(hash))
+        self.filter.as_ref().map_or(self.is_lean, |filter| filter.may_contain(hash))
+    }
+
+    /// Whether the table has a filter that was not read.
+    #[inline]
+    #[must_use]
+    pub fn is_lean(&self) -> bool {
+        self.is_lean
     }
 
     /// The highest sequence at or below `snapshot` of a range tombstone that covers `key`, 0 if none does.
