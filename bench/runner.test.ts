@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Engine, SyncSession } from './engine.ts';
 import { map } from './engines/map.ts';
 import type { Key } from './generator.ts';
@@ -212,4 +212,44 @@ test('a store that can be emptied in place is opened once for the suites that be
   ]);
   // A rehearsal and three rounds of each suite, every one of them in a store that holds nothing.
   expect({ opened, cleared }).toEqual({ opened: 1, cleared: 8 });
+});
+
+test('a load that takes long tells how far it is, can be cancelled, and removes its store', async () => {
+  const calls: string[] = [];
+  // The clock goes on by 0.4 s with each batch: a word every third one.
+  let later_ms = 0;
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + later_ms);
+  const slow = bent((session) => {
+    const { batch, close } = session;
+    session.batch = (entries) => {
+      later_ms += 400;
+      batch.call(session, entries);
+    };
+    session.close = () => {
+      calls.push('closed');
+      return close.call(session);
+    };
+  });
+  const engine: Engine = {
+    ...slow,
+    remove: async (name) => {
+      calls.push(`removed ${name}`);
+      await slow.remove(name);
+    },
+  };
+  const texts: string[] = [];
+  const cancel = new AbortController();
+  const emit = (event: RunEvent): void => {
+    if (event.type !== 'progress') return;
+    texts.push(event.text);
+    if (event.text.includes('60 % loaded')) cancel.abort(new Error('cancelled'));
+  };
+  const runner = new SuiteRunner({ ...plan, suites: ['read-rand-mem'] }, [engine], emit, cancel.signal);
+  await expect(runner.run(['worker']))
+    .rejects.toThrow('cancelled')
+    .finally(() => vi.restoreAllMocks());
+  const name = 'bench-liar-0';
+  expect(texts.slice(1).map((text) => text.replace(/.* prepares/, ''))).toEqual([', 30 % loaded', ', 60 % loaded']);
+  expect(calls).toEqual([`removed ${name}`, 'closed', `removed ${name}`]);
 });

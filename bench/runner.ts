@@ -162,10 +162,13 @@ export class SuiteRunner {
         if (runner.failed) continue;
         const what = round < 0 ? 'prepares' : `round ${round + 1} of ${rounds}`;
         const text = `${titleOf(suite, access)}: ${runner.engine.name} ${what}`;
-        this.#emit({ type: 'progress', done: this.#done - 1, total, text });
-        this.#signal.throwIfAborted();
+        const tell = (more: string): void => {
+          this.#emit({ type: 'progress', done: this.#done - 1, total, text: text + more });
+          this.#signal.throwIfAborted();
+        };
+        tell('');
         try {
-          await this.#runRound(one, access, runner, round);
+          await this.#runRound(one, access, runner, round, (percent) => tell(`, ${percent} % loaded`));
         } catch (error) {
           this.#signal.throwIfAborted();
           runner.failed = true;
@@ -179,10 +182,16 @@ export class SuiteRunner {
     }
   }
 
-  async #runRound(one: Tailored, access: Access, runner: Runner, round: number): Promise<void> {
+  async #runRound(
+    one: Tailored,
+    access: Access,
+    runner: Runner,
+    round: number,
+    loading: (percent: number) => void,
+  ): Promise<void> {
     const rehearsal = round < 0;
     const { suite, calls } = one;
-    runner.stage ??= await this.#stages.take(one, runner.engine, runner.durability);
+    runner.stage ??= await this.#stages.take(one, runner.engine, runner.durability, loading);
     const { stage, engine } = runner;
     if (suite.work.kind === 'points' && suite.work.mix === 'delete') await stage.restore();
     const together = engine.grouped !== undefined || access === 'inflight';

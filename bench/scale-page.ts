@@ -30,14 +30,21 @@ byId('plan').textContent =
 byId('result').append(table.element);
 
 const worker = new Worker(new URL('./scale-worker.js', import.meta.url), { type: 'module' });
-worker.onmessage = ({ data }: MessageEvent<ScaleEvent>) => {
-  if (data.type === 'progress') setText(byId('step'), data.text);
-  if (data.type === 'ended') setText(byId('step'), data.error ?? 'Done.');
-  if (data.type === 'row') {
-    rows.push(data.row);
+worker.onmessage = ({ data }: MessageEvent<ScaleEvent>) => hear(data);
+worker.onerror = ({ message }) => hear({ type: 'ended', error: message });
+byId('cancel').addEventListener('click', () => hear({ type: 'ended', error: 'The run was cancelled.' }));
+worker.postMessage(plan);
+
+function hear(event: ScaleEvent): void {
+  if (event.type === 'progress') setText(byId('step'), event.text);
+  if (event.type === 'ended') {
+    worker.terminate();
+    byId('cancel').hidden = true;
+    setText(byId('step'), event.error ?? 'Done.');
+  }
+  if (event.type === 'row') {
+    rows.push(event.row);
     table.update(rows);
   }
-  listen?.(data);
-};
-worker.onerror = ({ message }) => listen?.({ type: 'ended', error: message });
-worker.postMessage(plan);
+  listen?.(event);
+}

@@ -4,6 +4,7 @@
  * Invariant: the state tells at any time what the store holds. A stage is closed once, which removes the store.
  */
 
+import { turn } from './clock.ts';
 import type { BatchEntries, Durability, Engine, Place, Session, SessionOptions } from './engine.ts';
 import type { Dataset } from './generator.ts';
 import { patiently } from './patience.ts';
@@ -15,6 +16,8 @@ import type { Suite } from './workloads.ts';
 /** Entries of a batch while loading. */
 const LOAD_BATCH = 1000;
 const LOADS_MAX = 10;
+/** How long a load takes before it tells how far it is, and between two words. */
+const TELLING_MS = 1000;
 
 export interface StageOptions {
   readonly engine: Engine;
@@ -27,6 +30,8 @@ export interface StageOptions {
   readonly seed?: number;
   readonly memory?: number | undefined;
   readonly storage?: SessionOptions['storage'];
+  /** Told now and then while a load takes long; what it throws ends the load, and the store is removed. */
+  readonly loading?: (percent: number) => void;
 }
 
 export class Stage {
@@ -37,6 +42,7 @@ export class Stage {
   readonly options: SessionOptions;
   readonly #entries: number;
   readonly #seed: number;
+  readonly #loading: (percent: number) => void;
   session: Session;
   /** The last pass over the store found nothing wrong, and nothing was written since. */
   #verified = false;
@@ -49,6 +55,7 @@ export class Stage {
     this.options = sessionOptions;
     this.#entries = options.entries ?? options.dataset.keys.length;
     this.#seed = options.seed ?? 1;
+    this.#loading = options.loading ?? (() => undefined);
     this.session = session;
   }
 
@@ -58,7 +65,13 @@ export class Stage {
     await engine.remove(name);
     const sessionOptions = { durability, valueBytes: dataset.valueBytes, memory, storage };
     const stage = new Stage(options, await engine.open(name, sessionOptions), sessionOptions);
-    if (load !== 'nothing') await stage.#load(load);
+    if (load === 'nothing') return stage;
+    try {
+      await stage.#load(load);
+    } catch (error) {
+      await stage.close().catch(() => undefined);
+      throw error;
+    }
     return stage;
   }
 
@@ -109,8 +122,16 @@ export class Stage {
     const entries = this.#entries;
     const traces = loadTraces(this.dataset, entries, this.#seed);
     // A memtable grows from one flush to the next, so that the first load may not fit into it and a later one does.
+    let told_ms = performance.now();
     for (let load = 0; load < LOADS_MAX; load++) {
-      for (const trace of traces) await this.#write(trace);
+      for (const [at, trace] of traces.entries()) {
+        await this.#write(trace);
+        if (performance.now() - told_ms < TELLING_MS) continue;
+        told_ms = performance.now();
+        // A session that answers at once lets nobody else have a turn: a word to cancel would not be heard.
+        await turn();
+        this.#loading(Math.round(((at + 1) * 100) / traces.length));
+      }
       if (await this.session.settle(where, entries)) return;
     }
     throw new Error(`After ${LOADS_MAX} loads the entries still do not lie in one memtable.`);

@@ -32,8 +32,13 @@ export class Stages {
     await this.#release((key) => !key.endsWith(fixture));
   }
 
-  /** The kept stage of an engine, or a new one, loaded. */
-  async take(one: Tailored, engine: Engine, durability: Durability): Promise<Stage> {
+  /** The kept stage of an engine, or a new one, loaded; `loading` hears of a load that takes long. */
+  async take(
+    one: Tailored,
+    engine: Engine,
+    durability: Durability,
+    loading: (percent: number) => void,
+  ): Promise<Stage> {
     const { suite, entries } = one;
     const key = keyOf(one, engine, durability);
     const kept = this.#kept.get(key);
@@ -46,7 +51,8 @@ export class Stages {
     const { seed, custom } = this.#plan;
     const { memory, storage } = custom;
     const dataset = this.#datasetOf(one);
-    return Stage.open({ engine, name, dataset, durability, load: suite.load, entries, seed, memory, storage });
+    const { load } = suite;
+    return Stage.open({ engine, name, dataset, durability, load, entries, seed, memory, storage, loading });
   }
 
   /** Keeps the stage of a suite that is done. */

@@ -16,6 +16,7 @@ import { drive, inBrowser } from '../session.ts';
 import { offerTabs } from '../tabs/browser.ts';
 import { failoverLine } from '../tabs/report.ts';
 import { ProcessorClock, type ProcessorTime } from './processor.ts';
+import { ProgressLine } from './progress.ts';
 
 /** How a run is made. */
 export interface RunOptions {
@@ -47,8 +48,9 @@ export function runPlanInBrowser(plan: Plan, { headed, profile, site }: RunOptio
   return inBrowser({ headed, site, cancel }, async (page, origin) => {
     await offerTabs(page);
     const clock = await ProcessorClock.start(page);
+    const progress = new ProgressLine();
     const work = (): Promise<Ended> =>
-      drive<PageEvent, Ended>(page, addressOf(origin, plan), (event) => hear(event, clock));
+      drive<PageEvent, Ended>(page, addressOf(origin, plan), (event) => hear(event, clock, progress));
     const sampled = profile === undefined ? undefined : await profiled(page, profile, work);
     const { result, markdown } = sampled?.result ?? (await work());
     if (sampled !== undefined) console.log(`\nWrote ${sampled.files.join('\n      ')}`);
@@ -68,16 +70,15 @@ function addressOf(origin: string, plan: Plan): string {
 }
 
 /** Prints what the page tells; answers with its end. */
-function hear(event: PageEvent, clock: ProcessorClock | undefined): Ended | undefined {
+function hear(event: PageEvent, clock: ProcessorClock | undefined, progress: ProgressLine): Ended | undefined {
+  if (event.type === 'progress') progress.tell(`${event.done}/${event.total} ${event.text}`);
+  else progress.rest();
   if (event.type === 'row') {
     console.log(`  ${lineOf(event.row)}`);
     clock?.ended(event.row.suite, event.row.access);
   }
   if (event.type === 'failover') console.log(`  ${failoverLine(event.failover)}`);
   if (event.type === 'problem') console.log(`  ! ${event.text}`);
-  if (event.type === 'progress' && process.stdout.isTTY) {
-    process.stdout.write(`\r\u001b[K${event.done}/${event.total} ${event.text}\r`);
-  }
   return event.type === 'ended' ? event : undefined;
 }
 

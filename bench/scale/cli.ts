@@ -2,6 +2,8 @@
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import type { Page } from 'playwright-core';
+import { ProgressLine } from '../command/progress.ts';
 import { drive, inBrowser } from '../session.ts';
 import { table } from '../table.ts';
 import { SCALE_COLUMNS, scaleCells } from './cells.ts';
@@ -12,7 +14,9 @@ const HELP = `npm run bench -- scale [options]
   --pairs N          pairs of 32 + 32 bytes (default 2000000)
   --json FILE        writes what was measured as JSON
   --markdown FILE    writes the table that is printed
-  --headed           shows the browser`;
+  --headed           shows the browser
+
+Ctrl-C ends the run early, with the phases that are through.`;
 
 function tableOf(pairs: number, rows: readonly ScaleRow[]): string {
   const [, ...titles] = SCALE_COLUMNS;
@@ -34,15 +38,20 @@ async function main(): Promise<void> {
     return;
   }
   const rows: ScaleRow[] = [];
+  const progress = new ProgressLine();
   const hear = (event: ScaleEvent): string | undefined => {
-    if (event.type === 'progress' && process.stdout.isTTY) process.stdout.write(`\r\u001b[K${event.text}\r`);
+    if (event.type === 'progress') progress.tell(event.text);
+    else progress.rest();
     if (event.type === 'row') {
       rows.push(event.row);
       console.log(`  ${event.row.phase}: ${event.row.seconds.toFixed(2)} s ${JSON.stringify(event.row.more)}`);
     }
     return event.type === 'ended' ? (event.error ?? '') : undefined;
   };
-  const failed = await inBrowser({ headed: values.headed }, (page, origin) =>
+  const cancel = (page: Page): void => {
+    page.click('#cancel').catch(({ message }: Error) => console.error(`The run could not be cancelled: ${message}`));
+  };
+  const failed = await inBrowser({ headed: values.headed, cancel }, (page, origin) =>
     drive<ScaleEvent, string>(page, `${origin}/bench/scale.html?pairs=${values.pairs}`, hear),
   );
   const text = tableOf(Number(values.pairs), rows);

@@ -189,6 +189,21 @@ test('the page of millions of pairs shows its phases, and copies them as the com
   await scale.close();
 });
 
+test('the page of millions of pairs can be cancelled, and shows what was measured until then', async () => {
+  const scale = await profile.context.newPage();
+  scale.on('pageerror', (error) => errors.push(String(error)));
+  await scale.goto(`${site.origin}/bench/scale.html?pairs=100000`);
+  await scale.waitForSelector('#result tbody tr');
+  await scale.click('#cancel');
+  expect(await scale.textContent('#step')).toBe('The run was cancelled.');
+  expect(await scale.isVisible('#cancel')).toBe(false);
+  const phases = await scale.locator('#result tbody th').allTextContents();
+  expect(phases).toContain('write');
+  expect(phases).not.toContain('transactions: read');
+  expect(await violationsNow(scale)).toEqual([]);
+  await scale.close();
+});
+
 test('a signal ends a run of the command line with what was measured until then', async () => {
   const suites = ['read-seq-mem', 'read-rand-mem', 'read-miss', 'scan'];
   const params = `?suites=${suites}&engines=map,varve-sync&access=worker&calls=20000&rounds=5`;
