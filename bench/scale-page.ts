@@ -29,10 +29,15 @@ byId('plan').textContent =
   'The address says how many: ?pairs=2000000.';
 byId('result').append(table.element);
 
-const worker = new Worker(new URL('./scale-worker.js', import.meta.url), { type: 'module' });
+const newWorker = (): Worker => new Worker(new URL('./scale-worker.js', import.meta.url), { type: 'module' });
+const worker = newWorker();
 worker.onmessage = ({ data }: MessageEvent<ScaleEvent>) => hear(data);
 worker.onerror = ({ message }) => hear({ type: 'ended', error: message });
-byId('cancel').addEventListener('click', () => hear({ type: 'ended', error: 'The run was cancelled.' }));
+byId('cancel').addEventListener('click', () => {
+  hear({ type: 'ended', error: 'The run was cancelled.' });
+  // What the worker that was ended has left.
+  newWorker().postMessage('remove');
+});
 worker.postMessage(plan);
 
 function hear(event: ScaleEvent): void {

@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   const failed = await inBrowser({ headed: values.headed, cancel }, (page, origin) =>
     drive<ScaleEvent, string>(page, `${origin}/bench/scale.html?pairs=${values.pairs}`, hear),
   );
-  const text = tableOf(Number(values.pairs), rows);
+  const text = `${tableOf(Number(values.pairs), rows)}${failed === '' ? '' : `\n${failed}\n`}`;
   console.log(`\n${text}`);
   if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(rows, undefined, 2)}\n`);
   if (values.markdown !== undefined) writeFileSync(values.markdown, text);

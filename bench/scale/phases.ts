@@ -289,6 +289,11 @@ async function settled(store: Store): Promise<void> {
   }
 }
 
+/** Removes what a run that was ended has left. */
+export async function removeScaleStore(): Promise<void> {
+  await deleteStore(NAME);
+}
+
 /** Runs all phases, each store in turn. */
 export async function runScale(plan: ScalePlan, emit: Emit): Promise<void> {
   await deleteStore(NAME);

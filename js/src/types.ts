@@ -297,7 +297,8 @@ export interface EngineOptions {
   wait?: number | undefined;
   /**
    * Budget of memtables, cached blocks, indexes and filters together, in bytes. Default 32 MiB, at least 1 MiB. Indexes and filters
-   * take about 2 bytes a key; where they do not fit, reads that miss them read them again.
+   * take about 2 bytes a key. Where they do not fit, most of the store does without filters: a `get` of an absent key then reads a
+   * block. Where indexes alone do not fit, a `get` may have to read one.
    */
   memory?: number | undefined;
   /**

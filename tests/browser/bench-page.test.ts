@@ -194,12 +194,19 @@ test('the page of millions of pairs can be cancelled, and shows what was measure
   scale.on('pageerror', (error) => errors.push(String(error)));
   await scale.goto(`${site.origin}/bench/scale.html?pairs=100000`);
   await scale.waitForSelector('#result tbody tr');
+  const isStored = async (): Promise<boolean> => {
+    const varve = await (await navigator.storage.getDirectory()).getDirectoryHandle('varve');
+    for await (const name of varve.keys()) if (name.includes('bench-scale')) return true;
+    return false;
+  };
+  expect(await scale.evaluate(isStored)).toBe(true);
   await scale.click('#cancel');
   expect(await scale.textContent('#step')).toBe('The run was cancelled.');
   expect(await scale.isVisible('#cancel')).toBe(false);
   const phases = await scale.locator('#result tbody th').allTextContents();
   expect(phases).toContain('write');
   expect(phases).not.toContain('transactions: read');
+  await vi.waitFor(async () => expect(await scale.evaluate(isStored)).toBe(false), { timeout: 20_000, interval: 100 });
   expect(await violationsNow(scale)).toEqual([]);
   await scale.close();
 });

@@ -108,14 +108,10 @@ impl Cache {
     pub fn insert_table(&mut self, table: Rc<Table>) {
         let key = (FileName::table(table.id()), TABLE_OFFSET);
         let bytes = table.resident_bytes() + ENTRY_BYTES;
-        let slot = self.places.get(key).and_then(|place| self.slots[place as usize].as_mut());
-        if let Some(slot) = slot {
-            // Opened twice: under two bounds, or without its filter and then with it.
-            self.table_bytes = self.table_bytes - slot.bytes + bytes;
-            self.main_bytes = self.main_bytes - slot.bytes + bytes;
-            (slot.held, slot.bytes, slot.reads) = (Held::Table(table), bytes, READS_MAX);
-            self.evict_to(self.capacity_bytes.max(bytes));
-            return;
+        if let Some(place) = self.places.get(key) {
+            // It has its filter now, and is weighed anew.
+            self.drop_slot(place as u32);
+            self.main.retain(|&other| u64::from(other) != place);
         }
         self.table_bytes += bytes;
         self.hold(Slot { key, held: Held::Table(table), bytes, reads: READS_MAX, in_main: true });
@@ -177,6 +173,16 @@ impl Cache {
     #[must_use]
     pub fn table_bytes(&self) -> usize {
         self.table_bytes
+    }
+
+    /// The open table, if it is held.
+    #[must_use]
+    pub fn table(&self, id: u64) -> Option<Rc<Table>> {
+        let place = self.places.get((FileName::table(id), TABLE_OFFSET))?;
+        match &self.slots[place as usize].as_ref()?.held {
+            Held::Table(table) => Some(Rc::clone(table)),
+            Held::Block(_) => None,
+        }
     }
 
     /// Whether open tables may take `bytes` more and leave blocks an eighth of the capacity.

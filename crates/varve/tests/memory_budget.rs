@@ -187,6 +187,78 @@ fn tables_without_their_filters_read_them_once_there_is_room() {
     assert_eq!(store.stats().resident_bytes, resident_bytes);
 }
 
+/// What an open table takes was once taken for the bytes that are read to open it, which is less than half of it: tables that
+/// would have fitted without their filters were opened with them, and closed each other, for one get after another.
+#[test]
+fn gets_read_no_index_again_where_some_of_the_filters_fit() {
+    const KEYS: u32 = 30_000;
+    const BLOCK: usize = 1024;
+    let options =
+        |memory_bytes| Options { memory_bytes, block_bytes: BLOCK, table_bytes: 256 << 10, ..options() };
+    let mut store = open_with(MemorySlots::new(200), options(1 << 20));
+    fill(&mut store, 0..KEYS);
+    store.flush().expect("flushed");
+    let mut slots = store.into_storage().into_device();
+    for memory_bytes in (96 << 10..180 << 10).step_by(8 << 10) {
+        let read_bytes = Rc::new(Cell::new(0));
+        let mut store =
+            open_with(CountedSlots { slots, read_bytes: Rc::clone(&read_bytes) }, options(memory_bytes));
+        let read_some = |store: &MemoryStore<CountedSlots>| {
+            let before = read_bytes.get();
+            for n in 0..KEYS / 10 {
+                assert_eq!(store.has(&key(n.wrapping_mul(7919) % KEYS)), Ok(true), "{n}");
+            }
+            (read_bytes.get() - before) / u64::from(KEYS / 10)
+        };
+        // As long as it is not in a table, the cache has an eighth of the memory.
+        store.set(b"a large value", &vec![7; 1 << 20]).expect("staged");
+        store.commit(Durability::Relaxed).expect("committed");
+        read_some(&store);
+        while store.run_slice(usize::MAX).expect("a job") {}
+        read_some(&store);
+        let a_get = read_some(&store);
+        assert!(a_get < BLOCK as u64, "{a_get} bytes a get with {memory_bytes}: {:?}", store.stats());
+        slots = store.into_storage().into_device().slots;
+    }
+}
+
+/// A table that goes down to the lowest level as it is has two handles, where a snapshot keeps the view before that. Each
+/// closed what the other had opened, so that reads of both in turns opened it every time.
+#[test]
+fn reads_of_a_snapshot_and_of_the_present_share_the_tables_that_are_open() {
+    const KEYS: u32 = 10_000;
+    let key = |n: u32| format!("key {n:08}").into_bytes();
+    let read_bytes = Rc::new(Cell::new(0));
+    let slots = CountedSlots { slots: MemorySlots::new(100), read_bytes: Rc::clone(&read_bytes) };
+    let options =
+        || Options { memory_bytes: 8 << 20, table_bytes: 8 << 10, level_base_bytes: 16 << 10, ..options() };
+    let write = |store: &mut MemoryStore<CountedSlots>, keys: std::ops::Range<u32>| {
+        for n in keys {
+            store.set(&key(n), &value(n)).expect("staged");
+            store.commit(Durability::Relaxed).expect("committed");
+            while store.run_slice(usize::MAX).expect("a job") {}
+        }
+    };
+    let mut store = open_with(slots, options());
+    write(&mut store, 0..KEYS);
+    store.flush().expect("flushed");
+    let mut store = open_with(store.into_storage().into_device(), options());
+    let snapshot = store.open_snapshot().expect("taken");
+    write(&mut store, KEYS..3 * KEYS);
+    assert!(store.stats().moves > 0, "{:?}", store.stats());
+    let read_all = || {
+        let before = read_bytes.get();
+        for n in 0..KEYS {
+            let past = store.find_in(snapshot, &key(n), |entry| entry.map(|entry| entry.value.to_vec()));
+            assert_eq!(past, Ok(Some(value(n))), "{n}");
+            assert_eq!(store.get(&key(n)), Ok(Some(value(n))), "{n}");
+        }
+        read_bytes.get() - before
+    };
+    read_all();
+    assert_eq!(read_all(), 0, "{:?}", store.stats());
+}
+
 #[test]
 fn what_a_snapshot_retains_is_taken_from_the_cache() {
     let mut store = open(MemorySlots::new(100));

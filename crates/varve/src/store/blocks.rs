@@ -75,6 +75,10 @@ impl<S: Storage> Blocks for StoreBlocks<'_, S> {
         self.cache.borrow_mut().insert_table(Rc::clone(table));
     }
 
+    fn kept(&self, table: u64) -> Option<Rc<Table>> {
+        self.cache.borrow().table(table)
+    }
+
     fn has_room(&self, bytes: usize) -> bool {
         self.cache.borrow().has_room(bytes)
     }

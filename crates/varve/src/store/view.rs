@@ -45,12 +45,13 @@ impl TableHandle {
         self.table.borrow().upgrade()
     }
 
-    /// The open table; reads its footer, index and filter when it is not open.
+    /// The open table; reads its footer, index and filter when it is not open. One of the lowest level may do without its
+    /// filter until there is room for it.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
         if let Some(table) = self.opened()
-            && (!table.is_lean() || self.may_stay_lean(&table, blocks))
+            && !table.is_lean()
         {
             table.touch();
             return Ok(table);
@@ -58,19 +59,25 @@ impl TableHandle {
         self.reopen(store, blocks)
     }
 
-    /// Whether an open table goes on without its filter. It does not once there is room, or a level below it.
-    #[inline(never)]
-    fn may_stay_lean(&self, table: &Table, blocks: &dyn Blocks) -> bool {
-        self.is_lowest && !blocks.has_room(table.footer().filter.len as usize)
-    }
-
-    #[cold]
+    /// Opens the table, unless a handle of it under other bounds has; has it read its filter once that fits.
     #[inline(never)]
     fn reopen(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
-        let open = if self.is_lowest { Table::open_lean } else { Table::open };
-        let table = Rc::new(open(store, &self.meta, blocks)?);
+        let open = self.opened().or_else(|| blocks.kept(self.meta.id));
+        let table = if let Some(table) = open {
+            let bytes = table.footer().filter.len as usize;
+            if table.is_lean() && (!self.is_lowest || blocks.has_room(bytes)) {
+                table.read_filter(store, blocks)?;
+                blocks.keep(&table);
+            }
+            table
+        } else {
+            let open = if self.is_lowest { Table::open_lean } else { Table::open };
+            let table = Rc::new(open(store, &self.meta, blocks)?);
+            blocks.keep(&table);
+            table
+        };
+        table.touch();
         *self.table.borrow_mut() = Rc::downgrade(&table);
-        blocks.keep(&table);
         Ok(table)
     }
 

@@ -75,6 +75,11 @@ impl Index {
             index.separators.push(separator);
             index.offsets.push(end);
         }
+        // It stays for long: what the vectors grew beyond is given back.
+        index.heads.shrink_to_fit();
+        index.separators.shrink_to_fit();
+        index.offsets.shrink_to_fit();
+        index.suffixes.shrink_to_fit();
         Ok(index)
     }
 

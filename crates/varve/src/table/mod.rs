@@ -8,7 +8,8 @@
 //!
 //! Entries are ordered by key ascending, then sequence descending, so the newest version of a key comes
 //! first. A [`TableBuilder`] takes them in that order and gives out bytes as they are finished; a [`Table`]
-//! holds footer, properties, index, filter and range tombstones in memory and asks a [`Blocks`] for the rest.
+//! holds footer, properties, index, range tombstones and, unless it is lean, its filter in memory and asks a [`Blocks`] for
+//! the rest.
 //!
 //! Invariants: a finished table never changes; every byte of it lies under a checksum that is seeded with the
 //! store, the file and the place, so that a flipped, torn, misdirected or foreign block is an error, never an
@@ -127,6 +128,12 @@ pub trait Blocks {
     /// Keeps an open table for later reads, as long as its memory is worth it. Unless overridden, only its readers keep it.
     fn keep(&self, table: &Rc<Table>) {
         let _ = table;
+    }
+
+    /// A table that is kept open. Unless overridden, none is.
+    fn kept(&self, table: u64) -> Option<Rc<Table>> {
+        let _ = table;
+        None
     }
 
     /// Whether open tables may take `bytes` more and still leave blocks their part of the memory. Unless overridden, they may.

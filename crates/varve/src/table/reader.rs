@@ -3,13 +3,14 @@
 //! Opening takes two reads: the footer, and in one piece all that lies between the data and the footer. A get
 //! asks the filter, finds in the index the only block that can hold the answer, and searches it.
 //!
-//! A table of the lowest level can do without its filter, which takes most of its memory: nearly every get that comes
-//! that far finds its key. From RocksDB (`optimize_filters_for_hits`), which writes no filter for such tables.
+//! A table of the lowest level can do without its filter, which takes most of its memory where entries are small: nearly
+//! every get that comes that far finds its key. It is lean then, until somebody has it read the filter. From RocksDB
+//! (`optimize_filters_for_hits`), which writes no filter for such tables.
 //!
 //! Invariant: the parts of the file lie one behind the other without a gap, so each of its bytes is under
 //! a checksum; opening checks that.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use super::block::{Malformed, verify};
@@ -28,9 +29,7 @@ pub struct Table {
     footer: Footer,
     properties: Properties,
     index: Index,
-    filter: Option<Filter>,
-    /// It has a filter, which was not read.
-    is_lean: bool,
+    filter: OnceCell<Filter>,
     range_tombstones: RangeTombstones,
     /// Somebody asked for it since the cache last looked.
     used: Cell<bool>,
@@ -68,7 +67,8 @@ impl Table {
         Self::open_as(store, meta, blocks, false)
     }
 
-    /// As [`Table::open`], without reading the filter when there is no room for it (see [`Blocks::has_room`]).
+    /// As [`Table::open`], without the filter when there is no room for it (see [`Blocks::has_room`]) and it is most of what
+    /// there is to read.
     pub fn open_lean(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
         Self::open_as(store, meta, blocks, true)
     }
@@ -98,7 +98,8 @@ impl Table {
         let (Some(len), true) = (len, end == start) else {
             return Err(Error::corrupt(file, start, "footer handles").into());
         };
-        let is_lean = may_be_lean && footer.filter.len > 0 && !blocks.has_room(len as usize);
+        let may_be_lean = may_be_lean && footer.filter.len > len / 2;
+        let is_lean = may_be_lean && !blocks.has_room(len as usize);
         let (read_start, len) = if is_lean {
             parts.retain(|(kind, _)| *kind != BlockKind::Filter);
             (footer.filter.end(), len - footer.filter.len)
@@ -114,8 +115,7 @@ impl Table {
             size: meta.size,
             properties: Properties::default(),
             index: Index::default(),
-            filter: None,
-            is_lean,
+            filter: OnceCell::new(),
             range_tombstones: RangeTombstones::default(),
             used: Cell::new(false),
             footer,
@@ -127,9 +127,13 @@ impl Table {
                 .and_then(|raw| table.load(kind, raw))
                 .map_err(|Malformed(what)| Error::corrupt(file, handle.offset, what))?;
         }
-        let has_filter = table.filter.is_some() || is_lean || table.index.is_empty();
+        let has_filter = table.filter.get().is_some() || is_lean || table.index.is_empty();
         if table.index.data_end() != tail_start || !has_filter {
             return Err(Error::corrupt(file, tail_start, "index and footer disagree").into());
+        }
+        // An index takes more room than its block.
+        if may_be_lean && !blocks.has_room(table.resident_bytes()) {
+            table.filter.take();
         }
         Ok(table)
     }
@@ -137,7 +141,7 @@ impl Table {
     fn load(&mut self, kind: BlockKind, raw: &[u8]) -> Result<(), Malformed> {
         match kind {
             BlockKind::Data => {}
-            BlockKind::Filter => self.filter = Some(Filter::decode(raw)?),
+            BlockKind::Filter => self.filter = OnceCell::from(Filter::decode(raw)?),
             BlockKind::RangeTombstones => self.range_tombstones = RangeTombstones::decode(raw)?,
             BlockKind::Index => self.index = Index::decode(raw)?,
             BlockKind::Properties => self.properties = Properties::decode(raw)?,
@@ -188,14 +192,26 @@ impl Table {
     #[inline]
     #[must_use]
     pub fn may_contain(&self, hash: u64) -> bool {
-        self.filter.as_ref().map_or(self.is_lean, |filter| filter.may_contain(hash))
+        self.filter.get().map_or(self.footer.filter.len > 0, |filter| filter.may_contain(hash))
     }
 
     /// Whether the table has a filter that was not read.
     #[inline]
     #[must_use]
     pub fn is_lean(&self) -> bool {
-        self.is_lean
+        self.filter.get().is_none() && self.footer.filter.len > 0
+    }
+
+    /// Reads the filter of a lean table.
+    #[cold]
+    pub fn read_filter(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        let handle = self.footer.filter;
+        let stored = blocks.raw(self.id, handle.offset, handle.len)?;
+        let filter = verify(store, self.id, handle.offset, &stored, BlockKind::Filter)
+            .and_then(Filter::decode)
+            .map_err(|error| self.corrupt(handle, error))?;
+        self.filter.get_or_init(|| filter);
+        Ok(())
     }
 
     /// The highest sequence at or below `snapshot` of a range tombstone that covers `key`, 0 if none does.
@@ -268,7 +284,7 @@ impl Table {
     /// Bytes of memory that the open table takes.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
-        let filter = self.filter.as_ref().map_or(0, Filter::bytes);
+        let filter = self.filter.get().map_or(0, Filter::bytes);
         size_of::<Self>() + filter + self.index.bytes() + self.range_tombstones.bytes()
     }
 
