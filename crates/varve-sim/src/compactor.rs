@@ -108,7 +108,14 @@ impl Compactor {
         if let Some(output) = self.outputs.iter().find(|output| output.file == file) {
             return Ok(output.slot);
         }
-        let slot = store.storage_mut().lend(file, self.ticket.bytes_hint)?;
+        let storage = store.storage_mut();
+        let mut lent = storage.lend(file, self.ticket.bytes_hint)?;
+        if lent.is_none() {
+            disk.add_slots(storage.wanted_slots());
+            storage.added()?;
+            lent = storage.lend(file, self.ticket.bytes_hint)?;
+        }
+        let slot = lent.ok_or(Error::Io("there is no slot to lend"))?;
         disk.set_open(slot, false);
         self.outputs.push(Output { file, slot, lent: true });
         Ok(slot)

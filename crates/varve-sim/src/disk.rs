@@ -14,7 +14,7 @@ mod slots;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use varve::storage::{SLOT_HEADER_BYTES, SlotError, SlotHeader};
+use varve::storage::{Claim, SLOT_HEADER_BYTES, SlotError, SlotHeader};
 use varve::types::FileKind;
 use varve::wal::SEGMENT_HEADER_BYTES;
 
@@ -330,12 +330,19 @@ fn kind_of(slot: &Slot, number: u32) -> Option<FlushKind> {
     if slot.read(0, &mut page) < HEADER {
         return None;
     }
-    let file = SlotHeader::decode(&page, number).ok()??.file?;
-    Some(match file.kind {
+    let header = SlotHeader::decode(&page, number).ok()??;
+    let unsynced = |claim: &&Claim, from: usize| {
+        let start = claim.start as usize;
+        slot.has_unsynced(start + from..start.saturating_add(claim.room as usize))
+    };
+    // The newest file with unsynced bytes; of a slot with none, whose page alone is, the file that was claimed last.
+    let newest = || header.claims.iter().max_by_key(|claim| claim.generation);
+    let written =
+        header.claims.iter().filter(|claim| unsynced(claim, 0)).max_by_key(|claim| claim.generation);
+    let claim = written.or_else(newest)?;
+    Some(match claim.file.kind {
         FileKind::Table => FlushKind::Table,
-        FileKind::Wal if slot.has_unsynced(HEADER + SEGMENT_HEADER_BYTES..usize::MAX) => {
-            FlushKind::WalRecords
-        }
+        FileKind::Wal if unsynced(&claim, SEGMENT_HEADER_BYTES) => FlushKind::WalRecords,
         FileKind::Wal => FlushKind::WalHeader,
         FileKind::Manifest if slot.has_unsynced(HEADER..HEADER + 1) => FlushKind::ManifestSnapshot,
         FileKind::Manifest => FlushKind::ManifestEdit,

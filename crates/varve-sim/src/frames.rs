@@ -74,7 +74,6 @@ impl Session<'_> {
         self.settle_frame(op, before, written, unknown, reached)?;
         match refusal {
             None => self.compare_reads(op, &groups, &answers),
-            Some(code) if code == Code::Busy as u8 => self.excuse(op, Error::Busy),
             Some(code) if code == Code::StorageFull as u8 => self.excuse(op, Error::StorageFull),
             Some(code) if code == Code::Poisoned as u8 => self.excuse(op, Error::Poisoned),
             Some(code) if code == Code::Io as u8 => self.excuse(op, Error::Io("in a frame")),

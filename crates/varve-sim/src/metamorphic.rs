@@ -12,7 +12,7 @@ use varve::options::{Host, Options};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::MemorySlots;
 use varve::table::ReadError;
-use varve::{Error, Op as StoreOp, Result, Store};
+use varve::{Op as StoreOp, Result, Store};
 
 use crate::change::{Change, store_op};
 use crate::scan::decode;
@@ -200,16 +200,8 @@ impl Runner<'_> {
     fn act<T>(&mut self, act: impl Fn(&mut Store<Waiting>) -> Result<T>) {
         let waits = self.driver == Driver::Waiting;
         self.store().storage().waits.set(false);
-        loop {
-            match act(self.store()) {
-                Ok(_) => break,
-                Err(Error::Busy) => {
-                    let pool = &mut self.store().storage_mut().pool;
-                    pool.device_mut().add(4);
-                    pool.added().expect("slots were added");
-                }
-                Err(error) => panic!("{error}"),
-            }
+        if let Err(error) = act(self.store()) {
+            panic!("{error}");
         }
         self.store().storage().waits.set(waits);
     }

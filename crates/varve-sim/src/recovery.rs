@@ -16,9 +16,6 @@ use crate::trace::{Crash, Op};
 /// Attempts to open a store, the crashes of a trace aside.
 const OPENINGS_MAX: u32 = 10;
 
-/// Times that a store is closed again because it waited for slots.
-const CLOSES_MAX: u32 = 16;
-
 impl Session<'_> {
     pub(crate) fn reopen(&mut self, op: &Op) -> Outcome {
         self.abandon_job()?;
@@ -47,19 +44,11 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Closes the store as hosts do: as long as it waits for slots, it stays open and is given some.
+    /// Closes the store as hosts do.
     fn close_store(&mut self) -> Outcome<varve::Result<()>> {
         // What it is refused with, closing meets again; nothing is lost by it.
         let _ = self.store()?.fold_log();
-        let mut result = self.store()?.close();
-        for _ in 0..CLOSES_MAX {
-            if result != Err(Error::Busy) {
-                break;
-            }
-            self.add_wanted_slots()?;
-            result = self.store()?.close();
-        }
-        Ok(result)
+        Ok(self.store()?.close())
     }
 
     /// After an operation: deals with a burned fuse or a poisoned store.
@@ -133,7 +122,6 @@ impl Session<'_> {
                     return Err("a store does not open because the disk is full".to_owned());
                 }
                 Err(Error::StorageFull) if self.disk.is_limited() => self.disk.limit(None),
-                Err(Error::Busy) => self.disk.add_slots(4),
                 Err(error) => return Err(format!("open after {loss:?} loss: {error} ({error:?})")),
             }
             attempts += 1;

@@ -9,7 +9,7 @@
 
 use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions, RepairReport};
-use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
+use varve::storage::{Claim, MemorySlots, SLOT_HEADER_BYTES, SlotHeader, SlotPool, Slots};
 use varve::types::{FileKind, FileName};
 use varve::{Code, Error, Host, Store};
 
@@ -187,7 +187,7 @@ fn flip_one(disk: &Disk, rng: &mut Rng) -> String {
         offset = rng.index(size);
     }
     let mask = 1 << rng.below(8);
-    let file = name(file_in(disk, slot));
+    let file = name(claim_at(&claims_of(disk, slot), offset).map(|claim| claim.file));
     disk.flip(slot, offset, mask);
     format!("slot {slot} ({file}), byte {offset} of {size}, mask {mask:#04x}")
 }
@@ -203,13 +203,17 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
         .filter(|&(slot, at)| slots[slot][at..at + SECTOR].iter().any(|&byte| byte != 0))
         .collect();
     let (slot, at) = rng.pick(&sectors);
-    let file = file_in(disk, slot as u32);
-    let last = slots[slot].iter().rposition(|&byte| byte != 0).unwrap_or(0);
+    let held: Vec<Vec<Claim>> = (0..slots.len() as u32).map(|slot| claims_of(disk, slot)).collect();
+    let claim = claim_at(&held[slot], at);
+    let file = claim.map(|claim| claim.file);
+    let end = claim.map_or(usize::MAX, |claim| claim.start.saturating_add(claim.room) as usize);
+    let end = end.min(slots[slot].len());
+    let last = slots[slot][..end].iter().rposition(|&byte| byte != 0).unwrap_or(0);
     let is_end = (at..at + SECTOR).contains(&last) && file.is_some_and(|file| file.kind != FileKind::Table);
     // In a slot that held something longer, the end of the newest log is not the last that is there.
-    let logs = (0..slots.len() as u32)
-        .filter_map(|slot| file_in(disk, slot).filter(|file| file.kind == FileKind::Wal));
-    let is_newest_log = file.is_some_and(|file| file.kind == FileKind::Wal) && file == logs.max();
+    let is_log = |claim: &&Claim| claim.file.kind == FileKind::Wal;
+    let newest = held.iter().flatten().filter(is_log).map(|claim| claim.file).max();
+    let is_newest_log = newest.is_some() && file == newest;
     if is_end || is_newest_log {
         return None;
     }
@@ -218,7 +222,8 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
     for (offset, (old, new)) in slots[slot][at..].iter().zip(new).enumerate() {
         disk.flip(slot as u32, at + offset, old ^ new);
     }
-    let (file, source) = (name(file), name(file_in(disk, from_slot as u32)));
+    let source = claim_at(&held[from_slot], from).map(|claim| claim.file);
+    let (file, source) = (name(file), name(source));
     Some(format!(
         "slot {slot} ({file}), sector at {at}, {fault:?} (slot {from_slot}, {source}, sector at {from})"
     ))
@@ -231,12 +236,20 @@ fn bytes_of(disk: &Disk, slot: u32) -> Vec<u8> {
     bytes
 }
 
-fn file_in(disk: &Disk, slot: u32) -> Option<FileName> {
+fn claims_of(disk: &Disk, slot: u32) -> Vec<Claim> {
     let mut page = [0; SLOT_HEADER_BYTES as usize];
     match disk.slots().read(slot, 0, &mut page).map(|_| SlotHeader::decode(&page, slot)) {
-        Ok(Ok(Some(SlotHeader { file, .. }))) => file,
-        _ => None,
+        Ok(Ok(Some(header))) => header.claims,
+        _ => Vec::new(),
     }
+}
+
+/// The file that a byte of a slot belongs to; of one in the page, the file that was claimed last.
+fn claim_at(claims: &[Claim], at: usize) -> Option<&Claim> {
+    let at = at as u64;
+    let holds = |claim: &&Claim| (claim.start..claim.start.saturating_add(claim.room)).contains(&at);
+    let newest = || claims.iter().filter(|_| at < SLOT_HEADER_BYTES).max_by_key(|claim| claim.generation);
+    claims.iter().find(holds).or_else(newest)
 }
 
 fn name(file: Option<FileName>) -> String {

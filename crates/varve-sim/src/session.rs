@@ -233,11 +233,7 @@ impl<'a> Session<'a> {
     pub(crate) fn excuse(&mut self, op: &Op, error: Error) -> Outcome {
         self.observed.number(u64::from(error.code() as u8));
         let excusable = match error {
-            Error::Busy => {
-                self.add_wanted_slots()?;
-                true
-            }
-            Error::StorageFull => self.faults,
+            Error::StorageFull => self.add_missing_slots()? || self.faults,
             Error::Io(_) | Error::Poisoned => self.faults || self.disk.is_dead(),
             _ => false,
         };
@@ -266,13 +262,23 @@ impl<'a> Session<'a> {
         self.attempt(op, |store| store.storage_mut().added()).map(|_| ())
     }
 
-    /// What a host does once the turn is over: it replenishes the spare slots.
-    pub(crate) fn add_wanted_slots(&mut self) -> Outcome {
+    /// What a host does between turns: where no slot is spare, it adds some. Answers whether that was so: tiny tables can take all
+    /// the places that slots have for files.
+    fn add_missing_slots(&mut self) -> Outcome<bool> {
         let pool = self.store()?.storage_mut();
-        let wanted = pool.wanted_slots().max(1);
+        if pool.free_slots() > 0 {
+            return Ok(false);
+        }
+        let wanted = pool.wanted_slots();
         self.disk.add_slots(wanted);
-        let store = self.store()?;
-        store.storage_mut().added().map_err(|error| format!("slots were added: {error}"))?;
-        Ok(())
+        self.attempt_added()?;
+        Ok(true)
+    }
+
+    fn attempt_added(&mut self) -> Outcome {
+        match self.store()?.storage_mut().added() {
+            Err(error) if !self.disk.is_dead() => Err(format!("slots were added: {error}")),
+            _ => Ok(()),
+        }
     }
 }

@@ -239,9 +239,7 @@ impl World {
             _ => store.seal(),
         };
         match done {
-            Ok(()) | Err(Error::Busy | Error::StorageFull | Error::Poisoned | Error::Io(_)) => {
-                self.add_slots()
-            }
+            Ok(()) | Err(Error::StorageFull | Error::Poisoned | Error::Io(_)) => self.add_slots(),
             Err(error) => Err(format!("maintenance: {error}")),
         }
     }
@@ -287,7 +285,6 @@ impl World {
                     return Ok(());
                 }
                 Err(Error::StorageFull) => self.disk.limit(None),
-                Err(Error::Busy) => self.disk.add_slots(4),
                 Err(error) => return Err(format!("open after {deaths:?}: {error}")),
             }
             deaths.push(Crash::Process);

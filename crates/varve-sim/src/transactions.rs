@@ -141,7 +141,6 @@ impl Session<'_> {
                 let unknown = if doubt { vec![changes] } else { Vec::new() };
                 self.settle_frame(op, before, Vec::new(), unknown, reached)?;
                 match *code {
-                    code if code == Code::Busy as u8 => self.excuse(op, Error::Busy),
                     code if code == Code::StorageFull as u8 => self.excuse(op, Error::StorageFull),
                     code if code == Code::Poisoned as u8 => self.excuse(op, Error::Poisoned),
                     code if code == Code::Io as u8 => self.excuse(op, Error::Io("in a frame")),

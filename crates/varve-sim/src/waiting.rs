@@ -98,9 +98,6 @@ impl Storage for Waiting {
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         self.pool.create(file, bytes_hint)
     }
-    fn has_spare(&self) -> bool {
-        self.pool.has_spare()
-    }
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
         if self.waits.get() && file.kind == FileKind::Table {
             return Ok(Fetch::Pending);

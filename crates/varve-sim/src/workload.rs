@@ -91,6 +91,7 @@ pub(crate) fn options(rng: &mut Rng) -> Options {
         l0_stall: l0_trigger + rng.pick(&[1, 4, 12]),
         compress: rng.chance(1, 2),
         log: true,
+        flush_when_full: true,
         history_bytes: Some(0),
     }
 }

@@ -74,3 +74,30 @@ fn what_waits_for_a_slot_is_settled_before_a_frame() {
         assert_eq!(run(&plain(seed)).failure, None, "seed {seed}");
     }
 }
+
+/// The story: a slot was refused to grow, later there was room again, and a merge that writers waited for did not ask: it took what
+/// had been refused once for the end of the room, as only what is set aside had enough that was written before. The set was refused.
+#[test]
+fn a_merge_asks_for_room_again_that_was_refused_before() {
+    assert_eq!(run(&generate(1_795_460_801_000_101)).failure, None);
+}
+
+/// The story: the header that says that a segment has more room was not taken whole. The write was refused, but the pool went on as if
+/// the segment had the room: the next record went there, and the next opening knew only of the room before it.
+#[test]
+fn room_that_no_header_tells_of_is_none() {
+    assert_eq!(run(&generate(1_795_471_139_002_450)).failure, None);
+}
+
+/// The story: a write that found no room flushed what waited, and that met a fault. The write was answered as refused, and stayed.
+#[test]
+fn a_fault_while_room_is_made_takes_the_write_back() {
+    assert_eq!(run(&generate(1_795_469_751_004_033)).failure, None);
+}
+
+/// The story: a segment moved, and the header of its new place was told as cut short, though all of it had landed. The segment stayed
+/// where it was and took records; the next opening found the newer claim, and the segment as it was before them.
+#[test]
+fn a_segment_that_did_not_move_is_found_where_it_is() {
+    assert_eq!(run(&generate(1_795_475_491_003_982)).failure, None);
+}

@@ -23,6 +23,7 @@ fn variants() -> Vec<(&'static str, Options, Driver)> {
         l0_stall: 4,
         compress: false,
         log: true,
+        flush_when_full: true,
         history_bytes: Some(0),
     };
     let medium =

@@ -24,8 +24,6 @@ pub enum Error {
     Closed,
     /// A condition of the write did not hold, or what its transaction had read was written since; nothing of it was written.
     Conflict(Box<Conflict>),
-    /// No spare file is open inside this synchronous turn.
-    Busy,
     /// The key is not acceptable.
     InvalidKey(&'static str),
     /// The value is not acceptable.
@@ -81,25 +79,28 @@ pub enum Code {
     Closed = 4,
     /// `VARVE_CONFLICT`
     Conflict = 5,
-    /// `VARVE_BUSY`
-    Busy = 6,
     /// `VARVE_INVALID_KEY`
-    InvalidKey = 7,
+    InvalidKey = 6,
     /// `VARVE_INVALID_VALUE`
-    InvalidValue = 8,
+    InvalidValue = 7,
     /// `VARVE_POISONED`
-    Poisoned = 9,
+    Poisoned = 8,
     /// `VARVE_VERSION`
-    Version = 10,
+    Version = 9,
     /// `VARVE_INVALID_ARGUMENT`
-    InvalidArgument = 11,
+    InvalidArgument = 10,
     /// `VARVE_IO`
-    Io = 12,
+    Io = 11,
     /// `VARVE_RETRY`
-    Retry = 13,
+    Retry = 12,
 }
 
 impl Error {
+    /// There is no memory for what was asked; nothing of it was done.
+    pub const NO_MEMORY: Self = Self::InvalidArgument(
+        "The engine has no memory for so much at once. Read or write less at a time, or open the store with less memory for its cache.",
+    );
+
     /// A [`Error::Corrupt`] at a place in a file.
     #[cold]
     #[must_use]
@@ -123,7 +124,6 @@ impl Error {
             Self::Locked => Code::Locked,
             Self::Closed => Code::Closed,
             Self::Conflict(_) => Code::Conflict,
-            Self::Busy => Code::Busy,
             Self::InvalidKey(_) => Code::InvalidKey,
             Self::InvalidValue(_) => Code::InvalidValue,
             Self::Poisoned => Code::Poisoned,
@@ -170,9 +170,6 @@ impl Error {
             }
             Self::Closed => said.push_str("The store is closed. Open it again."),
             Self::Conflict(_) => said.push_str("A condition of this write did not hold. Read again and retry."),
-            Self::Busy => said.push_str(
-                "No spare file is left in this turn. Yield a turn (await store.room()), then try again.",
-            ),
             Self::Retry => said.push_str(
                 "The tab that led the store is gone, and with it what this call depended on. Call again.",
             ),

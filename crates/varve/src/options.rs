@@ -72,6 +72,9 @@ pub struct Options {
     pub compress: bool,
     /// Whether there is a WAL. Without one, only what was flushed survives.
     pub log: bool,
+    /// On a full storage, flush at once: before a write is refused, and before tables are written anew without what newer ones hide. Not
+    /// where a storage refuses commits and not writes: there only jobs do such work, whose commits are small.
+    pub flush_when_full: bool,
     /// Flushed WAL segments that are kept for [`Store::changes`](crate::store::Store::changes), in bytes; they take at most an
     /// eighth of the room that is known to be free. `None`: 1/32 of the bytes of the tables and at most 8 MiB; and, once
     /// somebody has asked for changes in this session, at least the last segment.
@@ -96,6 +99,7 @@ impl Default for Options {
             l0_stall: 20,
             compress: true,
             log: true,
+            flush_when_full: true,
             history_bytes: Some(0),
         }
     }

@@ -13,8 +13,12 @@ pub const SEQUENCE_MAX: Sequence = (1 << 56) - 1;
 /// Longest encoded key in bytes: 64 KiB of content and one type byte.
 pub const KEY_BYTES_MAX: usize = 65_537;
 
-/// Longest encoded value in bytes (1 GiB).
-pub const VALUE_BYTES_MAX: usize = 1 << 30;
+/// Longest encoded value in bytes (128 MiB). WebAssembly has 4 GiB for a store: a merge or a scan may hold one value of each table of level 0
+/// (20 at most) and of each level, a writer three memtables of a batch each.
+pub const VALUE_BYTES_MAX: usize = 1 << 27;
+
+/// Longest batch in bytes, and longest answer to one request (256 MiB).
+pub const BATCH_BYTES_MAX: usize = 1 << 28;
 
 /// Identifies a store; seeds the checksums of its tables, so that a block of another store is never taken for one of this.
 pub type StoreId = [u8; 16];

@@ -314,3 +314,36 @@ fn a_read_that_failed_does_not_cut_the_history() {
     assert_eq!(all, written);
     assert!(failed > 3);
 }
+
+/// A reader that nobody knows the place of, behind more records than one call looks at, once waited at the end that it had not reached.
+#[test]
+fn a_call_that_tells_nothing_new_has_reached_the_end() {
+    for (log, memtable_bytes_max) in [(true, 8 << 20), (false, 8 << 20), (true, 1 << 20)] {
+        let options = Options {
+            memtable_bytes_min: memtable_bytes_max,
+            memtable_bytes_max,
+            history_bytes: Some(16 << 20),
+            log,
+            ..Options::default()
+        };
+        let mut store = new_store(&options);
+        let value = [7; 40_000];
+        for number in 0..100u32 {
+            store.set(&number.to_be_bytes(), &value).unwrap();
+            store.commit(Durability::Relaxed).unwrap();
+        }
+        let mut told = 0;
+        // From behind to front, so that no place before is remembered.
+        for since in (0..100).rev() {
+            let wanted = ChangesWanted { since, bytes_max: 1, ..EVERYTHING };
+            let (found, changes) = changes(&mut store, wanted);
+            if found.floor > since {
+                break;
+            }
+            assert!(found.through > since, "nothing behind {since}, of 100");
+            assert_eq!(changes[0].0, since + 1);
+            told += 1;
+        }
+        assert!(told >= 25, "{told} of 100 could be told");
+    }
+}

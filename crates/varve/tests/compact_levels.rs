@@ -284,3 +284,26 @@ fn write_any(store: &mut Memory, keys: u64, value_bytes: u64, random: &mut impl 
     }
     .expect("staged");
 }
+
+/// A turn has the slots that it began with. Tables become larger as it writes, so that their number stays below that of the places there,
+/// also while a snapshot keeps those of its moment.
+#[test]
+fn one_turn_writes_as_much_as_it_likes_into_eight_slots() {
+    for (in_order, with_snapshot) in [(true, false), (true, true), (false, false), (false, true)] {
+        let mut store = open_with(MemorySlots::new(8), Options { files_max: 1000, ..options() });
+        let (mut random, entries) = (random(7), 15_000);
+        let mut snapshot = None;
+        for number in 0..entries {
+            if with_snapshot && number == entries / 3 {
+                snapshot = Some(store.open_snapshot().expect("a snapshot"));
+            }
+            let number = if in_order { number } else { random(1 << 40) };
+            store.set(&number.to_be_bytes(), &[7; 200]).expect("staged");
+            store.commit(Durability::Relaxed).expect("committed");
+        }
+        assert!(store.stats().levels.iter().map(|level| level.bytes).sum::<u64>() > 2 << 20);
+        if let Some(snapshot) = snapshot {
+            store.close_snapshot(snapshot);
+        }
+    }
+}

@@ -4,7 +4,11 @@
 //! back, and as hosts take no notice of what folding is refused with, closing then had nothing left to refuse: the simulator
 //! found writes gone from a store that had been closed without an error (seed 9100000864).
 
-use varve::storage::{MemorySlots, SlotPool};
+use varve::codec::hash::xxh3;
+use varve::memtable::Memtable;
+use varve::storage::{MemorySlots, SlotPool, Slots, Storage};
+use varve::types::{FileName, Kind};
+use varve::wal::SegmentHeader;
 use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
 
 type MemoryStore = Store<SlotPool<MemorySlots>>;
@@ -52,13 +56,132 @@ fn a_short_log_stays_one() {
 
 #[test]
 fn what_a_full_storage_refuses_is_told_by_closing_when_it_was_folded_before() {
-    let (mut store, _) = open(MemorySlots::with_limit(16, 1 << 20), 1);
-    let refused = (0u32..).find_map(|n| {
-        store.set(&n.to_be_bytes(), &[1; 1024]).expect("staged");
-        store.commit(Durability::Relaxed).err()
-    });
-    assert_eq!(refused, Some(Error::StorageFull));
-    store.set(b"staged", &[2; 4096]).expect("staged");
+    let (mut store, _) = open(MemorySlots::new(16), 1);
+    fill(&mut store, 20);
+    store.set(b"staged", &[2; 1 << 20]).expect("staged");
+    let slots = store.storage_mut().device_mut();
+    let taken = slots.bytes();
+    slots.set_limit(Some(taken));
     let _ = store.fold_log();
     assert_eq!(store.close(), Err(Error::StorageFull));
+}
+
+/// A store with what it came upon after each of many sessions that write one entry: how many segments it replayed, at most.
+fn live(sessions: u32, end: impl Fn(&mut MemoryStore)) -> MemoryStore {
+    let mut slots = MemorySlots::new(8);
+    let mut most = 0;
+    for n in 0..sessions {
+        let (mut store, report) = open(std::mem::take(&mut slots), u64::from(n));
+        most = most.max(report.segments);
+        store.set(&n.to_be_bytes(), &[n as u8; 100]).expect("staged");
+        store.commit(Durability::Relaxed).expect("a session of any length may write");
+        end(&mut store);
+        slots = store.into_storage().into_device();
+    }
+    assert!(most <= 16, "{most} segments to replay");
+    assert!(slots.bytes() < 4 << 20, "{} bytes", slots.bytes());
+    let (store, _) = open(slots, u64::from(sessions));
+    for n in 0..sessions {
+        assert_eq!(store.get(&n.to_be_bytes()), Ok(Some(vec![n as u8; 100])), "{n}");
+    }
+    store
+}
+
+/// The story: each session began a segment in a slot of its own, and only a long log was folded at closing. After 124 sessions of
+/// one write no slot was left, every write was refused, and so it stayed however often the store was opened.
+#[test]
+fn any_number_of_sessions_may_write_a_little_and_close() {
+    let store = live(1000, |store| {
+        store.fold_log().expect("folded");
+        store.close().expect("closed");
+    });
+    assert!(store.stats().levels[0].tables <= 20, "{:?}", store.stats());
+}
+
+/// The story: of visits that wrote and went without closing, the tenth found no spare slot in its turn.
+#[test]
+fn any_number_of_sessions_may_write_a_little_and_be_killed() {
+    let store = live(1000, |_| {});
+    assert!(store.stats().levels[0].tables <= 20, "{:?}", store.stats());
+}
+
+/// The page of a slot that holds one file, as version 1 wrote it.
+fn single(slot: u32, file: FileName, store: [u8; 16], generation: u64) -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    for at in [0, 2048] {
+        let copy = &mut page[at..at + 48];
+        copy[..4].copy_from_slice(b"VRVP");
+        (copy[4], copy[6]) = (1, file.kind as u8);
+        copy[8..24].copy_from_slice(&store);
+        copy[24..32].copy_from_slice(&file.id.to_le_bytes());
+        copy[32..40].copy_from_slice(&generation.to_le_bytes());
+        let hash = xxh3(&copy[..40], u64::from(slot));
+        copy[40..].copy_from_slice(&hash.to_le_bytes());
+    }
+    page
+}
+
+/// The story: as above. A store that is in that state, each slot taken by a segment of one write, is well again once it is opened.
+#[test]
+fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
+    const SLOTS: u32 = 128;
+    let (store, _) = open(MemorySlots::new(SLOTS), 1);
+    let id = *store.id();
+    let mut slots = store.into_storage().into_device();
+    let (mut count, mut previous_end) = (0, 0);
+    for slot in (0..SLOTS).filter(|slot| slots.clone().size(*slot) == 0).collect::<Vec<_>>() {
+        count += 1;
+        let header = SegmentHeader { segment: count, salt: count << 32, previous: count - 1, previous_end };
+        let mut segment = Memtable::new(header);
+        segment.begin(0, 0, count, 1);
+        segment.push(Kind::Set, None, &(count as u32).to_be_bytes(), &[1; 100]);
+        segment.end(0);
+        previous_end = segment.image().len() as u64;
+        let mut bytes = single(slot, FileName::wal(count), id, 100 + count);
+        bytes.extend_from_slice(segment.image());
+        bytes.resize(64 << 10, 0);
+        slots.slot_mut(slot).expect("a slot").clone_from(&bytes);
+    }
+    assert!(count > 120, "{count}");
+    let (mut store, report) = open(slots, 2);
+    assert_eq!((report.segments, report.entries), (count, count));
+    assert!(store.storage().free_slots() > 100, "{} are free", store.storage().free_slots());
+    store.set(b"again", b"taken").expect("staged");
+    store.commit(Durability::Strict).expect("committed");
+    let (store, report) = reopened(store);
+    assert!(report.segments <= 2 && store.get(b"again") == Ok(Some(b"taken".to_vec())), "{report:?}");
+    for n in 1..=count as u32 {
+        assert_eq!(store.get(&n.to_be_bytes()), Ok(Some(vec![1; 100])), "{n}");
+    }
+}
+
+/// The story: in a synchronous turn nobody makes slots, so a bulk load was refused after some 10 MB.
+#[test]
+fn one_turn_takes_any_number_of_writes_with_the_slots_that_are_there() {
+    let host = Host { now_ms: 0, entropy: 3, store_id: [6; 16] };
+    let options = Options {
+        memory_bytes: 1 << 20,
+        memtable_bytes_min: 64 << 10,
+        memtable_bytes_max: 128 << 10,
+        ..Options::default()
+    };
+    let pool = SlotPool::open(MemorySlots::new(8)).expect("a pool");
+    let (mut store, _) = Store::open(pool, options, host).expect("opens");
+    let key = |n: u32| n.wrapping_mul(2_654_435_761).to_be_bytes();
+    const COUNT: u32 = 40_000;
+    for n in 0..COUNT {
+        store.set(&key(n), &[n as u8; 500]).expect("staged");
+        store.commit(Durability::Relaxed).expect("logged");
+    }
+    let stats = store.stats();
+    assert!(stats.levels[0].tables <= 21, "{stats:?}");
+    assert!(
+        store.storage().bytes_on_disk() < 3 * u64::from(COUNT) * 510,
+        "{} bytes",
+        store.storage().bytes_on_disk()
+    );
+    let (store, _) = open(store.into_storage().into_device(), 4);
+    for n in 0..COUNT {
+        assert_eq!(store.get(&key(n)), Ok(Some(vec![n as u8; 500])), "{n}");
+    }
 }

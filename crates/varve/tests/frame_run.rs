@@ -1,8 +1,10 @@
 //! Frames: operations of one turn run in order, writes commit together, malformed bytes are refused whole.
 
 use proptest::prelude::*;
-use varve::frame::{FRAME_MAGIC, header, run};
+use varve::frame::{FRAME_MAGIC, header, run, run_part};
 use varve::storage::{MemorySlots, SlotPool};
+use varve::store::Op;
+use varve::types::{BATCH_BYTES_MAX, VALUE_BYTES_MAX};
 use varve::{Error, Host, Options, Store};
 
 type TestStore = Store<SlotPool<MemorySlots>>;
@@ -225,6 +227,46 @@ fn a_scan_comes_in_batches_and_ends_with_cursor_zero() {
     assert_eq!(seen, 1000);
     assert!(rounds > 2, "{rounds} rounds");
     assert_eq!(store.stats().cursors, 0);
+}
+
+#[test]
+fn a_long_response_ends_early_and_the_frame_goes_on_in_another() {
+    let mut store = open(MemorySlots::new(12));
+    let long = [7; 100];
+    send(&mut store, Frame::default().op(4, b"long", &long));
+    let frame = Frame::default().op(1, b"long", b"").op(4, b"k", b"v").op(1, b"long", b"").op(1, b"k", b"");
+    let mut got = Vec::new();
+    let mut from = 0;
+    let mut parts = 0;
+    loop {
+        let mut out = Vec::new();
+        from = run_part(&mut store, &frame.bytes(), from, 100, &mut out).expect("a well-formed frame runs");
+        got.push(out);
+        parts += 1;
+        if from == 0 {
+            break;
+        }
+    }
+    assert_eq!(parts, 3);
+    let counts: Vec<u8> = got.iter().map(|part| part[4]).collect();
+    assert_eq!(counts, [1, 2, 1], "each part says how many answers it has");
+    let numbers: Vec<u8> = got.iter().map(|part| part[8]).collect();
+    assert_eq!(numbers, [1, 2, 4], "and goes on where the one before ended");
+    assert!(got[1].ends_with(&long) && got[2].ends_with(b"v\0\0\0"));
+    assert_eq!(store.last_sequence(), 2, "what was written was written once");
+    assert_eq!(store.acknowledged(), 2);
+}
+
+#[test]
+fn values_and_batches_that_are_too_long_are_refused_and_leave_nothing() {
+    let mut store = open(MemorySlots::new(12));
+    let value = vec![0; VALUE_BYTES_MAX + 1];
+    assert!(matches!(store.set(b"k", &value), Err(Error::InvalidValue(text)) if text.contains("128 MiB")));
+    let op = Op::Set { key: b"k", value: &value[1..], expires: None };
+    assert!(matches!(store.stage(&[op, op]), Err(Error::InvalidArgument(text)) if text.contains("256 MiB")));
+    assert_eq!((VALUE_BYTES_MAX, BATCH_BYTES_MAX), (128 << 20, 256 << 20), "what the sentences say");
+    assert_eq!(store.last_sequence(), 0);
+    assert_eq!(send(&mut store, Frame::default().op(4, b"k", b"v").op(1, b"k", b""))[1], (0, b"v".to_vec()));
 }
 
 #[test]

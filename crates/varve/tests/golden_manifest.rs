@@ -10,7 +10,7 @@ use varve::codec::frame::{encode_record, scan};
 use varve::codec::reader::Reader;
 use varve::error::Error;
 use varve::manifest::{ClientState, Edit, Floors, MANIFEST_HEADER_BYTES, Manifest, ManifestHeader, Version};
-use varve::storage::{MemorySlots, SlotHeader, SlotPool, Storage};
+use varve::storage::{Claim, MemorySlots, SlotHeader, SlotPool, Storage};
 use varve::table::TableMeta;
 use varve::types::{FileName, StoreId};
 
@@ -95,10 +95,22 @@ fn store_with(bytes: &[u8]) -> SlotPool<MemorySlots> {
 }
 
 #[test]
-fn the_slot_header_is_written_and_read_as_in_version_1() {
-    let header = SlotHeader { store: STORE, file: Some(FileName::table(0x1122_3344)), generation: 77 };
-    let bytes = golden("slot-header-v1.bin", &header.encode(5));
+fn the_slot_header_of_version_1_is_read_as_it_was_written() {
+    let header = SlotHeader::whole(STORE, FileName::table(0x1122_3344), 77);
+    let bytes = golden("slot-header-v1.bin", &[]);
     assert_eq!(SlotHeader::decode(&bytes, 5), Ok(Some(header)));
+}
+
+#[test]
+fn the_slot_header_is_written_and_read_as_in_version_2() {
+    let claim = |file, generation, start, room| Claim { file, generation, start, room };
+    let claims = vec![
+        claim(FileName::wal(0x1122_3344), 70, 4096, 2 << 20),
+        claim(FileName::table(7), 77, 3 << 20, u64::MAX),
+    ];
+    let header = SlotHeader { store: STORE, generation: 78, claims };
+    let bytes = golden("slot-header-v2.bin", &header.encode(5));
+    assert_eq!(SlotHeader::decode(&bytes, 5), Ok(Some(header.clone())));
     assert_eq!(header.encode(5), bytes);
 }
 

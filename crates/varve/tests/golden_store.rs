@@ -16,24 +16,27 @@ use varve::Durability;
 use varve::scan::{Batch, ScanOptions};
 use varve::storage::{MemorySlots, Slots};
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/store-v1")
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
+/// The version that is written.
+const NEWEST: &str = "store-v2";
+
 fn bless(slots: &MemorySlots) {
-    std::fs::create_dir_all(folder()).expect("the folder is made");
+    std::fs::create_dir_all(folder(NEWEST)).expect("the folder is made");
     for slot in 0..SLOTS {
         let bytes = slots.slot(slot);
         // What was grown ahead of need is zeros: the name keeps the length.
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let path = folder().join(format!("{slot:02}-{}.slot", bytes.len()));
+        let path = folder(NEWEST).join(format!("{slot:02}-{}.slot", bytes.len()));
         std::fs::write(path, &bytes[..used]).expect("the slot is written");
     }
 }
 
-fn golden() -> MemorySlots {
+fn golden(name: &str) -> MemorySlots {
     let mut slots = MemorySlots::new(SLOTS);
-    for file in std::fs::read_dir(folder()).expect("the folder is there") {
+    for file in std::fs::read_dir(folder(name)).expect("the folder is there") {
         let path = file.expect("a file").path();
         let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
         let (slot, len) = name.split_once('-').expect("a slot and its length");
@@ -62,14 +65,19 @@ fn holds(store: &SimpleStore, keys: &Keys) {
 }
 
 #[test]
-fn a_store_of_version_1_opens_and_goes_on() {
+fn stores_of_every_version_open_and_go_on() {
     let built = build();
     if std::env::var_os("VARVE_BLESS").is_some() {
         bless(&built.slots);
     }
-    let mut keys = built.now;
-    assert!(keys.len() > 30, "a store with something in it");
-    let mut store = open(golden()).expect("opens");
+    assert!(built.now.len() > 30, "a store with something in it");
+    for name in ["store-v1", NEWEST] {
+        goes_on(name, built.now.clone());
+    }
+}
+
+fn goes_on(name: &str, mut keys: Keys) {
+    let mut store = open(golden(name)).expect("opens");
     holds(&store, &keys);
     store.set(b"a new key", b"a new value").expect("staged");
     store.commit(Durability::Strict).expect("committed");
@@ -81,8 +89,8 @@ fn a_store_of_version_1_opens_and_goes_on() {
 }
 
 #[test]
-fn its_slots_are_of_version_1() {
-    let slots = golden();
+fn slots_of_version_1_hold_one_file_each() {
+    let slots = golden("store-v1");
     let count = |wanted: &dyn Fn(&[u8]) -> bool| (0..SLOTS).filter(|slot| wanted(slots.slot(*slot))).count();
     assert!(count(&|bytes| bytes.starts_with(b"VRVP\x01\0")) >= 8);
     assert!(count(&|bytes| bytes[4096.min(bytes.len())..].starts_with(b"VRVM\x01\0")) == 2);

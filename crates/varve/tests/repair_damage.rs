@@ -3,11 +3,11 @@
 
 mod rotten_store;
 
-use rotten_store::{Keys, Rotten, SLOTS, build, check, holder, live, open};
+use rotten_store::{Keys, Live, Rotten, SLOTS, build, check, holder, live, open};
 use varve::repair::{Lost, Repair, RepairOptions, RepairReport};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SLOT_HEADER_BYTES, Slots};
-use varve::types::{FileKind, FileName};
+use varve::types::FileName;
 
 fn repair(slots: &MemorySlots, strict: bool) -> (MemorySlots, RepairReport) {
     let options = RepairOptions { strict, store_id: [3; 16], entropy: 11, files_max: 128 };
@@ -91,10 +91,11 @@ fn places(slots: &MemorySlots) -> Vec<(u32, usize)> {
     let all = (0..slots.count()).flat_map(|slot| (0..used(slot)).map(move |at| (slot, at)));
     let (page, live) = (SLOT_HEADER_BYTES as usize, live(slots));
     let counts = |slot: u32, at: usize| {
-        let is_live = |(of, bytes): &(u32, u64)| *of == slot && (at as u64) < SLOT_HEADER_BYTES + bytes;
-        live.values().any(is_live)
+        let is_live =
+            |file: &Live| file.slot == slot && (file.start..file.start + file.bytes).contains(&(at as u64));
+        at < page || live.values().any(is_live)
     };
-    all.filter(|&(slot, at)| (at >= page || at % 2048 < 64) && (at % 11 == 0 || counts(slot, at))).collect()
+    all.filter(|&(slot, at)| (at >= page || at % 1024 < 128) && (at % 11 == 0 || counts(slot, at))).collect()
 }
 
 #[test]
@@ -142,13 +143,10 @@ fn a_damaged_block_costs_only_the_keys_between_its_neighbours() {
     let built = build();
     let mut costs = Vec::new();
     for slot in 0..SLOTS {
-        let is_table =
-            |file: FileName| file.kind == FileKind::Table && holder(&built.slots, file) == Some(slot);
-        if !(1..40).map(FileName::table).any(is_table) {
-            continue;
-        }
+        let is_table = |file: FileName| holder(&built.slots, file).filter(|(holder, _)| *holder == slot);
+        let Some((_, start)) = (1..40).map(FileName::table).find_map(is_table) else { continue };
         let mut slots = built.slots.clone();
-        slots.slot_mut(slot).expect("a slot")[SLOT_HEADER_BYTES as usize + 20] ^= 4;
+        slots.slot_mut(slot).expect("a slot")[start as usize + 20] ^= 4;
         let report = judge(&built, &slots, &format!("slot {slot}"), true);
         costs
             .extend(report.lost.iter().map(|lost| built.now.keys().filter(|key| lost.concerns(key)).count()));
@@ -188,7 +186,7 @@ fn without_any_manifest_every_key_comes_back_and_perhaps_some_that_were_deleted(
     let built = build();
     let mut slots = built.slots.clone();
     for id in [0, 1] {
-        let slot = holder(&built.slots, FileName::manifest(id)).expect("a slot");
+        let (slot, _) = holder(&built.slots, FileName::manifest(id)).expect("a slot");
         slots.slot_mut(slot).expect("a slot")[SLOT_HEADER_BYTES as usize..].fill(0);
     }
     let report = judge(&built, &slots, "no manifest", true);

@@ -1,6 +1,6 @@
 //! Blocks of a table are found without index and footer, compressed or not, and behind damaged ones.
 
-use varve::table::{FOOTER_BYTES, Remains, TableBuilder, TableOptions, find_footer, salvage_table};
+use varve::table::{FOOTER_BYTES, Remains, TableBuilder, TableOptions, find_footers, salvage_table};
 use varve::types::{Kind, RangeTombstone};
 
 const STORE: [u8; 16] = [6; 16];
@@ -68,15 +68,15 @@ fn a_damaged_byte_costs_one_block_or_with_its_trailer_two() {
 }
 
 #[test]
-fn a_footer_is_found_in_a_longer_slot_and_only_that_of_the_store() {
+fn footers_are_found_wherever_a_table_lies_and_only_those_of_the_store() {
     let (bytes, ..) = build(true);
-    let mut slot = bytes.clone();
+    let mut slot = [vec![9; 3000], bytes.clone(), vec![0; 100]].concat();
+    slot.extend_from_slice(&bytes);
     slot.extend_from_slice(&[7; 5000]);
     slot.extend_from_slice(b"VRVS and more of another table");
-    assert_eq!(
-        find_footer(&slot, &STORE, None).map(|meta| (meta.id, meta.size)),
-        Some((TABLE, bytes.len() as u64))
-    );
-    assert_eq!(find_footer(&slot, &STORE, Some(TABLE + 1)), None);
-    assert_eq!(find_footer(&slot, &[1; 16], None), None);
+    let found: Vec<_> =
+        find_footers(&slot, &STORE).map(|(start, meta)| (start, meta.id, meta.size)).collect();
+    let len = bytes.len() as u64;
+    assert_eq!(found, [(3100 + len, TABLE, len), (3000, TABLE, len)]);
+    assert_eq!(find_footers(&slot, &[1; 16]).count(), 0);
 }

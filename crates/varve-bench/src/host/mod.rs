@@ -26,10 +26,10 @@ use varve::compact::{JobInput, JobKind, JobSpec};
 use varve::storage::{SlotPool, Storage};
 use varve::store::JobTicket;
 use varve::types::FileName;
-use varve::{Durability, Error, Host, Options, Store};
+use varve::{Durability, Host, Options, Store};
 
 use crate::engine::Outcome;
-use worker::{Answer, Message, Order, Worker};
+use worker::{Answer, Input, Message, Order, Worker};
 
 /// Spare room kept by an idle store, as in the browser.
 const SPARE_BYTES: u64 = 256 << 10;
@@ -98,30 +98,20 @@ impl FileHost {
     /// jobs now and then.
     pub fn write(
         &mut self,
-        mut stage: impl FnMut(&mut FileStore) -> varve::Result<()>,
+        stage: impl FnOnce(&mut FileStore) -> varve::Result<()>,
         durability: impl FnOnce(&FileStore) -> Durability,
     ) -> Outcome {
         while self.store.is_stalled() {
             self.wait()?;
         }
-        self.with_slots(&mut stage)?;
+        stage(&mut self.store)?;
         let durability = durability(&self.store);
-        self.with_slots(&mut |store: &mut FileStore| store.commit(durability).map(|_| ()))?;
+        self.store.commit(durability)?;
         self.unwatched += 1;
         if self.unwatched >= WRITES_UNWATCHED {
             self.watch()?;
         }
         Ok(())
-    }
-
-    /// Calls again with more slots as long as they were what was missing.
-    fn with_slots(&mut self, call: &mut impl FnMut(&mut FileStore) -> varve::Result<()>) -> Outcome {
-        loop {
-            match call(&mut self.store) {
-                Err(Error::Busy) => self.provide_slots()?,
-                result => return Ok(result?),
-            }
-        }
     }
 
     /// Hears what the workers say, and hands out jobs that are due.
@@ -198,8 +188,8 @@ impl FileHost {
         Ok(())
     }
 
-    /// The files of the tables that a job reads.
-    fn inputs(&self, ticket: &JobTicket) -> Outcome<HashMap<u64, Arc<File>>> {
+    /// Where the tables lie that a job reads.
+    fn inputs(&self, ticket: &JobTicket) -> Outcome<HashMap<u64, Input>> {
         let mut inputs = HashMap::new();
         if ticket.kind == JobKind::Flush {
             return Ok(inputs);
@@ -207,8 +197,9 @@ impl FileHost {
         if let JobInput::Runs(runs) = JobSpec::decode(ticket.spec.clone())?.input {
             for table in runs.iter().flatten() {
                 let pool = self.store.storage();
-                let slot = pool.slot_of(FileName::table(table.id)).ok_or("an input has no slot")?;
-                inputs.insert(table.id, pool.device().file(slot));
+                let place = pool.place_of(FileName::table(table.id)).ok_or("an input has no slot")?;
+                let input = Input { file: pool.device().file(place.slot), start: place.start };
+                inputs.insert(table.id, input);
             }
         }
         Ok(inputs)
@@ -250,12 +241,13 @@ impl FileHost {
 
     fn lend(&mut self, at: usize, table: u64, reply: &Sender<Arc<File>>) -> Outcome {
         let file = FileName::table(table);
-        if !self.store.storage().has_spare() {
+        if self.store.storage().free_slots() == 0 {
             self.store.release()?;
         }
         self.provide_slots()?;
         let running = &mut self.running[at];
-        let slot = self.store.storage_mut().lend(file, running.ticket.bytes_hint)?;
+        let slot =
+            self.store.storage_mut().lend(file, running.ticket.bytes_hint)?.ok_or("no slot is spare")?;
         let device = self.store.storage_mut().device_mut();
         device.set_open(slot, false);
         reply.send(device.file(slot))?;

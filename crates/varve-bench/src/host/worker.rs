@@ -24,8 +24,16 @@ pub struct Order {
     pub job: u32,
     /// What [`Job::decode`] takes.
     pub spec: Vec<u8>,
-    /// Files of its input tables.
-    pub inputs: HashMap<u64, Arc<File>>,
+    /// Its input tables, by number.
+    pub inputs: HashMap<u64, Input>,
+}
+
+/// Where a table lies.
+pub struct Input {
+    /// The slot that holds it.
+    pub file: Arc<File>,
+    /// Its first byte, from the start of the slot.
+    pub start: u64,
 }
 
 /// What a worker says of a job.
@@ -101,9 +109,9 @@ fn run(order: Order, messages: &Sender<Message>) -> Outcome<Vec<u8>> {
         match job.step(BUDGET)? {
             Step::Working => {}
             Step::Need(need) => {
-                let file =
+                let Input { file, start } =
                     inputs.get(&need.file.id).ok_or("a job asked for a table that it was not given")?;
-                job.feed(read(file, SLOT_HEADER_BYTES + need.offset, need.len)?);
+                job.feed(read(file, start + need.offset, need.len)?);
             }
             Step::Write { table, offset } => {
                 let file = match output.take().filter(|(number, _)| *number == table) {

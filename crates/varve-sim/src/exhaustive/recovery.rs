@@ -1,8 +1,8 @@
 //! One image: opened, written to, opened again after a second power loss, and while it dies.
 
+use varve::Store;
 use varve::options::{Durability, Host, Options};
 use varve::storage::SlotPool;
-use varve::{Error, Store};
 
 use super::search::Search;
 use crate::compactor::SimStore;
@@ -33,7 +33,7 @@ impl Search {
         let left = allowed.narrowed(&found)?;
         let has_expired = left.states.iter().any(|state| state.len() > found.state.len());
         self.tried.expired += u64::from(has_expired);
-        let sequence = written(disk, &mut store)?;
+        let sequence = written(&mut store)?;
         drop(store);
         disk.lose_power(self.loss());
         let store = self.open(disk, options).map_err(|what| format!("then written to: {what}"))?;
@@ -71,40 +71,27 @@ impl Search {
     /// Opens what is on the disk, at some time of the host. The store's clock may be ahead of it, as far as a store ever was.
     fn open(&mut self, disk: &Disk, options: &Options) -> Result<SimStore, String> {
         let now_ms = self.rng.pick(&[START_MS, self.clock_ms, self.clock_ms + EXPIRED_MS]);
-        loop {
-            self.openings += 1;
-            let host = Host { now_ms, entropy: self.rng.bits(), store_id: [self.openings as u8; 16] };
-            let opened =
-                SlotPool::open(disk.slots()).and_then(|pool| Store::open(pool, options.clone(), host));
-            match opened {
-                Ok((store, _)) if store.now_ms() < now_ms => {
-                    return Err(format!("opened at {now_ms}, its clock says {}", store.now_ms()));
-                }
-                Ok((store, _)) => return Ok(store),
-                Err(Error::Busy) => disk.add_slots(4),
-                Err(error) => return Err(format!("open: {error} ({error:?})")),
+        self.openings += 1;
+        let host = Host { now_ms, entropy: self.rng.bits(), store_id: [self.openings as u8; 16] };
+        let opened = SlotPool::open(disk.slots()).and_then(|pool| Store::open(pool, options.clone(), host));
+        match opened {
+            Ok((store, _)) if store.now_ms() < now_ms => {
+                Err(format!("opened at {now_ms}, its clock says {}", store.now_ms()))
             }
+            Ok((store, _)) => Ok(store),
+            Err(error) => Err(format!("open: {error} ({error:?})")),
         }
     }
 }
 
 /// Writes a key that must survive everything from here on; answers its sequence.
-fn written(disk: &Disk, store: &mut SimStore) -> Result<u64, String> {
-    loop {
-        let result = store.set(KEY, VALUE).and_then(|sequence| {
-            store.commit(Durability::Strict)?;
-            if !store.is_logged() {
-                store.flush()?;
-            }
-            Ok(sequence)
-        });
-        match result {
-            Ok(sequence) => return Ok(sequence),
-            Err(Error::Busy) => {
-                disk.add_slots(4);
-                store.storage_mut().added().map_err(|error| format!("slots were added: {error}"))?;
-            }
-            Err(error) => return Err(format!("a write after recovery: {error} ({error:?})")),
+fn written(store: &mut SimStore) -> Result<u64, String> {
+    let result = store.set(KEY, VALUE).and_then(|sequence| {
+        store.commit(Durability::Strict)?;
+        if !store.is_logged() {
+            store.flush()?;
         }
-    }
+        Ok(sequence)
+    });
+    result.map_err(|error| format!("a write after recovery: {error} ({error:?})"))
 }

@@ -270,7 +270,7 @@ impl Client {
                 Ok(())
             }
             (Ask::Write(at), Answer::Error(code)) => {
-                let known = [Code::StorageFull, Code::Busy, Code::Retry].map(|code| code as u8);
+                let known = [Code::StorageFull, Code::Retry].map(|code| code as u8);
                 if !known.contains(&code) {
                     return Err(format!("refused with code {code}"));
                 }

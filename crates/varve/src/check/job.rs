@@ -15,7 +15,6 @@ use super::table::TableCheck;
 use super::{CheckReport, Problem, ProblemKind};
 use crate::error::{Error, Result};
 use crate::manifest::{Inspection, Version, inspect_manifest};
-use crate::storage::SLOT_HEADER_BYTES;
 use crate::table::{Need, ReadError, TableMeta};
 use crate::types::{FileKind, FileName, StoreId};
 
@@ -116,10 +115,11 @@ impl Check {
     pub fn step(&mut self) -> Result<CheckStep> {
         if let Some(&file) = self.fetch.front() {
             let found = self.survey.files.get(&file);
-            let (slot, bytes) = found.map_or((0, 0), |found| (found.slot, found.bytes));
+            let (slot, offset, bytes) =
+                found.map_or((0, 0, 0), |found| (found.slot, found.start, found.bytes));
             let len = u32::try_from(bytes).map_err(|_| Error::Io("a file is too large to read"))?;
             self.asked = Some(Asked::File(file));
-            return Ok(CheckStep::Need { slot, offset: SLOT_HEADER_BYTES, len });
+            return Ok(CheckStep::Need { slot, offset, len });
         }
         if self.tables.is_none() {
             self.judge();
@@ -285,8 +285,9 @@ impl Check {
             }
             Err(ReadError::Need(need)) => {
                 self.asked = Some(Asked::Table(*need));
-                let slot = self.survey.files.get(&need.file).map_or(0, |found| found.slot);
-                Ok(CheckStep::Need { slot, offset: SLOT_HEADER_BYTES + need.offset, len: need.len })
+                let found = self.survey.files.get(&need.file);
+                let (slot, start) = found.map_or((0, 0), |found| (found.slot, found.start));
+                Ok(CheckStep::Need { slot, offset: start + need.offset, len: need.len })
             }
             Err(ReadError::Error(error)) => Err(error),
         }

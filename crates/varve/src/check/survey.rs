@@ -1,13 +1,13 @@
-//! Which slot holds which file, from the first page of every slot.
+//! Which slot holds which files, and where, from the first page of every slot.
 //!
 //! Invariant: the same slots belong to the same files as in `SlotPool::open`: those of the store whose manifest slot was
-//! claimed last, each file in the slot that claims it with the highest generation.
+//! claimed last, each file where the claim with the highest generation says.
 
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::storage::{SLOT_HEADER_BYTES, SlotHeader};
-use crate::types::{FileKind, FileName, StoreId};
+use crate::storage::{Claim, SLOT_HEADER_BYTES, SlotHeader};
+use crate::types::{FileName, StoreId};
 
 /// The beginning of a slot, as a host read it.
 #[derive(Debug, Clone)]
@@ -25,9 +25,11 @@ pub struct SlotPage {
 pub struct Found {
     /// The slot that holds it.
     pub slot: u32,
+    /// Its first byte, from the start of the slot.
+    pub start: u64,
     /// Bytes of it that can be read, at most.
     pub bytes: u64,
-    /// When the slot was claimed for it.
+    /// When it was claimed.
     pub generation: u64,
     /// The first byte of the page that is not as it was written.
     pub damaged_at: Option<u64>,
@@ -58,26 +60,19 @@ pub fn survey(pages: &[SlotPage]) -> Result<Survey> {
         }
         headers.extend(header.map(|header| (page, header)));
     }
-    let is_manifest = |header: &SlotHeader| header.file.is_some_and(|file| file.kind == FileKind::Manifest);
-    let newest = headers.iter().max_by_key(|(_, header)| (is_manifest(header), header.generation));
+    let newest = headers.iter().max_by_key(|(_, header)| (header.is_of_manifest(), header.generation));
     survey.store = newest.map(|(_, header)| header.store);
     for (page, header) in headers.iter().filter(|(_, header)| Some(header.store) == survey.store) {
-        let Some(file) = header.file else { continue };
-        let found = Found {
-            slot: page.slot,
-            bytes: page.bytes.saturating_sub(SLOT_HEADER_BYTES),
-            generation: header.generation,
-            damaged_at: first_difference(&header.encode(page.slot), &page.page),
-        };
-        let place = survey.files.entry(file).or_insert(found);
-        if found.generation > place.generation {
-            *place = found;
+        let damaged_at = header.damaged_at(&page.page, page.slot);
+        for claim in &header.claims {
+            let bytes = claim.room.min(page.bytes.saturating_sub(claim.start));
+            let Claim { start, generation, .. } = *claim;
+            let found = Found { slot: page.slot, start, bytes, generation, damaged_at };
+            let place = survey.files.entry(claim.file).or_insert(found);
+            if found.generation > place.generation {
+                *place = found;
+            }
         }
     }
     Ok(survey)
-}
-
-fn first_difference(written: &[u8], found: &[u8]) -> Option<u64> {
-    let differs = |at: &usize| written.get(*at) != found.get(*at);
-    (0..written.len()).find(differs).map(|at| at as u64)
 }

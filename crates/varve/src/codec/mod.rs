@@ -7,4 +7,5 @@ pub mod bytes;
 pub mod frame;
 pub mod hash;
 pub mod reader;
+pub mod room;
 pub mod varint;

@@ -1,18 +1,22 @@
 //! The input side of a compaction: blocks cut from chunks that the host fetched.
 //!
 //! Invariant: at most `lanes + 1` chunks are kept, the least recently used goes first; the chunk just
-//! fetched is always there for the retry, so a job makes progress however small that number is.
+//! fetched is always there for the retry, so a job makes progress however small that number is. A merge starts over until it has a
+//! block of every lane, so a long block, which is not kept as a chunk as well, is held open meanwhile.
 //! The hash of a block is verified like that of any read: a job never copies damage into a new table.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use crate::codec::room;
 use crate::error::Error;
 use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block_to_copy};
 use crate::types::{FileName, StoreId};
 
-/// Bytes asked for at once: one read of this size costs an engine worker about 0.1 ms.
-const CHUNK_BYTES: u64 = 1 << 20;
+/// Bytes asked for at once: one read of the largest size costs an engine worker about 0.1 ms.
+const CHUNK_BYTES: (u64, u64) = (64 << 10, 1 << 20);
+/// Most bytes of all chunks, about: a job of many runs has smaller ones.
+const CHUNKS_BYTES: u64 = 8 << 20;
 /// The end of a table (filter, index, footer) is fetched in one piece of this size.
 const TAIL_BYTES: u64 = 64 << 10;
 
@@ -23,15 +27,30 @@ struct Chunk {
     used: u64,
 }
 
+/// A long block that is open: its chunk is gone, and whoever asks for it again need not have it fetched again.
+struct Held {
+    table: u64,
+    offset: u64,
+    block: Rc<Block>,
+}
+
+impl Held {
+    fn is(&self, table: u64, offset: u64) -> bool {
+        self.table == table && self.offset == offset
+    }
+}
+
 /// Fetched parts of the input tables.
 pub(crate) struct ChunkBlocks {
     store: StoreId,
     sizes: Vec<(u64, u64)>,
     chunks: RefCell<Vec<Chunk>>,
+    held: RefCell<Vec<Held>>,
     clock: RefCell<u64>,
     /// The inputs that are open: all of them, until the job is done.
     tables: RefCell<Vec<Rc<Table>>>,
     lanes: usize,
+    chunk_bytes: u64,
     /// See [`ChunkBlocks::copying`].
     copied_bytes_min: usize,
 }
@@ -42,9 +61,11 @@ impl ChunkBlocks {
             store,
             sizes,
             chunks: RefCell::default(),
+            held: RefCell::default(),
             clock: RefCell::default(),
             tables: RefCell::default(),
             lanes,
+            chunk_bytes: (CHUNKS_BYTES / (lanes as u64 + 1)).clamp(CHUNK_BYTES.0, CHUNK_BYTES.1),
             copied_bytes_min: usize::MAX,
         }
     }
@@ -72,22 +93,56 @@ impl ChunkBlocks {
 
 impl Blocks for ChunkBlocks {
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError> {
-        let stored = self.raw(table, handle.offset, handle.len)?;
-        let block = open_block_to_copy(&self.store, table, handle, stored, kind, self.copied_bytes_min)?;
-        Ok(Rc::new(block))
+        if let Some(held) = self.held.borrow().iter().find(|held| held.is(table, handle.offset)) {
+            return Ok(Rc::clone(&held.block));
+        }
+        let is_long = kind == BlockKind::Data && u64::from(handle.len) >= self.chunk_bytes;
+        let stored = self.stored(table, handle.offset, handle.len, is_long)?;
+        let block =
+            Rc::new(open_block_to_copy(&self.store, table, handle, stored, kind, self.copied_bytes_min)?);
+        if is_long {
+            self.hold(Held { table, offset: handle.offset, block: Rc::clone(&block) });
+        }
+        Ok(block)
     }
 
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError> {
+        self.stored(table, offset, len, false)
+    }
+
+    /// A merge asks no filter.
+    fn has_room(&self, _: usize) -> bool {
+        false
+    }
+
+    fn keep(&self, table: &Rc<Table>) {
+        self.tables.borrow_mut().push(Rc::clone(table));
+    }
+}
+
+impl ChunkBlocks {
+    /// Bytes out of a chunk; a chunk that has no others goes with them, if it may.
+    fn stored(&self, table: u64, offset: u64, len: u32, may_take: bool) -> Result<Vec<u8>, ReadError> {
         let mut clock = self.clock.borrow_mut();
         *clock += 1;
         let len = u64::from(len);
-        for chunk in self.chunks.borrow_mut().iter_mut().filter(|chunk| chunk.table == table) {
-            let end = chunk.offset + chunk.bytes.len() as u64;
-            if chunk.offset <= offset && offset + len <= end {
-                chunk.used = *clock;
-                let from = (offset - chunk.offset) as usize;
-                return Ok(chunk.bytes[from..from + len as usize].to_vec());
+        let mut chunks = self.chunks.borrow_mut();
+        let holds = |chunk: &Chunk| {
+            chunk.table == table
+                && chunk.offset <= offset
+                && offset + len <= chunk.offset + chunk.bytes.len() as u64
+        };
+        if let Some(at) = chunks.iter().position(holds) {
+            if may_take && chunks[at].bytes.len() as u64 == len {
+                return Ok(chunks.swap_remove(at).bytes);
             }
+            let chunk = &mut chunks[at];
+            chunk.used = *clock;
+            let from = (offset - chunk.offset) as usize;
+            let mut block = Vec::new();
+            room::reserve_exact(&mut block, len as usize)?;
+            block.extend_from_slice(&chunk.bytes[from..from + len as usize]);
+            return Ok(block);
         }
         let size = self.size_of(table);
         if offset.checked_add(len).is_none_or(|end| end > size) {
@@ -95,13 +150,22 @@ impl Blocks for ChunkBlocks {
             return Err(Error::corrupt(file, offset, "a block lies beyond the end").into());
         }
         let tail = size.saturating_sub(TAIL_BYTES);
-        let (from, until) =
-            if offset >= tail { (tail, size) } else { (offset, size.min(offset + len.max(CHUNK_BYTES))) };
+        let (from, until) = if offset >= tail {
+            (tail, size)
+        } else {
+            (offset, size.min(offset + len.max(self.chunk_bytes)))
+        };
         let len = u32::try_from(until - from).map_err(|_| Error::InvalidArgument("A block is too large."))?;
         Err(ReadError::Need(Box::new(Need { file: FileName::table(table), offset: from, len })))
     }
 
-    fn keep(&self, table: &Rc<Table>) {
-        self.tables.borrow_mut().push(Rc::clone(table));
+    /// Keeps a long block beside whoever asked for it, in the place of its table's last one and of the oldest of too many.
+    fn hold(&self, new: Held) {
+        let mut held = self.held.borrow_mut();
+        held.retain(|one| one.table != new.table);
+        if held.len() * 2 > self.lanes {
+            held.remove(0);
+        }
+        held.push(new);
     }
 }

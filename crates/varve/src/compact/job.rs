@@ -11,6 +11,7 @@ use super::keep::Keep;
 use super::limit::Limit;
 use super::output::{Out, Outputs};
 use super::spec::{JobInput, JobResult, JobSpec};
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::scan::{LevelCursor, Merge, Source, Start};
@@ -56,12 +57,15 @@ enum State {
     /// Inputs not open yet.
     Opening {
         runs: Runs,
+        /// How many of them only hide what the others hold.
+        above: usize,
         blocks: ChunkBlocks,
     },
     /// Merging; `consumed` says that the current entry was handled and the merge has to advance.
     Merging {
         merge: Merge<'static>,
         limit: Limit,
+        above: usize,
         blocks: ChunkBlocks,
         consumed: bool,
     },
@@ -105,16 +109,19 @@ impl Job {
                 let keep = keep_of(&mut spec, ranges);
                 (State::Memtable { image, order, at: 0 }, keep)
             }
-            JobInput::Runs(runs) => {
+            JobInput::Runs(inputs) => {
+                let above = spec.above.len();
+                let mut runs = std::mem::take(&mut spec.above);
+                runs.extend(inputs);
                 let sizes = runs.iter().flatten().map(|table| (table.id, table.size)).collect();
                 let mut blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
                 if spec.compress {
                     // A smaller one may come to share a block with its neighbours.
                     blocks = blocks.copying(spec.block_bytes as usize / 2);
                 }
-                let handle = |table| Rc::new(TableHandle::new(table, false));
+                let handle = |table| Rc::new(TableHandle::new(table, true));
                 let runs = runs.into_iter().map(|run| run.into_iter().map(handle).collect()).collect();
-                (State::Opening { runs, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
+                (State::Opening { runs, above, blocks }, Keep::new(0, 0, false, Below::default(), Vec::new()))
             }
         };
         let (kept_ranges, ranges_dropped) = (keep.ranges().cloned().collect(), keep.ranges_dropped());
@@ -198,6 +205,7 @@ impl Job {
                 for entry in iterator.skip(from).take(budget) {
                     let entry = entry?;
                     handled += 1;
+                    claim(entry.value.len())?;
                     match self.keep.entry(entry.key, entry.sequence, entry.kind, entry.expires) {
                         Some(kind) if kind == entry.kind => {
                             self.outputs.add(entry.key, entry.sequence, kind, entry.expires, entry.value);
@@ -221,10 +229,11 @@ impl Job {
 
     /// Opens every input table that has range tombstones (they decide about all others), then the merge.
     fn open(&mut self) -> Result<(), ReadError> {
-        let State::Opening { runs, blocks } = &self.state else { return Ok(()) };
-        let mut ranges = Vec::new();
-        for handle in runs.iter().flat_map(|run| run.iter()).filter(|handle| handle.meta.range_tombstones > 0)
-        {
+        let State::Opening { runs, above, blocks } = &self.state else { return Ok(()) };
+        let (mut ranges, mut hiding) = (Vec::new(), Vec::new());
+        let tables = runs.iter().enumerate().flat_map(|(at, run)| run.iter().map(move |handle| (at, handle)));
+        for (at, handle) in tables.filter(|(_, handle)| handle.meta.range_tombstones > 0) {
+            let ranges = if at < *above { &mut hiding } else { &mut ranges };
             for range in handle.open(&self.spec.store, blocks)?.range_tombstones() {
                 // What lies before the bounds of a narrowed table is in the outputs of an earlier job.
                 let start = range.start.clone().max(handle.meta.min_key.clone());
@@ -238,18 +247,19 @@ impl Job {
         let merge = Merge::start(sources, Start::Forward(None), blocks)?;
         self.keep = keep_of(&mut self.spec, ranges);
         self.kept_ranges = self.keep.ranges().cloned().collect();
+        self.keep.hide(hiding);
         // Asked for now: what lies below is passed by as the merge goes on.
         self.ranges_dropped = self.keep.ranges_dropped();
-        if let State::Opening { blocks, runs } = std::mem::replace(&mut self.state, State::Done) {
+        if let State::Opening { blocks, runs, above } = std::mem::replace(&mut self.state, State::Done) {
             let limit = Limit::new(self.spec.raw_bytes_max, self.spec.end.take(), runs);
-            self.state = State::Merging { merge, limit, blocks, consumed: false };
+            self.state = State::Merging { merge, limit, above, blocks, consumed: false };
         }
         Ok(())
     }
 
     fn merge(&mut self, budget: usize) -> Result<(), ReadError> {
         let Self { state, keep, kept_ranges, outputs, result, .. } = self;
-        let State::Merging { merge, limit, blocks, consumed } = state else { return Ok(()) };
+        let State::Merging { merge, limit, above, blocks, consumed } = state else { return Ok(()) };
         for _ in 0..budget {
             if *consumed {
                 merge.advance(blocks)?;
@@ -276,7 +286,13 @@ impl Job {
                     outputs.cut(kept_ranges, Some(key));
                 }
             }
+            claim(source.value_len())?;
             limit.take(key.len() + source.value_len());
+            if merge.current_run() < *above {
+                keep.pass(key);
+                *consumed = true;
+                continue;
+            }
             match keep.entry(key, sequence, kind, source.expires()) {
                 Some(kind) if kind == source.kind() => {
                     if !outputs.try_copy(key, source.block()) {
@@ -293,6 +309,11 @@ impl Job {
         }
         Ok(())
     }
+}
+
+/// Refuses a value that there is no memory for in an output: in its block, compressed, and in the bytes to be written, which grow.
+fn claim(value_bytes: usize) -> Result<()> {
+    room::claim(4 * value_bytes)
 }
 
 fn keep_of(spec: &mut JobSpec, ranges: Vec<RangeTombstone>) -> Keep {

@@ -19,6 +19,7 @@ pub(crate) struct Keep {
     below: Below,
     now_ms: u64,
     ranges: Vec<RangeTombstone>,
+    hiding: Vec<RangeTombstone>,
     key: Vec<u8>,
     /// A version of `key` was seen.
     is_open: bool,
@@ -34,7 +35,8 @@ impl Keep {
         below: Below,
         ranges: Vec<RangeTombstone>,
     ) -> Self {
-        Self { tombstones_until, bottom, below, now_ms, ranges, key: Vec::new(), is_open: false, expired: 0 }
+        let (hiding, key) = (Vec::new(), Vec::new());
+        Self { tombstones_until, bottom, below, now_ms, ranges, hiding, key, is_open: false, expired: 0 }
     }
 
     /// As what this version must be written to the output: as it is, as a tombstone, or not at all.
@@ -48,11 +50,9 @@ impl Keep {
         if self.is_current(key) {
             return None;
         }
-        self.key.clear();
-        self.key.extend_from_slice(key);
-        self.is_open = true;
-        self.below.advance(key);
-        if self.ranges.iter().any(|range| range.sequence > sequence && range.covers(key)) {
+        self.open(key);
+        let mut ranges = self.ranges.iter().chain(&self.hiding);
+        if ranges.any(|range| range.sequence > sequence && range.covers(key)) {
             return None;
         }
         let is_past = expires.is_some_and(|at| at <= self.now_ms) && !mutant::has(Mutant::ExpiredEntriesKept);
@@ -60,6 +60,25 @@ impl Keep {
         let kind = if is_past { Kind::Delete } else { kind };
         let is_gone = kind == Kind::Delete && self.may_drop(sequence) && !self.below.may_hold(key);
         (!is_gone).then_some(kind)
+    }
+
+    /// Takes in a version that is written elsewhere: it hides the older ones of its key.
+    pub(crate) fn pass(&mut self, key: &[u8]) {
+        if !self.is_current(key) {
+            self.open(key);
+        }
+    }
+
+    /// Range tombstones that are written elsewhere: they hide as well.
+    pub(crate) fn hide(&mut self, ranges: Vec<RangeTombstone>) {
+        self.hiding = ranges;
+    }
+
+    fn open(&mut self, key: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.is_open = true;
+        self.below.advance(key);
     }
 
     /// Entries so far whose time had come: they became tombstones, or went.

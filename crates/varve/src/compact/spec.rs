@@ -73,6 +73,8 @@ pub struct JobSpec {
     pub tombstones_until: Sequence,
     /// The tables of each level below the outputs that touch their key range, each level by key.
     pub below: Vec<Vec<Rc<TableMeta>>>,
+    /// Runs newer than the inputs, newest first: what they hide of the inputs is dropped, and nothing of them is written.
+    pub above: Vec<Vec<Rc<TableMeta>>>,
     /// The input.
     pub input: JobInput,
 }
@@ -138,6 +140,7 @@ impl JobSpec {
         put_u64(&mut out, end.unwrap_or_default().len() as u64);
         out.extend_from_slice(end.unwrap_or_default());
         encode_runs(&self.below, &mut out);
+        encode_runs(&self.above, &mut out);
         match &self.input {
             JobInput::Memtable { .. } => out.push(0),
             JobInput::Runs(runs) => {
@@ -184,7 +187,7 @@ impl JobSpec {
         let (raw_bytes_max, now_ms, tombstones_until) =
             (reader.varint()?, reader.varint()?, reader.varint()?);
         let (has_end, end) = (reader.u8()? != 0, reader.prefixed()?.to_vec());
-        let below = decode_runs(reader)?;
+        let (below, above) = (decode_runs(reader)?, decode_runs(reader)?);
         let input = if reader.u8()? == 0 {
             JobInput::Memtable { image: Vec::new(), order: order.to_vec() }
         } else {
@@ -206,6 +209,7 @@ impl JobSpec {
             now_ms,
             tombstones_until,
             below,
+            above,
             input,
         };
         Ok((spec, image_bytes))

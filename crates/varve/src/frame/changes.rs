@@ -17,6 +17,7 @@ use super::request::{MALFORMED, end_of_range};
 use super::response::pad_to_4;
 use crate::codec::bytes::append;
 use crate::codec::reader::{Reader, Truncated};
+use crate::codec::room;
 use crate::error::Result;
 use crate::storage::Storage;
 use crate::store::{ChangesWanted, Store};
@@ -34,6 +35,7 @@ pub(super) fn changes<S: Storage>(
 ) -> Result<Vec<u8>> {
     let (wanted, flags) = parse(value).map_err(|Truncated| MALFORMED)?;
     let (mut answer, mut count) = (vec![0; 24], 0u32);
+    let mut lack = Ok(());
     let mut found = store.changes(&wanted, &mut |sequence, entry| {
         count += 1;
         let kind = match entry.kind {
@@ -42,6 +44,12 @@ pub(super) fn changes<S: Storage>(
             _ => 0,
         };
         let value = if flags & NO_VALUES != 0 && kind == 1 { &[] } else { entry.value };
+        if lack.is_ok() {
+            lack = room::reserve(&mut answer, entry.key.len() + value.len() + 32);
+        }
+        if lack.is_err() {
+            return;
+        }
         answer.extend_from_slice(&sequence.to_le_bytes());
         answer.extend_from_slice(&[kind, if entry.expires.is_some() { EXPIRES } else { 0 }, 0, 0]);
         answer.extend_from_slice(&(entry.key.len() as u32).to_le_bytes());
@@ -53,6 +61,7 @@ pub(super) fn changes<S: Storage>(
         append(&mut answer, value);
         pad_to_4(&mut answer);
     })?;
+    lack?;
     if wanted.since == Sequence::MAX {
         // Behind what the frame wrote before it, which is not acknowledged yet; if it is refused, the frame runs again.
         found.through = before.unwrap_or(store.last_sequence());

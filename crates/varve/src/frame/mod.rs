@@ -36,4 +36,4 @@ pub use request::{
     Batch, FRAME_HEADER_BYTES, FRAME_MAGIC, Frame, Operation, Request, ScanRequest, header, parse,
     parse_batch, parse_scan,
 };
-pub use run::run;
+pub use run::{run, run_part};

@@ -1,7 +1,7 @@
 //! Encoding of response frames.
 
 use super::request::FRAME_MAGIC;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::options::Receipt;
 
 const OK: u8 = 0;
@@ -28,6 +28,33 @@ impl<'a> Responses<'a> {
     /// An answer whose payload `write` appends.
     pub(super) fn ok(&mut self, request: u32, write: impl FnOnce(&mut Vec<u8>)) {
         self.answer(request, OK, write);
+    }
+
+    /// An answer that may be refused: then there is none.
+    pub(super) fn try_ok(
+        &mut self,
+        request: u32,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        let start = self.out.len();
+        self.begin(request, OK);
+        let written = write(self.out);
+        if written.is_ok() {
+            self.end();
+        } else {
+            self.out.truncate(start);
+        }
+        written
+    }
+
+    /// Bytes of the response so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Says how many answers there are.
+    pub(super) fn count(&mut self, answers: usize) {
+        self.out[4..8].copy_from_slice(&(answers as u32).to_le_bytes());
     }
 
     pub(super) fn missing(&mut self, request: u32) {

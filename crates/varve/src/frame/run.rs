@@ -14,19 +14,37 @@ use super::request::{
 use super::response::{Responses, pad_to_4};
 use crate::codec::bytes::append;
 use crate::codec::reader::Reader;
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::scan::Progress;
 use crate::storage::Storage;
 use crate::store::{Caller, Entry, Name, Op, Past, Store};
-use crate::types::Sequence;
+use crate::table::ReadError;
+use crate::types::{BATCH_BYTES_MAX, Sequence};
 
 /// Runs a frame and writes the response frame into `out`.
 ///
 /// # Errors
 /// `InvalidArgument` for a malformed frame (nothing ran). Everything else is an answer inside the response.
 pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    run_part(store, frame, 0, usize::MAX, out).map(drop)
+}
+
+/// Runs a frame from its request number `from` on, as if it were a frame, until its response has `bytes_max` bytes. Answers from where to go
+/// on, or 0 when all of it is done.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_part<S: Storage>(
+    store: &mut Store<S>,
+    frame: &[u8],
+    from: usize,
+    bytes_max: usize,
+    out: &mut Vec<u8>,
+) -> Result<usize> {
     let Frame { client, answered, requests } = parse(frame)?;
+    let requests = requests.get(from..).unwrap_or_default();
     let first = requests.first().map_or(0, |request| request.request);
     let is_repeated = client != 0 && store.hear(client, answered, first);
     let mut runner = Runner {
@@ -41,13 +59,15 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
         moments: Vec::new(),
         is_revised: false,
     };
-    runner.pass(&requests, out);
-    match runner.commit(&requests) {
-        Ok(()) => runner.retry_deletes(&requests),
-        Err(error) => runner.settle_refused(&requests, error),
+    let done = runner.pass(requests, bytes_max, out);
+    let is_whole = done == requests.len();
+    let requests = &requests[..done];
+    match runner.commit(requests) {
+        Ok(()) => runner.retry_deletes(requests),
+        Err(error) => runner.settle_refused(requests, error),
     }
     if runner.is_revised {
-        runner.pass(&requests, out);
+        runner.pass(requests, usize::MAX, out);
     }
     runner.log_moments(out);
     if is_repeated {
@@ -56,8 +76,11 @@ pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) ->
     for snapshot in runner.dropped {
         runner.store.close_snapshot(Name { client, number: snapshot });
     }
-    Ok(())
+    Ok(if is_whole { 0 } else { from + done })
 }
+
+/// What an answer has besides a value, at most.
+const ENTRY_BYTES: usize = 24;
 
 /// The number of the snapshot that is the past moment of a read: above those that clients give.
 const PAST: u32 = 1 << 16;
@@ -96,7 +119,8 @@ struct Runner<'a, S: Storage> {
 }
 
 impl<S: Storage> Runner<'_, S> {
-    fn pass(&mut self, requests: &[Request<'_>], out: &mut Vec<u8>) {
+    /// Runs requests until the response is long; answers how many.
+    fn pass(&mut self, requests: &[Request<'_>], bytes_max: usize, out: &mut Vec<u8>) -> usize {
         let client = self.client;
         for number in self.opened.drain(..) {
             self.store.close_cursor(Name { client, number });
@@ -120,7 +144,12 @@ impl<S: Storage> Runner<'_, S> {
                     }
                 }
             }
+            if responses.bytes() >= bytes_max {
+                responses.count(at + 1);
+                return at + 1;
+            }
         }
+        requests.len()
     }
 
     /// Stages a write unless its fate is known, and answers what its receipt will be.
@@ -181,9 +210,6 @@ impl<S: Storage> Runner<'_, S> {
     /// After a refused commit: what an earlier append of this frame had already logged stands, the rest failed.
     fn settle_refused(&mut self, requests: &[Request<'_>], error: Error) {
         self.is_revised = true;
-        if matches!(error, Error::Busy) {
-            self.store.discard_staged();
-        }
         let kept = self.store.acknowledged();
         self.fail_where(&Rc::new(error), |_, sequence| sequence > kept);
         self.retry_deletes(requests);
@@ -366,32 +392,41 @@ impl<S: Storage> Runner<'_, S> {
     ) -> Result<()> {
         let snapshot = self.moment_of(request, request.snapshot)?;
         let answered = self.store.find_in(self.name(snapshot), request.key, |entry| match entry {
-            Some(entry) => responses.ok(request.request, |out| write(&entry, out)),
-            None => responses.missing(request.request),
+            Some(entry) => responses.try_ok(request.request, |out| {
+                room::reserve(out, entry.value.len() + ENTRY_BYTES)?;
+                write(&entry, out);
+                Ok(())
+            }),
+            None => {
+                responses.missing(request.request);
+                Ok(())
+            }
         });
-        Ok(answered?)
+        answered?
     }
 
     fn get_many(&mut self, request: &Request<'_>, responses: &mut Responses<'_>) -> Result<()> {
         let keys = parse_keys(request.value)?;
         let snapshot = self.moment_of(request, request.snapshot)?;
-        let mut payload = (keys.len() as u32).to_le_bytes().to_vec();
-        let mut add = |key| {
-            self.store.find_in(self.name(snapshot), key, |entry| match entry {
-                Some(entry) => {
-                    payload.extend_from_slice(&(entry.value.len() as u32).to_le_bytes());
-                    append(&mut payload, entry.value);
-                    pad_to_4(&mut payload);
-                }
-                None => payload.extend_from_slice(&u32::MAX.to_le_bytes()),
-            })
-        };
-        let mut keys = keys.into_iter();
-        while let Some(key) = keys.next() {
-            add(key).map_err(|failure| failure.come_upon(keys.by_ref().map(&mut add)))?;
-        }
-        responses.ok(request.request, |out| out.extend_from_slice(&payload));
-        Ok(())
+        responses.try_ok(request.request, |out| {
+            out.extend_from_slice(&(keys.len() as u32).to_le_bytes());
+            let start = out.len();
+            let mut add = |key| -> Result<(), ReadError> {
+                let added = self.store.find_in(self.name(snapshot), key, |entry| match entry {
+                    Some(entry) => put_value(out, start, entry.value),
+                    None => {
+                        out.extend_from_slice(&u32::MAX.to_le_bytes());
+                        Ok(())
+                    }
+                });
+                Ok(added??)
+            };
+            let mut keys = keys.into_iter();
+            while let Some(key) = keys.next() {
+                add(key).map_err(|failure| failure.come_upon(keys.by_ref().map(&mut add)))?;
+            }
+            Ok(())
+        })
     }
 
     fn advance(
@@ -405,14 +440,29 @@ impl<S: Storage> Runner<'_, S> {
         let (progress, batch) =
             self.store.next_of_cursor(Name { client: self.client, number: cursor }, bytes)?;
         let more = if progress == Progress::More { cursor } else { 0 };
-        responses.ok(request, |out| {
+        responses.try_ok(request, |out| {
             if let Some(moment) = moment {
                 put_moment(moment, out);
             }
+            batch.reserve(out)?;
             batch.encode(more, out);
-        });
-        Ok(())
+            Ok(())
+        })
     }
+}
+
+/// Appends a value of an answer that began at `start`.
+fn put_value(out: &mut Vec<u8>, start: usize, value: &[u8]) -> Result<()> {
+    if out.len() - start + value.len() > BATCH_BYTES_MAX {
+        return Err(Error::InvalidArgument(
+            "The values of these keys take more than 256 MiB. Ask for fewer keys at a time.",
+        ));
+    }
+    room::reserve(out, value.len() + ENTRY_BYTES)?;
+    out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+    append(out, value);
+    pad_to_4(out);
+    Ok(())
 }
 
 fn put_moment((sequence, now_ms): (Sequence, u64), out: &mut Vec<u8>) {

@@ -28,7 +28,7 @@ mod tree;
 use core::fmt;
 
 use crate::codec::frame::{begin_record, end_record};
-use crate::codec::varint;
+use crate::codec::{room, varint};
 use crate::error::Result;
 use crate::types::{Kind, RangeTombstone, Sequence};
 use crate::wal::{Entry, SegmentHeader, put_entry};
@@ -38,6 +38,11 @@ use index::Index;
 
 /// Longest image in bytes: offsets into it are 32 bits.
 pub const IMAGE_BYTES_MAX: u64 = u32::MAX as u64;
+
+/// A longer record gets the room it needs and no more.
+const LONG_BYTES: usize = 1 << 20;
+/// Bytes of memory that an entry takes in the index, about.
+const INDEX_BYTES: usize = 32;
 
 /// The newest entries of a store, and the WAL segment that holds them.
 pub struct Memtable {
@@ -84,6 +89,19 @@ impl Memtable {
     #[must_use]
     pub fn header(&self) -> &SegmentHeader {
         &self.header
+    }
+
+    /// Makes room for a record of at most `bytes` with so many entries, where memory may be lacking for it.
+    ///
+    /// # Errors
+    /// [`Error::NO_MEMORY`](crate::error::Error::NO_MEMORY).
+    #[inline]
+    pub(crate) fn reserve(&mut self, bytes: usize, entries: usize) -> Result<()> {
+        if bytes < LONG_BYTES {
+            return room::reserve(&mut self.image, bytes);
+        }
+        room::reserve_exact(&mut self.image, bytes)?;
+        room::claim(entries * INDEX_BYTES)
     }
 
     /// Opens a record for `count` entries, the first of which gets `first_sequence`. It is closed by

@@ -39,6 +39,22 @@ impl Memtable {
         Ok(Self { image: bytes, header, index, open: None })
     }
 
+    /// Takes in all that another memtable holds, which is newer than everything here.
+    ///
+    /// # Panics
+    /// When it is not, or the image would pass [`IMAGE_BYTES_MAX`].
+    pub fn append(&mut self, newer: &Self) {
+        for record in
+            Records::new(&newer.image, newer.header.salt).flatten().filter(|record| record.count > 0)
+        {
+            self.begin(record.client, record.request, record.first_sequence, record.count as u32);
+            for entry in record.entries.flatten() {
+                self.push(entry.kind, entry.expires, entry.key, entry.value);
+            }
+            self.end(0);
+        }
+    }
+
     /// Takes back every record from `end` on, a record's start; an open record as well. Indexes what is left
     /// anew, so this costs as much as writing it did.
     ///

@@ -15,19 +15,24 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::{Lost, RepairReport};
-use crate::check::{SlotPage, Survey, survey};
+use crate::check::{Found, SlotPage, Survey, survey};
 use crate::error::{Error, Result};
 use crate::manifest::{Floors, Inspection, Version, inspect_manifest};
 use crate::storage::{SLOT_HEADER_BYTES, SlotError, Slots};
-use crate::table::{TableMeta, find_footer};
+use crate::table::{TableMeta, find_footers};
 use crate::types::{FileKind, FileName, StoreId};
 use crate::wal::SegmentHeader;
+
+/// Files begin at multiples of this many bytes of their slot.
+const PAGE_BYTES: usize = SLOT_HEADER_BYTES as usize;
 
 /// A file to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) slot: u32,
-    /// Bytes behind the page.
+    /// Its first byte, from the start of the slot.
+    pub(super) start: u64,
+    /// Its bytes, at most.
     pub(super) bytes: u64,
 }
 
@@ -41,11 +46,11 @@ pub(super) struct Files {
     pub(super) segments: BTreeMap<u64, Place>,
 }
 
-/// Reads from a slot, behind its page; fewer bytes than `len` where it ends before or fails.
-pub(super) fn read<D: Slots>(device: &D, slot: u32, offset: u64, len: u64) -> Result<Vec<u8>> {
+/// Reads from a file; fewer bytes than `len` where its slot ends before or fails.
+pub(super) fn read<D: Slots>(device: &D, place: Place, offset: u64, len: u64) -> Result<Vec<u8>> {
     let len = usize::try_from(len).map_err(|_| Error::Io("a file is too large to read"))?;
     let mut bytes = vec![0; len];
-    let read = match device.read(slot, SLOT_HEADER_BYTES + offset, &mut bytes) {
+    let read = match device.read(place.slot, place.start + offset, &mut bytes) {
         Ok(read) => read,
         Err(SlotError::Closed) => return Err(Error::Io("a slot of the damaged store is not open")),
         Err(_) => 0,
@@ -114,7 +119,10 @@ fn pages<D: Slots>(device: &D) -> Vec<SlotPage> {
 }
 
 fn all(survey: &Survey) -> impl Iterator<Item = (FileName, Place)> + '_ {
-    survey.files.iter().map(|(file, found)| (*file, Place { slot: found.slot, bytes: found.bytes }))
+    survey
+        .files
+        .iter()
+        .map(|(file, found)| (*file, Place { slot: found.slot, start: found.start, bytes: found.bytes }))
 }
 
 /// Files in slots whose page is damaged, if no other slot holds them.
@@ -122,30 +130,34 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
     let mut adopted = Vec::new();
     let mut unknown = Vec::new();
     for &(slot, bytes) in &found.headless {
-        let image = read(device, slot, 0, bytes)?;
-        if let Ok(Some(manifest)) = inspect_manifest(&image) {
-            found.store.get_or_insert(manifest.header.store);
-            // Which of the two it was does not matter: rotations tell them apart.
-            let id = u64::from(found.files.contains_key(&FileName::manifest(0)));
-            let is_new = adopted.iter().all(|(file, _)| *file != FileName::manifest(id));
-            adopted.push((FileName::manifest(if is_new { id } else { 1 - id }), Place { slot, bytes }));
-        } else if let Ok(header) = SegmentHeader::decode(&image) {
-            adopted.push((FileName::wal(header.segment), Place { slot, bytes }));
-        } else {
-            unknown.push((slot, bytes, image));
-        }
+        let place = Place { slot, start: SLOT_HEADER_BYTES, bytes };
+        let image = read(device, place, 0, bytes)?;
+        let Ok(Some(manifest)) = inspect_manifest(&image) else {
+            unknown.push((place, image));
+            continue;
+        };
+        found.store.get_or_insert(manifest.header.store);
+        // Which of the two it was does not matter: rotations tell them apart.
+        let id = u64::from(found.files.contains_key(&FileName::manifest(0)));
+        let is_new = adopted.iter().all(|(file, _)| *file != FileName::manifest(id));
+        adopted.push((FileName::manifest(if is_new { id } else { 1 - id }), place));
     }
     let store = found.store.unwrap_or_default();
-    for (slot, bytes, image) in unknown {
-        if let Some(table) = find_footer(&image, &store, None) {
-            adopted.push((FileName::table(table.id), Place { slot, bytes }));
+    for (Place { slot, start, bytes }, image) in unknown {
+        let inside = |at: u64, bytes| Place { slot, start: start + at, bytes };
+        for at in (0..image.len()).step_by(PAGE_BYTES) {
+            if let Ok(header) = SegmentHeader::decode(&image[at..]) {
+                adopted.push((FileName::wal(header.segment), inside(at as u64, bytes - at as u64)));
+            }
+        }
+        for (at, table) in find_footers(&image, &store) {
+            adopted.push((FileName::table(table.id), inside(at, table.size)));
         }
     }
     adopted.retain(|(file, _)| !found.files.contains_key(file));
-    for (file, place) in adopted.iter().filter(|(file, _)| file.kind == FileKind::Manifest) {
-        let Place { slot, bytes } = *place;
-        let file = *file;
-        found.files.insert(file, crate::check::Found { slot, bytes, generation: 0, damaged_at: None });
+    for &(file, place) in adopted.iter().filter(|(file, _)| file.kind == FileKind::Manifest) {
+        let Place { slot, start, bytes } = place;
+        found.files.insert(file, Found { slot, start, bytes, generation: 0, damaged_at: None });
     }
     Ok(adopted)
 }
@@ -158,7 +170,7 @@ fn judge_manifests<D: Slots>(
 ) -> Result<(Option<Version>, bool)> {
     let mut manifests: Vec<(FileName, Inspection)> = Vec::new();
     for (file, place) in all(found).filter(|(file, _)| file.kind == FileKind::Manifest) {
-        let image = read(device, place.slot, 0, place.bytes)?;
+        let image = read(device, place, 0, place.bytes)?;
         manifests.extend(inspect_manifest(&image)?.map(|inspection| (file, inspection)));
     }
     let newest_rotation = manifests.iter().map(|(_, found)| found.header.rotation).max();

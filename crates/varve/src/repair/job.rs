@@ -21,9 +21,6 @@ use crate::types::RangeTombstone;
 /// Entries that one step merges.
 const STEP_ENTRIES: usize = 4000;
 
-/// One table and two manifests.
-const SLOTS_NEEDED: u32 = 3;
-
 /// Salvages the store of `S` into the empty slots of `D`. See [the module](super).
 ///
 /// # Example
@@ -99,7 +96,7 @@ impl<S: Slots, D: Slots> Repair<S, D> {
     /// Does a part of the work; false when it is all done.
     ///
     /// # Errors
-    /// `Error::StorageFull` or `Error::Io` of the target; `Error::Busy` when the host has to add slots to it first.
+    /// `Error::StorageFull` or `Error::Io` of the target.
     pub fn step(&mut self) -> Result<bool> {
         if self.is_done {
             return Ok(false);
@@ -132,11 +129,6 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         (done.min(self.bytes_total), self.bytes_total)
     }
 
-    /// The target, for a host that adds slots.
-    pub fn target_mut(&mut self) -> &mut SlotPool<D> {
-        &mut self.output.storage
-    }
-
     /// The slots of the new store, which can be opened once `step` answered false.
     pub fn into_target(self) -> D {
         self.output.storage.into_device()
@@ -167,9 +159,6 @@ impl<S: Slots, D: Slots> Repair<S, D> {
 
     fn merge(&mut self) -> Result<bool> {
         let Some(merge) = &mut self.merge else { return Ok(true) };
-        if self.output.storage.free_slots() < SLOTS_NEEDED {
-            return Err(Error::Busy);
-        }
         for _ in 0..STEP_ENTRIES {
             let Some(entry) = merge.next(&self.source, &mut self.report)? else {
                 self.output.finish(self.files.floors, self.options.entropy)?;

@@ -42,7 +42,7 @@ pub(super) fn salvage_log<D: Slots>(
     let mut named_end = None;
     for (&id, place) in files.segments.iter().rev() {
         let file = FileName::wal(id);
-        let bytes = read(device, place.slot, 0, place.bytes)?;
+        let bytes = read(device, *place, 0, place.bytes)?;
         let header = SegmentHeader::decode(&bytes).ok().filter(|header| header.segment == id);
         let end: Option<u64> = named_end.take_if(|(previous, _)| *previous == id).map(|(_, end)| end);
         if let Some(header) = header {

@@ -9,7 +9,7 @@ use super::{Lost, RepairReport};
 use crate::error::Result;
 use crate::storage::Slots;
 use crate::table::{
-    Block, BlockHandle, BlockKind, Remains, TableMeta, find_footer, open_block, salvage_table,
+    Block, BlockHandle, BlockKind, Remains, TableMeta, find_footers, open_block, salvage_table,
 };
 use crate::types::{FileName, RangeTombstone, SEQUENCE_MAX, StoreId};
 
@@ -17,7 +17,7 @@ use crate::types::{FileName, RangeTombstone, SEQUENCE_MAX, StoreId};
 #[derive(Debug)]
 pub(super) struct SalvagedTable {
     pub(super) id: u64,
-    pub(super) slot: u32,
+    pub(super) place: Place,
     pub(super) blocks: Vec<BlockHandle>,
     pub(super) ranges: Vec<RangeTombstone>,
     /// Keys that may be read, first and last, where a manifest tells.
@@ -33,7 +33,7 @@ impl SalvagedTable {
 
     /// Reads one of the blocks.
     pub(super) fn block<D: Slots>(&self, device: &D, store: &StoreId, handle: BlockHandle) -> Result<Block> {
-        let stored = read(device, self.slot, handle.offset, u64::from(handle.len))?;
+        let stored = read(device, self.place, handle.offset, u64::from(handle.len))?;
         open_block(store, self.id, handle, stored, BlockKind::Data)
     }
 }
@@ -46,8 +46,9 @@ pub(super) fn salvage<D: Slots>(
     meta: Option<Rc<TableMeta>>,
     report: &mut RepairReport,
 ) -> Result<SalvagedTable> {
-    let mut image = read(device, place.slot, 0, place.bytes)?;
-    let footer = if meta.is_none() { find_footer(&image, store, Some(id)) } else { None };
+    let mut image = read(device, place, 0, place.bytes)?;
+    let found = || find_footers(&image, store).find(|(start, footer)| *start == 0 && footer.id == id);
+    let footer = if meta.is_none() { found().map(|(_, footer)| footer) } else { None };
     let size = meta.as_ref().map(|meta| meta.size).or(footer.as_ref().map(|footer| footer.size));
     let size = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(image.len());
     let missing = size.saturating_sub(image.len());
@@ -57,13 +58,8 @@ pub(super) fn salvage<D: Slots>(
     let known = meta.clone().or(footer.map(Rc::new));
     let newest = known.as_ref().map_or(SEQUENCE_MAX, |known| known.max_sequence);
     let oldest = known.as_ref().map_or(0, |known| known.min_sequence);
-    let table = SalvagedTable {
-        id,
-        slot: place.slot,
-        ranges: range_tombstones.clone().unwrap_or_default(),
-        blocks,
-        meta,
-    };
+    let table =
+        SalvagedTable { id, place, ranges: range_tombstones.clone().unwrap_or_default(), blocks, meta };
     let whole = match &table.meta {
         Some(meta) => lost_range(meta, ""),
         None => Lost { sequences: Some((oldest, newest)), ..Lost::of(FileName::table(id), "") },

@@ -11,6 +11,8 @@
 //! and its ends are absent.
 
 use crate::codec::bytes::append;
+use crate::codec::room;
+use crate::error::Result;
 
 /// Collects entries and encodes them.
 #[derive(Debug, Default)]
@@ -57,6 +59,12 @@ impl Batch {
         }
     }
 
+    /// Makes room for the value that is pushed next, where memory may be lacking for it.
+    #[inline]
+    pub(crate) fn make_room(&mut self, value_bytes: usize) -> Result<()> {
+        room::reserve(&mut self.values, if self.want_values { value_bytes + 8 } else { 0 })
+    }
+
     /// Adds an entry.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
@@ -87,10 +95,18 @@ impl Batch {
         self.keys.len() + self.values.len()
     }
 
+    /// Makes room for the encoded batch behind `out`.
+    ///
+    /// # Errors
+    /// [`Error::NO_MEMORY`](crate::error::Error::NO_MEMORY).
+    pub fn reserve(&self, out: &mut Vec<u8>) -> Result<()> {
+        let ends = self.key_ends.len() + self.value_ends.len();
+        room::reserve(out, 16 + ends + self.keys.len() + self.values.len() + 8)
+    }
+
     /// Appends the encoded batch to `out`; `cursor` 0 says that the scan is finished.
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn encode(&self, cursor: u32, out: &mut Vec<u8>) {
-        out.reserve(16 + self.key_ends.len() + self.value_ends.len() + self.bytes() + 8);
         for word in [cursor, self.count, self.keys.len() as u32, self.values.len() as u32] {
             out.extend_from_slice(&word.to_le_bytes());
         }

@@ -198,6 +198,7 @@ impl Cursor {
             if !decided && source.sequence() <= self.snapshot {
                 decided = true;
                 if self.is_live(source, deleted) {
+                    batch.make_room(source.value().len())?;
                     batch.push_expiry(source.expires());
                     batch.push(&key, source.value());
                     self.left -= 1;

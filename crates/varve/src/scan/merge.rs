@@ -58,6 +58,12 @@ impl<'a> Merge<'a> {
         self.order.last().map(|&index| &self.sources[index as usize])
     }
 
+    /// Which source that is, counted from 0.
+    #[inline]
+    pub(crate) fn current_run(&self) -> usize {
+        self.order.last().map_or(usize::MAX, |&index| index as usize)
+    }
+
     /// Moves past the current entry.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]

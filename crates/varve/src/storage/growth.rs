@@ -18,10 +18,7 @@ impl<D: Slots> SlotPool<D> {
             let zeros = vec![0; (grown(size) - size) as usize];
             self.slots[slot as usize].dirty = true;
             match self.device.write(slot, size, &zeros) {
-                Ok(len) if len == zeros.len() => {
-                    self.slots[slot as usize].size = grown(size);
-                    self.full = false;
-                }
+                Ok(len) if len == zeros.len() => self.lengthened(slot, grown(size)),
                 Ok(_) | Err(SlotError::Full) => {
                     self.full = true;
                     // The count may be wrong, the length is not.
@@ -33,6 +30,14 @@ impl<D: Slots> SlotPool<D> {
             }
         }
         Ok(())
+    }
+
+    /// A slot was written up to here, which is longer than it was.
+    pub(super) fn lengthened(&mut self, slot: u32, size: u64) {
+        let known = &mut self.slots[slot as usize];
+        self.room_bytes = self.room_bytes.map(|room| room.saturating_sub(size.saturating_sub(known.size)));
+        known.size = size;
+        self.full = false;
     }
 
     /// A write came back short. Inside what was written before, that is a fault of the device; beyond it the

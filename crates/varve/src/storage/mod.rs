@@ -19,11 +19,13 @@ mod pool_files;
 mod reserve;
 mod slot_header;
 mod slots;
+mod space;
 
 pub use memory::MemorySlots;
+pub use name_map::Place;
 pub use pool::SlotPool;
 pub use reserve::{MANIFEST_RESERVE_BYTES, RESERVE_BYTES};
-pub use slot_header::{SLOT_HEADER_BYTES, SlotHeader};
+pub use slot_header::{Claim, SLOT_HEADER_BYTES, SlotHeader};
 pub use slots::{SlotError, Slots};
 
 use crate::error::Result;
@@ -53,14 +55,8 @@ pub trait Storage {
     /// will be, as far as is known.
     ///
     /// # Errors
-    /// [`Error::Busy`](crate::error::Error::Busy) when no spare file is open in this turn,
     /// [`Error::StorageFull`](crate::error::Error::StorageFull) when there is no room.
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()>;
-
-    /// Whether [`create`](Self::create) would find a spare file in this turn.
-    fn has_spare(&self) -> bool {
-        true
-    }
 
     /// Fills `into` with the bytes of `file` from `offset` on.
     ///
@@ -96,13 +92,26 @@ pub trait Storage {
         None
     }
 
-    /// Gives back what `file` has beyond its first `bytes` bytes, which the caller will not read again.
-    ///
-    /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) when the file cannot be cut.
-    fn trim(&mut self, file: FileName, bytes: u64) -> Result<()> {
+    /// How much is set aside for a table, once the storage has refused to give more room, and 0 when that has become short; `None`
+    /// before that.
+    fn room_when_full(&self) -> Option<u64> {
+        None
+    }
+
+    /// The most bytes that a table is sure to find in one piece, once the storage has refused to give more room.
+    fn piece_when_full(&self) -> Option<u64> {
+        None
+    }
+
+    /// How many files it can hold at most as it is now, however much room there is.
+    fn places(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Lets go of what `file` has beyond its first `bytes` bytes, which the caller will not read again. Other files may go there;
+    /// [`shrink`](Self::shrink) gives it back.
+    fn trim(&mut self, file: FileName, bytes: u64) {
         let _ = (file, bytes);
-        Ok(())
     }
 
     /// Gives back spare room until at most `keep_bytes` of it are left; what is set aside for deletes stays.
@@ -119,11 +128,16 @@ pub trait Storage {
         true
     }
 
+    /// Whether the room set aside is the only one that a table of so many bytes is sure to fit.
+    fn only_reserve_fits(&self, bytes_hint: u64) -> bool {
+        let _ = bytes_hint;
+        false
+    }
+
     /// Completes the room set aside for deletes.
     ///
     /// # Errors
-    /// [`Error::StorageFull`](crate::error::Error::StorageFull) when there is no room for it now,
-    /// [`Error::Busy`](crate::error::Error::Busy) when no spare file is open in this turn.
+    /// [`Error::StorageFull`](crate::error::Error::StorageFull) when there is no room for it now.
     fn ensure_reserve(&mut self) -> Result<()> {
         Ok(())
     }

@@ -1,45 +1,71 @@
-//! From a file's name to its slot.
+//! From a file's name to its place.
 //!
 //! Invariant: sorted by name, no name twice. A store has at most a thousand files or so, and every block read and WAL append
 //! makes one lookup: ten steps. A hash table would take three and weigh ten times as much compiled.
 
 use crate::types::FileName;
 
-/// Maps names to slot numbers.
+/// Where a file lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The slot that holds it.
+    pub slot: u32,
+    /// Its first byte, from the start of the slot.
+    pub start: u64,
+    /// Bytes set aside for it; `u64::MAX`: to the end of the slot.
+    pub room: u64,
+    /// When it was claimed.
+    pub(super) generation: u64,
+}
+
+impl Place {
+    /// The first byte behind it, from the start of the slot.
+    pub(super) fn end(&self) -> u64 {
+        self.start.saturating_add(self.room)
+    }
+}
+
+/// Maps names to places.
 #[derive(Debug, Default)]
-pub(super) struct NameMap(Vec<(FileName, u32)>);
+pub(super) struct NameMap(Vec<(FileName, Place)>);
 
 impl NameMap {
     fn place(&self, file: FileName) -> Result<usize, usize> {
         self.0.binary_search_by_key(&file, |&(name, _)| name)
     }
 
-    pub(super) fn get(&self, file: FileName) -> Option<u32> {
+    pub(super) fn get(&self, file: FileName) -> Option<Place> {
         Some(self.0[self.place(file).ok()?].1)
     }
 
-    /// Answers the slot that the name had before.
-    pub(super) fn insert(&mut self, file: FileName, slot: u32) -> Option<u32> {
+    /// Answers the place that the name had before.
+    pub(super) fn insert(&mut self, file: FileName, place: Place) -> Option<Place> {
         match self.place(file) {
-            Ok(at) => Some(core::mem::replace(&mut self.0[at].1, slot)),
+            Ok(at) => Some(core::mem::replace(&mut self.0[at].1, place)),
             Err(at) => {
-                self.0.insert(at, (file, slot));
+                self.0.insert(at, (file, place));
                 None
             }
         }
     }
 
-    pub(super) fn remove(&mut self, file: FileName) -> Option<u32> {
+    pub(super) fn remove(&mut self, file: FileName) -> Option<Place> {
         Some(self.0.remove(self.place(file).ok()?).1)
     }
 
     /// Forgets every name of a slot.
     pub(super) fn forget_slot(&mut self, slot: u32) {
-        self.0.retain(|&(_, held)| held != slot);
+        self.0.retain(|(_, held)| held.slot != slot);
     }
 
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
+    /// All files with their places, by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (FileName, Place)> + '_ {
+        self.0.iter().copied()
+    }
+
+    pub(super) fn get_mut(&mut self, file: FileName) -> Option<&mut Place> {
+        let at = self.place(file).ok()?;
+        Some(&mut self.0[at].1)
     }
 }
 
@@ -58,10 +84,11 @@ mod tests {
             if step % 3 == 0 {
                 assert_eq!(map.remove(file), model.remove(&file));
             } else {
-                assert_eq!(map.insert(file, step), model.insert(file, step));
+                let place = Place { slot: step, start: 0, room: 0, generation: 0 };
+                assert_eq!(map.insert(file, place), model.insert(file, place));
             }
             assert_eq!(map.get(file), model.get(&file).copied());
         }
-        assert!(model.len() > 100 && model.iter().all(|(&file, &slot)| map.get(file) == Some(slot)));
+        assert!(model.len() > 100 && model.iter().all(|(&file, &place)| map.get(file) == Some(place)));
     }
 }

@@ -1,25 +1,30 @@
-//! A storage made of slot files: which slot holds which file, and which are spare.
+//! A storage made of slot files: which slot holds which files, and where there is room.
 //!
 //! ```text
-//!            create / create_from_reserve             lend
-//!   free  ------------------------------->  holds   <------->  lent (its handle is with the compactor)
-//!     ^  <-------------------------------             reclaim
-//!     |                delete                                  quarantined (never used again)
-//!     +--> reserved (really written, for deletes on a full storage; see `reserve`)
+//!            create / create_from_reserve              lend
+//!   spare -------------------------------> holds files <----> lent (its handle is with the compactor, its file is alone in it)
+//!     ^  <--------------------------------             reclaim
+//!     |               delete                                  quarantined (never used again)
+//!     +--> set aside (really written, for deletes on a full storage; see `reserve`)
 //! ```
 //!
+//! Several files share a slot, one behind another: a turn that makes many files needs no slots made in between. A compactor
+//! writes through a handle of its own, so what is lent has a slot to itself.
+//!
 //! Invariants:
-//! - A slot's header is durable with the first flush of its file (see `slot_header`).
+//! - A claim is durable with the first flush of its file (see `slot_header`).
 //! - WAL segments and manifests are grown by written zeros before a record goes into them. So when the room
 //!   ends, it ends in the zeros: nothing of the record is on disk. A recycled slot starts as long as it was.
-//! - Deleting a file is a change in memory alone. Its header stays until the slot is used again, so after a
+//! - A slot has no holes: a file that begins behind its end makes it as long first.
+//! - Deleting a file is a change in memory alone. Its claim stays until the header is written again, so after a
 //!   crash the file may be listed once more; the engine knows which files it needs.
 //! - Lengths are tracked here. Asking the host costs tens of microseconds in Firefox.
 
-use super::Storage;
-use super::name_map::NameMap;
-use super::slot_header::{SLOT_HEADER_BYTES, SlotHeader};
+use super::name_map::{NameMap, Place};
+use super::reserve::is_file;
+use super::slot_header::{CLAIMS_MAX, Claim, HALF_BYTES, PAGE_BYTES, SLOT_HEADER_BYTES, SlotHeader};
 use super::slots::{SlotError, Slots};
+use super::space::{Gap, gaps, pages};
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
@@ -29,6 +34,13 @@ const FREE_SLOTS_MIN: u32 = 4;
 /// See [`SlotPool::set_spare`].
 const SPARE_BYTES: u64 = 8 << 20;
 
+/// A segment begins behind others up to here while there are spare slots: short ones share a slot, and a long one
+/// leaves a slot of its own spare when it goes.
+const SHARED_BYTES: u64 = 256 << 10;
+
+/// A file that moves is copied in pieces of this length.
+const COPY_BYTES: u64 = 256 << 10;
+
 /// Generations skipped when a slot could not be read at open: whatever it claims is older than what comes.
 const UNREAD_GENERATIONS: u64 = 1 << 32;
 
@@ -37,14 +49,10 @@ const UNREAD_GENERATIONS: u64 = 1 << 32;
 pub(super) enum Use {
     /// Not open; nothing is known of it.
     Closed,
-    /// Open and spare.
-    Free,
-    /// Open, spare, written to [`RESERVE_BYTES`](super::RESERVE_BYTES), and kept for a file of this kind.
-    Reserved(FileKind),
-    /// Open and holding a file.
-    Holds(FileName),
-    /// Claimed for a file that someone else writes through a handle of their own.
-    Lent(FileName),
+    /// Open: spare, or holding files.
+    Open,
+    /// Holds one file, which someone else writes through a handle of their own.
+    Lent,
     /// Not to be touched.
     Quarantined,
 }
@@ -55,10 +63,23 @@ pub(super) struct Slot {
     pub(super) state: Use,
     /// Bytes written, header page included.
     pub(super) size: u64,
+    /// How many files it holds.
+    pub(super) files: usize,
     /// Whether something may have been written since the last flush.
     pub(super) dirty: bool,
     /// What kind of file it holds, or held last.
     pub(super) kind: Option<FileKind>,
+    /// Where the half of the page begins that was written last.
+    half: u64,
+    /// A flush failed: nobody knows what of it is durable.
+    is_lost: bool,
+}
+
+impl Slot {
+    /// Open and holding nothing.
+    pub(super) fn is_free(&self) -> bool {
+        self.state == Use::Open && self.files == 0
+    }
 }
 
 /// Slot files as a [`Storage`].
@@ -75,7 +96,7 @@ pub struct SlotPool<D> {
     /// What the host believes that its slots may still grow by, all together.
     pub(super) room_bytes: Option<u64>,
     /// Spare slots may hold this much, however small the store.
-    pub(super) spare_bytes: u64,
+    pub(super) spare_bytes_max: u64,
 }
 
 impl<D: Slots> SlotPool<D> {
@@ -94,7 +115,7 @@ impl<D: Slots> SlotPool<D> {
             generation: 0,
             full: false,
             room_bytes: None,
-            spare_bytes: SPARE_BYTES,
+            spare_bytes_max: SPARE_BYTES,
         };
         let mut headers = Vec::new();
         for slot in 0..count {
@@ -105,9 +126,7 @@ impl<D: Slots> SlotPool<D> {
         if pool.slots.iter().any(|slot| slot.state == Use::Closed) {
             pool.generation = pool.generation.saturating_add(UNREAD_GENERATIONS);
         }
-        let is_manifest =
-            |header: &SlotHeader| header.file.is_some_and(|file| file.kind == FileKind::Manifest);
-        let newest = known().max_by_key(|header| (is_manifest(header), header.generation));
+        let newest = known().max_by_key(|header| (header.is_of_manifest(), header.generation));
         pool.store = newest.map(|header| header.store);
         pool.assign(&headers);
         Ok(pool)
@@ -131,16 +150,22 @@ impl<D: Slots> SlotPool<D> {
     /// The slot that holds `file`.
     #[must_use]
     pub fn slot_of(&self, file: FileName) -> Option<u32> {
+        self.files.get(file).map(|place| place.slot)
+    }
+
+    /// Where `file` lies.
+    #[must_use]
+    pub fn place_of(&self, file: FileName) -> Option<Place> {
         self.files.get(file)
     }
 
-    /// How many slots [`create`](Storage::create) can use now.
+    /// How many slots [`lend`](Self::lend) can use now.
     #[must_use]
     pub fn free_slots(&self) -> u32 {
-        self.slots.iter().filter(|slot| slot.state == Use::Free).count() as u32
+        self.slots.iter().filter(|slot| slot.is_free()).count() as u32
     }
 
-    /// How many slots the host should create or open so that four are free.
+    /// How many slots the host should create or open so that four are free, ahead of need.
     #[must_use]
     pub fn wanted_slots(&self) -> u32 {
         FREE_SLOTS_MIN.saturating_sub(self.free_slots())
@@ -155,7 +180,7 @@ impl<D: Slots> SlotPool<D> {
     /// 8 MiB, because growing a file costs more than writing into one. Nothing is given back unless [`set_room`](Self::set_room) has
     /// told of more room than the store takes.
     pub fn set_spare(&mut self, bytes: u64) {
-        self.spare_bytes = bytes;
+        self.spare_bytes_max = bytes;
     }
 
     /// Takes in slots that the host has added or opened since. What they claim to hold is not listed: the store
@@ -174,19 +199,17 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Claims a slot for `file`, on a full storage the reserved one, and answers its number; the caller closes it and hands it to whoever writes the
-    /// file, from [`SLOT_HEADER_BYTES`] on, and flushes it.
+    /// Claims a spare slot for `file` alone, and answers its number; the caller closes it and hands
+    /// it to whoever writes the file, from [`SLOT_HEADER_BYTES`] on, and flushes it. `None` when no slot is spare: the host adds one, or has
+    /// the job run here.
     ///
     /// # Errors
-    /// As [`create`](Storage::create).
-    pub fn lend(&mut self, file: FileName, bytes_hint: u64) -> Result<u32> {
-        match self.create(file, bytes_hint) {
-            Err(Error::StorageFull) => self.create_from_reserve(file)?,
-            created => created?,
-        }
-        let slot = self.slot(file)?;
-        self.slots[slot as usize].state = Use::Lent(file);
-        Ok(slot)
+    /// As [`create`](super::Storage::create).
+    pub fn lend(&mut self, file: FileName, bytes_hint: u64) -> Result<Option<u32>> {
+        let Some(slot) = self.choose(file, bytes_hint) else { return Ok(None) };
+        self.claim(file, self.whole(slot))?;
+        self.slots[slot as usize].state = Use::Lent;
+        Ok(Some(slot))
     }
 
     /// Takes a lent file back, written to `bytes` bytes, its slot open again.
@@ -194,19 +217,26 @@ impl<D: Slots> SlotPool<D> {
     /// # Errors
     /// [`Error::Corrupt`] when the slot is shorter than that, [`Error::Io`] when it is not open; it stays lent.
     pub fn reclaim(&mut self, file: FileName, bytes: u64) -> Result<()> {
-        let slot = self.slot(file)?;
+        let slot = self.place(file)?.slot;
         if !self.device.is_open(slot) {
             return Err(Error::Io("a lent slot was not opened again"));
         }
         let size = self.device.size(slot);
-        if size < SLOT_HEADER_BYTES.saturating_add(bytes) {
+        let used = SLOT_HEADER_BYTES.saturating_add(bytes);
+        if size < used {
             return Err(Error::corrupt(file, bytes, "a lent slot came back short"));
         }
+        if size > self.slots[slot as usize].size {
+            self.lengthened(slot, size);
+        }
         let known = &mut self.slots[slot as usize];
-        *known = Slot { state: Use::Holds(file), size, dirty: true, kind: Some(file.kind) };
-        let used = SLOT_HEADER_BYTES + bytes;
-        if !self.full && size > used + used / 8 && self.device.truncate(slot, used).is_ok() {
-            self.slots[slot as usize].size = used;
+        (known.state, known.size, known.dirty) = (Use::Open, size, true);
+        if let Some(place) = self.files.get_mut(file) {
+            place.room = pages(bytes);
+        }
+        if !self.full && size > used + used / 8 {
+            // What could not be cut stays spare.
+            let _ = self.cut(slot, used);
         }
         Ok(())
     }
@@ -215,31 +245,34 @@ impl<D: Slots> SlotPool<D> {
     /// open.
     pub fn abandon(&mut self, file: FileName) {
         self.full = true;
-        if let Some(slot) = self.files.remove(file) {
-            self.release(slot);
-        }
+        self.remove(file);
     }
 
-    /// Never uses `slot` again; a file that it holds is gone.
+    /// Never uses `slot` again; the files that it holds are gone.
     pub fn quarantine(&mut self, slot: u32) {
         if let Some(known) = self.slots.get_mut(slot as usize) {
-            known.state = Use::Quarantined;
+            (known.state, known.files) = (Use::Quarantined, 0);
             self.files.forget_slot(slot);
         }
     }
 
     /// Learns of a slot for the first time, or again after it was closed; answers its header.
     fn admit(&mut self, slot: u32) -> Result<Option<SlotHeader>> {
-        let mut known = Slot { state: Use::Closed, size: 0, dirty: true, kind: None };
+        let mut known =
+            Slot { state: Use::Closed, size: 0, files: 0, dirty: true, kind: None, half: 0, is_lost: false };
         let mut header = None;
         if self.device.is_open(slot) {
             let mut page = vec![0; SLOT_HEADER_BYTES as usize];
             match self.device.read(slot, 0, &mut page) {
                 Ok(len) => {
-                    header = SlotHeader::decode(page.get(..len).unwrap_or_default(), slot)?;
+                    let found = SlotHeader::decode_at(page.get(..len).unwrap_or_default(), slot)?;
                     known.size = self.device.size(slot);
-                    known.kind = header.as_ref().and_then(|header| header.file).map(|file| file.kind);
-                    known.state = Use::Free;
+                    known.state = Use::Open;
+                    if let Some((at, found)) = found {
+                        known.half = at / HALF_BYTES as u64 * HALF_BYTES as u64;
+                        known.kind = found.claims.first().map(|claim| claim.file.kind);
+                        header = Some(found);
+                    }
                 }
                 Err(SlotError::Closed) => {}
                 Err(SlotError::Io | SlotError::Full) => known.state = Use::Quarantined,
@@ -252,91 +285,295 @@ impl<D: Slots> SlotPool<D> {
         Ok(header)
     }
 
-    /// Gives every file to the slot that claims it with the highest generation.
+    /// Gives every file to the claim with the highest generation.
     fn assign(&mut self, headers: &[Option<SlotHeader>]) {
         for (slot, header) in (0u32..).zip(headers) {
-            let Some(SlotHeader { store, file: Some(file), generation }) = *header else { continue };
-            if Some(store) != self.store {
+            let Some(header) = header.as_ref().filter(|header| Some(header.store) == self.store) else {
                 continue;
-            }
-            let rival = self.files.get(file).and_then(|rival| headers.get(rival as usize).copied().flatten());
-            if rival.is_none_or(|rival| generation > rival.generation) {
-                if let Some(loser) = self.files.insert(file, slot) {
-                    self.slots[loser as usize].state = Use::Free;
+            };
+            for claim in &header.claims {
+                if self.files.get(claim.file).is_some_and(|rival| rival.generation >= claim.generation) {
+                    continue;
                 }
-                self.slots[slot as usize].state = Use::Holds(file);
+                let Claim { file, generation, start, mut room } = *claim;
+                if room == u64::MAX && file.kind != FileKind::Manifest {
+                    room = pages(self.slots[slot as usize].size.saturating_sub(start)).max(PAGE_BYTES);
+                }
+                let place = Place { slot, start, room, generation };
+                self.slots[slot as usize].files += 1;
+                if let Some(loser) = self.files.insert(file, place) {
+                    self.slots[loser.slot as usize].files -= 1;
+                }
             }
         }
     }
 
-    /// The slot of a file that must exist.
+    /// The place of a file that must exist.
     #[inline]
-    pub(super) fn slot(&self, file: FileName) -> Result<u32> {
+    pub(super) fn place(&self, file: FileName) -> Result<Place> {
         self.files.get(file).ok_or_else(|| Error::corrupt(file, 0, "the file is missing"))
     }
 
-    /// The slot of a file that must exist and must not be lent.
+    /// The place of a file that must exist and must not be lent.
     #[inline]
-    pub(super) fn held(&self, file: FileName) -> Result<u32> {
-        let slot = self.slot(file)?;
-        match self.slots[slot as usize].state {
-            Use::Holds(_) => Ok(slot),
+    pub(super) fn held(&self, file: FileName) -> Result<Place> {
+        let place = self.place(file)?;
+        match self.slots[place.slot as usize].state {
+            Use::Open => Ok(place),
             _ => Err(Error::Io("the file is lent to its writer")),
         }
     }
 
-    /// Writes the header of `slot`; from then on the slot holds `file`. It becomes durable with the file's first sync:
-    /// until then nobody refers to the file, and after a crash the slot may as well hold what it held before.
-    pub(super) fn claim(&mut self, slot: u32, file: FileName) -> Result<()> {
-        let Some(store) = self.store else {
-            return Err(Error::InvalidArgument("No store was adopted: open or create a manifest first."));
-        };
+    /// All of a slot.
+    pub(super) fn whole(&self, slot: u32) -> Place {
+        Place { slot, start: SLOT_HEADER_BYTES, room: u64::MAX, generation: 0 }
+    }
+
+    /// Gives `file` a place that is free. The claim becomes durable with the file's first sync: until then nobody refers to the file,
+    /// and after a crash the slot may as well hold what it held before.
+    pub(super) fn claim(&mut self, file: FileName, place: Place) -> Result<()> {
         debug_assert!(self.files.get(file).is_none(), "{file} exists");
-        self.generation += 1;
-        let page = SlotHeader { store, file: Some(file), generation: self.generation }.encode(slot);
-        match self.device.write(slot, 0, &page) {
-            Ok(len) if len == page.len() => {}
-            Ok(_) | Err(SlotError::Full) => {
-                self.slots[slot as usize].size = self.device.size(slot);
-                return Err(Error::StorageFull);
-            }
-            Err(error) => {
-                self.quarantine(slot);
-                return Err(failed(error));
-            }
-        }
+        let Place { slot, start, .. } = place;
+        let was_empty = self.is_empty(slot);
+        self.files.insert(file, Place { generation: self.generation + 1, ..place });
         let known = &mut self.slots[slot as usize];
-        let size = known.size.max(SLOT_HEADER_BYTES);
-        *known = Slot { state: Use::Holds(file), size, dirty: true, kind: Some(file.kind) };
-        self.files.insert(file, slot);
+        known.files += 1;
+        known.state = Use::Open;
+        known.kind = Some(file.kind);
+        let written = self.write_header(slot, was_empty);
+        let claimed = written.and_then(|()| {
+            let bytes_first = u64::from(file.kind == FileKind::Wal);
+            self.grow(slot, start + bytes_first)
+        });
+        if let Err(error) = claimed {
+            self.remove(file);
+            if was_empty && matches!(error, Error::Io(_)) {
+                self.quarantine(slot);
+            }
+            return Err(error);
+        }
         Ok(())
     }
 
-    /// Claims the slot that suits `file` best. A WAL segment gets its first bytes at once: should there be no room for them, the
-    /// slot is spare again, and a longer one can be chosen.
-    pub(super) fn claim_chosen(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        let slot = self.choose(file, bytes_hint).ok_or(Error::Busy)?;
-        self.claim(slot, file)?;
-        if file.kind != FileKind::Wal {
-            return Ok(());
+    /// Writes what `slot` holds into its first page. Where it is `fresh`, nobody needs what the page said before; else the half that
+    /// is durable stays as it is.
+    pub(super) fn write_header(&mut self, slot: u32, fresh: bool) -> Result<()> {
+        let Some(store) = self.store else {
+            return Err(Error::InvalidArgument("No store was adopted: open or create a manifest first."));
+        };
+        debug_assert!(self.is_disjoint(slot), "files of slot {slot} overlap");
+        if !fresh {
+            self.flush(slot)?;
         }
-        let grown = self.grow(slot, SLOT_HEADER_BYTES + 1);
-        if grown.is_err() {
-            self.files.remove(file);
-            self.release(slot);
+        let held = self.files.iter().filter(|(file, place)| place.slot == slot && is_file(*file));
+        let claims =
+            held.map(|(file, Place { start, room, generation, .. })| Claim { file, generation, start, room });
+        let claims = claims.collect();
+        self.generation += 1;
+        let header = SlotHeader { store, generation: self.generation, claims };
+        let known = &mut self.slots[slot as usize];
+        let half = if fresh { 0 } else { HALF_BYTES as u64 - known.half };
+        let page = if fresh { header.encode(slot) } else { header.encode_half(slot) };
+        known.dirty = true;
+        match self.device.write(slot, half, &page) {
+            Ok(len) if len == page.len() => {
+                known.half = half;
+                known.size = known.size.max(SLOT_HEADER_BYTES);
+                Ok(())
+            }
+            Ok(_) | Err(SlotError::Full) => {
+                known.size = self.device.size(slot);
+                Err(Error::StorageFull)
+            }
+            Err(error) => Err(failed(error)),
         }
-        grown
     }
 
-    /// Makes a slot that held or was lent to a file spare again.
-    pub(super) fn release(&mut self, slot: u32) {
-        let state = if self.device.is_open(slot) { Use::Free } else { Use::Closed };
+    /// Makes all that was written to `slot` durable.
+    pub(super) fn flush(&mut self, slot: u32) -> Result<()> {
         let known = &mut self.slots[slot as usize];
-        if matches!(known.state, Use::Lent(_)) && state == Use::Free {
-            known.size = self.device.size(slot);
+        if known.is_lost {
+            return Err(Error::Io("an earlier flush of the file failed"));
         }
-        known.state = state;
+        if known.dirty {
+            if let Err(error) = self.device.flush(slot) {
+                known.is_lost = true;
+                return Err(failed(error));
+            }
+            known.dirty = false;
+        }
+        Ok(())
+    }
+
+    /// Forgets `file` and makes its room spare.
+    pub(super) fn remove(&mut self, file: FileName) {
+        let Some(Place { slot, .. }) = self.files.remove(file) else { return };
+        let is_open = self.device.is_open(slot);
+        let known = &mut self.slots[slot as usize];
+        known.files -= 1;
+        match known.state {
+            Use::Lent if is_open => (known.state, known.size) = (Use::Open, self.device.size(slot)),
+            Use::Lent => known.state = Use::Closed,
+            _ => {}
+        }
         self.refill_reserve(slot);
+    }
+
+    /// Makes room for `need` bytes of `file`, which has less: where it is, or else elsewhere.
+    pub(super) fn extend(&mut self, file: FileName, need: u64) -> Result<Place> {
+        let old = self.held(file)?;
+        let generous = pages(need.max(old.room.saturating_mul(2)));
+        let others = self.files.iter().filter(|(_, place)| place.slot == old.slot && place.start > old.start);
+        let limit = others.map(|(_, place)| place.start - old.start).min().unwrap_or(u64::MAX);
+        if need <= limit {
+            return self.resize(file, generous.min(limit));
+        }
+        let wanted = if self.full { pages(need) } else { generous };
+        let place = self.find_room(file.kind, need, wanted, None).ok_or(Error::StorageFull)?;
+        self.relocate(file, old, place)
+    }
+
+    /// Moves `file`, for whose `need` bytes its slot cannot be made longer, into a gap that was written before.
+    pub(super) fn retreat(&mut self, file: FileName, need: u64) -> Result<Place> {
+        let old = self.held(file)?;
+        let gaps = self.gaps().into_iter().filter(|(_, gap)| gap.written >= pages(need));
+        let (slot, gap) = gaps.min_by_key(|(_, gap)| gap.written).ok_or(Error::StorageFull)?;
+        let room = (gap.written / PAGE_BYTES * PAGE_BYTES).min(old.room.max(pages(need)));
+        self.relocate(file, old, Place { slot, start: gap.start, room, generation: 0 })
+    }
+
+    /// Copied and durable before anything says that it is there.
+    fn relocate(&mut self, file: FileName, old: Place, place: Place) -> Result<Place> {
+        let known = &self.slots[old.slot as usize];
+        let bytes = old.room.min(known.size.saturating_sub(old.start));
+        self.grow(place.slot, place.start + bytes)?;
+        self.copy(old, place, bytes)?;
+        self.flush(place.slot)?;
+        let was_empty = self.is_empty(place.slot);
+        let place = Place { generation: self.generation + 1, ..place };
+        self.files.insert(file, place);
+        self.slots[place.slot as usize].files += 1;
+        self.slots[old.slot as usize].files -= 1;
+        if let Err(error) = self.write_header(place.slot, was_empty) {
+            // It may have landed all the same (Firefox counts wrong): the old place needs the newer claim.
+            self.files.insert(file, Place { generation: self.generation + 1, ..old });
+            self.slots[place.slot as usize].files -= 1;
+            self.slots[old.slot as usize].files += 1;
+            return match self.write_header(old.slot, false) {
+                Err(Error::StorageFull) => Err(Error::Io("a file could not be moved")),
+                claimed => claimed.and(Err(error)),
+            };
+        }
+        self.flush(place.slot)?;
+        Ok(place)
+    }
+
+    fn resize(&mut self, file: FileName, room: u64) -> Result<Place> {
+        let old = self.place(file)?;
+        let place = Place { room, ..old };
+        self.files.insert(file, place);
+        if let Err(error) = self.write_header(place.slot, false) {
+            // A claim that no header makes would be forgotten, and what was written there with it.
+            self.files.insert(file, old);
+            return Err(error);
+        }
+        Ok(place)
+    }
+
+    fn copy(&mut self, from: Place, to: Place, bytes: u64) -> Result<()> {
+        let mut at = 0;
+        while at < bytes {
+            let mut piece = vec![0; (bytes - at).min(COPY_BYTES) as usize];
+            // What has yet to be fetched cannot be moved now, and stays where it is: there is no more room for it.
+            let read =
+                self.device.read(from.slot, from.start + at, &mut piece).map_err(|_| Error::StorageFull)?;
+            let written = self.device.write(to.slot, to.start + at, &piece).map_err(failed)?;
+            if read < piece.len() || written < piece.len() {
+                return Err(Error::Io("a file could not be moved"));
+            }
+            at += piece.len() as u64;
+        }
+        self.slots[to.slot as usize].dirty = true;
+        Ok(())
+    }
+
+    fn is_disjoint(&self, slot: u32) -> bool {
+        let mut spans = self.spans(slot);
+        spans.sort_unstable();
+        spans.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+    }
+
+    /// Whether a slot holds no file, whatever is set aside there.
+    fn is_empty(&self, slot: u32) -> bool {
+        !self.files.iter().any(|(file, place)| place.slot == slot && is_file(file))
+    }
+
+    /// What of every slot files take, as first byte and first byte behind.
+    fn spans(&self, slot: u32) -> Vec<(u64, u64)> {
+        let held = self.files.iter().filter(|(_, place)| place.slot == slot);
+        held.map(|(_, place)| (place.start, place.end())).collect()
+    }
+
+    /// A place for a file, if there is one: `need` bytes, or on a full storage `least` and whatever has most of them written. Where a gap was
+    /// written before it is taken, the smallest that will do; else a slot becomes longer, the one that stays shortest. Segments keep to
+    /// slots that have segments, so that tables come and go beside one another; `only` leaves others alone.
+    pub(super) fn find_room(
+        &self,
+        kind: FileKind,
+        least: u64,
+        need: u64,
+        only: Option<FileKind>,
+    ) -> Option<Place> {
+        let mut best: Option<((u64, bool, u64), Place)> = None;
+        for (slot, Gap { start, room, written }) in self.gaps() {
+            let known = &self.slots[slot as usize];
+            if room < if self.full { least } else { need } || only.is_some() && only != known.kind {
+                continue;
+            }
+            let growth = need.saturating_sub(written);
+            let is_foreign = known.files > 0 && known.kind != Some(kind);
+            let length = if growth == 0 { written - need } else { start + need };
+            let cost = (if self.full { growth } else { 0 }, is_foreign, length);
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, Place { slot, start, room: need.min(room), generation: 0 }));
+            }
+        }
+        best.map(|(_, place)| place)
+    }
+
+    /// Where files can go, with the slot. A list: as an iterator it would be compiled anew wherever it is walked.
+    #[inline(never)]
+    pub(super) fn gaps(&self) -> Vec<(u32, Gap)> {
+        let mut found = Vec::new();
+        for (slot, known) in (0u32..).zip(&self.slots) {
+            let is_of_manifest = known.kind == Some(FileKind::Manifest) && known.files > 0;
+            if known.state != Use::Open || known.files >= CLAIMS_MAX || known.is_lost || is_of_manifest {
+                continue;
+            }
+            found.extend(gaps(self.spans(slot), known.size).into_iter().map(|gap| (slot, gap)));
+        }
+        found
+    }
+
+    /// Gives `file` a place. Manifests have a slot of their own. Others take a spare slot while there is one, but a segment goes
+    /// behind short ones first.
+    pub(super) fn claim_room(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
+        let need = pages(bytes_hint.max(1));
+        let bounded = |slot| Place { room: need, ..self.whole(slot) };
+        let place = match file.kind {
+            FileKind::Manifest => self.choose(file, bytes_hint).map(|slot| self.whole(slot)),
+            // Only what was written before is sure.
+            _ if self.full => None,
+            FileKind::Table => self.choose(file, bytes_hint).map(bounded),
+            FileKind::Wal => self
+                .find_room(file.kind, 0, need, Some(FileKind::Wal))
+                .filter(|place| place.start < SHARED_BYTES)
+                .or_else(|| self.choose(file, bytes_hint).map(bounded)),
+        };
+        let elsewhere =
+            || self.find_room(file.kind, 0, need, None).filter(|_| file.kind != FileKind::Manifest);
+        let place = place.or_else(elsewhere).ok_or(Error::StorageFull)?;
+        self.claim(file, place)
     }
 
     /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it empty; then
@@ -346,7 +583,7 @@ impl<D: Slots> SlotPool<D> {
     /// 1795278553000819.)
     pub(super) fn choose(&self, file: FileName, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
-        let spare = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
+        let spare = || (0u32..).zip(&self.slots).filter(|(_, known)| known.is_free());
         let suits =
             |known: &Slot| known.size <= SLOT_HEADER_BYTES || known.kind.is_none_or(|kind| kind == file.kind);
         let any = self.full || file.kind != FileKind::Table || !spare().any(|(_, known)| suits(known));

@@ -2,27 +2,44 @@
 //!
 //! Invariant: every call finds its slot by the file's name, and none of them moves a file to another slot.
 
-use super::pool::{SlotPool, Use, failed};
-use super::slot_header::SLOT_HEADER_BYTES;
+use super::name_map::Place;
+use super::pool::{Slot, SlotPool, Use, failed};
+use super::reserve::is_file;
+use super::slot_header::CLAIMS_MAX;
 use super::slots::{SlotError, Slots};
+use super::space::pages;
 use super::{Fetch, Storage};
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
 impl<D: Slots> Storage for SlotPool<D> {
-    fn has_spare(&self) -> bool {
-        self.free_slots() > 0
-    }
-
-    /// What the host said, and what spare slots were grown to before. Once a slot was refused to grow, only the latter.
+    /// What the host said, and what spare room was written before. Once a slot was refused to grow, only the latter.
     fn free_bytes(&self) -> Option<u64> {
         let room = if self.full { Some(0) } else { self.room_bytes };
-        let spare = self.slots.iter().filter(|slot| slot.state == Use::Free).map(|slot| slot.size);
-        room.map(|room| room.saturating_add(spare.sum()))
+        room.map(|room| room.saturating_add(self.spare_bytes()))
+    }
+
+    fn room_when_full(&self) -> Option<u64> {
+        Self::room_when_full(self)
+    }
+
+    fn piece_when_full(&self) -> Option<u64> {
+        Self::piece_when_full(self)
+    }
+
+    fn places(&self) -> u64 {
+        let of_slot = |known: &Slot| {
+            if known.state == Use::Open && known.kind != Some(FileKind::Manifest) { CLAIMS_MAX } else { 1 }
+        };
+        self.slots.iter().map(of_slot).sum::<usize>() as u64
     }
 
     fn reserve_intact(&self) -> bool {
         Self::reserve_intact(self)
+    }
+
+    fn only_reserve_fits(&self, bytes_hint: u64) -> bool {
+        Self::only_reserve_fits(self, bytes_hint)
     }
 
     fn ensure_reserve(&mut self) -> Result<()> {
@@ -34,35 +51,27 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn list(&self) -> Vec<(FileName, u64)> {
-        let held = self.slots.iter().filter_map(|known| match known.state {
-            Use::Holds(file) => Some((file, known.size.saturating_sub(SLOT_HEADER_BYTES))),
-            _ => None,
-        });
-        held.collect()
+        let held = self.files.iter().filter(|(file, _)| is_file(*file) && self.held(*file).is_ok());
+        held.map(|(file, place)| (file, place.room.min(self.behind(place)))).collect()
     }
 
     fn adopt(&mut self, store: StoreId) {
         if self.store != Some(store) {
             self.store = Some(store);
-            self.files.clear();
-            for slot in 0..self.slots.len() as u32 {
-                if matches!(self.slots[slot as usize].state, Use::Holds(_) | Use::Lent(_)) {
-                    self.release(slot);
-                }
+            let all: Vec<_> = self.files.iter().map(|(file, _)| file).collect();
+            for file in all {
+                self.remove(file);
             }
         }
     }
 
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
-        if file.kind == FileKind::Table && self.full && self.only_reserve_fits(bytes_hint) {
-            return Err(Error::StorageFull);
-        }
         let was_full = self.full;
-        match self.claim_chosen(file, bytes_hint) {
+        match self.claim_room(file, bytes_hint) {
             Err(Error::StorageFull) if !was_full => {
-                // It could not begin there: from now on only slots that were written before will do.
+                // It could not begin there: from now on only room that was written before will do.
                 self.full = true;
-                self.claim_chosen(file, bytes_hint)
+                self.claim_room(file, bytes_hint)
             }
             claimed => claimed,
         }
@@ -70,15 +79,13 @@ impl<D: Slots> Storage for SlotPool<D> {
 
     #[inline]
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch> {
-        let slot = self.held(file)?;
+        let place = self.held(file)?;
         let short = || Error::corrupt(file, offset, "short read");
-        let start = offset.saturating_add(SLOT_HEADER_BYTES);
-        // A slot torn inside its header page is shorter than the page, and its file is empty.
-        let end = self.slots[slot as usize].size.max(SLOT_HEADER_BYTES);
-        if start.saturating_add(into.len() as u64) > end {
+        let end = offset.saturating_add(into.len() as u64);
+        if end > place.room.min(self.behind(place)) {
             return Err(short());
         }
-        match self.device.read(slot, start, into) {
+        match self.device.read(place.slot, place.start + offset, into) {
             Ok(len) if len == into.len() => Ok(Fetch::Ready),
             Ok(_) => Err(short()),
             Err(error) => Err(failed(error)),
@@ -87,9 +94,19 @@ impl<D: Slots> Storage for SlotPool<D> {
 
     #[inline]
     fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
-        let slot = self.held(file)?;
-        let start = offset.saturating_add(SLOT_HEADER_BYTES);
-        let end = start.saturating_add(bytes.len() as u64);
+        let mut place = self.held(file)?;
+        let need = offset.saturating_add(bytes.len() as u64);
+        if need > place.room {
+            place = self.extend(file, need)?;
+        }
+        if file.kind == FileKind::Wal {
+            match self.grow(place.slot, place.start + need) {
+                Err(Error::StorageFull) => place = self.retreat(file, need)?,
+                grown => grown?,
+            }
+        }
+        let Place { slot, start, .. } = place;
+        let (start, end) = (start + offset, start + need);
         if end > self.slots[slot as usize].size {
             if file.kind != FileKind::Table {
                 self.grow(slot, end)?;
@@ -102,10 +119,8 @@ impl<D: Slots> Storage for SlotPool<D> {
         self.slots[slot as usize].dirty = true;
         match self.device.write(slot, start, bytes) {
             Ok(len) if len == bytes.len() => {
-                let known = &mut self.slots[slot as usize];
-                if end > known.size {
-                    known.size = end;
-                    self.full = false;
+                if end > self.slots[slot as usize].size {
+                    self.lengthened(slot, end);
                 }
                 Ok(())
             }
@@ -115,32 +130,27 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn sync(&mut self, file: FileName) -> Result<()> {
-        let slot = self.held(file)?;
-        if self.slots[slot as usize].dirty {
-            self.device.flush(slot).map_err(failed)?;
-            self.slots[slot as usize].dirty = false;
-        }
-        Ok(())
+        let slot = self.held(file)?.slot;
+        self.flush(slot)
     }
 
     fn delete(&mut self, file: FileName) -> Result<()> {
-        let slot = self.slot(file)?;
-        self.files.remove(file);
-        self.release(slot);
+        let slot = self.place(file)?.slot;
+        self.remove(file);
         if file.kind == FileKind::Table {
             self.cut_surplus(slot);
         }
         Ok(())
     }
 
-    fn trim(&mut self, file: FileName, bytes: u64) -> Result<()> {
-        let slot = self.held(file)?;
-        let end = SLOT_HEADER_BYTES + bytes;
-        if self.slots[slot as usize].size > end {
-            self.device.truncate(slot, end).map_err(failed)?;
-            self.slots[slot as usize].size = end;
+    fn trim(&mut self, file: FileName, bytes: u64) {
+        if let Some(place) = self.files.get_mut(file) {
+            place.room = place.room.min(pages(bytes.max(1)));
+            let slot = place.slot;
+            if self.full {
+                self.refill_reserve(slot);
+            }
         }
-        Ok(())
     }
 
     fn shrink(&mut self, keep_bytes: u64) -> Result<()> {

@@ -1,56 +1,127 @@
 //! Room kept for a full storage.
 //!
 //! When the quota is used up, a browser refuses even a write of 100 bytes at the end of a file, but overwriting
-//! still works. So that deletes can be logged, flushed and merged then, some slots are really written ahead:
+//! still works. So that deletes can be logged, flushed and merged then, some room is really written ahead:
 //!
 //! ```text
-//! 1 slot of >= 256 KiB   for a WAL segment      the deletes are logged there
-//! 1 slot of >= 256 KiB   for a table            their memtable is flushed there
-//! manifest 0 and 1       >= 64 KiB, and as long as one another, so that either takes the other's snapshot
+//! 252 KiB            for a WAL segment      the deletes are logged there
+//! 252 KiB or more    for a table            their memtable is flushed there, and tables are written anew without what was
+//!                                           deleted: in a large store a 16th of it, up to 5 MiB
+//! manifest 0 and 1   >= 64 KiB, and as long as one another, so that either takes the other's snapshot
 //! ```
+//!
+//! Room that is set aside is a file without a name of its own: no header tells of it.
 //!
 //! Spare room that is given back ends behind the header page, never before it: the numbers and generations that were used
 //! must be found again, or a header that a power cut brings back could name a newer file.
 //!
-//! Invariant: [`create`](super::Storage::create) never takes a reserved slot; only
-//! [`create_from_reserve`](SlotPool::create_from_reserve) does. A slot that is set free refills the reserve first.
+//! Invariant: [`create`](super::Storage::create) never takes what is set aside; only
+//! [`create_from_reserve`](SlotPool::create_from_reserve) does. Room that is set free refills the reserve first.
 
+use super::name_map::Place;
 use super::pool::{SlotPool, Use};
-use super::slot_header::SLOT_HEADER_BYTES;
-use super::slots::Slots;
+use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
+use super::slots::{SlotError, Slots};
+use super::space::pages;
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName};
 
-/// Length of a reserved slot in bytes, header page included.
+/// Length in bytes of what is set aside for a segment, with the header page of its slot.
 pub const RESERVE_BYTES: u64 = 256 << 10;
+
+/// The same without that page.
+const ROOM_BYTES: u64 = RESERVE_BYTES - SLOT_HEADER_BYTES;
 
 /// Length in bytes that a manifest slot is grown to ahead of need, header page included.
 pub const MANIFEST_RESERVE_BYTES: u64 = 64 << 10;
 
+/// The room that is set aside for a table is this part of all bytes.
+const TABLE_SHARE: u64 = 16;
+
+/// And at most so many.
+const TABLE_ROOM_BYTES_MAX: u64 = 5 << 20;
+
 /// Spare slots may hold this part of all bytes.
 const SPARE_SHARE: u64 = 16;
 
-/// What a slot is reserved for, most important first.
+/// What room is set aside for, most important first.
 const RESERVED: [FileKind; 2] = [FileKind::Wal, FileKind::Table];
 
+/// What stands for room that is set aside for a file of this kind.
+fn reserve_of(kind: FileKind) -> FileName {
+    FileName { kind, id: u64::MAX }
+}
+
+/// Whether this is a file, and not room that is set aside.
+pub(super) fn is_file(file: FileName) -> bool {
+    file.id != u64::MAX
+}
+
 impl<D: Slots> SlotPool<D> {
-    /// Completes the reserve: sets written slots aside, or writes zeros into spare ones.
+    /// Completes the reserve: sets aside what was written before, or writes zeros.
     ///
     /// # Errors
-    /// [`Error::StorageFull`] when there is no room for it now, [`Error::Busy`] when no slot is free.
+    /// [`Error::StorageFull`] when there is no room for it now.
     pub fn ensure_reserve(&mut self) -> Result<()> {
         let bytes = self.manifest_reserve_bytes();
         for slot in self.manifest_slots().into_iter().flatten() {
             self.grow(slot, bytes)?;
         }
         for kind in RESERVED {
-            if self.reserved(kind).is_none() {
-                let slot = self.candidate().ok_or(Error::Busy)?;
-                self.grow(slot, RESERVE_BYTES)?;
-                self.slots[slot as usize].state = Use::Reserved(kind);
+            match self.complete(kind) {
+                // As far as there is room: with less of it, deletes still have theirs.
+                Err(Error::StorageFull) if self.reserved(kind).is_some() => {}
+                completed => completed?,
             }
         }
         Ok(())
+    }
+
+    /// Makes what is set aside as long as it should be, where it is or elsewhere.
+    fn complete(&mut self, kind: FileKind) -> Result<()> {
+        let wanted = self.wanted_bytes(kind);
+        let held = self.reserved(kind);
+        let room = held.map_or(0, |place| place.room);
+        if room >= wanted {
+            return Ok(());
+        }
+        let at_end = held.filter(|place| self.used_end(place.slot) <= place.end());
+        if at_end.is_none() && room > wanted / 2 {
+            return Ok(());
+        }
+        // Some slot may grow by now, whatever was refused before.
+        self.full = false;
+        let place = match at_end {
+            Some(place) => Place { room: wanted, ..place },
+            None => self.find_room(kind, wanted, wanted, None).ok_or(Error::StorageFull)?,
+        };
+        self.grow(place.slot, place.end())?;
+        self.set_aside(kind, place);
+        Ok(())
+    }
+
+    /// How much is set aside for a table on a full storage; 0 where that is too little to let go of more. `None` while the storage gives
+    /// room.
+    pub(super) fn room_when_full(&self) -> Option<u64> {
+        let room = self.reserved(FileKind::Table).map_or(0, |place| place.room);
+        let is_enough = room > self.wanted_bytes(FileKind::Table) / 2;
+        self.full.then_some(if is_enough { room } else { 0 })
+    }
+
+    /// How long the room for a file of this kind should be.
+    fn wanted_bytes(&self, kind: FileKind) -> u64 {
+        if kind != FileKind::Table {
+            return ROOM_BYTES;
+        }
+        let all: u64 = self.slots.iter().map(|known| known.size).sum();
+        pages((all / TABLE_SHARE).clamp(ROOM_BYTES, TABLE_ROOM_BYTES_MAX))
+    }
+
+    fn set_aside(&mut self, kind: FileKind, place: Place) {
+        if let Some(former) = self.files.insert(reserve_of(kind), place) {
+            self.slots[former.slot as usize].files -= 1;
+        }
+        self.slots[place.slot as usize].files += 1;
     }
 
     /// Whether the reserve is complete.
@@ -62,24 +133,32 @@ impl<D: Slots> SlotPool<D> {
             && self.manifest_slots().into_iter().flatten().all(grown)
     }
 
-    /// Like [`create`](super::Storage::create), but takes the slot reserved for the file's kind. For what must
+    /// Like [`create`](super::Storage::create), but takes the room set aside for the file's kind. For what must
     /// still work on a full storage: deletes, and the flush and merge that make room.
     ///
     /// # Errors
     /// [`Error::StorageFull`] when the reserve is used up.
     pub fn create_from_reserve(&mut self, file: FileName) -> Result<()> {
-        let slot = self.reserved(file.kind).ok_or(Error::StorageFull)?;
-        self.claim(slot, file)
+        let place = self.reserved(file.kind).ok_or(Error::StorageFull)?;
+        self.files.remove(reserve_of(file.kind));
+        self.slots[place.slot as usize].files -= 1;
+        self.claim(file, place)
     }
 
-    /// Gives room back to the host: cuts free slots, the longest first, until at most `keep_bytes` are left in
-    /// them. Reserved slots stay.
+    /// Gives room back to the host: all that lies behind the last file of a slot, and free slots, the longest first, until at most
+    /// `keep_bytes` are left in them. What is set aside stays.
     ///
     /// # Errors
     /// [`Error::Io`] when a slot cannot be cut.
     pub fn shrink_idle(&mut self, keep_bytes: u64) -> Result<()> {
+        let could_not = |_| Error::Io("a spare file could not be cut");
+        for slot in 0..self.slots.len() as u32 {
+            if self.slots[slot as usize].files > 0 {
+                self.cut(slot, self.used_end(slot)).map_err(could_not)?;
+            }
+        }
         loop {
-            let free = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
+            let free = || (0u32..).zip(&self.slots).filter(|(_, known)| known.is_free());
             if free().map(|(_, known)| known.size).sum::<u64>() <= keep_bytes {
                 return Ok(());
             }
@@ -87,59 +166,93 @@ impl<D: Slots> SlotPool<D> {
             let Some((slot, _)) = longest.filter(|(_, known)| known.size > SLOT_HEADER_BYTES) else {
                 return Ok(());
             };
-            self.device
-                .truncate(slot, SLOT_HEADER_BYTES)
-                .map_err(|_| Error::Io("a spare file could not be cut"))?;
-            self.slots[slot as usize].size = SLOT_HEADER_BYTES;
+            self.cut(slot, SLOT_HEADER_BYTES).map_err(could_not)?;
         }
     }
 
-    /// Gives back the room of a spare slot while spare slots hold more than they should: a merge that let go of its inputs
+    /// Gives back the room behind the last file of a slot while spare room is more than it should be: a merge that let go of its inputs
     /// would else leave their room empty until the next one. Only where the host knows of more room than the store takes: on a
     /// storage that is nearly full, what is given back might not be had again (seed 1795278553000819).
     pub(super) fn cut_surplus(&mut self, slot: u32) {
-        let (free, all) = self.slots.iter().fold((0, 0), |(free, all), known| {
-            (free + if known.state == Use::Free { known.size } else { 0 }, all + known.size)
-        });
-        let known = &mut self.slots[slot as usize];
-        let is_surplus = free > self.spare_bytes.max(all / SPARE_SHARE);
-        let cut_bytes = known.size.saturating_sub(SLOT_HEADER_BYTES);
+        let all: u64 = self.slots.iter().map(|known| known.size).sum();
+        let is_surplus = self.spare_bytes() > self.spare_bytes_max.max(all / SPARE_SHARE);
         let is_roomy = !self.full && self.room_bytes.is_some_and(|room| room > all);
-        let may_cut = is_surplus && is_roomy && cut_bytes > 0 && known.state == Use::Free;
-        if may_cut && self.device.truncate(slot, SLOT_HEADER_BYTES).is_ok() {
-            self.room_bytes = self.room_bytes.map(|room| room.saturating_add(cut_bytes));
-            known.size = SLOT_HEADER_BYTES;
+        if is_surplus && is_roomy && self.slots[slot as usize].state == Use::Open {
+            // What could not be cut stays spare.
+            let _ = self.cut(slot, self.used_end(slot));
         }
     }
 
-    /// A slot was set free: keeps it for the reserve if it is long enough and one is missing.
+    /// Bytes of slots that were written and hold nothing now. Slots without files count with their page.
+    pub(super) fn spare_bytes(&self) -> u64 {
+        let open = self.slots.iter().filter(|known| known.state == Use::Open).map(|known| known.size);
+        let held = self.files.iter().filter(|(_, place)| self.slots[place.slot as usize].state == Use::Open);
+        let used: u64 = held.map(|(_, place)| place.room.min(self.behind(place))).sum();
+        let pages = self.slots.iter().filter(|known| known.state == Use::Open && known.files > 0).count();
+        open.sum::<u64>().saturating_sub(used + pages as u64 * SLOT_HEADER_BYTES)
+    }
+
+    /// Written bytes from the start of a place to the end of its slot. A slot torn inside its header page has none.
+    #[inline]
+    pub(super) fn behind(&self, place: Place) -> u64 {
+        self.slots[place.slot as usize].size.saturating_sub(place.start)
+    }
+
+    /// Where the last file of a slot ends.
+    fn used_end(&self, slot: u32) -> u64 {
+        let held = self.files.iter().filter(|(_, place)| place.slot == slot);
+        held.map(|(_, place)| place.end()).max().unwrap_or(SLOT_HEADER_BYTES)
+    }
+
+    pub(super) fn cut(&mut self, slot: u32, end: u64) -> core::result::Result<(), SlotError> {
+        let size = self.slots[slot as usize].size;
+        if size > end {
+            self.device.truncate(slot, end)?;
+            self.slots[slot as usize].size = end;
+            self.room_bytes = self.room_bytes.map(|room| room.saturating_add(size - end));
+            // It may grow again. (Chromium keeps for an open file what it once was granted.)
+            self.full = false;
+        }
+        Ok(())
+    }
+
+    /// Room in a slot was set free: keeps it for the reserve if some is missing, or what is set aside for a table is short and this is
+    /// longer. A flush that took it gives its segment's room back so, before other writes find that.
     pub(super) fn refill_reserve(&mut self, slot: u32) {
-        let known = &self.slots[slot as usize];
-        if known.state != Use::Free || known.size < RESERVE_BYTES {
-            return;
-        }
-        if let Some(kind) = RESERVED.into_iter().find(|&kind| self.reserved(kind).is_none()) {
-            self.slots[slot as usize].state = Use::Reserved(kind);
+        for kind in RESERVED {
+            let wanted = self.wanted_bytes(kind);
+            let held = self.reserved(kind).map_or(ROOM_BYTES - 1, |place| place.room);
+            let gaps = self.gaps().into_iter().filter(|(of, _)| *of == slot);
+            let longest = gaps.max_by_key(|(_, gap)| gap.written.min(wanted));
+            let Some((slot, gap)) = longest.filter(|(_, gap)| gap.written.min(wanted) > held) else {
+                continue;
+            };
+            let room = gap.written.min(wanted) / PAGE_BYTES * PAGE_BYTES;
+            self.set_aside(kind, Place { slot, start: gap.start, room, generation: 0 });
         }
     }
 
-    /// Whether a table of about `bytes_hint` bytes fits the slot that is reserved for one, and no free one.
+    /// The most that was written before in one piece and holds nothing.
+    fn longest_gap(&self) -> u64 {
+        self.gaps().into_iter().map(|(_, gap)| gap.written).max().unwrap_or(0)
+    }
+
+    pub(super) fn piece_when_full(&self) -> Option<u64> {
+        let set_aside = self.reserved(FileKind::Table).map_or(0, |place| place.room);
+        self.full.then(|| self.longest_gap().max(set_aside))
+    }
+
+    /// Whether no slot grows, and a table of about `bytes_hint` bytes has more room in what is set aside than anywhere.
     pub(super) fn only_reserve_fits(&self, bytes_hint: u64) -> bool {
-        let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
-        let fits = |state| self.slots.iter().any(|known| known.state == state && known.size >= need);
-        fits(Use::Reserved(FileKind::Table)) && !fits(Use::Free)
+        if !self.full {
+            return false;
+        }
+        let most = self.longest_gap();
+        most < bytes_hint && self.reserved(FileKind::Table).is_some_and(|place| place.room > most)
     }
 
-    fn reserved(&self, kind: FileKind) -> Option<u32> {
-        (0u32..).zip(&self.slots).find(|(_, known)| known.state == Use::Reserved(kind)).map(|(slot, _)| slot)
-    }
-
-    /// The free slot to reserve: the shortest that is long enough, else the one that needs the least zeros.
-    fn candidate(&self) -> Option<u32> {
-        let free = || (0u32..).zip(&self.slots).filter(|(_, known)| known.state == Use::Free);
-        let written =
-            free().filter(|(_, known)| known.size >= RESERVE_BYTES).min_by_key(|(_, known)| known.size);
-        written.or_else(|| free().max_by_key(|(_, known)| known.size)).map(|(slot, _)| slot)
+    fn reserved(&self, kind: FileKind) -> Option<Place> {
+        self.files.get(reserve_of(kind))
     }
 
     fn manifest_slots(&self) -> [Option<u32>; 2] {

@@ -1,108 +1,227 @@
-//! The first page of a slot: which file of which store it holds.
+//! The first page of a slot: which files of which store it holds, and where in the slot they lie.
 //!
 //! ```text
-//! slot    page 4096 B | bytes of the file, offset 0 of the file at 4096
-//! page    copy at 0 | zeros | copy at 2048 | zeros
-//! copy    "VRVP" | u16 version | u8 role | u8 0 | store id 16 B | u64 file id | u64 generation | u64 xxh3
-//!         0        4             6         7      8               24            32               40   .. 48
+//! slot    page 4096 B | bytes of the files, each from a page boundary on
+//! page    copies of one header at 0 and 1024, of the one before or after it at 2048 and 3072
+//! copy    "VRVP" | u16 version | u8 kind | u8 0 | store id 16 B | u64 number | u64 generation | u64 xxh3
+//!         0        4             6         7      8               24           32               40   .. 48
+//! 2       kind 0, number: of claims | claim * number | zeros to 1016 | u64 xxh3
+//! claim   u8 kind | 7 B number of the file | u64 generation | u32 first page | u32 pages, 0: to the end of the slot
 //! ```
 //!
-//! role is a [`FileKind`], 0 for a slot that holds nothing. xxh3 is over the 40 bytes before it, its seed the slot's number: a header
-//! that was written to the wrong slot is none.
+//! Version 1 ends after 48 bytes, has copies at 0 and 2048, and holds one file from page 1 to the end of the slot: `kind` is a
+//! [`FileKind`], 0 for none. It is read and not written. xxh3 is over the bytes of the copy before it, its seed the slot's number:
+//! a header that was written to the wrong slot is none.
 //!
-//! Invariant: both copies are written in one write, and are durable with the first flush of the slot's file: until then
-//! nothing that is durable names the file. Sectors may tear between the copies, so the valid copy with the highest generation counts; a slot with none is free.
-//! Generations never repeat within a pool: of two slots that claim one file, the higher generation holds it.
+//! Invariant: a half of the page is two copies, written in one write. While a slot holds files, a new header goes to the half that
+//! does not hold the durable one, so a write that tears leaves what was durable. A claim is durable with the first flush of its
+//! file: until then nothing that is durable names the file. The valid copy with the highest generation counts; a slot with
+//! none is free. Generations never repeat within a pool: of two claims of one file, the higher generation holds it.
 
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
-/// Length of the page in bytes; a file's offset 0 lies here in its slot.
+/// Length of the page in bytes; the first file of a slot begins here.
 pub const SLOT_HEADER_BYTES: u64 = 4096;
 
-/// Length of one copy in bytes.
-const COPY_BYTES: usize = 48;
+/// Files begin at multiples of this many bytes.
+pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// Where the copies lie.
-const COPY_OFFSETS: [usize; 2] = [0, 2048];
+/// Most files that a slot holds.
+pub(super) const CLAIMS_MAX: usize = 40;
 
-/// The format version this code reads and writes.
-const VERSION: u16 = 1;
+/// Length of what both versions have in common, in bytes.
+const HEAD_BYTES: usize = 48;
+/// Length of a copy in bytes.
+const COPY_BYTES: usize = 1024;
+/// Length of a half of the page.
+pub(super) const HALF_BYTES: usize = 2 * COPY_BYTES;
+
+/// The format version this code writes.
+const VERSION: u16 = 2;
+/// One file, to the end of the slot.
+const VERSION_SINGLE: u16 = 1;
 
 const MAGIC: &[u8; 4] = b"VRVP";
 
-/// What a slot says of itself.
+/// A part of a slot that holds a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// The file.
+    pub file: FileName,
+    /// When it was claimed.
+    pub generation: u64,
+    /// Where its bytes begin, from the start of the slot.
+    pub start: u64,
+    /// Bytes set aside for it, or `u64::MAX`: to the end of the slot.
+    pub room: u64,
+}
+
+/// What a slot says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotHeader {
     /// The store the slot belongs to.
     pub store: StoreId,
-    /// The file it holds; `None` when it was cleared.
-    pub file: Option<FileName>,
     /// When the header was written, counted in headers written to the pool.
     pub generation: u64,
+    /// The files it holds; none when it was cleared.
+    pub claims: Vec<Claim>,
 }
 
 impl SlotHeader {
-    /// The whole page of slot number `slot`, both copies.
+    /// The header of a slot that holds one file, to its end.
+    #[must_use]
+    pub fn whole(store: StoreId, file: FileName, generation: u64) -> Self {
+        let claim = Claim { file, generation, start: SLOT_HEADER_BYTES, room: u64::MAX };
+        Self { store, generation, claims: vec![claim] }
+    }
+
+    /// Whether the slot holds a manifest.
+    #[must_use]
+    pub fn is_of_manifest(&self) -> bool {
+        self.claims.iter().any(|claim| claim.file.kind == FileKind::Manifest)
+    }
+
+    /// The whole page of slot number `slot`, both halves.
     #[must_use]
     pub fn encode(&self, slot: u32) -> Vec<u8> {
-        let mut copy = Vec::with_capacity(COPY_BYTES);
-        copy.extend_from_slice(MAGIC);
-        copy.extend_from_slice(&VERSION.to_le_bytes());
-        copy.push(self.file.map_or(0, |file| file.kind as u8));
-        copy.push(0);
-        copy.extend_from_slice(&self.store);
-        copy.extend_from_slice(&self.file.map_or(0, |file| file.id).to_le_bytes());
-        copy.extend_from_slice(&self.generation.to_le_bytes());
-        copy.extend_from_slice(&xxh3(&copy, u64::from(slot)).to_le_bytes());
-        let mut page = vec![0; SLOT_HEADER_BYTES as usize];
-        for offset in COPY_OFFSETS {
-            page[offset..offset + COPY_BYTES].copy_from_slice(&copy);
-        }
+        let mut page = self.encode_half(slot);
+        page.extend_from_within(..);
         page
     }
 
-    /// The newer of the valid copies in the `page` of slot number `slot`, which may be cut short; `None` when neither is valid.
+    /// The first byte that is damaged of what `page` says beside the copy that was read: the other copies of that header.
+    #[must_use]
+    pub fn damaged_at(&self, page: &[u8], slot: u32) -> Option<u64> {
+        let copies = || {
+            (0..page.len())
+                .step_by(COPY_BYTES)
+                .filter_map(|at| Some((at, decode_copy(page.get(at..)?, slot).ok()??)))
+        };
+        let (at, (version, _)) = copies().find(|(_, (_, found))| found == self)?;
+        if version == VERSION_SINGLE {
+            return first_difference(&self.encode_single(slot), page, 0);
+        }
+        first_difference(&self.encode_half(slot), page, at / HALF_BYTES * HALF_BYTES)
+    }
+
+    /// A half of the page, both copies.
+    pub(super) fn encode_half(&self, slot: u32) -> Vec<u8> {
+        let seed = u64::from(slot);
+        let mut copy = Vec::with_capacity(HALF_BYTES);
+        copy.extend_from_slice(MAGIC);
+        copy.extend_from_slice(&VERSION.to_le_bytes());
+        copy.extend_from_slice(&[0, 0]);
+        copy.extend_from_slice(&self.store);
+        copy.extend_from_slice(&(self.claims.len() as u64).to_le_bytes());
+        copy.extend_from_slice(&self.generation.to_le_bytes());
+        copy.extend_from_slice(&xxh3(&copy, seed).to_le_bytes());
+        for Claim { file, generation, start, room } in &self.claims {
+            copy.extend_from_slice(&((file.kind as u64) << 56 | file.id).to_le_bytes());
+            copy.extend_from_slice(&generation.to_le_bytes());
+            let pages = if *room == u64::MAX { 0 } else { room / PAGE_BYTES };
+            copy.extend_from_slice(&((start / PAGE_BYTES) as u32).to_le_bytes());
+            copy.extend_from_slice(&(pages as u32).to_le_bytes());
+        }
+        copy.resize(COPY_BYTES - 8, 0);
+        copy.extend_from_slice(&xxh3(&copy, seed).to_le_bytes());
+        copy.extend_from_within(..);
+        copy
+    }
+
+    /// The page as version 1 wrote it.
+    fn encode_single(&self, slot: u32) -> Vec<u8> {
+        let file = self.claims.first().map(|claim| claim.file);
+        let mut copy = Vec::with_capacity(HEAD_BYTES);
+        copy.extend_from_slice(MAGIC);
+        copy.extend_from_slice(&VERSION_SINGLE.to_le_bytes());
+        copy.extend_from_slice(&[file.map_or(0, |file| file.kind as u8), 0]);
+        copy.extend_from_slice(&self.store);
+        copy.extend_from_slice(&file.map_or(0, |file| file.id).to_le_bytes());
+        copy.extend_from_slice(&self.generation.to_le_bytes());
+        copy.extend_from_slice(&xxh3(&copy, u64::from(slot)).to_le_bytes());
+        copy.resize(HALF_BYTES, 0);
+        copy.extend_from_within(..);
+        copy
+    }
+
+    /// The newest of the valid copies in the `page` of slot number `slot`, which may be cut short; `None` when none is valid.
     ///
     /// # Errors
     /// [`Error::Version`] when the newest intact copy is of a newer format: the slot is not free, it is unknown.
     pub fn decode(page: &[u8], slot: u32) -> Result<Option<Self>> {
-        let mut newest: Option<(u16, Self)> = None;
-        for offset in COPY_OFFSETS {
-            let copy = page.get(offset..).and_then(|rest| decode_copy(rest, slot).ok().flatten());
-            if let Some(found) = copy
-                && newest.is_none_or(|(_, newest)| found.1.generation > newest.generation)
+        Ok(Self::decode_at(page, slot)?.map(|(_, header)| header))
+    }
+
+    /// As [`SlotHeader::decode`], with the offset of the copy.
+    pub(super) fn decode_at(page: &[u8], slot: u32) -> Result<Option<(u64, Self)>> {
+        let mut newest: Option<(u16, usize, Self)> = None;
+        for offset in (0..page.len().min(2 * HALF_BYTES)).step_by(COPY_BYTES) {
+            let copy = decode_copy(&page[offset..], slot).ok().flatten();
+            if let Some((version, found)) = copy
+                && newest.as_ref().is_none_or(|(_, _, newest)| found.generation > newest.generation)
             {
-                newest = Some(found);
+                newest = Some((version, offset, found));
             }
         }
         match newest {
-            Some((version, _)) if version != VERSION => {
+            Some((version, ..)) if version > VERSION => {
                 Err(Error::Version { found: version, supported: VERSION })
             }
-            newest => Ok(newest.map(|(_, header)| header)),
+            newest => Ok(newest.map(|(_, offset, header)| (offset as u64, header))),
         }
     }
 }
 
+/// The first byte of `found`, from `at` on, that is not as it was written.
+fn first_difference(written: &[u8], found: &[u8], at: usize) -> Option<u64> {
+    let differs = |offset: &usize| written.get(*offset) != found.get(at + *offset);
+    (0..written.len()).find(differs).map(|offset| (at + offset) as u64)
+}
+
 /// One copy with its version; `Ok(None)` when its hash or magic is wrong.
 fn decode_copy(bytes: &[u8], slot: u32) -> Result<Option<(u16, SlotHeader)>, Truncated> {
+    let seed = u64::from(slot);
     let mut reader = Reader::new(bytes);
-    let hashed = reader.bytes(COPY_BYTES - 8)?;
-    if xxh3(hashed, u64::from(slot)) != reader.u64()? || !hashed.starts_with(MAGIC) {
+    let hashed = reader.bytes(HEAD_BYTES - 8)?;
+    if xxh3(hashed, seed) != reader.u64()? || !hashed.starts_with(MAGIC) {
         return Ok(None);
     }
-    let mut reader = Reader::new(&hashed[MAGIC.len()..]);
-    let version = reader.u16()?;
-    let role = reader.u8()?;
-    reader.u8()?;
-    let store = reader.array()?;
-    let id = reader.u64()?;
-    let generation = reader.u64()?;
-    let file = FileKind::from_byte(role).map(|kind| FileName { kind, id });
-    Ok(Some((version, SlotHeader { store, file, generation })))
+    let mut head = Reader::new(&hashed[MAGIC.len()..]);
+    let version = head.u16()?;
+    let kind = head.u8()?;
+    head.u8()?;
+    let store = head.array()?;
+    let number = head.u64()?;
+    let generation = head.u64()?;
+    if version == VERSION_SINGLE {
+        let header = match FileKind::from_byte(kind) {
+            Some(kind) => SlotHeader::whole(store, FileName { kind, id: number }, generation),
+            None => SlotHeader { store, generation, claims: Vec::new() },
+        };
+        return Ok(Some((version, header)));
+    }
+    let mut header = SlotHeader { store, generation, claims: Vec::new() };
+    if version != VERSION {
+        return Ok(Some((version, header)));
+    }
+    let mut whole = Reader::new(bytes);
+    let hashed = whole.bytes(COPY_BYTES - 8)?;
+    if xxh3(hashed, seed) != whole.u64()? || number > CLAIMS_MAX as u64 {
+        return Ok(None);
+    }
+    for _ in 0..number {
+        let name = reader.u64()?;
+        let generation = reader.u64()?;
+        let (first, pages) = (u64::from(reader.u32()?), u64::from(reader.u32()?));
+        let Some(kind) = FileKind::from_byte((name >> 56) as u8) else { return Ok(None) };
+        let file = FileName { kind, id: name & ((1 << 56) - 1) };
+        let room = if pages == 0 { u64::MAX } else { pages * PAGE_BYTES };
+        header.claims.push(Claim { file, generation, start: first * PAGE_BYTES, room });
+    }
+    Ok(Some((version, header)))
 }
 
 #[cfg(test)]
@@ -110,20 +229,46 @@ mod tests {
     use super::*;
 
     const SLOT: u32 = 3;
+    const STORE: StoreId = [0x5a; 16];
+
+    fn header(generation: u64) -> SlotHeader {
+        let claim = |id, start, room| Claim { file: FileName::wal(id), generation: id, start, room };
+        let claims = vec![claim(17, 4096, 1 << 20), claim(18, 3 << 20, 8192), claim(19, 4 << 20, u64::MAX)];
+        SlotHeader { store: STORE, generation, claims }
+    }
+
+    /// A page as version 1 wrote it.
+    fn single(file: Option<FileName>, generation: u64) -> Vec<u8> {
+        let header = file.map(|file| SlotHeader::whole(STORE, file, generation));
+        header.unwrap_or(SlotHeader { store: STORE, generation, claims: Vec::new() }).encode_single(SLOT)
+    }
 
     #[test]
     fn a_header_of_another_slot_is_none() {
         assert_eq!(SlotHeader::decode(&header(3).encode(SLOT), SLOT + 1), Ok(None));
     }
 
-    fn header(generation: u64) -> SlotHeader {
-        SlotHeader { store: [0x5a; 16], file: Some(FileName::table(17)), generation }
+    #[test]
+    fn a_page_of_version_1_holds_one_file_to_the_end_of_the_slot() {
+        let file = FileName::table(0x1122_3344);
+        let whole = SlotHeader::whole(STORE, file, 9);
+        assert_eq!(SlotHeader::decode(&single(Some(file), 9), SLOT), Ok(Some(whole)));
+        let cleared = SlotHeader { store: STORE, generation: 5, claims: Vec::new() };
+        assert_eq!(SlotHeader::decode(&single(None, 5), SLOT), Ok(Some(cleared)));
     }
 
     #[test]
-    fn any_flipped_bit_leaves_the_other_copy() {
-        let page = header(3).encode(SLOT);
+    fn a_full_header_fits_its_copy() {
+        let claim = header(3).claims[1];
+        let full = SlotHeader { claims: vec![claim; CLAIMS_MAX], ..header(3) };
+        let page = full.encode(SLOT);
         assert_eq!(page.len() as u64, SLOT_HEADER_BYTES);
+        assert_eq!(SlotHeader::decode(&page, SLOT), Ok(Some(full)));
+    }
+
+    #[test]
+    fn any_flipped_bit_leaves_the_other_copies() {
+        let page = header(3).encode(SLOT);
         for bit in 0..page.len() * 8 {
             let mut flipped = page.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
@@ -132,11 +277,11 @@ mod tests {
     }
 
     #[test]
-    fn damage_to_both_copies_frees_the_slot() {
+    fn damage_to_all_copies_frees_the_slot() {
         let page = header(3).encode(SLOT);
         for byte in 0..COPY_BYTES {
             let mut flipped = page.clone();
-            for offset in COPY_OFFSETS {
+            for offset in (0..page.len()).step_by(COPY_BYTES) {
                 flipped[offset + byte] ^= 0x10;
             }
             assert_eq!(SlotHeader::decode(&flipped, SLOT), Ok(None), "byte {byte}");
@@ -144,12 +289,20 @@ mod tests {
     }
 
     #[test]
-    fn the_higher_generation_wins_when_the_page_is_torn_between_the_copies() {
+    fn the_higher_generation_wins_wherever_it_lies() {
         for (old, new) in [(4, 9), (9, 4)] {
             let mut page = header(old).encode(SLOT);
-            page[..2048].copy_from_slice(&header(new).encode(SLOT)[..2048]);
-            assert_eq!(SlotHeader::decode(&page, SLOT), Ok(Some(header(9))));
+            page[..2048].copy_from_slice(&header(new).encode_half(SLOT));
+            let (at, found) = SlotHeader::decode_at(&page, SLOT).expect("known").expect("valid");
+            assert_eq!((at, found), (if new == 9 { 0 } else { 2048 }, header(9)));
         }
+        let mut page = single(Some(FileName::wal(17)), 2);
+        page[..2048].copy_from_slice(&header(3).encode_half(SLOT));
+        assert_eq!(SlotHeader::decode(&page, SLOT), Ok(Some(header(3))));
+        page[..1024].fill(7);
+        page[1024..2048].fill(7);
+        let older = SlotHeader::whole(STORE, FileName::wal(17), 2);
+        assert_eq!(SlotHeader::decode(&page, SLOT), Ok(Some(older)), "a torn half leaves the one before it");
     }
 
     #[test]
@@ -164,17 +317,11 @@ mod tests {
     #[test]
     fn a_newer_format_is_told_instead_of_taken_for_free() {
         let mut page = header(3).encode(SLOT);
-        for offset in COPY_OFFSETS {
+        for offset in (0..page.len()).step_by(COPY_BYTES) {
             page[offset + 4] = 7;
             let hash = xxh3(&page[offset..offset + 40], u64::from(SLOT));
             page[offset + 40..offset + 48].copy_from_slice(&hash.to_le_bytes());
         }
-        assert_eq!(SlotHeader::decode(&page, SLOT), Err(Error::Version { found: 7, supported: 1 }));
-    }
-
-    #[test]
-    fn a_cleared_slot_says_so() {
-        let cleared = SlotHeader { file: None, ..header(5) };
-        assert_eq!(SlotHeader::decode(&cleared.encode(SLOT), SLOT), Ok(Some(cleared)));
+        assert_eq!(SlotHeader::decode(&page, SLOT), Err(Error::Version { found: 7, supported: VERSION }));
     }
 }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use super::stats::FilterCounts;
 use crate::cache::Cache;
+use crate::codec::room;
 use crate::storage::{Fetch, Storage};
 use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block};
 use crate::types::{FileName, StoreId};
@@ -64,7 +65,7 @@ impl<S: Storage> Blocks for StoreBlocks<'_, S> {
         if let Some(bytes) = self.fetched.find(file, offset, len) {
             return Ok(bytes);
         }
-        let mut bytes = vec![0; len as usize];
+        let mut bytes = room::zeros(len as usize)?;
         match self.storage.read(file, offset, &mut bytes)? {
             Fetch::Ready => Ok(bytes),
             Fetch::Pending => Err(ReadError::Need(Box::new(Need { file, offset, len }))),

@@ -11,6 +11,7 @@
 //! Invariants:
 //! - Answers one after another, each since the last one's `through`, are the committed history: every record once, whole, in
 //!   order. A record counts only behind the record with the sequence before it; where one is missing, history begins anew.
+//! - An answer whose `through` is `since` is the end of what can be told: who got it has nothing to do but wait.
 //! - What is told is in the log, if the store has one: it is there after the death of the process, as the reader is.
 
 use super::history::{Place, Span};
@@ -18,13 +19,14 @@ use super::view::SharedMemtable;
 use super::{Frozen, Store};
 use crate::codec::bytes::compare;
 use crate::codec::frame::{Frame, record_from};
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::storage::{Fetch, Storage};
 use crate::table::{Need, ReadError};
 use crate::types::{FileName, Kind, Sequence};
 use crate::wal::{Entry, Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader};
 
-/// Bytes of records that one call looks at, about.
+/// Bytes of records that one call looks at, about: once it is behind `since`.
 const LOOKED_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a kept segment that are read at once, unless a record is longer.
 const WINDOW_BYTES: usize = 256 << 10;
@@ -102,7 +104,8 @@ impl ChangesWanted<'_> {
 impl Walk<'_> {
     fn is_full(&self) -> bool {
         let has_enough = self.told_bytes > 0 && self.told_bytes >= self.wanted.bytes_max;
-        has_enough || self.looked_bytes >= LOOKED_BYTES_MAX
+        // Who is told nothing new waits for the next write: it may only be told so at the end.
+        has_enough || self.through > self.wanted.since && self.looked_bytes >= LOOKED_BYTES_MAX
     }
 
     /// Tells what `bytes` hold, a segment's from `base` on, behind the place that was reached.
@@ -165,6 +168,7 @@ impl<S: Storage> Store<S> {
         self.history.is_read = true;
         self.log_for_readers()?;
         if wanted.since >= self.acknowledged {
+            self.remember_end();
             return Ok(ChangesFound { through: self.acknowledged, floor: self.known_floor() });
         }
         let remembered =
@@ -185,6 +189,13 @@ impl<S: Storage> Store<S> {
         Ok(ChangesFound { floor: cut.unwrap_or(found.floor), ..found })
     }
 
+    /// Whoever waits at the end goes on there.
+    fn remember_end(&mut self) {
+        let segment = self.active.borrow().header().segment;
+        let place = Place { sequence: self.acknowledged, segment, offset: self.active_end() };
+        self.history.remember(place);
+    }
+
     fn ended(&mut self, walk: &Walk<'_>) -> ChangesFound {
         let Walk { through: sequence, segment, offset, .. } = *walk;
         self.history.remember(Place { sequence, segment, offset });
@@ -199,7 +210,7 @@ impl<S: Storage> Store<S> {
             return Ok(());
         }
         match self.log_staged(false) {
-            Err(Error::StorageFull | Error::Busy) => Ok(()),
+            Err(Error::StorageFull) => Ok(()),
             result => result,
         }
     }
@@ -255,7 +266,7 @@ impl<S: Storage> Store<S> {
         if let Some(bytes) = self.fetched.find(file, offset, len) {
             return Ok(Some(bytes));
         }
-        let mut window = vec![0; bytes];
+        let mut window = room::zeros(bytes)?;
         match self.storage.read(file, offset, &mut window) {
             Ok(Fetch::Ready) => Ok(Some(window)),
             Ok(Fetch::Pending) => Err(ReadError::Need(Box::new(Need { file, offset, len }))),
@@ -273,10 +284,14 @@ impl<S: Storage> Store<S> {
         if let Some(frozen) = frozen {
             return Some(Source::Memory(frozen.memtable.clone(), frozen.memtable.borrow().image().len()));
         }
-        let logged = if self.options.log { self.log.written } else { usize::MAX };
-        let end = self.log.acknowledged_end.min(logged).max(SEGMENT_HEADER_BYTES);
         let is_active = self.active.borrow().header().segment == segment;
-        is_active.then(|| Source::Memory(self.active.clone(), end))
+        is_active.then(|| Source::Memory(self.active.clone(), self.active_end()))
+    }
+
+    /// Up to where records of the active memtable may be told.
+    fn active_end(&self) -> usize {
+        let logged = if self.options.log { self.log.written } else { usize::MAX };
+        self.log.acknowledged_end.min(logged).max(SEGMENT_HEADER_BYTES)
     }
 
     /// The segment whose records come next.

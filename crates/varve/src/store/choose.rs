@@ -27,11 +27,32 @@ pub(super) struct Sweep {
     pub(super) done_bytes: u64,
 }
 
+/// Tables written anew on a full storage, so that what was deleted gives its room back.
+#[derive(Debug, Default)]
+pub(super) struct Purge {
+    /// A write was refused since the last round began.
+    pub(super) is_wanted: bool,
+    /// What was written until then is frozen, for a job to flush before the round begins: the last write of it.
+    flushing: Option<Sequence>,
+    /// The last write that the rounds so far have seen.
+    seen: Sequence,
+    /// Tables from this number on were written since the round began; 0 when none is under way.
+    before: u64,
+    /// Tables of the round that were tried.
+    done: Vec<u64>,
+}
+
+impl Purge {
+    /// There is something left to do, whatever was written since.
+    pub(super) fn again(&mut self) {
+        self.seen = Sequence::default();
+    }
+}
+
 impl<S: Storage> Store<S> {
     pub(super) fn next_job(&mut self) -> Result<Option<Offer>> {
         self.fit_history()?;
-        let runs = |kind| self.running.iter().any(|running| running.kind == kind);
-        let (flushing, compacting) = (runs(JobKind::Flush), runs(JobKind::Compaction));
+        let is_flushing = self.running.iter().any(|running| running.kind == JobKind::Flush);
         // A batch larger than a memtable is one of its own, which nothing is to be added to.
         let active = self.active.borrow();
         let is_oversized = !active.is_empty() && active.bytes() > self.memtable_bytes;
@@ -39,11 +60,84 @@ impl<S: Storage> Store<S> {
         if is_oversized && self.frozen.is_empty() && !self.log.in_reserve && !self.is_staged() {
             self.freeze();
         }
-        if !flushing && let Some(job) = self.flush_job() {
+        if self.purge.is_wanted && !is_flushing && !self.is_compacting() {
+            self.begin_purge()?;
+        }
+        // What a purge lets go of has to come first where a flush found no room.
+        if self.is_flush_refused()
+            && !self.is_compacting()
+            && self.purge.before > 0
+            && let Some(job) = self.next_purge()
+        {
             return Ok(Some(job));
         }
-        if compacting {
+        if !is_flushing && let Some(job) = self.flush_job()? {
+            return Ok(Some(job));
+        }
+        if self.is_compacting() {
             return Ok(None);
+        }
+        self.next_compaction()
+    }
+
+    /// Whether a flush failed, and none has come to an end since.
+    pub(super) fn is_flush_refused(&self) -> bool {
+        self.flush_refused == Some(self.version.floors.log_floor)
+    }
+
+    pub(super) fn is_compacting(&self) -> bool {
+        self.running.iter().any(|running| running.kind == JobKind::Compaction)
+    }
+
+    /// Begins a round on a full storage, unless nothing was written since the last one. What was deleted must lie in tables to hide
+    /// anything, and no delete may come in between the memtable and its table: so this flushes here and now, or waits for the flush.
+    fn begin_purge(&mut self) -> Result<()> {
+        if self.purge.seen == self.acknowledged || self.is_staged() {
+            self.purge.is_wanted = false;
+            return Ok(());
+        }
+        let seen = self.purge.flushing.unwrap_or(self.acknowledged);
+        let flushed = if self.options.flush_when_full {
+            self.flush().and_then(|()| self.release())
+        } else if self.purge.flushing.is_none() && !self.is_flush_refused() {
+            self.freeze_active()
+        } else {
+            Ok(())
+        };
+        match flushed {
+            Err(Error::StorageFull) => {}
+            flushed => flushed?,
+        }
+        if !self.options.flush_when_full && !self.frozen.is_empty() && !self.is_flush_refused() {
+            self.purge.flushing = Some(seen);
+            return Ok(());
+        }
+        self.purge = Purge { seen, before: self.next_table, ..Purge::default() };
+        Ok(())
+    }
+
+    /// A write was refused before it came here: tables are to be written anew without what newer ones hide.
+    pub fn want_room(&mut self) {
+        self.purge.is_wanted = true;
+    }
+
+    fn next_purge(&mut self) -> Option<Offer> {
+        let Purge { before, done, .. } = &self.purge;
+        let merge = self.situation().purge(|id| id >= *before || done.contains(&id));
+        let Some(merge) = merge else {
+            (self.purge.before, self.purge.done) = (0, Vec::new());
+            return None;
+        };
+        self.purge.done.extend(merge.runs.iter().flatten().map(|table| table.id));
+        Some(self.compaction_job(merge))
+    }
+
+    /// The next merge, if one is due. Tables that only move or go do so here.
+    pub(super) fn next_compaction(&mut self) -> Result<Option<Offer>> {
+        if self.purge.before > 0
+            && let Some(job) = self.next_purge()
+        {
+            return Ok(Some(job));
         }
         if let Some(merge) = self.next_of_sweep() {
             return Ok(Some(self.compaction_job(merge)));
@@ -83,7 +177,9 @@ impl<S: Storage> Store<S> {
         Situation {
             version,
             options,
+            places: storage.places(),
             free_bytes: storage.free_bytes(),
+            unit_bytes_max: self.unit_bytes_max(),
             tombstones_until: self.oldest_snapshot(),
         }
     }

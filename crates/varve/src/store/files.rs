@@ -150,31 +150,34 @@ impl<S: Storage> Store<S> {
         self.release()?;
         let tables: Vec<_> = self.version.tables().map(|(_, table)| (table.id, table.size)).collect();
         for (id, size) in tables {
-            self.storage.trim(FileName::table(id), size)?;
+            self.storage.trim(FileName::table(id), size);
         }
         for (segment, bytes) in self.history.lengths() {
-            self.storage.trim(FileName::wal(segment), bytes)?;
+            self.storage.trim(FileName::wal(segment), bytes);
         }
-        if self.log.created {
+        // What is left of a segment in the reserve is the room of the next deletes.
+        if self.log.created && !self.log.in_reserve {
             let segment = FileName::wal(self.active.borrow().header().segment);
-            self.storage.trim(segment, self.log.written as u64)?;
+            self.storage.trim(segment, self.log.written as u64);
         }
         self.storage.shrink(keep_bytes)
     }
 
-    /// Creates a file; when no slot is free, first lets go of what only waits for an edit, then of the history.
+    /// Gives the storage what is not needed: history, and files that only wait for an edit. Answers whether there was any.
+    pub(super) fn make_way(&mut self) -> Result<bool> {
+        let is_freed = self.drop_history()? || self.obsolete.len() > 0;
+        match self.release() {
+            Err(Error::StorageFull) => {}
+            released => released?,
+        }
+        Ok(is_freed)
+    }
+
+    /// Creates a file; when there is no room, first makes way.
     pub(super) fn create_file(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         let mut created = self.storage.create(file, bytes_hint);
-        if matches!(created, Err(Error::Busy | Error::StorageFull)) && self.obsolete.len() > 0 {
-            self.release()?;
+        if matches!(created, Err(Error::StorageFull)) && self.make_way()? {
             created = self.storage.create(file, bytes_hint);
-        }
-        if matches!(created, Err(Error::Busy | Error::StorageFull)) && self.drop_history()? {
-            created = self.storage.create(file, bytes_hint);
-        }
-        if matches!(created, Err(Error::StorageFull)) && file.kind == FileKind::Table {
-            // A flush or merge may use the table that is set aside: it makes room.
-            return self.storage.create_from_reserve(file);
         }
         created
     }

@@ -219,7 +219,7 @@ impl<S: Storage> Store<S> {
         }
         if waits {
             match self.release() {
-                Err(Error::StorageFull | Error::Busy) => {}
+                Err(Error::StorageFull) => {}
                 released => released?,
             }
         }

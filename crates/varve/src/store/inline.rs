@@ -3,7 +3,8 @@
 //! Invariant: an inline job that fails leaves nothing behind: its outputs are deleted, and it is offered again.
 //!
 //! The stall rules, which `stats` shows: a writer waits while `frozen_max` memtables wait for their flush and the active
-//! one is half full, or while level 0 has `l0_stall` tables. Where nothing can wait, [`Store::relieve`] does the work.
+//! one is half full, while level 0 has `l0_stall` tables, or on a full storage while any memtable waits. Where nothing can wait,
+//! [`Store::relieve`] does the work.
 
 use super::Store;
 use super::jobs::Offer;
@@ -12,6 +13,8 @@ use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::FileName;
 
+/// A closing store that has so many segments leaves none to replay.
+const SEGMENTS_FOLDED: usize = 8;
 /// Entries handled by one step of an inline job.
 const INLINE_BUDGET: usize = 4096;
 
@@ -21,6 +24,8 @@ pub(super) struct Inline {
     job: Job,
     bytes_hint: u64,
     created: Vec<u64>,
+    /// A flush or a purge lets go of as much room as it takes: it may have what is set aside.
+    gives_room: bool,
 }
 
 impl std::fmt::Debug for Inline {
@@ -36,40 +41,58 @@ impl<S: Storage> Store<S> {
         let queued = self.frozen.len() >= self.options.frozen_max;
         queued && self.active.borrow().bytes() > self.memtable_bytes / 2
             || self.version.level(0).len() >= self.options.l0_stall
+            || !self.frozen.is_empty() && self.storage.room_when_full().is_some()
     }
 
     /// Makes room for one more frozen memtable inside a synchronous turn.
     pub(super) fn relieve(&mut self) -> Result<()> {
-        // Asked first: preparing a flush only to find no file for it would cost every writer milliseconds.
-        if !self.storage.has_spare() {
-            self.release()?;
-            if !self.storage.has_spare() {
-                self.drop_history()?;
-            }
-            if !self.storage.has_spare() && self.storage.reserve_intact() {
-                return Err(Error::Busy);
-            }
-        }
-        if self.version.level(0).len() >= self.options.l0_stall
-            && let Some(merge) = self.situation().level_zero()
-        {
-            let job = self.compaction_job(merge);
+        while self.options.flush_when_full && self.version.level(0).len() >= self.options.l0_stall {
+            let next = if self.is_compacting() {
+                let merge = self.situation().level_zero();
+                merge.map(|merge| self.compaction_job(merge))
+            } else {
+                self.next_compaction()?
+            };
+            let Some(job) = next else { break };
+            let is_last = self.is_compacting();
             self.run_to_end(job)?;
+            if is_last {
+                break;
+            }
         }
         self.flush_oldest()
     }
 
     fn flush_oldest(&mut self) -> Result<()> {
-        match self.flush_job() {
+        if !self.options.flush_when_full && self.is_flush_refused() {
+            return Err(Error::StorageFull);
+        }
+        match self.flush_job()? {
             Some(job) => self.run_to_end(job),
             None => Ok(()),
         }
     }
 
+    /// Flushes what waits, on a full storage: a table goes to what is set aside, and its segment's room is spare. Answers whether any
+    /// could.
+    pub(super) fn flush_for_room(&mut self) -> Result<bool> {
+        // Its table would be one commit with what it replaces, which such a storage has no room for.
+        if !self.options.flush_when_full {
+            return Ok(false);
+        }
+        let before = self.frozen.len();
+        let flushed = std::iter::repeat_with(|| self.flush_oldest()).take(before).find(Result::is_err);
+        match flushed.unwrap_or(Ok(())).and_then(|()| self.release()) {
+            Err(Error::StorageFull) => {}
+            released => released?,
+        }
+        Ok(self.frozen.len() < before)
+    }
+
     /// Flushes all memtables to tables, here and now.
     ///
     /// # Errors
-    /// `Busy` when no file is spare, `StorageFull`, or what the storage answered; nothing is lost.
+    /// `StorageFull`, or what the storage answered; nothing is lost.
     pub fn flush(&mut self) -> Result<()> {
         self.check_writable()?;
         self.freeze_active()?;
@@ -79,8 +102,8 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Flushes what the next opening would have to replay, if that is more than a quarter of the first memtable's size. For
-    /// hosts that are about to close a store, as SQLite checkpoints when its last connection goes; without a log closing
+    /// Flushes what the next opening would have to replay, if that is more than a quarter of the first memtable's size, or many
+    /// segments. For hosts that are about to close a store, as SQLite checkpoints when its last connection goes; without a log closing
     /// flushes anyway. Nothing happens while something is not in the log yet, which a refusal would take along unheard.
     ///
     /// # Errors
@@ -89,9 +112,20 @@ impl<S: Storage> Store<S> {
         self.check_writable()?;
         let waiting: usize = self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes()).sum();
         let to_replay = waiting + self.active.borrow().bytes();
-        let is_fit = self.pending_bytes() == 0 && self.version.level(0).len() < self.options.l0_stall;
-        if self.options.log && is_fit && to_replay > self.options.memtable_bytes_min / 4 {
-            self.flush()?;
+        let is_long =
+            to_replay > self.options.memtable_bytes_min / 4 || self.segments.len() >= SEGMENTS_FOLDED;
+        if self.options.log && is_long && self.pending_bytes() == 0 {
+            self.freeze_active()?;
+            self.fold()?;
+        }
+        Ok(())
+    }
+
+    /// Brings all that is frozen into tables, and merges level 0 where it has become long: sessions that end before a job does leave
+    /// the next ones no more work than this.
+    pub(super) fn fold(&mut self) -> Result<()> {
+        while !self.frozen.is_empty() {
+            self.relieve()?;
         }
         Ok(())
     }
@@ -162,7 +196,9 @@ impl<S: Storage> Store<S> {
     }
 
     fn begin_inline(&mut self, (spec, running, bytes_hint): Offer) -> Result<Inline> {
-        let inline = Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new() };
+        let gives_room = running.gives_room();
+        let inline =
+            Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new(), gives_room };
         self.begin(running);
         Ok(inline)
     }
@@ -178,12 +214,29 @@ impl<S: Storage> Store<S> {
             Step::Write { table, offset } => {
                 let file = FileName::table(table);
                 if inline.created.last() != Some(&table) {
-                    self.create_file(file, inline.bytes_hint)?;
+                    let mut created = Err(Error::StorageFull);
+                    if !inline.gives_room || !self.storage.only_reserve_fits(inline.bytes_hint) {
+                        created = self.create_file(file, inline.bytes_hint);
+                    }
+                    if matches!(created, Err(Error::StorageFull)) && inline.gives_room {
+                        created = self.storage.create_from_reserve(file);
+                    }
+                    created?;
                     inline.created.push(table);
                 }
-                self.storage.write(file, offset, &inline.job.take_output())?;
+                let output = inline.job.take_output();
+                let mut written = self.storage.write(file, offset, &output);
+                if matches!(written, Err(Error::StorageFull)) && self.make_way()? {
+                    written = self.storage.write(file, offset, &output);
+                }
+                written?;
             }
-            Step::Finished { table, .. } => self.storage.sync(FileName::table(table))?,
+            Step::Finished { table, size } => {
+                let file = FileName::table(table);
+                self.storage.sync(file)?;
+                // It is seldom as long as was expected.
+                self.storage.trim(file, size);
+            }
             Step::Done => {
                 let result = inline.job.result();
                 inline.created.clear();

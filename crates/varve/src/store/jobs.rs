@@ -3,10 +3,16 @@
 //! Invariant: results are installed in the order of history: a flush only if its memtable is still the
 //! oldest, a compaction only if all its inputs are still what they were. Anything else is stale and its outputs go.
 
-use super::Store;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::view::SharedMemtable;
+use super::{Frozen, Store};
+use crate::codec::room;
 use crate::compact::{JobInput, JobKind, JobResult, JobSpec, Merge};
 use crate::error::{Error, Result};
 use crate::manifest::{Edit, Floors};
+use crate::memtable::Memtable;
 use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::table::TableMeta;
@@ -16,6 +22,8 @@ use crate::types::FileName;
 const BITS_PER_KEY: u32 = 14;
 /// What an output may be larger than its target by.
 const OUTPUT_SLACK_BYTES: u64 = 256 << 10;
+/// The smallest target of an output on a full storage.
+const TABLE_BYTES_MIN: u64 = 64 << 10;
 /// Bytes of a flush's specification beside the memtable, about.
 const SPEC_BYTES: usize = 256;
 
@@ -29,6 +37,8 @@ pub struct JobTicket {
     pub id: u32,
     /// Flush or compaction.
     pub kind: JobKind,
+    /// It lets go of as much room as it takes: on a full storage it may have what is set aside.
+    pub gives_room: bool,
     /// What [`Job::decode`] takes.
     pub spec: Vec<u8>,
     /// Number of the first output table.
@@ -52,19 +62,31 @@ struct Input {
 pub(super) struct Running {
     pub(super) id: u32,
     pub(super) kind: JobKind,
-    /// The memtable that is flushed.
-    segment: u64,
+    /// Segments of the memtables that are flushed, the first and the last.
+    segments: (u64, u64),
     /// The tables that are merged.
     inputs: Vec<Input>,
+    /// Tables that are read for what they hide.
+    newer: Vec<u64>,
     level: u8,
     /// It is part of a sweep.
     swept: bool,
 }
 
 impl Running {
+    /// Whether it writes a table anew without what newer ones hide.
+    pub(super) fn is_purge(&self) -> bool {
+        !self.newer.is_empty()
+    }
+
+    /// Whether it lets go of as much room as it takes: it may have what is set aside.
+    pub(super) fn gives_room(&self) -> bool {
+        self.kind == JobKind::Flush || self.is_purge()
+    }
+
     /// Whether the job reads this table.
     pub(super) fn reads(&self, id: u64) -> bool {
-        self.inputs.iter().any(|input| input.id == id)
+        self.inputs.iter().any(|input| input.id == id) || self.newer.contains(&id)
     }
 }
 
@@ -82,6 +104,7 @@ impl<S: Storage> Store<S> {
         let ticket = JobTicket {
             id: running.id,
             kind: running.kind,
+            gives_room: running.gives_room(),
             first_output: spec.first_output,
             outputs_max: spec.outputs_max,
             bytes_hint,
@@ -115,35 +138,70 @@ impl<S: Storage> Store<S> {
             now_ms: self.now_ms + if mutant::has(Mutant::MergeClockAhead) { 1000 } else { 0 },
             tombstones_until: self.oldest_snapshot(),
             below: Vec::new(),
+            above: Vec::new(),
             input: JobInput::Runs(Vec::new()),
         }
     }
 
-    fn running(&mut self, kind: JobKind, segment: u64, inputs: Vec<Input>, level: u8) -> Running {
+    fn running(&mut self, kind: JobKind, segments: (u64, u64), inputs: Vec<Input>, level: u8) -> Running {
         self.next_job += 1;
-        Running { id: self.next_job, kind, segment, inputs, level, swept: false }
+        Running { id: self.next_job, kind, segments, inputs, newer: Vec::new(), level, swept: false }
     }
 
-    pub(super) fn flush_job(&mut self) -> Option<Offer> {
-        let oldest = self.frozen.front()?;
-        let segment = oldest.segment;
+    /// A flush of the oldest memtable, and of as many behind it as do not make one of the usual size: what short sessions left are many
+    /// small ones.
+    pub(super) fn flush_job(&mut self) -> Result<Option<Offer>> {
+        let Some(first) = self.frozen.front().map(|oldest| oldest.segment) else { return Ok(None) };
+        let Some((memtable, last)) = self.oldest_memtables() else { return Ok(None) };
         let (image, order) = {
-            let memtable = oldest.memtable.borrow();
+            let memtable = memtable.borrow();
             let order = memtable.freeze_order();
             // With room for the rest of the specification, so that the copy is the only one.
-            let mut image = Vec::with_capacity(memtable.image().len() + order.len() + SPEC_BYTES);
+            let mut image = Vec::new();
+            room::reserve_exact(&mut image, memtable.image().len() + order.len() + SPEC_BYTES)?;
             image.extend_from_slice(memtable.image());
             (image, order)
         };
-        let bytes_hint = image.len() as u64 + image.len() as u64 / 8 + (16 << 10);
+        let bytes = image.len() as u64 + image.len() as u64 / 8 + (16 << 10);
+        let bytes_hint = if self.is_flush_refused() { bytes.min(self.table_bytes_max()) } else { bytes };
         let bottom = self.version.tables().next().is_none();
-        let mut spec = self.job_spec(1, u64::MAX, 0, bottom);
+        // One table, unless no piece of a full storage took that.
+        let (outputs_max, table_bytes) =
+            if bytes_hint < bytes { (outputs_of(bytes, bytes_hint), bytes_hint) } else { (1, u64::MAX) };
+        let mut spec = self.job_spec(outputs_max, table_bytes, 0, bottom);
         spec.input = JobInput::Memtable { image, order };
-        let running = self.running(JobKind::Flush, segment, Vec::new(), 0);
-        Some((spec, running, bytes_hint))
+        let running = self.running(JobKind::Flush, (first, last), Vec::new(), 0);
+        Ok(Some((spec, running, bytes_hint)))
     }
 
-    pub(super) fn compaction_job(&mut self, merge: Merge) -> Offer {
+    /// The oldest memtables as one, and the segment of the last of them.
+    fn oldest_memtables(&self) -> Option<(SharedMemtable, u64)> {
+        let bytes = |frozen: &Frozen| frozen.memtable.borrow().image().len();
+        let oldest = self.frozen.front()?;
+        let mut left = self.memtable_bytes.checked_sub(bytes(oldest));
+        let more = self.frozen.iter().skip(1).take_while(|frozen| {
+            left = left.and_then(|left| left.checked_sub(bytes(frozen)));
+            left.is_some()
+        });
+        let more: Vec<_> = more.collect();
+        let Some(last) = more.last() else { return Some((oldest.memtable.clone(), oldest.segment)) };
+        let mut joined = Memtable::new(*oldest.memtable.borrow().header());
+        for frozen in std::iter::once(oldest).chain(more.iter().copied()) {
+            joined.append(&frozen.memtable.borrow());
+        }
+        Some((Rc::new(RefCell::new(joined)), last.segment))
+    }
+
+    /// The most that a table may come to: what is in one piece on a full storage, but for what its end takes.
+    fn table_bytes_max(&self) -> u64 {
+        let piece = self.storage.piece_when_full();
+        piece.map_or(u64::MAX, |bytes| (bytes / 4 * 3).max(TABLE_BYTES_MIN))
+    }
+
+    pub(super) fn compaction_job(&mut self, mut merge: Merge) -> Offer {
+        if !merge.above.is_empty() {
+            merge.table_bytes = merge.table_bytes.min(self.table_bytes_max());
+        }
         let tables = || merge.runs.iter().flatten();
         let stored: u64 = merge.bytes();
         let raw: u64 = tables().map(|table| table.raw_bytes).sum();
@@ -155,14 +213,19 @@ impl<S: Storage> Store<S> {
         let inputs = tables().map(input).collect();
         let next_level: u64 = merge.below.first().into_iter().flatten().map(|table| table.live_bytes()).sum();
         // Uncompressed outputs may be larger than their inputs; some are cut for what they overlap.
-        let outputs_max = (raw.max(stored) + next_level) / (merge.table_bytes / 8 * 7).max(1) + 2;
+        let outputs_max = outputs_of(raw.max(stored) + next_level, merge.table_bytes);
         let mut spec = self.job_spec(outputs_max, merge.table_bytes, merge.level as u8, true);
         spec.input = JobInput::Runs(merge.runs);
+        // What lies below is not known of a table that stays where it is: its tombstones stay, too.
+        spec.bottom = merge.above.is_empty();
         spec.below = merge.below;
+        let newer = merge.above.iter().flatten().map(|table| table.id).collect();
+        spec.above = merge.above;
         spec.raw_bytes_max = merge.raw_bytes_max;
         spec.end = merge.end;
-        let mut running = self.running(JobKind::Compaction, 0, inputs, merge.level as u8);
-        running.swept = self.sweep.is_some();
+        let mut running = self.running(JobKind::Compaction, (0, 0), inputs, merge.level as u8);
+        running.swept = self.sweep.is_some() && spec.above.is_empty();
+        running.newer = newer;
         (spec, running, merge.table_bytes.min(stored) + OUTPUT_SLACK_BYTES)
     }
 
@@ -213,34 +276,46 @@ impl<S: Storage> Store<S> {
     /// Forgets a job that did not come to an end; it will be offered again. A sweep ends with it: whoever asked for one
     /// is told.
     pub fn fail_job(&mut self, id: u32) {
-        if self.running.iter().any(|running| running.id == id && running.swept) {
+        let failed = self.running.iter().find(|running| running.id == id);
+        let is_flush = failed.is_some_and(|running| running.kind == JobKind::Flush);
+        if failed.is_some_and(|running| running.is_purge()) {
+            self.purge.again();
+        }
+        if failed.is_some_and(|running| running.swept) {
             self.end_sweep();
+        }
+        if is_flush {
+            self.flush_refused = Some(self.version.floors.log_floor);
         }
         self.running.retain(|running| running.id != id);
     }
 
     fn install_flush(&mut self, running: &Running, result: JobResult) -> Result<bool> {
-        let Some(oldest) = self.frozen.front().filter(|oldest| oldest.segment == running.segment) else {
+        let (first, last) = running.segments;
+        let is_oldest = self.frozen.front().is_some_and(|oldest| oldest.segment == first);
+        let Some(end) = self.frozen.iter().position(|frozen| frozen.segment == last).filter(|_| is_oldest)
+        else {
             return Ok(false);
         };
         let mut floors = self.version.floors;
         // Also without a log: the memtable may have been recovered from one, and must not be again.
-        floors.log_floor = running.segment;
-        floors.last_sequence = floors.last_sequence.max(oldest.memtable.borrow().max_sequence());
+        floors.log_floor = last;
+        floors.last_sequence = floors.last_sequence.max(self.frozen[end].memtable.borrow().max_sequence());
         raise_gc(&mut floors, &result);
-        if self.segments.contains(&running.segment) {
-            self.history.add(&oldest.memtable.borrow());
+        // The view that the edit makes must not hold the memtables any more: the table takes their place.
+        // One by one: a drain is a kilobyte of wasm.
+        let flushed: Vec<Frozen> = (0..=end).filter_map(|_| self.frozen.pop_front()).collect();
+        for frozen in flushed.iter().filter(|frozen| self.segments.contains(&frozen.segment)) {
+            self.history.add(&frozen.memtable.borrow());
         }
         self.counters.count_flush(&result, self.now_ms);
         let added = result.tables.into_iter().map(|table| (0, table)).collect();
-        // The view that the edit makes must not hold the memtable any more: its table takes its place.
-        let flushed = self.frozen.pop_front();
         let committed = self.commit_edit(Edit { added, floors, ..Edit::default() });
-        if committed.is_err()
-            && let Some(flushed) = flushed
-        {
-            self.history.take_back(flushed.segment);
-            self.frozen.push_front(flushed);
+        if committed.is_err() {
+            for frozen in flushed.into_iter().rev() {
+                self.history.take_back(frozen.segment);
+                self.frozen.push_front(frozen);
+            }
         }
         committed.map(|()| true)
     }
@@ -288,14 +363,22 @@ impl<S: Storage> Store<S> {
 
     /// Whether the outputs overlap none but inputs: an inline job may have put a table into a gap between them.
     fn fits(&self, running: &Running, result: &JobResult) -> bool {
-        result.tables.iter().all(|table| {
-            let mut there =
-                self.version.overlapping(usize::from(running.level), &table.min_key, &table.max_key);
-            there.all(|there| {
-                running.reads(there.id) || there.max_key == table.min_key || there.min_key == table.max_key
+        running.level == 0
+            || result.tables.iter().all(|table| {
+                let mut there =
+                    self.version.overlapping(usize::from(running.level), &table.min_key, &table.max_key);
+                there.all(|there| {
+                    running.reads(there.id)
+                        || there.max_key == table.min_key
+                        || there.min_key == table.max_key
+                })
             })
-        })
     }
+}
+
+/// How many tables of a size a job may come to write.
+fn outputs_of(bytes: u64, table_bytes: u64) -> u64 {
+    bytes / (table_bytes / 8 * 7).max(1) + 2
 }
 
 /// What a job dropped, no snapshot from before its newest input may read any more. An entry that expired was there also for

@@ -46,7 +46,7 @@ use crate::wal::{SegmentHeader, segment_salt};
 
 use blocks::Fetched;
 pub use changes::{ChangesFound, ChangesWanted};
-use choose::Sweep;
+use choose::{Purge, Sweep};
 use clients::Clients;
 pub use clients::{Caller, Past};
 pub use condition::{Condition, Dependency};
@@ -109,6 +109,9 @@ pub struct Store<S: Storage> {
     sweep: Option<Sweep>,
     /// Bytes that the last sweep has done, of how many.
     swept: (u64, u64),
+    purge: Purge,
+    /// The log's floor when a flush failed last: none has come to an end since, while it is the same.
+    flush_refused: Option<u64>,
     /// No compaction was due after this many edits.
     settled_at: Option<u64>,
     next_job: u32,
@@ -203,16 +206,12 @@ impl<S: Storage> Store<S> {
     /// Commits what is staged, flushes the WAL, seals it, and accepts nothing more.
     ///
     /// # Errors
-    /// `Busy` when no file is spare for what is still in memory: the store stays open, close it again when there is one.
-    /// Else what the commit or the flush answered; the store is closed all the same.
+    /// What the commit or the flush answered; the store is closed all the same.
     pub fn close(&mut self) -> Result<()> {
         if self.closed {
             return Ok(());
         }
         let result = if self.poisoned { Err(Error::Poisoned) } else { self.close_log() };
-        if matches!(result, Err(Error::Busy)) {
-            return result;
-        }
         self.closed = true;
         self.cursors.clear();
         self.snapshots.clear();

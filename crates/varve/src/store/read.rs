@@ -6,6 +6,7 @@
 use super::blocks::StoreBlocks;
 use super::view::Entry;
 use super::{Name, Numbered, Store};
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::frame::ScanRequest;
 use crate::scan::{Batch, Cursor, Progress, ScanOptions};
@@ -176,7 +177,7 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `Corrupt` beyond the end of the file; `Io` when the storage cannot read at once.
     pub fn read_input(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; len as usize];
+        let mut bytes = room::zeros(len as usize)?;
         match self.storage.read(FileName::table(table), offset, &mut bytes)? {
             Fetch::Ready => Ok(bytes),
             Fetch::Pending => Err(Error::Io("an input of a job is not there yet")),

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::blocks::Fetched;
+use super::choose::Purge;
 use super::clients::Clients;
 use super::files::Obsolete;
 use super::history::History;
@@ -22,6 +23,7 @@ use super::write::Log;
 use super::{Frozen, Store};
 use crate::cache::Cache;
 use crate::codec::hash::xxh3;
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, Version};
 use crate::memtable::Memtable;
@@ -30,6 +32,9 @@ use crate::scan::Batch;
 use crate::storage::{Fetch, Storage};
 use crate::types::{FileKind, FileName, Sequence, StoreId};
 use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
+
+/// An opening that finds so many segments brings them into a table first.
+const SEGMENTS_MAX: usize = 16;
 
 /// What opening a store came upon.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -89,7 +94,7 @@ pub(super) fn open<S: Storage>(
     if report.torn {
         // The cut must hold even if nothing is written in this session.
         match store.ensure_segment(false) {
-            Err(Error::StorageFull | Error::Busy) => {
+            Err(Error::StorageFull) => {
                 // No room to name it: flushed, the same bytes will be read and cut again.
                 store.log.open_previous = true;
                 store.sync()?;
@@ -101,6 +106,13 @@ pub(super) fn open<S: Storage>(
         store.sync()?;
     }
     store.refill_reserve()?;
+    if store.segments.len() >= SEGMENTS_MAX {
+        // Sessions that were killed before a job ended leave their segments. What there is no room for stays in the log.
+        match store.fold().and_then(|()| store.release()) {
+            Err(Error::StorageFull) => {}
+            folded => folded?,
+        }
+    }
     Ok((store, report))
 }
 
@@ -163,7 +175,7 @@ fn find_chain<S: Storage>(storage: &S, files: &[(FileName, u64)], log_floor: u64
 fn read_whole<S: Storage>(storage: &S, file: FileName, bytes: u64) -> Result<Vec<u8>> {
     let length =
         usize::try_from(bytes).map_err(|_| Error::corrupt(file, 0, "a file is too large to read"))?;
-    let mut image = vec![0; length];
+    let mut image = room::zeros(length)?;
     match storage.read(file, 0, &mut image)? {
         Fetch::Ready => Ok(image),
         Fetch::Pending => Err(Error::Io("recovery needs a storage that reads at once")),
@@ -175,6 +187,8 @@ fn read_whole<S: Storage>(storage: &S, file: FileName, bytes: u64) -> Result<Vec
 struct Replay {
     frozen: VecDeque<Frozen>,
     segments: Vec<u64>,
+    /// Where each of them ends.
+    ends: Vec<(FileName, u64)>,
     previous: u64,
     previous_end: u64,
     last_sequence: Sequence,
@@ -210,6 +224,7 @@ fn replay(chain: Vec<Segment>, clients: Clients, report: &mut RecoveryReport) ->
         let mut note = |record: &Record<'_>| {
             replay.clients.replay(record.client, record.request, record.first_sequence, record.count);
         };
+        replay.ends.push((file, scan.end as u64));
         let memtable = Memtable::replayed(segment.bytes, segment.header, scan.end, file, &mut note)?;
         report.entries += memtable.entries() as u64;
         if !memtable.is_empty() {
@@ -260,6 +275,8 @@ fn assemble<S: Storage>(
         inline: None,
         sweep: None,
         swept: (0, 0),
+        purge: Purge::default(),
+        flush_refused: None,
         settled_at: None,
         next_job: 0,
         next_table,
@@ -282,6 +299,10 @@ fn assemble<S: Storage>(
         manifest,
         version,
     };
+    for (file, end) in replay.ends {
+        // Nothing is appended to them any more.
+        store.storage.trim(file, end);
+    }
     store.active = store.new_memtable(replay.previous, replay.previous_end);
     store.refresh_view();
     store

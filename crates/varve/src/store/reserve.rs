@@ -71,16 +71,24 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Completes the reserve again before a set is admitted to a segment that lies in it.
+    /// Completes the reserve again before a set is admitted.
     pub(super) fn leave_reserve(&mut self) -> Result<()> {
         self.complete_reserve()?;
+        if self.is_short() {
+            return Err(Error::StorageFull);
+        }
         self.log.in_reserve = false;
         Ok(())
     }
 
+    /// Whether the storage is full and flushes have used up what is set aside for them, so that sets must leave the rest alone.
+    pub(super) fn is_short(&self) -> bool {
+        self.storage.room_when_full() == Some(0)
+    }
+
     fn complete_reserve(&mut self) -> Result<()> {
         match self.storage.ensure_reserve() {
-            Err(Error::StorageFull | Error::Busy) if self.drop_history()? => self.storage.ensure_reserve(),
+            Err(Error::StorageFull) if self.make_way()? => self.storage.ensure_reserve(),
             result => result,
         }
     }
@@ -90,11 +98,11 @@ impl<S: Storage> Store<S> {
     /// # Errors
     /// `Io` when the storage failed otherwise than for want of room.
     pub fn refill_reserve(&mut self) -> Result<()> {
-        if self.log.in_reserve || self.storage.reserve_intact() {
+        if self.log.in_reserve {
             return Ok(());
         }
         match self.complete_reserve() {
-            Err(Error::StorageFull | Error::Busy) => Ok(()),
+            Err(Error::StorageFull) => Ok(()),
             result => result,
         }
     }

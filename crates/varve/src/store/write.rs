@@ -7,13 +7,17 @@ use super::{Caller, Frozen, Store};
 use crate::error::{Error, Result};
 use crate::options::{Durability, Receipt};
 use crate::storage::{RESERVE_BYTES, Storage};
-use crate::types::{FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
+use crate::types::{BATCH_BYTES_MAX, FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
 use crate::wal::SEGMENT_HEADER_BYTES;
 
+/// A storage has room for so many memtables at least, but for the smallest.
+const UNITS_MIN: u64 = 32;
+/// A memtable beyond the smallest size takes at most this part of the bytes of all tables.
+const STORE_SHARE: u64 = 16;
 /// Bytes a record may take besides keys and values.
 const RECORD_OVERHEAD: usize = 96;
-/// A segment's offsets are u32; the margin leaves room for a seal.
-const SEGMENT_BYTES_MAX: usize = (u32::MAX as usize) - (1 << 16);
+/// Bytes an entry may take in it besides key and value.
+const ENTRY_OVERHEAD: usize = 24;
 
 /// One operation of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +60,7 @@ impl Op<'_> {
             return Err(Error::InvalidKey("A key is longer than 64 KiB. Store the long part in the value."));
         }
         if value.len() > VALUE_BYTES_MAX {
-            return Err(Error::InvalidValue("A value is longer than 1 GiB. Split it over several keys."));
+            return Err(Error::InvalidValue("A value is longer than 128 MiB. Split it over several keys."));
         }
         Ok(())
     }
@@ -100,7 +104,7 @@ impl<S: Storage> Store<S> {
     /// Stages a set. It is readable at once and logged by the next [`Store::commit`].
     ///
     /// # Errors
-    /// `InvalidKey`, `InvalidValue`, `Closed`, `Poisoned`; `Busy` or `StorageFull` when room had to be
+    /// `InvalidKey`, `InvalidValue`, `Closed`, `Poisoned`; `StorageFull` when room had to be
     /// made and could not (nothing was staged).
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Sequence> {
         self.stage(&[Op::Set { key, value, expires: None }])
@@ -143,15 +147,16 @@ impl<S: Storage> Store<S> {
         for op in ops {
             op.check()?;
             let (_, _, key, value) = op.parts();
-            bytes += key.len() + value.len() + 24;
+            bytes += key.len() + value.len() + ENTRY_OVERHEAD;
             only_deletes &= op.is_delete();
         }
-        if bytes > SEGMENT_BYTES_MAX || self.last_sequence + ops.len() as u64 > SEQUENCE_MAX {
-            return Err(Error::InvalidArgument("A batch is larger than 4 GiB. Split it."));
+        if bytes > BATCH_BYTES_MAX || self.last_sequence + ops.len() as u64 > SEQUENCE_MAX {
+            return Err(Error::InvalidArgument("A batch is larger than 256 MiB. Split it."));
         }
         self.make_room(bytes, only_deletes)?;
         let synced = self.log.synced as u32;
         let mut active = self.active.borrow_mut();
+        active.reserve(bytes, ops.len())?;
         if !ops.is_empty() {
             active.begin(caller.client, caller.logged(), self.last_sequence + 1, ops.len() as u32);
             for op in ops {
@@ -200,8 +205,7 @@ impl<S: Storage> Store<S> {
     ///
     /// # Errors
     /// `StorageFull` when the WAL cannot grow: everything staged since the last commit is rolled back, the store goes
-    /// on. (Should it all be deletes, only when the reserve is used up as well.) `Io`: rolled back as well, and the store is poisoned. `Busy` when no file is spare: what is staged stays;
-    /// commit again when there is one, or [`Store::discard_staged`].
+    /// on. (Should it all be deletes, only when the reserve is used up as well.) `Io`: rolled back as well, and the store is poisoned.
     pub fn commit(&mut self, durability: Durability) -> Result<Receipt> {
         self.check_writable()?;
         let mut reached = durability;
@@ -229,19 +233,13 @@ impl<S: Storage> Store<S> {
         if self.pending_bytes() == 0 {
             return Ok(());
         }
-        let mut appended = self.append_staged();
-        if matches!(appended, Err(Error::StorageFull | Error::Busy)) && self.drop_history()? {
-            appended = self.append_staged();
-        }
+        let mut appended = self.append_making_way();
         if matches!(appended, Err(Error::StorageFull)) && self.may_use_reserve(only_deletes) {
             appended = self.enter_reserve().and_then(|()| self.append_staged());
         }
         let Err(error) = appended else { return Ok(()) };
-        if matches!(error, Error::Busy) {
-            // Only a file is missing: what is staged stays, to be logged once the host has added one.
-            return Err(error);
-        }
         self.roll_back();
+        self.purge.is_wanted |= matches!(error, Error::StorageFull);
         Err(self.poison_unless_full(error))
     }
 
@@ -251,6 +249,18 @@ impl<S: Storage> Store<S> {
     /// As [`Store::commit`]; what was promised stays.
     pub(crate) fn log_promised(&mut self) -> Result<()> {
         if self.options.log { self.log_staged(false) } else { Ok(()) }
+    }
+
+    /// Where there is no room, lets go of what is not needed, and then flushes what waits.
+    fn append_making_way(&mut self) -> Result<()> {
+        for make_way in [Self::make_way, Self::flush_for_room] {
+            match self.append_staged() {
+                Err(Error::StorageFull) => {}
+                appended => return appended,
+            }
+            make_way(self)?;
+        }
+        self.append_staged()
     }
 
     fn append_staged(&mut self) -> Result<()> {
@@ -293,7 +303,8 @@ impl<S: Storage> Store<S> {
         if from_reserve {
             self.storage.create_from_reserve(file)?;
         } else {
-            self.create_file(file, self.memtable_bytes as u64)?;
+            let staged = self.active.borrow().image().len();
+            self.create_file(file, self.memtable_bytes.max(staged) as u64)?;
         }
         let header = self.active.borrow().image()[..SEGMENT_HEADER_BYTES].to_vec();
         let written = self.storage.write(file, 0, &header).and_then(|()| self.storage.sync(file));
@@ -344,7 +355,7 @@ impl<S: Storage> Store<S> {
             && self.previous_of_active().0 > self.version.floors.log_floor
         {
             match self.ensure_segment(false) {
-                Ok(()) | Err(Error::StorageFull | Error::Busy) => {}
+                Ok(()) | Err(Error::StorageFull) => {}
                 Err(error) => return Err(self.poison(error)),
             }
         }
@@ -360,15 +371,17 @@ impl<S: Storage> Store<S> {
                 self.log.sealed = true;
                 self.sync()
             }
-            Err(Error::StorageFull | Error::Busy) => Ok(()),
+            Err(Error::StorageFull) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     /// Rotates when `bytes` more would not fit the active memtable.
     pub(super) fn make_room(&mut self, bytes: usize, only_deletes: bool) -> Result<()> {
-        if self.log.in_reserve && !only_deletes {
-            self.leave_reserve()?;
+        if !only_deletes && (self.log.in_reserve || self.is_short()) {
+            let left = self.leave_reserve();
+            self.purge.is_wanted |= matches!(left, Err(Error::StorageFull));
+            left?;
         }
         if self.has_room(bytes) {
             return Ok(());
@@ -392,10 +405,21 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
+    /// Most bytes of a memtable or a small table: where a storage gives little room in all, little of it waits to be written twice.
+    pub(super) fn unit_bytes_max(&self) -> u64 {
+        let capacity = self.storage.free_bytes().map(|free| free + self.storage.bytes_on_disk());
+        capacity.map_or(u64::MAX, |bytes| (bytes / UNITS_MIN).max(RESERVE_BYTES / 4 * 3))
+    }
+
     fn has_room(&self, bytes: usize) -> bool {
         let active = self.active.borrow();
-        // A segment in the reserve ends where the reserve ends: the next one would find no room.
-        let bytes_max = self.memtable_bytes.max(if self.log.in_reserve { RESERVE_BYTES as usize } else { 0 });
+        // A segment in the reserve ends where the reserve ends: the next one would find no room. On a full storage a memtable must
+        // fit what is set aside for its table: one that cannot be flushed keeps its room for ever.
+        let bytes_max = match self.storage.room_when_full() {
+            _ if self.log.in_reserve => self.memtable_bytes.max(RESERVE_BYTES as usize),
+            Some(room) if room > 0 => self.memtable_bytes.min(room as usize / 8 * 7),
+            _ => self.memtable_bytes,
+        };
         active.is_empty() || active.bytes() + bytes <= bytes_max
     }
 
@@ -415,9 +439,15 @@ impl<S: Storage> Store<S> {
         let open_previous = if self.log.created { !self.log.sealed } else { self.log.open_previous };
         let memtable = self.new_memtable(previous, previous_end);
         let full = std::mem::replace(&mut self.active, memtable);
+        if self.log.created {
+            self.storage.trim(FileName::wal(segment), end);
+        }
         self.frozen.push_back(Frozen { memtable: full, segment });
         self.log = Log::fresh(unsynced, open_previous);
-        self.memtable_bytes = (self.memtable_bytes * 2).min(self.options.memtable_bytes_max);
+        // Small stores stay small on disk: the log takes a part of what the tables do.
+        let in_log = (self.version.bytes() / STORE_SHARE).max(self.options.memtable_bytes_min as u64);
+        let bytes_max = usize::try_from(self.unit_bytes_max().min(in_log)).unwrap_or(usize::MAX);
+        self.memtable_bytes = (self.memtable_bytes * 2).min(self.options.memtable_bytes_max).min(bytes_max);
         self.refresh_view();
     }
 

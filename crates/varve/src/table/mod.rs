@@ -40,7 +40,7 @@ pub use memory::MemoryBlocks;
 pub use meta::TableMeta;
 pub use properties::Properties;
 pub use reader::{Table, TableValue};
-pub use salvage::{Remains, find_footer, salvage_table};
+pub use salvage::{Remains, find_footers, salvage_table};
 pub use tombstones::RangeTombstones;
 
 use crate::error::Error;

@@ -38,31 +38,33 @@ pub struct Remains {
     pub range_tombstones: Option<Vec<RangeTombstone>>,
 }
 
-/// The footer of table `id` in the bytes of its file, which may be longer than the table: its size and footer hash.
-#[must_use]
-pub fn find_footer(bytes: &[u8], store: &StoreId, id: Option<u64>) -> Option<TableMeta> {
+/// The footers of tables in bytes that hold files one behind another, from the end on: where each table begins, its size and footer hash.
+pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<Item = (u64, TableMeta)> + 'a {
     let mut end = bytes.len();
-    while let Some(at) = bytes[..end].windows(4).rposition(|window| window == b"VRVS") {
-        end = at + 3;
-        let Some(start) = at.checked_sub(MAGIC_OFFSET) else { continue };
-        let Some(stored) = bytes.get(start..start + FOOTER_BYTES) else { continue };
-        if let Ok((footer, footer_hash)) = Footer::decode(stored, store, FileName::table(0), 0)
-            && id.is_none_or(|id| id == footer.file_id)
-        {
-            let size = (start + FOOTER_BYTES) as u64;
-            let (min_sequence, max_sequence) = (footer.min_sequence, footer.max_sequence);
-            return Some(TableMeta {
+    std::iter::from_fn(move || {
+        while let Some(at) = bytes[..end].windows(4).rposition(|window| window == b"VRVS") {
+            end = at + 3;
+            let Some(footer_at) = at.checked_sub(MAGIC_OFFSET) else { continue };
+            let Some(stored) = bytes.get(footer_at..footer_at + FOOTER_BYTES) else { continue };
+            let Ok((footer, footer_hash)) = Footer::decode(stored, store, FileName::table(0), 0) else {
+                continue;
+            };
+            let BlockHandle { offset, len } = footer.properties;
+            let before = offset.saturating_add(u64::from(len));
+            let Some(start) = (footer_at as u64).checked_sub(before) else { continue };
+            let meta = TableMeta {
                 id: footer.file_id,
-                size,
+                size: before + FOOTER_BYTES as u64,
                 footer_hash,
                 entries: footer.entries,
-                min_sequence,
-                max_sequence,
+                min_sequence: footer.min_sequence,
+                max_sequence: footer.max_sequence,
                 ..TableMeta::default()
-            });
+            };
+            return Some((start, meta));
         }
-    }
-    None
+        None
+    })
 }
 
 /// Looks for all that verifies in the bytes of table `id`. `expects_ranges`: the manifest says that it has range tombstones.

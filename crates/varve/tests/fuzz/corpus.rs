@@ -6,7 +6,7 @@ use varve::compact::{JobInput, JobResult, JobSpec};
 use varve::frame::header;
 use varve::manifest::{Edit, Version};
 use varve::memtable::Memtable;
-use varve::storage::SlotHeader;
+use varve::storage::{Claim, SlotHeader};
 use varve::table::{FilterBuilder, TRAILER_BYTES, TableOptions, hash_key};
 use varve::types::{FileName, Kind, RangeTombstone};
 use varve::wal::{SegmentHeader, segment_salt};
@@ -47,11 +47,13 @@ pub fn manifests() -> Corpus {
 }
 
 pub fn slot_headers() -> Corpus {
-    let header = |file| SlotHeader { store: STORE, file, generation: 3 }.encode(0);
+    let header = |claims| SlotHeader { store: STORE, claims, generation: 3 }.encode(0);
+    let claim = |id, start| Claim { file: FileName::wal(id), generation: id, start, room: 8192 };
     vec![
         include_bytes!("../golden/slot-header-v1.bin").to_vec(),
-        header(None),
-        header(Some(FileName::table(9))),
+        header(Vec::new()),
+        header(vec![claim(8, 4096), claim(9, 12_288)]),
+        SlotHeader::whole(STORE, FileName::table(9), 3).encode(0),
     ]
 }
 
@@ -193,6 +195,7 @@ pub fn job_specs() -> Corpus {
         now_ms: 3,
         tombstones_until: 900,
         below: vec![vec![Rc::new(meta.clone())]],
+        above: Vec::new(),
         input,
     };
     vec![spec(flush).encode(), spec(merge).encode()]

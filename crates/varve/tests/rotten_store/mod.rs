@@ -137,35 +137,52 @@ pub fn check(slots: &MemorySlots) -> CheckReport {
     check.report().clone()
 }
 
-/// Which slot holds which file, as far as its page tells.
-pub fn holder(slots: &MemorySlots, file: FileName) -> Option<u32> {
-    let header = |slot: u32| SlotHeader::decode(slots.slot(slot), slot).ok().flatten();
-    let holds = |slot: &u32| header(*slot).is_some_and(|header| header.file == Some(file));
-    (0..slots.count()).filter(holds).max_by_key(|&slot| header(slot).map(|header| header.generation))
+/// Which slot holds which file, and from where on, as far as its page tells.
+pub fn holder(slots: &MemorySlots, file: FileName) -> Option<(u32, u64)> {
+    let claims = (0..slots.count()).flat_map(|slot| {
+        let header = SlotHeader::decode(slots.slot(slot), slot).ok().flatten();
+        header.into_iter().flat_map(|header| header.claims).map(move |claim| (slot, claim))
+    });
+    let newest = claims.filter(|(_, claim)| claim.file == file).max_by_key(|(_, claim)| claim.generation);
+    newest.map(|(slot, claim)| (slot, claim.start))
 }
 
-/// The files that count, with where they lie and how many of their bytes count.
-pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, (u32, u64)> {
+/// A file that counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Live {
+    /// The slot that holds it.
+    pub slot: u32,
+    /// Its first byte, from the start of the slot.
+    pub start: u64,
+    /// How many of its bytes count.
+    pub bytes: u64,
+}
+
+/// The files that count.
+pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, Live> {
     let mut live = BTreeMap::new();
-    let file_of = |slot: u32| slots.slot(slot).get(SLOT_HEADER_BYTES as usize..).unwrap_or_default();
+    let file_of = |(slot, start): (u32, u64)| slots.slot(slot).get(start as usize..).unwrap_or_default();
+    let mut add = |file, (slot, start), bytes| {
+        live.insert(file, Live { slot, start, bytes });
+    };
     let manifests = [0, 1].map(FileName::manifest).into_iter().filter_map(|file| {
-        let slot = holder(slots, file)?;
-        Some((file, slot, inspect_manifest(file_of(slot)).ok()??))
+        let place = holder(slots, file)?;
+        Some((file, place, inspect_manifest(file_of(place)).ok()??))
     });
     let newest = manifests.max_by_key(|(_, _, found)| found.header.rotation).expect("a manifest");
-    live.insert(newest.0, (newest.1, newest.2.end));
+    add(newest.0, newest.1, newest.2.end);
     let version = newest.2.version.expect("a version");
     for (_, table) in version.tables() {
         let file = FileName::table(table.id);
-        live.insert(file, (holder(slots, file).expect("a slot"), table.size));
+        add(file, holder(slots, file).expect("a slot"), table.size);
     }
     for id in version.floors.log_floor + 1..version.floors.next_segment + 9 {
         let file = FileName::wal(id);
-        let Some(slot) = holder(slots, file) else { continue };
-        let bytes = file_of(slot);
+        let Some(place) = holder(slots, file) else { continue };
+        let bytes = file_of(place);
         let Ok(header) = varve::wal::SegmentHeader::decode(bytes) else { continue };
         let scan = varve::wal::scan_segment(bytes, &header, None, file).expect("sound");
-        live.insert(file, (slot, scan.end as u64));
+        add(file, place, scan.end as u64);
     }
     live
 }

@@ -35,6 +35,9 @@ use crate::types::{RangeTombstone, Sequence};
 /// A job takes in an eighth of the store; of a small one, an eighth of the cap.
 const JOB_SHARE: u64 = 8;
 
+/// Room is short from this part of all on.
+const SHORT_SHARE: u64 = 8;
+
 /// A table that versions share.
 type Shared = Rc<TableMeta>;
 
@@ -60,6 +63,8 @@ pub(crate) struct Merge {
     pub(crate) table_bytes: u64,
     /// The job ends once it has taken in this many bytes of keys and values.
     pub(crate) raw_bytes_max: u64,
+    /// Newer runs that hide something of these.
+    pub(crate) above: Vec<Vec<Shared>>,
     /// The job ends before this key: tables that it cannot come to were left out.
     pub(crate) end: Option<Vec<u8>>,
     /// Bytes of all that was picked, left out or not.
@@ -78,8 +83,12 @@ impl Merge {
 pub(crate) struct Situation<'a> {
     pub(crate) version: &'a Version,
     pub(crate) options: &'a Options,
+    /// Files that the storage can hold as it is now.
+    pub(crate) places: u64,
     /// Room that the storage still has, in bytes; `None` where it is not known.
     pub(crate) free_bytes: Option<u64>,
+    /// Most bytes of the smallest tables.
+    pub(crate) unit_bytes_max: u64,
     /// Tombstones up to this sequence may go.
     pub(crate) tombstones_until: Sequence,
 }
@@ -98,7 +107,7 @@ impl Situation<'_> {
         let (version, options) = (self.version, self.options);
         let files = version.tables().count() as u64;
         // Three quarters of the files are the most that tables may take: the rest are segments, outputs and spare ones.
-        if files > options.files_max * 3 / 4
+        if files > self.files_max() * 3 / 4
             && let Some(merge) = self.join_small()
         {
             return Some(Pick::Merge(merge));
@@ -107,7 +116,9 @@ impl Situation<'_> {
         let score = |level| levels.score(version, options, level);
         let (due, highest) =
             (0..DEEPEST).map(|level| (level, score(level))).max_by_key(|(_, score)| *score)?;
-        if highest >= SCORE_DUE {
+        // The last of the room is for writes: a merge would fill it with its outputs, and leave inputs begun.
+        let may_wait = self.is_short() && version.level(0).len() < options.l0_stall;
+        if highest >= SCORE_DUE && !may_wait {
             return self.sink(due);
         }
         for narrowed in [true, false] {
@@ -121,7 +132,7 @@ impl Situation<'_> {
                 }
             }
         }
-        let joined = (files > options.files_max * 5 / 8).then(|| self.join_small())?;
+        let joined = (files > self.files_max() * 5 / 8).then(|| self.join_small())?;
         joined.map(Pick::Merge)
     }
 
@@ -135,20 +146,36 @@ impl Situation<'_> {
         table.max_sequence <= self.tombstones_until
     }
 
+    /// Files that tables may take three quarters of. Half of the places are left to what jobs and snapshots keep from going.
+    fn files_max(&self) -> u64 {
+        self.options.files_max.min(self.places / 2)
+    }
+
     /// The size at which outputs are cut: it grows with the store so that half of the files suffice, up to half a job.
     pub(crate) fn table_bytes(&self) -> u64 {
         let options = self.options;
-        let wanted = self.version.bytes() / (options.files_max / 2).max(1);
-        options.table_bytes.max(wanted.min(options.job_bytes_max / 2))
+        let wanted = self.version.bytes() / (self.files_max() / 2).max(1);
+        options.table_bytes.min(self.unit_bytes_max).max(wanted.min(self.job_bytes_cap() / 2))
+    }
+
+    /// The most that a job takes in where there is room. It grows with a store that has few places, as one has that becomes large within
+    /// a turn: tables of half a job would else be more than there are places.
+    fn job_bytes_cap(&self) -> u64 {
+        self.options.job_bytes_max.max(self.version.bytes() / (self.places / 8).max(1))
     }
 
     /// Most bytes that a job takes in: its outputs need as much free room, and its inputs stay until the edit after it.
     fn job_bytes_max(&self) -> u64 {
         let free = self.free_bytes.map_or(u64::MAX, |free| (free / 4).max(RESERVE_BYTES / 2));
-        let most = self.options.job_bytes_max;
+        let most = self.job_bytes_cap();
         // Inputs and outputs of a job are both there for a while: that is to be little beside the store.
         let share = (self.version.bytes() / JOB_SHARE).max(most / JOB_SHARE);
         free.min(share).min(most)
+    }
+
+    /// Whether an eighth of the room, or less, is left.
+    fn is_short(&self) -> bool {
+        self.free_bytes.is_some_and(|free| free < (free + self.version.bytes()) / SHORT_SHARE)
     }
 
     /// Whether there is so little room that only the smallest jobs are sure to end.
@@ -248,6 +275,45 @@ impl Situation<'_> {
         Some(Merge { table_bytes: u64::MAX / 16, ..merge })
     }
 
+    /// Writes one table anew without what newer tables hide of it: the only work on a full storage that is sure to take less room than
+    /// it gives back. The smallest first, whose room helps with the next, and none of those in `done`.
+    pub(crate) fn purge(&self, is_done: impl Fn(u64) -> bool) -> Option<Merge> {
+        let candidates = self.version.tables().filter(|(_, table)| !is_done(table.id));
+        let hidden = candidates.filter_map(|(level, table)| {
+            let above = self.above(level, table);
+            (!above.is_empty()).then_some((level, table, above))
+        });
+        let (level, table, above) = hidden.min_by_key(|(_, table, _)| table.live_bytes())?;
+        let bytes = table.live_bytes();
+        Some(Merge {
+            runs: vec![vec![table.clone()]],
+            level,
+            below: Vec::new(),
+            above,
+            table_bytes: u64::MAX / 16,
+            raw_bytes_max: u64::MAX,
+            end: None,
+            picked_bytes: bytes,
+        })
+    }
+
+    /// The newer tables that a table's keys may have newer versions in, as runs.
+    fn above(&self, level: usize, table: &Shared) -> Vec<Vec<Shared>> {
+        let touches = |other: &Shared| other.min_key <= table.max_key && table.min_key <= other.max_key;
+        let tables = self.version.level(0).iter();
+        let newer =
+            tables.take_while(|other| level > 0 || other.id != table.id).filter(|other| touches(other));
+        let mut above: Vec<Vec<Shared>> = newer.map(|other| vec![other.clone()]).collect();
+        for level in 1..level {
+            let run: Vec<_> =
+                self.version.overlapping(level, &table.min_key, &table.max_key).cloned().collect();
+            if !run.is_empty() {
+                above.push(run);
+            }
+        }
+        above
+    }
+
     /// Merges runs with what they overlap of `level`, where none of them lies.
     fn merge(&self, mut runs: Vec<Vec<Shared>>, level: usize) -> Option<Merge> {
         let (first, last) = bounds(&runs)?;
@@ -290,7 +356,7 @@ impl Situation<'_> {
         let (bytes, table_bytes) = (picked_bytes.min(bytes_max), self.table_bytes());
         let tables = (bytes + table_bytes / 2) / table_bytes.max(1);
         let table_bytes = if tables > 1 { bytes.div_ceil(tables) } else { table_bytes * 3 / 2 };
-        Some(Merge { runs, level, below, table_bytes, raw_bytes_max, end, picked_bytes })
+        Some(Merge { runs, level, below, above: Vec::new(), table_bytes, raw_bytes_max, end, picked_bytes })
     }
 }
 

@@ -31,6 +31,7 @@ fn options(files_max: u64) -> Options {
 
 struct Simulation {
     options: Options,
+    places: u64,
     version: Version,
     /// The keys of each table, ascending.
     keys: BTreeMap<u64, Vec<u32>>,
@@ -54,6 +55,7 @@ impl Simulation {
     fn new(options: Options) -> Self {
         Self {
             options,
+            places: u64::MAX,
             version: Version::default(),
             keys: BTreeMap::new(),
             sequence: 0,
@@ -109,7 +111,9 @@ impl Simulation {
             Situation {
                 version: &this.version,
                 options: &this.options,
+                places: this.places,
                 free_bytes: None,
+                unit_bytes_max: u64::MAX,
                 tombstones_until: SEQUENCE_MAX,
             }
             .pick()
@@ -221,17 +225,31 @@ fn random(state: &mut u64) -> u64 {
     *state >> 16
 }
 
-/// Loads a store of `entries` keys in random order and overwrites each key three times, then measures.
+/// Loads a store of so many bytes in random order and overwrites each key three times, then measures.
 fn uniform(files_max: u64, store_bytes: u64) -> Simulation {
     let mut simulation = Simulation::new(options(files_max));
-    let entries = store_bytes / ENTRY_BYTES;
-    let mut state = 0x9e37_79b9_7f4a_7c15;
-    let per_flush = 4 * KIB / ENTRY_BYTES;
-    for _ in 0..entries * 4 / per_flush {
-        simulation.flush((0..per_flush).map(|_| (random(&mut state) % entries) as u32).collect());
-        simulation.settle();
-    }
+    simulation.load(store_bytes, 4);
     simulation
+}
+
+impl Simulation {
+    fn load(&mut self, store_bytes: u64, times: u64) {
+        let entries = store_bytes / ENTRY_BYTES;
+        let mut state = 0x9e37_79b9_7f4a_7c15;
+        let per_flush = 4 * KIB / ENTRY_BYTES;
+        for _ in 0..entries * times / per_flush {
+            self.flush((0..per_flush).map(|_| (random(&mut state) % entries) as u32).collect());
+            self.settle();
+        }
+    }
+
+    fn load_in_order(&mut self, store_bytes: u64) {
+        let per_flush = (4 * KIB / ENTRY_BYTES) as u32;
+        for flush in 0..(store_bytes / ENTRY_BYTES) as u32 / per_flush {
+            self.flush((flush * per_flush..(flush + 1) * per_flush).collect());
+            self.settle();
+        }
+    }
 }
 
 /// Files, GB of data, and the bytes that may be written for each byte flushed. Measured: 8.6, 11.6, 9.7 and 14.9. A full step
@@ -266,15 +284,26 @@ fn a_store_of_the_largest_size_keeps_within_its_files() {
         assert!(random.files_most <= files_max, "{} tables of {files_max}", random.files_most);
         // Written in order: tables are small while the store is, and must be joined as it grows.
         let mut ordered = Simulation::new(options);
-        let per_flush = (4 * KIB / ENTRY_BYTES) as u32;
-        for flush in 0..(store_bytes / ENTRY_BYTES) as u32 / per_flush {
-            ordered.flush((flush * per_flush..(flush + 1) * per_flush).collect());
-            ordered.settle();
-        }
+        ordered.load_in_order(store_bytes);
         assert!(ordered.files_most <= files_max, "{} tables of {files_max}", ordered.files_most);
         assert!(ordered.moves > 0, "nothing in the way, and nothing moved");
         let cost = ordered.write_amplification();
         assert!(cost < 5.0, "writing in order cost {cost:.1} times");
+    }
+}
+
+/// Within a turn no slot is added: the first ones of a store must do for all that it writes.
+#[test]
+fn a_store_with_few_places_leaves_a_third_of_them_however_large_it_becomes() {
+    let places = 240;
+    let store_bytes = 10 * KIB * KIB;
+    for load in [|one: &mut Simulation, bytes| one.load(bytes, 1), Simulation::load_in_order] {
+        for options in [options(128), options(1000)] {
+            let mut simulation = Simulation { places, ..Simulation::new(options) };
+            load(&mut simulation, store_bytes);
+            assert!(simulation.version.bytes() > store_bytes / 2);
+            assert!(simulation.files_most <= places * 2 / 3, "{} tables", simulation.files_most);
+        }
     }
 }
 
@@ -287,9 +316,15 @@ fn a_sweep_leaves_one_run_and_writes_it_once() {
     let mut jobs = 0;
     loop {
         let Simulation { version, options, .. } = &simulation;
-        let Some(merge) =
-            (Situation { version, options, free_bytes: None, tombstones_until: SEQUENCE_MAX }).whole(until)
-        else {
+        let Some(merge) = (Situation {
+            version,
+            options,
+            places: u64::MAX,
+            free_bytes: None,
+            unit_bytes_max: u64::MAX,
+            tombstones_until: SEQUENCE_MAX,
+        })
+        .whole(until) else {
             break;
         };
         simulation.merge(&merge);
@@ -306,9 +341,16 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
     simulation.flush((0..40).map(|key| key * 60).collect());
     let Simulation { version, options, .. } = &simulation;
     let pick = |free_bytes| {
-        (Situation { version, options, free_bytes, tombstones_until: SEQUENCE_MAX })
-            .level_zero()
-            .expect("level 0")
+        (Situation {
+            version,
+            options,
+            places: u64::MAX,
+            free_bytes,
+            unit_bytes_max: u64::MAX,
+            tombstones_until: SEQUENCE_MAX,
+        })
+        .level_zero()
+        .expect("level 0")
     };
     // The smallest cap is larger than these scaled jobs: only its order is looked at.
     assert!(pick(Some(0)).raw_bytes_max <= pick(None).raw_bytes_max);
@@ -316,7 +358,9 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
     let capped = Situation {
         version,
         options: &roomy,
+        places: u64::MAX,
         free_bytes: Some(4 * 200 * KIB),
+        unit_bytes_max: u64::MAX,
         tombstones_until: SEQUENCE_MAX,
     };
     assert!(capped.whole(u64::MAX).expect("untidy").raw_bytes_max <= 200 * KIB);

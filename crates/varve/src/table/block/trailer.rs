@@ -13,6 +13,7 @@ use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, 
 use super::front::Front;
 use super::{Block, Malformed};
 use crate::codec::hash::xxh3;
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::table::{BlockHandle, BlockKind};
 use crate::types::{FileName, StoreId};
@@ -49,6 +50,7 @@ pub fn open_block(
 ) -> Result<Block> {
     let corrupt = corrupt(file_id, handle);
     let (codec, raw_len) = check_stored(store, file_id, handle, &stored, kind).map_err(corrupt)?;
+    room::claim(raw_len)?;
     unpack(codec, raw_len, stored, kind).map_err(corrupt)
 }
 
@@ -72,6 +74,7 @@ pub fn open_block_to_copy(
             return Ok(front.with(stored));
         }
     }
+    room::claim(raw_len)?;
     unpack(codec, raw_len, stored, kind).map_err(corrupt)
 }
 
