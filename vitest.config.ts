@@ -22,7 +22,6 @@ const path = (file: string): string => fileURLToPath(new URL(file, import.meta.u
 
 const alias = [
   { find: /^cloudflare:workers$/, replacement: path('tests/node/support/workers.ts') },
-  { find: /^varve_host$/, replacement: path('js/src/wasm/host.ts') },
   { find: /^varve$/, replacement: path('js/src/index.ts') },
   { find: /^varve\/here$/, replacement: path('js/src/here.ts') },
   { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },

@@ -1,4 +1,4 @@
-// Builds everything that ships or is shown: crates -> js/pkg (wasm) -> dist (the npm package) -> build/site (pages).
+// Builds everything that ships or is shown: crates -> js/pkg and build (wasm) -> dist (the npm package) -> build/site (pages).
 // Invariants: the engine is compiled only when its sources changed; the workers and the wasm lie beside index.js and
 // are found by `new URL(.., import.meta.url)` alone; a size over its budget fails the build.
 
@@ -21,9 +21,11 @@ import { buildSite } from './site.mjs';
 import { CLOSURES, printSizes } from './sizes.mjs';
 import { isProgram, main, root, run, step } from './tools.mjs';
 
-const PKG = join(root, 'js', 'pkg');
 /** The npm package. */
 export const DIST = join(root, 'dist');
+/** The engine as wasm-bindgen leaves it: the wasm file and its types, and glue that nothing uses. */
+const PKG = join(root, 'js', 'pkg');
+const ENGINE = join(PKG, 'varve_bg.wasm');
 // Not in js/pkg: wasm-pack optimises whatever wasm it finds there.
 const TOOLS = join(root, 'build', 'varve-tools.wasm');
 const STAMP = join(root, 'build', 'wasm.stamp');
@@ -44,11 +46,9 @@ const WORKERS = [
 ];
 
 /** Everything the compiled engine depends on: folders, then single files. */
-const WASM_FOLDERS = ['crates/varve/src', 'crates/varve-wasm/src', 'crates/varve-tools/src'];
-const WASM_FILES = [
-  ...['varve', 'varve-wasm', 'varve-tools'].map((crate) => `crates/${crate}/Cargo.toml`),
-  ...['Cargo.toml', 'Cargo.lock'],
-];
+const WASM_CRATES = ['varve', 'varve-host', 'varve-wasm', 'varve-tools'];
+const WASM_FOLDERS = WASM_CRATES.map((crate) => `crates/${crate}/src`);
+const WASM_FILES = [...WASM_CRATES.map((crate) => `crates/${crate}/Cargo.toml`), ...['Cargo.toml', 'Cargo.lock']];
 const WASM_TOOLS = ['rust-toolchain.toml', '.cargo/config.toml', 'package-lock.json', 'scripts/build.mjs'];
 
 /** Sets up, then builds the engine, the package and the pages. */
@@ -65,58 +65,53 @@ export async function build() {
 // The marks are `optimize(speed)`, an unstable attribute behind the cfg `varve_size`: without it they are not there.
 // A panic that aborts at once formats no message and keeps no location (10 KB); it takes a standard library built the
 // same way, which stable Rust offers only under RUSTC_BOOTSTRAP. Vectorized loops do not pay in code like this (xxh3
-// writes its own).
+// writes its own). Without reference types wasm-bindgen leaves the module as it is: with them it would add a table of
+// JavaScript values, and an import to set it up, which an engine of numbers does not need.
 const WASM_ENV = {
   RUSTC_BOOTSTRAP: '1',
   CARGO_PROFILE_RELEASE_OPT_LEVEL: 'z',
   RUSTFLAGS: [
-    ...['-Ctarget-feature=+simd128', '-Cno-vectorize-loops', '-Cno-vectorize-slp'],
+    ...['-Ctarget-feature=+simd128,-reference-types', '-Cno-vectorize-loops', '-Cno-vectorize-slp'],
     '--cfg varve_size',
     ...['-Zunstable-options', '-Cpanic=immediate-abort'],
   ].join(' '),
 };
 const WASM_STD = ['-Zbuild-std=std,panic_abort', '-Zbuild-std-features=optimize_for_size'];
 
-/** Compiles the engine into js/pkg, unless the one there is of these sources. */
+/** Compiles the engine into js/pkg and the tools into build/, unless those there are of these sources. */
 export async function buildWasm() {
   const stamp = fingerprint();
-  const isBuilt = existsSync(join(PKG, 'varve_bg.wasm')) && existsSync(TOOLS);
+  const isBuilt = existsSync(ENGINE) && existsSync(TOOLS);
   if (isBuilt && existsSync(STAMP) && readFileSync(STAMP, 'utf8') === stamp) return;
-  await run(
-    'wasm-pack',
-    [
-      ...[
-        '--log-level',
-        'error',
-        'build',
-        'crates/varve-wasm',
-        NAMED ? '--profiling' : '--release',
-        '--target',
-        'web',
-        '--mode',
-        'no-install',
-      ],
-      ...['--no-pack', '--out-dir', relative(join(root, 'crates', 'varve-wasm'), PKG), '--out-name', 'varve'],
-      ...['--', ...WASM_STD],
-    ],
-    { env: WASM_ENV },
-  );
   mkdirSync(join(root, 'build'), { recursive: true });
-  await buildTools();
+  await compileEngine();
+  await compileTools();
   // Taken again: the first build of a clone writes Cargo.lock.
   writeFileSync(STAMP, fingerprint());
 }
 
+/** wasm-pack compiles the engine, has wasm-bindgen write its types, and wasm-opt make it smaller. */
+async function compileEngine() {
+  const crate = join('crates', 'varve-wasm');
+  const to = ['--out-dir', relative(join(root, crate), PKG), '--out-name', 'varve'];
+  await run(
+    'wasm-pack',
+    [
+      ...['--log-level', 'error', 'build', crate, NAMED ? '--profiling' : '--release', '--target', 'web'],
+      ...['--mode', 'no-install', '--no-pack', ...to, '--', ...WASM_STD],
+    ],
+    { env: WASM_ENV },
+  );
+}
+
 /** Compiles what checks and repairs stores, with the engine's flags, so that all it shares with the engine is compiled once. */
-async function buildTools() {
+async function compileTools() {
   const target = process.env['CARGO_TARGET_DIR'] || join(root, 'target');
   const triple = 'wasm32-unknown-unknown';
+  const strip = NAMED ? [] : ['--', '-Clink-arg=--strip-all'];
   await run(
     'cargo',
-    [
-      ...['rustc', '--quiet', '--package', 'varve-tools', '--release', '--target', triple, ...WASM_STD],
-      ...['--', '-Clink-arg=--strip-all'],
-    ],
+    ['rustc', '--quiet', '-p', 'varve-tools', '--release', '--target', triple, ...WASM_STD, ...strip],
     { env: WASM_ENV },
   );
   copyFileSync(join(target, triple, 'release', 'varve_tools.wasm'), TOOLS);
@@ -142,7 +137,7 @@ export async function buildPackage() {
   await bundleInto(fresh, WORKERS, false);
   const { metafile } = await bundleInto(fresh, ENTRIES, true);
   writeFileSync(CLOSURES, JSON.stringify(closures(fresh, metafile), null, 2));
-  copyFileSync(join(PKG, 'varve_bg.wasm'), join(fresh, 'varve.wasm'));
+  copyFileSync(ENGINE, join(fresh, 'varve.wasm'));
   copyFileSync(TOOLS, join(fresh, 'varve-tools.wasm'));
   await run('tsc', ['--project', 'tsconfig.build.json', '--outDir', fresh]);
   const declarations = [...ENTRIES, ...WORKERS].map((file) => file.replace(/\.ts$/, '.d.ts'));
@@ -172,10 +167,7 @@ async function bundleInto(outdir, files, splitting) {
     sourcemap: true,
     legalComments: 'none',
     plugins: [wasmAsModule],
-    alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
     logLevel: 'warning',
-    // wasm-bindgen names a module once for each function imported from it, all the same module.
-    logOverride: { 'duplicate-object-key': 'silent' },
   });
   if (result.errors.length > 0) throw new Error(`esbuild: ${result.errors.length} errors`);
   return result;

@@ -31,8 +31,8 @@ const STATIC = new Set(['.css', '.svg', '.png', '.ico', '.json', '.woff2']);
 const packageBeside = {
   name: 'package-beside',
   setup: (/** @type {import('esbuild').PluginBuild} */ build) => {
-    build.onResolve({ filter: /^varve(\/\w+)?$/ }, ({ path }) => ({
-      path: `./varve/${path.split('/')[1] ?? 'index'}.js`,
+    build.onResolve({ filter: /^varve(\/[\w-]+(\.js)?)?$/ }, ({ path }) => ({
+      path: `./varve/${basename(path.split('/')[1] ?? 'index', '.js')}.js`,
       external: true,
     }));
   },
@@ -117,8 +117,6 @@ export async function buildPages(from, to, options = {}) {
     minify: true,
     sourcemap: true,
     plugins: [packageBeside],
-    // Where a page of the tests reaches under the package.
-    alias: { varve_host: join(root, 'js', 'src', 'wasm', 'host.ts') },
     logLevel: 'warning',
     ...options,
   });

@@ -1,7 +1,7 @@
 //! Checking and repairing stores, as a WebAssembly module apart from the engine's.
 //!
 //! Few programs ever call it, so that the engine's module does not carry it. One instance does one piece of work: it is made
-//! for a check or a repair and dropped with it. There is no wasm-bindgen: numbers in, numbers out, bytes through one buffer.
+//! for a check or a repair and dropped with it. Numbers go in and out, bytes through one buffer.
 //!
 //! ```text
 //! check    tools_input(page) check_page ... check_begin -> { check_step -> 1: read need_*, tools_input(bytes) check_feed }*
@@ -10,17 +10,15 @@
 //! ```
 //!
 //! Invariant: nothing unwinds. An answer below 0 is the negated number of an error code, whose sentence is at `tools_output`.
-//! Unsafe code is in [`host`], for the functions that the host gives.
 
-mod host;
 mod report;
 
 use std::cell::RefCell;
 
-use host::HostSlots;
 use varve::Error;
 use varve::check::{Check, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions};
+use varve_host::HostSlots;
 
 /// What this instance is doing.
 #[derive(Default)]
@@ -188,23 +186,6 @@ pub extern "C" fn repair_step() -> i32 {
     attempt(|tools| match &mut tools.repair {
         Some(repair) => repair.step().map(i32::from),
         None => Err(Error::Closed),
-    })
-}
-
-/// How many slots the host should add to the target.
-#[unsafe(no_mangle)]
-pub extern "C" fn repair_wanted() -> u32 {
-    with(|tools| tools.repair.as_mut().map_or(0, |repair| repair.target_mut().wanted_slots()))
-}
-
-/// Takes in slots that were added to the target.
-#[unsafe(no_mangle)]
-pub extern "C" fn repair_added() -> i32 {
-    attempt(|tools| {
-        if let Some(repair) = &mut tools.repair {
-            repair.target_mut().added()?;
-        }
-        Ok(0)
     })
 }
 

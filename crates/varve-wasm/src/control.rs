@@ -1,21 +1,19 @@
 //! The control plane: what is called rarely.
 //!
-//! Invariant: every function that can fail throws `"<code number> <sentence>"`. Numbers of tables and sizes travel
-//! as f64, exact up to 2^53.
+//! Invariant: numbers of tables and sizes travel as f64, exact up to 2^53, or as u64 in two out cells; longer answers lie where
+//! cells 0 (pointer) and 1 (length) say.
 
-use js_sys::{Object, Reflect, Uint8Array};
 use varve::compact::JobKind;
 use varve::error::Error;
 use varve::options::{Host, Options};
 use varve::storage::SlotPool;
 use varve::store::{RecoveryReport, Stats, Store};
 use varve::types::{FileName, StoreId};
+use varve_host::HostSlots;
 use wasm_bindgen::prelude::wasm_bindgen;
-use wasm_bindgen::{JsError, JsValue};
 
-use crate::fault::exception;
-use crate::host::HostSlots;
-use crate::registry::{self, Open};
+use crate::registry::{self, Open, last_error, status, with};
+use crate::scratch;
 
 /// Spare room that an idle store keeps, in bytes.
 const SPARE_BYTES: u64 = 256 << 10;
@@ -23,294 +21,249 @@ const SPARE_BYTES: u64 = 256 << 10;
 /// A memtable takes at most this part of the memory.
 const MEMTABLE_SHARE: usize = 8;
 
-/// Opens the store in a registered device, or makes a new one there. Answers its number and what recovery found.
-///
-/// # Errors
-/// As `varve::store::Store::open`.
-#[wasm_bindgen]
-pub fn open_store(
-    device: u32,
-    settings: &JsValue,
-    now_ms: f64,
-    entropy_low: u32,
-    entropy_high: u32,
-    store_id: &[u8],
-) -> Result<JsValue, JsError> {
-    let host = Host {
-        now_ms: now_ms as u64,
-        entropy: u64::from(entropy_high) << 32 | u64::from(entropy_low),
-        store_id: StoreId::try_from(store_id)
-            .map_err(|_| exception(Error::InvalidArgument("A store id has 16 bytes.")))?,
-    };
-    let pool = SlotPool::open(HostSlots::new(device)).map_err(exception)?;
-    let (store, report) = Store::open(pool, options(settings), host).map_err(exception)?;
-    let opened = report_object(&report);
-    set(&opened, "handle", f64::from(registry::add(Open::new(store))));
-    Ok(opened.into())
-}
+/// Bytes of a store id and of the entropy behind it.
+const OPENING_BYTES: usize = 24;
 
-fn options(settings: &JsValue) -> Options {
-    let field = |name: &str| Reflect::get(settings, &JsValue::from_str(name)).ok();
-    let number = |name: &str| field(name).and_then(|value| value.as_f64());
-    let mut options = Options::default();
-    if let Some(bytes) = number("memory_bytes") {
-        options.memory_bytes = bytes as usize;
+/// Opens the store in a registered device, or makes a new one there, with a store id and entropy (8 bytes) at the scratch. `log`: bit 0 whether there is one, bit 1 that the storage settles later. A
+/// history below 0 is as much as suits the store. Answers its number; how it was found is in cell 0 (0 new, 1 clean, 2 replayed, 3 torn), the
+/// records read and dropped in 2 and 4.
+#[wasm_bindgen]
+pub fn varve_open(
+    device: u32,
+    memory_bytes: f64,
+    files_max: u32,
+    log: u32,
+    history_bytes: f64,
+    now_ms: f64,
+) -> i32 {
+    status(host(now_ms).and_then(|host| {
+        let mut options = Options {
+            memory_bytes: memory_bytes as usize,
+            files_max: u64::from(files_max),
+            log: log & 1 != 0,
+            flush_when_full: log & 2 == 0,
+            history_bytes: (history_bytes >= 0.0).then_some(history_bytes as u64),
+            ..Options::default()
+        };
+        if log & 2 != 0 {
+            // A flush has to fit into what is set aside.
+            options.memtable_bytes_min = 1 << 20;
+        }
         options.memtable_bytes_max = options.memtable_bytes_max.min(options.memory_bytes / MEMTABLE_SHARE);
         options.memtable_bytes_min = options.memtable_bytes_min.min(options.memtable_bytes_max);
-    }
-    if let Some(files) = number("files_max") {
-        options.files_max = files as u64;
-    }
-    if let Some(log) = field("log").and_then(|value| value.as_bool()) {
-        options.log = log;
-    }
-    // Negative: as much as suits the store.
-    if let Some(bytes) = number("history_bytes") {
-        options.history_bytes = (bytes >= 0.0).then_some(bytes as u64);
-    }
-    options
+        let (store, report) = Store::open(SlotPool::open(HostSlots::new(device))?, options, host)?;
+        tell(&report);
+        Ok(registry::add(Open::new(store)))
+    }))
 }
 
-fn report_object(report: &RecoveryReport) -> Object {
+/// What a host gives an opening.
+fn host(now_ms: f64) -> Result<Host, Error> {
+    let missing = Error::InvalidArgument("A store id has 16 bytes, and entropy 8.");
+    let Some((id, entropy)) = scratch::bytes(OPENING_BYTES).split_first_chunk() else { return Err(missing) };
+    let Some(entropy) = entropy.first_chunk() else { return Err(missing) };
+    Ok(Host { now_ms: now_ms as u64, entropy: u64::from_le_bytes(*entropy), store_id: StoreId::from(*id) })
+}
+
+fn tell(report: &RecoveryReport) {
     let state = if report.new {
-        "new"
+        0
     } else if report.torn {
-        "torn"
+        3
     } else if report.clean {
-        "clean"
+        1
     } else {
-        "replayed"
+        2
     };
-    let object = Object::new();
-    put(&object, "state", &JsValue::from_str(state));
-    set(&object, "records", report.records as f64);
-    set(&object, "recordsDropped", report.records_dropped as f64);
-    object
+    scratch::set_out(0, state);
+    scratch::set_out_u64(2, report.records);
+    scratch::set_out_u64(4, report.records_dropped);
 }
 
-/// Commits, seals and closes a store. It is gone afterwards, unless this answers `Busy`.
-///
-/// # Errors
-/// `Busy` when no slot is free for what is still in memory; what the last flush answered.
+/// Commits, seals and closes a store. It is gone afterwards.
 #[wasm_bindgen]
-pub fn close_store(h: u32) -> Result<(), JsError> {
-    registry::close(h).map_err(exception)
+pub fn varve_close(h: u32) -> i32 {
+    status(registry::close(h))
 }
 
-/// The sentence of the last error that a raw export answered with.
+/// The sentence of the last error that an export answered with, in cells 0 and 1.
 #[wasm_bindgen]
-#[must_use]
-pub fn last_error(h: u32) -> String {
-    registry::last_error(h)
-}
-
-fn with<R>(h: u32, call: impl FnOnce(&mut Open) -> Result<R, Error>) -> Result<R, JsError> {
-    registry::with(h, call).map_err(exception)
+pub fn varve_last_error() {
+    scratch::answer(last_error(Error::message).into_bytes());
 }
 
 /// Flushes the log.
-///
-/// # Errors
-/// As `varve::store::Store::sync`.
 #[wasm_bindgen]
-pub fn sync(h: u32) -> Result<(), JsError> {
-    with(h, |open| open.store.sync())
+pub fn varve_sync(h: u32) -> i32 {
+    with(h, &mut |open| open.store.sync().map(|()| 0))
 }
 
 /// Flushes and seals the log.
-///
-/// # Errors
-/// As `varve::store::Store::seal`.
 #[wasm_bindgen]
-pub fn seal(h: u32) -> Result<(), JsError> {
-    with(h, |open| {
+pub fn varve_seal(h: u32) -> i32 {
+    with(h, &mut |open| {
         open.store.seal()?;
         open.sealed = open.store.last_sequence();
-        Ok(())
+        Ok(0)
     })
 }
 
 /// Flushes what the next opening would replay, if it is much. Before closing.
-///
-/// # Errors
-/// As `varve::store::Store::fold_log`.
 #[wasm_bindgen]
-pub fn fold_log(h: u32) -> Result<(), JsError> {
-    with(h, |open| open.store.fold_log())
+pub fn varve_fold_log(h: u32) -> i32 {
+    with(h, &mut |open| open.store.fold_log().map(|()| 0))
 }
 
 /// Gives room back to the browser. For longer idle moments.
-///
-/// # Errors
-/// As `varve::store::Store::shrink`.
 #[wasm_bindgen]
-pub fn shrink(h: u32) -> Result<(), JsError> {
-    with(h, |open| open.store.shrink(SPARE_BYTES))
+pub fn varve_shrink(h: u32) -> i32 {
+    with(h, &mut |open| open.store.shrink(SPARE_BYTES).map(|()| 0))
 }
 
-/// Tells how many bytes the quota leaves: compactions then stay small enough to fit.
-///
-/// # Errors
-/// `Closed`.
+/// Tells how many bytes the quota leaves: compactions then stay small enough to fit. Where it leaves none, a write was refused.
 #[wasm_bindgen]
-pub fn set_room(h: u32, bytes: f64) -> Result<(), JsError> {
-    with(h, |open| {
+pub fn varve_set_room(h: u32, bytes: f64) -> i32 {
+    with(h, &mut |open| {
         open.store.storage_mut().set_room(Some(bytes as u64));
-        Ok(())
+        if bytes <= 0.0 {
+            open.store.want_room();
+        }
+        Ok(0)
+    })
+}
+
+/// Lets spare files hold this many bytes when a table goes.
+#[wasm_bindgen]
+pub fn varve_set_spare(h: u32, bytes: f64) -> i32 {
+    with(h, &mut |open| {
+        open.store.storage_mut().set_spare(bytes as u64);
+        Ok(0)
     })
 }
 
 /// Completes the reserve that deletes need on a full storage, and gives back the room of files that only wait for
 /// the next edit. For idle moments.
-///
-/// # Errors
-/// As `varve::store::Store::release`.
 #[wasm_bindgen]
-pub fn release(h: u32) -> Result<(), JsError> {
-    with(h, |open| {
+pub fn varve_release(h: u32) -> i32 {
+    with(h, &mut |open| {
         open.store.refill_reserve()?;
-        open.store.release()
+        open.store.release().map(|()| 0)
     })
 }
 
 /// Asks for everything to be flushed and merged by the jobs that are offered from now on.
-///
-/// # Errors
-/// As `varve::store::Store::ask_for_compaction`.
 #[wasm_bindgen]
-pub fn ask_for_compaction(h: u32) -> Result<(), JsError> {
-    with(h, |open| open.store.ask_for_compaction())
+pub fn varve_ask_for_compaction(h: u32) -> i32 {
+    with(h, &mut |open| open.store.ask_for_compaction().map(|()| 0))
 }
 
 /// Freezes the active memtable, so that the next job flushes it.
-///
-/// # Errors
-/// As `varve::store::Store::freeze_active`.
 #[wasm_bindgen]
-pub fn freeze(h: u32) -> Result<(), JsError> {
-    with(h, |open| open.store.freeze_active())
+pub fn varve_freeze(h: u32) -> i32 {
+    with(h, &mut |open| open.store.freeze_active().map(|()| 0))
 }
 
-/// The next job that is due, as `{ id, kind, spec, bytes_hint }`, or undefined.
-///
-/// # Errors
-/// `Closed`; what the manifest's storage answered when tables only had to move or go.
+/// The next job that is due: 0 none, 1 a flush, 2 a compaction. Its specification is the answer, its number is in cell 2, and how large
+/// one output may get in 4.
 #[wasm_bindgen]
-pub fn take_job(h: u32) -> Result<JsValue, JsError> {
-    let Some(ticket) = with(h, |open| open.store.take_job())? else { return Ok(JsValue::UNDEFINED) };
-    let kind = match ticket.kind {
-        JobKind::Flush => "flush",
-        JobKind::Compaction => "compaction",
-    };
-    let object = Object::new();
-    set(&object, "id", f64::from(ticket.id));
-    put(&object, "kind", &JsValue::from_str(kind));
-    put(&object, "spec", &Uint8Array::from(ticket.spec.as_slice()));
-    set(&object, "bytes_hint", ticket.bytes_hint as f64);
-    Ok(object.into())
-}
-
-/// Claims a slot for an output table; the caller closes it and hands it to the compactor.
-///
-/// # Errors
-/// `Busy` when no slot is free, `StorageFull`.
-#[wasm_bindgen]
-pub fn lend(h: u32, table: f64, bytes_hint: f64) -> Result<u32, JsError> {
-    let (file, bytes_hint) = (FileName::table(table as u64), bytes_hint as u64);
-    with(h, |open| match open.store.storage_mut().lend(file, bytes_hint) {
-        // The history goes before work has to wait for room.
-        Err(Error::StorageFull | Error::Busy) if open.store.drop_history()? => {
-            open.store.storage_mut().lend(file, bytes_hint)
-        }
-        lent => lent,
+pub fn varve_take_job(h: u32) -> i32 {
+    with(h, &mut |open| {
+        let Some(ticket) = open.store.take_job()? else { return Ok(0) };
+        scratch::answer(ticket.spec);
+        scratch::set_out(2, ticket.id);
+        scratch::set_out(3, u32::from(ticket.gives_room));
+        scratch::set_out_u64(4, ticket.bytes_hint);
+        Ok(match ticket.kind {
+            JobKind::Flush => 1,
+            JobKind::Compaction => 2,
+        })
     })
 }
 
-/// Takes a lent table back, its slot open again.
-///
-/// # Errors
-/// When the slot is not open, or shorter than `size`.
+/// Claims a slot for an output table; the caller closes it and hands it to the compactor. Answers 1 + the slot, 0 when none is spare.
 #[wasm_bindgen]
-pub fn reclaim(h: u32, table: f64, size: f64) -> Result<(), JsError> {
-    with(h, |open| open.store.storage_mut().reclaim(FileName::table(table as u64), size as u64))
+pub fn varve_lend(h: u32, table: f64, bytes_hint: f64) -> i32 {
+    let (file, bytes_hint) = (FileName::table(table as u64), bytes_hint as u64);
+    with(h, &mut |open| {
+        let lent = match open.store.storage_mut().lend(file, bytes_hint) {
+            // The history goes before work has to wait for room.
+            Err(Error::StorageFull) if open.store.drop_history()? => {
+                open.store.storage_mut().lend(file, bytes_hint)
+            }
+            lent => lent,
+        };
+        Ok(lent?.map_or(0, |slot| slot + 1))
+    })
+}
+
+/// Takes a lent table back, its slot open again and no shorter than `size`.
+#[wasm_bindgen]
+pub fn varve_reclaim(h: u32, table: f64, size: f64) -> i32 {
+    with(h, &mut |open| {
+        open.store.storage_mut().reclaim(FileName::table(table as u64), size as u64).map(|()| 0)
+    })
 }
 
 /// Gives a lent table up.
-///
-/// # Errors
-/// `Closed`.
 #[wasm_bindgen]
-pub fn abandon(h: u32, table: f64) -> Result<(), JsError> {
-    with(h, |open| {
+pub fn varve_abandon(h: u32, table: f64) -> i32 {
+    with(h, &mut |open| {
         open.store.storage_mut().abandon(FileName::table(table as u64));
-        Ok(())
+        Ok(0)
     })
 }
 
-/// Bytes of an input table.
-///
-/// # Errors
-/// `Corrupt` beyond its end.
+/// Bytes of an input table, in cells 0 and 1.
 #[wasm_bindgen]
-pub fn read_input(h: u32, table: f64, offset: f64, length: u32) -> Result<Vec<u8>, JsError> {
-    with(h, |open| open.store.read_input(table as u64, offset as u64, length))
+pub fn varve_read_input(h: u32, table: f64, offset: f64, length: u32) -> i32 {
+    with(h, &mut |open| {
+        scratch::answer(open.store.read_input(table as u64, offset as u64, length)?);
+        Ok(0)
+    })
 }
 
-/// Makes the outputs of a job count.
-///
-/// # Errors
-/// What the manifest's storage answered.
+/// Makes the outputs of a job count; its result is the input.
 #[wasm_bindgen]
-pub fn finish_job(h: u32, id: u32, result: &[u8]) -> Result<(), JsError> {
-    with(h, |open| open.store.finish_job(id, result))
+pub fn varve_finish_job(h: u32, id: u32) -> i32 {
+    let result = scratch::take_input();
+    with(h, &mut |open| open.store.finish_job(id, &result).map(|()| 0))
 }
 
 /// Forgets a job that failed; it will be offered again.
-///
-/// # Errors
-/// `Closed`.
 #[wasm_bindgen]
-pub fn fail_job(h: u32, id: u32) -> Result<(), JsError> {
-    with(h, |open| {
+pub fn varve_fail_job(h: u32, id: u32) -> i32 {
+    with(h, &mut |open| {
         open.store.fail_job(id);
-        Ok(())
+        Ok(0)
     })
 }
 
-/// Works on a due job for about `entries` entries; answers whether there is more to do.
-///
-/// # Errors
-/// What the job met; it is offered again.
+/// Works on a due job for about `entries` entries; 1 when there is more to do.
 #[wasm_bindgen]
-pub fn run_slice(h: u32, entries: u32) -> Result<bool, JsError> {
-    with(h, |open| open.store.run_slice(entries as usize))
+pub fn varve_run_slice(h: u32, entries: usize) -> i32 {
+    with(h, &mut |open| open.store.run_slice(entries).map(u32::from))
 }
 
 /// How many slots the host should add.
-///
-/// # Errors
-/// `Closed`.
 #[wasm_bindgen]
-pub fn wanted_slots(h: u32) -> Result<u32, JsError> {
-    with(h, |open| Ok(open.store.storage().wanted_slots()))
+pub fn varve_wanted_slots(h: u32) -> i32 {
+    with(h, &mut |open| Ok(open.store.storage().wanted_slots()))
 }
 
 /// Takes in slots that the host added.
-///
-/// # Errors
-/// `Version` when one was written by a newer format.
 #[wasm_bindgen]
-pub fn slots_added(h: u32) -> Result<(), JsError> {
-    with(h, |open| open.store.storage_mut().added())
+pub fn varve_slots_added(h: u32) -> i32 {
+    with(h, &mut |open| open.store.storage_mut().added().map(|()| 0))
 }
 
-/// Numbers about a store.
-///
-/// # Errors
-/// `Closed`.
+/// Numbers about a store, as f64, in cells 0 and 1.
 #[wasm_bindgen]
-pub fn stats(h: u32) -> Result<Vec<f64>, JsError> {
-    with(h, |open| Ok(stats_numbers(&open.store.stats())))
+pub fn varve_stats(h: u32) -> i32 {
+    with(h, &mut |open| {
+        let numbers = stats_numbers(&open.store.stats());
+        scratch::answer(numbers.iter().flat_map(|number| number.to_le_bytes()).collect());
+        Ok(0)
+    })
 }
 
 /// The numbers of a store one after another, then those of each level; `js/src/wasm/stats.ts` has their names.
@@ -367,13 +320,4 @@ fn stats_numbers(stats: &Stats) -> Vec<f64> {
         all.extend(numbers.map(|number| number as f64));
     }
     all
-}
-
-fn set(object: &Object, name: &str, value: f64) {
-    put(object, name, &JsValue::from_f64(value));
-}
-
-fn put(object: &Object, name: &str, value: &JsValue) {
-    // A plain object takes every property.
-    let _ = Reflect::set(object, &JsValue::from_str(name), value);
 }

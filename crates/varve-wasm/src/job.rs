@@ -1,14 +1,13 @@
 //! A job on the compactor's side: blocks in, blocks out.
 //!
-//! Invariant: `step` says what to do next and is not called again before that is done: `need` answered by
-//! `feed`, `output` taken.
+//! Invariant: `varve_job_step` says what to do next and is not called again before that is done: what is needed fed, the output
+//! taken.
 
 use varve::compact::{Job, Step};
-use varve::table::Need;
-use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::fault::exception;
+use crate::registry::{add_job, drop_job, job, status};
+use crate::scratch;
 
 const WORKING: u32 = 0;
 const NEED: u32 = 1;
@@ -17,82 +16,62 @@ const FINISHED: u32 = 3;
 const DONE: u32 = 4;
 
 /// A flush or compaction in progress.
+pub(crate) struct CompactionJob(Job);
+
+/// Starts the job whose specification is the input; answers its number.
 #[wasm_bindgen]
-pub struct CompactionJob {
-    job: Job,
-    need: Option<Need>,
-    table: u64,
-    offset: u64,
+pub fn varve_job_new() -> i32 {
+    status(Job::decode(scratch::take_input()).map(|job| add_job(CompactionJob(job))))
 }
 
+/// Handles up to `entries` entries: 0 working, 1 bytes are needed, 2 the output is to be written, 3 a table is finished, 4 done. Which table
+/// is in cells 0 and 1, an offset or the size of the finished table in 2 and 3, how many bytes are needed in 4.
 #[wasm_bindgen]
-impl CompactionJob {
-    /// Starts the job that a specification describes.
-    ///
-    /// # Errors
-    /// When the bytes are no specification.
-    #[wasm_bindgen(constructor)]
-    pub fn new(spec: Vec<u8>) -> Result<CompactionJob, JsError> {
-        let job = Job::decode(spec).map_err(exception)?;
-        Ok(Self { job, need: None, table: 0, offset: 0 })
-    }
+pub fn varve_job_step(number: u32, entries: usize) -> i32 {
+    job(number, |CompactionJob(job)| {
+        let (step, table, offset, length) = match job.step(entries)? {
+            Step::Working => (WORKING, 0, 0, 0),
+            Step::Need(need) => (NEED, need.file.id, need.offset, need.len),
+            Step::Write { table, offset } => (WRITE, table, offset, 0),
+            Step::Finished { table, size } => (FINISHED, table, size, 0),
+            Step::Done => (DONE, 0, 0, 0),
+        };
+        scratch::set_out_u64(0, table);
+        scratch::set_out_u64(2, offset);
+        scratch::set_out(4, length);
+        Ok(step)
+    })
+}
 
-    /// Handles up to `entries` entries: 0 working, 1 need, 2 write, 3 table finished, 4 done.
-    ///
-    /// # Errors
-    /// When an input is damaged; the job is over.
-    pub fn step(&mut self, entries: u32) -> Result<u32, JsError> {
-        Ok(match self.job.step(entries as usize).map_err(exception)? {
-            Step::Working => WORKING,
-            Step::Need(need) => {
-                self.need = Some(need);
-                NEED
-            }
-            Step::Write { table, offset } => {
-                (self.table, self.offset) = (table, offset);
-                WRITE
-            }
-            Step::Finished { table, size } => {
-                (self.table, self.offset) = (table, size);
-                FINISHED
-            }
-            Step::Done => DONE,
-        })
-    }
+/// Takes the input as what was needed.
+#[wasm_bindgen]
+pub fn varve_job_feed(number: u32) -> i32 {
+    job(number, |CompactionJob(job)| {
+        job.feed(scratch::take_input());
+        Ok(0)
+    })
+}
 
-    /// Table, offset and length of what `step` needs.
-    #[must_use]
-    pub fn need(&self) -> Vec<f64> {
-        let Some(need) = &self.need else { return Vec::new() };
-        vec![need.file.id as f64, need.offset as f64, f64::from(need.len)]
-    }
+/// The bytes to write, once, in cells 0 and 1.
+#[wasm_bindgen]
+pub fn varve_job_output(number: u32) -> i32 {
+    job(number, |CompactionJob(job)| {
+        scratch::answer(job.take_output());
+        Ok(0)
+    })
+}
 
-    /// Hands over what was needed.
-    pub fn feed(&mut self, bytes: Vec<u8>) {
-        self.need = None;
-        self.job.feed(bytes);
-    }
+/// What the engine needs to make the outputs count, in cells 0 and 1.
+#[wasm_bindgen]
+pub fn varve_job_result(number: u32) -> i32 {
+    job(number, |CompactionJob(job)| {
+        scratch::answer(job.result());
+        Ok(0)
+    })
+}
 
-    /// The bytes to write, once.
-    pub fn output(&mut self) -> Vec<u8> {
-        self.job.take_output()
-    }
-
-    /// The table that is written, or was finished.
-    #[must_use]
-    pub fn output_table(&self) -> f64 {
-        self.table as f64
-    }
-
-    /// Where the bytes belong; after a finished table its size.
-    #[must_use]
-    pub fn output_offset(&self) -> f64 {
-        self.offset as f64
-    }
-
-    /// What the engine needs to make the outputs count.
-    #[must_use]
-    pub fn result(&self) -> Vec<u8> {
-        self.job.result()
-    }
+/// Lets a job go.
+#[wasm_bindgen]
+pub fn varve_job_free(number: u32) {
+    drop_job(number);
 }

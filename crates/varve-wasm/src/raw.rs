@@ -1,7 +1,7 @@
 //! The raw exports: points, writes, commits, frames.
 //!
-//! Keys and values come through the scratch, answers go through the out cells. Which cell holds what is in
-//! `js/src/wasm/exports.ts`, the other side of this file.
+//! Keys and values come through the scratch, answers go through the out cells: each export says what is where, and wasm-bindgen
+//! hands that on to its declarations.
 //!
 //! Invariant: a pointer that an export answers with is good until the next call on the same store.
 
@@ -11,34 +11,47 @@ use varve::error::Error;
 use varve::frame;
 use varve::options::Durability;
 use varve::store::Entry;
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::registry::{Open, raw};
 use crate::scratch;
 
-/// Makes the scratch hold `bytes`; answers where it begins. It moves only when it has to grow.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_scratch(bytes: usize) -> *const u8 {
+/// Makes the scratch hold `bytes`; answers where it begins. Null: there is no memory for so many, and no scratch.
+#[wasm_bindgen]
+pub fn varve_scratch(bytes: usize) -> *const u8 {
     scratch::reserve(bytes)
 }
 
+/// Makes room for the input of one call; answers where, or null.
+#[wasm_bindgen]
+pub fn varve_input(bytes: usize) -> *const u8 {
+    scratch::reserve_input(bytes)
+}
+
+/// Lets go of the last answer, which was long.
+#[wasm_bindgen]
+pub fn varve_forget_answer() {
+    drop(scratch::take_answer());
+}
+
 /// Where the 16 out cells are.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_out() -> *const u32 {
+#[wasm_bindgen]
+pub fn varve_out() -> *const u32 {
     scratch::out()
 }
 
 /// Tells a store the time: milliseconds since 1970.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_now(h: u32, ms: f64) -> i32 {
+#[wasm_bindgen]
+pub fn varve_now(h: u32, ms: f64) -> i32 {
     raw(h, |open| {
         open.store.set_now(ms as u64);
         Ok(0)
     })
 }
 
-/// Stages a set; answers how many bytes are staged.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_set(h: u32, key: usize, value: usize) -> i32 {
+/// Stages a set of the key and the value at the scratch; answers how many bytes are staged, its sequence in cells 0 and 1.
+#[wasm_bindgen]
+pub fn varve_set(h: u32, key: usize, value: usize) -> i32 {
     let (key, value) = scratch::pair(key, value);
     raw(h, |open| {
         let sequence = open.store.set(key, value)?;
@@ -46,9 +59,9 @@ pub extern "C" fn varve_set(h: u32, key: usize, value: usize) -> i32 {
     })
 }
 
-/// Stages a delete; answers how many bytes are staged.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_delete(h: u32, key: usize) -> i32 {
+/// Stages a delete; answers as `varve_set`.
+#[wasm_bindgen]
+pub fn varve_delete(h: u32, key: usize) -> i32 {
     let key = scratch::bytes(key);
     raw(h, |open| {
         let sequence = open.store.delete(key)?;
@@ -56,9 +69,9 @@ pub extern "C" fn varve_delete(h: u32, key: usize) -> i32 {
     })
 }
 
-/// Stages the removal of a range; an empty end is the end of the store.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
+/// Stages the removal of a range; an empty end is the end of the store. Answers as `varve_set`.
+#[wasm_bindgen]
+pub fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
     let (start, end) = scratch::pair(start, end);
     // Encoded keys never begin with 0xff.
     let end = if end.is_empty() { &[0xff] } else { end };
@@ -68,16 +81,15 @@ pub extern "C" fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
     })
 }
 
-/// Stages the items of a batch: all of them or, on an error, none; `snapshot` is the one that its transaction read. A
+/// Stages the items of a batch: all of them or, on an error, none; `snapshot` is the one that its transaction read. Answers as `varve_set`; a
 /// conflict names its key (cells 0 and 1) and the sequence found (cells 2 and 3).
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_batch(h: u32, length: usize, snapshot: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_batch(h: u32, length: usize, snapshot: u32) -> i32 {
     raw(h, |open| {
         let batch = frame::parse_batch(scratch::bytes(length), open.store.now_ms())?;
         let checked = batch.check(&open.store, snapshot);
         if let Err(Error::Conflict(conflict)) = &checked {
-            // The error is kept, and its key with it.
-            scratch::set_out_bytes(&conflict.key);
+            scratch::answer(conflict.key.clone());
             scratch::set_out_u64(2, conflict.found);
         }
         checked?;
@@ -92,21 +104,21 @@ fn staged(open: &Open, sequence: u64) -> u32 {
     open.store.pending_bytes() as u32
 }
 
-/// Finds a value: 1 with pointer and length, or 0.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_get(h: u32, key: usize) -> i32 {
+/// Finds a value: 1 with pointer and length in cells 0 and 1, or 0.
+#[wasm_bindgen]
+pub fn varve_get(h: u32, key: usize) -> i32 {
     raw(h, |open| found(open, 0, scratch::bytes(key), |_| {}))
 }
 
 /// Whether a key is there.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_has(h: u32, key: usize) -> i32 {
+#[wasm_bindgen]
+pub fn varve_has(h: u32, key: usize) -> i32 {
     raw(h, |open| Ok(u32::from(open.store.sequence_of(scratch::bytes(key))? > 0)))
 }
 
 /// Finds, in a snapshot or (0) in the store as it is, a value, its sequence (cells 2 and 3) and its expiry (cells 4 and 5, an f64; 0 for none).
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
     raw(h, |open| {
         found(open, snapshot, scratch::bytes(key), |entry| {
             scratch::set_out_u64(2, entry.sequence);
@@ -132,9 +144,10 @@ fn found(open: &mut Open, snapshot: u32, key: &[u8], more: impl FnOnce(&Entry<'_
     })?)
 }
 
-/// Makes all that is staged as durable as asked (1 memory, 2 relaxed, 3 strict); answers the level reached.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_commit(h: u32, durability: u32) -> i32 {
+/// Makes all that is staged as durable as asked (1 memory, 2 relaxed, 3 strict); answers the level reached, the last sequence in
+/// cells 0 and 1.
+#[wasm_bindgen]
+pub fn varve_commit(h: u32, durability: u32) -> i32 {
     raw(h, |open| {
         let asked = u8::try_from(durability).ok().and_then(Durability::from_byte);
         let asked = asked.ok_or(Error::InvalidArgument("There is no such durability."))?;
@@ -145,26 +158,26 @@ pub extern "C" fn varve_commit(h: u32, durability: u32) -> i32 {
 }
 
 /// Bytes staged but not logged.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_pending(h: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_pending(h: u32) -> i32 {
     raw(h, |open| Ok(open.store.pending_bytes() as u32))
 }
 
 /// 1 while something is logged and not flushed.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_unsynced(h: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_unsynced(h: u32) -> i32 {
     raw(h, |open| Ok(u32::from(open.store.is_unsynced())))
 }
 
 /// Writes since the log was sealed.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_unsealed(h: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_unsealed(h: u32) -> i32 {
     raw(h, |open| Ok(open.store.last_sequence().saturating_sub(open.sealed).min(i32::MAX as u64) as u32))
 }
 
 /// The sequence of the last acknowledged write, in cells 0 and 1.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_acknowledged(h: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_acknowledged(h: u32) -> i32 {
     raw(h, |open| {
         scratch::set_out_u64(0, open.store.acknowledged());
         Ok(0)
@@ -172,19 +185,22 @@ pub extern "C" fn varve_acknowledged(h: u32) -> i32 {
 }
 
 /// 1 while a writer should wait for a flush or a compaction.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_stalled(h: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_stalled(h: u32) -> i32 {
     raw(h, |open| Ok(u32::from(open.store.is_stalled())))
 }
 
-/// Answers a request frame with a response frame.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_frame(h: u32, length: usize) -> i32 {
+/// A response is ended when it has so many bytes; the frame goes on in another one.
+const RESPONSE_BYTES: usize = 4 << 20;
+
+/// Answers a request frame, from one of its requests on, with a response frame (cells 0 and 1); gives the request to go on from, 0 when all are answered.
+#[wasm_bindgen]
+pub fn varve_frame(h: u32, length: usize, from: usize) -> i32 {
     raw(h, |open| {
-        let Open { store, answer, .. } = open;
-        answer.clear();
-        frame::run(store, scratch::bytes(length), answer)?;
-        scratch::set_out_bytes(answer);
-        Ok(0)
+        let mut answer = scratch::take_answer();
+        let next =
+            frame::run_part(&mut open.store, scratch::bytes(length), from, RESPONSE_BYTES, &mut answer)?;
+        scratch::answer(answer);
+        Ok(next as u32)
     })
 }

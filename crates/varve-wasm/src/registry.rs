@@ -1,8 +1,7 @@
-//! The open stores of this instance, by number.
+//! The open stores and jobs of this instance, by number, and the last error.
 //!
-//! Invariant: a number is not used again while its store is open; a call on a number that is not open answers
-//! `Closed`. Host imports never call back, so a store is used once at a time: a raw call borrows it where it is, which is
-//! quickest; others take it out of the list and put it back, which are two functions of the program and not code in every export.
+//! Invariant: a number is not used again while what it names is open; a call on a number that is not open answers
+//! `Closed`. Host imports never call back, so what is called is borrowed where it is.
 
 use core::cell::RefCell;
 use std::rc::Rc;
@@ -11,9 +10,9 @@ use varve::error::Error;
 use varve::storage::SlotPool;
 use varve::store::Store;
 use varve::table::Block;
+use varve_host::HostSlots;
 
-use crate::fault;
-use crate::host::HostSlots;
+use crate::job::CompactionJob;
 
 /// The engine over the slots of a JavaScript device.
 pub(crate) type HostStore = Store<SlotPool<HostSlots>>;
@@ -21,10 +20,6 @@ pub(crate) type HostStore = Store<SlotPool<HostSlots>>;
 /// An open store, and what its last answer points into.
 pub(crate) struct Open {
     pub(crate) store: HostStore,
-    /// The last error of a raw call.
-    pub(crate) error: Option<Error>,
-    /// The last answer that is not in place anywhere else.
-    pub(crate) answer: Vec<u8>,
     /// The block that the last value lies in.
     pub(crate) block: Option<Rc<Block>>,
     /// The sequence up to which the log was sealed.
@@ -34,78 +29,114 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) fn new(store: HostStore) -> Self {
         let sealed = store.last_sequence();
-        Self { store, error: None, answer: Vec::new(), block: None, sealed }
+        Self { store, block: None, sealed }
+    }
+}
+
+/// Things by number.
+struct Numbered<T>(Vec<Option<Box<T>>>);
+
+impl<T> Numbered<T> {
+    const fn new() -> Self {
+        Self(Vec::new())
     }
 
-    /// Keeps the error for `last_error`; answers its status.
-    #[cold]
-    #[inline(never)]
-    fn failed(&mut self, error: Error) -> i32 {
-        let status = fault::status(&error);
-        self.error = Some(error);
-        status
+    fn add(&mut self, one: T) -> u32 {
+        let at = self.0.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.0.push(None);
+            self.0.len() - 1
+        });
+        self.0[at] = Some(Box::new(one));
+        at as u32
+    }
+
+    fn get(&mut self, number: u32) -> Result<&mut T, Error> {
+        self.0.get_mut(number as usize).and_then(Option::as_deref_mut).ok_or(Error::Closed)
+    }
+
+    fn remove(&mut self, number: u32) -> Option<Box<T>> {
+        self.0.get_mut(number as usize)?.take()
     }
 }
 
 thread_local! {
-    static STORES: RefCell<Vec<Option<Box<Open>>>> = const { RefCell::new(Vec::new()) };
+    static STORES: RefCell<Numbered<Open>> = const { RefCell::new(Numbered::new()) };
+    static JOBS: RefCell<Numbered<CompactionJob>> = const { RefCell::new(Numbered::new()) };
+    static ERROR: RefCell<Option<Error>> = const { RefCell::new(None) };
+}
+
+/// The answer of a call: its number, or the negated number of its error, which is kept for `varve_last_error`.
+#[inline]
+pub(crate) fn status(result: Result<u32, Error>) -> i32 {
+    match result {
+        Ok(answer) => answer.min(i32::MAX as u32) as i32,
+        Err(error) => failed(error),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn failed(error: Error) -> i32 {
+    let number = -(error.code() as i32);
+    ERROR.set(Some(error));
+    number
+}
+
+/// The last error of a call, and keeps it.
+pub(crate) fn last_error<R>(tell: impl FnOnce(&Error) -> R) -> R {
+    ERROR.with_borrow(|error| tell(error.as_ref().unwrap_or(&Error::Closed)))
 }
 
 /// Keeps an open store; answers its number.
 pub(crate) fn add(open: Open) -> u32 {
+    STORES.with_borrow_mut(|stores| stores.add(open))
+}
+
+/// Closes a store and forgets it.
+pub(crate) fn close(handle: u32) -> Result<u32, Error> {
     STORES.with_borrow_mut(|stores| {
-        let at = stores.iter().position(Option::is_none).unwrap_or_else(|| {
-            stores.push(None);
-            stores.len() - 1
-        });
-        stores[at] = Some(Box::new(open));
-        at as u32
+        let Some(mut open) = stores.remove(handle) else { return Ok(0) };
+        open.store.close().map(|()| 0)
     })
 }
 
-fn take(handle: u32) -> Option<Box<Open>> {
-    STORES.with_borrow_mut(|stores| stores.get_mut(handle as usize)?.take())
-}
-
-fn put(handle: u32, open: Box<Open>) {
-    STORES.with_borrow_mut(|stores| {
-        if let Some(place) = stores.get_mut(handle as usize) {
-            *place = Some(open);
-        }
-    });
-}
-
-/// Closes a store and forgets it, unless it has to wait for a slot.
-pub(crate) fn close(handle: u32) -> Result<(), Error> {
-    let Some(mut open) = take(handle) else { return Ok(()) };
-    let result = open.store.close();
-    if matches!(result, Err(Error::Busy)) {
-        put(handle, open);
-    }
-    result
-}
-
-/// Runs a call on a store.
-pub(crate) fn with<R>(handle: u32, call: impl FnOnce(&mut Open) -> Result<R, Error>) -> Result<R, Error> {
-    let Some(mut open) = take(handle) else { return Err(Error::Closed) };
-    let result = call(&mut open);
-    put(handle, open);
-    result
-}
-
-/// Runs a raw call: its answer, or the status of its error, which is kept for `last_error`.
+/// Runs a call on a store, in line: for what is called most.
 #[inline]
 pub(crate) fn raw(handle: u32, call: impl FnOnce(&mut Open) -> Result<u32, Error>) -> i32 {
+    STORES.with_borrow_mut(|stores| status(stores.get(handle).and_then(call)))
+}
+
+/// Runs a call on a store: one function of the program, and not code in every export.
+#[inline(never)]
+pub(crate) fn with(handle: u32, call: &mut dyn FnMut(&mut Open) -> Result<u32, Error>) -> i32 {
+    raw(handle, call)
+}
+
+/// Runs a call on two stores.
+pub(crate) fn with_two(
+    first: u32,
+    second: u32,
+    call: impl FnOnce(&mut Open, &mut Open) -> Result<u32, Error>,
+) -> i32 {
     STORES.with_borrow_mut(|stores| {
-        let Some(Some(open)) = stores.get_mut(handle as usize) else { return fault::status(&Error::Closed) };
-        match call(open) {
-            Ok(answer) => answer.min(i32::MAX as u32) as i32,
-            Err(error) => open.failed(error),
-        }
+        let Some(mut other) = stores.remove(second) else { return failed(Error::Closed) };
+        let answer = status(stores.get(first).and_then(|open| call(open, &mut other)));
+        stores.0[second as usize] = Some(other);
+        answer
     })
 }
 
-/// The sentence of the last error of a store.
-pub(crate) fn last_error(handle: u32) -> String {
-    with(handle, |open| Ok(open.error.take())).ok().flatten().unwrap_or(Error::Closed).message()
+/// Keeps a job; answers its number.
+pub(crate) fn add_job(job: CompactionJob) -> u32 {
+    JOBS.with_borrow_mut(|jobs| jobs.add(job))
+}
+
+/// Runs a call on a job.
+pub(crate) fn job(number: u32, call: impl FnOnce(&mut CompactionJob) -> Result<u32, Error>) -> i32 {
+    JOBS.with_borrow_mut(|jobs| status(jobs.get(number).and_then(call)))
+}
+
+/// Forgets a job.
+pub(crate) fn drop_job(number: u32) {
+    JOBS.with_borrow_mut(|jobs| drop(jobs.remove(number)));
 }

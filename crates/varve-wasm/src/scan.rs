@@ -9,34 +9,34 @@
 
 use varve::frame;
 use varve::scan::Progress;
+use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::fault;
-use crate::registry::{self, Open, raw};
+use crate::registry::{raw, with_two};
 use crate::scratch;
 
 /// Opens a scan; answers its number, above 0.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_scan_open(h: u32, length: usize) -> i32 {
+#[wasm_bindgen]
+pub fn varve_scan_open(h: u32, length: usize) -> i32 {
     raw(h, |open| open.store.open_cursor(frame::parse_scan(scratch::bytes(length))?))
 }
 
-/// Brings the next batch of about `bytes`: 1 when there may be more, 0 when the scan is finished.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_scan_next(h: u32, scan: u32, bytes: usize) -> i32 {
+/// Brings the next batch of about `bytes` (cells 0 and 1): 1 when there may be more, 0 when the scan is finished.
+#[wasm_bindgen]
+pub fn varve_scan_next(h: u32, scan: u32, bytes: usize) -> i32 {
     raw(h, |open| {
-        let Open { store, answer, .. } = open;
-        let (progress, batch) = store.next_of_cursor(scan, bytes)?;
+        let (progress, batch) = open.store.next_of_cursor(scan, bytes)?;
         let more = progress == Progress::More;
-        answer.clear();
-        batch.encode(if more { scan } else { 0 }, answer);
-        scratch::set_out_bytes(answer);
+        let mut answer = scratch::take_answer();
+        batch.reserve(&mut answer)?;
+        batch.encode(if more { scan } else { 0 }, &mut answer);
+        scratch::answer(answer);
         Ok(u32::from(more))
     })
 }
 
 /// Closes a scan before its end.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_scan_close(h: u32, scan: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_scan_close(h: u32, scan: u32) -> i32 {
     raw(h, |open| {
         open.store.close_cursor(scan);
         Ok(0)
@@ -44,8 +44,8 @@ pub extern "C" fn varve_scan_close(h: u32, scan: u32) -> i32 {
 }
 
 /// Takes a snapshot; answers its number, above 0, its sequence in cells 0 and 1.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_snapshot_open(h: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_snapshot_open(h: u32) -> i32 {
     raw(h, |open| {
         let number = open.store.open_snapshot()?;
         scratch::set_out_u64(0, open.store.snapshot_sequence(number)?);
@@ -54,20 +54,17 @@ pub extern "C" fn varve_snapshot_open(h: u32) -> i32 {
 }
 
 /// Gives a store the snapshots and scans of one that was open on the same device before, as `Store::adopt` says.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_adopt(h: u32, former: u32) -> i32 {
-    let adopted = registry::with(h, |open| {
-        registry::with(former, |other| {
-            open.store.adopt(&mut other.store);
-            Ok(())
-        })
-    });
-    adopted.map_or_else(|error| fault::status(&error), |()| 0)
+#[wasm_bindgen]
+pub fn varve_adopt(h: u32, former: u32) -> i32 {
+    with_two(h, former, |open, other| {
+        open.store.adopt(&mut other.store);
+        Ok(0)
+    })
 }
 
 /// Lets go of everything that a client has open, and, unless `may_return`, of what it could have asked for again.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_forget_client(h: u32, client_low: u32, client_high: u32, may_return: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_forget_client(h: u32, client_low: u32, client_high: u32, may_return: u32) -> i32 {
     raw(h, |open| {
         let client = u64::from(client_high) << 32 | u64::from(client_low);
         if may_return == 0 {
@@ -80,8 +77,8 @@ pub extern "C" fn varve_forget_client(h: u32, client_low: u32, client_high: u32,
 }
 
 /// Lets a snapshot go.
-#[unsafe(no_mangle)]
-pub extern "C" fn varve_snapshot_close(h: u32, number: u32) -> i32 {
+#[wasm_bindgen]
+pub fn varve_snapshot_close(h: u32, number: u32) -> i32 {
     raw(h, |open| {
         open.store.close_snapshot(number);
         Ok(0)

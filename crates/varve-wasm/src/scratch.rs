@@ -1,14 +1,18 @@
-//! The two regions that raw calls share with JavaScript.
+//! The regions that calls share with JavaScript.
 //!
 //! ```text
-//! scratch: bytes in                      (grown by varve_scratch, else never moved)
+//! scratch: bytes in                      (made by varve_scratch, else never moved)
+//! input:   bytes in, of one call         (made by varve_input; the call takes them as its own)
 //! out:     16 u32 cells, bytes out       0 pointer or sequence low, 1 length or sequence high, 2.. as the call says
+//! answer:  bytes out                     cells 0 and 1 name them, or where else they lie
 //! ```
+//!
+//! All but the cells may be long, so making them may fail: then the pointer is null, and JavaScript refuses the call.
 //!
 //! Invariant: JavaScript writes the scratch only between calls, and a call reads it only before it returns, so no
 //! borrow outlives a call. There are no threads.
 
-use core::cell::UnsafeCell;
+use core::cell::{RefCell, UnsafeCell};
 
 struct Regions {
     scratch: UnsafeCell<Vec<u8>>,
@@ -20,15 +24,54 @@ unsafe impl Sync for Regions {}
 
 static REGIONS: Regions = Regions { scratch: UnsafeCell::new(Vec::new()), out: UnsafeCell::new([0; 16]) };
 
-/// Makes the scratch hold at least `bytes`; answers where it begins.
+thread_local! {
+    static INPUT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Zeros, or none where there is no memory for them.
+fn zeros(bytes: usize) -> Vec<u8> {
+    varve::codec::room::zeros(bytes).unwrap_or_default()
+}
+
+/// Where bytes begin; null for none.
+fn start(bytes: &[u8]) -> *const u8 {
+    if bytes.is_empty() { core::ptr::null() } else { bytes.as_ptr() }
+}
+
+/// Makes the scratch hold `bytes`, at least one, and lets go of what it held; answers where it begins. Null: there is no memory, and no scratch.
 pub(crate) fn reserve(bytes: usize) -> *const u8 {
     // SAFETY: one thread, and no call holds a slice of the scratch while this one runs.
     let scratch = unsafe { &mut *REGIONS.scratch.get() };
-    if scratch.len() < bytes {
-        *scratch = Vec::new();
-        *scratch = vec![0; bytes];
-    }
-    scratch.as_ptr()
+    *scratch = Vec::new();
+    *scratch = zeros(bytes);
+    start(scratch)
+}
+
+/// Makes the input hold `bytes`, at least one; answers where it begins, or null where there is no memory.
+pub(crate) fn reserve_input(bytes: usize) -> *const u8 {
+    INPUT.with_borrow_mut(|input| {
+        *input = zeros(bytes);
+        start(input)
+    })
+}
+
+/// The input: whoever takes it has it.
+pub(crate) fn take_input() -> Vec<u8> {
+    INPUT.take()
+}
+
+/// Keeps bytes for JavaScript to read, and names them in the out cells.
+pub(crate) fn answer(bytes: Vec<u8>) {
+    set_out_bytes(&bytes);
+    ANSWER.set(bytes);
+}
+
+/// What was kept, to be written over.
+pub(crate) fn take_answer() -> Vec<u8> {
+    let mut answer = ANSWER.take();
+    answer.clear();
+    answer
 }
 
 /// The first `length` bytes of the scratch, or fewer where it is shorter.
@@ -86,7 +129,6 @@ mod tests {
         let at = reserve(8);
         write(at, b"siltfine");
         assert_eq!(pair(4, 4), (&b"silt"[..], &b"fine"[..]));
-        assert_eq!(reserve(4), at, "it moves only to grow");
         write(at, b"sand");
         assert_eq!(bytes(8), b"sandfine");
         assert_eq!(bytes(1000), b"sandfine", "never beyond its end");

@@ -4,28 +4,36 @@
  *     one turn     a snapshot keeps the tables' files; the first page of every slot, manifests and log are copied
  *     after it     another worker, or slices here, verifies; tables are read 1 MiB at a time, where the handles are
  *
- * Invariant: whatever is copied in that one turn is of one moment; tables never change. The snapshot is closed however the
- * check ends.
+ * Invariants:
+ * - Whatever is copied in that one turn is of one moment; tables never change. The snapshot is closed however the check ends.
+ * - After that turn nothing is read but tables that the snapshot keeps: any other slot may be lent, or used again. A slot that is lent
+ *   in that turn holds nothing that a manifest names.
+ * - What cannot be read is a problem that is listed.
  */
 
 import { abortError } from '../errors.ts';
-import { type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
+import { type ManagedDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 import { nextTurn } from '../worker/turn.ts';
 import { Tools } from './instance.ts';
+import { filesOf, TABLE } from './slot-page.ts';
 import type { CheckReport, ToolsProgress } from './types.ts';
 
 /** How long a slice may take on a thread that has other things to do. */
 const SLICE_MS = 4;
-/** Where a page says what its slot is for, in each of its copies, and that it is for a table. */
-const ROLE_OFFSETS = [6, 2054] as const;
-const ROLE_TABLE = 3;
 
-/** A slot as it was in the one turn: its first page, or all of it where it is no table's. */
+/** A part of a slot as it was in the one turn. */
+interface Piece {
+  readonly at: number;
+  readonly image: Uint8Array<ArrayBuffer>;
+}
+
+/** A slot as it was in the one turn: its first page, and what it holds beside tables. */
 export interface SlotImage {
   readonly slot: number;
   /** Bytes in the slot. */
   readonly bytes: number;
-  readonly image: Uint8Array<ArrayBuffer>;
+  readonly page: Uint8Array<ArrayBuffer>;
+  readonly pieces: readonly Piece[];
 }
 
 /** What a check needs to know. */
@@ -38,25 +46,53 @@ export interface CheckInput {
 /** Serves bytes of a slot. */
 export type ReadSlot = (slot: number, offset: number, length: number) => Uint8Array | Promise<Uint8Array>;
 
-/** Copies what changes while the store is used. To be called in the turn in which the snapshot is taken. */
+/**
+ * Copies what changes while the store is used. To be called in the turn in which the snapshot is taken; where bytes are yet to be
+ * fetched, it comes upon all of them before it throws.
+ */
 export function survey(device: ManagedDevice, logEnd: number): CheckInput {
-  const images: SlotImage[] = [];
-  for (let slot = 0; slot < device.count(); slot++) {
-    if (!device.isOpen(slot)) continue;
-    const bytes = device.size(slot);
-    let image = readSlot(device, slot, 0, SLOT_DATA_OFFSET);
-    const isTable = ROLE_OFFSETS.every((at) => image[at] === ROLE_TABLE || image[at] === 0);
-    if (!isTable && bytes > SLOT_DATA_OFFSET) image = readSlot(device, slot, 0, bytes);
-    images.push({ slot, bytes, image });
-  }
-  return { images, logEnd };
+  const open = Array.from({ length: device.count() }, (_, slot) => slot).filter((slot) => device.isOpen(slot));
+  return { images: each(open, (slot) => imageOf(device, slot)), logEnd };
 }
 
-/** Reads from a slot; fewer bytes where it ends before. */
+function imageOf(device: ManagedDevice, slot: number): SlotImage {
+  const bytes = device.size(slot);
+  const page = readSlot(device, slot, 0, SLOT_DATA_OFFSET);
+  const places = filesOf(page, bytes).filter(({ kind, start }) => kind !== TABLE && start < bytes);
+  const pieces = each(places, ({ start, end }) => ({ at: start, image: readSlot(device, slot, start, end - start) }));
+  return { slot, bytes, page, pieces };
+}
+
+/** Makes all calls, also where some come upon bytes that are yet to be fetched; then throws the last that did. */
+function each<T, R>(list: readonly T[], call: (one: T) => R): R[] {
+  const results: R[] = [];
+  let pending: SlotError | undefined;
+  for (const one of list) {
+    try {
+      results.push(call(one));
+    } catch (error) {
+      if (!isSlotError(error, 'pending')) throw error;
+      pending = error;
+    }
+  }
+  if (pending !== undefined) throw pending;
+  return results;
+}
+
+/** Reads from a slot; fewer bytes where it ends before, none where they cannot be read. */
 export function readSlot(device: ManagedDevice, slot: number, at: number, length: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
-  const read = device.read(slot, bytes, at);
+  let read = 0;
+  try {
+    read = device.read(slot, bytes, at);
+  } catch (error) {
+    if (!isSlotError(error, 'io')) throw error;
+  }
   return read === length ? bytes : bytes.slice(0, read);
+}
+
+function isSlotError(error: unknown, kind: SlotError['kind']): error is SlotError {
+  return error instanceof SlotError && error.kind === kind;
 }
 
 /** Verifies a store from what was copied and from what `read` gives of its tables. */
@@ -67,11 +103,11 @@ export async function runCheck(
   options: { onProgress?: ((progress: ToolsProgress) => void) | undefined; signal?: AbortSignal | undefined } = {},
 ): Promise<CheckReport> {
   const tools = new Tools(module);
-  const copied = new Map<number, Uint8Array>();
-  for (const { slot, bytes, image } of images) {
-    tools.put(image.subarray(0, SLOT_DATA_OFFSET));
+  const copied = new Map<number, readonly Piece[]>();
+  for (const { slot, bytes, page, pieces } of images) {
+    tools.put(page);
     tools.exports.check_page(slot, bytes);
-    if (image.length > SLOT_DATA_OFFSET) copied.set(slot, image);
+    copied.set(slot, pieces);
   }
   tools.run((exports) => exports.check_begin(logEnd));
   let sliceEnd = performance.now() + SLICE_MS;
@@ -81,8 +117,11 @@ export async function runCheck(
     if (step === 1) {
       const { exports } = tools;
       const [slot, offset, length] = [exports.need_slot(), exports.need_offset(), exports.need_length()];
-      const copy = copied.get(slot)?.subarray(offset, offset + length);
-      tools.put(copy ?? (await read(slot, offset, length)));
+      const holds = ({ at, image }: Piece): boolean => at <= offset && offset + length <= at + image.length;
+      const piece = copied.get(slot)?.find(holds);
+      const copy = piece?.image.subarray(offset - piece.at, offset - piece.at + length);
+      // An empty file was not copied, and its slot may be lent by now.
+      tools.put(copy ?? (length === 0 ? new Uint8Array() : await read(slot, offset, length)));
       exports.check_feed();
     }
     if (performance.now() < sliceEnd) continue;

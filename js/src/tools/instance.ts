@@ -6,8 +6,9 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { type SlotDevice, SlotError } from '../storage/device.ts';
+import type { SlotDevice } from '../storage/device.ts';
 import { compile, type WasmSource } from '../wasm/compile.ts';
+import { HostDevices } from '../wasm/host.ts';
 import type { ToolsProgress } from './types.ts';
 
 /** The raw exports: numbers in, numbers out; bytes through one buffer (crates/varve-tools/src/lib.rs). */
@@ -28,8 +29,6 @@ interface ToolsExports {
   check_feed(): void;
   repair_begin(source: number, target: number, strict: number, filesMax: number): number;
   repair_step(): number;
-  repair_wanted(): number;
-  repair_added(): number;
 }
 
 /** Compiles the module. */
@@ -42,11 +41,9 @@ export class Tools {
   readonly #exports: ToolsExports;
 
   constructor(module: WebAssembly.Module, devices: readonly SlotDevice[] = []) {
-    let memory: WebAssembly.Memory | undefined;
-    const view = (at: number, length: number) => new Uint8Array(memory?.buffer ?? new ArrayBuffer(0), at >>> 0, length);
-    const instance = new WebAssembly.Instance(module, { varve_host: hostOf(devices, view) });
-    this.#exports = instance.exports as unknown as ToolsExports;
-    memory = this.#exports.memory;
+    const host = new HostDevices();
+    this.#exports = host.instantiate<ToolsExports>(module);
+    for (const device of devices) host.register(device);
   }
 
   get exports(): ToolsExports {
@@ -85,37 +82,4 @@ export class Tools {
     const { memory, tools_output, tools_output_length } = this.#exports;
     return new TextDecoder().decode(new Uint8Array(memory.buffer, tools_output() >>> 0, tools_output_length()));
   }
-}
-
-type HostFunction = (device: number, slot: number, a: number, b: number, c: number) => number;
-
-/** What the module imports: the engine's contract with its host (wasm/host.ts), over the given devices. */
-function hostOf(devices: readonly SlotDevice[], view: (at: number, length: number) => Uint8Array) {
-  const on =
-    (call: (device: SlotDevice, slot: number, a: number, b: number, c: number) => number): HostFunction =>
-    (number, slot, a, b, c) => {
-      const device = devices[number];
-      if (device === undefined) return -3;
-      try {
-        return call(device, slot, a, b, c);
-      } catch (error) {
-        const kind = error instanceof SlotError ? error.kind : 'io';
-        return kind === 'full' ? -1 : kind === 'closed' ? -3 : -2;
-      }
-    };
-  return {
-    slot_count: (device: number) => devices[device]?.count() ?? 0,
-    slot_is_open: (device: number, slot: number) => (devices[device]?.isOpen(slot) ? 1 : 0),
-    slot_size: on((device, slot) => device.size(slot)),
-    slot_read: on((device, slot, offset, at, length) => device.read(slot, view(at, length), offset)),
-    slot_write: on((device, slot, offset, at, length) => device.write(slot, view(at, length), offset)),
-    slot_flush: on((device, slot) => {
-      device.flush(slot);
-      return 0;
-    }),
-    slot_truncate: on((device, slot, bytes) => {
-      device.truncate(slot, bytes);
-      return 0;
-    }),
-  };
 }

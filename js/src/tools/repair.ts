@@ -113,8 +113,6 @@ export async function salvage(
   tools.run((exports) => exports.repair_begin(0, 1, strict ? 1 : 0, target.slotsMax));
   let sliceEnd = 0;
   for (let more = true; more; ) {
-    const wanted = tools.exports.repair_wanted();
-    if (wanted > 0 && (await target.grow(wanted)) > 0) tools.run((exports) => exports.repair_added());
     more = tools.run((exports) => exports.repair_step()) === 1;
     if (performance.now() < sliceEnd) continue;
     onProgress?.(tools.progress);

@@ -1,8 +1,7 @@
 /**
- * What the engine imports from its host: the slots of a device, by number.
+ * What an engine instance imports from its host: the slots of its devices, by number.
  *
- * The compiled engine names this module `varve_host`. Every function looks its device up by the number that
- * `registerDevice` gave, so that one engine instance serves several stores.
+ * The compiled modules name these functions `varve_host`; `crates/varve-host` is their other side.
  *
  * Invariant: nothing throws across the boundary. A failed call returns a negative number:
  *
@@ -19,91 +18,70 @@ const FULL = -1;
 const IO = -2;
 const CLOSED = -3;
 
-const devices: (SlotDevice | undefined)[] = [];
-let memory: WebAssembly.Memory | undefined;
-let bytes = new Uint8Array(0);
+type HostFunction = (device: number, slot: number, a: number, b: number, c: number) => number;
 
-/** Tells where the engine's memory is; called once, when the engine is instantiated. */
-export function attachMemory(engineMemory: WebAssembly.Memory): void {
-  memory = engineMemory;
-  bytes = new Uint8Array(engineMemory.buffer);
-}
+/** The devices of one instance. */
+export class HostDevices {
+  readonly #devices: (SlotDevice | undefined)[] = [];
+  #memory: WebAssembly.Memory | undefined;
+  #bytes = new Uint8Array(0);
 
-/** Makes a device known to the engine; returns its number. */
-export function registerDevice(device: SlotDevice): number {
-  const free = devices.indexOf(undefined);
-  const id = free === -1 ? devices.length : free;
-  devices[id] = device;
-  return id;
-}
-
-/** Forgets a device: calls that still name it answer "not open". */
-export function unregisterDevice(device: number): void {
-  devices[device] = undefined;
-}
-
-export function slot_count(device: number): number {
-  return devices[device]?.count() ?? 0;
-}
-
-export function slot_is_open(device: number, slot: number): number {
-  return devices[device]?.isOpen(slot) ? 1 : 0;
-}
-
-export function slot_size(device: number, slot: number): number {
-  try {
-    return devices[device]?.size(slot) ?? 0;
-  } catch {
-    return 0;
+  /** Makes an instance of a module whose host functions reach these devices. */
+  instantiate<Exports extends { readonly memory: WebAssembly.Memory }>(module: WebAssembly.Module): Exports {
+    const exports = new WebAssembly.Instance(module, { varve_host: this.#imports() }).exports as unknown as Exports;
+    this.#memory = exports.memory;
+    return exports;
   }
-}
 
-export function slot_read(device: number, slot: number, offset: number, at: number, length: number): number {
-  const found = devices[device];
-  if (found === undefined) return CLOSED;
-  try {
-    return found.read(slot, view(at, length), offset);
-  } catch (error) {
-    return status(error);
+  /** Makes a device known to the instance; returns its number, which no other one will have. */
+  register(device: SlotDevice): number {
+    return this.#devices.push(device) - 1;
   }
-}
 
-export function slot_write(device: number, slot: number, offset: number, at: number, length: number): number {
-  const found = devices[device];
-  if (found === undefined) return CLOSED;
-  try {
-    return found.write(slot, view(at, length), offset);
-  } catch (error) {
-    return status(error);
+  /** Forgets a device: calls that still name it answer "not open". */
+  unregister(device: number): void {
+    this.#devices[device] = undefined;
   }
-}
 
-export function slot_flush(device: number, slot: number): number {
-  const found = devices[device];
-  if (found === undefined) return CLOSED;
-  try {
-    found.flush(slot);
-    return 0;
-  } catch (error) {
-    return status(error);
+  #imports(): Record<string, HostFunction> {
+    return {
+      slot_count: (device) => this.#devices[device]?.count() ?? 0,
+      slot_is_open: (device, slot) => (this.#devices[device]?.isOpen(slot) ? 1 : 0),
+      slot_size: this.#on((device, slot) => device.size(slot), 0),
+      slot_read: this.#on((device, slot, offset, at, length) => device.read(slot, this.#view(at, length), offset)),
+      slot_write: this.#on((device, slot, offset, at, length) => device.write(slot, this.#view(at, length), offset)),
+      slot_flush: this.#on((device, slot) => {
+        device.flush(slot);
+        return 0;
+      }),
+      slot_truncate: this.#on((device, slot, bytes) => {
+        device.truncate(slot, bytes);
+        return 0;
+      }),
+    };
   }
-}
 
-export function slot_truncate(device: number, slot: number, length: number): number {
-  const found = devices[device];
-  if (found === undefined) return CLOSED;
-  try {
-    found.truncate(slot, length);
-    return 0;
-  } catch (error) {
-    return status(error);
+  /** A call on a device; `failed` is what it answers when it fails, if that is not why. */
+  #on(
+    call: (device: SlotDevice, slot: number, a: number, b: number, c: number) => number,
+    failed?: number,
+  ): HostFunction {
+    return (number, slot, a, b, c) => {
+      const device = this.#devices[number];
+      if (device === undefined) return failed ?? CLOSED;
+      try {
+        return call(device, slot, a, b, c);
+      } catch (error) {
+        return failed ?? status(error);
+      }
+    };
   }
-}
 
-/** A view of engine memory; taken anew after the memory grew, because a detached view silently writes nothing. */
-function view(at: number, length: number): Uint8Array {
-  if (bytes.length === 0 && memory !== undefined) bytes = new Uint8Array(memory.buffer);
-  return bytes.subarray(at >>> 0, (at >>> 0) + length);
+  /** A view of the instance's memory; taken anew after the memory grew, because a detached view silently writes nothing. */
+  #view(at: number, length: number): Uint8Array {
+    if (this.#bytes.length === 0 && this.#memory !== undefined) this.#bytes = new Uint8Array(this.#memory.buffer);
+    return this.#bytes.subarray(at >>> 0, (at >>> 0) + (length >>> 0));
+  }
 }
 
 function status(error: unknown): number {

@@ -9,13 +9,16 @@
  *     out:     16 cells of u32     pointers, lengths and sequences that a call answers with
  */
 
+import { VarveError } from '../errors.ts';
 import type { EngineExports } from './exports.ts';
-import { engineFault } from './fault.ts';
+import type { EngineFault } from './fault.ts';
 
 /** Enough for any key and most values; longer ones make the scratch grow. */
 const SCRATCH_BYTES_FIRST = 256 * 1024;
-/** A scratch up to this size grows by doubling, a larger one to what is asked. */
-const SCRATCH_BYTES_DOUBLING = 16 * 1024 * 1024;
+/** A scratch up to this size grows by doubling and stays; a larger one is as long as one call needs, and let go of after it. */
+const SCRATCH_BYTES_KEPT = 16 * 1024 * 1024;
+/** A longer answer is let go of in the engine once it is copied. */
+const ANSWER_BYTES_KEPT = 1024 * 1024;
 
 /** The engine's memory, as the TypeScript side sees it. */
 export class EngineMemory {
@@ -30,12 +33,14 @@ export class EngineMemory {
   /** Out cells 4 and 5 as one f64. */
   outExpires = new Float64Array(0);
   readonly #exports: EngineExports;
+  readonly #fault: EngineFault;
   readonly #outAt: number;
   #scratchAt = 0;
   #scratchBytes = 0;
 
-  constructor(exports: EngineExports) {
+  constructor(exports: EngineExports, fault: EngineFault) {
     this.#exports = exports;
+    this.#fault = fault;
     this.#outAt = exports.varve_out() >>> 0;
     this.reserve(SCRATCH_BYTES_FIRST);
   }
@@ -46,18 +51,18 @@ export class EngineMemory {
     return this;
   }
 
-  /** Makes the scratch hold at least `bytes`; what was in it is gone when it had to grow. */
+  /** Makes the scratch hold at least `bytes`; what was in it is gone when it had to grow. Throws where there is no memory for so many. */
   reserve(bytes: number): void {
-    if (bytes > this.#scratchBytes) {
-      this.#scratchBytes = Math.max(bytes, Math.min(this.#scratchBytes * 2, SCRATCH_BYTES_DOUBLING));
-      try {
-        this.#scratchAt = this.#exports.varve_scratch(this.#scratchBytes) >>> 0;
-      } catch (error) {
-        throw engineFault(error);
-      }
-      this.#retake();
+    if (bytes > this.#scratchBytes && !this.#resize(Math.max(bytes, this.#doubled()))) {
+      this.#resize(SCRATCH_BYTES_FIRST);
+      throw noMemory(bytes);
     }
     this.fresh();
+  }
+
+  /** Lets go of a scratch that was made for one large call. */
+  trim(): void {
+    if (this.#scratchBytes > SCRATCH_BYTES_KEPT) this.#resize(SCRATCH_BYTES_FIRST);
   }
 
   /** Copies bytes to the start of the scratch. */
@@ -66,11 +71,20 @@ export class EngineMemory {
     this.scratch.set(bytes);
   }
 
+  /** Copies bytes to where the next call takes them as its own. */
+  give(bytes: Uint8Array): void {
+    const at = this.#fault.guarded(() => this.#exports.varve_input(bytes.length)) >>> 0;
+    if (at === 0 && bytes.length > 0) throw noMemory(bytes.length);
+    this.fresh().u8.set(bytes, at);
+  }
+
   /** A copy, in a buffer of its own, of what the last call left at out cells 0 (pointer) and 1 (length). */
   takeOut(): Uint8Array<ArrayBuffer> {
     this.fresh();
     const at = this.out[0] ?? 0;
-    return this.u8.slice(at, at + (this.out[1] ?? 0));
+    const bytes = this.u8.slice(at, at + (this.out[1] ?? 0));
+    if (bytes.length > ANSWER_BYTES_KEPT) this.#fault.guarded(() => this.#exports.varve_forget_answer());
+    return bytes;
   }
 
   /** The sequence in out cells 0 and 1. */
@@ -84,6 +98,18 @@ export class EngineMemory {
     return (this.out[cell] ?? 0) + (this.out[cell + 1] ?? 0) * 0x1_0000_0000;
   }
 
+  #doubled(): number {
+    return Math.min(this.#scratchBytes * 2, SCRATCH_BYTES_KEPT);
+  }
+
+  /** False: there is no memory for it, and no scratch. */
+  #resize(bytes: number): boolean {
+    this.#scratchAt = this.#fault.guarded(() => this.#exports.varve_scratch(bytes)) >>> 0;
+    this.#scratchBytes = this.#scratchAt === 0 ? 0 : bytes;
+    this.#retake();
+    return this.#scratchAt !== 0;
+  }
+
   #retake(): void {
     const { buffer } = this.#exports.memory;
     this.u8 = new Uint8Array(buffer);
@@ -92,4 +118,12 @@ export class EngineMemory {
     this.out = new Uint32Array(buffer, this.#outAt, 16);
     this.outExpires = new Float64Array(buffer, this.#outAt + 16, 1);
   }
+}
+
+/** What a call is refused with that the engine has no memory for. Nothing of it was done. */
+function noMemory(bytes: number): VarveError {
+  return new VarveError(
+    'VARVE_INVALID_ARGUMENT',
+    `The engine has no memory for ${bytes} bytes at once. Write less at a time, or open the store with less memory for its cache.`,
+  );
 }

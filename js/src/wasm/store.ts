@@ -7,11 +7,15 @@
 
 import { VarveError } from '../errors.ts';
 import type { RecoveryReport, StoreStats } from '../types.ts';
-import { controlError } from './errors.ts';
-import type { Engine, EngineControl, EngineExports, JobTicket, OpenedStore, StoreSettings } from './exports.ts';
-import { faultOfEngine } from './fault.ts';
+import { attempt, errorOf } from './call.ts';
+import type { Engine, EngineExports, StoreSettings } from './exports.ts';
+import type { EngineFault } from './fault.ts';
+import type { JobTicket } from './job-ticket.ts';
 import type { EngineMemory } from './memory.ts';
 import { statsOf } from './stats.ts';
+
+/** How a store was found, by the engine's number. */
+const STATES = ['new', 'clean', 'replayed', 'torn'] as const;
 
 /** A store that the engine has open. */
 export class EngineStore {
@@ -19,34 +23,46 @@ export class EngineStore {
   readonly recovery: RecoveryReport;
   readonly exports: EngineExports;
   readonly memory: EngineMemory;
-  readonly #control: EngineControl;
+  readonly fault: EngineFault;
+  readonly #engine: Engine;
   /** Its number may be another store's by now. */
   #isClosed = false;
 
-  private constructor(engine: Engine, opened: OpenedStore) {
-    this.h = opened.handle;
-    this.recovery = { state: opened.state, records: opened.records, recordsDropped: opened.recordsDropped };
+  private constructor(engine: Engine, h: number) {
+    const { memory } = engine;
+    this.h = h;
+    this.recovery = {
+      state: STATES[memory.fresh().out[0] ?? 0] ?? 'new',
+      records: memory.outU64(2),
+      recordsDropped: memory.outU64(4),
+    };
     this.exports = engine.exports;
-    this.memory = engine.memory;
-    this.#control = engine.control;
+    this.memory = memory;
+    this.fault = engine.fault;
+    this.#engine = engine;
   }
 
   /** Opens the store in a registered device, or makes a new one there. */
   static open(engine: Engine, device: number, settings: StoreSettings): EngineStore {
-    const random = crypto.getRandomValues(new Uint32Array(2));
-    const storeId = crypto.getRandomValues(new Uint8Array(16));
-    const opened = attempt(() =>
-      engine.control.open_store(device, settings, Date.now(), random[0] ?? 0, random[1] ?? 0, storeId),
+    const { memoryBytes, filesMax, log, settles = false, historyBytes } = settings;
+    const idAndEntropy = crypto.getRandomValues(new Uint8Array(24));
+    engine.memory.put(idAndEntropy);
+    const h = attempt(engine, () =>
+      engine.exports.varve_open(
+        device,
+        memoryBytes,
+        filesMax,
+        Number(log) | (settles ? 2 : 0),
+        historyBytes,
+        Date.now(),
+      ),
     );
-    return new EngineStore(engine, opened);
+    return new EngineStore(engine, h);
   }
 
   /** The error behind a negative status of a raw export. */
   error(status: number): VarveError {
-    return VarveError.fromNumber(
-      -status,
-      attempt(() => this.#control.last_error(this.h)),
-    );
+    return errorOf(this.#engine, status);
   }
 
   /** Passes a status that is fine, throws the error of one that is not. */
@@ -72,7 +88,7 @@ export class EngineStore {
 
   /** The sequence of the last acknowledged write. */
   acknowledged(): number {
-    this.check(this.#call(() => this.exports.varve_acknowledged(this.h)));
+    this.#call(() => this.exports.varve_acknowledged(this.h));
     return this.memory.outSequence();
   }
 
@@ -83,7 +99,7 @@ export class EngineStore {
 
   /** Opens a snapshot; gives its number. */
   openSnapshot(): number {
-    return this.check(this.#call(() => this.exports.varve_snapshot_open(this.h)));
+    return this.#call(() => this.exports.varve_snapshot_open(this.h));
   }
 
   closeSnapshot(snapshot: number): void {
@@ -98,117 +114,116 @@ export class EngineStore {
 
   /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can go on. */
   adopt(former: EngineStore): void {
-    this.check(attempt(() => this.exports.varve_adopt(this.h, former.h)));
+    attempt(this.#engine, () => this.exports.varve_adopt(this.h, former.h));
   }
 
   stats(): StoreStats {
-    return statsOf(this.#call(() => this.#control.stats(this.h)));
+    this.#call(() => this.exports.varve_stats(this.h));
+    return statsOf(new Float64Array(this.memory.takeOut().buffer));
   }
 
   sync(): void {
-    this.#call(() => this.#control.sync(this.h));
+    this.#call(() => this.exports.varve_sync(this.h));
   }
 
   seal(): void {
-    this.#call(() => this.#control.seal(this.h));
+    this.#call(() => this.exports.varve_seal(this.h));
   }
 
   /** Flushes what the next opening would have to replay, if it is much. */
   foldLog(): void {
-    this.#call(() => this.#control.fold_log(this.h));
+    this.#call(() => this.exports.varve_fold_log(this.h));
   }
 
   release(): void {
-    this.#call(() => this.#control.release(this.h));
+    this.#call(() => this.exports.varve_release(this.h));
   }
 
   /** Tells the engine how many bytes the quota leaves. */
   setRoom(bytes: number): void {
-    this.#call(() => this.#control.set_room(this.h, bytes));
+    this.#call(() => this.exports.varve_set_room(this.h, bytes));
+  }
+
+  /** Tells the engine how many bytes spare files may hold when a table goes. */
+  setSpare(bytes: number): void {
+    this.#call(() => this.exports.varve_set_spare(this.h, bytes));
   }
 
   shrink(): void {
-    this.#call(() => this.#control.shrink(this.h));
+    this.#call(() => this.exports.varve_shrink(this.h));
   }
 
   freeze(): void {
-    this.#call(() => this.#control.freeze(this.h));
+    this.#call(() => this.exports.varve_freeze(this.h));
   }
 
   askForCompaction(): void {
-    this.#call(() => this.#control.ask_for_compaction(this.h));
+    this.#call(() => this.exports.varve_ask_for_compaction(this.h));
   }
 
   /** Ends a scan, unless the store is closed, and its number given to another one. */
   closeScan(cursor: number): void {
-    if (!this.#isClosed && faultOfEngine() === undefined) attempt(() => this.exports.varve_scan_close(this.h, cursor));
+    if (this.#isClosed || this.fault.found !== undefined) return;
+    attempt(this.#engine, () => this.exports.varve_scan_close(this.h, cursor));
   }
 
-  /** Closes it, also when that fails, unless it answers `VARVE_BUSY`. */
+  /** Closes it, also when that fails. */
   close(): void {
     this.#isClosed = true;
-    try {
-      attempt(() => this.#control.close_store(this.h));
-    } catch (error) {
-      this.#isClosed = (error as { code?: unknown }).code !== 'VARVE_BUSY';
-      throw error;
-    }
+    attempt(this.#engine, () => this.exports.varve_close(this.h));
   }
 
   takeJob(): JobTicket | undefined {
-    return this.#call(() => this.#control.take_job(this.h));
+    const kind = this.#call(() => this.exports.varve_take_job(this.h));
+    if (kind === 0) return undefined;
+    const { 2: id = 0, 3: givesRoom } = this.memory.fresh().out;
+    const bytesHint = this.memory.outU64(4);
+    const spec = this.memory.takeOut();
+    return { id, kind: kind === 1 ? 'flush' : 'compaction', givesRoom: givesRoom === 1, spec, bytesHint };
   }
 
   finishJob(id: number, result: Uint8Array): void {
-    this.#call(() => this.#control.finish_job(this.h, id, result));
+    this.memory.give(result);
+    this.#call(() => this.exports.varve_finish_job(this.h, id));
   }
 
   failJob(id: number): void {
-    this.#call(() => this.#control.fail_job(this.h, id));
+    this.#call(() => this.exports.varve_fail_job(this.h, id));
   }
 
   runSlice(entries: number): boolean {
-    return this.#call(() => this.#control.run_slice(this.h, entries));
+    return this.#call(() => this.exports.varve_run_slice(this.h, entries)) === 1;
   }
 
-  readInput(table: number, offset: number, length: number): Uint8Array {
-    return this.#call(() => this.#control.read_input(this.h, table, offset, length));
+  readInput(table: number, offset: number, length: number): Uint8Array<ArrayBuffer> {
+    this.#call(() => this.exports.varve_read_input(this.h, table, offset, length));
+    return this.memory.takeOut();
   }
 
-  lend(table: number, bytesHint: number): number {
-    return this.#call(() => this.#control.lend(this.h, table, bytesHint));
+  lend(table: number, bytesHint: number): number | undefined {
+    const slotAndOne = this.#call(() => this.exports.varve_lend(this.h, table, bytesHint));
+    return slotAndOne === 0 ? undefined : slotAndOne - 1;
   }
 
   reclaim(table: number, size: number): void {
-    this.#call(() => this.#control.reclaim(this.h, table, size));
+    this.#call(() => this.exports.varve_reclaim(this.h, table, size));
   }
 
   abandon(table: number): void {
-    this.#call(() => this.#control.abandon(this.h, table));
+    this.#call(() => this.exports.varve_abandon(this.h, table));
   }
 
   wantedSlots(): number {
-    return this.#call(() => this.#control.wanted_slots(this.h));
+    return this.#call(() => this.exports.varve_wanted_slots(this.h));
   }
 
   slotsAdded(): void {
-    this.#call(() => this.#control.slots_added(this.h));
+    this.#call(() => this.exports.varve_slots_added(this.h));
   }
 
   /** Every call but those of the hot path, which catch for themselves. */
-  #call<T>(call: () => T): T {
+  #call(call: () => number): number {
     if (this.#isClosed) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
-    return attempt(call);
-  }
-}
-
-/** A call into the engine. */
-function attempt<T>(call: () => T): T {
-  const fault = faultOfEngine();
-  if (fault !== undefined) throw fault;
-  try {
-    return call();
-  } catch (error) {
-    throw controlError(error);
+    return attempt(this.#engine, call);
   }
 }

@@ -1,4 +1,5 @@
-//! The slots of a JavaScript device, as the engine's `Slots`. The functions are those that the engine's module imports too.
+//! The slots of a JavaScript device, as the engine's `Slots`. Both WebAssembly modules import these functions;
+//! `js/src/wasm/host.ts` is their other side.
 //!
 //! Invariant: the host never throws. A negative answer says why: -1 no room, -2 failed, -3 not open.
 //! Offsets travel as f64, exact up to 2^53. The host reads or writes the bytes it is pointed at during the call only.
@@ -18,12 +19,14 @@ unsafe extern "C" {
 
 /// A device that the host knows under a number.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct HostSlots {
+pub struct HostSlots {
     device: u32,
 }
 
 impl HostSlots {
-    pub(crate) fn new(device: u32) -> Self {
+    /// The device with this number.
+    #[must_use]
+    pub fn new(device: u32) -> Self {
         Self { device }
     }
 }

@@ -1,0 +1,64 @@
+/**
+ * A flush or compaction in progress: blocks in, blocks out.
+ *
+ * Invariant: `step` says what to do next and is not called again before that is done: what is needed fed, the output taken.
+ */
+
+import { attempt } from './call.ts';
+import type { Engine } from './exports.ts';
+
+/** What `step` answers with, by number. */
+const STEPS = ['working', 'need', 'write', 'finished', 'done'] as const;
+
+/** A part of a job that is done. */
+export interface JobStep {
+  /** `need`: the job needs `length` bytes of a table; `write`: it has output for `offset` of a table; `finished`: a table has `offset` bytes. */
+  readonly kind: (typeof STEPS)[number] | undefined;
+  readonly table: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** A job of an engine instance. */
+export class CompactionJob {
+  readonly #engine: Engine;
+  readonly #number: number;
+
+  /** Starts the job that a ticket's specification describes. */
+  constructor(engine: Engine, spec: Uint8Array) {
+    this.#engine = engine;
+    engine.memory.give(spec);
+    this.#number = attempt(engine, () => engine.exports.varve_job_new());
+  }
+
+  /** Handles up to `entries` entries. */
+  step(entries: number): JobStep {
+    const { exports, memory } = this.#engine;
+    const kind = STEPS[attempt(this.#engine, () => exports.varve_job_step(this.#number, entries))];
+    return { kind, table: memory.outU64(0), offset: memory.outU64(2), length: memory.out[4] ?? 0 };
+  }
+
+  /** Hands over what `step` needed. */
+  feed(bytes: Uint8Array): void {
+    this.#engine.memory.give(bytes);
+    attempt(this.#engine, () => this.#engine.exports.varve_job_feed(this.#number));
+  }
+
+  /** The bytes to write, once. */
+  output(): Uint8Array<ArrayBuffer> {
+    attempt(this.#engine, () => this.#engine.exports.varve_job_output(this.#number));
+    return this.#engine.memory.takeOut();
+  }
+
+  /** What the engine of the store needs to make the outputs count. */
+  result(): Uint8Array<ArrayBuffer> {
+    attempt(this.#engine, () => this.#engine.exports.varve_job_result(this.#number));
+    return this.#engine.memory.takeOut();
+  }
+
+  /** Lets it go, unless its engine went before it. */
+  free(): void {
+    const { fault, exports } = this.#engine;
+    if (fault.found === undefined) fault.guarded(() => exports.varve_job_free(this.#number));
+  }
+}
