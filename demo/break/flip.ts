@@ -56,7 +56,7 @@ async function flipByte(): Promise<string> {
   const writable = await handle.createWritable({ keepExistingData: true });
   await writable.write({ type: 'write', position: offset, data: Uint8Array.of(byte ^ (1 << bit)) });
   await writable.close();
-  return `Bit ${bit} of byte ${formatCount(offset)} of ${handle.name}, a table of ${formatBytes(size)}, was flipped.`;
+  return `Bit ${bit} of byte ${formatCount(offset)} of ${handle.name}, a table of ${formatBytes(size - start)}, was flipped.`;
 }
 
 /** Opens the store and reads all of it; whether the damage was told. */

@@ -1,22 +1,26 @@
-// The files of a closed store in OPFS, as far as it takes to damage one: which of them hold tables.
+// The files of a closed store in OPFS, as far as it takes to damage one: where its largest table lies.
 //
-//     page of 4 KiB, two copies of a header at 0 and 2048 (FORMAT.md, "Slot files"):
-//     "VRVP" | u16 version | u8 role, 3 for a table | u8 0 | store id 16 B | u64 file number | u64 generation | u64 hash
+//     page of 4 KiB, four copies of a header, 1 KiB each (FORMAT.md, "Slot files"):
+//     "VRVP" | u16 version 2 | .. | u64 number of claims, at 24 | u64 generation, at 32 | .. | claim * number, from 48 on
+//     claim of 24 B: u64 file number, its highest byte 3 for a table | u64 generation | u32 first page | u32 pages, 0: to the end
 //
-// Invariant: only read here; the newer of the two copies says what a file is.
+// Invariant: only read here; the newest of the copies says what a slot holds.
 
-const HEADER_BYTES = 4096;
-const COPIES = [0, 2048];
+const PAGE_BYTES = 4096;
+const COPY_BYTES = 1024;
 const MAGIC = 0x56_52_56_50;
-const ROLE_AT = 6;
+const NUMBER_AT = 24;
 const GENERATION_AT = 32;
+const CLAIMS_AT = 48;
+const CLAIM_BYTES = 24;
 const TABLE = 3;
 
-/** A file of a store. */
+/** A table of a store. */
 export interface SlotFile {
   readonly handle: FileSystemFileHandle;
   /** Where its content begins. */
   readonly start: number;
+  /** Where it ends, from the start of the slot. */
   readonly size: number;
 }
 
@@ -28,25 +32,36 @@ export async function largestTable(store: string): Promise<SlotFile> {
   for await (const handle of folder.values()) {
     if (!(handle instanceof FileSystemFileHandle)) continue;
     const file = await handle.getFile();
-    if (largest !== undefined && file.size <= largest.size) continue;
-    if (isTable(await file.slice(0, HEADER_BYTES).arrayBuffer())) {
-      largest = { handle, start: HEADER_BYTES, size: file.size };
+    for (const { start, end } of tablesOf(await file.slice(0, PAGE_BYTES).arrayBuffer())) {
+      const size = Math.min(end, file.size);
+      if (largest === undefined || size - start > largest.size - largest.start) largest = { handle, start, size };
     }
   }
   if (largest === undefined) throw new Error(`The store "${store}" has no tables.`);
   return largest;
 }
 
-function isTable(page: ArrayBuffer): boolean {
-  if (page.byteLength < HEADER_BYTES) return false;
+/** Where the tables of a slot lie. */
+function tablesOf(page: ArrayBuffer): { start: number; end: number }[] {
+  if (page.byteLength < PAGE_BYTES) return [];
   const view = new DataView(page);
-  let role = 0;
-  let newest = -1n;
-  for (const at of COPIES) {
-    const generation = view.getBigUint64(at + GENERATION_AT, true);
-    if (view.getUint32(at) !== MAGIC || generation <= newest) continue;
-    newest = generation;
-    role = view.getUint8(at + ROLE_AT);
+  let newest: number | undefined;
+  for (let at = 0; at < PAGE_BYTES; at += COPY_BYTES) {
+    const isNewer = newest === undefined || generationOf(view, at) > generationOf(view, newest);
+    if (view.getUint32(at) === MAGIC && isNewer) newest = at;
   }
-  return role === TABLE;
+  if (newest === undefined) return [];
+  const first = newest + CLAIMS_AT;
+  const claims = Array.from({ length: view.getUint32(newest + NUMBER_AT, true) }, (_, i) => first + i * CLAIM_BYTES);
+  return claims
+    .filter((claim) => view.getUint8(claim + 7) === TABLE)
+    .map((claim) => {
+      const start = view.getUint32(claim + 16, true) * PAGE_BYTES;
+      const pages = view.getUint32(claim + 20, true);
+      return { start, end: pages === 0 ? Number.POSITIVE_INFINITY : start + pages * PAGE_BYTES };
+    });
+}
+
+function generationOf(view: DataView, copy: number): bigint {
+  return view.getBigUint64(copy + GENERATION_AT, true);
 }

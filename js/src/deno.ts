@@ -5,6 +5,7 @@
  */
 
 import { VarveError } from './errors.ts';
+import { checkOptions, type Known } from './options.ts';
 import type { StorageAdapter } from './storage/adapter.ts';
 import { DenoKvStorage } from './storage/denokv/adapter.ts';
 import { KEY_BYTES_MAX, keyBytes } from './storage/denokv/pack.ts';
@@ -31,6 +32,8 @@ export interface DenoKvOptions {
   readonly lease?: number | undefined;
 }
 
+const DENO_KV: Known<DenoKvOptions> = { prefix: 1, lease: 1 };
+
 /**
  * Stores in a database of Deno KV. One isolate has a store open at a time: others get `VARVE_LOCKED`, or wait for as long as
  * the option `wait` of `open` says. One that died, or was frozen for longer than its lease, is taken over from; should it
@@ -44,7 +47,9 @@ export interface DenoKvOptions {
  * import { denoKv } from 'npm:varve/deno';
  * const db = await open('notes', { storage: denoKv(await Deno.openKv()) });
  */
-export function denoKv(kv: Kv, { prefix = ['varve'], lease = LEASE_MS }: DenoKvOptions = {}): StorageAdapter {
+export function denoKv(kv: Kv, options: DenoKvOptions = {}): StorageAdapter {
+  checkOptions(options, DENO_KV);
+  const { prefix = ['varve'], lease = LEASE_MS } = options;
   if (typeof (kv as Kv | undefined)?.atomic !== 'function') {
     throw new VarveError('VARVE_INVALID_ARGUMENT', 'denoKv takes what Deno.openKv() resolves with: await it.');
   }

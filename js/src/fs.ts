@@ -7,6 +7,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { VarveError } from './errors.ts';
+import { checkOptions, type Known } from './options.ts';
 import type { StorageAdapter } from './storage/adapter.ts';
 import { openFilesMax } from './storage/fs/calls.ts';
 import { FileStorage } from './storage/fs/files.ts';
@@ -29,6 +30,8 @@ export interface FilesOptions {
   readonly filesMax?: number | undefined;
 }
 
+const FILES: Known<FilesOptions> = { filesMax: 1 };
+
 /**
  * Stores in files under `directory`, a folder each. One process has a store open at a time, and one thread of it; another one gets
  * `VARVE_LOCKED`, which names the process. A process that was killed leaves its stores to the next one.
@@ -41,7 +44,9 @@ export interface FilesOptions {
  * import { files } from 'varve/fs';
  * const db = await open('notes', { storage: files('./data') });
  */
-export function files(directory: string | URL, { filesMax }: FilesOptions = {}): StorageAdapter {
+export function files(directory: string | URL, options: FilesOptions = {}): StorageAdapter {
+  checkOptions(options, FILES);
+  const { filesMax } = options;
   if (filesMax !== undefined && !(Number.isInteger(filesMax) && filesMax >= FILES_MIN && filesMax <= 10_000)) {
     throw new VarveError('VARVE_INVALID_ARGUMENT', 'filesMax is an integer from 64 to 10,000.');
   }

@@ -11,16 +11,20 @@ import * as cache from './changes/cache.ts';
 import * as changes from './changes/changes.ts';
 import * as live from './changes/live.ts';
 import { deleteStore as deleteIn, listStores as listIn } from './index.ts';
+import { checkOptions } from './options.ts';
 import * as portable from './portable/portable.ts';
 import * as membership from './share/membership.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
+import { OPEN } from './store/options.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
 import type { StoreOptions } from './store/upgrade.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 import { engineHere } from './worker/here.ts';
+
+const { worker: _, ...HERE } = OPEN;
 
 /** Which stores are meant. */
 export interface HereOptions extends WaitOptions {
@@ -40,10 +44,11 @@ export interface HereOptions extends WaitOptions {
  *   await db.close();
  * }
  */
-export function open<K = Key, V = unknown>(
+export async function open<K = Key, V = unknown>(
   name: string,
   options: Omit<StoreOptions<K, V>, 'worker'> = {},
 ): Promise<Store<K, V>> {
+  checkOptions(options, HERE);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   // A service worker may not import later on: all of it is part of this.
   loaders.transactions = async () => transactions;

@@ -1,6 +1,7 @@
 // A device over an asynchronous storage: what it reads, what it commits and when, and what a crash leaves.
 
 import { expect, test } from 'vitest';
+import { CHUNK_BYTES } from '../../js/src/storage/buffered/chunk.ts';
 import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
@@ -186,7 +187,7 @@ test('what was read is forgotten when there is too much of it, but not what is b
 
 test('who reads on has chunks fetched ahead; who reads here and there has not, though its neighbours are here', async () => {
   const read = async ({ device }: { device: BufferedDevice }, index: number): Promise<void> => {
-    const at = (4 + 60 * (index - 1)) * KIB;
+    const at = 4 * KIB + CHUNK_BYTES * (index - 1);
     await device.resident(() => device.read(0, new Uint8Array(KIB), at + 7 * KIB));
   };
   const indexes = Array.from({ length: 80 }, (_, i) => i + 1);
@@ -300,6 +301,14 @@ test('an attempt to recover that misses something is taken back before the next 
   );
 });
 
+/** The slot that only `writeApart` writes to. */
+const APART = 5;
+
+/** All bytes of the other slots. */
+function shared(device: MemoryDevice | BufferedDevice): Uint8Array[] {
+  return image(device).filter((_, slot) => slot !== APART);
+}
+
 /** A device and one in memory to which the same is done. */
 class Twins {
   readonly #random: (below: number) => number;
@@ -307,6 +316,8 @@ class Twins {
   device!: BufferedDevice;
   chunks!: FakeChunks;
   model = new MemoryDevice({ slotsMax: 20 });
+  /** What was written apart, one after the other. */
+  #apart: Uint8Array[] = [];
   /** The model after each step since the last one that is settled for sure: what a crash may leave. */
   #possible: Uint8Array[][] = [];
 
@@ -321,7 +332,8 @@ class Twins {
 
   async settle(): Promise<void> {
     await this.device.settle();
-    this.#possible = [image(this.model)];
+    // What was recovered after going back is in no commit before the next write.
+    if (!this.device.isQuiet) this.#possible = [shared(this.model)];
   }
 
   async step(): Promise<void> {
@@ -337,13 +349,43 @@ class Twins {
     if (kind === 7) this.#both((one) => one.flush(slot));
     else if (kind === 8 && this.model.count() < 12) await Promise.all([this.model.grow(1), this.device.grow(1)]);
     else if (kind > 7 && size > 0) await this.#read(slot, random(size), random(80 * KIB));
-    this.#possible.push(image(this.model));
+    this.#possible.push(shared(this.model));
+  }
+
+  /** Writes apart, while other things go on; some writes are refused, which nobody else notices. */
+  async apart(): Promise<void> {
+    const bytes = new Uint8Array(100 * KIB + this.#random(200 * KIB)).fill(1 + this.#random(255));
+    const isRefused = this.#random(3) === 0;
+    this.chunks.refuses = ({ folds, puts }) => isRefused && !folds && puts.some(({ slot }) => slot === APART);
+    const at = 4 * KIB + this.#apart.reduce((sum, { length }) => sum + length, 0);
+    const writing = this.device.writeApart(APART, bytes, at, false).then(
+      () => 'written',
+      (error: unknown) => (error as SlotError).kind,
+    );
+    for (let left = this.#random(4); left > 0; left--) {
+      await this.step();
+      if (this.#random(2) === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await writing).toBe(isRefused ? 'full' : 'written');
+    this.chunks.refuses = () => false;
+    if (isRefused) await this.device.discard(APART);
+    this.#apart = isRefused ? [] : [...this.#apart, bytes];
+    await this.checkApart();
+  }
+
+  /** What was written apart and not refused is there. */
+  async checkApart(): Promise<void> {
+    const expected = Buffer.concat(this.#apart);
+    const found = new Uint8Array(expected.length);
+    await this.device.resident(() => this.device.read(APART, found, 4 * KIB));
+    expect(Buffer.compare(found, expected)).toBe(0);
   }
 
   /** What is under way is lost; what was settled is not. */
   async crash(): Promise<void> {
     await this.open();
-    const left = await this.device.resident(() => image(this.device));
+    await this.checkApart();
+    const left = await this.device.resident(() => shared(this.device));
     expect(this.#possible.some((one) => equal(one, left))).toBe(true);
     this.#become(left);
   }
@@ -354,7 +396,7 @@ class Twins {
     this.device.write(0, Uint8Array.of(99), 0);
     await expect(this.device.settle()).rejects.toMatchObject({ kind: 'full' });
     await this.device.goBack();
-    const left = await this.device.resident(() => image(this.device));
+    const left = await this.device.resident(() => shared(this.device));
     expect(this.#possible.some((one) => equal(one, left))).toBe(true);
     // Who recovers writes, cuts included, which are in no commit before the next write.
     this.#become(left);
@@ -369,17 +411,17 @@ class Twins {
     const commits = this.chunks.commits.length;
     this.model.write(1, Uint8Array.of(7), 70 * KIB);
     this.model.truncate(2, 100);
-    const now = await this.device.resident(() => image(this.device));
-    expect(equal(now, image(this.model))).toBe(true);
+    const now = await this.device.resident(() => shared(this.device));
+    expect(equal(now, shared(this.model))).toBe(true);
     expect(this.chunks.commits.length).toBe(commits);
     this.chunks.failure = undefined;
     this.#possible = [left, now];
   }
 
   #become(slots: Uint8Array[]): void {
-    this.model = new MemoryDevice({ slots: slots.length, slotsMax: 20 });
-    slots.forEach((bytes, slot) => {
-      this.model.write(slot, bytes, 0);
+    this.model = new MemoryDevice({ slots: slots.length + 1, slotsMax: 20 });
+    slots.forEach((bytes, i) => {
+      this.model.write(i < APART ? i : i + 1, bytes, 0);
     });
     this.#possible = [slots];
   }
@@ -420,8 +462,10 @@ test.each([1, 2, 3, 4, 5, 6])(
       else if (what < 12) await new Promise((resolve) => setImmediate(resolve));
       else if (what < 14) await twins.crash();
       else if (what < 16) await twins.refuse();
+      else if (what < 18) await twins.apart();
     }
+    await twins.checkApart();
     const { device, model } = twins;
-    expect(equal(await device.resident(() => image(device)), image(model))).toBe(true);
+    expect(equal(await device.resident(() => shared(device)), shared(model))).toBe(true);
   },
 );

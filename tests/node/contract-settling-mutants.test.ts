@@ -71,6 +71,30 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
     (device) => ({ recover: (call: () => unknown) => device.resident(call) }),
     'a call that recovers writes',
   ],
+  [
+    'writes apart that are not there yet when they resolve',
+    (device) => ({
+      writeApart: async (slot: number, bytes: Uint8Array, at: number) => {
+        setTimeout(() => void device.writeApart(slot, bytes, at, false).catch(() => undefined), 50);
+      },
+    }),
+    'what is written apart is there',
+  ],
+  [
+    'discarding that cuts the slot',
+    (device) => ({ discard: async (slot: number) => device.truncate(slot, 4096) }),
+    'what is written apart is there',
+  ],
+  [
+    'writes apart that end all others where there is no room for them',
+    (device) => ({
+      writeApart: (slot: number, bytes: Uint8Array, at: number) => {
+        device.write(slot, bytes, at);
+        return device.settle();
+      },
+    }),
+    'what is written apart and finds no room',
+  ],
   ['devices that do not say that they settle', () => ({ settle: undefined }), 'a synchronous store'],
   [
     'turns of which a part is written with the next one',

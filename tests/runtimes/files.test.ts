@@ -1,14 +1,14 @@
 // Stores in files on every server runtime that is here, as the package ships. Deno runs with the permissions that the
 // README states and no other.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundleProgram, RUNTIMES, type Running, type Runtime, run, start } from './support/runtimes.ts';
 
 let directory: string;
-let programs: { compactor: string; contract: string; hold: string; roundTrip: string };
+let programs: { compactor: string; contract: string; hold: string; lost: string; nowhere: string; roundTrip: string };
 const started: Running[] = [];
 
 beforeAll(async () => {
@@ -17,6 +17,8 @@ beforeAll(async () => {
     compactor: await bundleProgram('compactor.ts'),
     contract: await bundleProgram('contract.ts'),
     hold: await bundleProgram('hold.ts'),
+    lost: await bundleProgram('lost.ts'),
+    nowhere: await bundleProgram('nowhere.ts'),
     roundTrip: await bundleProgram('round-trip.ts'),
   };
 });
@@ -43,6 +45,30 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     // In a thread, but for Deno.
     const lendable = runtime.name !== 'deno';
     expect(report).toEqual({ lendable, hasFlushed: true, changes: 0, problems: [], wrong: 0 });
+  });
+
+  test('a store whose folder is taken away acknowledges nothing more, and the store that is opened in its place is whole', async () => {
+    const where = { directory: join(directory, `${runtime.name} lost`) };
+    const each = { codes: ['VARVE_POISONED', 'VARVE_POISONED'], isMerged: true, ok: true, wrong: 0 };
+    const report = await run(runtime, programs.lost, directory, where);
+    expect(report).toEqual({ removed: each, renamed: each, hasOldOne: true });
+  });
+
+  test('a store that is told no storage is refused, not made in memory', async () => {
+    const refused = { code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('This is a server') };
+    expect(await run(runtime, programs.nowhere, directory)).toEqual([refused, refused, refused]);
+  });
+
+  test('a slot that is a symbolic link is not followed', async () => {
+    const where = { directory: join(directory, `${runtime.name} links`) };
+    expect(await run(runtime, programs.hold, directory, { ...where, wait: 0 })).toEqual({ opened: true });
+    const [slot, target] = [join(where.directory, 'held', 'slot-0003'), join(directory, `${runtime.name} precious`)];
+    writeFileSync(target, 'of somebody else');
+    rmSync(slot);
+    symlinkSync(target, slot);
+    const refused = await run(runtime, programs.hold, directory, { ...where, wait: 0 });
+    expect(refused).toMatchObject({ opened: false, code: 'VARVE_UNSUPPORTED' });
+    expect(readFileSync(target, 'utf8')).toBe('of somebody else');
   });
 
   test('varve and varve/sync share a store in files, which every runtime reads; and in memory', async () => {

@@ -13,6 +13,7 @@
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, SharingOptions } from '../protocol/messages.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import { hasSyncHandles } from '../storage/opfs-realm.ts';
 import { loadEngine } from '../wasm/load.ts';
 import type { SpawnCompactor } from '../worker/compactor-link.ts';
 import { Connection, type Send } from '../worker/connection.ts';
@@ -208,7 +209,8 @@ export class Member {
         if (this.#line === undefined) this.#askForLine();
         return;
       case 'lead':
-        if (!this.#isLeading && protocol === PROTOCOL) this.#send({ type: 'leader', member: from }, []);
+        if (this.#isLeading || protocol !== PROTOCOL) return;
+        this.#send({ type: 'leader', member: from, hasSyncHandles: hasSyncHandles() }, []);
         return;
       case 'dim':
         if (this.#isVisible && !this.#isLeading) this.#say({ type: 'visible' });

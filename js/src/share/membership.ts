@@ -8,6 +8,7 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import type { OpenMessageOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
+import { outOfReach } from '../storage/opfs-realm.ts';
 import { Client, type Link, type Port, workerDied } from '../worker/client.ts';
 import { LeaderLink, stalled } from './link.ts';
 import { hold, type Release, whenFree } from './locks.ts';
@@ -182,7 +183,7 @@ export class Membership {
         return;
       case 'leader':
         this.#spawned = 0;
-        if (data.member !== this.#leader) this.#follow(data.member);
+        if (data.member !== this.#leader) this.#follow(data.member, data.hasSyncHandles);
         return;
       case 'retired':
         this.#isOwn = false;
@@ -202,8 +203,8 @@ export class Membership {
     }
   }
 
-  /** Joins the worker of another tab. */
-  #follow(leader: string): void {
+  /** Joins the worker of another tab; `hasSyncHandles`: whether the own one could take its place. */
+  #follow(leader: string, hasSyncHandles: boolean): void {
     const { name, engine } = this.#options;
     this.#leave();
     this.#leader = leader;
@@ -235,6 +236,7 @@ export class Membership {
           join,
           around,
           (link, report) => {
+            if (report.storage.kind === 'opfs' && !hasSyncHandles) return this.#fail(outOfReach(name));
             this.#connect(link);
             this.#opened(report);
           },

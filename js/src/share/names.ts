@@ -15,7 +15,7 @@
  * The version of all that tabs tell each other, frames included. Tabs of different versions do not share a store: the newer
  * one has it, and the older one is told `VARVE_VERSION`.
  */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** What workers say on the channel of a store. `from` is the member that says it. */
 export type ChannelMessage = { readonly from: string; readonly protocol: number } & (

@@ -6,6 +6,7 @@
  * between turns. A slot is open or closed; a closed one refuses every call with a `SlotError` of kind `closed`.
  */
 
+import type { VarveError } from '../errors.ts';
 import type { SpawnCompactor } from '../worker/compactor-link.ts';
 
 /**
@@ -72,6 +73,11 @@ export interface ManagedDevice extends SlotDevice {
   readonly compactor?: DeviceCompactor | undefined;
   /** Set where the platform holds back what is sent until it is durable. */
   readonly gate?: OutputGate | undefined;
+  /**
+   * Set by the host. To be called once the device finds that the store was taken away from it and it writes nothing any more: all
+   * who use the store are refused with `cause` from then on.
+   */
+  onLost?: ((cause: VarveError) => void) | undefined;
   /** Most slots the device will ever have. */
   readonly slotsMax: number;
   /** Creates and opens up to `slots` more slots; resolves with how many were added. */
@@ -93,6 +99,18 @@ export interface ManagedDevice extends SlotDevice {
 export interface SettlingDevice extends ManagedDevice {
   /** Whether so much waits to be committed that writers should wait for it. */
   readonly isPressed: boolean;
+  /** Whether slots cannot become longer for want of room. */
+  readonly isTight: boolean;
+  /** Waits for room that may come back; resolves with whether slots can become longer. */
+  moreRoom(): Promise<boolean>;
+  /**
+   * Writes to a slot that nobody reads yet, in commits of their own, behind the writes so far. One that finds no room leaves the rest of
+   * the device as it was: it is refused by an error of kind `full`, and what the slot holds is undefined. `mayUseReserve`: for what
+   * lets go of as much room soon.
+   */
+  writeApart(slot: number, bytes: Uint8Array, at: number, mayUseReserve: boolean): Promise<void>;
+  /** Gives back the room of what was written apart to a slot, whose length stays. */
+  discard(slot: number): Promise<void>;
   /** Tells how many bytes may stay in memory only because they were read: a share of the store's memory. */
   allowSpare?(bytes: number): void;
   /** Called at the first commit that fails: nothing that was not settled by then is kept, and nothing is written any more. */

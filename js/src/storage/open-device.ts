@@ -4,8 +4,9 @@
  *     OPFS  ->  IndexedDB  ->  memory
  *
  * Invariant: never silent, and never a second store beside one of the same name: a store that is in one storage is opened there,
- * or not at all. Memory takes the place of the others only where the browser has or gives neither; a store that is locked, or
- * an origin that is full, is an error instead, because memory would look like an empty store.
+ * or not at all. Memory takes the place of the others only where the browser gives neither; a store that is locked, or
+ * an origin that is full, is an error instead, because memory would look like an empty store. So is a server, whose requests would
+ * share it.
  */
 
 import { VarveError } from '../errors.ts';
@@ -15,6 +16,7 @@ import { databaseName, hasDatabase } from './indexeddb/names.ts';
 import { MemoryDevice } from './memory.ts';
 import { OpfsDevice, type OpfsDeviceOptions } from './opfs.ts';
 import { OpfsUnavailable, storeDirectory } from './opfs-directory.ts';
+import { hasSyncHandles, outOfReach } from './opfs-realm.ts';
 import { Unavailable } from './unavailable.ts';
 
 /** The device of an open store, and what to tell about it. */
@@ -36,21 +38,34 @@ export async function openDevice(
   options: OpfsDeviceOptions,
   openIndexedDb: OpenIndexedDb = noIndexedDb,
 ): Promise<OpenedDevice> {
+  if (kind === 'memory') return { device: new MemoryDevice(), report: { kind } };
+  if (kind !== undefined && kind !== 'opfs' && kind !== 'indexeddb') {
+    throw new VarveError(
+      'VARVE_INVALID_ARGUMENT',
+      `storage is 'opfs', 'indexeddb', 'memory' or an adapter, not '${kind}'.`,
+    );
+  }
+  if (isServer()) throw onServer(name);
   if (kind === undefined) return openWhereItIs(name, options, openIndexedDb);
   try {
-    if (kind === 'memory') return { device: new MemoryDevice(), report: { kind } };
-    if (kind !== 'opfs' && kind !== 'indexeddb') {
-      throw new VarveError(
-        'VARVE_INVALID_ARGUMENT',
-        `storage is 'opfs', 'indexeddb', 'memory' or an adapter, not '${kind}'.`,
-      );
-    }
     const device = await (kind === 'opfs' ? OpfsDevice.open(name, options) : openIndexedDb(name));
     return { device, report: { kind } };
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error;
     throw new VarveError('VARVE_UNSUPPORTED', error.message, { cause: error });
   }
+}
+
+/** Whether this is no browser: those have the one or the other in each of their realms, though they may refuse it. */
+function isServer(): boolean {
+  return !('indexedDB' in globalThis) && globalThis.navigator?.storage === undefined;
+}
+
+function onServer(name: string): VarveError {
+  return new VarveError(
+    'VARVE_UNSUPPORTED',
+    `This is a server, or at least no browser (it has neither IndexedDB nor navigator.storage), so the store "${name}" has no place here. Open it in the browser, in an effect or an event handler and not while a page is rendered, or give it a storage, such as files() of varve/fs. A store that lives as long as the process has storage: 'memory'.`,
+  );
 }
 
 async function openWhereItIs(
@@ -60,6 +75,7 @@ async function openWhereItIs(
 ): Promise<OpenedDevice> {
   const directory = await findInOpfs(name);
   if (directory !== undefined) {
+    if (!hasSyncHandles()) throw outOfReach(name);
     return orNowhere(name, 'the origin private file system', async () => ({
       device: await OpfsDevice.open(name, { ...options, directory }),
       report: { kind: 'opfs' },

@@ -12,6 +12,7 @@ import { VarveError } from '../errors.ts';
 import { type ManagedDevice, SlotError } from './device.ts';
 import { nameOf, OpfsUnavailable, openSlot, removeUnwritten, slotFiles, storeDirectory } from './opfs-directory.ts';
 import { outrunTornNames } from './opfs-names.ts';
+import { hasSyncHandles } from './opfs-realm.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -57,7 +58,7 @@ export class OpfsDevice implements ManagedDevice {
    * @throws `OpfsUnavailable` where the browser has no synchronous handles; `VARVE_LOCKED` when another worker keeps one.
    */
   static async open(name: string, options: OpfsDeviceOptions): Promise<OpfsDevice> {
-    if (typeof globalThis.FileSystemFileHandle?.prototype.createSyncAccessHandle !== 'function') {
+    if (!hasSyncHandles()) {
       throw new OpfsUnavailable(
         'DedicatedWorkerGlobalScope' in globalThis
           ? 'This browser has no synchronous file handles (FileSystemSyncAccessHandle).'

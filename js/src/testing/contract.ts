@@ -5,6 +5,7 @@
  * of that name. The suite is itself tested with storages that are broken in one place each (tests/node/contract-mutants.test.ts).
  */
 
+import { checkOptions, type Known } from '../options.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { adapterClauses, deviceClauses } from './lifecycle.ts';
 import { powerClauses, roomClauses } from './losses.ts';
@@ -12,6 +13,19 @@ import { settlingClauses, settlingPowerClauses, settlingRoomClauses } from './se
 import { slotClauses } from './slots.ts';
 import { storeClauses, strictClauses } from './stores.ts';
 import { type Clause, type ContractOptions, Subject } from './subject.ts';
+
+const CONTRACT: Known<ContractOptions> = {
+  test: 1,
+  create: 1,
+  end: 1,
+  other: 1,
+  losePower: 1,
+  setRoom: 1,
+  settles: 1,
+  farBytes: 1,
+  wasm: 1,
+  tools: 1,
+};
 
 /**
  * Defines the tests of a storage, in whatever framework `test` is of. They need no other setting up than what the options
@@ -32,6 +46,7 @@ import { type Clause, type ContractOptions, Subject } from './subject.ts';
  * });
  */
 export function storageContract<S extends StorageAdapter>(options: ContractOptions<S>): void {
+  checkOptions(options, CONTRACT);
   const clauses: Clause[] = [...slotClauses, ...deviceClauses, ...adapterClauses];
   if (options.settles) clauses.push(...settlingClauses);
   if (options.losePower !== undefined) clauses.push(...powerClauses);

@@ -5,7 +5,7 @@
  * recovers.
  */
 
-import { type SettlingDevice, SlotError } from '../storage/device.ts';
+import { type SettlingDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 import { open as openSync } from '../sync.ts';
 import { ContractError, expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, put, type Subject } from './subject.ts';
@@ -90,6 +90,34 @@ export const settlingClauses: readonly Clause[] = [
     },
   },
   {
+    name: 'what is written apart is there once that resolves, also for the next one who opens it; discarded, it leaves the slot as long as it was',
+    async run(subject) {
+      const device = await subject.openSettling();
+      put(device, 0, pattern(1, 1000), 0);
+      await device.writeApart(1, pattern(2, 200_000), SLOT_DATA_OFFSET, false);
+      await device.writeApart(1, pattern(3, 100_000), SLOT_DATA_OFFSET + 200_000, true);
+      put(device, 0, pattern(4, 1000), 1000);
+      await device.settle();
+      await device.closeAll();
+      const again = await subject.openSettling();
+      expectBytes(
+        await subject.contents(again, 0),
+        joined(pattern(1, 1000), pattern(4, 1000)),
+        'what was written beside',
+      );
+      const whole = joined(pattern(2, 200_000), pattern(3, 100_000));
+      expectBytes(await subject.part(again, 1, SLOT_DATA_OFFSET, 300_000), whole, 'what was written apart');
+      await again.discard(1);
+      expectEqual(again.size(1), SLOT_DATA_OFFSET + 300_000, 'the size of a slot after it was discarded');
+      await again.writeApart(1, pattern(5, 50_000), SLOT_DATA_OFFSET, false);
+      expectBytes(
+        await subject.part(again, 1, SLOT_DATA_OFFSET, 50_000),
+        pattern(5, 50_000),
+        'what was written apart anew',
+      );
+    },
+  },
+  {
     name: 'a synchronous store, which cannot wait for it, is refused',
     async run({ storage, options }: Subject) {
       const opening = openSync('store', { storage, wasm: options.wasm, wait: 0 });
@@ -152,6 +180,34 @@ export const settlingRoomClauses: readonly Clause[] = [
     },
   },
   {
+    name: 'what is written apart and finds no room is refused by an error of kind full, and nothing else is lost',
+    async run(subject) {
+      const device = await subject.openSettling();
+      let told: unknown;
+      device.onFailure = (error) => {
+        told = error;
+      };
+      put(device, 0, pattern(1, 1000), 0);
+      await device.settle();
+      await subject.setRoom(100_000);
+      const writing = device.writeApart(1, pattern(2, 2_000_000), SLOT_DATA_OFFSET, false);
+      put(device, 0, pattern(3, 1000), 1000);
+      const failure = await failureOf(writing);
+      const isFull = failure instanceof SlotError && failure.kind === 'full';
+      expect(isFull, `a write apart that finds no room throws ${String(failure)}.`);
+      await device.settle();
+      expectEqual(told, undefined, 'what onFailure was told');
+      await device.discard(1);
+      put(device, 0, pattern(4, 1000), 2000);
+      device.flush(0);
+      await device.settle();
+      await subject.setRoom(undefined);
+      const again = await subject.reopen(device);
+      const parts = [pattern(1, 1000), pattern(3, 1000), pattern(4, 1000)];
+      expectBytes(await subject.contents(again, 0), parts.reduce(joined), 'what was written beside');
+    },
+  },
+  {
     name: 'a full storage that can go back loses no more than the turn it refused, and takes writes again once there is room',
     async run(subject) {
       const { device, bytes } = await filled(subject);
@@ -170,6 +226,7 @@ export const settlingRoomClauses: readonly Clause[] = [
       bytes[10] = 77;
       expectBytes(await subject.contents(device, 0), bytes, 'what had settled, and what was recovered');
       await subject.setRoom(undefined);
+      expect(await device.moreRoom(), 'slots become longer again once there is room.');
       put(device, 1, pattern(9, 30_000), 0);
       device.flush(1);
       await device.settle();

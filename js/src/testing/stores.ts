@@ -9,6 +9,7 @@
 import { open, type Store } from '../index.ts';
 import { open as openSync, type SyncStore } from '../sync.ts';
 import type { Key, WriteOptions } from '../types.ts';
+import { nextTurn } from '../worker/turn.ts';
 import { expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, type Subject } from './subject.ts';
 
@@ -21,8 +22,8 @@ type WholeStore = {
   readonly db: SyncStore<Key, Uint8Array> | Store<Key, Uint8Array>;
   /** Writes; answers with what resolves when that is acknowledged, where it is not at once. */
   set(key: Key, value: Uint8Array, options?: WriteOptions): Promise<unknown> | undefined;
-  /** Waits for room where a synchronous turn would run out of spare slots, and else until all is written. */
-  room(): Promise<void>;
+  /** Resolves in a later turn, when all is written that is not at once. */
+  turn(): Promise<void>;
 };
 
 async function openStore(subject: Subject): Promise<WholeStore> {
@@ -31,7 +32,7 @@ async function openStore(subject: Subject): Promise<WholeStore> {
   if (!options.settles) {
     const db = await openSync<Key, Uint8Array>('store', settings);
     const set = (...write: Parameters<WholeStore['set']>): undefined => void db.set(...write);
-    return { db, set, room: () => db.room() };
+    return { db, set, turn: nextTurn };
   }
   const db = await open<Key, Uint8Array>('store', settings);
   let writing: Promise<unknown>[] = [];
@@ -44,7 +45,7 @@ async function openStore(subject: Subject): Promise<WholeStore> {
       writing.push(write);
       return write;
     },
-    async room() {
+    async turn() {
       const all = writing;
       writing = [];
       await Promise.all(all);
@@ -57,9 +58,9 @@ async function fill(store: WholeStore, from = 0): Promise<void> {
   for (let i = 0; i < ENTRIES * 2; i++) {
     const number = (i * 7919) % ENTRIES;
     store.set(from + number, pattern(from + number, 200 + (number % 300)));
-    if (i % 200 === 0) await store.room();
+    if (i % 200 === 0) await store.turn();
   }
-  await store.room();
+  await store.turn();
 }
 
 async function verify(subject: Subject, { db }: WholeStore, entries: number): Promise<void> {
@@ -135,7 +136,7 @@ export const strictClauses: readonly Clause[] = [
         if (written === undefined) acknowledged();
         else written.then(acknowledged, () => undefined);
         // The last of them are on their way when the power goes.
-        if (written !== undefined && i % 40 === 39) await store.room();
+        if (written !== undefined && i % 40 === 39) await store.turn();
       }
       const promised = strict;
       await subject.options.losePower?.(subject.storage);

@@ -42,6 +42,8 @@ export class FakeChunks implements ChunkStore {
   isClosed = false;
   /** What the next commit fails with. */
   failure: SlotError | undefined;
+  /** Whether there is no room for a commit. */
+  refuses: (commit: Commit) => boolean = () => false;
   #left = Number.POSITIVE_INFINITY;
   #died: () => void = () => undefined;
   #gate: Promise<void> = Promise.resolve();
@@ -104,6 +106,7 @@ export class FakeChunks implements ChunkStore {
     await this.#gate;
     await later();
     if (this.failure !== undefined) throw this.failure;
+    if (this.refuses(commit)) throw new SlotError('full', 'The storage has no room for that.');
     const { state } = this;
     if (state.owner !== this) throw new SlotError('closed', 'Another tab or worker has taken the store over.');
     const bytes = commit.puts.reduce((sum, put) => sum + put.bytes.length, commit.row.length);

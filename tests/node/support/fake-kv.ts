@@ -24,6 +24,8 @@ interface StoredEntry extends KvEntry {
 export class FakeKvState {
   readonly entries = new Map<string, StoredEntry>();
   commits = 0;
+  /** Bytes that all values may have together; what takes none of it is never refused. */
+  roomBytes = Number.POSITIVE_INFINITY;
   /** Bytes of the largest operation so far. */
   operationBytesMax = 0;
 
@@ -38,6 +40,11 @@ export class FakeKvState {
       const head = entry.value as { holder?: { until: number } | null };
       if (head.holder) this.entries.set(id, { ...entry, value: { ...head, holder: { ...head.holder, until: 0 } } });
     }
+  }
+
+  /** Bytes of all values. */
+  get bytes(): number {
+    return [...this.entries.values()].reduce((bytes, { value }) => bytes + valueBytes(value), 0);
   }
 
   under(prefix: KvKey): StoredEntry[] {
@@ -123,6 +130,13 @@ export class FakeKv implements Kv {
             (one) => (state.entries.get(idOf(one.key))?.versionstamp ?? null) === one.versionstamp,
           );
           if (!isSo) return { ok: false } as const;
+          const more = mutations.reduce((bytes, { key, value }) => {
+            const before = state.entries.get(idOf(key));
+            return bytes + (value === undefined ? 0 : valueBytes(value)) - (before ? valueBytes(before.value) : 0);
+          }, 0);
+          if (more > 0 && state.roomBytes < Number.POSITIVE_INFINITY && state.bytes + more > state.roomBytes) {
+            throw new Error('database or disk is full');
+          }
           const versionstamp = String(++state.commits).padStart(20, '0');
           for (const { key, value } of mutations) {
             if (value === undefined) state.entries.delete(idOf(key));
@@ -170,13 +184,17 @@ function checkLimits(checks: readonly { key: KvKey }[], mutations: readonly { ke
   }
   for (const { key, value } of mutations) {
     if (value === undefined) continue;
-    const bytes = value instanceof Uint8Array ? value.length : serialize(value).length;
+    const bytes = valueBytes(value);
     if (bytes > 65_536) throw new TypeError('Value too large (max 65536 bytes)');
     all += bytes + encodedBytes(key);
   }
   if (keys > 81_920) throw new TypeError('Total key size too large (max 81920 bytes)');
   if (all > 819_200) throw new TypeError('Total mutation size too large (max 819200 bytes)');
   return all;
+}
+
+function valueBytes(value: unknown): number {
+  return value instanceof Uint8Array ? value.length : serialize(value).length;
 }
 
 /** As the real one encodes keys: a mark, the bytes with each zero escaped, and an end for what has a length. */

@@ -29,6 +29,24 @@ export interface Commit {
   readonly isStrict: boolean;
 }
 
+/**
+ * Who needs room from a reserve: any commit; one of a store that is full already and has only deletes and merges; a small one.
+ * Each may have what those before it may, and a piece of its own.
+ */
+export type Need = 'any' | 'full' | 'small';
+
+/**
+ * Room that is set aside in the storage, in pieces: for deletes, and for what makes room, when the rest is used up.
+ */
+export interface ChunkReserve {
+  /** So long after a commit the room of what it replaced or dropped may come back, in milliseconds. */
+  readonly patienceMs: number;
+  /** Sets aside what is missing of it; resolves with whether it is whole, which it is not where there is no room. */
+  complete(): Promise<boolean>;
+  /** Gives a piece back to the storage, which takes no room; resolves with false when none is left of what there is for such a commit. */
+  give(need: Need): Promise<boolean>;
+}
+
 /** An asynchronous storage of one store. Its errors are `SlotError`: `full`, `io`, or `closed` once somebody took it over. */
 export interface ChunkStore {
   readonly kind: string;
@@ -44,6 +62,8 @@ export interface ChunkStore {
    * a commit that was refused for want of room; without it that commit ends the store.
    */
   rows?(): Promise<Uint8Array[]>;
+  /** What commits may use that the storage refused for want of room. */
+  readonly reserve?: ChunkReserve;
   close(): Promise<void>;
   /** Bytes that the storage still has room for; undefined where nobody knows. */
   freeBytes?(): Promise<number | undefined>;

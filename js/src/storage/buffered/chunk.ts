@@ -1,7 +1,7 @@
 /**
  * How the bytes of a slot are cut into chunks, and one chunk in memory.
  *
- *     slot   [ header page | 60 KiB | 60 KiB | ... ]
+ *     slot   [ header page | 64 KiB | 64 KiB | ... ]
  *     chunk        0            1        2
  *
  * The header page is a chunk of its own: opening a store reads the first page of every slot, and tables and logs, which
@@ -13,11 +13,8 @@
 import { SLOT_DATA_OFFSET } from '../device.ts';
 import { Spans } from './spans.ts';
 
-/**
- * Bytes of every chunk but the first of a slot. Chromium keeps a value of IndexedDB that takes 64 KiB with its head in a file of
- * its own, which takes three times as long to write and twice as long to read.
- */
-export const CHUNK_BYTES = 60 * 1024;
+/** Bytes of every chunk but the first of a slot: Deno KV takes no longer value, and Chromium gives one so long a file of its own. */
+export const CHUNK_BYTES = 64 * 1024;
 
 /** Which chunk the byte at an offset of a slot is in. */
 export function chunkAt(offset: number): number {
@@ -32,6 +29,13 @@ export function chunkStart(index: number): number {
 /** How long a chunk is. */
 export function chunkBytes(index: number): number {
   return index === 0 ? SLOT_DATA_OFFSET : CHUNK_BYTES;
+}
+
+/** The bytes of a chunk without the zeros at their end. */
+export function trimmed(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return bytes.subarray(0, end);
 }
 
 /** A chunk in memory. */

@@ -10,13 +10,18 @@
  * that could have seen it. After a commit that failed no write is taken any more, and no `settle` resolves; after one that was
  * refused for want of room that is so until `goBack` has read what the store holds.
  *
+ * A full storage: a commit that is refused is sent again with room from the store's reserve. Until that is whole again no slot becomes
+ * longer, as in a file system without room, so that the engine refuses sets, and deletes and merges go on within what the slots have.
+ * The engine's own reserve is zeros here, which take no room: it is this one that backs it.
+ *
  * How the engine's durability maps: what was flushed since the last commit makes it a strict one; a flush with nothing left
  * to commit is a strict commit of an empty row, unless all that went before was strict.
  */
 
-import { type HeldBytes, type SettlingDevice, SlotError } from '../device.ts';
+import { type HeldBytes, type SettlingDevice, SLOT_DATA_OFFSET, SlotError } from '../device.ts';
 import type { Chunk } from './chunk.ts';
-import type { ChunkStore } from './chunk-store.ts';
+import type { ChunkStore, Need } from './chunk-store.ts';
+import { Room } from './room.ts';
 import { BufferedSlots } from './slots.ts';
 
 const SLOTS_FIRST = 8;
@@ -25,10 +30,27 @@ const SLOTS_MAX = 1000;
 /** The journal is folded into chunks when it has so many bytes or rows. */
 const JOURNAL_BYTES_MAX = 512 * 1024;
 const JOURNAL_ROWS_MAX = 1000;
+/** So many times as long it becomes on a full storage. */
+const FULL_PATIENCE = 32;
 /** Chunks fetched ahead of one that is read in order. */
 const AHEAD_CHUNKS = 4;
 /** Bytes that may wait for their commit before writers should. */
 const UNSETTLED_BYTES_MAX = 8 * 1024 * 1024;
+/** The same of a storage that can be full: a commit must fit beside what it replaces, in the room that is set aside. */
+const UNSETTLED_BYTES_MAX_RESERVED = 256 * 1024;
+
+/** A change that is committed by itself. */
+interface ApartChange {
+  readonly slot: number;
+  /** Makes it; gives what forgets it again. */
+  readonly make: () => () => void;
+  /** Bytes that it takes. */
+  readonly bytes: number;
+  /** What it may have of the reserve. */
+  readonly need: Need | 'nothing';
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
 
 interface Waiter {
   readonly turn: number;
@@ -45,6 +67,7 @@ export class BufferedDevice implements SettlingDevice {
   #slots = new BufferedSlots();
   readonly #released = new Set<number>();
   #waiters: Waiter[] = [];
+  #apart: ApartChange[] = [];
   /** Counts changes: what is written now has this number. */
   #turn = 0;
   #settled = 0;
@@ -59,6 +82,7 @@ export class BufferedDevice implements SettlingDevice {
   #isBack = false;
   #isQuiet = false;
   #isClosed = false;
+  readonly #room: Room;
   #failure: SlotError | undefined;
   #committingBytes = 0;
   #journalBytes = 0;
@@ -73,6 +97,7 @@ export class BufferedDevice implements SettlingDevice {
   private constructor(store: ChunkStore) {
     this.#store = store;
     this.kind = store.kind;
+    this.#room = new Room(store.reserve);
   }
 
   /** Takes the store over and reads what is needed to begin with. A new one gets eight slots. */
@@ -102,6 +127,9 @@ export class BufferedDevice implements SettlingDevice {
 
   write(slot: number, bytes: Uint8Array, at: number): number {
     this.#checkWritable(slot);
+    // A slot may always have a header: what writes to it apart says for itself whether there is room.
+    const end = at + bytes.length;
+    if (end > SLOT_DATA_OFFSET && end > this.#slots.size(slot) && !this.#room.mayGrow()) return 0;
     this.#slots.write(slot, bytes, at);
     this.#changed();
     return bytes.length;
@@ -148,6 +176,7 @@ export class BufferedDevice implements SettlingDevice {
       // Whoever wrote was told, or is told that the store is closed.
     }
     this.#isClosed = true;
+    await this.#room.close();
     await this.#store.close();
     this.onClosed();
   }
@@ -157,6 +186,10 @@ export class BufferedDevice implements SettlingDevice {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#settled === this.#turn) return Promise.resolve();
     return new Promise((resolve, reject) => this.#waiters.push({ turn: this.#turn, resolve, reject }));
+  }
+
+  get isTight(): boolean {
+    return this.#room.isTight;
   }
 
   get canGoBack(): boolean {
@@ -185,13 +218,27 @@ export class BufferedDevice implements SettlingDevice {
     this.#failure = undefined;
   }
 
+  async writeApart(slot: number, bytes: Uint8Array, at: number, mayUseReserve: boolean): Promise<void> {
+    const make = (): (() => void) => this.#slots.writeApart(slot, bytes, at);
+    await this.#changeApart(slot, make, bytes.length, mayUseReserve ? 'full' : 'nothing');
+  }
+
+  async discard(slot: number): Promise<void> {
+    await this.#changeApart(slot, () => this.#slots.discard(slot), 0, 'small');
+  }
+
   allowSpare(bytes: number): void {
     this.#slots.spareBytesMax = bytes;
   }
 
   /** Whether so much waits to be committed that writers should wait for it. */
   get isPressed(): boolean {
-    return !this.#isQuiet && this.#slots.dirtyBytes + this.#committingBytes > UNSETTLED_BYTES_MAX;
+    const bytesMax = this.#store.reserve === undefined ? UNSETTLED_BYTES_MAX : UNSETTLED_BYTES_MAX_RESERVED;
+    return !this.#isQuiet && this.#slots.dirtyBytes + this.#committingBytes > bytesMax;
+  }
+
+  moreRoom(): Promise<boolean> {
+    return this.#room.more();
   }
 
   /** Runs a call that only reads, or changes nothing when a read fails, until all that it reads is here. */
@@ -308,6 +355,10 @@ export class BufferedDevice implements SettlingDevice {
 
   #changed(): void {
     this.#turn++;
+    this.#keepCommitting();
+  }
+
+  #keepCommitting(): void {
     if (this.#isCommitting || this.#isHeld) return;
     this.#isCommitting = true;
     // All that the turn writes is one commit.
@@ -316,7 +367,11 @@ export class BufferedDevice implements SettlingDevice {
 
   async #commitAll(): Promise<void> {
     try {
-      while (!this.#isHeld && this.#failure === undefined && this.#settled < this.#turn) await this.#commit();
+      while (!this.#isHeld && this.#failure === undefined && (this.#settled < this.#turn || this.#apart.length > 0)) {
+        await this.#commit();
+        const apart = this.#apart.shift();
+        if (apart !== undefined) await this.#commitApart(apart);
+      }
     } catch (error) {
       this.#fail(error instanceof SlotError ? error : new SlotError('io', String(error), { cause: error }));
     } finally {
@@ -324,9 +379,46 @@ export class BufferedDevice implements SettlingDevice {
     }
   }
 
-  async #commit(): Promise<void> {
+  async #changeApart(slot: number, make: () => () => void, bytes: number, need: Need | 'nothing'): Promise<void> {
+    // A cut that is in no commit yet would take along what is put now.
+    if (this.#slots.isCut(slot)) await this.settle();
+    this.#checkWritable(slot);
+    return new Promise((resolve, reject) => {
+      this.#apart.push({ slot, make, bytes, need, resolve, reject });
+      this.#keepCommitting();
+    });
+  }
+
+  async #commitApart({ slot, make, bytes, need, resolve, reject }: ApartChange): Promise<void> {
     const { rowBytesMax } = this.#store;
-    const folds = this.#journalBytes > JOURNAL_BYTES_MAX || this.#journalRows > JOURNAL_ROWS_MAX;
+    const undo = make();
+    const held: Chunk[] = [];
+    try {
+      await this.#fetch(this.#slots.incomplete(false, rowBytesMax, slot), held);
+      const { commit, held: frozen } = this.#slots.freeze(false, rowBytesMax, slot);
+      held.push(...frozen);
+      this.#isDropping = commit.drops.length > 0;
+      await this.#room.commit(bytes, () => this.#store.commit({ ...commit, isStrict: false }), need);
+      this.#isRelaxed = true;
+      this.#journalBytes += commit.row.length;
+      this.#journalRows++;
+      resolve();
+    } catch (error) {
+      undo();
+      reject(error);
+      if (!(error instanceof SlotError) || error.kind !== 'full') throw error;
+    } finally {
+      this.#isDropping = false;
+      this.#slots.letGo(held);
+    }
+  }
+
+  async #commit(): Promise<void> {
+    if (this.#settled === this.#turn) return;
+    const { rowBytesMax } = this.#store;
+    // A fold needs room, and gives none back at once.
+    const patience = this.#room.isTight ? FULL_PATIENCE : 1;
+    const folds = this.#journalBytes > patience * JOURNAL_BYTES_MAX || this.#journalRows > patience * JOURNAL_ROWS_MAX;
     const incomplete = this.#slots.incomplete(folds, rowBytesMax);
     if (incomplete.length > 0) {
       const held: Chunk[] = [];
@@ -342,7 +434,7 @@ export class BufferedDevice implements SettlingDevice {
       const { commit, held } = this.#slots.freeze(folds, rowBytesMax);
       this.#isRelaxed = !isStrict;
       this.#isDropping = commit.drops.length > 0;
-      await this.#store.commit({ ...commit, isStrict });
+      await this.#room.commit(this.#committingBytes, () => this.#store.commit({ ...commit, isStrict }));
       this.#isQuiet = false;
       this.#isDropping = false;
       this.#slots.letGo(held);
@@ -361,7 +453,9 @@ export class BufferedDevice implements SettlingDevice {
     this.#failure = error;
     const waiters = this.#waiters;
     this.#waiters = [];
-    for (const { reject } of waiters) reject(error);
+    const apart = this.#apart;
+    this.#apart = [];
+    for (const { reject } of [...waiters, ...apart]) reject(error);
     this.onFailure(error);
   }
 }

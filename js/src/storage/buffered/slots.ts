@@ -67,6 +67,11 @@ export class BufferedSlots {
     return this.#dirty.size > 0 || this.#cuts.size > 0;
   }
 
+  /** Whether the next commit cuts a slot. */
+  isCut(slot: number): boolean {
+    return this.#cuts.has(slot) || this.#drops.has(slot);
+  }
+
   /** Whether the next commit drops chunks. */
   get isDropping(): boolean {
     return this.#drops.size > 0;
@@ -174,6 +179,33 @@ export class BufferedSlots {
     if (end > place.size) this.#resize(slot, place, end);
   }
 
+  /** Writes for a commit of this slot's chunks alone; gives what forgets the write again, and all that the slot held with it. */
+  writeApart(slot: number, bytes: Uint8Array, at: number): () => void {
+    const place = this.#slot(slot);
+    const { size, top } = place;
+    const { dirtyBytes } = this;
+    this.write(slot, bytes, at);
+    this.dirtyBytes = dirtyBytes;
+    return () => {
+      for (let index = 1; chunkStart(index) < place.top; index++) this.#forget(slot, index);
+      Object.assign(place, { size, top });
+      this.#cuts.delete(slot);
+    };
+  }
+
+  /** Forgets all of a slot but its header page, for a commit of that alone; gives what takes it back. */
+  discard(slot: number): () => void {
+    const place = this.#slot(slot);
+    const { size, top } = place;
+    this.truncate(slot, Math.min(size, chunkStart(1)));
+    place.size = size;
+    return () => {
+      place.top = top;
+      this.#cuts.delete(slot);
+      this.#drops.delete(slot);
+    };
+  }
+
   /** Cuts or extends a slot. */
   truncate(slot: number, bytes: number): void {
     const place = this.#slot(slot);
@@ -214,25 +246,25 @@ export class BufferedSlots {
   }
 
   /** Chunks whose bytes a commit needs and does not know: they have to be fetched before `freeze`. */
-  incomplete(folds: boolean, rowBytesMax: number): Chunk[] {
+  incomplete(folds: boolean, rowBytesMax: number, only?: number): Chunk[] {
     const wanted: Chunk[] = [];
     let rowBytes = 0;
-    for (const chunk of folds ? this.#chunks.values() : this.#dirty) {
+    for (const chunk of folds ? this.#chunks.values() : this.#changed(only)) {
       if (chunk.known === undefined || (folds && !chunk.isJournaled && chunk.dirty.bytes === 0)) continue;
       rowBytes += chunk.dirty.bytes + 16;
-      if (folds || rowBytes > rowBytesMax / 2) wanted.push(chunk);
+      if (folds || chunk.dirty.bytes >= PUT_BYTES_MIN || rowBytes > rowBytesMax / 2) wanted.push(chunk);
     }
     return wanted;
   }
 
   /**
-   * Takes all that was written as a commit. Chunks written a little go into the journal's row, the others are put whole;
-   * a commit that folds the journal puts all.
+   * Takes all that was written as a commit, or what `writeApart` wrote to the slot `only`. Chunks written a little go into the journal's
+   * row, the others are put whole; a commit that folds the journal puts all.
    */
-  freeze(folds: boolean, rowBytesMax: number): Frozen {
+  freeze(folds: boolean, rowBytesMax: number, only?: number): Frozen {
     const chunks = folds
       ? [...this.#chunks.values()].filter((one) => one.isJournaled || this.#dirty.has(one))
-      : this.#dirty;
+      : this.#changed(only);
     const puts: ChunkPut[] = [];
     const patches: Patch[] = [];
     const held: Chunk[] = [];
@@ -253,18 +285,20 @@ export class BufferedSlots {
       chunk.dirty.clear();
       chunk.holders++;
       held.push(chunk);
+      this.#dirty.delete(chunk);
     }
     const drops: ChunkName[] = [];
-    for (const [slot, cut] of this.#drops) drops.push({ slot, index: firstBehind(cut) });
-    const resized = folds ? this.#slots.map((_, slot) => slot) : [...this.#cuts.keys()];
-    const resizes = resized.map((slot) => {
+    const isWanted = (slot: number): boolean => only === undefined || slot === only;
+    for (const [slot, cut] of this.#drops) if (isWanted(slot)) drops.push({ slot, index: firstBehind(cut) });
+    for (const { slot } of drops) this.#drops.delete(slot);
+    const cuts = new Map([...this.#cuts].filter(([slot]) => isWanted(slot)));
+    if (only === undefined) this.dirtyBytes = 0;
+    const resized = folds ? this.#slots.keys() : cuts.keys();
+    const resizes = [...resized].map((slot) => {
       const { size } = this.#slot(slot);
-      return { slot, cut: this.#cuts.get(slot) ?? size, size };
+      return { slot, cut: cuts.get(slot) ?? size, size };
     });
-    this.#dirty.clear();
-    this.#cuts.clear();
-    this.#drops.clear();
-    this.dirtyBytes = 0;
+    for (const slot of cuts.keys()) this.#cuts.delete(slot);
     return { commit: { row: encodeRow({ resizes, puts, patches }), drops, puts, folds }, held };
   }
 
@@ -295,6 +329,11 @@ export class BufferedSlots {
     this.#cuts.clear();
     this.#drops.clear();
     this.dirtyBytes = 0;
+  }
+
+  /** Chunks with bytes that no commit has; with `only` those of one slot, but for its header page, which is not written apart. */
+  #changed(only: number | undefined): Chunk[] {
+    return [...this.#dirty].filter(({ slot, index }) => only === undefined || (slot === only && index > 0));
   }
 
   #slot(slot: number): Slot {

@@ -5,6 +5,7 @@
  *     [..., 'data', name, 'row', number, part]              rows of the journal; part -1: whole, of a commit of one operation
  *     [..., 'data', name, 'chunk', slot, index, generation] chunks, without the zeros at their end
  *     [..., 'data', name, 'debris', number, part]           what the commit of that number may leave behind
+ *     [..., 'data', name, 'reserve', piece, part]           room that is set aside
  *
  * A commit is one atomic operation where it fits into one: chunks that were there are overwritten, and its row counts by
  * being there, which costs no write of the head. A larger one stages its
@@ -20,7 +21,8 @@
  */
 
 import { VarveError } from '../../errors.ts';
-import type { ChunkName, ChunkPut, ChunkStore, Commit } from '../buffered/chunk-store.ts';
+import { trimmed } from '../buffered/chunk.ts';
+import type { ChunkName, ChunkPut, ChunkReserve, ChunkStore, Commit, Need } from '../buffered/chunk-store.ts';
 import { EMPTY_ROW_BYTES } from '../buffered/journal-row.ts';
 import { SlotError } from '../device.ts';
 import { ChunkMap, chunksOf, runsOf, type StoredChunk } from './chunk-map.ts';
@@ -35,6 +37,11 @@ const ROW_BYTES_MAX = 128 * 1024;
 const WHOLE = -1;
 /** Reads that are under way at once. */
 const READS_MAX = 8;
+
+/** The reserve: how many values each of its pieces has, and who may have how many pieces, from the first one on. */
+const RESERVE_VALUES: readonly number[] = [10, 6, 1, 1];
+const RESERVE_VALUE_BYTES = 63 * 1024;
+const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 2, small: 4 };
 
 /** Where a store is. */
 export interface StorePlace {
@@ -59,6 +66,11 @@ export class DenoKvChunks implements ChunkStore {
   /** What is to be deleted, in this order. */
   #garbage: KvKey[] = [];
   #sweeping: Promise<void> = Promise.resolve();
+  readonly reserve: ChunkReserve = {
+    patienceMs: 0,
+    complete: () => this.#completeReserve(),
+    give: (need) => this.#giveReserve(PIECES[need]),
+  };
 
   constructor(place: StorePlace, options: ClaimOptions) {
     this.#place = place;
@@ -92,6 +104,17 @@ export class DenoKvChunks implements ChunkStore {
     return found;
   }
 
+  async rows(): Promise<Uint8Array[]> {
+    const { first, last } = this.#held();
+    const parts = new Map<number, Uint8Array[]>();
+    for (const { key, value } of await this.#list('row')) {
+      const number = key.at(-2) as number;
+      if (number >= first && number <= last) parts.set(number, [...(parts.get(number) ?? []), value as Uint8Array]);
+    }
+    const rows = [...parts].sort(([a], [b]) => a - b).map(([, some]) => decodeStoredRow(some)?.row);
+    return rows.filter((row) => row !== undefined && row.length > 0) as Uint8Array[];
+  }
+
   async commit(commit: Commit): Promise<void> {
     const { row, drops, puts, folds } = commit;
     // Every commit is a strict one: what is there already needs no other.
@@ -121,9 +144,15 @@ export class DenoKvChunks implements ChunkStore {
     const rows = changes.map(({ key }) => key).filter((key) => key.at(-3) === 'row');
     const whole = rows.find((key) => key.at(-1) === WHOLE);
     const last = groups.pop() ?? [];
-    for (const group of groups) await head.write(group);
-    if (whole !== undefined) await head.append(last, whole);
-    else await head.write(last, { last: number, ...(folds ? { first: number } : {}) });
+    try {
+      for (const group of groups) await head.write(group);
+      if (whole !== undefined) await head.append(last, whole);
+      else await head.write(last, { last: number, ...(folds ? { first: number } : {}) });
+    } catch (error) {
+      // The number is given to the commit after one that was refused: nothing that was staged under it may be left by then.
+      if (groups.length > 0) this.#garbage.push(...changes.map(({ key }) => key).reverse());
+      throw error;
+    }
     apply(this.#chunks, drops, placed);
     // Rows that count no more need no note: they are found by their numbers.
     if (folds) garbage.unshift(...this.#rows.splice(0));
@@ -147,6 +176,35 @@ export class DenoKvChunks implements ChunkStore {
     await this.#sweeping.catch(() => undefined);
     await this.#head?.release();
     this.#head = undefined;
+  }
+
+  async #completeReserve(): Promise<boolean> {
+    const there = new Set((await this.#list('reserve')).map(({ key }) => key.at(-2)));
+    try {
+      for (let piece = RESERVE_VALUES.length - 1; piece >= 0; piece--) {
+        if (!there.has(piece)) await this.#held().write(this.#reserved(piece, new Uint8Array(RESERVE_VALUE_BYTES)));
+      }
+      return true;
+    } catch (error) {
+      if (error instanceof SlotError && error.kind === 'full') return false;
+      throw error;
+    }
+  }
+
+  async #giveReserve(pieces: number): Promise<boolean> {
+    const there = (await this.#list('reserve')).map(({ key }) => key.at(-2) as number);
+    const piece = Math.min(...there);
+    if (piece >= pieces) return false;
+    await this.#held().write(this.#reserved(piece, undefined));
+    return true;
+  }
+
+  /** The values of a piece of the reserve, to be set or deleted. */
+  #reserved(piece: number, bytes: Uint8Array | undefined): Change[] {
+    return Array.from({ length: RESERVE_VALUES[piece] ?? 0 }, (_, part) => ({
+      key: this.#key('reserve', piece, part),
+      bytes,
+    }));
   }
 
   /** What a commit sets: chunks, then its row, which counts by being there if it can and may. */
@@ -214,6 +272,7 @@ export class DenoKvChunks implements ChunkStore {
   /** Deletes all that the store has but its head, chunks first. */
   async #clear(): Promise<void> {
     const chunks = [...this.#chunks.all()].map((one) => this.#chunkKey(one));
+    chunks.push(...(await this.#list('reserve')).map(({ key }) => key));
     this.#garbage = [...chunks, ...this.#garbage, ...this.#rows.splice(0)];
     this.#chunks = new ChunkMap();
     await this.#sweep();
@@ -316,13 +375,6 @@ export function headKey({ prefix, name }: Pick<StorePlace, 'prefix' | 'name'>): 
 function apply(chunks: ChunkMap, drops: readonly ChunkName[], puts: Iterable<StoredChunk>): void {
   for (const { slot, index } of drops) chunks.cut(slot, index);
   for (const { slot, index, generation } of puts) chunks.put(slot, index, generation);
-}
-
-/** Bytes without the zeros at their end. */
-function trimmed(bytes: Uint8Array): Uint8Array {
-  let end = bytes.length;
-  while (end > 0 && bytes[end - 1] === 0) end--;
-  return bytes.subarray(0, end);
 }
 
 function missingRow(name: string, number: number): VarveError {

@@ -189,7 +189,8 @@ export class Head {
           return;
         }
       } catch (error) {
-        if (attempt === ATTEMPTS_MAX) throw kvError(error);
+        const known = kvError(error);
+        if (attempt === ATTEMPTS_MAX || known.kind === 'full') throw known;
         await delay(ATTEMPT_PAUSE_MS * attempt);
       }
       // It may have been done although nobody said so.

@@ -79,8 +79,13 @@ export function makeDirectory(calls: FileCalls, path: string): void {
 
 /** The names in a directory; none where there is no such directory. */
 export function namesIn(path: string): string[] {
+  return entriesIn(path).map(({ name }) => name);
+}
+
+/** What a directory has, with what each is; nothing where there is no such directory. */
+export function entriesIn(path: string): fs.Dirent[] {
   try {
-    return fs.readdirSync(path);
+    return fs.readdirSync(path, { withFileTypes: true });
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return [];
     throw error;
@@ -92,7 +97,7 @@ export function removeFile(calls: FileCalls, path: string): void {
   try {
     calls.unlinkSync(path);
   } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
+    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '')) throw error;
   }
 }
 

@@ -20,6 +20,7 @@ import { delay, waitFor } from '../wait.ts';
 import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
 import { errnoOf } from './errno.ts';
 import { type Holder, isAlive, lockFile, self } from './liveness.ts';
+import { type Place, placeOf } from './place.ts';
 
 const PAUSE_MS_MAX = 50;
 /** How often one that met another at the same moment tries again, however short it would wait. */
@@ -29,6 +30,8 @@ const HOST_BYTES_MAX = 120;
 
 /** A held lock. */
 export interface Claim {
+  /** The directory that it is a claim on. */
+  readonly place: Place;
   /** Lets the next one have it. */
   release(): void;
 }
@@ -79,21 +82,29 @@ function make(calls: FileCalls, directory: string, me: Holder): (Claim & { name:
   let file: number | undefined;
   let lock: { close(): void } | undefined;
   const release = (): void => {
-    removeFile(calls, path);
-    lock?.close();
-    if (file !== undefined) calls.closeSync(file);
-    file = undefined;
-    lock = undefined;
+    try {
+      removeFile(calls, path);
+    } finally {
+      lock?.close();
+      if (file !== undefined) calls.closeSync(file);
+      file = undefined;
+      lock = undefined;
+    }
   };
   try {
     file = calls.openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o666);
     lock = lockFile(path);
-    return { name, release };
+    return { name, place: placeOf(path, file), release };
   } catch (error) {
     release();
     if (errnoOf(error) === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** Whether a file of this name is a claim. */
+export function isClaim(name: string): boolean {
+  return NAME.test(name);
 }
 
 /** A living holder of a claim that is not `own`; the claims of the dead are removed. */

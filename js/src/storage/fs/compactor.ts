@@ -6,25 +6,30 @@
  */
 
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { CompactorPort } from '../../worker/compactor-link.ts';
 import type { OpenOutput } from '../../worker/compactor-output.ts';
 import { SlotError } from '../device.ts';
-import { slotName } from '../names.ts';
 import { type FileCalls, NODE_CALLS } from './calls.ts';
 import { slotError } from './errno.ts';
-import { readWrite, writeAll } from './slot-file.ts';
+import { openSlot, type Place } from './place.ts';
+import { writeAll } from './slot-file.ts';
 
 /** What a worker is told, and says, around its end. */
 export const HALT = { type: 'halt' } as const;
 export const HALTED = { type: 'halted' } as const;
 
-/** The slots of a store, by its directory. */
-export async function fileOutputs(directory: string, calls: FileCalls = NODE_CALLS): Promise<OpenOutput> {
+/** How the worker is told where the slots of a store are. */
+export function toText(place: Place): string {
+  return JSON.stringify(place);
+}
+
+/** The slots of a store, by the text of its place. */
+export async function fileOutputs(text: string, calls: FileCalls = NODE_CALLS): Promise<OpenOutput> {
+  const place = JSON.parse(text) as Place;
   return async (slot) => {
-    let file: number | undefined = told(() => readWrite(calls, join(directory, slotName(slot))));
+    let file: number | undefined = told(() => openSlot(calls, place, slot));
     const use = <T>(call: (file: number) => T): T => {
       if (file === undefined) throw new SlotError('closed', `Slot ${slot} is closed again.`);
       const open = file;

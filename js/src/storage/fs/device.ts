@@ -6,16 +6,21 @@
  * Invariant: a slot's name is durable before the slot is offered, so that a flush of the file is all that its bytes need.
  * Sizes are kept in memory, because asking costs as much as a read; after a call that failed or fell short they are asked
  * for again. A write is handed to the operating system before it returns: it survives the death of the process.
+ *
+ * Invariant: when a flush returned, the directory was still the claim's. Once it is not, the device writes, makes and opens nothing
+ * any more; what it has open can be read.
  */
 
 import { fstatSync, statfsSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname } from 'node:path';
+import { VarveError } from '../../errors.ts';
 import { type DeviceCompactor, type ManagedDevice, SlotError } from '../device.ts';
-import { slotName, slotNumber } from '../names.ts';
+import { slotNumber } from '../names.ts';
 import { type FileCalls, NODE_CALLS, namesIn, openDirectory, syncEntries } from './calls.ts';
-import { hasFileCompactor, spawnFileCompactor } from './compactor.ts';
+import { hasFileCompactor, spawnFileCompactor, toText } from './compactor.ts';
 import { errnoOf, isTooMany, slotError } from './errno.ts';
-import { readWrite, writeAll } from './slot-file.ts';
+import { isClaimed, lostPlace, openSlot, type Place } from './place.ts';
+import { writeAll } from './slot-file.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
@@ -33,6 +38,9 @@ export class FileDevice implements ManagedDevice {
   readonly kind = 'files';
   readonly compactor: DeviceCompactor | undefined;
   readonly slotsMax: number;
+  /** Set by the host. */
+  onLost: (cause: VarveError) => void = () => undefined;
+  readonly #place: Place;
   readonly #directory: string;
   /** Held open, so that entries can be synced also when no more files may be opened. */
   #entries: number | undefined;
@@ -41,22 +49,26 @@ export class FileDevice implements ManagedDevice {
   readonly #files: (number | undefined)[] = [];
   readonly #sizes: number[] = [];
   #closed = false;
+  /** Why nothing is written any more. */
+  #lost: VarveError | undefined;
 
   get lendable(): boolean {
     return this.compactor !== undefined;
   }
 
   /**
-   * Opens all slots of a store, creating the first eight of a new one. The directory is there, and locked.
+   * Opens all slots of a store, creating the first eight of a new one. The directory is there, and claimed.
    * @throws what a call throws; nothing is left open then, but `onClosed` was not called.
    */
-  constructor(directory: string, { calls, slotsMax, onClosed }: FileDeviceOptions) {
+  constructor(place: Place, { calls, slotsMax, onClosed }: FileDeviceOptions) {
+    this.#place = place;
+    const directory = dirname(place.claim);
     this.#directory = directory;
     this.#calls = calls;
     this.#onClosed = onClosed;
     // Only the calls of the runtime are known to a worker.
     const isReal = calls === NODE_CALLS && hasFileCompactor();
-    this.compactor = isReal ? { spawn: spawnFileCompactor, place: directory } : undefined;
+    this.compactor = isReal ? { spawn: spawnFileCompactor, place: toText(place) } : undefined;
     let count = 0;
     for (const name of namesIn(directory)) count = Math.max(count, (slotNumber(name) ?? -1) + 1);
     this.slotsMax = Math.max(slotsMax, count);
@@ -101,7 +113,7 @@ export class FileDevice implements ManagedDevice {
   }
 
   write(slot: number, bytes: Uint8Array, at: number): number {
-    const file = this.#file(slot);
+    const file = this.#writable(slot);
     let written: number;
     try {
       written = writeAll(this.#calls, file, bytes, at);
@@ -114,17 +126,20 @@ export class FileDevice implements ManagedDevice {
   }
 
   flush(slot: number): void {
-    const file = this.#file(slot);
+    const file = this.#writable(slot);
     try {
       // Data, and of the inode what reading them back needs: the size.
       this.#calls.fdatasyncSync(file);
+      // The slot itself is not asked: on Linux from 6.13 a file whose times were read writes them with its next flush, so that a
+      // strict write would take half as long again.
+      if (!isClaimed(this.#place)) throw lostPlace(this.#place);
     } catch (error) {
-      throw slotError(error);
+      throw this.#refused(error);
     }
   }
 
   truncate(slot: number, bytes: number): void {
-    const file = this.#file(slot);
+    const file = this.#writable(slot);
     try {
       this.#calls.ftruncateSync(file, bytes);
       this.#sizes[slot] = bytes;
@@ -139,7 +154,7 @@ export class FileDevice implements ManagedDevice {
     try {
       return this.#add(slots);
     } catch (error) {
-      throw slotError(error);
+      throw this.#refused(error);
     }
   }
 
@@ -155,7 +170,7 @@ export class FileDevice implements ManagedDevice {
     try {
       this.#take(slot, false);
     } catch (error) {
-      throw slotError(error);
+      throw this.#refused(error);
     }
   }
 
@@ -210,7 +225,7 @@ export class FileDevice implements ManagedDevice {
   }
 
   #take(slot: number, create: boolean): void {
-    const file = readWrite(this.#calls, join(this.#directory, slotName(slot)), create);
+    const file = openSlot(this.#calls, this.#place, slot, create);
     this.#files[slot] = file;
     this.#sizes[slot] = fstatSync(file).size;
   }
@@ -219,6 +234,20 @@ export class FileDevice implements ManagedDevice {
     const file = this.#files[slot];
     if (file === undefined) throw new SlotError('closed', `Slot ${slot} is not open here.`);
     return file;
+  }
+
+  #writable(slot: number): number {
+    if (this.#lost !== undefined) throw slotError(this.#lost);
+    return this.#file(slot);
+  }
+
+  /** What a failed call means; tells the host at the first that found the directory gone. */
+  #refused(error: unknown): SlotError {
+    if (this.#lost === undefined && error instanceof VarveError && error.code === 'VARVE_POISONED') {
+      this.#lost = error;
+      this.onLost(error);
+    }
+    return slotError(error);
   }
 }
 

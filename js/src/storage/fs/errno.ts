@@ -10,6 +10,8 @@ import { SlotError } from '../device.ts';
 
 /** The disk, the quota of the user, the limit on the size of one file. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+/** The first and the last of them, as Deno says them: without a code. */
+const FULL_SAID = /\(os error (?:27|69|122)\)$/;
 /** More files are open than the process, or the system, may have. */
 const TOO_MANY = new Set(['EMFILE', 'ENFILE']);
 
@@ -21,7 +23,8 @@ export function errnoOf(error: unknown): string | undefined {
 
 /** Whether a call failed because there is no room. */
 export function isFull(error: unknown): boolean {
-  return FULL.has(errnoOf(error) ?? '');
+  const code = errnoOf(error);
+  return code === undefined ? error instanceof Error && FULL_SAID.test(error.message) : FULL.has(code);
 }
 
 /** Whether a file was not opened because too many are. */
@@ -33,6 +36,11 @@ export function isTooMany(error: unknown): boolean {
 export function isForbidden(error: unknown): boolean {
   const name = error instanceof Error ? error.name : '';
   return ['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '') || /NotCapable|PermissionDenied/.test(name);
+}
+
+/** Whether there is no directory of this path, or none for the caller. */
+export function isNoDirectory(error: unknown): boolean {
+  return isForbidden(error) || ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errnoOf(error) ?? '');
 }
 
 /** A failed call on a slot. */

@@ -2,16 +2,19 @@
  * The adapter over a directory of the file system.
  *
  * Invariant: whatever opens, lists or removes a store does so by its directory; opening and removing happen under its
- * claim. A store is its directory: one that was copied, or put back from a backup, is a store.
+ * claim. A directory with a slot or a claim in it is a store, also one that was copied or put back from a backup; another one is
+ * not. Nothing else is ever removed.
  */
 
+import { type Dirent, lstatSync } from 'node:fs';
 import { join } from 'node:path';
+import { VarveError } from '../../errors.ts';
 import type { AdapterWait, StorageAdapter } from '../adapter.ts';
 import { escapeName, slotNumber, unescapeName } from '../names.ts';
-import { type FileCalls, NODE_CALLS, namesIn, removeFile, syncDirectory } from './calls.ts';
-import { claim } from './claim.ts';
+import { entriesIn, type FileCalls, NODE_CALLS, namesIn, removeFile, syncDirectory } from './calls.ts';
+import { claim, isClaim } from './claim.ts';
 import { FileDevice } from './device.ts';
-import { errnoOf, refusal } from './errno.ts';
+import { errnoOf, isNoDirectory, refusal } from './errno.ts';
 
 /** How a `FileStorage` keeps its stores. */
 export interface FileStorageOptions {
@@ -38,9 +41,9 @@ export class FileStorage implements StorageAdapter {
   async open(name: string, options: AdapterWait): Promise<FileDevice> {
     const directory = join(this.#root, escapeName(name));
     try {
-      const { release } = await claim(this.#calls, name, directory, options);
+      const { place, release } = await claim(this.#calls, name, directory, options);
       try {
-        return new FileDevice(directory, { calls: this.#calls, slotsMax: this.#slotsMax, onClosed: release });
+        return new FileDevice(place, { calls: this.#calls, slotsMax: this.#slotsMax, onClosed: release });
       } catch (error) {
         release();
         throw error;
@@ -52,7 +55,10 @@ export class FileStorage implements StorageAdapter {
 
   async list(): Promise<string[]> {
     try {
-      return namesIn(this.#root).flatMap((directory) => unescapeName(directory) ?? []);
+      return namesIn(this.#root).flatMap((directory) => {
+        const name = unescapeName(directory);
+        return name !== undefined && isStore(join(this.#root, directory)) ? name : [];
+      });
     } catch (error) {
       throw refusal(error);
     }
@@ -60,17 +66,17 @@ export class FileStorage implements StorageAdapter {
 
   async delete(name: string, options: AdapterWait): Promise<boolean> {
     const directory = join(this.#root, escapeName(name));
-    if (!namesIn(this.#root).includes(escapeName(name))) return false;
     try {
+      if (!namesIn(this.#root).includes(escapeName(name)) || !isStore(directory)) return false;
+      if (lstatSync(directory).isSymbolicLink()) throw linked(name, directory);
       const { release } = await claim(this.#calls, name, directory, options);
       try {
-        for (const file of namesIn(directory)) {
-          if (slotNumber(file) !== undefined) removeFile(this.#calls, join(directory, file));
-        }
+        for (const { name: file } of entriesIn(directory).filter(isSlot))
+          removeFile(this.#calls, join(directory, file));
       } finally {
         release();
       }
-      this.#removeDirectory(directory);
+      this.#removeDirectory(name, directory);
       return true;
     } catch (error) {
       throw refusal(error);
@@ -78,12 +84,47 @@ export class FileStorage implements StorageAdapter {
   }
 
   /** One that waited for the store may have it by now, empty as it is. */
-  #removeDirectory(directory: string): void {
+  #removeDirectory(name: string, directory: string): void {
     try {
       this.#calls.rmdirSync(directory);
       syncDirectory(this.#calls, this.#root);
     } catch (error) {
       if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errnoOf(error) ?? '')) throw error;
+      const others = entriesIn(directory).filter((entry) => !isOurs(entry));
+      if (others.length > 0) throw kept(name, directory, others);
     }
   }
+}
+
+/** Whether the file is a slot. Not a link of such a name: who made that has the file elsewhere. */
+function isSlot(entry: Dirent): boolean {
+  return slotNumber(entry.name) !== undefined && entry.isFile();
+}
+
+function isOurs(entry: Dirent): boolean {
+  return isSlot(entry) || isClaim(entry.name);
+}
+
+/** Whether the path is a directory with a store in it. */
+function isStore(path: string): boolean {
+  try {
+    return entriesIn(path).some(isOurs);
+  } catch (error) {
+    if (isNoDirectory(error)) return false;
+    throw error;
+  }
+}
+
+function linked(name: string, directory: string): VarveError {
+  return new VarveError(
+    'VARVE_UNSUPPORTED',
+    `The store "${name}" was not deleted: ${directory} is a symbolic link. Remove the link, and the folder that it leads to, yourself.`,
+  );
+}
+
+function kept(name: string, directory: string, others: readonly Dirent[]): VarveError {
+  return new VarveError(
+    'VARVE_IO',
+    `The store "${name}" is deleted, but its folder ${directory} stays: ${others.map((other) => other.name).join(', ')} in it is not of the store. Remove the folder yourself if nobody needs that.`,
+  );
 }

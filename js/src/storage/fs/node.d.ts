@@ -5,8 +5,19 @@ declare module 'node:fs' {
     readonly size: number;
     readonly ino: number;
     readonly dev: number;
+    isFile(): boolean;
+    isSymbolicLink(): boolean;
   }
-  export const constants: { readonly O_RDWR: number; readonly O_CREAT: number; readonly O_EXCL: number };
+  interface Dirent {
+    readonly name: string;
+    isFile(): boolean;
+  }
+  export const constants: {
+    readonly O_RDWR: number;
+    readonly O_CREAT: number;
+    readonly O_EXCL: number;
+    readonly O_NOFOLLOW?: number;
+  };
   export function openSync(path: string, flags: number | string, mode?: number): number;
   export function closeSync(fd: number): void;
   export function readSync(fd: number, buffer: Uint8Array, offset: number, length: number, position: number): number;
@@ -17,8 +28,10 @@ declare module 'node:fs' {
   export function fstatSync(fd: number): Stats;
   export function existsSync(path: string): boolean;
   export function statSync(path: string): Stats;
+  export function lstatSync(path: string): Stats;
   export function statfsSync(path: string): { readonly bavail: number; readonly bsize: number };
   export function readdirSync(path: string): string[];
+  export function readdirSync(path: string, options: { withFileTypes: true }): Dirent[];
   export function readFileSync(path: string, encoding: 'utf8'): string;
   export function mkdirSync(path: string): void;
   export function rmdirSync(path: string): void;
@@ -30,6 +43,7 @@ declare module 'node:os' {
 }
 
 declare module 'node:path' {
+  export function basename(path: string): string;
   export function dirname(path: string): string;
   export function join(...parts: string[]): string;
   export function resolve(...parts: string[]): string;

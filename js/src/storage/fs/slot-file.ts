@@ -1,17 +1,11 @@
 /**
- * Opening and writing the file of a slot, in the engine's thread and in the compactor's.
+ * Writing the file of a slot, in the engine's thread and in the compactor's.
  *
  * Invariant: a count below what was asked for means that there is no room; every other failure is thrown.
  */
 
-import { constants } from 'node:fs';
 import type { FileCalls } from './calls.ts';
 import { isFull } from './errno.ts';
-
-/** Opens the file of a slot; makes it with `create`. */
-export function readWrite(calls: FileCalls, path: string, create = false): number {
-  return calls.openSync(path, create ? constants.O_RDWR | constants.O_CREAT : constants.O_RDWR, 0o666);
-}
 
 /** Writes from the front of `bytes` as far as there is room; answers how far. A nearly full disk takes a part and refuses the rest. */
 export function writeAll(calls: FileCalls, file: number, bytes: Uint8Array, at: number): number {

@@ -9,12 +9,22 @@
  *     epoch 1   [1,0] [1,1] ... [1,17] [1,18]      the last one, empty, was added by epoch 2
  *     epoch 2   [2,0] [2,1] ...
  *
+ * Where there is no room for these rows, the first commit adds them before its own: a full store opens, and whoever had it before
+ * is kept out as soon as anything is written.
+ *
+ * Chromium keeps short values in a log-structured store: what is overwritten or deleted there goes on counting against the quota, for
+ * ever if nothing else is written. A value of 64 KiB or more has a file, which goes in the turn that its row does. So there chunks are
+ * stored at their full length, zeros and all, and scrambled: Chromium keeps what it can compress to less with the short ones. (A Blob
+ * has a file, too, but keeps it until the garbage collector has found every Blob that a read gave.) A file is not flushed by a later
+ * commit, so a commit that has files is a strict one.
+ *
  * Invariant: a promise resolves at `complete`. A transaction that the end of its connection aborted is tried again once
  * the journal told that it is not in it.
  */
 
 import { unwrap } from 'idb';
-import type { ChunkName, ChunkStore, Commit } from '../buffered/chunk-store.ts';
+import { CHUNK_BYTES, trimmed } from '../buffered/chunk.ts';
+import type { ChunkName, ChunkReserve, ChunkStore, Commit, Need } from '../buffered/chunk-store.ts';
 import { BufferedDevice } from '../buffered/device.ts';
 import { SlotError, type SlotErrorKind } from '../device.ts';
 import { nameOf } from '../opfs-directory.ts';
@@ -29,6 +39,21 @@ const FENCES_MAX = 256;
 const ATTEMPTS_MAX = 3;
 /** Above every number, in the order of keys. */
 const END: never[] = [];
+/** Chunks that have so much in them get a file of their own where there are such. */
+const FILE_BYTES_MIN = 16 * 1024;
+/** So much later the room of files whose rows are gone is there at the latest. */
+const FILES_GO_MS = 1000;
+/** So long a longer commit than that is not sent again where it would be refused. */
+const ASK_MS = 5000;
+const SHORT_BYTES = 64 * 1024;
+/** The reserve lies among the chunks, in a slot that there is none of. */
+const RESERVE_SLOT = 0xffffffff;
+const RESERVE_BYTES: readonly number[] = [768 * 1024, 1280 * 1024, 128 * 1024, 128 * 1024];
+/** Who may have how many of the pieces, from the first one on. */
+const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 2, small: 4 };
+
+/** Epoch and number of a row, or slot and index of a chunk. */
+type RowKey = [number, number];
 
 /** The database of one store as chunks. */
 export class IndexedDbChunks implements ChunkStore {
@@ -42,32 +67,50 @@ export class IndexedDbChunks implements ChunkStore {
   #next = 0;
   /** Earlier epochs whose rows are needed until the journal is folded, each with where its fence is. */
   #earlier: [number, number][] = [];
+  /** The rows that keep others out, while they are not there. */
+  #fences: RowKey[] = [];
+  /** The last row of the journal that was taken over. */
+  #last: RowKey | undefined;
+  /** The origin may take less than that: a commit was refused. Chromium does not tell its quota. */
+  #bytesMax = Number.POSITIVE_INFINITY;
+  /** From then on the browser is asked again. */
+  #askFrom = 0;
   #isClosed = false;
+
+  readonly reserve: ChunkReserve = {
+    patienceMs: hasFiles() ? FILES_GO_MS : 0,
+    complete: () => this.#completeReserve(),
+    give: (need) => this.#giveReserve(PIECES[need]),
+  };
 
   constructor(name: string) {
     this.#name = name;
   }
 
   async takeOver(): Promise<Uint8Array[]> {
-    const database = await this.#connect(true);
+    const database = unwrap(await this.#connect(true));
     // Not strict: what would be lost with the machine is the end of what was committed, and with it whoever is kept out.
     const transaction = database.transaction('journal', 'readwrite', { durability: 'relaxed' });
-    const { store: journal } = transaction;
-    const [keys, rows] = await Promise.all([journal.getAllKeys(), journal.getAll()]);
-    const last = keys.at(-1) ?? [0, -1];
+    const journal = transaction.objectStore('journal');
+    const found = journal.getAllKeys();
+    const all = journal.getAll() as IDBRequest<Uint8Array[]>;
+    all.onsuccess = () => {
+      this.#follow((found.result as RowKey[]).at(-1));
+      this.#addFences(journal);
+    };
+    await complete(transaction).then(
+      () => {
+        this.#fences = [];
+      },
+      (error: unknown) => {
+        const refusal = slotError(error);
+        // A new store has nothing to be read.
+        if (!(refusal instanceof SlotError) || refusal.kind !== 'full' || this.#last === undefined) throw refusal;
+      },
+    );
+    const [keys, rows, last] = [found.result as RowKey[], all.result, this.#last ?? [0, -1]];
     const ends = new Map<number, number>(keys);
     ends.set(last[0], last[1] + 1);
-    const epoch = last[0] + 1;
-    await Promise.all([
-      last[0] > 0 && journal.add(new Uint8Array(0), [last[0], last[1] + 1]),
-      journal.add(new Uint8Array(0), [epoch, 0]),
-      epoch > FENCES_MAX && journal.delete(IDBKeyRange.upperBound([epoch - FENCES_MAX, 0], true)),
-      transaction.done,
-    ]).catch((error: unknown) => {
-      throw slotError(error);
-    });
-    this.#epoch = epoch;
-    this.#next = 1;
     // Of most there is nothing left but the fence.
     const rowsOf = (one: number): number => keys.filter(([other]) => other === one).length;
     this.#earlier = [...ends].filter(([one]) => one === last[0] || rowsOf(one) > 1).filter(([one]) => one > 0);
@@ -90,29 +133,46 @@ export class IndexedDbChunks implements ChunkStore {
     return this.#attempt(async (database) => {
       const transaction = database.transaction(['chunks', 'journal'], 'readonly');
       const chunks = transaction.objectStore('chunks');
-      const requests = names.map(({ slot, index }) => chunks.get([slot, index]) as IDBRequest<Uint8Array | undefined>);
+      const requests = names.map(
+        ({ slot, index }) => chunks.get([slot, index]) as IDBRequest<Uint8Array<ArrayBuffer> | undefined>,
+      );
       // Once somebody else has the store, chunks may be of his making.
       const later = this.#countLater(transaction.objectStore('journal'));
       await answered(transaction, later);
       if (later.result > 0) throw taken();
-      return requests.map((request) => request.result);
+      return requests.map(({ result }) => (result?.length === CHUNK_BYTES ? scrambled(result) : result));
     });
   }
 
   async commit(commit: Commit): Promise<void> {
+    const bytes = commit.puts.reduce((sum, put) => sum + put.bytes.length, commit.row.length);
+    const isDoubtful = bytes > SHORT_BYTES && (await this.#isBeyond(bytes));
+    if (isDoubtful && performance.now() < this.#askFrom) {
+      throw new SlotError('full', 'The browser refused as much a moment ago.');
+    }
     let isSent = false;
-    await this.#attempt(async (database) => {
-      if (isSent && (await this.#isIn(database))) return;
-      isSent = true;
-      await complete(this.#send(database, commit));
-    });
+    try {
+      await this.#attempt(async (database) => {
+        if (isSent && (await this.#isIn(database))) return;
+        isSent = true;
+        await complete(this.#send(database, commit));
+      });
+    } catch (error) {
+      if (isFull(error)) await this.#learn(bytes);
+      throw error;
+    }
+    if (isDoubtful) this.#bytesMax = Number.POSITIVE_INFINITY;
     this.#next++;
+    this.#fences = [];
     if (commit.folds) this.#earlier = [];
   }
 
   async freeBytes(): Promise<number | undefined> {
     const origin = await originStorage();
-    return origin === undefined ? undefined : Math.max(0, origin.quotaBytes - origin.usageBytes);
+    if (origin === undefined) return undefined;
+    const { quotaBytes, usageBytes } = origin;
+    if (usageBytes >= this.#bytesMax) this.#bytesMax = Number.POSITIVE_INFINITY;
+    return Math.max(0, Math.min(quotaBytes, this.#bytesMax) - usageBytes);
   }
 
   async close(): Promise<void> {
@@ -123,18 +183,78 @@ export class IndexedDbChunks implements ChunkStore {
 
   /** Rows of whoever took the store over. */
   #countLater(journal: IDBObjectStore): IDBRequest<number> {
-    return journal.count(IDBKeyRange.lowerBound([this.#epoch + 1, 0]));
+    const isMine = this.#fences.length === 0;
+    return journal.count(IDBKeyRange.lowerBound([this.#epoch + (isMine ? 1 : 0), 0]));
+  }
+
+  /** The epoch after the one of the last row is ours. */
+  #follow(last: RowKey | undefined): void {
+    this.#last = last;
+    this.#epoch = (last?.[0] ?? 0) + 1;
+    this.#next = 1;
+    this.#fences = [[this.#epoch, 0]];
+    if (last !== undefined) this.#fences.unshift([last[0], last[1] + 1]);
+  }
+
+  #addFences(journal: IDBObjectStore): void {
+    for (const key of this.#fences) journal.add(new Uint8Array(0), key);
+    if (this.#fences.length > 0 && this.#epoch > FENCES_MAX) {
+      journal.delete(IDBKeyRange.upperBound([this.#epoch - FENCES_MAX, 0], true));
+    }
+  }
+
+  /** A commit of so many bytes was refused. */
+  async #learn(bytes: number): Promise<void> {
+    const origin = await originStorage();
+    if (origin !== undefined) this.#bytesMax = Math.min(this.#bytesMax, origin.usageBytes + bytes);
+    this.#askFrom = performance.now() + ASK_MS;
+  }
+
+  /** Whether the browser would refuse so many bytes if it still has no more room. What it refuses leaves something in its own log. */
+  async #isBeyond(bytes: number): Promise<boolean> {
+    if (this.#bytesMax === Number.POSITIVE_INFINITY) return false;
+    const origin = await originStorage();
+    return origin !== undefined && origin.usageBytes + bytes >= this.#bytesMax;
+  }
+
+  async #completeReserve(): Promise<boolean> {
+    try {
+      for (let piece = RESERVE_BYTES.length - 1; piece >= 0; piece--) {
+        await this.#attempt((database) => complete(setAside(database, piece)));
+      }
+      return true;
+    } catch (error) {
+      if (isFull(error)) return false;
+      throw error;
+    }
+  }
+
+  async #giveReserve(pieces: number): Promise<boolean> {
+    return this.#attempt(async (database) => {
+      const transaction = database.transaction('chunks', 'readwrite', { durability: 'relaxed' });
+      const chunks = transaction.objectStore('chunks');
+      const there = chunks.getAllKeys(IDBKeyRange.bound([RESERVE_SLOT, 0], [RESERVE_SLOT, pieces - 1]), 1);
+      there.onsuccess = () => {
+        for (const key of there.result) chunks.delete(key);
+      };
+      await complete(transaction);
+      return there.result.length > 0;
+    });
   }
 
   #send(database: IDBDatabase, { row, drops, puts, folds, isStrict }: Commit): IDBTransaction {
     const names = drops.length + puts.length > 0 ? ['journal', 'chunks'] : 'journal';
-    const transaction = database.transaction(names, 'readwrite', { durability: isStrict ? 'strict' : 'relaxed' });
+    const values = puts.map(({ bytes }) => stored(bytes));
+    const durability =
+      isStrict || (hasFiles() && values.some(({ length }) => length === CHUNK_BYTES)) ? 'strict' : 'relaxed';
+    const transaction = database.transaction(names, 'readwrite', { durability });
     const journal = transaction.objectStore('journal');
+    this.#addFences(journal);
     journal.add(row, [this.#epoch, this.#next]);
     if (names !== 'journal') {
       const chunks = transaction.objectStore('chunks');
       for (const { slot, index } of drops) chunks.delete(IDBKeyRange.bound([slot, index], [slot, END]));
-      for (const { slot, index, bytes } of puts) chunks.put(bytes, [slot, index]);
+      for (const [i, { slot, index }] of puts.entries()) chunks.put(values[i], [slot, index]);
     }
     if (folds) {
       for (const [epoch, fence] of this.#earlier)
@@ -150,7 +270,7 @@ export class IndexedDbChunks implements ChunkStore {
   async #isIn(database: IDBDatabase): Promise<boolean> {
     const transaction = database.transaction('journal', 'readonly');
     const journal = transaction.objectStore('journal');
-    const before = journal.count([this.#epoch, this.#next - 1]);
+    const before = journal.count(this.#fences.length > 0 ? this.#last : [this.#epoch, this.#next - 1]);
     const row = journal.get([this.#epoch, this.#next]) as IDBRequest<Uint8Array | undefined>;
     await complete(transaction);
     if (row.result !== undefined && row.result.length > 0) return true;
@@ -212,6 +332,44 @@ export async function openIndexedDb(name: string): Promise<BufferedDevice> {
   }
 }
 
+/** A chunk as it is stored. */
+function stored(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const used = trimmed(bytes);
+  const isWhole = used.length >= (hasFiles() ? FILE_BYTES_MIN : CHUNK_BYTES);
+  // Of a part of a buffer all of it would be stored.
+  return isWhole ? scrambled(bytes.slice()) : used.slice();
+}
+
+/** Turns a chunk of full length into noise, and back, in place. The noise: G. Marsaglia, "Xorshift RNGs", 2003. */
+function scrambled(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, CHUNK_BYTES / 4);
+  let noise = 0x9e37_79b9;
+  words.forEach((word, i) => {
+    noise ^= noise << 13;
+    noise ^= noise >>> 17;
+    noise ^= noise << 5;
+    words[i] = word ^ noise;
+  });
+  return bytes;
+}
+
+/** Whether this is Chromium, which alone has what this asks for. */
+function hasFiles(): boolean {
+  return globalThis.navigator !== undefined && 'userAgentData' in navigator;
+}
+
+/** Puts a piece of the reserve, if it is not there. */
+function setAside(database: IDBDatabase, piece: number): IDBTransaction {
+  const transaction = database.transaction('chunks', 'readwrite', { durability: 'relaxed' });
+  const chunks = transaction.objectStore('chunks');
+  const key = [RESERVE_SLOT, piece];
+  const there = chunks.count(key);
+  there.onsuccess = () => {
+    if (there.result === 0) chunks.put(new Blob([new Uint8Array(RESERVE_BYTES[piece] ?? 0)]), key);
+  };
+  return transaction;
+}
+
 /** What a transaction says when its connection is no more. */
 const LOST = ['InvalidStateError', 'AbortError', 'UnknownError', 'TransactionInactiveError'];
 
@@ -231,6 +389,10 @@ function answered(transaction: IDBTransaction, last: IDBRequest): Promise<void> 
     last.onsuccess = () => resolve();
     transaction.onabort = () => reject(transaction.error ?? new DOMException('It was aborted.', 'AbortError'));
   });
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof SlotError && error.kind === 'full';
 }
 
 function taken(): SlotError {

@@ -1,0 +1,129 @@
+/**
+ * What a buffered device knows of the room that its storage has: nothing, until the storage refuses a commit.
+ *
+ *     roomy   commits go through; the reserve is whole
+ *     tight   a commit was refused, and needed room from the reserve: slots must not grow until the reserve is whole again
+ *
+ * A storage may take a while to give back what was overwritten or deleted. So a commit that is refused when even
+ * the reserve is used up is sent again for a while, and writers may wait for `more`.
+ *
+ * Invariant: sets leave the room that flushes and merges need on a full storage, and these the room that deletes need. Where the reserve is not whole, it is completed beside the
+ * commits: after each, and whenever somebody wants to grow. A session that writes little begins no reserve.
+ */
+
+import { SlotError } from '../device.ts';
+import { delay } from '../wait.ts';
+import type { ChunkReserve, Need } from './chunk-store.ts';
+
+const PAUSE_MS_MIN = 60;
+const PAUSE_MS_MAX = 250;
+/** So long after opening there may come more room. */
+const START_MS = 5000;
+/** Between two attempts to complete the reserve. */
+const COMPLETE_MS = 200;
+/** Bytes that a session commits before it looks after the reserve. */
+const LITTLE_BYTES = 256 * 1024;
+/** Bytes of a small commit. */
+const SMALL_BYTES = 64 * 1024;
+
+/** The room of one store. */
+export class Room {
+  readonly #reserve: ChunkReserve | undefined;
+  #isTight = false;
+  #isWhole: boolean;
+  #bytes = 0;
+  #completing: Promise<void> | undefined;
+  #notBefore = 0;
+  /** Until then what commits let go of may come back. */
+  #until = 0;
+  #isClosed = false;
+
+  constructor(reserve: ChunkReserve | undefined) {
+    this.#reserve = reserve;
+    // A browser that was ended tidies up when it starts, and has less room meanwhile.
+    if (reserve !== undefined && reserve.patienceMs > 0) this.#until = performance.now() + START_MS;
+    this.#isWhole = reserve === undefined;
+  }
+
+  get isTight(): boolean {
+    return this.#isTight;
+  }
+
+  /** Whether slots may become longer now. */
+  mayGrow(): boolean {
+    if (this.#isTight) this.#keepWhole();
+    return !this.#isTight;
+  }
+
+  /** Sends a commit of so many bytes; one that is refused again and again, with room from the reserve. With `only` it is for what that names. */
+  async commit(bytes: number, send: () => Promise<void>, only?: Need | 'nothing'): Promise<void> {
+    for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
+      try {
+        await send();
+        break;
+      } catch (error) {
+        if (this.#reserve === undefined || !isFull(error) || only === 'nothing') throw error;
+        const need = only ?? (bytes <= SMALL_BYTES ? 'small' : this.#isTight ? 'full' : 'any');
+        if (await this.#give(this.#reserve, need)) continue;
+        if (!this.#mayComeBack) throw error;
+        await delay(pauseMs);
+      }
+    }
+    this.#until = performance.now() + (this.#reserve?.patienceMs ?? 0);
+    this.#bytes += bytes;
+    if (this.#isTight || (!this.#isWhole && this.#bytes > LITTLE_BYTES)) this.#keepWhole();
+  }
+
+  /** Waits for room that may come back; resolves with whether slots may grow again. */
+  async more(): Promise<boolean> {
+    if (this.#isTight) await this.#complete();
+    while (this.#isTight && this.#mayComeBack) {
+      await delay(PAUSE_MS_MAX);
+      await this.#complete();
+    }
+    return !this.#isTight;
+  }
+
+  /** Waits for what is under way; nothing is begun any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#completing;
+  }
+
+  get #mayComeBack(): boolean {
+    return !this.#isClosed && performance.now() < this.#until;
+  }
+
+  async #give(reserve: ChunkReserve, need: Need): Promise<boolean> {
+    await this.#completing;
+    this.#isTight = true;
+    this.#isWhole = false;
+    return reserve.give(need);
+  }
+
+  /** Tries to complete the reserve beside all else, unless that was tried a moment ago. */
+  #keepWhole(): void {
+    if (!this.#isClosed && performance.now() >= this.#notBefore) void this.#complete();
+  }
+
+  #complete(): Promise<void> {
+    this.#notBefore = performance.now() + COMPLETE_MS;
+    this.#completing ??= this.#tryToComplete().finally(() => {
+      this.#completing = undefined;
+    });
+    return this.#completing;
+  }
+
+  async #tryToComplete(): Promise<void> {
+    try {
+      this.#isWhole = (await this.#reserve?.complete()) === true;
+      this.#isTight = !this.#isWhole;
+    } catch {
+      // A storage that fails otherwise fails the next commit, too, and that is told.
+    }
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof SlotError && error.kind === 'full';
+}

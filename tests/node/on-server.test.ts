@@ -1,0 +1,47 @@
+/** Opening a store on a server without saying where: it is refused with what to do, whatever else is missing there. */
+
+import { expect, test } from 'vitest';
+import * as inline from '../../js/src/here.ts';
+import { open } from '../../js/src/index.ts';
+import { MemoryDevice } from '../../js/src/storage/memory.ts';
+import * as sync from '../../js/src/sync.ts';
+import { wasm } from './support/engine.ts';
+
+const refusal = {
+  name: 'VarveError',
+  code: 'VARVE_UNSUPPORTED',
+  message: expect.stringMatching(/^This is a server.* Open it in the browser.* files\(\) of varve\/fs/),
+};
+/** Where no bundler has put the engine. */
+const nowhere = new URL('file:///nowhere/varve.wasm');
+
+// First: what was compiled once is not looked for again.
+test('the server is told of before WebAssembly that is not there', async () => {
+  await expect(open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
+  await expect(inline.open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
+  await expect(open('notes', { wasm: nowhere, storage: 'memory' })).rejects.toMatchObject({
+    code: 'VARVE_UNSUPPORTED',
+    message: expect.stringContaining('WebAssembly could not be loaded'),
+  });
+});
+
+test.each([
+  ['varve', open],
+  ['varve/here', inline.open],
+  ['varve/sync', sync.open],
+] as const)('%s makes no store in memory that requests would share', async (_, openIt) => {
+  await expect(openIt('notes', { wasm })).rejects.toMatchObject(refusal);
+  await expect(openIt('notes', { wasm, storage: 'opfs' })).rejects.toMatchObject(refusal);
+  const db = await openIt('notes', { wasm, storage: 'memory' });
+  expect(db.storage).toEqual({ kind: 'memory' });
+  await db.close();
+  const storage = {
+    kind: 'own',
+    open: async () => new MemoryDevice(),
+    list: async () => [],
+    delete: async () => false,
+  };
+  const own = await openIt('notes', { wasm, storage });
+  expect(own.storage).toEqual({ kind: 'own' });
+  await own.close();
+});
