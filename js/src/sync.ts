@@ -6,10 +6,11 @@
 
 import { formatOf, structured } from './codec/values.ts';
 import { VarveError } from './errors.ts';
+import { CHECK, checkOptions, type Known } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
-import { checkName, checkWait, engineOptions, repairRequest } from './store/options.ts';
+import { checkName, checkWait, engineOptions, OPEN, repairRequest } from './store/options.ts';
 import { SyncStore } from './sync/sync-store.ts';
 import type { SyncUpgrade } from './sync/sync-upgrade.ts';
 import { repairStore } from './tools/repair.ts';
@@ -36,6 +37,12 @@ export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<
   compactor?: boolean | undefined;
 }
 
+const { worker: _, cache: _none, ...SHARED } = OPEN;
+const SYNC_OPEN: Known<SyncOpenOptions<never, never>> = { ...SHARED, compactor: 1 };
+const LIST: Known<StorageOption> = { storage: 1 };
+const DELETE: Known<StorageOption & { wait: number }> = { ...LIST, wait: 1 };
+const REPAIR: Known<RepairOptions & StorageOption> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
+
 /**
  * Opens a store, or makes it.
  *
@@ -53,6 +60,7 @@ export async function open<K = Key, V = unknown>(
   options: SyncOpenOptions<K, V> = {},
 ): Promise<SyncStore<K, V>> {
   checkName(name);
+  checkOptions(options, SYNC_OPEN);
   const engine = engineOptions(options);
   const { keys, values = structured as unknown as ValueCodec<V>, signal, compactor = true, version, upgrade } = options;
   checkVersion(version, upgrade);
@@ -81,7 +89,8 @@ export async function open<K = Key, V = unknown>(
  * @example
  * const names = await listStores(); // ['counters', 'notes']
  */
-export function listStores(options: StorageOption = {}): Promise<string[]> {
+export async function listStores(options: StorageOption = {}): Promise<string[]> {
+  checkOptions(options, LIST);
   return listNames(options.storage);
 }
 
@@ -92,11 +101,12 @@ export function listStores(options: StorageOption = {}): Promise<string[]> {
  * @example
  * await deleteStore('counters');
  */
-export function deleteStore(
+export async function deleteStore(
   name: string,
   options: StorageOption & { wait?: number | undefined } = {},
 ): Promise<boolean> {
   checkName(name);
+  checkOptions(options, DELETE);
   const { wait = 5000, storage } = options;
   checkWait(wait);
   return deleteShared(name, wait, storage);
@@ -110,6 +120,7 @@ export function deleteStore(
  * const { store, lost } = await repair('notes'); // 'notes-repaired'
  */
 export async function repair(name: string, options: RepairOptions & StorageOption = {}): Promise<RepairReport> {
+  checkOptions(options, REPAIR);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   return repairStore(name, repairRequest(name, options), options, adapter);
 }
@@ -131,7 +142,13 @@ export type {
 export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
 export { type ManagedDevice, type SlotDevice, SlotError, type SlotErrorKind } from './storage/device.ts';
 export { SyncBatch } from './sync/sync-batch.ts';
-export type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync/sync-options.ts';
+export type {
+  SyncDeleteOptions,
+  SyncScanOptions,
+  SyncSetOptions,
+  SyncUpdateOptions,
+  SyncWriteOptions,
+} from './sync/sync-options.ts';
 export { SyncSnapshot } from './sync/sync-snapshot.ts';
 export { SyncStore } from './sync/sync-store.ts';
 export { SyncTransaction, type SyncTransactionOptions } from './sync/sync-transaction.ts';
@@ -156,12 +173,13 @@ export type {
   KeyCodec,
   KeyRange,
   LevelStats,
+  Lifetime,
   OriginStorage,
   Receipt,
   RecoveryReport,
   StorageReport,
   StoreStats,
-  TransactionSetOptions,
+  UpdateLifetime,
   UpgradeVersions,
   ValueCodec,
 } from './types.ts';

@@ -6,6 +6,7 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import type { AdapterWait, StorageAdapter } from '../storage/adapter.ts';
 import { delay, waitFor } from '../storage/wait.ts';
 import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
@@ -31,6 +32,8 @@ export interface ObjectStorageOptions {
   bytesMax?: number | undefined;
 }
 
+const STORAGE: Known<ObjectStorageOptions> = { bytesMax: 1 };
+
 interface OpenTable {
   readonly table: ChunkTable;
   readonly device: SqlDevice;
@@ -46,6 +49,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
   readonly #options: ObjectStorageOptions;
 
   constructor(ctx: StorageContext, options: ObjectStorageOptions = {}) {
+    checkOptions(options, STORAGE);
     const { bytesMax = BYTES_MAX_DEFAULT } = options;
     if (!(bytesMax > 0)) throw new VarveError('VARVE_INVALID_ARGUMENT', 'bytesMax is a number of bytes above 0.');
     this.#ctx = ctx;

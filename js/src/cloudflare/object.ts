@@ -11,13 +11,13 @@
 import { DurableObject } from 'cloudflare:workers';
 import { formatOf, structured } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import { whenCollected } from '../store/collected.ts';
 import { checkName, engineOptions } from '../store/options.ts';
 import { SyncStore } from '../sync/sync-store.ts';
 import type { SyncUpgrade } from '../sync/sync-upgrade.ts';
 import { checkVersion } from '../transaction/version.ts';
 import type { Key, KeyCodec, ValueCodec } from '../types.ts';
-import { instantiate } from '../wasm/load.ts';
 import { EngineHost } from '../worker/engine-host.ts';
 import { ObjectStorageAdapter } from './adapter.ts';
 import { Maintenance } from './maintenance.ts';
@@ -47,6 +47,17 @@ export interface VarveObjectOptions<K = Key, V = unknown> {
   wasm?: WebAssembly.Module | undefined;
 }
 
+const OBJECT: Known<VarveObjectOptions> = {
+  name: 1,
+  memory: 1,
+  keys: 1,
+  values: 1,
+  version: 1,
+  upgrade: 1,
+  bytesMax: 1,
+  wasm: 1,
+};
+
 /** A Durable Object whose `store` is open whenever one of its methods runs. */
 export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends DurableObject<Env> {
   /**
@@ -62,11 +73,11 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
     super(ctx, env);
     this.#adapter = new ObjectStorageAdapter(ctx, { bytesMax: options.bytesMax });
     ctx.blockConcurrencyWhile(async () => {
-      const host = await openHost(ctx, this.#adapter, options, () => this.#maintenance?.look());
-      whenGone(this, ctx.id.toString(), () => host.abandon(), this.#adapter);
+      const { host, maintenance } = await openHost(ctx, this.#adapter, options);
+      whenGone(this, ctx.id.toString(), host, this.#adapter);
       this.store = storeOf(host, options);
-      this.#maintenance = new Maintenance(host, ctx.storage);
-      this.#maintenance.look();
+      this.#maintenance = maintenance;
+      maintenance.look();
     });
   }
 
@@ -88,12 +99,13 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
   }
 }
 
+/** Opens the store of an object. Nothing here refers to the object: the registry that waits for its collection would keep it. */
 async function openHost<K, V>(
   ctx: ObjectContext,
   adapter: ObjectStorageAdapter,
   options: VarveObjectOptions<K, V>,
-  onTurn: () => void,
-): Promise<EngineHost> {
+): Promise<{ host: EngineHost; maintenance: Maintenance }> {
+  checkOptions(options, OBJECT);
   const { name = 'store', memory = MEMORY_BYTES_DEFAULT, keys, values, wasm, version, upgrade } = options;
   checkName(name);
   checkVersion(version, upgrade);
@@ -105,8 +117,11 @@ async function openHost<K, V>(
     );
   }
   predecessors.get(ctx.id.toString())?.();
-  instantiate(wasm);
-  return EngineHost.open(name, { ...settings, wasm, adapter, onTurn });
+  let maintenance: Maintenance | undefined;
+  const onTurn = (): void => maintenance?.look();
+  const host = await EngineHost.open(name, { ...settings, wasm, adapter, onTurn });
+  maintenance = new Maintenance(host, ctx.storage);
+  return { host, maintenance };
 }
 
 function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): SyncStore<K, V> {
@@ -125,12 +140,12 @@ const collected = whenCollected<() => void>((letGo) => letGo());
  * The platform evicts an object without a word, and what it held in the engine would stay. It is let go of when the object is
  * collected, or constructed again, whichever is first.
  */
-function whenGone(object: object, id: string, abandonHost: () => void, adapter: ObjectStorageAdapter): void {
+function whenGone(object: object, id: string, host: EngineHost, adapter: ObjectStorageAdapter): void {
   const letGo = (): void => {
     if (predecessors.get(id) === letGo) predecessors.delete(id);
     // First the device, so that the engine has nowhere to write to.
     adapter.abandon();
-    abandonHost();
+    host.abandon();
   };
   predecessors.set(id, letGo);
   collected.register(object, letGo);

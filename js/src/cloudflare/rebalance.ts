@@ -9,7 +9,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import type { Entry } from '../types.ts';
+import { checkOptions, type Known } from '../options.ts';
 import type { RemoteStore } from './remote-store.ts';
 
 /** Keys that are moved by one call to each shard. */
@@ -34,6 +34,8 @@ export interface RebalanceOptions {
   onCopied?: (() => void | Promise<void>) | undefined;
 }
 
+const REBALANCE: Known<RebalanceOptions> = { onProgress: 1, onCopied: 1 };
+
 /** What a `rebalance` did. */
 export interface RebalanceReport {
   readonly copied: number;
@@ -53,8 +55,10 @@ export interface RebalanceReport {
 export async function rebalance<K, V>(
   from: RemoteStore<K, V>,
   to: RemoteStore<K, V>,
-  { onProgress, onCopied }: RebalanceOptions = {},
+  options: RebalanceOptions = {},
 ): Promise<RebalanceReport> {
+  checkOptions(options, REBALANCE);
+  const { onProgress, onCopied } = options;
   let copied = 0;
   let deleted = 0;
   for (const [shard, keys] of batchesOf(from, to)) {
@@ -98,7 +102,7 @@ async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys
   const batch = to.batch();
   for (const [i, key] of missing.entries()) {
     const entry = entries[i];
-    if (entry !== undefined) batch.set(key, entry.value, { expiresIn: timeLeft(entry), ifSequence: null });
+    if (entry !== undefined) batch.set(key, entry.value, { expiresAt: entry.expires, ifSequence: null });
   }
   try {
     await batch.commit({ atomic: false });
@@ -117,9 +121,4 @@ async function remove<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, ke
   for (const [i, key] of keys.entries()) if (there[i]) batch.delete(key);
   await batch.commit();
   return batch.size;
-}
-
-/** Milliseconds that an entry has yet to live, at least 1. */
-function timeLeft({ expires }: Entry<unknown>): number | undefined {
-  return expires === undefined ? undefined : Math.max(1, expires.getTime() - Date.now());
 }

@@ -6,6 +6,7 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import type { Condition, KeyRange, SetItemOptions } from '../types.ts';
 import type { BatchItem } from './rpc.ts';
 
@@ -26,6 +27,8 @@ export interface ShardWriteOptions {
    */
   atomic?: boolean | undefined;
 }
+
+const SHARD_WRITE: Known<ShardWriteOptions> = { atomic: 1 };
 
 /** Sends the items of a batch. */
 export type SendBatch<K, V> = (
@@ -71,6 +74,7 @@ export class RemoteBatch<K, V> {
    */
   async commit(options: ShardWriteOptions = {}): Promise<ShardReceipt[]> {
     this.#ensureOpen();
+    checkOptions(options, SHARD_WRITE);
     this.#committed = true;
     return this.#items.length === 0 ? [] : this.#send(this.#items, options);
   }

@@ -8,7 +8,9 @@
 import { mappedKey } from '../codec/key-format.ts';
 import { encodeKey } from '../codec/keys.ts';
 import { VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import { checkLimit } from '../store/options.ts';
+import { SYNC_SCAN } from '../sync/sync-options.ts';
 import type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from '../types.ts';
 import { mergedScan, type ScanSource } from './paged-scan.ts';
 import type { ObjectNamespace } from './platform.ts';
@@ -36,6 +38,9 @@ export interface ShardOptions<K = Key> extends RemoteOptions<K> {
   /** Or by name. */
   names?: readonly string[] | undefined;
 }
+
+const REMOTE: Known<RemoteOptions> = { keys: 1 };
+const SHARDS: Known<ShardOptions> = { ...REMOTE, count: 1, names: 1 };
 
 /** A stub of an object, as far as it is used. */
 interface StoreStub<K, V> {
@@ -160,6 +165,7 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 
   #scan(options: PageOptions<K>, values: boolean) {
+    checkOptions(options, SYNC_SCAN);
     if (options.limit !== undefined) checkLimit(options.limit);
     const source: ScanSource<K, V> = {
       shards: this.names.map((_, shard) => shard),
@@ -254,6 +260,7 @@ function settled(results: PromiseSettledResult<ShardReceipt>[]): ShardReceipt[] 
  * for await (const [key, value] of db.entries({ prefix: ['note'] })) console.log(key, value);
  */
 export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptions<K> = {}): RemoteStore<K, V> {
+  checkOptions(options, REMOTE);
   return new RemoteStore([''], () => stub, options);
 }
 
@@ -271,6 +278,7 @@ export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptio
  * @throws `VARVE_INVALID_ARGUMENT` unless there is either a count from 1 or a list of different names.
  */
 export function shards<K = Key, V = unknown>(namespace: ObjectNamespace, options: ShardOptions<K>): RemoteStore<K, V> {
+  checkOptions(options, SHARDS);
   const names = namesOf(options);
   // biome-ignore lint/suspicious/noExplicitAny: what an id is, is the namespace's affair.
   const byName = namespace as ObjectNamespace<any>;

@@ -7,14 +7,17 @@
  * are encoded when they are added, so changing an object afterwards changes nothing.
  */
 
+import { timeOf } from '../codec/intrinsics.ts';
 import { ByteSink } from '../codec/sink.ts';
-import { VALUE_BYTES_MAX } from '../codec/values.ts';
+import { checkLength } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
 import type { SetItemOptions } from '../types.ts';
 import { BatchKind, ItemFlag } from './frame.ts';
-import { type Encoder, rawBytes } from './frame-writer.ts';
+import { type Encoder, rawBytes, reentered } from './frame-writer.ts';
 
 const ITEM_HEADER_BYTES = 12;
+/** Most bytes of a batch (crates/varve/src/types.rs says why). */
+const BATCH_BYTES_MAX = 2 ** 28;
 
 /** Collects the items of one batch. */
 export class BatchWriter {
@@ -73,8 +76,9 @@ export class BatchWriter {
     this.#item(BatchKind.readRange, rawBytes, start, rawBytes, end);
   }
 
-  /** The whole batch: a view that the next item makes stale. */
+  /** The whole batch: a view that the next item makes stale. Throws while an item is being added. */
   view(): Uint8Array {
+    if (this.#writing) throw reentered();
     this.#sink.setU32(0, this.#count);
     return this.#sink.bytes.subarray(0, this.#sink.at);
   }
@@ -85,32 +89,27 @@ export class BatchWriter {
     key: K,
     values: Encoder<V> | undefined,
     value: V,
-    options?: SetItemOptions,
+    given?: SetItemOptions,
   ): void {
-    if (this.#writing) {
-      throw new VarveError(
-        'VARVE_INVALID_ARGUMENT',
-        'A codec or a getter wrote to the batch while a value was being encoded.',
-      );
-    }
+    if (this.#writing) throw reentered();
+    // Read once, before the sink is looked at: options may be getters.
+    const options = given && { ...given, expiresAt: msOf(given.expiresAt) };
+    const flags = options === undefined ? 0 : itemFlags(options);
     const sink = this.#sink;
     const start = sink.at;
-    const flags = options === undefined ? 0 : itemFlags(options);
     sink.reserve(ITEM_HEADER_BYTES);
     sink.at = start + ITEM_HEADER_BYTES;
     this.#writing = true;
     try {
       keys.write(key, sink);
       const value_start = sink.at;
-      if ((flags & ItemFlag.expiresIn) !== 0) putU64(options?.expiresIn as number, sink);
+      if ((flags & ItemFlag.expiresIn) !== 0) putU64(Number(options?.expiresAt ?? options?.expiresIn), sink);
       if ((flags & ItemFlag.ifSequence) !== 0) putU64(options?.ifSequence ?? 0, sink);
       const content_start = sink.at;
       values?.write(value, sink);
-      if (sink.at - content_start > VALUE_BYTES_MAX) {
-        throw new VarveError(
-          'VARVE_INVALID_VALUE',
-          `A value takes at most ${VALUE_BYTES_MAX} bytes; this one is longer.`,
-        );
+      checkLength(sink.at - content_start);
+      if (sink.at > BATCH_BYTES_MAX) {
+        throw new VarveError('VARVE_INVALID_ARGUMENT', 'A batch takes at most 256 MiB. Split it.');
       }
       sink.setU32(start, kind | (flags << 8));
       sink.setU32(start + 4, value_start - start - ITEM_HEADER_BYTES);
@@ -133,22 +132,49 @@ export class BatchWriter {
 
 /** Longest lifetime, in milliseconds: what expires then is still a Date. */
 const EXPIRES_IN_MAX = 8e15;
+/** The last Date there is. */
+const EXPIRES_AT_MAX = 8.64e15;
+
+/** Whether a set is more than a key and a value: only a batch carries the rest. */
+export function needsBatch(options: SetItemOptions | undefined): boolean {
+  return options?.expiresIn !== undefined || options?.expiresAt !== undefined || options?.ifSequence !== undefined;
+}
 
 /** The flags of an item. Throws `VARVE_INVALID_ARGUMENT` for a lifetime or a sequence that is none. */
-function itemFlags({ expiresIn, ifSequence }: SetItemOptions): number {
-  if (expiresIn !== undefined && !(typeof expiresIn === 'number' && expiresIn > 0 && expiresIn <= EXPIRES_IN_MAX)) {
-    throw new VarveError(
-      'VARVE_INVALID_ARGUMENT',
-      `expiresIn is a number of milliseconds above 0, not ${String(expiresIn)}.`,
-    );
+function itemFlags({ expiresIn, expiresAt, ifSequence }: SetItemOptions): number {
+  let flags = 0;
+  if (expiresIn !== undefined) {
+    if (!isTime(expiresIn, EXPIRES_IN_MAX)) {
+      throw invalid(`expiresIn is a number of milliseconds above 0, not ${String(expiresIn)}.`);
+    }
+    flags = ItemFlag.expiresIn;
   }
-  if (ifSequence !== undefined && ifSequence !== null && !(Number.isSafeInteger(ifSequence) && ifSequence > 0)) {
-    throw new VarveError(
-      'VARVE_INVALID_ARGUMENT',
-      `ifSequence is the sequence of an entry, or null for none, not ${String(ifSequence)}.`,
-    );
+  if (expiresAt !== undefined) {
+    if (flags !== 0 || !isTime(expiresAt, EXPIRES_AT_MAX)) {
+      throw invalid('expiresAt is a Date or milliseconds since 1970, without expiresIn.');
+    }
+    flags = ItemFlag.expiresIn | ItemFlag.expiresAt;
   }
-  return (expiresIn === undefined ? 0 : ItemFlag.expiresIn) | (ifSequence === undefined ? 0 : ItemFlag.ifSequence);
+  if (ifSequence !== undefined) {
+    if (ifSequence !== null && !(Number.isSafeInteger(ifSequence) && ifSequence > 0)) {
+      throw invalid(`ifSequence is the sequence of an entry, or null for none, not ${String(ifSequence)}.`);
+    }
+    flags |= ItemFlag.ifSequence;
+  }
+  return flags;
+}
+
+/** An expiry in milliseconds: a Date is asked what it is, not what it says. */
+function msOf(at: Date | number | undefined): number | undefined {
+  return typeof at === 'object' ? (timeOf(at) ?? Number.NaN) : at;
+}
+
+function isTime(ms: unknown, max: number): boolean {
+  return typeof ms === 'number' && ms > 0 && ms <= max;
+}
+
+function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }
 
 /** A whole number of up to 53 bits; a part of a millisecond counts as one. */

@@ -2,13 +2,14 @@
  * Packs operations into one request frame (the picture is in frame.ts).
  *
  * Invariant: between calls the sink holds whole operations only; an operation whose key or value was refused leaves no
- * trace. The sink is used again for every frame, and what is sent is an exact copy of its own.
+ * trace. The sink is used again for every frame, and what is sent is an exact copy of its own. While an operation is being
+ * encoded, which may run code of the user, nothing else is added, taken or removed.
  */
 
 import { ByteSink } from '../codec/sink.ts';
-import { VALUE_BYTES_MAX } from '../codec/values.ts';
+import { checkLength } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
-import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, type OpCode } from './frame.ts';
+import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op, type OpCode } from './frame.ts';
 import type { FrameReader } from './frame-reader.ts';
 
 /** A sink that grew beyond this is let go after its frame. */
@@ -26,6 +27,14 @@ export interface Operation<K, V, T> {
   readonly value: Encoder<V> | undefined;
   /** The result of an answer that is no error. */
   read(answer: FrameReader): T;
+}
+
+/** The refusal of a call out of the encoding of another. */
+export function reentered(): VarveError {
+  return new VarveError(
+    'VARVE_INVALID_ARGUMENT',
+    'A codec or a getter called the store while a key or a value was being encoded.',
+  );
 }
 
 /** Bytes as they are. */
@@ -56,14 +65,14 @@ export class FrameWriter {
     return this.#sink.at;
   }
 
+  /** Why the store cannot be called now: an operation is being encoded, and its codec or a getter calls. */
+  get reentrance(): VarveError | undefined {
+    return this.#writing ? reentered() : undefined;
+  }
+
   /** Appends one operation; what its encoders throw passes through and the frame stays as it was. */
   add<K, V>(request: number, operation: Operation<K, V, unknown>, level: number, key: K, value: V): void {
-    if (this.#writing) {
-      throw new VarveError(
-        'VARVE_INVALID_ARGUMENT',
-        'A codec or a getter called the store while a value was being encoded.',
-      );
-    }
+    if (this.#writing) throw reentered();
     const sink = this.#sink;
     const start = sink.at;
     this.#writing = true;
@@ -76,12 +85,7 @@ export class FrameWriter {
       const value_start = sink.at;
       operation.value?.write(value, sink);
       const value_bytes = sink.at - value_start;
-      if (value_bytes > VALUE_BYTES_MAX) {
-        throw new VarveError(
-          'VARVE_INVALID_VALUE',
-          `A value takes at most ${VALUE_BYTES_MAX} bytes; this one is longer.`,
-        );
-      }
+      if (operation.code === Op.set) checkLength(value_bytes);
       sink.setU32(start + 8, value_start - start - OP_HEADER_BYTES);
       sink.setU32(start + 12, value_bytes);
       sink.pad4();
@@ -96,6 +100,7 @@ export class FrameWriter {
 
   /** Takes an operation out again, before the frame is sent. False when it is not in the frame. */
   remove(request: number): boolean {
+    if (this.#writing) return false;
     const { bytes, at: end } = this.#sink;
     const view = new DataView(bytes.buffer, bytes.byteOffset);
     for (let at = FRAME_HEADER_BYTES; at < end; ) {
@@ -114,6 +119,7 @@ export class FrameWriter {
 
   /** The frame as a buffer of its own, sent when all requests before `answered` have their answers; the writer is empty afterwards. */
   take(answered = 0): ArrayBuffer {
+    if (this.#writing) throw reentered();
     this.#sink.setU32(4, this.#count);
     this.#sink.setU32(16, answered);
     const frame = this.#sink.copy().buffer as ArrayBuffer;

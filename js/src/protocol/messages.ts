@@ -10,9 +10,17 @@ import type { EngineOptions, RecoveryReport, StorageKind, StorageReport } from '
 
 /**
  * What the engine's methods outside frames are called. `stop` ends the check of that number, or without one the repair. `after` is
- * answered with the sequence of the last acknowledged write as soon as that is another than the one it names.
+ * answered with the state of the store as soon as that is another than the one it names; without one at once.
  */
 export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after';
+
+/** How far a store is. Two states are equal only if nothing was written or taken back between them. */
+export interface StoreState {
+  /** The sequence of the last acknowledged write. */
+  readonly sequence: number;
+  /** Another one each time the engine opens the store: what was told before may not have been committed. */
+  readonly opening: number;
+}
 
 /** What the worker is told when it opens a store: plain data only. */
 export interface OpenMessageOptions extends EngineOptions {
@@ -95,8 +103,8 @@ export type Response =
   | { readonly type: 'waits' }
   /** To its own page: it has the lock, and opens the store. */
   | { readonly type: 'opening' }
-  /** To its own page: that one leads. */
-  | { readonly type: 'leader'; readonly member: string }
+  /** To its own page: that one leads. `hasSyncHandles`: whether this one could open a store in OPFS as well. */
+  | { readonly type: 'leader'; readonly member: string; readonly hasSyncHandles: boolean }
   /** To its own page: this worker leads. */
   | { readonly type: 'leads'; readonly report: OpenReport }
   /** To its own page: it does not any more. */

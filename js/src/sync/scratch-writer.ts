@@ -3,15 +3,18 @@
  *
  *     scratch: [ key | value ]
  *
- * Invariant: between `key` and the engine call nothing else may write the scratch. Values that run code of the user
- * (codecs, getters) are therefore encoded aside first, and a codec that calls the store meanwhile is refused.
+ * Invariant: between the first byte written and the engine call nothing else writes the scratch. What runs code of the user
+ * (codecs, getters) comes before: a key is settled and a value encoded aside first, and a write out of the encoding of another
+ * is refused.
  */
 
+import { isBytes } from '../codec/intrinsics.ts';
 import { mappedKey } from '../codec/key-format.ts';
-import { KEY_BYTES_MAX, writeKey } from '../codec/keys.ts';
+import { writeKey } from '../codec/keys.ts';
+import { KEY_BYTES_MAX, settled } from '../codec/settled.ts';
 import { ByteSink } from '../codec/sink.ts';
-import { bytes, structured, VALUE_BYTES_MAX, type ValueFormat } from '../codec/values.ts';
-import { VarveError } from '../errors.ts';
+import { bytes, checkedBytes, checkLength, structured, type ValueFormat } from '../codec/values.ts';
+import { reentered } from '../protocol/frame-writer.ts';
 import type { Key, KeyCodec } from '../types.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 
@@ -42,16 +45,20 @@ export class ScratchWriter<K, V> {
 
   /** Writes a key at the start of the scratch; returns its length. */
   key(key: K): number {
-    const plain = this.#codec === undefined ? (key as unknown as Key) : mappedKey(this.#codec, key);
+    const plain = this.#settled(key);
     return writeKey(plain, this.#memory.fresh().scratch, 0);
   }
 
   /** Writes a key and its value; returns the length of the key, and leaves that of the value in `valueBytes`. */
   pair(key: K, value: V): number {
-    if (this.raw && value instanceof Uint8Array) {
-      const keyBytes = this.key(key);
-      const length = value.length;
-      if (keyBytes + 1 + length > this.#memory.scratch.length) return this.#long(key, value, keyBytes);
+    const plain = this.#settled(key);
+    if (this.raw && isBytes(value)) {
+      const length = checkedBytes(value);
+      let keyBytes = writeKey(plain, this.#memory.fresh().scratch, 0);
+      if (keyBytes + 1 + length > this.#memory.scratch.length) {
+        this.#memory.reserve(keyBytes + 1 + length);
+        keyBytes = writeKey(plain, this.#memory.scratch, 0);
+      }
       const { scratch } = this.#memory;
       scratch[keyBytes] = TAG_RAW;
       scratch.set(value, keyBytes + 1);
@@ -60,36 +67,19 @@ export class ScratchWriter<K, V> {
     }
     const sink = this.#encode(value);
     this.#memory.reserve(KEY_BYTES_MAX + sink.at);
-    const keyBytes = this.key(key);
+    const keyBytes = writeKey(plain, this.#memory.scratch, 0);
     this.#memory.scratch.set(sink.bytes.subarray(0, sink.at), keyBytes);
     this.valueBytes = sink.at;
     if (sink.bytes.length > SINK_BYTES_KEPT) this.#sink = new ByteSink(4096);
     return keyBytes;
   }
 
-  /** A value that the scratch has no room for. */
-  #long(key: K, value: Uint8Array, keyBytes: number): number {
-    if (value.length >= VALUE_BYTES_MAX) {
-      throw new VarveError(
-        'VARVE_INVALID_VALUE',
-        `A value takes at most ${VALUE_BYTES_MAX} bytes; this one is longer.`,
-      );
-    }
-    this.#memory.reserve(keyBytes + 1 + value.length);
-    this.key(key);
-    this.#memory.scratch[keyBytes] = TAG_RAW;
-    this.#memory.scratch.set(value, keyBytes + 1);
-    this.valueBytes = value.length + 1;
-    return keyBytes;
+  #settled(key: K): Key {
+    return settled(this.#codec === undefined ? (key as unknown as Key) : mappedKey(this.#codec, key));
   }
 
   #encode(value: V): ByteSink {
-    if (this.#encoding) {
-      throw new VarveError(
-        'VARVE_INVALID_ARGUMENT',
-        'A codec or a getter called the store while a value was being encoded.',
-      );
-    }
+    if (this.#encoding) throw reentered();
     const sink = this.#sink;
     sink.at = 0;
     this.#encoding = true;
@@ -98,6 +88,7 @@ export class ScratchWriter<K, V> {
     } finally {
       this.#encoding = false;
     }
+    checkLength(sink.at);
     return sink;
   }
 }

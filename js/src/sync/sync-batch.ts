@@ -10,9 +10,10 @@ import { encodeDeletion } from '../codec/range.ts';
 import type { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
+import { CONDITION, checkOptions, SET_ITEM } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions } from '../types.ts';
-import type { SyncWriteOptions } from './sync-options.ts';
+import { SYNC_WRITE, type SyncWriteOptions } from './sync-options.ts';
 
 /** Commits the items of a batch. */
 export type CommitBatch = (items: Uint8Array, options: SyncWriteOptions) => Receipt;
@@ -55,6 +56,7 @@ export class SyncBatch<K, V> {
    */
   set(key: K, value: V, options?: SetItemOptions): this {
     this.#ensureOpen();
+    checkOptions(options, SET_ITEM);
     this.#writer.set(this.#parts.keys, key, this.#parts.values, value, options);
     return this;
   }
@@ -62,6 +64,7 @@ export class SyncBatch<K, V> {
   /** Adds the deletion of a key. */
   delete(key: K, options?: Condition): this {
     this.#ensureOpen();
+    checkOptions(options, CONDITION);
     this.#writer.delete(this.#parts.keys, key, options);
     return this;
   }
@@ -77,8 +80,10 @@ export class SyncBatch<K, V> {
   /** Applies all of it. Throws `VARVE_CONFLICT` when a condition did not hold. Can be called once. */
   commit(options: SyncWriteOptions = {}): Receipt {
     this.#ensureOpen();
+    checkOptions(options, SYNC_WRITE);
+    const items = this.#writer.view();
     this.#committed = true;
-    return this.#parts.commit(this.#writer.view(), options);
+    return this.#parts.commit(items, options);
   }
 
   #ensureOpen(): void {

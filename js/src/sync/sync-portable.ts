@@ -7,7 +7,7 @@
 
 import { exportTo, type Moment } from '../portable/export.ts';
 import { importFrom } from '../portable/import.ts';
-import type { RawStore } from '../portable/raw-store.ts';
+import type { RawEntry, RawStore } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { checkDurability } from '../store/options.ts';
 import type { Durability, KeyCodec } from '../types.ts';
@@ -18,10 +18,8 @@ export interface SyncPortableParts<K> {
   readonly codec: KeyCodec<K> | undefined;
   /** Throws once the store is closed. */
   ensureOpen(): void;
-  get(key: Uint8Array, snapshot: number): Uint8Array | undefined;
+  get(key: Uint8Array, snapshot: number): RawEntry | undefined;
   commit(items: Uint8Array, durability: Durability | undefined): void;
-  /** Resolves when what held writers up is done. */
-  room(): Promise<void>;
 }
 
 /** Writes what a snapshot holds into a stream. */
@@ -51,15 +49,6 @@ function rawStore<K>(parts: SyncPortableParts<K>): RawStore {
       return parts.get(key, snapshot);
     },
     scan: parts.scan,
-    commit: async (items, durability) => {
-      for (;;) {
-        try {
-          return parts.commit(items, durability);
-        } catch (error) {
-          if ((error as { code?: unknown })?.code !== 'VARVE_BUSY') throw error;
-          await parts.room();
-        }
-      }
-    },
+    commit: async (items, durability) => parts.commit(items, durability),
   };
 }

@@ -4,11 +4,9 @@
  * Invariant: it is closed in the engine exactly once: by its last batch or by `close`.
  */
 
-import type { Bound } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
-import type { RawScan } from '../portable/raw-store.ts';
+import type { RawRange, RawScan } from '../portable/raw-store.ts';
 import { readScanBatch, type ScanBatch, writeScanOpen } from '../protocol/scan.ts';
-import { guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
 
 /** Most bytes of a batch, but for the entry that exceeds them. */
@@ -20,14 +18,12 @@ interface ScanOwner {
   ensureOpen(): void;
 }
 
-type Range = { readonly lower: Bound | undefined; readonly upper: Bound | undefined };
-
 /** Batches of keys and of values with their expiries. */
 export class SyncRawScan implements RawScan {
   readonly #owner: ScanOwner;
   #cursor: number;
 
-  constructor(owner: ScanOwner, range: Range, snapshot: number) {
+  constructor(owner: ScanOwner, range: RawRange, snapshot: number) {
     this.#owner = owner;
     const { store } = owner;
     owner.ensureOpen();
@@ -42,14 +38,14 @@ export class SyncRawScan implements RawScan {
     };
     writeScanOpen({ ...all, range: { ...range, empty: false }, snapshot }, sink);
     store.memory.put(sink.bytes.subarray(0, sink.at));
-    this.#cursor = store.check(guarded(() => store.exports.varve_scan_open(store.h, sink.at)));
+    this.#cursor = store.check(store.fault.guarded(() => store.exports.varve_scan_open(store.h, sink.at)));
   }
 
   take(): ScanBatch | undefined {
     if (this.#cursor === 0) return undefined;
     const { store, ensureOpen } = this.#owner;
     ensureOpen();
-    const status = guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, BATCH_BYTES));
+    const status = store.fault.guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, BATCH_BYTES));
     if (status <= 0) this.#cursor = 0;
     store.check(status);
     const bytes = store.memory.takeOut();

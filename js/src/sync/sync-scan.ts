@@ -14,7 +14,6 @@ import type { ValueFormat } from '../codec/values.ts';
 import { type Ends, readScanBatch, type ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../store/collected.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
-import { guarded } from '../wasm/fault.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { Slab } from './slab.ts';
 
@@ -110,7 +109,7 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
 
   #fetch(): void {
     const { store, slab } = this.#source;
-    const status = guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, this.#batchBytes));
+    const status = store.fault.guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, this.#batchBytes));
     if (status < 0) {
       this.#finish();
       throw store.error(status);

@@ -5,14 +5,14 @@
  * opened there.
  */
 
-import { encodeRange } from '../codec/range.ts';
+import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
+import { checkOptions, RANGE } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { checkLimit } from '../store/options.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import type { KeyCodec, KeyRange } from '../types.ts';
-import { guarded } from '../wasm/fault.ts';
-import type { SyncScanOptions } from './sync-options.ts';
+import { SYNC_SCAN, type SyncScanOptions } from './sync-options.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
 
 /** The scans of one store. A `snapshot` is the engine's number of one, 0 for the store as it is. */
@@ -35,17 +35,18 @@ export class SyncScans<K, V> {
   /** A scan of a transaction; without an overlay there is nothing in it. */
   overlaid<T>(options: SyncScanOptions<K>, want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
     const limited = { ...options, limit: overlay?.store_limit };
-    const cursor = overlay?.asks_store === true ? this.#open(limited, want | Want.keys, snapshot) : 0;
+    const cursor = overlay?.asks_store === true ? this.#open(limited, want | Want.keys, snapshot, overlay.bounds) : 0;
     return new SyncScan(this.#source, cursor, want, overlay);
   }
 
   /** How many keys a range has. */
   count(range: KeyRange<K>, snapshot = 0): number {
+    checkOptions(range, RANGE);
     const { store } = this.#source;
     const cursor = this.#open({ ...range, reverse: false, limit: undefined }, 0, snapshot);
     let count = 0;
     for (let more = cursor > 0; more; ) {
-      more = store.check(guarded(() => store.exports.varve_scan_next(store.h, cursor, COUNT_BATCH))) > 0;
+      more = store.check(store.fault.guarded(() => store.exports.varve_scan_next(store.h, cursor, COUNT_BATCH))) > 0;
       const bytes = store.memory.takeOut();
       count += readScanBatch(bytes, 0, bytes.length, false, false).count;
     }
@@ -53,10 +54,14 @@ export class SyncScans<K, V> {
   }
 
   /** Opens a scan in the engine; 0 for one that has nothing to bring. */
-  #open(options: SyncScanOptions<K>, want: number, snapshot: number): number {
+  #open(
+    options: SyncScanOptions<K>,
+    want: number,
+    snapshot: number,
+    range: ByteRange = encodeRange(options, this.#codec, SYNC_SCAN),
+  ): number {
     this.#source.ensureOpen();
-    const range = encodeRange(options, this.#codec);
-    const { limit } = options;
+    const { limit, reverse } = options;
     if (limit !== undefined) checkLimit(limit);
     if (range.empty || limit === 0) return 0;
     const { store } = this.#source;
@@ -67,11 +72,11 @@ export class SyncScans<K, V> {
     const keys = (want & Want.keys) !== 0;
     const values = (want & Want.values) !== 0;
     writeScanOpen(
-      { range, reverse: options.reverse === true, keys, values, limit, snapshot, batch_bytes: BATCH_BYTES_FIRST },
+      { range, reverse: reverse === true, keys, values, limit, snapshot, batch_bytes: BATCH_BYTES_FIRST },
       sink,
     );
     if (sink.bytes !== memory.scratch) memory.put(sink.bytes.subarray(0, sink.at));
-    const cursor = guarded(() => store.exports.varve_scan_open(store.h, sink.at));
+    const cursor = store.fault.guarded(() => store.exports.varve_scan_open(store.h, sink.at));
     return store.check(cursor);
   }
 }

@@ -10,11 +10,15 @@ import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { codeNumber } from '../errors.ts';
+import { CHECK, COMPACT, checkOptions } from '../options.ts';
+import type { RawEntry } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
+import { needsBatch } from '../protocol/batch-writer.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { asyncDispose } from '../store/dispose.ts';
-import { UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
+import { checkDurability } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
+import { lifetimeOf } from '../transaction/lifetime.ts';
 import type {
   CompactOptions,
   Durability,
@@ -27,13 +31,23 @@ import type {
   StoreStats,
 } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
-import { engineFault, guarded } from '../wasm/fault.ts';
+import type { EngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
 import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
 import { Slab } from './slab.ts';
 import { SyncBatch } from './sync-batch.ts';
-import type { SyncDeleteOptions, SyncScanOptions, SyncSetOptions, SyncWriteOptions } from './sync-options.ts';
+import {
+  SYNC_DELETE,
+  SYNC_SET,
+  SYNC_UPDATE,
+  SYNC_WRITE,
+  type SyncDeleteOptions,
+  type SyncScanOptions,
+  type SyncSetOptions,
+  type SyncUpdateOptions,
+  type SyncWriteOptions,
+} from './sync-options.ts';
 import type { SyncPortableParts } from './sync-portable.ts';
 import { SyncRawScan } from './sync-raw-scan.ts';
 import { Want } from './sync-scan.ts';
@@ -50,6 +64,8 @@ import { TurnLog } from './turn-log.ts';
 
 /** A batch's memory up to this size is kept for the next one. */
 const SINK_BYTES_KEPT = 256 * 1024;
+/** How often `update` calls a function that writes the key itself. */
+const UPDATE_ATTEMPTS_MAX = 16;
 /** The tag byte of a stored string (codec/values.ts): it is decoded in place, everything else is copied first. */
 const TAG_TEXT = 2;
 /** The status of a batch whose condition did not hold. */
@@ -66,6 +82,7 @@ export class SyncStore<K, V> {
   readonly #host: EngineHost;
   readonly #exports: EngineExports;
   readonly #memory: EngineMemory;
+  readonly #fault: EngineFault;
   readonly #h: number;
   readonly #writer: ScratchWriter<K, V>;
   readonly #codec: KeyCodec<K> | undefined;
@@ -95,6 +112,7 @@ export class SyncStore<K, V> {
     this.#host = host;
     this.#exports = host.store.exports;
     this.#memory = host.store.memory;
+    this.#fault = host.store.fault;
     this.#h = host.store.h;
     this.#writer = new ScratchWriter(this.#memory, keys, values);
     this.#codec = keys;
@@ -113,7 +131,7 @@ export class SyncStore<K, V> {
     try {
       status = this.#exports.varve_get(this.#h, keyBytes);
     } catch (error) {
-      throw engineFault(error);
+      throw this.#fault.of(error);
     }
     if (status === 1) return this.#found();
     if (status < 0) throw this.#host.store.error(status);
@@ -133,7 +151,7 @@ export class SyncStore<K, V> {
   #entry(key: K, snapshot: number): Entry<V> | undefined {
     this.#ensureOpen();
     const keyBytes = this.#writer.key(key);
-    const status = guarded(() => this.#exports.varve_get_entry(this.#h, keyBytes, snapshot));
+    const status = this.#fault.guarded(() => this.#exports.varve_get_entry(this.#h, keyBytes, snapshot));
     if (status < 0) throw this.#host.store.error(status);
     if (status === 0) return undefined;
     const sequence = this.#memory.outU64(2);
@@ -149,7 +167,7 @@ export class SyncStore<K, V> {
     try {
       status = this.#exports.varve_has(this.#h, keyBytes);
     } catch (error) {
-      throw engineFault(error);
+      throw this.#fault.of(error);
     }
     if (status < 0) throw this.#host.store.error(status);
     return status === 1;
@@ -163,29 +181,35 @@ export class SyncStore<K, V> {
   /** Gives a key a value, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is the one that was read. */
   set(key: K, value: V, options?: SyncSetOptions): Receipt {
     this.#ensureOpen();
-    if (options !== undefined && (options.expiresIn !== undefined || options.ifSequence !== undefined)) {
-      return this.batch().set(key, value, options).commit(options);
+    checkOptions(options, SYNC_SET);
+    if (options !== undefined && needsBatch(options)) {
+      const { durability, ...item } = options;
+      return this.batch().set(key, value, item).commit({ durability });
     }
+    const durability = durabilityOf(options);
     const keyBytes = this.#writer.pair(key, value);
     let status: number;
     try {
       status = this.#exports.varve_set(this.#h, keyBytes, this.#writer.valueBytes);
     } catch (error) {
-      throw engineFault(error);
+      throw this.#fault.of(error);
     }
-    return this.#log.staged(status, options?.durability);
+    return this.#log.staged(status, durability);
   }
 
   /**
    * Replaces a value by what `change` makes of it (undefined for an absent key). Should `change` itself write the key, it is
-   * called again, 16 times at most, then `VARVE_CONFLICT` is thrown. An expiry is not kept: give `expiresIn`.
+   * called again, 16 times at most, then `VARVE_CONFLICT` is thrown. An expiry is kept, unless `options` has one; `expiresIn: null` drops it.
    */
-  update(key: K, change: (value: V | undefined) => V, options: Omit<SyncSetOptions, 'ifSequence'> = {}): Receipt {
+  update(key: K, change: (value: V | undefined) => V, options: SyncUpdateOptions = {}): Receipt {
+    checkOptions(options, SYNC_UPDATE);
+    const settled = this.#keys.settled(key);
     for (let attempt = 1; ; attempt++) {
-      const entry = this.getEntry(key);
+      const entry = this.getEntry(settled);
       const value = change(entry?.value);
+      const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
       try {
-        return this.set(key, value, { ...options, ifSequence: entry?.sequence ?? null });
+        return this.set(settled, value, { ...options, ...lifetime, ifSequence: entry?.sequence ?? null });
       } catch (error) {
         if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
       }
@@ -202,17 +226,20 @@ export class SyncStore<K, V> {
   /** Removes a key; with `ifSequence` only if its entry is the one that was read. */
   delete(key: K, options?: SyncDeleteOptions): Receipt {
     this.#ensureOpen();
+    checkOptions(options, SYNC_DELETE);
     if (options?.ifSequence !== undefined) {
-      return this.batch().delete(key, { ifSequence: options.ifSequence }).commit(options);
+      const { ifSequence, durability } = options;
+      return this.batch().delete(key, { ifSequence }).commit({ durability });
     }
+    const durability = durabilityOf(options);
     const keyBytes = this.#writer.key(key);
     let status: number;
     try {
       status = this.#exports.varve_delete(this.#h, keyBytes);
     } catch (error) {
-      throw engineFault(error);
+      throw this.#fault.of(error);
     }
-    return this.#log.staged(status, options?.durability);
+    return this.#log.staged(status, durability);
   }
 
   /** Removes every key of a range, at the cost of one write. A range without bounds is refused: that is `clear()`. */
@@ -223,8 +250,10 @@ export class SyncStore<K, V> {
   /** Removes everything. */
   clear(options?: SyncWriteOptions): Receipt {
     this.#ensureOpen();
-    const status = guarded(() => this.#exports.varve_delete_range(this.#h, 0, 0));
-    return this.#log.staged(status, options?.durability);
+    checkOptions(options, SYNC_WRITE);
+    const durability = durabilityOf(options);
+    const status = this.#fault.guarded(() => this.#exports.varve_delete_range(this.#h, 0, 0));
+    return this.#log.staged(status, durability);
   }
 
   /** Collects writes that happen together. */
@@ -233,9 +262,11 @@ export class SyncStore<K, V> {
     const sink = this.#sink ?? new ByteSink(1024);
     this.#sink = undefined;
     const commit = (items: Uint8Array, options: SyncWriteOptions): Receipt => {
+      // First, as an option may be a getter that makes a batch.
+      const durability = durabilityOf(options);
       if (sink.bytes.length <= SINK_BYTES_KEPT) this.#sink = sink;
       try {
-        return this.#commitBatch(items, 0, options?.durability);
+        return this.#commitBatch(items, 0, durability);
       } catch (error) {
         throw namedConflict(error, this.#keys);
       }
@@ -310,22 +341,13 @@ export class SyncStore<K, V> {
   /** Logs everything written so far; with `strict`, flushes it too. */
   commit(options: SyncWriteOptions = {}): Receipt {
     this.#ensureOpen();
+    checkOptions(options, SYNC_WRITE);
     return this.#log.commit(options.durability);
   }
 
   /** Makes everything written so far as durable as `strict`. */
   flush(): void {
     this.commit({ durability: 'strict' });
-  }
-
-  /**
-   * Resolves in a later turn, when spare files are open again and what held writers up is done.
-   * @example
-   * try { db.set(key, value); } catch (error) { if (error.code === 'VARVE_BUSY') await db.room(); }
-   */
-  async room(): Promise<void> {
-    this.#ensureOpen();
-    await this.#host.room();
   }
 
   /** Numbers about the store. */
@@ -335,14 +357,16 @@ export class SyncStore<K, V> {
   }
 
   /** Flushes and merges everything into one run, in the compactor: resolves when it is done. Reads and writes go on. */
-  async compact({ onProgress }: CompactOptions = {}): Promise<void> {
+  async compact(options: CompactOptions = {}): Promise<void> {
     this.#ensureOpen();
-    await this.#host.compact(onProgress);
+    checkOptions(options, COMPACT);
+    await this.#host.compact(options.onProgress);
   }
 
   /** Verifies every block and record while reads and writes go on, in a worker of its own if the store has a compactor. */
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     this.#ensureOpen();
+    checkOptions(options, CHECK);
     return this.#host.check(options);
   }
 
@@ -380,14 +404,15 @@ export class SyncStore<K, V> {
       ensureOpen: owner.ensureOpen,
       get: (key, snapshot) => this.#reserved(key, snapshot),
       commit: (items, durability) => void this.#commitBatch(items, 0, durability),
-      room: () => this.room(),
     };
   }
 
-  #reserved(key: Uint8Array, snapshot: number): Uint8Array | undefined {
+  #reserved(key: Uint8Array, snapshot: number): RawEntry | undefined {
     this.#memory.put(key);
-    const status = guarded(() => this.#exports.varve_get_entry(this.#h, key.length, snapshot));
-    return this.#host.store.check(status) === 0 ? undefined : this.#memory.takeOut();
+    const status = this.#fault.guarded(() => this.#exports.varve_get_entry(this.#h, key.length, snapshot));
+    if (this.#host.store.check(status) === 0) return undefined;
+    const sequence = this.#memory.outU64(2);
+    return { value: this.#memory.takeOut(), sequence };
   }
 
   #transactions(): SyncTransactionParts<K, V> {
@@ -396,12 +421,11 @@ export class SyncStore<K, V> {
       open: () => this.#openSnapshot(),
       close: (snapshot) => this.#closeSnapshot(snapshot),
       reads: (snapshot) => ({
-        get: (key) => this.#entry(key, snapshot)?.value,
-        has: (key) => this.#entry(key, snapshot) !== undefined,
+        entry: (key) => this.#entry(key, snapshot),
         scan: (options, want, overlay) => this.#scans.overlaid(options, want, snapshot, overlay),
         count: (range) => this.#scans.count(range, snapshot),
       }),
-      reserved: (key, snapshot) => this.#reserved(key, snapshot),
+      reserved: (key, snapshot) => this.#reserved(key, snapshot)?.value,
       commit: (batch, snapshot, durability) => void this.#commitBatch(batch, snapshot, durability),
     };
   }
@@ -409,18 +433,18 @@ export class SyncStore<K, V> {
   #commitBatch(items: Uint8Array, snapshot: number, durability: Durability | undefined): Receipt {
     this.#ensureOpen();
     this.#memory.put(items);
-    const status = guarded(() => this.#exports.varve_batch(this.#h, items.length, snapshot));
+    const status = this.#fault.guarded(() => this.#exports.varve_batch(this.#h, items.length, snapshot));
     if (status === CONFLICT) throw this.#conflict();
     return this.#log.staged(status, durability);
   }
 
   #openSnapshot(): number {
     this.#ensureOpen();
-    return this.#host.store.check(guarded(() => this.#exports.varve_snapshot_open(this.#h)));
+    return this.#host.store.check(this.#fault.guarded(() => this.#exports.varve_snapshot_open(this.#h)));
   }
 
   #closeSnapshot(number: number): void {
-    if (this.#log.refusal === undefined) guarded(() => this.#exports.varve_snapshot_close(this.#h, number));
+    if (this.#log.refusal === undefined) this.#fault.guarded(() => this.#exports.varve_snapshot_close(this.#h, number));
   }
 
   #ensureOpen(): void {
@@ -453,4 +477,11 @@ export class SyncStore<K, V> {
     const found = this.#memory.outU64(2);
     return new EngineConflict(this.#memory.takeOut(), found);
   }
+}
+
+/** The level that options name, before anything is written. */
+function durabilityOf(options: SyncWriteOptions | undefined): Durability | undefined {
+  const durability = options?.durability;
+  if (durability !== undefined) checkDurability(durability);
+  return durability;
 }

@@ -9,13 +9,15 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { checkOptions, type Known, LIFETIME } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { checkDurability } from '../store/options.ts';
+import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Formats, Workspace } from '../transaction/workspace.ts';
-import type { Durability, KeyRange, TransactionSetOptions } from '../types.ts';
-import type { SyncScanOptions, SyncWriteOptions } from './sync-options.ts';
+import type { Durability, Entry, KeyRange, Lifetime, UpdateLifetime } from '../types.ts';
+import { SYNC_WRITE, type SyncScanOptions, type SyncWriteOptions } from './sync-options.ts';
 import { Want } from './sync-scan.ts';
 
 /** Options of a synchronous `transaction`. */
@@ -24,10 +26,11 @@ export interface SyncTransactionOptions extends SyncWriteOptions {
   retries?: number | undefined;
 }
 
+const SYNC_TRANSACTION: Known<SyncTransactionOptions> = { ...SYNC_WRITE, retries: 1 };
+
 /** The store's reads, of a snapshot. */
 export interface TransactionReads<K, V> {
-  get(key: K): V | undefined;
-  has(key: K): boolean;
+  entry(key: K): Entry<V> | undefined;
   scan<T>(options: SyncScanOptions<K>, want: number, overlay: OverlayScan | undefined): IterableIterator<T>;
   count(range: KeyRange<K>): number;
 }
@@ -51,8 +54,9 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
 
   /** The value of a key, or undefined. */
   get(key: K): V | undefined {
-    const own = this.#work.look(key);
-    return own === undefined ? this.#reads.get(key) : own.value;
+    const plain = this.#work.settled(key);
+    const own = this.#work.look(plain);
+    return own === undefined ? this.#reads.entry(plain)?.value : own.value;
   }
 
   /** The values of several keys, in their order. */
@@ -62,7 +66,8 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
 
   /** Whether a key is there. */
   has(key: K): boolean {
-    return this.#work.holds(key) ?? this.#reads.has(key);
+    const plain = this.#work.settled(key);
+    return this.#work.holds(plain) ?? this.#reads.entry(plain) !== undefined;
   }
 
   /** Whether each of several keys is there, in their order. */
@@ -99,13 +104,18 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
   }
 
   /** Writes a value. Its lifetime, if it has one, begins with the commit. */
-  set(key: K, value: V, options?: TransactionSetOptions): void {
+  set(key: K, value: V, options?: Lifetime): void {
     this.#work.set(key, value, options);
   }
 
-  /** Replaces a value by what `change` makes of it; undefined stands for an absent key. */
-  update(key: K, change: (value: V | undefined) => V, options?: TransactionSetOptions): void {
-    this.set(key, change(this.get(key)), options);
+  /** Replaces a value by what `change` makes of it; undefined stands for an absent key. An expiry is kept unless `options` has one. */
+  update(key: K, change: (value: V | undefined) => V, options: UpdateLifetime = {}): void {
+    checkOptions(options, LIFETIME);
+    const plain = this.#work.settled(key);
+    const own = this.#work.find(plain);
+    const entry = own === undefined ? this.#reads.entry(plain) : undefined;
+    const value = change(own === undefined ? entry?.value : this.#work.valueOf(own));
+    this.set(plain, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
   }
 
   /** Deletes a key. */
@@ -148,8 +158,10 @@ export interface SyncTransactionParts<K, V> {
 export function runSyncTransaction<K, V, T>(
   parts: SyncTransactionParts<K, V>,
   run: (tx: SyncTransaction<K, V>, reserved: SyncReserved) => T,
-  { retries = RETRIES_DEFAULT, durability }: SyncTransactionOptions,
+  options: SyncTransactionOptions,
 ): T {
+  checkOptions(options, SYNC_TRANSACTION);
+  const { retries = RETRIES_DEFAULT, durability } = options;
   checkRetries(retries);
   if (durability !== undefined) checkDurability(durability);
   for (let attempt = 1; ; attempt++) {

@@ -13,7 +13,7 @@ import { levelNumber, levelOf } from '../protocol/frame.ts';
 import { checkDurability } from '../store/options.ts';
 import type { Durability, Receipt } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
-import { engineFault, guarded } from '../wasm/fault.ts';
+import type { EngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
 
@@ -27,6 +27,7 @@ export class TurnLog {
   readonly #host: EngineHost;
   readonly #exports: EngineExports;
   readonly #memory: EngineMemory;
+  readonly #fault: EngineFault;
   readonly #h: number;
   readonly #level: Durability | 'buffered';
   /** The level at which buffered writes are logged. */
@@ -42,6 +43,7 @@ export class TurnLog {
     this.#host = host;
     this.#exports = host.store.exports;
     this.#memory = host.store.memory;
+    this.#fault = host.store.fault;
     this.#h = host.store.h;
     this.#logLevel = host.gate === undefined ? 'relaxed' : 'strict';
     this.#level = durability === undefined || durability === 'relaxed' ? 'buffered' : durability;
@@ -52,22 +54,18 @@ export class TurnLog {
 
   /** What a staged write returns; `status` is the number of bytes staged, or an error's. */
   staged(status: number, durability: Durability | undefined): Receipt {
+    this.#memory.trim();
     if (status < 0) throw this.#refused(this.#host.store.error(status));
     const level = durability ?? this.#level;
-    if (level !== 'buffered') {
-      const reached = this.#commit(level);
-      if (reached < 0) throw this.#refused(this.#host.store.error(reached));
-      return this.#receipt(reached, level);
-    }
-    const sequence = this.#memory.outSequence();
-    this.#buffered = sequence;
-    if (status < STAGED_BYTES_MAX) {
+    if (level === 'buffered' && status < STAGED_BYTES_MAX) {
+      this.#buffered = this.#memory.outSequence();
       this.#schedule();
-      return { sequence, durability: 'buffered' };
+      return { sequence: this.#buffered, durability: 'buffered' };
     }
-    const logged = this.#log();
-    this.#schedule();
-    return { sequence, durability: logged ? this.#logLevel : 'buffered' };
+    const asked = level === 'buffered' ? this.#logLevel : level;
+    const reached = this.#commit(asked);
+    if (reached < 0) throw this.#refused(this.#host.store.error(reached));
+    return this.#receipt(reached, asked);
   }
 
   /** Logs everything staged so far, at the store's own level if none is named. What it throws tells of all of it. */
@@ -75,8 +73,8 @@ export class TurnLog {
     const reached = this.#commit(durability);
     if (reached >= 0) return this.#receipt(reached, durability);
     const cause = this.#host.store.error(reached);
-    if (cause.code !== 'VARVE_BUSY') this.#buffered = 0;
-    throw cause;
+    this.#buffered = 0;
+    throw this.refusal ?? cause;
   }
 
   /** Refuses every later call, with what the store died of if it died before. */
@@ -92,7 +90,7 @@ export class TurnLog {
     try {
       return this.#exports.varve_commit(this.#h, levelNumber(durability));
     } catch (error) {
-      throw engineFault(error);
+      throw this.#fault.of(error);
     }
   }
 
@@ -102,23 +100,24 @@ export class TurnLog {
     return { sequence: this.#memory.outSequence(), durability: levelOf(reached) ?? durability };
   }
 
-  /** Logs what nobody waits for. False: no file is spare, and it is logged once one is. Throws, poisoned, when it cannot be. */
-  #log(): boolean {
-    const status = guarded(() => this.#exports.varve_commit(this.#h, levelNumber(this.#logLevel)));
+  /** Logs what nobody waits for. Throws, poisoned, when it cannot be. */
+  #log(): void {
+    const status = this.#fault.guarded(() => this.#exports.varve_commit(this.#h, levelNumber(this.#logLevel)));
     if (status >= 0) {
       this.#buffered = 0;
-      return true;
+      return;
     }
     const cause = this.#host.store.error(status);
-    if (cause.code === 'VARVE_BUSY') return false;
+    if (this.refusal !== undefined) throw this.refusal;
     this.#poison(cause);
     throw cause;
   }
 
   /** A write was refused, which may have taken along writes before it that had returned as buffered: nobody else tells of those. */
   #refused(cause: VarveError): VarveError {
-    const isTold = this.refusal !== undefined || this.#buffered === 0;
-    if (!isTold && this.#host.stats().sequence < this.#buffered) this.#poison(cause);
+    // The store ended in this very call.
+    if (this.refusal !== undefined) return this.refusal;
+    if (this.#buffered !== 0 && this.#host.stats().sequence < this.#buffered) this.#poison(cause);
     return cause;
   }
 
@@ -143,24 +142,14 @@ export class TurnLog {
     this.#scheduled = false;
     if (this.refusal !== undefined) return;
     try {
-      if (this.#level === 'buffered' && this.#isPending() && !this.#logAtEndOfTurn()) return;
+      if (this.#level === 'buffered' && this.#isPending()) this.#log();
       this.#host.afterTurn();
     } catch {
-      // Nobody is there to catch what the end of a turn throws: a fault of the engine, which every later call tells.
+      // Nobody is there to catch what the end of a turn throws: every later call tells.
     }
   }
 
   #isPending(): boolean {
-    return guarded(() => this.#exports.varve_pending(this.#h)) > 0;
-  }
-
-  /** Nobody is there to catch what the end of a turn throws; every later call tells. False: nothing more to do now. */
-  #logAtEndOfTurn(): boolean {
-    try {
-      if (!this.#log()) this.#host.room().then(this.#endTurn, () => undefined);
-      return true;
-    } catch {
-      return false;
-    }
+    return this.#fault.guarded(() => this.#exports.varve_pending(this.#h)) > 0;
   }
 }

@@ -45,7 +45,10 @@ export function checkInWorker(
       event.preventDefault();
       reject(new VarveError('VARVE_UNSUPPORTED', `The worker of the check failed: ${event.message}`));
     });
-    const images = input.images.map(({ image }) => image.buffer);
+    const images = input.images.flatMap(({ page, pieces }) => [
+      page.buffer,
+      ...pieces.map(({ image }) => image.buffer),
+    ]);
     post({ type: 'check', module, input }, images);
   });
   return checked.finally(() => {

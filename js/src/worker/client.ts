@@ -184,13 +184,15 @@ export class Client {
 
   /** Tells the engine that the page is about to go: what is queued leaves now, and is flushed. */
   hide(): void {
-    if (this.#refusal !== undefined) return;
+    if (this.#refusal !== undefined || this.#writer.reentrance !== undefined) return;
     this.#send();
     this.#link?.post({ type: 'hidden' } satisfies Request, []);
   }
 
   /** Waits for what was sent, closes the store and ends the worker. Closing twice is closing once. */
   close(): Promise<void> {
+    const refusal = this.#writer.reentrance;
+    if (refusal !== undefined) return Promise.reject(refusal);
     this.#closed ??= this.#close();
     return this.#closed;
   }

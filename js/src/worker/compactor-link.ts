@@ -6,7 +6,7 @@
  */
 
 import { toWire, VarveError } from '../errors.ts';
-import type { JobTicket } from '../wasm/exports.ts';
+import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
 
 /** What a job needs from the engine worker while it runs. */

@@ -9,8 +9,8 @@
  */
 
 import { toWire, VarveError } from '../errors.ts';
-import { controlError } from '../wasm/errors.ts';
-import type { CompactionJob, EngineControl } from '../wasm/exports.ts';
+import type { Engine } from '../wasm/exports.ts';
+import { CompactionJob } from '../wasm/job.ts';
 import { instantiate } from '../wasm/load.ts';
 import { Checker, type CheckerRequest, type CheckerResponse } from './checker.ts';
 import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
@@ -34,7 +34,7 @@ export class Compactor {
   readonly #post: Post;
   readonly #jobs = new Map<number, Running>();
   readonly #checker: Checker;
-  #control: EngineControl | undefined;
+  #engine: Engine | undefined;
   readonly #place: OutputPlace;
   readonly #outputs = new Set<CompactorOutputs>();
   #slots: Promise<OpenOutput> | undefined;
@@ -50,7 +50,7 @@ export class Compactor {
   receive(message: CompactorRequest | CheckerRequest): void {
     switch (message.type) {
       case 'start':
-        this.#control = instantiate(message.module).control;
+        this.#engine = instantiate(message.module);
         this.#slots = this.#place(message.store);
         this.#slots.catch(() => undefined);
         return;
@@ -83,7 +83,7 @@ export class Compactor {
     let machine: CompactionJob | undefined;
     try {
       const open = await this.#slots;
-      if (this.#control === undefined || open === undefined) {
+      if (this.#engine === undefined || open === undefined) {
         throw new VarveError('VARVE_INTERNAL', 'The compactor got a job before it was started.');
       }
       outputs = new CompactorOutputs(
@@ -91,14 +91,13 @@ export class Compactor {
         (table) => this.#lend(job, table),
       );
       this.#outputs.add(outputs);
-      machine = new this.#control.CompactionJob(spec);
+      machine = new CompactionJob(this.#engine, spec);
       await this.#drive(job, machine, outputs);
       const result = machine.result();
       this.#post({ type: 'done', job, result }, [result.buffer]);
     } catch (error) {
       if (!this.#halted) outputs?.closeAll();
-      const known = error instanceof VarveError ? error : controlError(error);
-      this.#post({ type: 'failed', job, error: toWire(known) }, []);
+      this.#post({ type: 'failed', job, error: toWire(error) }, []);
     } finally {
       machine?.free();
       if (outputs !== undefined) this.#outputs.delete(outputs);

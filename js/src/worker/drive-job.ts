@@ -7,7 +7,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { type CompactionJob, JobStep } from '../wasm/exports.ts';
+import type { CompactionJob } from '../wasm/job.ts';
 
 /** Entries handled by one step: about a millisecond. */
 const STEP_ENTRIES = 2000;
@@ -27,21 +27,20 @@ export interface JobHands {
 export async function driveJob(job: CompactionJob, hands: JobHands): Promise<void> {
   let sliceEnd = performance.now() + SLICE_MS;
   for (;;) {
-    switch (job.step(STEP_ENTRIES)) {
-      case JobStep.working:
+    const { kind, table, offset, length } = job.step(STEP_ENTRIES);
+    switch (kind) {
+      case 'working':
         break;
-      case JobStep.need: {
-        const [table = 0, offset = 0, length = 0] = Array.from(job.need());
+      case 'need':
         job.feed(await hands.input(table, offset, length));
         break;
-      }
-      case JobStep.write:
-        await hands.write(job.output_table(), job.output_offset(), job.output());
+      case 'write':
+        await hands.write(table, offset, job.output());
         break;
-      case JobStep.finished:
-        hands.finish(job.output_table(), job.output_offset());
+      case 'finished':
+        hands.finish(table, offset);
         break;
-      case JobStep.done:
+      case 'done':
         return;
       default:
         throw new VarveError('VARVE_INTERNAL', 'The engine answered with a step this code does not know.');

@@ -13,12 +13,11 @@ import { abortError, VarveError } from '../errors.ts';
 import { isSettling, type ManagedDevice, type OutputGate, type SettlingDevice } from '../storage/device.ts';
 import type { StoreLock } from '../storage/lock.ts';
 import { originStorage } from '../storage/origin.ts';
-import { readSlot, runCheck, survey } from '../tools/check.ts';
+import { delay } from '../storage/wait.ts';
+import { type CheckInput, readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import type { CompactProgress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
-import { engineFault, faultOfEngine, onEngineFault } from '../wasm/fault.ts';
-import { unregisterDevice } from '../wasm/host.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import { checkInWorker } from './checker-link.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
@@ -26,17 +25,20 @@ import { Flusher } from './flusher.ts';
 import { type EngineHostOptions, type HostParts, openParts } from './host-parts.ts';
 import { JobRunner } from './job-runner.ts';
 import { Quota } from './quota.ts';
+import { answersOf } from './refused-frames.ts';
 import { settlingFailure } from './settling-failure.ts';
-import { type FrameHost, type FrameProgress, runSettling } from './settling-frames.ts';
+import { type FrameHost, type FrameProgress, refusalsOf, responseOf, runSettling } from './settling-frames.ts';
 import { SlotKeeper } from './slot-keeper.ts';
-import { nextTurn } from './turn.ts';
 
-/** Each time a closing store finds no spare slot, some are added. */
-const CLOSE_ATTEMPTS_MAX = 16;
 /** Writes after which a flush is likely to come: starting a worker takes tens of milliseconds. */
 const WARM_WRITES = 500;
 /** For so long a store that was opened and not written to does no work of its own: who looks something up and closes it need not wait for that. */
 const CALM_MS = 200;
+/** For so long a refused write waits for a job before it is tried again, and at least. */
+const ROOM_MS = 100;
+const MOMENT_MS = 20;
+/** How often a refused write is tried again where no job is under way. */
+const ATTEMPTS_MAX = 5;
 
 /** An open store and what keeps it in shape. */
 export class EngineHost implements FrameHost {
@@ -47,8 +49,6 @@ export class EngineHost implements FrameHost {
   readonly #device: ManagedDevice;
   /** The device, if its writes settle later. */
   readonly #settling: SettlingDevice | undefined;
-  /** Its number, while the engine may use it. */
-  #deviceId: number | undefined;
   readonly #lock: StoreLock;
   readonly #flusher: Flusher;
   readonly #slots: SlotKeeper;
@@ -59,10 +59,14 @@ export class EngineHost implements FrameHost {
   readonly #watches = new Map<(cause: VarveError) => void, () => void>();
   readonly #onTurn: (() => void) | undefined;
   readonly #parts: HostParts;
+  /** Going back took writes with it. */
+  hasLost = false;
   /** Snapshots that the host took for itself. */
   readonly #snapshots = new Set<number>();
   /** Why another host takes this one's place. */
   #successor: VarveError | undefined;
+  /** That the store was taken away while it was open. */
+  #lost: VarveError | undefined;
   #warm = false;
   /** No job starts yet, unless writers would have to wait for it. */
   #isHeld = false;
@@ -82,7 +86,6 @@ export class EngineHost implements FrameHost {
     this.#planting = parts.planting;
     this.#device = device;
     this.#settling = isSettling(device) ? device : undefined;
-    this.#deviceId = parts.deviceId;
     this.#lock = parts.lock;
     this.#flusher = new Flusher(store);
     this.#slots = new SlotKeeper(store, device);
@@ -91,9 +94,14 @@ export class EngineHost implements FrameHost {
     this.#jobs.onDone = () => {
       if (this.gate === undefined) this.#flusher.idle();
       else this.tidy();
+      if (this.#settling?.isTight) this.shrink();
       this.#quota?.look();
     };
     this.onEnd(() => this.#stop());
+    device.onLost = (cause) => {
+      this.#lost = cause;
+      for (const listener of [...this.#watches.keys()]) listener(cause);
+    };
   }
 
   /** Opens a store; throws what `openParts` does. */
@@ -102,7 +110,8 @@ export class EngineHost implements FrameHost {
     if (options.hold !== undefined) host.#hold(options.hold());
     // Behind an output gate whoever has it says when there is work to be done.
     if (host.gate === undefined) host.#calm = setTimeout(() => host.#wake(), CALM_MS);
-    else host.#quota?.look();
+    // Known before much is written: where there is little room, little is kept that has to be written twice.
+    host.#quota?.look();
     try {
       host.afterTurn();
       return host;
@@ -146,6 +155,7 @@ export class EngineHost implements FrameHost {
     this.#stop();
     await this.#jobs.stop();
     await this.#slots.settled();
+    const acknowledged = this.store.acknowledged();
     await this.#settling?.goBack();
     const parts = await this.#parts.again();
     for (const snapshot of this.#snapshots) this.store.closeSnapshot(snapshot);
@@ -154,6 +164,7 @@ export class EngineHost implements FrameHost {
     this.#unwatch();
     this.#leave();
     const successor = new EngineHost(this.name, parts, this.#onTurn);
+    successor.hasLost = acknowledged !== parts.store.acknowledged();
     successor.#quota?.look();
     return successor;
   }
@@ -189,22 +200,38 @@ export class EngineHost implements FrameHost {
 
   /** Answers a request frame with a response frame. */
   run(request: Uint8Array): Uint8Array<ArrayBuffer> {
-    const { exports, memory, h } = this.store;
-    this.store.tick();
-    memory.put(request);
-    let status: number;
-    try {
-      status = exports.varve_frame(h, request.length);
-    } catch (error) {
-      throw engineFault(error);
-    }
-    this.store.check(status);
-    return memory.takeOut();
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    this.respond(request, (part) => parts.push(part));
+    const [whole] = parts;
+    return parts.length === 1 && whole !== undefined ? whole : responseOf(parts.flatMap(answersOf));
   }
 
-  /** Calls back when the engine had a fault or the store was abandoned; returns what ends that. */
+  /** Answers a request frame with response frames, one where the answers are not long. */
+  respond(request: Uint8Array, send: (response: Uint8Array<ArrayBuffer>) => void): void {
+    const { exports, memory, fault, h } = this.store;
+    this.store.tick();
+    try {
+      memory.put(request);
+    } catch (error) {
+      if (fault.found !== undefined || !(error instanceof VarveError)) throw error;
+      send(refusalsOf(request, error));
+      return;
+    }
+    try {
+      let from = 0;
+      do {
+        const at = from;
+        from = this.store.check(fault.guarded(() => exports.varve_frame(h, request.length, at)));
+        send(memory.takeOut());
+      } while (from > 0);
+    } finally {
+      if (fault.found === undefined) memory.trim();
+    }
+  }
+
+  /** Calls back when the engine had a fault, or the store was abandoned or taken away; returns what ends that. */
   onEnd(listener: (cause: VarveError) => void): () => void {
-    const end = onEngineFault(listener);
+    const end = this.store.fault.onFault(listener);
     this.#watches.set(listener, end);
     return end;
   }
@@ -216,7 +243,7 @@ export class EngineHost implements FrameHost {
 
   /** To be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
   afterTurn(): void {
-    if (this.#closing !== undefined || this.isQuiet || faultOfEngine() !== undefined) return;
+    if (this.#closing !== undefined || this.isQuiet || this.store.fault.found !== undefined) return;
     if (this.gate !== undefined) {
       this.#slots.keep();
       if (this.#onTurn === undefined) this.#jobs.kick();
@@ -224,6 +251,7 @@ export class EngineHost implements FrameHost {
       return;
     }
     this.#flusher.note();
+    if (this.#settling?.isTight) this.shrink();
     if (!this.#isResting) {
       if (!this.#warm && this.store.writesSinceSeal() >= WARM_WRITES) {
         this.#warm = true;
@@ -269,7 +297,7 @@ export class EngineHost implements FrameHost {
 
   /** Lets go of the engine's store; from the device it hears nothing any more. */
   #leave(): void {
-    this.#cutOff();
+    this.#parts.cutOff();
     try {
       this.store.close();
     } catch {
@@ -277,15 +305,9 @@ export class EngineHost implements FrameHost {
     }
   }
 
-  /** From the device the engine's store hears nothing any more. */
-  #cutOff(): void {
-    if (this.#deviceId !== undefined) unregisterDevice(this.#deviceId);
-    this.#deviceId = undefined;
-  }
-
   /** Whether writers should wait; then `progress` says when to look again. */
   isStalled(): boolean {
-    return this.#jobs.isBusy() && faultOfEngine() === undefined && this.store.isStalled();
+    return this.#jobs.isBusy() && this.store.fault.found === undefined && this.store.isStalled();
   }
 
   /** Resolves when a flush or compaction has ended, or at once when none is running. */
@@ -300,18 +322,9 @@ export class EngineHost implements FrameHost {
     await this.#slots.settled();
   }
 
-  /** Resolves in a later turn, once spare slots are open again and what stalls writers is done. */
-  async room(): Promise<void> {
-    this.afterTurn();
-    await this.#slots.settled();
-    while (this.isStalled()) await this.#jobs.progress();
-    // Also when there was nothing to wait for: slices of work need a turn, and who asks again and again waits for those.
-    await nextTurn();
-  }
-
   /** Lets go of what a client has open and, unless it may return, of its receipts. */
   forget(client: number, mayReturn: boolean): void {
-    if (this.#closing === undefined && faultOfEngine() === undefined) this.store.forgetClient(client, mayReturn);
+    if (this.#closing === undefined && this.store.fault.found === undefined) this.store.forgetClient(client, mayReturn);
   }
 
   #hold(until: Promise<void>): void {
@@ -326,7 +339,6 @@ export class EngineHost implements FrameHost {
   /** The calm after opening is over. */
   #wake(): void {
     this.#calm = undefined;
-    this.#quota?.look();
     this.afterTurn();
   }
 
@@ -357,23 +369,37 @@ export class EngineHost implements FrameHost {
 
   /** Flushes everything and merges it into one run, by jobs like any other. What is written meanwhile need not be in it. */
   async compact(onProgress?: (progress: CompactProgress) => void): Promise<void> {
-    this.store.askForCompaction();
-    this.#jobs.kick();
-    for (;;) {
-      if (this.#successor !== undefined) throw this.#successor;
-      this.#ensureOpen();
-      const { compacting, compactBytes, compactBytesMax } = this.stats();
-      if (compactBytesMax > 0) onProgress?.({ done: compactBytes, planned: compactBytesMax });
-      if (compacting === 0 || !this.#jobs.isBusy()) break;
-      await this.#jobs.progress();
+    let left = this.#bytesToMerge();
+    try {
+      this.store.askForCompaction();
+      this.#jobs.kickNow();
+      for (;;) {
+        if (this.#successor !== undefined) throw this.#successor;
+        this.#ensureOpen();
+        const { compacting, compactBytes, compactBytesMax } = this.stats();
+        if (compactBytesMax > 0) {
+          left = compactBytesMax - compactBytes;
+          onProgress?.({ done: compactBytes, planned: compactBytesMax });
+        }
+        if (compacting === 0 || !this.#jobs.isBusy()) break;
+        await this.#jobs.progress();
+      }
+      await this.#slots.settled();
+      const { failure } = this.#jobs;
+      if (failure !== undefined) throw failure;
+    } catch (error) {
+      throw (error as VarveError).code === 'VARVE_STORAGE_FULL' ? noRoomToCompact(left) : error;
     }
-    await this.#slots.settled();
-    const { failure } = this.#jobs;
-    if (failure !== undefined) throw failure;
     this.#ensureOpen();
     this.store.release();
     this.afterTurn();
     await this.settle();
+  }
+
+  /** Bytes that a compaction of everything takes in. */
+  #bytesToMerge(): number {
+    const { levels, frozenBytes, memtableBytes } = this.stats();
+    return levels.reduce((bytes, level) => bytes + level.bytes, frozenBytes + memtableBytes);
   }
 
   /** Verifies every file, in a worker where there can be one. The store goes on: it gives bytes, 1 MiB at a time. */
@@ -381,11 +407,15 @@ export class EngineHost implements FrameHost {
     const module = await loadTools(options.tools);
     if (options.signal?.aborted) throw abortError(options.signal);
     this.#ensureOpen();
-    const snapshot = this.store.openSnapshot();
-    this.#snapshots.add(snapshot);
+    let snapshot: number | undefined;
+    // One turn, or all of it again: the manifest that is copied names the tables that the snapshot keeps.
+    const copy = (): CheckInput => {
+      this.#unpin(snapshot);
+      snapshot = this.store.openSnapshot();
+      this.#snapshots.add(snapshot);
+      return survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
+    };
     try {
-      const copy = () =>
-        survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
       const input = await (this.#settling?.resident(copy) ?? copy());
       const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
       if (this.#spawn !== undefined) return await checkInWorker(this.#spawn, module, input, read, options);
@@ -395,9 +425,14 @@ export class EngineHost implements FrameHost {
     } catch (error) {
       throw this.#successor ?? (this.#closing === undefined ? error : closedError());
     } finally {
-      this.#snapshots.delete(snapshot);
-      if (this.#closing === undefined && faultOfEngine() === undefined) this.store.closeSnapshot(snapshot);
+      this.#unpin(snapshot);
     }
+  }
+
+  /** Lets go of a snapshot that the host took for itself, unless it went with the store. */
+  #unpin(snapshot: number | undefined): void {
+    if (snapshot === undefined || !this.#snapshots.delete(snapshot)) return;
+    if (this.#closing === undefined && this.store.fault.found === undefined) this.store.closeSnapshot(snapshot);
   }
 
   /** Closes the store; safe to call twice. Resolves when another tab could open it. */
@@ -414,6 +449,29 @@ export class EngineHost implements FrameHost {
       if (error instanceof VarveError && error.code === 'VARVE_STORAGE_FULL') return error;
     }
     return undefined;
+  }
+
+  /** Gives back the room of spare files at once. What fails here, the next write meets again. */
+  shrink(): void {
+    try {
+      this.store.shrink();
+    } catch {
+      // The engine keeps what it is refused with.
+    }
+  }
+
+  /** Has the engine make room for a write that was refused so many times, and waits; resolves with whether trying again makes sense. */
+  async makeRoom(attempts: number): Promise<boolean> {
+    this.shrink();
+    this.store.setRoom(0);
+    await this.#quota?.lookNow();
+    const isMore = attempts < ATTEMPTS_MAX && (await this.#settling?.moreRoom()) === true;
+    if (!this.#jobs.isBusy() && (attempts === 0 || isMore)) this.#jobs.kickNow();
+    if (!this.#jobs.isBusy() && !isMore) return false;
+    // Also where a job fails at once: others have to come to their turn.
+    await delay(MOMENT_MS);
+    await Promise.race([this.#jobs.progress(), delay(ROOM_MS)]);
+    return true;
   }
 
   /** A closed store leaves the next opening little to replay, and keeps no room that it does not need. Neither is a reason not to close. */
@@ -443,32 +501,24 @@ export class EngineHost implements FrameHost {
     void this.#jobs.stop();
   }
 
-  /** What is staged may need a segment of its own; without a log, what is in memory needs tables. */
   async #closeStore(): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      this.#slots.keep();
-      await this.#slots.settled();
-      const lost = this.#seal();
-      this.#giveBack();
-      try {
-        this.store.close();
-        if (lost !== undefined) throw lost;
-        return;
-      } catch (error) {
-        if (attempt === CLOSE_ATTEMPTS_MAX || (error as { code?: unknown }).code !== 'VARVE_BUSY') throw error;
-      }
-    }
+    await this.#slots.settled();
+    const lost = this.#seal();
+    this.#giveBack();
+    this.store.close();
+    if (lost !== undefined) throw lost;
   }
 
   async #close(): Promise<void> {
     clearTimeout(this.#calm);
     this.#flusher.stop();
     this.#quota?.stop();
+    const lost = this.#lost;
     try {
       await this.#jobs.stop();
       // One that has a successor, or is about to have one, must not write over it.
       if (this.isQuiet || this.#successor !== undefined) this.#leave();
-      else if (faultOfEngine() === undefined) {
+      else if (this.store.fault.found === undefined) {
         await this.#closeStore();
         await this.settle();
       }
@@ -476,16 +526,18 @@ export class EngineHost implements FrameHost {
       // A poisoned store has nothing left to write, and whoever wrote to it was told; so was everybody whose write the
       // storage has no room for.
       const nothingLost = this.canRevive ? ['VARVE_POISONED', 'VARVE_STORAGE_FULL'] : ['VARVE_POISONED'];
-      if (!(error instanceof VarveError) || !nothingLost.includes(error.code)) throw error;
+      if (!(error instanceof VarveError) || !nothingLost.includes(error.code)) throw this.#lost ?? error;
     } finally {
       await this.#letGo();
     }
+    // Closing found it, and nobody was told yet.
+    if (this.#lost !== lost) throw this.#lost;
   }
 
   /** Whatever became of the store, the next one who wants it gets it. */
   async #letGo(): Promise<void> {
     this.#unwatch();
-    this.#cutOff();
+    this.#parts.cutOff();
     try {
       await this.#device.closeAll();
       await this.#planting;
@@ -497,4 +549,12 @@ export class EngineHost implements FrameHost {
 
 function closedError(): VarveError {
   return new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
+}
+
+function noRoomToCompact(bytes: number): VarveError {
+  const mib = Math.max(1, Math.ceil(bytes / (1024 * 1024)));
+  return new VarveError(
+    'VARVE_STORAGE_FULL',
+    `The storage is full: a compaction writes tables anew before the old ones go, and lacks up to ${mib} MiB for that. Nothing is lost. Free that much, or delete data, which gives its room back by itself.`,
+  );
 }

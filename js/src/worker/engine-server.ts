@@ -12,7 +12,7 @@
  */
 
 import { toWire, VarveError } from '../errors.ts';
-import type { OpenReport, Request } from '../protocol/messages.ts';
+import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
@@ -22,8 +22,6 @@ import { listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
 import type { StoreStats } from '../types.ts';
-import { controlError } from '../wasm/errors.ts';
-import { onEngineFault } from '../wasm/fault.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
 import { Connection, type Send } from './connection.ts';
 import { EngineHost } from './engine-host.ts';
@@ -75,8 +73,10 @@ export class EngineServer {
   /** Why the last one did. */
   #lastRefusal: VarveError | undefined;
   #host: EngineHost | undefined;
-  /** Who waits until the last acknowledged write is another one. */
-  #afters: { readonly id: number; readonly from: Connection; readonly since: number }[] = [];
+  /** Who waits until the store is no longer in that state. */
+  #afters: { readonly id: number; readonly from: Connection; readonly state: StoreState | undefined }[] = [];
+  /** Which opening of the store this is, by a random number. */
+  #opening = 0;
   #afterTimer: ReturnType<typeof setTimeout> | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
@@ -87,7 +87,6 @@ export class EngineServer {
   #drained: Promise<void> = Promise.resolve();
   /** Ends an opening that is under way. */
   readonly #ended = new AbortController();
-  readonly #unwatch: () => void;
   /** Called when a client has open again what it had. */
   onReturned: (client: number) => void = () => undefined;
 
@@ -96,7 +95,6 @@ export class EngineServer {
     this.#clients.add(this.own);
     this.#compactor = compactor;
     this.#adapter = adapter;
-    this.#unwatch = onEngineFault((fault) => this.#die(fault));
   }
 
   /** How many clients it has. */
@@ -180,7 +178,6 @@ export class EngineServer {
     // What still runs for somebody is asked for again elsewhere: that it ends here is not its answer.
     for (const client of this.#clients) client.leave();
     this.#is_dead = true;
-    this.#unwatch();
     for (const timer of this.#away.values()) clearTimeout(timer);
     this.#host = undefined;
     await host?.close();
@@ -221,11 +218,10 @@ export class EngineServer {
     const host = this.#host;
     try {
       if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
-      const { buffer } = host.run(new Uint8Array(request));
-      from.send(buffer, [buffer]);
+      host.respond(new Uint8Array(request), ({ buffer }) => from.send(buffer, [buffer]));
     } catch (error) {
       // A frame that cannot be answered as a whole is a broken engine or a broken client: all of its requests fail.
-      this.#die(error instanceof VarveError ? error : controlError(error));
+      this.#die(error);
       return;
     }
     this.#maintain(host);
@@ -235,10 +231,11 @@ export class EngineServer {
   async #frameLater(host: EngineHost, bytes: ArrayBuffer, from: Connection): Promise<void> {
     const request = new Uint8Array(bytes);
     const progress: FrameProgress = { answers: [], settled: 0 };
+    const frame = { from, request, progress, isAgain: false };
     try {
-      this.#sendLater(host, { from, request, progress, response: await host.answer(request, progress) });
+      this.#sendLater(host, { ...frame, response: await host.answer(request, progress) });
     } catch (error) {
-      this.#refuse(host, error, { from, request, progress });
+      this.#refuse(host, error, frame);
       return;
     }
     this.#maintain(host);
@@ -260,7 +257,7 @@ export class EngineServer {
   /** What was not committed for want of room is taken back, and its writers are told; any other failure ends the store. */
   #refuse(host: EngineHost, cause: unknown, frame?: LateFrame): void {
     const known = settlingFailure(cause);
-    const error = known instanceof VarveError ? known : controlError(known);
+    const error = known instanceof VarveError ? known : VarveError.fromWire(toWire(known));
     if (error.code !== 'VARVE_STORAGE_FULL' || !host.canRevive) {
       this.#die(error);
       return;
@@ -289,14 +286,16 @@ export class EngineServer {
     try {
       this.#sendLater(host, { ...(await answerAgain(host, frame, this.#lastRefusal)), from: frame.from });
     } catch (error) {
-      this.#refuse(host, error, frame);
+      this.#refuse(host, error, { ...frame, isAgain: true });
     }
   }
 
   #use(host: EngineHost): void {
     this.#host = host;
     host.onFailure = (error) => this.#refuse(host, error);
-    // What was told before may have been taken back.
+    host.onEnd((cause) => this.#die(cause));
+    // What was told before may have been taken back: it is another state, also when it has the same sequence.
+    this.#opening = Math.random();
     this.#tellAfters();
   }
 
@@ -304,10 +303,12 @@ export class EngineServer {
   #tellAfters(): void {
     const host = this.#host;
     if (host === undefined || this.#afters.length === 0 || this.#afterTimer !== undefined) return;
-    const value = host.store.acknowledged();
-    const told = this.#afters.filter(({ since }) => since !== value);
+    const value: StoreState = { sequence: host.store.acknowledged(), opening: this.#opening };
+    const isOld = (state: StoreState | undefined): boolean =>
+      state?.sequence !== value.sequence || state.opening !== value.opening;
+    const told = this.#afters.filter(({ state }) => isOld(state));
     if (told.length === 0) return;
-    this.#afters = this.#afters.filter(({ since, from }) => since === value && !from.isGone);
+    this.#afters = this.#afters.filter(({ state, from }) => !isOld(state) && !from.isGone);
     for (const { id, from } of told) from.send({ type: 'result', id, value });
     this.#afterTimer = setTimeout(() => {
       this.#afterTimer = undefined;
@@ -336,7 +337,6 @@ export class EngineServer {
     this.#is_dead = true;
     this.#queue.length = 0;
     this.#refused.length = 0;
-    this.#unwatch();
     this.#ended.abort();
     for (const timer of this.#away.values()) clearTimeout(timer);
     for (const client of this.#clients) client.leave();
@@ -368,7 +368,7 @@ export class EngineServer {
           if (request.method === 'compact') void this.#progressing(id, from, (tell) => this.#opened().compact(tell));
           else if (request.method === 'after') {
             this.#opened();
-            this.#afters.push({ id, from, since: request.args[0] as number });
+            this.#afters.push({ id, from, state: request.args[0] as StoreState | undefined });
             this.#tellAfters();
           } else if (request.method === 'check') {
             const options = request.args[0] as CheckOptions & { readonly number: number };

@@ -8,13 +8,12 @@
 import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
-import { isSettling, type ManagedDevice } from '../storage/device.ts';
+import { isSettling, type ManagedDevice, type SettlingDevice, SlotError } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
 import type { EngineOptions, RecoveryReport, StorageReport } from '../types.ts';
 import type { Engine, StoreSettings } from '../wasm/exports.ts';
-import { registerDevice, unregisterDevice } from '../wasm/host.ts';
-import { loadEngine, type WasmSource } from '../wasm/load.ts';
+import { instantiate, loadEngine, type WasmSource } from '../wasm/load.ts';
 import { EngineStore } from '../wasm/store.ts';
 import { CompactorLink, type JobsBeside, type SpawnCompactor } from './compactor-link.ts';
 import { settlingFailure } from './settling-failure.ts';
@@ -59,7 +58,8 @@ export interface HostParts {
   readonly storage: StorageReport;
   readonly recovery: RecoveryReport;
   readonly device: ManagedDevice;
-  readonly deviceId: number;
+  /** Lets go of the device: the engine's store hears nothing from it any more. */
+  readonly cutOff: () => void;
   readonly lock: StoreLock;
   /** Runs jobs beside the engine; without it they run in slices. */
   readonly compactor: JobsBeside | undefined;
@@ -86,29 +86,38 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     options.lock ??
     (locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { wait, signal }));
   let device: ManagedDevice | undefined;
-  let deviceId: number | undefined;
+  let cutOff: (() => void) | undefined;
   let store: EngineStore | undefined;
   try {
     const opened = await deviceOf(name, options);
     device = opened.device;
-    const engine = await loading;
+    const module = await loading;
     if (signal?.aborted) throw abortError(signal);
-    deviceId = registerDevice(device);
-    const open = openerOf(device, engine, { ...settings, files_max: device.slotsMax });
-    store = await open(deviceId);
-    if (isSettling(device)) await device.settle();
+    const open = openerOf(device, instantiate(module), {
+      ...settings,
+      filesMax: device.slotsMax,
+      settles: isSettling(device),
+    });
+    let first = await open();
+    ({ store, cutOff } = first);
+    if (isSettling(device) && !(await isSettled(device))) {
+      // There is no room for what recovery wrote, which can wait: the store is read, and that goes with the first write.
+      leave(first);
+      first = await open();
+      ({ store, cutOff } = first);
+    }
     const spawn = compactorOf(device, options);
-    const compactor = jobsOn(device, engine, spawn, name);
+    const compactor = jobsOn(device, module, spawn, name);
     const canary = await askCanary(name, opened.report.kind, store.recovery);
     const opening = { device, lock, storage: opened.report, ...canary, compactor, spawn, hasLog: settings.log };
-    return partsOf({ ...opening, store, deviceId }, open, () => jobsOn(opened.device, engine, spawn, name));
+    return partsOf({ ...opening, ...first }, open, () => jobsOn(opened.device, module, spawn, name));
   } catch (error) {
     try {
       store?.close();
     } catch {
       // The next opening recovers it.
     }
-    if (deviceId !== undefined) unregisterDevice(deviceId);
+    cutOff?.();
     // Why it did not open matters more than what closing it meets.
     await device?.closeAll().catch(() => undefined);
     await lock.release();
@@ -116,15 +125,40 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
   }
 }
 
+/** Settles what opening wrote; false where there is no room for it, and the device went back to what the storage holds. */
+async function isSettled(device: SettlingDevice): Promise<boolean> {
+  try {
+    await device.settle();
+    return true;
+  } catch (error) {
+    const isFull = error instanceof SlotError && error.kind === 'full';
+    if (!isFull || !device.canGoBack) throw error;
+    await device.goBack();
+    // A store that is not there yet needs room.
+    if (device.count() === 0) throw error;
+    return false;
+  }
+}
+
+/** Lets go of an engine's store whose device went back behind it. */
+function leave({ store, cutOff }: OpenedStore): void {
+  cutOff();
+  try {
+    store.close();
+  } catch {
+    // The engine has let go of its memory.
+  }
+}
+
 /** Who runs jobs beside the engine. */
 function jobsOn(
   device: ManagedDevice,
-  engine: Engine,
+  module: WebAssembly.Module,
   spawn: SpawnCompactor | undefined,
   name: string,
 ): JobsBeside | undefined {
-  if (isSettling(device)) return new SettlingJobs(engine.control, device);
-  return spawn === undefined ? undefined : new CompactorLink(spawn, engine.module, device.compactor?.place ?? name);
+  if (isSettling(device)) return new SettlingJobs(module, device);
+  return spawn === undefined ? undefined : new CompactorLink(spawn, module, device.compactor?.place ?? name);
 }
 
 /** What the other storage of the origin knows of a store that was made just now. */
@@ -161,37 +195,39 @@ function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCo
   return options.adapter === undefined ? options.compactor : device.compactor?.spawn;
 }
 
+/** A store that the engine opened in a device. */
+type OpenedStore = Pick<HostParts, 'store' | 'cutOff'>;
+
 /** Gives parts the way to open their store once more. */
 function partsOf(
   parts: Omit<HostParts, 'again'>,
-  open: (deviceId: number) => Promise<EngineStore>,
+  open: () => Promise<OpenedStore>,
   jobs: () => JobsBeside | undefined,
 ): HostParts {
-  return {
-    ...parts,
-    async again() {
-      const deviceId = registerDevice(parts.device);
-      try {
-        return partsOf({ ...parts, deviceId, store: await open(deviceId), compactor: jobs() }, open, jobs);
-      } catch (error) {
-        unregisterDevice(deviceId);
-        throw error;
-      }
-    },
-  };
+  const again = async (): Promise<HostParts> => partsOf({ ...parts, ...(await open()), compactor: jobs() }, open, jobs);
+  return { ...parts, again };
 }
 
-/** What opens the store that is in a device, recovering it. */
-function openerOf(
-  device: ManagedDevice,
-  engine: Engine,
-  settings: StoreSettings,
-): (deviceId: number) => Promise<EngineStore> {
-  return async (deviceId) => {
-    const open = (): EngineStore => EngineStore.open(engine, deviceId, settings);
+/** What opens the store that is in a device, recovering it; each time in the same instance, so that a store can take over from the one before. */
+function openerOf(device: ManagedDevice, engine: Engine, settings: StoreSettings): () => Promise<OpenedStore> {
+  const recover = async (number: number): Promise<EngineStore> => {
+    const open = (): EngineStore => EngineStore.open(engine, number, settings);
     if (!isSettling(device)) return open();
-    device.allowSpare?.(settings.memory_bytes * SPARE_SHARE);
-    return device.recover(open);
+    device.allowSpare?.(settings.memoryBytes * SPARE_SHARE);
+    const store = await device.recover(open);
+    // Growing a slot costs nothing here, and what is kept for later would only take room.
+    store.setSpare(0);
+    return store;
+  };
+  return async () => {
+    const number = engine.devices.register(device);
+    const cutOff = (): void => engine.devices.unregister(number);
+    try {
+      return { store: await recover(number), cutOff };
+    } catch (error) {
+      cutOff();
+      throw error;
+    }
   };
 }
 
@@ -205,5 +241,5 @@ function settingsOf(options: EngineHostOptions): StoreSettings {
     throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option wait is a number of milliseconds from 0 to 2^31 - 1.');
   }
   const log = options.durability !== 'memory';
-  return { memory_bytes: Math.floor(memory), files_max: 128, log, history_bytes: options.history ?? 0 };
+  return { memoryBytes: Math.floor(memory), filesMax: 128, log, historyBytes: options.history ?? 0 };
 }

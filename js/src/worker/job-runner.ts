@@ -10,7 +10,7 @@
 
 import type { VarveError } from '../errors.ts';
 import type { ManagedDevice } from '../storage/device.ts';
-import type { JobTicket } from '../wasm/exports.ts';
+import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { JobsBeside } from './compactor-link.ts';
 import type { SlotKeeper } from './slot-keeper.ts';
@@ -20,6 +20,8 @@ import { nextTurn } from './turn.ts';
 const JOBS_MAX = 2;
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 60_000;
+/** On a full storage: what is deleted, here or by others, makes room at any time. */
+const PAUSE_MS_MAX_FULL = 2000;
 /** Entries of a slice: about 2 ms. */
 const SLICE_ENTRIES = 4000;
 /** In place of the slot of an output that was taken back: the engine has it open. */
@@ -57,7 +59,7 @@ export class JobRunner {
   kick(): void {
     if (this.#stopped || this.#pauseTimer !== undefined) return;
     if (this.#compactor === undefined) {
-      if (!this.#slicing) void this.#slice();
+      void this.#slice();
       return;
     }
     try {
@@ -65,6 +67,14 @@ export class JobRunner {
     } catch (error) {
       this.#failed(error as VarveError);
     }
+  }
+
+  /** Starts what is due, whatever failed a moment ago. */
+  kickNow(): void {
+    clearTimeout(this.#pauseTimer);
+    this.#pauseTimer = undefined;
+    this.failure = undefined;
+    this.kick();
   }
 
   /** Runs one slice here and now; false when there is nothing to do. */
@@ -123,7 +133,7 @@ export class JobRunner {
       const result = await compactor.run(ticket, {
         read: (table, offset, length) => this.#store.readInput(table, offset, length),
         lend: async (table) => {
-          const slot = await this.#slots.lend(table, ticket.bytes_hint);
+          const slot = await this.#slots.lend(table, ticket.bytesHint);
           lent.set(table, slot);
           return slot;
         },
@@ -144,7 +154,9 @@ export class JobRunner {
       await Promise.allSettled(retaken);
       if (this.#stopped) return;
       await this.#giveUp(ticket, lent);
-      this.#failed(error as VarveError);
+      // The engine finds room between its files, where no slot of its own is to be had. A settling device would have to fetch what it reads.
+      if ((error as VarveError).code === 'VARVE_STORAGE_FULL' && this.#device.lendable) await this.#slice();
+      else this.#failed(error as VarveError);
     }
   }
 
@@ -162,6 +174,7 @@ export class JobRunner {
   }
 
   async #slice(): Promise<void> {
+    if (this.#slicing) return;
     this.#slicing = true;
     try {
       let worked = false;
@@ -192,7 +205,8 @@ export class JobRunner {
     if (this.#stopped) return;
     this.failure = error;
     if (error.code === 'VARVE_UNSUPPORTED' && ++this.#deaths >= DEATHS_MAX) this.#compactor = undefined;
-    this.#pauseMs = Math.min(PAUSE_MS_MAX, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
+    const pauseMsMax = error.code === 'VARVE_STORAGE_FULL' ? PAUSE_MS_MAX_FULL : PAUSE_MS_MAX;
+    this.#pauseMs = Math.min(pauseMsMax, Math.max(PAUSE_MS_MIN, this.#pauseMs * 2));
     this.#pauseTimer ??= setTimeout(() => {
       this.#pauseTimer = undefined;
       this.kick();

@@ -26,8 +26,7 @@ export class Quota {
   look(): void {
     const now = performance.now();
     if (this.#stopped || now < this.#notBefore) return;
-    this.#notBefore = now + PAUSE_MS;
-    void this.#look();
+    void this.lookNow();
   }
 
   /** The store must not be called any more. */
@@ -35,7 +34,9 @@ export class Quota {
     this.#stopped = true;
   }
 
-  async #look(): Promise<void> {
+  /** Asks now; resolves once the engine knows. */
+  async lookNow(): Promise<void> {
+    this.#notBefore = performance.now() + PAUSE_MS;
     try {
       const bytes = await this.#device.freeBytes?.();
       if (!this.#stopped && bytes !== undefined) this.#store.setRoom(bytes);

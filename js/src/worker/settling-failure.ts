@@ -14,9 +14,11 @@ export function settlingFailure(error: unknown): unknown {
   const again = 'What was acknowledged before is kept: open the store again.';
   switch (error.kind) {
     case 'full':
-      return new VarveError('VARVE_STORAGE_FULL', `The storage refused a write for want of room: ${error.message}`, {
-        cause: error,
-      });
+      return new VarveError(
+        'VARVE_STORAGE_FULL',
+        'The storage is full: nothing of this write was kept. Delete data or ask for more room, then try again.',
+        { cause: error },
+      );
     case 'closed':
       return new VarveError('VARVE_LOCKED', `The store cannot be used here any more: ${error.message}`, {
         cause: error,

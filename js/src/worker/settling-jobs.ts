@@ -1,28 +1,34 @@
 /**
  * Flushes and compactions over a settling device: in slices in the engine's own realm, because only this device has the
- * bytes, but with reads and writes that wait.
+ * bytes, but in an instance of their own and with reads and writes that wait.
  *
- * Invariant: a job's input is fetched before the engine is asked for it, and its output waits while too much of it is
- * uncommitted; the engine is never called with a read that could fail.
+ * Invariant: a job's input is fetched before the engine is asked for it, and its output is committed by itself, piece by piece: one that
+ * finds no room ends the job and nothing else.
  */
 
-import { VarveError } from '../errors.ts';
+import { toWire, VarveError } from '../errors.ts';
 import { type SettlingDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
-import { controlError } from '../wasm/errors.ts';
-import type { EngineControl, JobTicket } from '../wasm/exports.ts';
+import type { Engine } from '../wasm/exports.ts';
+import { CompactionJob } from '../wasm/job.ts';
+import type { JobTicket } from '../wasm/job-ticket.ts';
+import { instantiate } from '../wasm/load.ts';
 import type { JobServices, JobsBeside } from './compactor-link.ts';
 import { driveJob } from './drive-job.ts';
 import { settlingFailure } from './settling-failure.ts';
 import { nextTurn } from './turn.ts';
 
+/** Bytes that are written at once: a commit that is long finds no room on a full storage beside what it replaces. */
+const PIECE_BYTES = 256 * 1024;
+
 /** The jobs of one store. */
 export class SettlingJobs implements JobsBeside {
-  readonly #control: EngineControl;
+  readonly #module: WebAssembly.Module;
   readonly #device: SettlingDevice;
+  #engine: Engine | undefined;
   #isStopped = false;
 
-  constructor(control: EngineControl, device: SettlingDevice) {
-    this.#control = control;
+  constructor(module: WebAssembly.Module, device: SettlingDevice) {
+    this.#module = module;
     this.#device = device;
   }
 
@@ -32,9 +38,11 @@ export class SettlingJobs implements JobsBeside {
     const check = (): void => {
       if (this.#isStopped) throw new VarveError('VARVE_CLOSED', 'The store was closed.');
     };
-    let job: InstanceType<EngineControl['CompactionJob']> | undefined;
+    let job: CompactionJob | undefined;
     try {
-      job = new this.#control.CompactionJob(ticket.spec);
+      if (this.#engine === undefined || this.#engine.fault.found !== undefined)
+        this.#engine = instantiate(this.#module);
+      job = new CompactionJob(this.#engine, ticket.spec);
       await driveJob(job, {
         input: async (table, offset, length) => {
           const bytes = await device.resident(() => services.read(table, offset, length));
@@ -42,7 +50,6 @@ export class SettlingJobs implements JobsBeside {
           return bytes;
         },
         write: async (table, offset, bytes) => {
-          while (device.isPressed) await device.settle();
           let slot = slots.get(table);
           if (slot === undefined) {
             slot = await services.lend(table);
@@ -50,8 +57,11 @@ export class SettlingJobs implements JobsBeside {
             // Nobody else can open it: it was closed for us.
             await device.retake(slot);
           }
-          check();
-          device.write(slot, bytes, SLOT_DATA_OFFSET + offset);
+          for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+            check();
+            const piece = bytes.subarray(at, at + PIECE_BYTES);
+            await device.writeApart(slot, piece, SLOT_DATA_OFFSET + offset + at, ticket.givesRoom);
+          }
         },
         finish: (table, size) => {
           device.flush(slots.get(table) ?? -1);
@@ -65,7 +75,10 @@ export class SettlingJobs implements JobsBeside {
       return job.result();
     } catch (error) {
       const known = settlingFailure(error);
-      throw known instanceof VarveError ? known : controlError(known);
+      // What was written of the outputs is in the way of others. A device that failed takes nothing.
+      const isFull = (known as VarveError).code === 'VARVE_STORAGE_FULL';
+      if (isFull && !this.#isStopped) await Promise.allSettled([...slots.values()].map((slot) => device.discard(slot)));
+      throw known instanceof VarveError ? known : VarveError.fromWire(toWire(known));
     } finally {
       job?.free();
     }

@@ -1,6 +1,6 @@
 /**
- * Keeps spare slots open ahead of need: creating one inside a write costs milliseconds, and cannot be done at all
- * inside a synchronous turn.
+ * Keeps spare slots open ahead of need, for tables that the compactor writes: creating one costs milliseconds, and cannot be
+ * done at all inside a synchronous turn.
  *
  * Invariant: one growth at a time. A growth that fails (quota) is not tried again before a pause.
  */
@@ -37,18 +37,19 @@ export class SlotKeeper {
     await this.#growing?.catch(() => undefined);
   }
 
-  /** Closes a slot for a table that the compactor will write; grows when none is free. */
+  /**
+   * Closes a slot for a table that the compactor will write; grows when none is free.
+   * @throws `VARVE_STORAGE_FULL` when there can be no more slots: the engine itself needs none of its own.
+   */
   async lend(table: number, bytesHint: number): Promise<number> {
     for (;;) {
-      try {
-        const slot = this.#store.lend(table, bytesHint);
+      const slot = this.#store.lend(table, bytesHint);
+      if (slot !== undefined) {
         this.#device.release(slot);
         return slot;
-      } catch (error) {
-        if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
-        const added = await (this.#growing ?? this.#grow(GROW_FOR_JOB));
-        if (added === 0) throw error;
       }
+      const added = await (this.#growing ?? this.#grow(GROW_FOR_JOB));
+      if (added === 0) throw new VarveError('VARVE_STORAGE_FULL', 'No file is spare for the compactor.');
     }
   }
 
