@@ -4,14 +4,13 @@
  * the sentence in `message` may change, so programs branch on `code` only.
  */
 
-/** Every code a `VarveError` can carry. The first thirteen come from the engine, the rest from TypeScript. */
+/** Every code a `VarveError` can carry. The first twelve come from the engine, the rest from TypeScript. */
 export type VarveErrorCode =
   | 'VARVE_CORRUPT'
   | 'VARVE_STORAGE_FULL'
   | 'VARVE_LOCKED'
   | 'VARVE_CLOSED'
   | 'VARVE_CONFLICT'
-  | 'VARVE_BUSY'
   | 'VARVE_INVALID_KEY'
   | 'VARVE_INVALID_VALUE'
   | 'VARVE_POISONED'
@@ -32,7 +31,6 @@ const ENGINE_CODES: readonly VarveErrorCode[] = [
   'VARVE_LOCKED',
   'VARVE_CLOSED',
   'VARVE_CONFLICT',
-  'VARVE_BUSY',
   'VARVE_INVALID_KEY',
   'VARVE_INVALID_VALUE',
   'VARVE_POISONED',
@@ -83,7 +81,7 @@ export class VarveError extends Error {
     this.conflict = options?.conflict;
   }
 
-  /** The error for an engine code number (1..13); an unknown number gives `VARVE_INTERNAL`. */
+  /** The error for an engine code number (1..12); an unknown number gives `VARVE_INTERNAL`. */
   static fromNumber(code: number, message: string): VarveError {
     const name = ENGINE_CODES[code] ?? 'VARVE_INTERNAL';
     return new VarveError(name, name === 'VARVE_CORRUPT' ? `${message} ${SALVAGE}` : message);
@@ -95,7 +93,7 @@ export class VarveError extends Error {
   }
 }
 
-/** The engine's number for a code: 1..13, or 0 for a code that only TypeScript uses. */
+/** The engine's number for a code: 1..12, or 0 for a code that only TypeScript uses. */
 export function codeNumber(code: VarveErrorCode): number {
   return code === 'VARVE_INTERNAL' ? 0 : Math.max(0, ENGINE_CODES.indexOf(code));
 }

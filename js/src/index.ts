@@ -5,6 +5,7 @@
  * package, and `new Worker(new URL(...))` stands here in the one form that every bundler finds.
  */
 
+import { checkOptions, type Known, WAIT } from './options.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -21,6 +22,7 @@ export type {
   DeleteRangeChange,
   Gap,
   Live,
+  LiveOptions,
   LiveRange,
   SetChange,
   WatchOptions,
@@ -66,6 +68,7 @@ export type {
   KeyCodec,
   KeyRange,
   LevelStats,
+  Lifetime,
   OpenOptions,
   OriginStorage,
   Receipt,
@@ -78,7 +81,7 @@ export type {
   StorageReport,
   StoreStats,
   TransactionOptions,
-  TransactionSetOptions,
+  UpdateLifetime,
   UpdateOptions,
   UpgradeVersions,
   ValueCodec,
@@ -103,6 +106,10 @@ export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'wo
   /** An adapter, instead of what the browser has. */
   storage?: StorageAdapter | undefined;
 }
+
+const LIST: Known<ListOptions> = { ...WAIT, worker: 1, storage: 1 };
+const DELETE: Known<DeleteOptions> = { ...LIST, wait: 1 };
+const REPAIR: Known<RepairOptions> = { ...DELETE, onProgress: 1, tools: 1, into: 1, strict: 1 };
 
 /**
  * Opens a store, making it where there is none. Its keys and values follow the codecs; with the default codecs they are
@@ -136,7 +143,8 @@ export function open<K = Key, V = unknown>(name: string, options: StoreOptions<K
  * @example
  * const names = await listStores(); // ['counters', 'notes']
  */
-export function listStores(options: ListOptions = {}): Promise<string[]> {
+export async function listStores(options: ListOptions = {}): Promise<string[]> {
+  checkOptions(options, LIST);
   return listNames(options, spawnOf(options));
 }
 
@@ -147,7 +155,8 @@ export function listStores(options: ListOptions = {}): Promise<string[]> {
  * @example
  * await deleteStore('counters');
  */
-export function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+  checkOptions(options, DELETE);
   return deleteNamed(name, options, spawnOf(options));
 }
 
@@ -169,6 +178,7 @@ export function deleteStore(name: string, options: DeleteOptions = {}): Promise<
  * await repair(store, { into: 'notes' });
  */
 export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
+  checkOptions(options, REPAIR);
   return repairNamed(name, options, spawnOf(options));
 }
 

@@ -83,11 +83,22 @@ export interface Condition {
   ifSequence?: number | null | undefined;
 }
 
-/** What one set of a batch can be given. */
-export interface SetItemOptions extends Condition {
-  /** How long the entry lives from when it is applied, in milliseconds, above 0. It then reads as absent. Default: for ever. */
+/** How long an entry lives; it then reads as absent. Default: for ever. */
+export interface Lifetime {
+  /** How long the entry lives from when it is applied, in milliseconds, above 0. */
   expiresIn?: number | undefined;
+  /** When the entry expires, instead of `expiresIn`: a Date, or milliseconds since 1970. */
+  expiresAt?: Date | number | undefined;
 }
+
+/** The lifetime of an entry that is updated. Default: it expires when it would have expired without the update. */
+export interface UpdateLifetime extends Omit<Lifetime, 'expiresIn'> {
+  /** A new lifetime; null: the entry lives for ever. */
+  expiresIn?: number | null | undefined;
+}
+
+/** What one set of a batch can be given. */
+export interface SetItemOptions extends Condition, Lifetime {}
 
 /** Options of `set`. */
 export interface SetOptions extends WriteOptions, SetItemOptions {}
@@ -96,14 +107,11 @@ export interface SetOptions extends WriteOptions, SetItemOptions {}
 export interface DeleteKeyOptions extends WriteOptions, Condition {}
 
 /** Options of `update`. */
-export type UpdateOptions = Omit<SetOptions, 'ifSequence'>;
-
-/** What a set inside a transaction can be given. */
-export type TransactionSetOptions = Pick<SetItemOptions, 'expiresIn'>;
+export interface UpdateOptions extends WriteOptions, UpdateLifetime {}
 
 /** Options of `transaction`. */
 export interface TransactionOptions extends WriteOptions {
-  /** How often it is tried again after a conflict, before `VARVE_CONFLICT` is told: an integer from 0. Default 10. */
+  /** How often it is tried again after a conflict, before `VARVE_CONFLICT` is told: an integer from 0. Default 100, some ten seconds. */
   retries?: number | undefined;
 }
 
@@ -324,7 +332,8 @@ export interface CacheOptions {
 export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, 'storage'>, WaitOptions {
   /**
    * Where to keep the files. Default: where the store is; a new one in the first of `opfs`, `indexeddb` and `memory` that is to be
-   * had here, and `db.storage` says which and why. A name takes that one or none (`VARVE_UNSUPPORTED`). With an adapter the engine runs in the caller's realm, without a worker: on a server
+   * had here, and `db.storage` says which and why. A name takes that one or none (`VARVE_UNSUPPORTED`); on a server there is none
+   * but `memory`, which must be asked for. With an adapter the engine runs in the caller's realm, without a worker: on a server
    * runtime, in a Durable Object.
    */
   storage?: StorageKind | StorageAdapter | undefined;

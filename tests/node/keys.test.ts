@@ -3,8 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { appendKey } from '../../js/src/codec/key-format.ts';
 import { decodeKey, decodeKeys } from '../../js/src/codec/key-reader.ts';
-import { encodeKey, KEY_BYTES_MAX, writeKey } from '../../js/src/codec/keys.ts';
+import { encodeKey, writeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
+import { KEY_BYTES_MAX } from '../../js/src/codec/settled.ts';
 import { ByteSink } from '../../js/src/codec/sink.ts';
 import type { VarveError } from '../../js/src/errors.ts';
 import type { Key } from '../../js/src/types.ts';

@@ -38,14 +38,9 @@ type ErrorConstructor = new (message: string) => Error;
 const double = new Float64Array(1);
 const double_bytes = new Uint8Array(double.buffer);
 const typed_arrays = new Map<number, string>(Object.entries(TYPED_ARRAY_TAGS).map(([name, tag]) => [tag, name]));
-const ERRORS: Readonly<Record<string, ErrorConstructor>> = {
-  EvalError,
-  RangeError,
-  ReferenceError,
-  SyntaxError,
-  TypeError,
-  URIError,
-};
+const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map(
+  [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((type) => [type.name, type]),
+);
 /** What one level of a value takes at most: its container, its tag 28 and a name. */
 const NESTING_MAX = 3 * DEPTH_MAX;
 const NAME_SLOTS = 512;
@@ -321,7 +316,7 @@ export class CborReader {
   #error(has_cause: boolean): Error {
     const name = this.#string();
     const message = this.#string();
-    const error = this.#keep(new (ERRORS[name] ?? Error)(message));
+    const error = this.#keep(new (ERRORS.get(name) ?? Error)(message));
     const hidden = { configurable: true, writable: true, enumerable: false };
     if (error.name !== name) Object.defineProperty(error, 'name', { value: name, ...hidden });
     // Where it was thrown is not stored; where it was read would mislead.

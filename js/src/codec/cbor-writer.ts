@@ -12,10 +12,14 @@
  *   an object met twice: tag 28 where it first stands, tag 29 with its number afterwards
  *
  * Typed arrays are stored as the platform has them; every platform with WebAssembly is little-endian.
+ *
+ * Each part is read once, and what it is and holds is asked of the platform (intrinsics.ts), so getters, subclasses and proxies
+ * cannot make bytes that do not read back. Which objects are shared is known at the end: the tags are put in then.
  */
 
 import { VarveError } from '../errors.ts';
 import { magnitudeOf } from './bigints.ts';
+import { bytesUnder, getter, timeOf, typedArrayName } from './intrinsics.ts';
 import type { ByteSink } from './sink.ts';
 import { isWellFormed, writeShortAscii, writeUtf8 } from './text.ts';
 
@@ -54,6 +58,17 @@ export const TYPED_ARRAY_TAGS: Readonly<Record<string, number>> = {
   Float64Array: 86,
 };
 
+const CHANGED = 'changed while it was being written';
+/** Items of an array at most: each takes a byte at least. */
+const ITEMS_MAX = 2 ** 30;
+
+const mapSize = getter<number>(Map.prototype, 'size');
+const setSize = getter<number>(Set.prototype, 'size');
+const bufferSize = getter<number>(ArrayBuffer.prototype, 'byteLength');
+const sourceOf = getter<string>(RegExp.prototype, 'source');
+const { entries } = Map.prototype;
+const { values } = Set.prototype;
+
 const double = new Float64Array(1);
 const double_bytes = new Uint8Array(double.buffer);
 
@@ -77,11 +92,10 @@ class Refusal {
 /** Writes values into a sink. One writer serves one value at a time. */
 export class CborWriter {
   #sink: ByteSink;
-  /** Objects met, with their number where they are shared. */
+  /** Objects met, and where each stands. */
   readonly #met = new Map<object, number>();
-  /** Objects met more than once: known after the first pass. */
-  readonly #shared = new Set<object>();
-  #numbering = false;
+  /** Where an object was met again, and where it stands, in the order of writing. Nothing is written there yet. */
+  #again: { readonly at: number; readonly stands: number }[] = [];
   #depth = 0;
 
   constructor(sink: ByteSink) {
@@ -96,22 +110,36 @@ export class CborWriter {
     const start = sink.at;
     try {
       this.#item(value);
-      if (this.#shared.size > 0) {
-        sink.at = start;
-        this.#met.clear();
-        this.#numbering = true;
-        this.#item(value);
-      }
+      if (this.#again.length > 0) this.#share(start);
     } catch (error) {
       sink.at = start;
       if (error instanceof Refusal) throw error.toError(undefined);
-      throw new Refusal('not readable (a getter, or a proxy, threw)').toError(error);
+      throw new Refusal('not readable: a getter or a proxy threw, or it is not what it pretends to be').toError(error);
     } finally {
       this.#met.clear();
-      this.#shared.clear();
-      this.#numbering = false;
+      if (this.#again.length > 0) this.#again = [];
       this.#depth = 0;
     }
+  }
+
+  /** Puts in tag 28 where objects stand that were met again, and tag 29 where they were. */
+  #share(start: number): void {
+    const sink = this.#sink;
+    const places = [...new Set(this.#again.map(({ stands }) => stands))].sort((a, b) => a - b);
+    const numbers = new Map(places.map((at, number) => [at, number]));
+    // At one place references come first: they took no bytes, so what stands there was met after them.
+    const marks = [...this.#again, ...places.map((at) => ({ at, stands: -1 }))].sort((a, b) => a.at - b.at);
+    const written = sink.copy(start);
+    let from = start;
+    sink.at = start;
+    for (const { at, stands } of marks) {
+      sink.append(written.subarray(from - start, at - start));
+      from = at;
+      const number = numbers.get(stands);
+      this.#head(TAG, number === undefined ? TAG_SHARED : TAG_REFERENCE);
+      if (number !== undefined) this.#head(UINT, number);
+    }
+    sink.append(written.subarray(from - start));
   }
 
   #item(value: unknown): void {
@@ -228,19 +256,13 @@ export class CborWriter {
   }
 
   #object(value: object): void {
-    const number = this.#met.get(value);
-    if (number !== undefined) {
-      if (!this.#numbering) {
-        this.#shared.add(value);
-        return;
-      }
-      this.#head(TAG, TAG_REFERENCE);
-      return this.#head(UINT, number);
+    const { at } = this.#sink;
+    const stands = this.#met.get(value);
+    if (stands !== undefined) {
+      this.#again.push({ at, stands });
+      return;
     }
-    const is_shared = this.#numbering && this.#shared.has(value);
-    // In the second pass only the shared ones are remembered, so their count is the next number.
-    if (is_shared || !this.#numbering) this.#met.set(value, this.#met.size);
-    if (is_shared) this.#head(TAG, TAG_SHARED);
+    this.#met.set(value, at);
     if (++this.#depth > DEPTH_MAX) throw new Refusal(`nested more than ${DEPTH_MAX} deep`);
     if (Array.isArray(value)) this.#array(value);
     else if (isPlain(value)) this.#plain(value);
@@ -249,7 +271,10 @@ export class CborWriter {
   }
 
   #array(value: readonly unknown[]): void {
+    // A proxy says what it likes.
     const length = value.length;
+    if (!Number.isInteger(length) || length < 0 || length > ITEMS_MAX)
+      throw new Refusal(`an array of ${String(length)} items`);
     this.#head(ARRAY, length);
     let i = 0;
     try {
@@ -257,6 +282,7 @@ export class CborWriter {
     } catch (error) {
       throw error instanceof Refusal ? error.at(`[${i}]`) : error;
     }
+    if (value.length !== length) throw new Refusal(CHANGED);
   }
 
   #plain(value: Readonly<Record<string, unknown>>): void {
@@ -266,7 +292,9 @@ export class CborWriter {
     try {
       for (name of names) {
         this.#text(name);
-        this.#item(value[name]);
+        const item = value[name];
+        if (item === undefined && !Object.hasOwn(value, name)) throw new Refusal(CHANGED);
+        this.#item(item);
       }
     } catch (error) {
       throw error instanceof Refusal ? error.at(step(name)) : error;
@@ -274,37 +302,52 @@ export class CborWriter {
   }
 
   #special(value: object): void {
+    if (ArrayBuffer.isView(value)) return this.#view(value);
+    // A first guess only: each case goes on with what works for real ones alone.
     const type = Object.prototype.toString.call(value).slice(8, -1);
-    if (ArrayBuffer.isView(value)) return this.#buffer(value, type);
-    if (value instanceof Error || type === 'Error') return this.#error(value as Error);
+    if (value instanceof Error || (type === 'Error' && !(Symbol.toStringTag in value)))
+      return this.#error(value as Error);
     switch (type) {
       case 'Date':
-        return this.#date(value as Date);
+        return this.#date(timeOf(value));
       case 'Map':
         return this.#map(value as ReadonlyMap<unknown, unknown>);
       case 'Set':
         return this.#set(value as ReadonlySet<unknown>);
       case 'RegExp':
-        this.#named('RegExp', 3);
-        this.#text((value as RegExp).source);
-        return this.#text((value as RegExp).flags);
+        return this.#regExp(value as RegExp);
       case 'ArrayBuffer':
         this.#named(type, 2);
+        // Throws unless it is one.
+        bufferSize.call(value);
         return this.#bytes(new Uint8Array(value as ArrayBuffer));
       default:
         throw new Refusal(nameOf(value));
     }
   }
 
-  #buffer(value: ArrayBufferView, type: string): void {
-    const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-    if (type === 'DataView') this.#named(type, 2);
-    else if (type !== 'Uint8Array') this.#head(TAG, TYPED_ARRAY_TAGS[type] as number);
+  #view(value: ArrayBufferView): void {
+    const bytes = bytesUnder(value);
+    if (bytes === undefined) throw new Refusal('of a buffer that was detached, or shrank below it');
+    const type = typedArrayName(value) ?? 'DataView';
+    const tag = TYPED_ARRAY_TAGS[type];
+    if (tag !== undefined) this.#head(TAG, tag);
+    else if (type === 'DataView') this.#named(type, 2);
+    else if (type !== 'Uint8Array') throw new Refusal(`a ${type}`);
     this.#bytes(bytes);
   }
 
-  #date(value: Date): void {
-    const time = Date.prototype.getTime.call(value);
+  #regExp(value: RegExp): void {
+    // Throws unless it is one. Of one that is, the constructor copies what it was made of.
+    sourceOf.call(value);
+    const { source, flags } = new RegExp(value);
+    this.#named('RegExp', 3);
+    this.#text(source);
+    this.#text(flags);
+  }
+
+  #date(time: number | undefined): void {
+    if (time === undefined) throw new Refusal('no real Date');
     const seconds = time / 1000;
     // Past the year 73,000 seconds are too coarse for some milliseconds.
     if (Number.isNaN(time) || Math.round(seconds * 1000) === time) this.#head(TAG, TAG_DATE);
@@ -314,10 +357,12 @@ export class CborWriter {
 
   #map(value: ReadonlyMap<unknown, unknown>): void {
     this.#head(TAG, TAG_MAP);
-    this.#head(MAP, value.size);
+    const size = mapSize.call(value);
+    this.#head(MAP, size);
     let i = 0;
     try {
-      for (const [key, item] of Map.prototype.entries.call(value)) {
+      for (const [key, item] of entries.call(value)) {
+        if (i === size) break;
         this.#item(key);
         this.#item(item);
         i++;
@@ -325,20 +370,24 @@ export class CborWriter {
     } catch (error) {
       throw error instanceof Refusal ? error.at(`.entries()[${i}]`) : error;
     }
+    if (i !== size || mapSize.call(value) !== size) throw new Refusal(CHANGED);
   }
 
   #set(value: ReadonlySet<unknown>): void {
     this.#head(TAG, TAG_SET);
-    this.#head(ARRAY, value.size);
+    const size = setSize.call(value);
+    this.#head(ARRAY, size);
     let i = 0;
     try {
-      for (const item of Set.prototype.values.call(value)) {
+      for (const item of values.call(value)) {
+        if (i === size) break;
         this.#item(item);
         i++;
       }
     } catch (error) {
       throw error instanceof Refusal ? error.at(`.values()[${i}]`) : error;
     }
+    if (i !== size || setSize.call(value) !== size) throw new Refusal(CHANGED);
   }
 
   #error(value: Error): void {
@@ -358,7 +407,8 @@ export class CborWriter {
 /** True for `{}` and `Object.create(null)`, also of another realm (whose Object.prototype has no prototype either). */
 function isPlain(value: object): value is Record<string, unknown> {
   const prototype: object | null = Object.getPrototypeOf(value);
-  if (prototype === Object.prototype || prototype === null) return !(Symbol.toStringTag in value);
+  if (prototype === Object.prototype || prototype === null)
+    return !(Symbol.toStringTag in value) && !ArrayBuffer.isView(value);
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf');
 }
 

@@ -7,13 +7,18 @@
 import { VarveError } from '../errors.ts';
 import type { Key, KeyCodec } from '../types.ts';
 import { decodeKey, decodeKeys } from './key-reader.ts';
-import { KEY_BYTES_MAX, writeKey } from './keys.ts';
+import { encodeKey, writeKey } from './keys.ts';
+import { KEY_BYTES_MAX, settled } from './settled.ts';
 import type { ByteSink } from './sink.ts';
 
 /** Keys of one store to bytes and back. */
 export interface KeyFormat<K> {
-  /** Appends the bytes of a key. Throws `VARVE_INVALID_KEY`. */
+  /** Appends the bytes of a key. Throws `VARVE_INVALID_KEY`. Code of the user runs before the sink is looked at. */
   write(key: K, sink: ByteSink): void;
+  /** The bytes of a key. Throws `VARVE_INVALID_KEY`. */
+  encode(key: K): Uint8Array;
+  /** The key to go on with where it is needed more than once: it must not be another one the second time. */
+  settled(key: K): K;
   read(bytes: Uint8Array, start: number, end: number): K;
   /** The keys of a scan batch; key `i` ends at `ends[i]`. */
   readAll(blob: Uint8Array, ends: ArrayLike<number>): K[];
@@ -22,9 +27,15 @@ export interface KeyFormat<K> {
 /** The format of a key codec, or of plain Varve keys. */
 export function keyFormatOf<K>(codec: KeyCodec<K> | undefined): KeyFormat<K> {
   // Without a codec a store's keys are Varve keys: K is Key or a part of it.
-  if (codec === undefined) return { write: appendKey, read: decodeKey, readAll: decodeKeys } as unknown as KeyFormat<K>;
+  if (codec === undefined) {
+    const plain = { write: appendKey, encode: encodeKey, settled, read: decodeKey, readAll: decodeKeys };
+    return plain as unknown as KeyFormat<K>;
+  }
   return {
     write: (key, sink) => appendKey(mappedKey(codec, key), sink),
+    encode: (key) => encodeKey(mappedKey(codec, key)),
+    // What it is made of is the affair of its codec.
+    settled: (key) => key,
     read: (bytes, start, end) => codec.decode(decodeKey(bytes, start, end)),
     readAll: (blob, ends) => decodeKeys(blob, ends).map((key) => codec.decode(key)),
   };
@@ -32,10 +43,11 @@ export function keyFormatOf<K>(codec: KeyCodec<K> | undefined): KeyFormat<K> {
 
 /** Appends the bytes of a Varve key. */
 export function appendKey(key: Key, sink: ByteSink): void {
-  let end = writeKey(key, sink.bytes, sink.at);
+  const plain = settled(key);
+  let end = writeKey(plain, sink.bytes, sink.at);
   if (end < 0) {
     sink.reserve(KEY_BYTES_MAX);
-    end = writeKey(key, sink.bytes, sink.at);
+    end = writeKey(plain, sink.bytes, sink.at);
   }
   sink.at = end;
 }

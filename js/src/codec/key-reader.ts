@@ -9,7 +9,6 @@ import type { Key } from '../types.ts';
 import { bigintOf } from './bigints.ts';
 import {
   ESCAPED,
-  KEY_DEPTH_MAX,
   TERMINATOR,
   TYPE_ARRAY,
   TYPE_BIGINT,
@@ -19,6 +18,7 @@ import {
   TYPE_NUMBER,
   TYPE_STRING,
 } from './keys.ts';
+import { KEY_DEPTH_MAX } from './settled.ts';
 import { readUtf8 } from './text.ts';
 
 const double = new Float64Array(1);

@@ -14,15 +14,12 @@
  * 00 is below every type byte and 00 01 below 00 FF, so a shorter array or string sorts before one it begins.
  */
 
-import { VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 import { magnitudeOf } from './bigints.ts';
+import { byteCount, isBytes, timeOf } from './intrinsics.ts';
+import { ReservedKey } from './reserved-key.ts';
+import { invalid, KEY_BYTES_MAX, settled, tooLong } from './settled.ts';
 import { isWellFormed, writeShortAscii, writeUtf8 } from './text.ts';
-
-/** Most bytes of an encoded key: 64 KiB of content and one type byte. */
-export const KEY_BYTES_MAX = 65_537;
-/** Arrays in arrays at most. */
-export const KEY_DEPTH_MAX = 32;
 
 /** The first byte of a key's bytes. */
 export const TYPE_BYTES = 0x10;
@@ -42,7 +39,7 @@ const double_bytes = new Uint8Array(double.buffer);
 const scratch = new Uint8Array(KEY_BYTES_MAX + 1);
 
 /**
- * Writes a key at `at` and gives the end, or -1 when `into` has no room for it (grow it and call again; with
+ * Writes a settled key at `at` and gives the end, or -1 when `into` has no room for it (grow it and call again; with
  * `KEY_BYTES_MAX` bytes of room it never happens). Throws `VARVE_INVALID_KEY`.
  *
  * @example
@@ -60,12 +57,13 @@ export function writeKey(key: Key, into: Uint8Array, at: number): number {
   if (end >= 0 && end <= into.length && end - at <= KEY_BYTES_MAX) return end;
   // No room, or too long: told apart by encoding where a key of any legal length fits.
   if (into !== scratch && encodedLength(key) <= KEY_BYTES_MAX) return -1;
-  throw invalid(`A key takes at most ${KEY_BYTES_MAX} bytes; this one is longer. Shorten it.`);
+  throw tooLong();
 }
 
 /** The bytes of a key. Throws `VARVE_INVALID_KEY`. */
 export function encodeKey(key: Key): Uint8Array {
-  return scratch.slice(0, writeKey(key, scratch, 0));
+  const plain = settled(key);
+  return scratch.slice(0, writeKey(plain, scratch, 0));
 }
 
 function encodedLength(key: Key): number {
@@ -99,24 +97,19 @@ const ALLOWED = 'Use a string, number, bigint, boolean, Date, Uint8Array or an a
 
 function putObject(key: Key & object, into: Uint8Array, at: number, depth: number): number {
   if (Array.isArray(key)) return putArray(key, into, at, depth);
-  // Not by instanceof: keys may come from another realm.
-  switch (Object.prototype.toString.call(key)) {
-    case '[object Uint8Array]':
-      into[at] = TYPE_BYTES;
-      return putBytes(key as Uint8Array, into, at + 1, depth > 0);
-    case '[object Date]': {
-      const time = (key as Date).getTime();
-      if (Number.isNaN(time)) throw invalid('An invalid Date cannot be a key: it has no place in the order.');
-      into[at] = TYPE_DATE;
-      return putNumber(time, into, at + 1);
-    }
-    default:
-      throw invalid(`A key cannot be ${key === null ? 'null' : 'an object'}. ${ALLOWED}`);
+  if (isBytes(key)) {
+    into[at] = TYPE_BYTES;
+    return putBytes(key, into, at + 1, depth > 0);
   }
+  if (depth === 0 && key !== null && ReservedKey.is(key)) return putBytes(key.bytes, into, at, false);
+  const time = key === null ? undefined : timeOf(key);
+  if (time === undefined) throw invalid(`A key cannot be ${key === null ? 'null' : 'an object'}. ${ALLOWED}`);
+  if (Number.isNaN(time)) throw invalid('An invalid Date cannot be a key: it has no place in the order.');
+  into[at] = TYPE_DATE;
+  return putNumber(time, into, at + 1);
 }
 
 function putArray(key: readonly Key[], into: Uint8Array, at: number, depth: number): number {
-  if (depth >= KEY_DEPTH_MAX) throw invalid(`A key nests at most ${KEY_DEPTH_MAX} arrays.`);
   into[at] = TYPE_ARRAY;
   let end = at + 1;
   for (let i = 0; i < key.length && end >= 0; i++) end = put(key[i] as Key, into, end, depth + 1);
@@ -137,7 +130,9 @@ function putString(key: string, into: Uint8Array, at: number, inside: boolean): 
 }
 
 function putBytes(key: Uint8Array, into: Uint8Array, at: number, inside: boolean): number {
-  const end = at + key.length;
+  const count = byteCount(key);
+  if (count < 0) throw invalid('Bytes cannot be a key once their buffer was detached, or shrank below them.');
+  const end = at + count;
   if (end > into.length) return -1;
   into.set(key, at);
   return inside ? terminate(into, at, end) : end;
@@ -180,8 +175,4 @@ function putBigint(key: bigint, into: Uint8Array, at: number): number {
   into[at + 2] = (length & 0xff) ^ flip;
   for (let i = 0; i < length; i++) into[at + 3 + i] = (magnitude[i] as number) ^ flip;
   return at + 3 + length;
-}
-
-function invalid(message: string): VarveError {
-  return new VarveError('VARVE_INVALID_KEY', message);
 }

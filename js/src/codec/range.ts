@@ -6,8 +6,12 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { checkOptions, RANGE } from '../options.ts';
 import type { Key, KeyCodec, KeyRange } from '../types.ts';
-import { encodeKey, KEY_BYTES_MAX } from './keys.ts';
+import { isBytes } from './intrinsics.ts';
+import { mappedKey } from './key-format.ts';
+import { encodeKey } from './keys.ts';
+import { KEY_BYTES_MAX, settled } from './settled.ts';
 
 /** One end of a range. */
 export interface Bound {
@@ -35,9 +39,14 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 
 /**
  * The byte range of a key range. Throws `VARVE_INVALID_ARGUMENT` for two lower or two upper bounds and for a prefix that
- * is no array, string or Uint8Array, `VARVE_INVALID_KEY` for a bound that is no key.
+ * is no array, string or Uint8Array, and for what is none of the `known` options; `VARVE_INVALID_KEY` for a bound that is no key.
  */
-export function encodeRange<K>(range: KeyRange<K>, keys: KeyCodec<K> | undefined): ByteRange {
+export function encodeRange<K>(
+  range: KeyRange<K>,
+  keys: KeyCodec<K> | undefined,
+  known: Readonly<Record<string, 1>> = RANGE,
+): ByteRange {
+  checkOptions(range, known);
   const { gt, gte, lt, lte, prefix } = range;
   if (gt !== undefined && gte !== undefined) throw invalid('A range takes gt or gte, not both.');
   if (lt !== undefined && lte !== undefined) throw invalid('A range takes lt or lte, not both.');
@@ -86,13 +95,15 @@ function bound<K>(
 ): Bound | undefined {
   const key = exclusive ?? inclusive;
   if (key === undefined) return undefined;
-  return { key: encodeKey(keys === undefined ? (key as Key) : keys.encode(key)), exclusive: exclusive !== undefined };
+  const bytes = encodeKey(keys === undefined ? (key as Key) : mappedKey(keys, key));
+  return { key: bytes, exclusive: exclusive !== undefined };
 }
 
 function prefixBytes(prefix: unknown): Uint8Array {
-  const usable = typeof prefix === 'string' || prefix instanceof Uint8Array || Array.isArray(prefix);
+  const key = settled(prefix as Key);
+  const usable = typeof key === 'string' || isBytes(key) || Array.isArray(key);
   if (!usable) throw invalid('A prefix is an array, a string or a Uint8Array.');
-  return encodeKey(prefix as Key);
+  return encodeKey(key);
 }
 
 /** The smallest bytes above everything that begins with `bytes`. A type byte is never FF, so there always are some. */

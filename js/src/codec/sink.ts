@@ -5,10 +5,21 @@
  * afterwards, because growing replaces it.
  */
 
+import { VarveError } from '../errors.ts';
+
+/** Above all that may be stored at once: a value or batch that is too long is told as such before memory is lacking. */
+const SINK_BYTES_MAX = 2 ** 29;
+
 /** Gives a larger buffer that begins with the first `used` bytes of the old one. */
 export type Grow = (bytes_min: number, used: number, old: Uint8Array) => Uint8Array;
 
 const doubled: Grow = (bytes_min, used, old) => {
+  if (bytes_min > SINK_BYTES_MAX) {
+    throw new VarveError(
+      'VARVE_INVALID_VALUE',
+      'A value takes at most 128 MiB, a batch 256 MiB; this is longer. Split it.',
+    );
+  }
   const bytes = new Uint8Array(Math.max(bytes_min, old.length * 2));
   bytes.set(used === old.length ? old : old.subarray(0, used));
   return bytes;

@@ -17,11 +17,12 @@ import { VarveError } from '../errors.ts';
 import type { ValueCodec } from '../types.ts';
 import { CborReader } from './cbor-reader.ts';
 import { CborWriter } from './cbor-writer.ts';
+import { byteCount, isBytes } from './intrinsics.ts';
 import { ByteSink } from './sink.ts';
 import { isWellFormed, readUtf8, writeShortAscii, writeUtf8 } from './text.ts';
 
-/** Most bytes of an encoded value: 1 GiB. */
-export const VALUE_BYTES_MAX = 2 ** 30;
+/** Most bytes of an encoded value (crates/varve/src/types.rs says why). */
+const VALUE_BYTES_MAX = 2 ** 27;
 
 const RAW = 0;
 const STRUCTURED = 1;
@@ -75,7 +76,7 @@ class StructuredCodec extends BuiltInCodec<unknown> {
     if (value === undefined)
       throw invalid('The value cannot be stored: it is undefined. Store null, or delete the key.');
     if (typeof value === 'string' && isWellFormed(value)) return writeText(TEXT, value, sink);
-    if (isBytes(value)) return writeRaw(value, sink);
+    if (isBytes(value)) return writeBytes(RAW, value, sink);
     sink.byte(STRUCTURED);
     try {
       cbor_writer.write(value, sink);
@@ -104,7 +105,7 @@ class BytesCodec extends BuiltInCodec<Uint8Array> {
 
   write(value: Uint8Array, sink: ByteSink): void {
     if (!isBytes(value)) throw invalid('The value is no Uint8Array, which is all that the bytes codec stores.');
-    writeRaw(value, sink);
+    writeBytes(RAW, value, sink);
   }
 
   read(bytes: Uint8Array, start: number, end: number): Uint8Array {
@@ -151,7 +152,8 @@ class JsonCodec extends BuiltInCodec<unknown> {
 /**
  * The default codec: primitives, Date, RegExp, Map, Set, Error (name, message, cause), ArrayBuffer, typed arrays, DataView,
  * plain objects and arrays, with identity and cycles kept inside one value. A Uint8Array and a string pass as they are.
- * Functions, symbols, class instances and `undefined` itself give `VARVE_INVALID_VALUE`.
+ * Functions, symbols, class instances and `undefined` itself give `VARVE_INVALID_VALUE`, as does what changes while it is written,
+ * and bytes whose buffer was detached. Each part is read once; a getter, or a proxy of an object or an array, is stored as what it gives.
  */
 export const structured: BuiltInCodec<unknown> = new StructuredCodec();
 /** Uint8Array only, stored as it is. What is read is a view of a larger buffer: `slice()` what you keep or transfer. */
@@ -175,8 +177,7 @@ export function formatOf<V>(codec: ValueCodec<V>): ValueFormat<V> {
         : invalid(`The value cannot be stored: the codec ${name} refused it.`, error);
     }
     if (!isBytes(encoded)) throw invalid(`The codec ${name} encoded a value to something that is no Uint8Array.`);
-    sink.byte(CUSTOM);
-    sink.append(encoded);
+    writeBytes(CUSTOM, encoded, sink);
   };
   const read = (bytes: Uint8Array, start: number, end: number): V => {
     if (start >= end || bytes[start] !== CUSTOM) throw foreign(name);
@@ -185,18 +186,25 @@ export function formatOf<V>(codec: ValueCodec<V>): ValueFormat<V> {
   return { name, encode: (value) => codec.encode(value), decode: (bytes) => codec.decode(bytes), write, read };
 }
 
-function isBytes(value: unknown): value is Uint8Array {
-  if (value instanceof Uint8Array) return true;
-  // Of another realm.
-  return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]';
+/** Refuses a value of more bytes than there may be. */
+export function checkLength(bytes: number): void {
+  if (bytes > VALUE_BYTES_MAX)
+    throw invalid('A value takes at most 128 MiB; this one is longer. Split it over several keys.');
 }
 
-function writeRaw(value: Uint8Array, sink: ByteSink): void {
-  if (value.length >= VALUE_BYTES_MAX)
-    throw invalid(`A value takes at most ${VALUE_BYTES_MAX} bytes; this one is longer.`);
-  const { length } = value;
+/** How many bytes a value of bytes has. Throws `VARVE_INVALID_VALUE` for those that cannot be stored. */
+export function checkedBytes(value: Uint8Array): number {
+  const count = byteCount(value);
+  if (count < 0)
+    throw invalid('The value cannot be stored: the buffer of its bytes was detached, or shrank below them.');
+  checkLength(count + 1);
+  return count;
+}
+
+function writeBytes(tag: number, value: Uint8Array, sink: ByteSink): void {
+  const length = checkedBytes(value);
   sink.reserve(length + 1);
-  sink.bytes[sink.at] = RAW;
+  sink.bytes[sink.at] = tag;
   sink.bytes.set(value, sink.at + 1);
   sink.at += length + 1;
 }

@@ -6,7 +6,9 @@
 
 import { encodeDeletion } from '../codec/range.ts';
 import { VarveError } from '../errors.ts';
+import { CONDITION, checkOptions, SET_ITEM, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
+import { rawBytes } from '../protocol/frame-writer.ts';
 import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions, WriteOptions } from '../types.ts';
 import type { Operations } from './operations.ts';
 
@@ -20,7 +22,8 @@ export type CommitBatch = (batch: BatchWriter, options: WriteOptions) => Promise
  * await db.batch().set('a', 1).set('b', 2).delete('c').commit({ durability: 'strict' });
  */
 export class Batch<K, V> {
-  readonly #operations: Operations<K, V>;
+  /** @internal How its keys and values are written. */
+  readonly formats: Pick<Operations<K, V>, 'keys' | 'values'>;
   readonly #keys: KeyCodec<K> | undefined;
   readonly #commit: CommitBatch;
   readonly #writer = new BatchWriter();
@@ -28,7 +31,7 @@ export class Batch<K, V> {
 
   /** @internal Made by `store.batch()`. */
   constructor(operations: Operations<K, V>, keys: KeyCodec<K> | undefined, commit: CommitBatch) {
-    this.#operations = operations;
+    this.formats = operations;
     this.#keys = keys;
     this.#commit = commit;
   }
@@ -52,14 +55,21 @@ export class Batch<K, V> {
    */
   set(key: K, value: V, options?: SetItemOptions): this {
     this.#ensureOpen();
-    this.#writer.set(this.#operations.keys, key, this.#operations.values, value, options);
+    checkOptions(options, SET_ITEM);
+    this.#writer.set(this.formats.keys, key, this.formats.values, value, options);
     return this;
+  }
+
+  /** @internal Adds a write of a value that is encoded already. */
+  setEncoded(key: K, value: Uint8Array, options?: SetItemOptions): void {
+    this.#writer.set(this.formats.keys, key, rawBytes, value, options);
   }
 
   /** Adds the deletion of a key. */
   delete(key: K, options?: Condition): this {
     this.#ensureOpen();
-    this.#writer.delete(this.#operations.keys, key, options);
+    checkOptions(options, CONDITION);
+    this.#writer.delete(this.formats.keys, key, options);
     return this;
   }
 
@@ -72,12 +82,10 @@ export class Batch<K, V> {
   }
 
   /** Applies all of it; resolves when it is as durable as asked. `VARVE_CONFLICT` when a condition did not hold. Can be called once. */
-  commit(options: WriteOptions = {}): Promise<Receipt> {
-    try {
-      this.#ensureOpen();
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  async commit(options: WriteOptions = {}): Promise<Receipt> {
+    this.#ensureOpen();
+    checkOptions(options, WRITE);
+    this.#writer.view();
     this.#is_committed = true;
     return this.#commit(this.#writer, options);
   }

@@ -8,7 +8,6 @@ import type { Change, ChangeIterator, Live } from '../changes/types.ts';
 import { VarveError } from '../errors.ts';
 import { Op } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
-import type { KeyRange } from '../types.ts';
 import { asyncDispose } from './dispose.ts';
 
 /** Asks for the sequence of the last write called before it: for changes behind no sequence that there is. */
@@ -22,16 +21,6 @@ export const changes_now: Operation<undefined, undefined, number> = {
   },
   read: (answer) => answer.u64(answer.start),
 };
-
-const FIELDS = ['gt', 'gte', 'lt', 'lte', 'prefix'];
-
-/** Whether it is a range, and no key: an object with the fields of ranges, and of `more`, alone. */
-export function isRange<K, R extends KeyRange<K>>(target: K | R, more: readonly string[] = []): target is R {
-  if (typeof target !== 'object' || target === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(target);
-  const isPlain = prototype === Object.prototype || prototype === null;
-  return isPlain && Object.keys(target).every((field) => FIELDS.includes(field) || more.includes(field));
-}
 
 /** Throws unless changes can be behind it. */
 export function checkSince(since: number): void {
@@ -50,8 +39,8 @@ export class LaterIterator<K, V> implements ChangeIterator<K, V> {
     made.catch(() => undefined);
   }
 
-  async next(): Promise<IteratorResult<Change<K, V>, undefined>> {
-    return (await this.#made).next();
+  next(): Promise<IteratorResult<Change<K, V>, undefined>> {
+    return this.#made.then((made) => made.next());
   }
 
   async return(): Promise<IteratorResult<Change<K, V>, undefined>> {
@@ -59,9 +48,9 @@ export class LaterIterator<K, V> implements ChangeIterator<K, V> {
     return { done: true, value: undefined };
   }
 
-  async throw(error?: unknown): Promise<IteratorResult<Change<K, V>, undefined>> {
-    await this.return();
-    throw error;
+  throw(error?: unknown): Promise<IteratorResult<Change<K, V>, undefined>> {
+    void this.return();
+    return Promise.reject(error);
   }
 
   [Symbol.asyncIterator](): this {
@@ -74,56 +63,67 @@ export class LaterIterator<K, V> implements ChangeIterator<K, V> {
 }
 
 interface Subscriber<T> {
-  readonly next: (value: T | undefined) => void;
+  readonly next: (value: T) => void;
   readonly error: ((error: unknown) => void) | undefined;
 }
 
-/** A query that runs while somebody is subscribed. */
-export class LiveQuery<T> implements Live<T> {
-  readonly #run: (emit: (value: T) => void, stopped: () => boolean) => Promise<void>;
-  readonly #subscribers = new Set<Subscriber<T>>();
-  /** Which run counts. */
-  #runs = 0;
-  #value: T | undefined;
+/** Reads a query now and after each change, until the signal aborts. */
+export type LiveRun = (emit: (value: unknown) => void, signal: AbortSignal) => Promise<void>;
 
-  constructor(run: (emit: (value: T) => void, stopped: () => boolean) => Promise<void>) {
-    this.#run = run;
-  }
-
-  get value(): T | undefined {
-    return this.#value;
-  }
-
-  readonly getSnapshot = (): T | undefined => this.#value;
-
-  readonly subscribe = (next: (value: T | undefined) => void, error?: (error: unknown) => void): (() => void) => {
-    const subscriber = { next, error };
-    this.#subscribers.add(subscriber);
-    if (this.#subscribers.size === 1) void this.#start();
-    next(this.#value);
-    return () => {
-      if (this.#subscribers.delete(subscriber) && this.#subscribers.size === 0) this.#runs++;
-    };
-  };
-
-  async #start(): Promise<void> {
-    const run = ++this.#runs;
-    const emit = (value: T): void => {
-      this.#value = value;
-      for (const subscriber of this.#subscribers) {
-        // In a turn of its own: what a subscriber throws is its own affair.
-        queueMicrotask(() => this.#subscribers.has(subscriber) && subscriber.next(value));
-      }
-    };
+/** A query that runs while somebody is subscribed. `prepare` throws for what is no query. */
+export function liveQuery<T, Q extends readonly unknown[]>(
+  prepare: (...query: Q) => LiveRun,
+  initial: T,
+  ...query: Q
+): Live<T, Q> {
+  const subscribers = new Set<Subscriber<T>>();
+  let run = prepare(...query);
+  let value = initial;
+  /** Ends the run that counts. */
+  let running = new AbortController();
+  const start = async (): Promise<void> => {
+    running.abort();
+    running = new AbortController();
+    const { signal } = running;
     try {
-      await this.#run(emit, () => run !== this.#runs);
+      await run((next) => {
+        value = next as T;
+        for (const subscriber of subscribers) {
+          // In a turn of its own: what a subscriber throws is its own affair.
+          queueMicrotask(() => subscribers.has(subscriber) && subscriber.next(next as T));
+        }
+      }, signal);
     } catch (failure) {
-      if (run !== this.#runs) return;
-      const listeners = [...this.#subscribers].filter(({ error }) => error !== undefined);
-      this.#subscribers.clear();
-      for (const { error } of listeners) queueMicrotask(() => error?.(failure));
-      // A store that was closed is no news; anything else somebody should hear of.
-      if (listeners.length === 0 && (failure as { code?: unknown })?.code !== 'VARVE_CLOSED') throw failure;
+      if (signal.aborted) return;
+      // A store that was closed is no news; of anything else somebody should hear.
+      let isHeard = (failure as { code?: unknown })?.code === 'VARVE_CLOSED';
+      for (const { error } of subscribers) {
+        if (error === undefined) continue;
+        isHeard = true;
+        queueMicrotask(() => error(failure));
+      }
+      subscribers.clear();
+      if (!isHeard) throw failure;
     }
-  }
+  };
+  return {
+    get value() {
+      return value;
+    },
+    getSnapshot: () => value,
+    getServerSnapshot: () => initial,
+    update(...query) {
+      run = prepare(...query);
+      if (subscribers.size > 0) void start();
+    },
+    subscribe(next, error) {
+      const subscriber = { next, error };
+      subscribers.add(subscriber);
+      if (subscribers.size === 1) void start();
+      next(value);
+      return () => {
+        if (subscribers.delete(subscriber) && subscribers.size === 0) running.abort();
+      };
+    },
+  };
 }

@@ -6,6 +6,7 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
+import { checkOptions } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { canShare } from '../share/names.ts';
 import { isAdapter } from '../storage/adapter.ts';
@@ -13,7 +14,7 @@ import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.
 import { checkVersion } from '../transaction/version.ts';
 import type { WaitOptions } from '../types.ts';
 import { type Ask, Client, noWorker, type Port } from '../worker/client.ts';
-import { checkCache, checkName, checkWait, engineOptions, repairRequest } from './options.ts';
+import { checkCache, checkName, checkWait, engineOptions, OPEN, repairRequest } from './options.ts';
 import { Store } from './store.ts';
 import type { StoreOptions } from './upgrade.ts';
 
@@ -33,6 +34,7 @@ export async function openStore<K, V>(
   sharing?: LoadSharing,
 ): Promise<Store<K, V>> {
   checkName(name);
+  checkOptions(options, OPEN);
   const engine = engineOptions(options);
   const { version, upgrade, signal, cache } = options;
   if (cache !== undefined) checkCache(cache);

@@ -6,19 +6,34 @@
 
 import { isWellFormed } from '../codec/text.ts';
 import { VarveError } from '../errors.ts';
+import { checkOptions, type Known, WRITE } from '../options.ts';
 import type { OpenMessageOptions } from '../protocol/messages.ts';
 import { isAdapter } from '../storage/adapter.ts';
 import type { RepairRequest } from '../tools/repair.ts';
 import type { RepairOptions } from '../tools/types.ts';
 import type { CacheOptions, Durability, OpenOptions } from '../types.ts';
+import type { StoreOptions } from './upgrade.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
 export const NAME_BYTES_MAX = 200;
 /** Smallest memory budget, in bytes. */
 export const MEMORY_BYTES_MIN = 1024 * 1024;
 
-/** How often `update` reads before it gives up. */
-export const UPDATE_ATTEMPTS_MAX = 16;
+/** The options of `open`. */
+export const OPEN: Known<StoreOptions<never, never>> = {
+  ...WRITE,
+  storage: 1,
+  wait: 1,
+  memory: 1,
+  history: 1,
+  keys: 1,
+  values: 1,
+  version: 1,
+  upgrade: 1,
+  cache: 1,
+  worker: 1,
+  wasm: 1,
+};
 
 /** Throws unless the name can name a store. */
 export function checkName(name: unknown): asserts name is string {
@@ -68,8 +83,12 @@ export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOpti
   return { durability, storage: kind, wait, memory, history, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
 }
 
+const CACHE: Known<CacheOptions> = { entries: 1, bytes: 1, ttl: 1 };
+
 /** Throws unless these are limits of a cache. */
-export function checkCache({ entries = 1, bytes = 0, ttl = 0 }: CacheOptions): void {
+export function checkCache(options: CacheOptions): void {
+  checkOptions(options, CACHE);
+  const { entries = 1, bytes = 0, ttl = 0 } = options;
   if (!(Number.isInteger(entries) && entries > 0))
     throw invalid(`cache.entries is an integer from 1, not ${shown(entries)}.`);
   checkBytes('cache.bytes', bytes);

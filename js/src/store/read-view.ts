@@ -6,6 +6,7 @@
 
 import { encodeRange } from '../codec/range.ts';
 import { abortError, type VarveError } from '../errors.ts';
+import { checkOptions, type Known, RANGE, SCAN, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, KeyRange, ScanOptions, WaitOptions } from '../types.ts';
@@ -26,6 +27,8 @@ import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
 /** Options of `count`. */
 export type CountOptions<K> = KeyRange<K> & WaitOptions;
+
+const COUNT: Known<CountOptions<never>> = { ...RANGE, ...WAIT };
 
 /** What a view reads: the number of a snapshot, 0 for the present; and why no more, once it is closed. */
 export interface Moment {
@@ -141,6 +144,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * await db.count({ prefix: ['note'] });
    */
   async count(range: CountOptions<K> = {}): Promise<number> {
+    checkOptions(range, COUNT);
     const cursor = this.#cursor(scan_count, { ...range, reverse: false, limit: undefined });
     let count = 0;
     for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
@@ -161,7 +165,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   #cursor(operations: ScanOperations, options: ScanOptions<K>): Cursor | undefined {
     const { reverse = false, limit, signal } = options;
     if (limit !== undefined) checkLimit(limit);
-    const range = encodeRange(options, this.#key_codec);
+    const range = encodeRange(options, this.#key_codec, SCAN);
     this.#ensureOpen();
     if (signal?.aborted) throw abortError(signal);
     if (range.empty || limit === 0) return undefined;
@@ -173,6 +177,11 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   #submit<A, B, T>(operation: Operation<A, B, T>, key: A, value: B, options?: WaitOptions): Promise<T> {
     const { number, refusal } = this.#moment;
     if (refusal !== undefined) return Promise.reject(refusal);
+    try {
+      checkOptions(options, WAIT);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     return this.#client.submit(operation, key, value, levelOfSnapshot(number), options?.signal);
   }
 

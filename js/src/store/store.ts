@@ -5,18 +5,18 @@
  * writes called before them. The store itself holds no data: what it knows is in the engine behind its client.
  */
 
-import type { ChangeIterator, ChangesOptions, Live, LiveRange, WatchOptions } from '../changes/types.ts';
+import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
+import { CHECK, COMPACT, checkOptions, DELETE, isRange, type Known, RANGE, SET, WAIT, WRITE } from '../options.ts';
 import type { PortableParts } from '../portable/portable.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
-import { BatchWriter } from '../protocol/batch-writer.ts';
+import { BatchWriter, needsBatch } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
-import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import type {
   CacheOptions,
   CompactOptions,
@@ -40,16 +40,25 @@ import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
 import { asyncDispose } from './dispose.ts';
-import { changes_now, checkSince, isRange, LaterIterator, LiveQuery } from './following.ts';
+import { changes_now, checkSince, LaterIterator, type LiveRun, liveQuery } from './following.ts';
 import { loaders } from './loaders.ts';
 import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from './operations.ts';
-import { checkDurability, UPDATE_ATTEMPTS_MAX, wasmPlace } from './options.ts';
+import { checkDurability, wasmPlace } from './options.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
 import { take } from './snapshot-hold.ts';
-import type { Reserved, Transaction } from './transaction.ts';
+import type { Transaction, TransactionParts } from './transaction.ts';
 import { untilAborted } from './until-aborted.ts';
 import type { Upgrade } from './upgrade.ts';
+
+const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };
+const CHANGES: Known<ChangesOptions<never>> = { ...RANGE, ...WATCH, since: 1 };
+const LIVE: Known<LiveRange<never>> = { ...RANGE, reverse: 1, limit: 1, as: 1 };
+const FIRST: Known<LiveOptions<unknown>> = { initial: 1 };
+const LIVE_READ: Known<KeyRange & LiveOptions<unknown>> = { ...RANGE, ...FIRST };
+
+/** What a live query reads: a key, a range, or what a function makes of a snapshot. */
+type LiveTarget<K, V> = K | LiveRange<K> | ((view: ReadView<K, V>) => unknown);
 
 /** Bounds of everything, for the operation that deletes a range. */
 const NOTHING = new Uint8Array(0);
@@ -78,6 +87,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   readonly #key_codec: KeyCodec<K> | undefined;
   readonly #level: number;
   readonly #on_close: () => void;
+  /** What updates are made of, once it is loaded. */
+  #loaded: typeof import('./transaction.ts') | undefined;
   /** How many checks there were: a signal stops the one that it was given to. */
   #checks = 0;
 
@@ -97,7 +108,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
 
   /**
    * Writes a value; resolves when it is as durable as asked. The value is encoded before the call returns, so changing
-   * it afterwards changes nothing.
+   * it afterwards changes nothing. Without a lifetime the entry lives for ever, also in the place of one that would have expired; `update`
+   * keeps an expiry.
    *
    * @example
    * await db.set(['note', 42], { title: 'Silt' }, { durability: 'strict' });
@@ -105,40 +117,34 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.set('leader', me, { ifSequence: null }); // VARVE_CONFLICT if there is one
    */
   set(key: K, value: V, options?: SetOptions): Promise<Receipt> {
-    if (options?.expiresIn === undefined && options?.ifSequence === undefined) {
-      return this.#write(this.#operations.set, key, value, options);
-    }
+    if (!needsBatch(options)) return this.#write(this.#operations.set, key, value, options, SET);
     const { keys, values } = this.#operations;
-    return this.#collected((writer) => writer.set(keys, key, values, value, options), options);
+    return this.#collected((writer) => writer.set(keys, key, values, value, options), options, SET);
   }
 
   /**
-   * Replaces a value by what `change` makes of it: reads, calls `change` (with undefined for an absent key), and writes
-   * unless someone wrote the key meanwhile; then it reads and calls `change` again, 16 times at most, after which it rejects with
-   * `VARVE_CONFLICT`. An expiry of the old entry is not kept: give `expiresIn`.
+   * Replaces a value by what `change` makes of it: reads, calls `change` (with undefined for an absent key), and writes unless another
+   * tab wrote the key meanwhile; then, after a short wait, it reads and calls `change` again, 100 times at most (some ten seconds), after
+   * which it rejects with `VARVE_CONFLICT`. Calls of one store over the same key run in their order, one at a time. The entry expires
+   * when it would have expired; `expiresIn` or `expiresAt` replaces that, `expiresIn: null` drops it.
+   *
+   * `change` may wait, but updates of the same key wait for it, a second at most: then they go ahead, and it is called again. It may not
+   * update that key itself.
    *
    * @example
    * await db.update('visits', (visits = 0) => visits + 1);
+   * await db.update(['session', id], (session) => ({ ...session, seen: Date.now() })); // still expires when it did
    */
   async update(
     key: K,
     change: (value: V | undefined) => V | PromiseLike<V>,
     options: UpdateOptions = {},
   ): Promise<Receipt> {
-    for (let attempt = 1; ; attempt++) {
-      let isChanging = false;
-      try {
-        const entry = await this.getEntry(key, options);
-        isChanging = true;
-        const value = await change(entry?.value);
-        isChanging = false;
-        return await this.set(key, value, { ...options, ifSequence: entry?.sequence ?? null });
-      } catch (error) {
-        const code = (error as { code?: unknown } | undefined)?.code;
-        const isAgain = !isChanging && (code === 'VARVE_CONFLICT' || code === 'VARVE_RETRY');
-        if (attempt === UPDATE_ATTEMPTS_MAX || !isAgain) throw error;
-      }
-    }
+    const parts = this.#transactions(options);
+    const bytes = this.#operations.keys.encode(key);
+    // Once it is there an update begins within the call: so one that is called by another's function is known for that.
+    this.#loaded ??= await loaders.transactions();
+    return this.#loaded.update(parts, bytes, change, options);
   }
 
   /**
@@ -162,9 +168,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.delete('lock', { ifSequence: receipt.sequence }); // only if nobody else wrote it
    */
   delete(key: K, options?: DeleteKeyOptions): Promise<Receipt> {
-    if (options?.ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options);
+    if (options?.ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options, DELETE);
     const { ifSequence } = options;
-    return this.#collected((writer) => writer.delete(this.#operations.keys, key, { ifSequence }), options);
+    return this.#collected((writer) => writer.delete(this.#operations.keys, key, { ifSequence }), options, DELETE);
   }
 
   /**
@@ -174,12 +180,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * @example
    * await db.deleteRange({ prefix: ['note'] });
    */
-  deleteRange(range: KeyRange<K>, options?: WriteOptions): Promise<Receipt> {
-    try {
-      return this.batch().deleteRange(range).commit(options);
-    } catch (error) {
-      return Promise.reject(error);
-    }
+  async deleteRange(range: KeyRange<K>, options?: WriteOptions): Promise<Receipt> {
+    return this.batch().deleteRange(range).commit(options);
   }
 
   /**
@@ -205,8 +207,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   /**
    * Runs a function that reads and writes, as one step: all its reads are of one moment, all its writes are applied together,
    * and nobody else has written in between what it has read, keys or ranges. Transactions are thereby serializable. If somebody
-   * has, the function is called again, with a new moment, after a short wait: up to `retries` times (10), then `VARVE_CONFLICT` names
-   * the key. So it must do nothing that cannot be done twice.
+   * has, the function is called again, with a new moment, after a short wait: up to `retries` times (100), then `VARVE_CONFLICT` names
+   * the key. So it must do nothing that cannot be done twice. Transactions of one store that conflicted over a key go on one by one.
    *
    * It may wait for anything, a `fetch` too: it blocks nobody. What it throws discards its writes and is passed on. One that
    * only reads never conflicts. Time stands still in it: an entry that expires meanwhile is still there, and that is no conflict.
@@ -220,19 +222,18 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    *   return stock - 1;
    * });
    */
-  transaction<T>(run: (tx: Transaction<K, V>) => T | PromiseLike<T>, options: TransactionOptions = {}): Promise<T> {
-    return this.#transaction(run, options);
+  async transaction<T>(
+    run: (tx: Transaction<K, V>) => T | PromiseLike<T>,
+    options: TransactionOptions = {},
+  ): Promise<T> {
+    const parts = this.#transactions(options);
+    return (await loaders.transactions()).runTransaction(parts, run, options);
   }
 
   /** @internal Brings the store to a version, with what `upgrade` writes, in one transaction. */
-  upgradeTo(version: number, upgrade: Upgrade<K, V> | undefined, signal: AbortSignal | undefined): Promise<void> {
-    const run = async (tx: Transaction<K, V>, reserved: Reserved): Promise<void> => {
-      const oldVersion = readVersion(await reserved.get(VERSION_KEY));
-      if (!isUpgrade(this.name, oldVersion, version)) return;
-      await upgrade?.(tx, { oldVersion, newVersion: version });
-      reserved.set(VERSION_KEY, versionBytes(version));
-    };
-    return this.#transaction(run, { durability: 'strict', signal });
+  async upgradeTo(version: number, upgrade: Upgrade<K, V> | undefined, signal: AbortSignal | undefined): Promise<void> {
+    const { runUpgrade } = await loaders.transactions();
+    return runUpgrade(this.#transactions({ durability: 'strict' }), { name: this.name, version, upgrade, signal });
   }
 
   /**
@@ -278,40 +279,60 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    */
   watch(target: K | KeyRange<K>, options: WatchOptions & { keysOnly: true }): ChangeIterator<K, undefined>;
   watch(target: K | KeyRange<K>, options?: WatchOptions): ChangeIterator<K, V>;
-  watch(target: K | KeyRange<K>, { keysOnly, signal }: WatchOptions = {}): ChangeIterator<K, V | undefined> {
-    const range = isRange<K, KeyRange<K>>(target) ? target : { gte: target, lte: target };
+  watch(target: K | KeyRange<K>, options: WatchOptions = {}): ChangeIterator<K, V | undefined> {
+    checkOptions(options, WATCH);
+    const { keysOnly, signal } = options;
+    const range = isRange<K, KeyRange<K>>(target, this.#key_codec) ? target : this.#only(target);
     return this.#follow(range, { keysOnly, signal });
   }
 
   /**
    * The value of a key, the entries of a range, or what a function reads of a snapshot, kept up to date while somebody is subscribed: for
    * Svelte a store, for React what `useSyncExternalStore` takes. A function runs again when a key of `range` has changed, by default any
-   * key. Many changes in a row run a query once. That an entry expires is no change.
+   * key. Many changes in a row run a query once. That an entry expires is no change. The value is `initial` before the first one;
+   * `update` puts another query in its place, and keeps the last value until the next is there.
    *
    * @example
-   * const notes = db.live({ prefix: ['note'], reverse: true, limit: 20 }); // [key, value][]
-   * const stop = notes.subscribe((entries) => entries && render(entries));
+   * const notes = db.live({ prefix: ['note'], reverse: true, limit: 20 }, { initial: [] }); // [key, value][]
+   * const stop = notes.subscribe((entries) => render(entries));
+   * notes.update({ prefix: ['note'], limit: 50 });
    * const open = db.live({ prefix: ['todo'], as: 'count' });
-   * const sum = db.live(async (view) => total(await view.getMany(['a', 'b'])), { gte: 'a', lte: 'b' });
+   * const sum = db.live(async (view) => total(await view.getMany(['a', 'b'])), { gte: 'a', lte: 'b', initial: 0 });
    */
-  live<T>(query: (view: ReadView<K, V>) => T | PromiseLike<T>, range?: KeyRange<K>): Live<T>;
-  live(query: LiveRange<K> & { as: 'count' }): Live<number>;
-  live(query: LiveRange<K> & { as: 'keys' }): Live<K[]>;
-  live(query: LiveRange<K> & { as: 'values' }): Live<V[]>;
-  live(query: LiveRange<K>): Live<[K, V][]>;
-  live(key: K): Live<V | undefined>;
-  live(query: K | LiveRange<K> | ((view: ReadView<K, V>) => unknown), watched: KeyRange<K> = {}): Live<unknown> {
-    const isOfRange = isRange<K, LiveRange<K>>(query as K, ['reverse', 'limit', 'as']);
-    const options = (isOfRange ? query : { gte: query, lte: query }) as LiveRange<K>;
-    const isFunction = typeof query === 'function';
-    const range = encodeRange(isFunction ? watched : options, this.#key_codec);
-    const reads = { store: this, range: options, key: query as K, isOfRange };
-    const read = isFunction ? (view: ReadView<K, V>) => (query as (view: ReadView<K, V>) => unknown)(view) : undefined;
-    return new LiveQuery(async (emit, stopped) => {
-      const { keepLive, reader } = await loaders.live();
-      const now = (): Promise<number> => this.#now();
-      await keepLive({ client: this.#client, range, read: reader({ ...reads, read, now }) }, emit, stopped);
-    });
+  live<T, I extends T | undefined = undefined>(
+    query: (view: ReadView<K, V>) => T | PromiseLike<T>,
+    range?: KeyRange<K> & LiveOptions<I>,
+  ): Live<T | Extract<I, undefined>, [query: (view: ReadView<K, V>) => T | PromiseLike<T>, range?: KeyRange<K>]>;
+  live<I extends number | undefined = undefined>(
+    query: LiveRange<K> & { as: 'count' },
+    options?: LiveOptions<I>,
+  ): Live<number | Extract<I, undefined>, [query: LiveRange<K> & { as: 'count' }]>;
+  live<I extends K[] | undefined = undefined>(
+    query: LiveRange<K> & { as: 'keys' },
+    options?: LiveOptions<I>,
+  ): Live<K[] | Extract<I, undefined>, [query: LiveRange<K> & { as: 'keys' }]>;
+  live<I extends V[] | undefined = undefined>(
+    query: LiveRange<K> & { as: 'values' },
+    options?: LiveOptions<I>,
+  ): Live<V[] | Extract<I, undefined>, [query: LiveRange<K> & { as: 'values' }]>;
+  live<I extends [K, V][] | undefined = undefined>(
+    query: LiveRange<K>,
+    options?: LiveOptions<I>,
+  ): Live<[K, V][] | Extract<I, undefined>, [query: LiveRange<K>]>;
+  live(key: K, options?: LiveOptions<V>): Live<V | undefined, [key: K]>;
+  live(query: LiveTarget<K, V>, options?: KeyRange<K> & LiveOptions<unknown>): Live<unknown> {
+    const prepare = (given: LiveTarget<K, V>, watched: KeyRange<K> = {}): LiveRun => {
+      const isFunction = typeof given === 'function';
+      const isOfRange = isRange<K, LiveRange<K>>(given as K, this.#key_codec, LIVE);
+      const target = isFunction || isOfRange ? given : this.#operations.keys.settled(given as K);
+      const key = target as K;
+      if (!isFunction) checkOptions(watched, FIRST);
+      const range = isFunction ? watched : isOfRange ? (given as LiveRange<K>) : { gte: key, lte: key };
+      const bytes = encodeRange(range, this.#key_codec, isFunction ? LIVE_READ : LIVE);
+      const wanted = { client: this.#client, store: this, target, isOfRange, bytes, now: changes_now };
+      return async (emit, signal) => (await loaders.live()).keepLive(wanted, emit, signal);
+    };
+    return liveQuery(prepare, options?.initial, query, options);
   }
 
   /** @internal Answers reads from values kept here. */
@@ -341,7 +362,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.setMany(rows);
    * await db.flush();
    */
-  flush(options?: WaitOptions): Promise<void> {
+  async flush(options?: WaitOptions): Promise<void> {
+    checkOptions(options, WAIT);
     return this.#client.submit(sync_operation, undefined, undefined, 0, options?.signal);
   }
 
@@ -364,7 +386,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.clear();
    * await db.compact({ onProgress: ({ done, planned }) => show(done / planned) }); // the space is free
    */
-  async compact({ onProgress }: CompactOptions = {}): Promise<void> {
+  async compact(options: CompactOptions = {}): Promise<void> {
+    checkOptions(options, COMPACT);
+    const { onProgress } = options;
     // In a turn of its own: what a callback throws is the caller's affair, not the connection's.
     const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as CompactProgress));
     await this.#client.ask({ type: 'call', method: 'compact', args: [] }, progress);
@@ -378,19 +402,21 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * const { ok, problems } = await db.check({ onProgress: ({ done, total }) => show(done / total) });
    * if (!ok) console.warn(problems); // [{ file: 'table 12', kind: 'block', message: 'block checksum', offset: 40960, level: 6 }]
    */
-  async check({ onProgress, signal, tools }: CheckOptions = {}): Promise<CheckReport> {
+  async check(options: CheckOptions = {}): Promise<CheckReport> {
+    checkOptions(options, CHECK);
+    const { onProgress, signal, tools } = options;
     const number = ++this.#checks;
-    const options = { number, tools: tools === undefined ? undefined : wasmPlace(tools) };
+    const request = { number, tools: tools === undefined ? undefined : wasmPlace(tools) };
     const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
     const call = (method: 'check' | 'stop', ...args: unknown[]): Promise<unknown> =>
       this.#client.ask({ type: 'call', method, args }, progress);
-    return untilAborted(call('check', options) as Promise<CheckReport>, signal, () => call('stop', number));
+    return untilAborted(call('check', request) as Promise<CheckReport>, signal, () => call('stop', number));
   }
 
   /**
    * The store as it is at this call, or a range of it, as a stream of bytes that `import` takes, on any storage and runtime. Each
-   * block is under a checksum; keys, values and expiries are copied as they are stored. What fails, and the signal, ends the
-   * stream with an error. It holds a snapshot until it ends or is cancelled.
+   * block is under a checksum; keys, values and expiries are copied as they are stored. Index entries of collections are left out: they follow
+   * from the documents. What fails, and the signal, ends the stream with an error. It holds a snapshot until it ends or is cancelled.
    *
    * @example
    * await db.export().pipeTo(await file.createWritable());
@@ -408,7 +434,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * Reads an export into this store, which must be empty (or `merge: true`). A block is verified before anything of it is
    * applied; an export that is damaged or cut off gives `VARVE_CORRUPT` with the offset. An import that was interrupted goes on
    * where it was when the same export is imported again: give a function that opens it at an offset, or all of it. The store
-   * gets the export's `version`; `VARVE_VERSION` if it has another.
+   * gets the export's `version`; `VARVE_VERSION` if it has another. Indexes of collections whose documents are imported are built anew before
+   * their next use.
    *
    * @example
    * await db.import(file.stream(), { onProgress: ({ bytes }) => show(bytes / file.size) });
@@ -435,13 +462,19 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   #follow(range: KeyRange<K>, { keysOnly = false, signal, since }: ChangesOptions<K>): ChangeIterator<K, V> {
-    const bytes: ByteRange = encodeRange(range, this.#key_codec);
+    const bytes: ByteRange = encodeRange(range, this.#key_codec, CHANGES);
     if (since !== undefined) checkSince(since);
     this.#client.ensureOpen();
     if (signal?.aborted) throw abortError(signal);
     const wanted = { range: bytes, since: since ?? this.#now(), keysOnly, signal };
     const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec };
     return new LaterIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));
+  }
+
+  /** The range of one key. */
+  #only(key: K): { gte: K; lte: K } {
+    const settled = this.#operations.keys.settled(key);
+    return { gte: settled, lte: settled };
   }
 
   /** How far the store is at this call. */
@@ -458,46 +491,44 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /** Commits a batch of what `collect` adds. */
-  #collected(collect: (writer: BatchWriter) => void, options?: WriteOptions): Promise<Receipt> {
+  async #collected(collect: (writer: BatchWriter) => void, options?: WriteOptions, known = WRITE): Promise<Receipt> {
     const writer = new BatchWriter();
-    try {
-      collect(writer);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    return this.#commit(writer, options);
+    collect(writer);
+    return this.#commit(writer, options, known);
   }
 
-  async #transaction<T>(
-    run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
-    options: TransactionOptions,
-  ): Promise<T> {
-    const { durability } = options;
-    if (durability !== undefined) checkDurability(durability);
-    const level = durability === undefined ? this.#level : levelNumber(durability);
-    const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec, level };
-    return (await loaders.transactions()).runTransaction(parts, run, options);
+  /** What transactions and updates work with. */
+  #transactions({ durability }: WriteOptions): TransactionParts<K, V> {
+    const level = this.#levelOf(durability);
+    return { client: this.#client, operations: this.#operations, codec: this.#key_codec, level, owner: this };
   }
 
-  #commit(batch: BatchWriter, options?: WriteOptions): Promise<Receipt> {
-    const receipt = this.#write(batch_operation, undefined, batch.view(), options);
+  #commit(batch: BatchWriter, options?: WriteOptions, known = WRITE): Promise<Receipt> {
+    const receipt = this.#write(batch_operation, undefined, batch.view(), options, known);
     if (!batch.has_conditions) return receipt;
     return receipt.catch((error) => {
       throw namedConflict(error, this.#operations.keys);
     });
   }
 
-  #write<A, B>(operation: Operation<A, B, Receipt>, key: A, value: B, options?: WriteOptions): Promise<Receipt> {
-    let level = this.#level;
-    const durability: Durability | undefined = options?.durability;
-    if (durability !== undefined) {
-      try {
-        checkDurability(durability);
-      } catch (error) {
-        return Promise.reject(error);
-      }
-      level = levelNumber(durability);
+  #write<A, B>(
+    operation: Operation<A, B, Receipt>,
+    key: A,
+    value: B,
+    options?: WriteOptions,
+    known = WRITE,
+  ): Promise<Receipt> {
+    try {
+      checkOptions(options, known);
+      return this.#client.submit(operation, key, value, this.#levelOf(options?.durability), options?.signal);
+    } catch (error) {
+      return Promise.reject(error);
     }
-    return this.#client.submit(operation, key, value, level, options?.signal);
+  }
+
+  #levelOf(durability: Durability | undefined): number {
+    if (durability === undefined) return this.#level;
+    checkDurability(durability);
+    return levelNumber(durability);
   }
 }

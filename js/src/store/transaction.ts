@@ -10,37 +10,42 @@
  * let go when the attempt ends, however it ends.
  */
 
-import { encodeRange } from '../codec/range.ts';
-import { abortError, type VarveError } from '../errors.ts';
+import { textOfBytes } from '../codec/byte-text.ts';
+import { abortError, VarveError } from '../errors.ts';
+import { checkOptions, type Known, LIFETIME, WRITE } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
+import { isConflict } from '../transaction/again.ts';
+import { Derivations, type Reserved } from '../transaction/derived.ts';
+import { lifetimeOf } from '../transaction/lifetime.ts';
 import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT, untilAborted } from '../transaction/retry.ts';
+import { type Call, inTurn, Turn } from '../transaction/turns.ts';
+import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
-import type { KeyCodec, KeyRange, ScanOptions, TransactionOptions, TransactionSetOptions } from '../types.ts';
+import type { KeyCodec, KeyRange, Lifetime, ScanOptions, TransactionOptions, UpdateLifetime } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
 import { levelOfSnapshot } from './moment.ts';
 import { batch_operation, type Operations, type ScanOperations, scan_entries, scan_keys } from './operations.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
-import { ReadView } from './read-view.ts';
+import { type CountOptions, ReadView } from './read-view.ts';
 import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
 import { letGo, take } from './snapshot-hold.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
+import type { Upgrade } from './upgrade.ts';
+
+const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
 
 /** What a store gives its transactions. */
 export interface TransactionParts<K, V> {
   readonly client: Client;
   readonly operations: Operations<K, V>;
+  /** Whose turns over keys they take. */
+  readonly owner: object;
   readonly codec: KeyCodec<K> | undefined;
   /** Number of the durability that commits ask for. */
   readonly level: number;
-}
-
-/** Reserved keys, for what a store keeps about itself. */
-export interface Reserved {
-  get(key: Uint8Array): Promise<Uint8Array | undefined>;
-  set(key: Uint8Array, value: Uint8Array): void;
 }
 
 /**
@@ -60,9 +65,12 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   readonly #work: Workspace<K, V>;
   readonly #snapshot: number;
   readonly #view: ReadView<K, V>;
+  /** @internal What is stated of derived keys. */
+  readonly derivations: Derivations<K>;
 
   /** @internal Made by `store.transaction()`. */
-  constructor(parts: TransactionParts<K, V>, work: Workspace<K, V>, snapshot: number) {
+  constructor(parts: TransactionParts<K, V>, work: Workspace<K, V>, snapshot: number, reserved: Reserved) {
+    this.derivations = new Derivations(reserved, parts.operations.keys);
     this.#parts = parts;
     this.#work = work;
     this.#snapshot = snapshot;
@@ -71,8 +79,9 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
 
   /** The value of a key, or undefined where there is none. */
   async get(key: K): Promise<V | undefined> {
-    const own = this.#work.look(key);
-    return own === undefined ? this.#view.get(key) : own.value;
+    const plain = this.#work.settled(key);
+    const own = this.#work.look(plain);
+    return own === undefined ? this.#view.get(plain) : own.value;
   }
 
   /** The values of several keys, in their order. */
@@ -82,7 +91,8 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
 
   /** Whether a key is there. */
   async has(key: K): Promise<boolean> {
-    return this.#work.holds(key) ?? this.#view.has(key);
+    const plain = this.#work.settled(key);
+    return this.#work.holds(plain) ?? this.#view.has(plain);
   }
 
   /** Whether each of several keys is there, in their order. */
@@ -116,31 +126,65 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /** How many keys a range has. */
-  async count(range: KeyRange<K> = {}): Promise<number> {
-    if (this.#work.countsAsSnapshot(range)) return this.#view.count(range);
-    const cursor = this.#cursor(scan_keys, { ...range, reverse: false, limit: undefined })?.cursor;
+  async count(range: CountOptions<K> = {}): Promise<number> {
+    const { signal, ...bounds } = range;
+    if (this.#work.countsAsSnapshot(bounds)) return this.#view.count(range);
+    const cursor = this.#cursor(scan_keys, range)?.cursor;
     let count = 0;
-    for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) count += batch.count;
+    for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
+      count += batch.count;
+      if (signal?.aborted) throw abortError(signal);
+    }
     return count;
   }
 
   /**
-   * Writes a value. It is encoded before the call returns. Its lifetime, if it has one, begins with the commit.
+   * Writes a value. It is encoded before the call returns. Its lifetime, if it has one, begins with the commit; without one it lives for
+   * ever, also in the place of an entry that would have expired: `update` keeps an expiry.
    *
    * @example
    * tx.set(['session', id], user, { expiresIn: 60_000 });
    */
-  set(key: K, value: V, options?: TransactionSetOptions): void {
+  set(key: K, value: V, options?: Lifetime): void {
     this.#work.set(key, value, options);
   }
 
-  /** Replaces a value by what `change` makes of it; undefined stands for an absent key. */
+  /** @internal Writes a value that is encoded already. */
+  setEncoded(key: K, value: Uint8Array, lifetime?: Lifetime): void {
+    this.#work.setEncoded(key, value, lifetime);
+  }
+
+  /** @internal How long an entry is to live as the transaction has it. */
+  async lifetime(key: K): Promise<Lifetime | undefined> {
+    const own = this.#work.find(key);
+    return own === undefined ? { expiresAt: (await this.#view.getEntry(key))?.expires } : own.lifetime;
+  }
+
+  /**
+   * Replaces a value by what `change` makes of it; undefined stands for an absent key. An expiry is kept, unless `options` has one.
+   * Updates of one key that are called at once run one after another.
+   */
   async update(
     key: K,
     change: (value: V | undefined) => V | PromiseLike<V>,
-    options?: TransactionSetOptions,
+    options: UpdateLifetime = {},
   ): Promise<void> {
-    this.set(key, await change(await this.get(key)), options);
+    checkOptions(options, LIFETIME);
+    const work = this.#work;
+    const bytes = work.encode(key);
+    // What the caller does to the key meanwhile is no affair of ours.
+    const same = this.#parts.operations.keys.read(bytes, 0, bytes.length);
+    let isOvertaken = false;
+    const attempt = async (call: Call): Promise<void> => {
+      isOvertaken = false;
+      const own = work.find(same);
+      const entry = own === undefined ? await this.#view.getEntry(same) : undefined;
+      const value = await call(() => change(own === undefined ? entry?.value : work.valueOf(own)));
+      isOvertaken = work.find(same) !== own;
+      if (isOvertaken) throw new VarveError('VARVE_CONFLICT', 'The transaction wrote the key of an update under way.');
+      this.set(same, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
+    };
+    return inTurn({ owner: this, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
   }
 
   /** Deletes a key. */
@@ -173,7 +217,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
 
   /** Opens a scan; undefined for one that has nothing to bring. */
   #cursor(operations: ScanOperations, options: ScanOptions<K>) {
-    const { client, codec } = this.#parts;
+    const { client } = this.#parts;
     const { reverse = false, limit, signal } = options;
     const { wanted } = operations;
     const scan = this.#work.scan(options, wanted.values);
@@ -181,9 +225,10 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     if (signal?.aborted) throw abortError(signal);
     if (scan === undefined) return undefined;
     const request = { reverse, limit: scan.store_limit, snapshot: this.#snapshot, ...wanted };
-    const range = encodeRange(options, codec);
     const batch_bytes = firstBatchBytes(limit);
-    const cursor = scan.asks_store ? new Cursor(client, operations, { ...request, range, batch_bytes }) : undefined;
+    const cursor = scan.asks_store
+      ? new Cursor(client, operations, { ...request, range: scan.bounds, batch_bytes })
+      : undefined;
     const overlaid = new OverlayCursor(scan, cursor);
     this.#work.atEnd(() => overlaid.close());
     return { scan, cursor: overlaid };
@@ -197,29 +242,68 @@ const get_reserved: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
   read: ({ status, bytes, start, end }) => (status === Status.missing ? undefined : bytes.slice(start, end)),
 };
 
-/** Runs a function in a transaction, again while it conflicts or lost its snapshot with the tab that led the store. */
+/**
+ * Runs a function in a transaction, again while it conflicts or lost its snapshot with the tab that led the store. Those of one store
+ * that conflicted over the same key run one after another: each is done with its second attempt, unless somebody else writes that key.
+ */
 export async function runTransaction<K, V, T>(
   parts: TransactionParts<K, V>,
   run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
-  { retries = RETRIES_DEFAULT, signal }: TransactionOptions = {},
+  options: TransactionOptions = {},
 ): Promise<T> {
+  checkOptions(options, TRANSACTION);
+  const { retries = RETRIES_DEFAULT, signal } = options;
   checkRetries(retries);
-  for (let attempt = 1; ; attempt++) {
-    if (signal?.aborted) throw abortError(signal);
-    try {
-      return await runOnce(parts, run, signal);
-    } catch (error) {
-      const is_over = !(error instanceof EngineConflict || (error as Partial<VarveError>)?.code === 'VARVE_RETRY');
-      if (is_over || attempt > retries) throw namedConflict(error, parts.operations.keys, lastConflict(attempt));
+  let turn: Turn | undefined;
+  try {
+    for (let attempt = 1; ; attempt++) {
+      if (signal?.aborted) throw abortError(signal);
+      let key: string | undefined;
+      try {
+        return await runOnce(parts, run, signal, turn);
+      } catch (error) {
+        if (!isConflict(error) || attempt > retries) {
+          throw namedConflict(error, parts.operations.keys, lastConflict(attempt));
+        }
+        if (error instanceof EngineConflict) key = textOfBytes(error.key_bytes);
+      }
+      await backOff(attempt, signal);
+      if (key !== undefined && (turn?.key !== key || turn.isOver)) {
+        // Never two at a time: nobody waits for a turn in a turn.
+        turn?.end();
+        turn = await Turn.of({ owner: parts.owner, key, signal });
+      }
     }
-    await backOff(attempt, signal);
+  } finally {
+    turn?.end();
   }
+}
+
+/** Which version a store is to have, and what brings it there. */
+export interface UpgradeRequest<K, V> {
+  readonly name: string;
+  readonly version: number;
+  readonly upgrade: Upgrade<K, V> | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Brings a store to a version, with what `upgrade` writes, in one transaction. */
+export function runUpgrade<K, V>(parts: TransactionParts<K, V>, request: UpgradeRequest<K, V>): Promise<void> {
+  const { name, version, upgrade, signal } = request;
+  const run = async (tx: Transaction<K, V>, reserved: Reserved): Promise<void> => {
+    const oldVersion = readVersion(await reserved.get(VERSION_KEY));
+    if (!isUpgrade(name, oldVersion, version)) return;
+    await upgrade?.(tx, { oldVersion, newVersion: version });
+    reserved.set(VERSION_KEY, versionBytes(version));
+  };
+  return runTransaction(parts, run, { signal });
 }
 
 async function runOnce<K, V, T>(
   parts: TransactionParts<K, V>,
   run: (tx: Transaction<K, V>, reserved: Reserved) => T | PromiseLike<T>,
   signal: AbortSignal | undefined,
+  turn: Turn | undefined,
 ): Promise<T> {
   const { client, operations, codec, level } = parts;
   const { keys, values } = operations;
@@ -242,8 +326,9 @@ async function runOnce<K, V, T>(
   let committed: Promise<unknown> | undefined;
   let result: T;
   try {
-    const running = (async () => run(new Transaction(parts, work, number), reserved))();
-    result = await untilAborted(running, signal);
+    const running = (async () => run(new Transaction(parts, work, number, reserved), reserved))();
+    const ended = untilAborted(running, signal);
+    result = await (turn === undefined ? ended : turn.during(ended));
     const batch = work.end();
     // In one frame with the end of the snapshot, which the engine lets go after it.
     if (batch !== undefined) {
@@ -258,3 +343,6 @@ async function runOnce<K, V, T>(
   await Promise.all([taken, committed]);
   return result;
 }
+
+// Updates are loaded along: they are made of the same.
+export { update } from './update.ts';

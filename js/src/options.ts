@@ -1,0 +1,70 @@
+/**
+ * Which options a call has.
+ *
+ * An option that is misspelt does nothing, and nobody notices: a value lives for ever, a write is less durable than it was meant
+ * to be, a range is wider. So every call refuses what it does not know.
+ *
+ * Invariant: a list has exactly the options of its type; the compiler holds that.
+ */
+
+import { VarveError } from './errors.ts';
+import type { CheckOptions } from './tools/types.ts';
+import type {
+  CompactOptions,
+  Condition,
+  DeleteKeyOptions,
+  KeyCodec,
+  KeyRange,
+  Lifetime,
+  ScanOptions,
+  SetItemOptions,
+  SetOptions,
+  WaitOptions,
+  WriteOptions,
+} from './types.ts';
+
+/** The options of a type, by name. */
+export type Known<O> = { readonly [name in keyof Required<O>]: 1 };
+
+export const WAIT: Known<WaitOptions> = { signal: 1 };
+export const WRITE: Known<WriteOptions> = { ...WAIT, durability: 1 };
+export const CONDITION: Known<Condition> = { ifSequence: 1 };
+export const LIFETIME: Known<Lifetime> = { expiresIn: 1, expiresAt: 1 };
+export const SET_ITEM: Known<SetItemOptions> = { ...CONDITION, ...LIFETIME };
+export const SET: Known<SetOptions> = { ...WRITE, ...SET_ITEM };
+export const DELETE: Known<DeleteKeyOptions> = { ...WRITE, ...CONDITION };
+export const RANGE: Known<KeyRange> = { gt: 1, gte: 1, lt: 1, lte: 1, prefix: 1 };
+export const COMPACT: Known<CompactOptions> = { onProgress: 1 };
+export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
+export const SCAN: Known<ScanOptions> = { ...RANGE, ...WAIT, reverse: 1, limit: 1 };
+
+/** Throws `VARVE_INVALID_ARGUMENT` for what is no object, or has a property that is not known. */
+export function checkOptions(options: unknown, known: Readonly<Record<string, 1>>): void {
+  if (options === undefined) return;
+  if (typeof options !== 'object' || options === null) throw refused(`Options are an object, not ${String(options)}.`);
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(known, name))
+      throw refused(`There is no option ${name} here; there is ${Object.keys(known).join(', ')}.`);
+  }
+}
+
+/** Whether it is a range, and no key: a plain object. With a codec such may be keys, but for those with `known` fields alone. */
+export function isRange<K, R extends KeyRange<K>>(
+  target: K | R,
+  codec: KeyCodec<K> | undefined,
+  known: Readonly<Record<string, 1>> = RANGE,
+): target is R {
+  if (typeof target !== 'object' || target === null) return false;
+  try {
+    const prototype: unknown = Object.getPrototypeOf(target);
+    const isPlain = prototype === Object.prototype || prototype === null;
+    return isPlain && (codec === undefined || Object.keys(target).every((field) => Object.hasOwn(known, field)));
+  } catch {
+    // A proxy that threw: refused as the key that it is not.
+    return false;
+  }
+}
+
+function refused(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message);
+}

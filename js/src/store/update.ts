@@ -1,0 +1,45 @@
+/**
+ * `store.update()`: reads a value, has it changed, and writes it unless somebody else wrote the key meanwhile.
+ *
+ * Invariant: what is written was made of the value that it replaces, and expires when that did unless the caller says otherwise.
+ * Updates of one key by one store go one after another; with those of other clients they race, and the loser begins anew.
+ */
+
+import { textOfBytes } from '../codec/byte-text.ts';
+import { checkOptions, type Known, LIFETIME, WRITE } from '../options.ts';
+import { BatchWriter } from '../protocol/batch-writer.ts';
+import { namedConflict } from '../protocol/conflict.ts';
+import { rawBytes } from '../protocol/frame-writer.ts';
+import { isConflict } from '../transaction/again.ts';
+import { lifetimeOf } from '../transaction/lifetime.ts';
+import { ATTEMPTS_MAX, type Call, inTurn } from '../transaction/turns.ts';
+import type { Receipt, UpdateOptions } from '../types.ts';
+import { batch_operation } from './operations.ts';
+import type { TransactionParts } from './transaction.ts';
+
+const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
+
+/** Updates the key that these bytes are. */
+export function update<K, V>(
+  parts: TransactionParts<K, V>,
+  key: Uint8Array,
+  change: (value: V | undefined) => V | PromiseLike<V>,
+  options: UpdateOptions,
+): Promise<Receipt> {
+  checkOptions(options, UPDATE);
+  const { client, operations, level, owner } = parts;
+  const { signal } = options;
+  const get_entry = { ...operations.getEntry, key: rawBytes };
+  const attempt = async (call: Call): Promise<Receipt> => {
+    const entry = await client.submit(get_entry, key, undefined, 0, signal);
+    const value = await call(() => change(entry?.value));
+    const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
+    const writer = new BatchWriter();
+    writer.set(rawBytes, key, operations.values, value, { ...lifetime, ifSequence: entry?.sequence ?? null });
+    return client.submit(batch_operation, undefined, writer.view(), level, signal);
+  };
+  return inTurn({ owner, key: textOfBytes(key), signal }, attempt, {
+    is: isConflict,
+    last: (error) => namedConflict(error, operations.keys, `Others wrote the key each of ${ATTEMPTS_MAX} times`),
+  });
+}

@@ -1,0 +1,239 @@
+/** An option that nobody knows is refused by every call that takes options, and nothing is done. */
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { collection } from '../../js/src/collections.ts';
+import { denoKv } from '../../js/src/deno.ts';
+import { files } from '../../js/src/fs.ts';
+import { open as openHere } from '../../js/src/here.ts';
+import { bearer, createHandler } from '../../js/src/http.ts';
+import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import * as sync from '../../js/src/sync.ts';
+import { storageContract } from '../../js/src/testing.ts';
+import type { Key } from '../../js/src/types.ts';
+import { wasm } from './support/engine.ts';
+import { KeptDevices } from './support/kept-devices.ts';
+
+let storage: KeptDevices;
+let db: Store<Key, unknown>;
+let now: sync.SyncStore<Key, unknown>;
+
+beforeEach(async () => {
+  storage = new KeptDevices();
+  db = await open('later', { storage, wasm });
+  now = await sync.open('now', { storage: new KeptDevices(), wasm });
+  await db.set('a', 1);
+  now.set('a', 1);
+});
+afterEach(async () => {
+  await db.close();
+  await now.close();
+});
+
+/** Options with one that there is not; the compiler would refuse it by itself. */
+const strange = (options: object = {}): never => ({ ...options, lifetime: 5 }) as never;
+
+/** The error of a call, whether it throws, rejects, or fails when it is iterated. */
+async function failure(call: () => unknown): Promise<unknown> {
+  try {
+    const result = call();
+    if (result instanceof ReadableStream) await new Response(result).arrayBuffer();
+    else if (typeof result === 'object' && result !== null && Symbol.asyncIterator in result)
+      await (result as AsyncIterable<unknown>)[Symbol.asyncIterator]().next();
+    else await result;
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+async function expectRefused(calls: Record<string, () => unknown>): Promise<void> {
+  for (const [name, call] of Object.entries(calls)) {
+    const error = await failure(call);
+    expect(error, name).toMatchObject({ name: 'VarveError', code: 'VARVE_INVALID_ARGUMENT' });
+    expect((error as Error).message, name).toMatch(/^There is no option lifetime here; there is [a-z]/);
+  }
+}
+
+test('stores: opening, listing, deleting, repairing', async () => {
+  await expectRefused({
+    open: () => open('new', strange({ storage, wasm })),
+    openHere: () => openHere('new', strange({ storage, wasm })),
+    openSync: () => sync.open('new', strange({ storage, wasm })),
+    cache: () => open('new', { storage, wasm, cache: strange({ ttl: 5 }) }),
+    listStores: () => listStores(strange({ storage })),
+    listStoresSync: () => sync.listStores(strange({ storage })),
+    deleteStore: () => deleteStore('later', strange({ storage })),
+    deleteStoreSync: () => sync.deleteStore('later', strange({ storage })),
+    repair: () => repair('later', strange({ storage })),
+    repairSync: () => sync.repair('later', strange({ storage })),
+  });
+  expect(await listStores({ storage })).toEqual(['later']);
+});
+
+test('options of one entry point are none of another that could not keep them', async () => {
+  for (const options of [{ worker: () => undefined }, { cache: {} }, { compactor: true }]) {
+    const [option = ''] = Object.keys(options);
+    const refused = { code: 'VARVE_INVALID_ARGUMENT', message: expect.stringContaining(`no option ${option} `) };
+    const settings = { storage, wasm, ...options } as never;
+    if (option !== 'cache') await expect(openHere('new', settings)).rejects.toMatchObject(refused);
+    if (option !== 'compactor') await expect(sync.open('new', settings)).rejects.toMatchObject(refused);
+  }
+  const { signal } = new AbortController();
+  expect(() => now.entries({ signal } as never)).toThrow('no option signal');
+});
+
+test('the asynchronous store', async () => {
+  const before = (await db.stats()).sequence;
+  await expectRefused({
+    get: () => db.get('a', strange()),
+    getMany: () => db.getMany(['a'], strange()),
+    getEntry: () => db.getEntry('a', strange()),
+    has: () => db.has('a', strange()),
+    hasMany: () => db.hasMany(['a'], strange()),
+    set: () => db.set('b', 1, strange()),
+    setFor: () => db.set('b', 1, strange({ expiresIn: 5, durability: 'strict' })),
+    update: () => db.update('a', () => 2, strange()),
+    setMany: () => db.setMany([['b', 1]], strange()),
+    delete: () => db.delete('a', strange()),
+    deleteIf: () => db.delete('a', strange({ ifSequence: 1 })),
+    deleteRange: () => db.deleteRange({ gte: 'a' }, strange()),
+    deleteRangeOf: () => db.deleteRange(strange({ gte: 'a' })),
+    clear: () => db.clear(strange()),
+    batchSet: () => db.batch().set('b', 1, strange()),
+    batchDelete: () => db.batch().delete('a', strange()),
+    batchDeleteRange: () => db.batch().deleteRange(strange({ gte: 'a' })),
+    batchCommit: () => db.batch().set('b', 1).commit(strange()),
+    keys: () => db.keys(strange()),
+    values: () => db.values(strange()),
+    entries: () => db.entries(strange({ limit: 5 })),
+    count: () => db.count(strange()),
+    transaction: () => db.transaction((tx) => tx.set('b', 1), strange()),
+    changes: () => db.changes(strange({ since: 0 })),
+    watch: () => db.watch('a', strange()),
+    watchRange: () => db.watch(strange({ prefix: 'a' })),
+    live: () => db.live(strange({ prefix: 'a' })),
+    liveQuery: () => db.live(() => 1, strange()),
+    flush: () => db.flush(strange()),
+    compact: () => db.compact(strange()),
+    check: () => db.check(strange()),
+    export: () => db.export(strange()),
+    import: () => db.import(db.export(), strange({ merge: true })),
+  });
+  expect((await db.stats()).sequence).toBe(before);
+});
+
+test('snapshots and transactions', async () => {
+  const snapshot = await db.snapshot();
+  await expectRefused({
+    get: () => snapshot.get('a', strange()),
+    entries: () => snapshot.entries(strange()),
+    count: () => snapshot.count(strange()),
+    set: () => db.transaction((tx) => tx.set('b', 1, strange())),
+    update: () => db.transaction((tx) => tx.update('b', () => 1, strange())),
+    deleteRange: () => db.transaction((tx) => tx.deleteRange(strange({ gte: 'a' }))),
+    keys: () => db.transaction((tx) => tx.keys(strange()).next()),
+    countIn: () => db.transaction((tx) => tx.count(strange())),
+    countOwn: () =>
+      db.transaction((tx) => {
+        tx.set('b', 1);
+        return tx.count(strange());
+      }),
+  });
+  await snapshot.close();
+});
+
+test('the synchronous store', async () => {
+  const snapshot = now.snapshot();
+  await expectRefused({
+    set: () => now.set('b', 1, strange()),
+    setFor: () => now.set('b', 1, strange({ expiresIn: 5, durability: 'strict' })),
+    update: () => now.update('a', () => 2, strange()),
+    setMany: () => now.setMany([['b', 1]], strange()),
+    delete: () => now.delete('a', strange()),
+    deleteIf: () => now.delete('a', strange({ ifSequence: 1 })),
+    deleteRange: () => now.deleteRange({ gte: 'a' }, strange()),
+    deleteRangeOf: () => now.deleteRange(strange({ gte: 'a' })),
+    clear: () => now.clear(strange()),
+    batchSet: () => now.batch().set('b', 1, strange()),
+    batchDelete: () => now.batch().delete('a', strange()),
+    batchDeleteRange: () => now.batch().deleteRange(strange({ gte: 'a' })),
+    batchCommit: () => now.batch().set('b', 1).commit(strange()),
+    keys: () => now.keys(strange()),
+    values: () => now.values(strange()),
+    entries: () => now.entries(strange()),
+    count: () => now.count(strange()),
+    commit: () => now.commit(strange()),
+    compact: () => now.compact(strange()),
+    check: () => now.check(strange()),
+    export: () => now.export(strange()),
+    import: () => now.import(now.export(), strange({ merge: true })),
+    transaction: () => now.transaction((tx) => tx.set('b', 1), strange()),
+    transactionSet: () => now.transaction((tx) => tx.set('b', 1, strange())),
+    transactionKeys: () => now.transaction((tx) => void tx.keys(strange()).next()),
+    transactionCount: () => now.transaction((tx) => void tx.count(strange())),
+    snapshotEntries: () => snapshot.entries(strange()),
+    snapshotCount: () => snapshot.count(strange()),
+  });
+  snapshot.close();
+  expect([...now.entries()]).toEqual([['a', 1]]);
+});
+
+test('what is a limit of scans is none of a count, which would not keep it', async () => {
+  await expect(db.count({ limit: 1 } as never)).rejects.toThrow('no option limit here');
+  expect(() => now.count({ reverse: true } as never)).toThrow('no option reverse here');
+  expect(await db.count({ gte: 'a' })).toBe(1);
+});
+
+test('collections', async () => {
+  interface Note {
+    readonly id: number;
+    readonly title: string;
+  }
+  const notes = collection<Note>()(db, 'notes', { key: 'id', indexes: { title: 'title' } });
+  await notes.insert({ id: 1, title: 'a' });
+  const note = { id: 2, title: 'b' };
+  await expectRefused({
+    collection: () => collection<Note>()(db, 'bad', strange({ key: 'id' })),
+    index: () => collection<Note>()(db, 'bad', { key: 'id', indexes: { title: strange({ of: 'title' }) } }),
+    ready: () => notes.ready(strange()),
+    get: () => notes.get(1, strange()),
+    insert: () => notes.insert(note, strange()),
+    insertMany: () => notes.insertMany([note], strange()),
+    put: () => notes.put(note, strange()),
+    update: () => notes.update(1, { title: 'c' }, strange()),
+    delete: () => notes.delete(1, strange()),
+    deleteNone: () => notes.delete(7, strange()),
+    clear: () => notes.clear(strange()),
+    find: () => notes.find('title', strange()),
+    count: () => notes.count(strange()),
+  });
+  expect(await notes.find().toArray()).toEqual([{ id: 1, title: 'a' }]);
+});
+
+describe('what is made of options', () => {
+  test('storages, handlers, contracts', async () => {
+    await expectRefused({
+      files: () => files('data', strange()),
+      denoKv: () => denoKv({ atomic: () => undefined } as never, strange()),
+      createHandler: () => createHandler(db, strange()),
+      limits: () => createHandler(db, { limits: strange() }),
+      cors: () => createHandler(db, { cors: strange({ origins: '*' }) }),
+      bearer: () => bearer(strange({ write: ['a'] })),
+      storageContract: () => storageContract(strange({ test: () => undefined, create: () => storage })),
+    });
+  });
+});
+
+test('what is no object is no options, and the options are there to choose from', async () => {
+  for (const options of [null, 5, 'strict']) {
+    await expect(db.set('b', 1, options as never)).rejects.toMatchObject({
+      code: 'VARVE_INVALID_ARGUMENT',
+      message: `Options are an object, not ${options}.`,
+    });
+  }
+  await expect(db.set('b', 1, { ttl: 5 } as never)).rejects.toThrow(
+    'There is no option ttl here; there is signal, durability, ifSequence, expiresIn, expiresAt.',
+  );
+  await expect(db.set('b', 1, { toString: 5 } as never)).rejects.toThrow('There is no option toString here');
+});
