@@ -1,8 +1,9 @@
 /**
  * The package `varve/collections`: documents with typed secondary indexes, over any store of `varve` or `varve/here`.
  *
- * Invariant: it uses nothing of a store but its public API, and brings no engine along. A document and its index entries are written in one
- * batch or one transaction; there is no moment at which they disagree.
+ * Invariant: it brings no engine along, and uses nothing of a store but its public API and what that has for it: values that are encoded
+ * already, and the statement of which keys are derived. A document and its index entries are written in one batch or one transaction;
+ * there is no moment at which they disagree, but behind a mark that an import has set.
  */
 
 import { Layout } from './collections/definition.ts';
@@ -11,13 +12,13 @@ import { StoreCollection } from './collections/store-collection.ts';
 import type {
   Collection,
   Definition,
+  DocumentStore,
   Indexes,
   KeyOf,
   KeyProperty,
   NewDocument,
   ValuesOf,
 } from './collections/types.ts';
-import type { Store } from './store/store.ts';
 import type { Key } from './types.ts';
 
 export type {
@@ -26,8 +27,11 @@ export type {
   Collection,
   CollectionInTransaction,
   CollectionReads,
+  CollectionReport,
   CollectionWrites,
   Definition,
+  Difference,
+  DocumentStore,
   Found,
   Index,
   Indexes,
@@ -69,7 +73,7 @@ export function collection<T extends object>(): <
   const I extends Indexes<T>,
   G extends (() => KeyOf<T, P>) | undefined = undefined,
 >(
-  db: Store<Key, unknown>,
+  db: DocumentStore,
   name: string,
   definition: Definition<T, P, I, G>,
 ) => Collection<T, KeyOf<T, P>, ValuesOf<T, I>, NewDocument<T, P, G>> {

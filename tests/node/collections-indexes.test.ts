@@ -93,6 +93,19 @@ describe('a definition that has changed', () => {
     await expectKept(db, [note(1), note(2)]);
   });
 
+  test('shuts it out also after the store was emptied', async () => {
+    const [db, other] = (await openTabs(2)) as [Db, Db];
+    const old = former(db);
+    await old.insert(note(1));
+    const notes = notesOf(other);
+    await notes.ready();
+    await other.clear();
+    await expect(old.insert(note(2))).rejects.toThrow(code('VARVE_VERSION'));
+    await notes.insert(note(3));
+    await db.transaction((tx) => notesOf(db).in(tx).insert(note(4)));
+    await expectKept(db, [note(3), note(4)]);
+  });
+
   test('of a lower version than the last one is refused', async () => {
     const db = await openAsync();
     await former(db, 3).insert(note(1));
@@ -129,25 +142,23 @@ describe('a definition that has changed', () => {
     expect(await entryCounts(db)).toStrictEqual({ folder: 3 });
   });
 
-  test('that was lost is made anew, with the entries that the documents have', async () => {
+  test('is made anew where entries were lost, with those that the documents have', async () => {
     const db = await openAsync();
     const old = former(db);
     await old.ready();
     const notes = notesOf(db);
     await notes.insertMany([note(1), note(2), note(3, { tags: ['a'] })]);
     // As a repair may leave it.
-    await db
-      .batch()
-      .delete(['notes', 'def'])
-      .delete(['notes', 'doc', 2])
-      .set(['notes', 'by', 'tags', 'b', 1], true)
-      .commit();
+    await db.batch().delete(['notes', 'doc', 2]).set(['notes', 'by', 'tags', 'b', 1], true).commit();
     const again = notesOf(db);
+    await again.reindex();
     expect(await ids(again.find('title'))).toStrictEqual([1, 3]);
     await expectKept(db, [note(1), note(3, { tags: ['a'] })]);
     await again.insert(note(2));
-    await expect(notes.insert(note(4))).rejects.toThrow(code('VARVE_VERSION'));
-    await expect(old.insert(note(4))).rejects.toThrow(code('VARVE_VERSION'));
+    // Code of the same definition goes on with them, any other does not.
+    await notes.insert(note(4));
+    await expect(old.insert(note(5))).rejects.toThrow(code('VARVE_VERSION'));
+    await expectKept(db, [note(1), note(2), note(3, { tags: ['a'] }), note(4)]);
   });
 
   test('goes on where a tab that died has left it', async () => {
@@ -194,6 +205,21 @@ describe('in a transaction', () => {
       }),
     ).rejects.toThrow(RangeError);
     await expectKept(db, [note(1), note(3), note(4)]);
+  });
+
+  test('a store is emptied, and filled again', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insertMany([note(1, { tags: ['a'] }), note(2)]);
+    let runs = 0;
+    await db.transaction(async (tx) => {
+      runs++;
+      tx.clear();
+      await notes.in(tx).insert(note(1, { tags: ['b'] }));
+      expect(await notes.in(tx).count('tags')).toBe(1);
+    });
+    expect(runs).toBe(1);
+    await expectKept(db, [note(1, { tags: ['b'] })]);
   });
 
   test('a conflict that is caught there has written nothing', async () => {
@@ -267,6 +293,27 @@ test('a live query follows a collection', async () => {
   await notes.update(1, { tags: [] });
   await expect.poll(() => tagged.value).toStrictEqual([]);
   stop();
+});
+
+test('changes, scans and counts of the store tell of documents and entries, and of nothing that is kept beside them', async () => {
+  const db = await openAsync();
+  const notes = notesOf(db);
+  await notes.ready();
+  const changes = db.changes();
+  const next = changes.next();
+  await notes.insert(note(1));
+  await notes.reindex();
+  await notes.delete(1);
+  await db.set('last', 1);
+  const keys: Key[] = [];
+  for (let told = await next; told.done !== true; told = await changes.next()) {
+    if (told.value.type !== 'set' && told.value.type !== 'delete') continue;
+    if (told.value.key === 'last') break;
+    keys.push(told.value.key as Key);
+  }
+  await changes.return?.();
+  expect(new Set(keys.map((key) => (key as string[])[1]))).toStrictEqual(new Set(['doc', 'by']));
+  expect([await db.count(), await db.keys().next()]).toStrictEqual([1, { done: false, value: 'last' }]);
 });
 
 test('a change of one document is told by the key that the store has it under', async () => {

@@ -41,7 +41,7 @@ test('keys compare as their bytes do, and have one text each', () => {
 test('nothing that is let through comes after the top, and nothing deeper is let through', () => {
   let deepest: Key = new Date(8.64e15);
   for (let i = 0; i < NESTING_MAX; i++) deepest = [deepest, deepest];
-  expect(checkKey(deepest, 'It')).toBe(deepest);
+  expect(checkKey(deepest, 'It')).toStrictEqual(deepest);
   expect(compareBytes(encodeKey(deepest), encodeKey(TOP))).toBeLessThan(0);
   expect(compareBytes(encodeKey(['a', deepest]), encodeKey(['a', TOP]))).toBeLessThan(0);
   expect(() => checkKey([deepest], 'It')).toThrow('It is no key');

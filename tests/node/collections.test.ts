@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { collection, uuid7 } from '../../js/src/collections.ts';
 import { expectKept, ids, type Note, note, notesOf } from './support/notes.ts';
-import { code, conflict, openAsync } from './support/transactions.ts';
+import { code, conflict, openAsync, openTabs } from './support/transactions.ts';
 
 describe('one document', () => {
   test('is inserted once, and found by its key and by every index', async () => {
@@ -260,7 +260,9 @@ describe('finding', () => {
     expect(() => notes.find('edited', { gt: new Date(0), gte: new Date(0) })).toThrow(code('VARVE_INVALID_ARGUMENT'));
     expect(() => notes.find('edited', { eq: new Date(0), gte: new Date(0) })).toThrow(code('VARVE_INVALID_ARGUMENT'));
     expect(() => notes.find('edited', { limit: -1 })).toThrow(code('VARVE_INVALID_ARGUMENT'));
-    expect(() => notes.find('edited', { before: 1 } as never)).toThrow("'before' is nothing to find by");
+    expect(() => notes.find('edited', { before: 1 } as never)).toThrow(
+      'There is no option before here; there is eq, gt,',
+    );
     expect(() => notes.find('edited', { eq: null } as never)).toThrow(code('VARVE_INVALID_KEY'));
     expect(() => notes.find('nothing' as 'tags')).toThrow("has no index 'nothing', but 'edited', 'tags'");
   });
@@ -315,5 +317,72 @@ describe('keys', () => {
   ])('a definition with %s is refused', async (_, name, definition) => {
     const db = await openAsync();
     expect(() => collection<{ id: string }>()(db, name, definition as never)).toThrow(code('VARVE_INVALID_ARGUMENT'));
+  });
+});
+
+describe('updates of one document', () => {
+  const addTag = (tag: string) => (old: Note) => ({ ...old, tags: [...old.tags, tag] });
+
+  test('are all made, in the order of their calls, with those that replace it', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insert(note(1));
+    const tags = Array.from({ length: 100 }, (_, i) => `t${i}`);
+    await Promise.all(tags.map((tag) => notes.update(1, addTag(tag))));
+    await expectKept(db, [note(1, { tags })]);
+    await Promise.all([
+      notes.put(note(1, { title: 'A' })),
+      notes.put(note(1, { title: 'B' })),
+      notes.update(1, addTag('c')),
+    ]);
+    await expectKept(db, [note(1, { title: 'B', tags: ['c'] })]);
+  });
+
+  test('by several tabs are all made', async () => {
+    const tabs = await openTabs(5);
+    const collections = tabs.map((db) => notesOf(db));
+    await collections[0]?.insert(note(1, { title: '' }));
+    await Promise.all(
+      collections.flatMap((notes) =>
+        Array.from({ length: 20 }, () => notes.update(1, (old) => ({ ...old, title: `${old.title}x` }))),
+      ),
+    );
+    expect((await collections[0]?.get(1))?.title).toBe('x'.repeat(100));
+  });
+
+  test('keep its expiry, inside a transaction, too', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.ready();
+    const expiresAt = new Date(Date.now() + 1e6);
+    const expires = async () => (await db.getEntry(notes.keyOf(1)))?.expires;
+    await db.set(notes.keyOf(1), note(1), { expiresAt });
+    await notes.update(1, { title: 'Silt' });
+    expect(await expires()).toStrictEqual(expiresAt);
+    await db.transaction((tx) => notes.in(tx).update(1, { title: 'Clay' }));
+    expect([await expires(), (await notes.get(1))?.title]).toStrictEqual([expiresAt, 'Clay']);
+    await notes.put(note(1));
+    expect(await expires()).toBeUndefined();
+  });
+
+  test('may change other documents in their function, and not the same', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insertMany([note(1), note(2)]);
+    await notes.update(1, async (old) => {
+      await notes.update(2, addTag('a'));
+      return addTag('a')(old);
+    });
+    await db.transaction((tx) =>
+      notes.in(tx).update(1, async (old) => {
+        await notes.in(tx).update(2, addTag('b'));
+        return addTag('b')(old);
+      }),
+    );
+    await expectKept(db, [note(1, { tags: ['a', 'b'] }), note(2, { tags: ['a', 'b'] })]);
+    await db.transaction(async (tx) => {
+      const inside = notes.in(tx).update(1, () => notes.in(tx).update(1, addTag('c')) as Promise<Note>);
+      await expect(inside).rejects.toThrow('may not update the same key');
+    });
   });
 });

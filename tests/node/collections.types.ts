@@ -17,6 +17,8 @@ interface Note {
 }
 
 declare const db: Store<Key, unknown>;
+declare const strings: Store<string, unknown>;
+declare const numbers: Store<Key, number>;
 declare const tx: Transaction<Key, unknown>;
 declare const snapshot: Snapshot<Key, unknown>;
 
@@ -125,4 +127,8 @@ export function definitions(): void {
   collection<Note>()(db, 'bad', { key: 'id', indexes: { x: { of: 'edited', multi: true } } });
   // @ts-expect-error: keys are strings
   collection<Note>()(db, 'bad', { key: 'id', newKey: () => 5 });
+  // @ts-expect-error: the keys of a collection are arrays
+  collection<Note>()(strings, 'bad', { key: 'id' });
+  // @ts-expect-error: documents are no numbers
+  collection<Note>()(numbers, 'bad', { key: 'id' });
 }

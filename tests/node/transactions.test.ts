@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Transaction } from '../../js/src/store/transaction.ts';
-import type { SyncStore, SyncTransaction } from '../../js/src/sync.ts';
+import { SyncStore } from '../../js/src/sync/sync-store.ts';
+import type { SyncTransaction } from '../../js/src/sync.ts';
 import type { Key } from '../../js/src/types.ts';
 import { Random } from './support/random.ts';
 import { code, collect, conflict, openAsync, openSync } from './support/transactions.ts';
@@ -18,7 +19,7 @@ async function inTransaction(
   db: Store<Key, unknown> | SyncStore<Key, unknown>,
   steps: readonly ((tx: Either) => unknown)[],
 ): Promise<unknown[]> {
-  if ('room' in db) return db.transaction((tx) => ({ read: steps.map((step) => listed(step(tx))) })).read;
+  if (db instanceof SyncStore) return db.transaction((tx) => ({ read: steps.map((step) => listed(step(tx))) })).read;
   return db.transaction(async (tx) => Promise.all(steps.map(async (step) => listed(await step(tx)))));
 }
 
@@ -145,7 +146,9 @@ describe.each([
       tx.set('b', 2, { expiresIn: 1000 });
       return 'done';
     };
-    expect(await ('room' in db ? db.transaction(write) : db.transaction(async (tx) => write(tx)))).toBe('done');
+    expect(await (db instanceof SyncStore ? db.transaction(write) : db.transaction(async (tx) => write(tx)))).toBe(
+      'done',
+    );
     expect(await db.getMany(['a', 'b'])).toStrictEqual([1, 2]);
     expect((await db.getEntry('b'))?.expires).toBeInstanceOf(Date);
   });
@@ -204,7 +207,7 @@ describe.each([
       [2, 'b'],
       [3, 'c'],
     ]);
-    if ('room' in db) {
+    if (db instanceof SyncStore) {
       db.transaction((tx) => {
         for (const [key] of tx.entries()) {
           tx.set(key, 'seen');
@@ -233,7 +236,7 @@ describe.each([
       const read = tx.get('k');
       tx.set('mine', 1);
       const wrote = db.set('k', calls);
-      return 'room' in db ? undefined : Promise.all([read, wrote]);
+      return db instanceof SyncStore ? undefined : Promise.all([read, wrote]);
     };
     const failed = (async () => db.transaction(meddle as () => undefined, { retries: 2 }))();
     await expect(failed).rejects.toThrow(conflict('k', 4));
@@ -249,7 +252,7 @@ describe.each([
       for (const key of keys) tx.set(key, key);
     };
     // Quadratic, it would not end within the time that a test has.
-    await ('room' in db ? db.transaction(write) : db.transaction(async (tx) => write(tx)));
+    await (db instanceof SyncStore ? db.transaction(write) : db.transaction(async (tx) => write(tx)));
     expect(await db.count()).toBe(new Set(keys).size);
   });
 });

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { Key } from '../types.ts';
 import type { Layout } from './definition.ts';
-import { outdated, tooOld } from './errors.ts';
+import { tooOld } from './errors.ts';
 import type { Kept, Readiness } from './readiness.ts';
 
 /** What can be read. */
@@ -31,8 +31,8 @@ export interface Access {
   readonly view: View;
   /** Runs a read of documents, behind what was called before it. */
   plain<T>(read: () => Promise<T>): Promise<T>;
-  /** Runs a read that is told by an index alone. */
-  indexed<T>(read: () => Promise<T>): Promise<T>;
+  /** Runs a read that is told by an index alone; again where the index was not whole, after `drop` of what it had. */
+  indexed<T>(read: () => Promise<T>, drop?: (result: T) => void): Promise<T>;
   /** Opens an index whose documents are then read of the same moment. `open` is called with what it is to scan. */
   walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>>;
 }
@@ -51,45 +51,52 @@ export class StoreAccess implements Access {
     return this.#readiness.run(read);
   }
 
-  indexed<T>(read: () => Promise<T>): Promise<T> {
-    return this.plain(async () => {
-      // Both are called in one turn, so that no time is lost over it.
-      const [result] = await Promise.all([read(), this.#verify()]);
-      return result;
-    });
+  async indexed<T>(read: () => Promise<T>, drop?: (result: T) => void): Promise<T> {
+    for (;;) {
+      let generation = 0;
+      const [result, isOver] = await this.plain(async () => {
+        ({ generation } = this.#readiness);
+        // Both are called in one turn, so that no time is lost over it.
+        return Promise.all([read(), this.#readiness.isOver(generation)]);
+      });
+      if (!isOver) return result;
+      drop?.(result);
+      await this.#readiness.renew(generation);
+    }
+  }
+
+  async walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
+    return this.indexed(
+      () => this.#walk(open),
+      ({ scan, close }) => {
+        void scan.return?.();
+        close();
+      },
+    );
   }
 
   /**
    * A scan of the index and a snapshot for the documents, in one round trip. Calls of one turn travel together, so the scan has the moment
    * of the snapshot; where something came in between after all, the snapshots before and behind it differ, and it is opened again.
    */
-  async walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
+  async #walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
     const { view } = this;
-    const asked = this.plain(async () => {
-      const scanned = (async () => open(view))();
-      return Promise.allSettled([view.snapshot(), scanned, view.snapshot(), this.#verify()]);
-    });
-    return asked.then(([before, scanned, behind, verified]) => {
-      const failed = [verified, before, scanned, behind].find(({ status }) => status === 'rejected');
-      if (failed !== undefined) {
-        for (const snapshot of [before, behind]) letGo(snapshot);
-        if (scanned.status === 'fulfilled') void scanned.value.return?.();
-        throw (failed as PromiseRejectedResult).reason;
-      }
-      const snapshot = (before as PromiseFulfilledResult<Snapshot<Key, unknown>>).value;
-      let scan = (scanned as PromiseFulfilledResult<StoreIterator<T>>).value;
-      if (snapshot.sequence !== (behind as PromiseFulfilledResult<Snapshot<Key, unknown>>).value.sequence) {
-        void scan.return?.();
-        scan = open(snapshot);
-      }
-      letGo(behind);
-      return { scan, view: snapshot, close: () => void snapshot.close() };
-    });
-  }
-
-  async #verify(): Promise<void> {
-    const { layout, generation } = this.#readiness;
-    if (await this.view.has(layout.retired(generation))) throw outdated(layout.name);
+    const scanning = (async () => open(view))();
+    const [before, scanned, behind] = await Promise.allSettled([view.snapshot(), scanning, view.snapshot()]);
+    const failed = [before, scanned, behind].find(({ status }) => status === 'rejected');
+    if (failed !== undefined) {
+      for (const snapshot of [before, behind]) letGo(snapshot);
+      if (scanned.status === 'fulfilled') void scanned.value.return?.();
+      throw (failed as PromiseRejectedResult).reason;
+    }
+    const snapshot = (before as PromiseFulfilledResult<Snapshot<Key, unknown>>).value;
+    let scan = (scanned as PromiseFulfilledResult<StoreIterator<T>>).value;
+    if (snapshot.sequence !== (behind as PromiseFulfilledResult<Snapshot<Key, unknown>>).value.sequence) {
+      void scan.return?.();
+      scan = open(snapshot);
+    }
+    letGo(behind);
+    return { scan, view: snapshot, close: () => void snapshot.close() };
   }
 }
 
@@ -123,19 +130,25 @@ export class MomentAccess implements Access {
 
   /** Resolves when the indexes are whole at this moment, with whether the collection was there; asks once. */
   check(): Promise<boolean> {
-    this.#checked ??= this.#check();
+    this.#checked ??= this.#readiness.run(() => this.#check());
     return this.#checked;
   }
 
   async #check(): Promise<boolean> {
-    await this.#readiness.ready();
-    const kept = (await this.view.get(this.#layout.definition)) as Kept | undefined;
-    // There are no documents before there is a definition.
-    if (kept === undefined) return false;
+    const { definition, documents, name } = this.#layout;
+    const kept = (await this.view.get(definition)) as Kept | undefined;
+    if (await this.#isWhole(kept)) return true;
+    // Others may have begun a generation that this client has not met; or nobody yet, after an import.
+    await this.#readiness.renew(this.#readiness.generation);
+    if (await this.#isWhole(kept)) return true;
+    if (kept === undefined && (await this.view.count({ prefix: documents })) === 0) return false;
+    throw tooOld(name);
+  }
+
+  async #isWhole(kept: Kept | undefined): Promise<boolean> {
     const { generation } = this.#readiness;
-    if (kept.generation > generation) throw outdated(this.#layout.name);
-    if (kept.generation < generation || kept.building.length > 0) throw tooOld(this.#layout.name);
-    return true;
+    if (kept?.generation !== generation || kept.building.length > 0) return false;
+    return !(await this.view.has(this.#layout.imported(generation)));
   }
 }
 

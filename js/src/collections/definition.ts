@@ -5,17 +5,19 @@
  *     [name, 'doc', key]                  the document
  *     [name, 'by', index, value, key]     true: the document has this value
  *     [name, 'by', index, value]          the key of the document: in an index that is unique
- *     [name, 'def']                       how the indexes are defined and built (see readiness.ts)
- *     [name, 'old', generation]           true: they have been defined anew since
+ *     ff "collection" name                how the indexes are defined and built (see readiness.ts)
+ *     ff "over" name generation           they have been defined anew since, or documents imported; and once more for the latter
  *
  * Invariant: what an entry is follows from the document and the definition alone. So the entries of a stored document are known
  * without looking for them.
  */
 
+import { ReservedKey } from '../codec/reserved-key.ts';
 import { VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import type { Key } from '../types.ts';
 import { checkKey, textOf } from './key.ts';
-import type { IndexValue } from './types.ts';
+import type { IndexValue, MultiIndex } from './types.ts';
 
 /** A document, whatever it is. */
 export type Document = Readonly<Record<string, unknown>>;
@@ -48,6 +50,9 @@ export interface LooseDefinition {
   readonly version?: number | undefined;
 }
 
+const DEFINITION: Known<LooseDefinition> = { key: 1, newKey: 1, indexes: 1, version: 1 };
+const INDEX: Known<MultiIndex<never>> = { of: 1, multi: 1, unique: 1 };
+
 /** A collection's name, keys and indexes. */
 export class Layout {
   readonly name: string;
@@ -62,7 +67,9 @@ export class Layout {
   readonly #key: unknown;
   readonly #newKey: (() => Key) | undefined;
 
-  constructor(name: string, { key, newKey, indexes = {}, version = 1 }: LooseDefinition) {
+  constructor(name: string, definition: LooseDefinition) {
+    checkOptions(definition, DEFINITION);
+    const { key, newKey, indexes = {}, version = 1 } = definition;
     if (typeof name !== 'string' || name === '') throw invalid('A collection has a name, a string that is not empty.');
     if (!Number.isSafeInteger(version) || version < 1)
       throw invalid(`version is an integer from 1, not ${String(version)}.`);
@@ -74,21 +81,26 @@ export class Layout {
     this.version = version;
     this.documents = [name, 'doc'];
     this.entries = [name, 'by'];
-    this.definition = [name, 'def'];
+    this.definition = reserved(`collection ${JSON.stringify(name)}`);
     this.#key = key;
     this.#newKey = newKey;
     const define = ([index, spec]: [string, unknown]) => [index, defined(spec, [name, 'by', index], version)] as const;
     this.indexes = new Map(Object.entries(indexes).map(define));
   }
 
-  /** Says that a generation of the definition is over. */
+  /** Says that a generation is over. Each batch that writes depends on its absence. */
   retired(generation: number): Key {
-    return [this.name, 'old', generation];
+    return reserved(`over ${JSON.stringify(this.name)} ${generation}`);
   }
 
-  /** Where a document lies. */
-  place(key: Key): Key {
-    return [this.name, 'doc', key];
+  /** Says that it is over because of an import. Nobody else writes it, so transactions that read it conflict with imports alone. */
+  imported(generation: number): Key {
+    return reserved(`over ${JSON.stringify(this.name)} ${generation} by import`);
+  }
+
+  /** Where a document lies. Throws `VARVE_INVALID_KEY`. */
+  place(key: Key): readonly [string, string, Key] {
+    return [this.name, 'doc', checkKey(key, `The key of a document of '${this.name}'`)];
   }
 
   /** The key of a document. */
@@ -127,8 +139,9 @@ export class Layout {
     for (const index of indexes) {
       for (const value of index.values(document)) {
         if (value === null || value === undefined) continue;
-        checkKey(value, `What the index '${index.name}' of '${this.name}' makes of the document ${textOf(key)}`);
-        const place: Key = index.isUnique ? [...index.base, value] : [...index.base, value, key];
+        const what = `What the index '${index.name}' of '${this.name}' makes of the document ${textOf(key)}`;
+        const own = checkKey(value, what);
+        const place: Key = index.isUnique ? [...index.base, own] : [...index.base, own, key];
         entries.set(textOf(place), { index, key: place, value: index.isUnique ? key : true });
       }
     }
@@ -136,9 +149,15 @@ export class Layout {
   }
 }
 
+/** No key of a user, so that it outlives a `clear` of the store, and no copy brings another store's. */
+function reserved(text: string): Key {
+  return new ReservedKey(text) as unknown as Key;
+}
+
 function defined(spec: unknown, base: readonly [string, string, string], version: number): DefinedIndex {
   const [collection, , name] = base;
   const isOptions = typeof spec === 'object' && spec !== null && !Array.isArray(spec);
+  if (isOptions) checkOptions(spec, INDEX);
   const { of, multi = false, unique = false } = (isOptions ? spec : { of: spec }) as Record<string, unknown>;
   const isProperties = Array.isArray(of) && of.length > 0 && of.every((property) => typeof property === 'string');
   if (name === '' || (typeof of !== 'string' && typeof of !== 'function' && (!isProperties || multi === true)))

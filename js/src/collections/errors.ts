@@ -20,7 +20,7 @@ export function outdated(name: string): VarveError {
 export function tooOld(name: string): VarveError {
   return new VarveError(
     'VARVE_RETRY',
-    `This moment is from before the indexes of the collection '${name}' were built. Take a new snapshot, and await ready() before.`,
+    `This moment is from before the indexes of the collection '${name}' were built, or after an import of its documents. Take a new snapshot, and await ready() before.`,
   );
 }
 
@@ -50,9 +50,15 @@ export function contended(place: Key): VarveError {
 export function notUnique(place: Key, one: Key, other: Key): VarveError {
   const [name, , index, value] = place as readonly [string, string, string, Key];
   return conflict(
-    `The documents ${shown(one)} and ${shown(other)} of '${name}' both have the value ${shown(value)} in the index '${index}', which is to be unique. Change one of them under the definition without that index.`,
+    `The documents ${shown(one)} and ${shown(other)} of '${name}' both have the value ${shown(value)} in the index '${index}', which is to be unique. Change or delete one of them in the store: check() of the collection lists all such documents, and keyOf() says where they are.`,
     { key: place, sequence: null },
   );
+}
+
+/** Whether building indexes failed over documents: two that have one unique value, or one that an index makes no key of. */
+export function isOfDocuments(error: unknown): boolean {
+  const code = error instanceof VarveError ? error.code : 'VARVE_INVALID_KEY';
+  return ['VARVE_CONFLICT', 'VARVE_INVALID_KEY', 'VARVE_INVALID_ARGUMENT'].includes(code);
 }
 
 /** The place of a conflict within a collection: `[name, kind, ...]`; undefined for other errors. */
@@ -61,11 +67,15 @@ export function placeOf(error: unknown, name: string): readonly Key[] | undefine
   return Array.isArray(key) && key[0] === name ? key : undefined;
 }
 
+/** Whether a batch was refused because its generation is over: of all that it depends on, only that note is no key of users. */
+export function isOver(error: unknown): boolean {
+  return error instanceof VarveError && error.conflict !== undefined && error.conflict.key === undefined;
+}
+
 /** What the caller of a write is told. */
 export function explained(error: unknown, name: string): unknown {
   const place = placeOf(error, name);
-  if (place === undefined) return error;
-  return place[1] === 'old' ? outdated(name) : taken(place, (error as VarveError).conflict?.sequence ?? null);
+  return place === undefined ? error : taken(place, (error as VarveError).conflict?.sequence ?? null);
 }
 
 function conflict(message: string, found: Conflict): VarveError {

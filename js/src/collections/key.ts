@@ -5,6 +5,8 @@
  * an array: arrays sort last, so one that is nested deeper than any other sorts after all of them.
  */
 
+import { bytesUnder, isBytes, timeOf } from '../codec/intrinsics.ts';
+import { settled } from '../codec/settled.ts';
 import { VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 
@@ -28,26 +30,45 @@ function kindOf(value: unknown): Kind | undefined {
       return Number.isNaN(value) ? undefined : 'number';
     case 'object':
       if (Array.isArray(value)) return 'array';
-      if (isOf(value, 'Uint8Array')) return 'bytes';
-      return isOf(value, 'Date') && !Number.isNaN((value as Date).getTime()) ? 'date' : undefined;
+      if (value === null) return undefined;
+      return isBytes(value) ? 'bytes' : Number.isNaN(timeOf(value) ?? Number.NaN) ? undefined : 'date';
     default:
       return undefined;
   }
 }
 
-/** Gives back what is a key; throws `VARVE_INVALID_KEY`, whose sentence begins with `what`. */
+/** Gives a copy of what is a key, which nobody can change; throws `VARVE_INVALID_KEY`, whose sentence begins with `what`. */
 export function checkKey(value: unknown, what: string): Key {
-  if (isKey(value, NESTING_MAX)) return value;
+  let cause: unknown;
+  try {
+    const key = copyOf(settled(value as Key), NESTING_MAX);
+    if (key !== undefined) return key;
+  } catch (error) {
+    // A proxy, or a getter.
+    cause = error;
+  }
   throw new VarveError(
     'VARVE_INVALID_KEY',
     `${what} is no key: it is to be a string, number (not NaN), bigint, boolean, Date, Uint8Array or an array of these, nested at most ${NESTING_MAX} deep.`,
+    cause === undefined ? undefined : { cause },
   );
 }
 
-function isKey(value: unknown, nesting: number): value is Key {
-  const kind = kindOf(value);
-  if (kind !== 'array') return kind !== undefined;
-  return nesting > 0 && (value as unknown[]).every((element) => isKey(element, nesting - 1));
+function copyOf(value: unknown, nesting: number): Key | undefined {
+  switch (kindOf(value)) {
+    case undefined:
+      return undefined;
+    case 'bytes':
+      return bytesUnder(value as Uint8Array)?.slice();
+    case 'date':
+      return new Date(timeOf(value as Date) as number);
+    case 'array': {
+      const parts = nesting === 0 ? [undefined] : Array.from(value as unknown[], (part) => copyOf(part, nesting - 1));
+      return parts.includes(undefined) ? undefined : (parts as Key[]);
+    }
+    default:
+      return value as Key;
+  }
 }
 
 /** Below 0, 0 or above 0, as the store orders two keys. */
@@ -100,11 +121,6 @@ function incremented(numbers: number[], max: number): number[] | undefined {
 
 function pointsOf(text: string): number[] {
   return Array.from(text, (point) => point.codePointAt(0) as number);
-}
-
-/** Whether it is an object of a built-in class, of whichever realm. */
-function isOf(value: unknown, name: 'Date' | 'Uint8Array'): boolean {
-  return Object.prototype.toString.call(value) === `[object ${name}]`;
 }
 
 function nested(depth: number): Key {

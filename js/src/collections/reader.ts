@@ -35,17 +35,17 @@ export class Reader {
     this.#access = access;
   }
 
-  get(key: Key, options?: WaitOptions): Promise<unknown> {
+  async get(key: Key, options?: WaitOptions): Promise<unknown> {
     const place = this.layout.place(key);
     return this.#access.plain(async () => this.#access.view.get(place, options));
   }
 
-  getMany(keys: Iterable<Key>, options?: WaitOptions): Promise<unknown[]> {
+  async getMany(keys: Iterable<Key>, options?: WaitOptions): Promise<unknown[]> {
     const places = Array.from(keys, (key) => this.layout.place(key));
     return this.#access.plain(async () => this.#access.view.getMany(places, options));
   }
 
-  has(key: Key, options?: WaitOptions): Promise<boolean> {
+  async has(key: Key, options?: WaitOptions): Promise<boolean> {
     const place = this.layout.place(key);
     return this.#access.plain(async () => this.#access.view.has(place, options));
   }
@@ -116,7 +116,8 @@ export class Reader {
       const places = await this.#access.plain(async () => this.#access.view.keys({ ...range, reverse, limit, signal }));
       for await (const place of places) yield keyIn(place);
     } else {
-      const scan = await this.#access.indexed(async () => scanOf(this.#access.view, query, index));
+      const opened = async (): Promise<StoreIterator<unknown>> => scanOf(this.#access.view, query, index);
+      const scan = await this.#access.indexed(opened, (one) => void one.return?.());
       yield* keysOf(scan, query, index);
     }
   }

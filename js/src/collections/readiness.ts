@@ -1,21 +1,25 @@
 /**
  * Whether the indexes that the store has are those of the definition; and making them so.
  *
- * What the store keeps is a generation, the kinds of all indexes, and which of them are still being built. Code that defines them
- * otherwise begins the next generation in one transaction: it notes that the former one is over, drops what is no longer an
- * index, and lists what is missing. Then the documents are gone through page by page, each page a transaction that also says
- * how far it is: tabs that do that at once take turns, and one that dies leaves the rest to the next.
+ * What the store keeps is a generation, the kinds of all indexes, and which of them are still being built; and, among its derived
+ * keys (transaction/derived.ts), that the entries of this generation follow from the documents. Code that defines them otherwise begins
+ * the next generation in one transaction: it notes that the former one is over, drops what is no longer an index, and lists what is
+ * missing. An import of documents notes the same, so whoever comes next begins a generation of the same definition with all of its
+ * indexes missing. Then the documents are gone through page by page, each page a transaction that also says how far it is: tabs that
+ * do that at once take turns, and one that dies leaves the rest to the next.
  *
  * Invariant: a writer of a generation that is over is refused, because each of its batches depends on that note being absent. Nobody
  * of the new generation writes before it is built. So a page that is built stays true.
  */
 
-import { VarveError } from '../errors.ts';
+import { abortError, VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
-import type { Key, ScanOptions } from '../types.ts';
+import { untilAborted } from '../transaction/retry.ts';
+import type { Key } from '../types.ts';
 import type { DefinedIndex, Document, Layout } from './definition.ts';
-import { notUnique, outdated } from './errors.ts';
+import { isOfDocuments, notUnique, outdated } from './errors.ts';
 import { textOf } from './key.ts';
 import type { ReadyOptions } from './types.ts';
 
@@ -34,6 +38,9 @@ export interface Kept {
   readonly total: number;
 }
 
+/** Options of `ready`, `reindex` and `check`. */
+export const READY: Known<ReadyOptions> = { onProgress: 1, signal: 1 };
+
 type Tx = Transaction<Key, unknown>;
 
 /** Documents gone through in one transaction. */
@@ -48,49 +55,85 @@ export class Readiness {
   readonly #db: Store<Key, unknown>;
   #generation = 0;
   #pending: Promise<void> | undefined;
-  readonly #listeners = new Set<NonNullable<ReadyOptions['onProgress']>>();
+  /** Whether this client has had its definition begun: then another one is other code's. */
+  #hasBegun = false;
+  /** Who waits until the indexes are ready. */
+  readonly #waiting = new Set<ReadyOptions>();
 
   constructor(db: Store<Key, unknown>, layout: Layout) {
     this.#db = db;
     this.layout = layout;
   }
 
-  /** The generation that is ready; 0 before. */
+  /** The generation that was ready last; 0 before. */
   get generation(): number {
     return this.#generation;
   }
 
   /** Runs what needs the indexes: at once where they are ready, so that calls of one turn stay in their order. */
   run<T>(run: () => Promise<T>): Promise<T> {
-    return this.#generation > 0 ? run() : this.ready().then(run);
+    return this.#generation > 0 ? run() : this.#wait({}).then(run);
   }
 
   /** Resolves when the indexes are as they are defined; what failed is tried again by the next call. */
-  async ready({ onProgress }: ReadyOptions = {}): Promise<void> {
-    if (this.#generation > 0) return;
-    if (onProgress !== undefined) this.#listeners.add(onProgress);
-    this.#pending ??= this.#prepare().finally(() => {
-      this.#pending = undefined;
-    });
+  async ready(options: ReadyOptions = {}): Promise<void> {
+    checkOptions(options, READY);
+    if (this.#generation === 0 || (await this.isOver(this.#generation))) await this.#wait(options);
+  }
+
+  /** Builds all indexes anew. */
+  async reindex(options: ReadyOptions): Promise<void> {
+    checkOptions(options, READY);
+    while (this.#pending !== undefined) await untilAborted(this.#pending.catch(ignore), options.signal);
+    await this.#wait(options, true);
+  }
+
+  /** Whether a generation is over. */
+  isOver(generation: number): Promise<boolean> {
+    return this.#db.has(this.layout.retired(generation));
+  }
+
+  /** Resolves when the indexes are ready again after a generation that was found to be over. */
+  async renew(generation: number): Promise<void> {
+    if (this.#generation === generation) await this.#wait({});
+  }
+
+  /** Waits for the preparation that is under way, or for a new one. It ends when nobody waits for it any more. */
+  async #wait(options: ReadyOptions, isAnew = false): Promise<void> {
+    if (options.signal?.aborted) throw abortError(options.signal);
+    this.#waiting.add(options);
+    if (this.#pending === undefined) {
+      const pending = this.#prepare(isAnew).finally(() => {
+        if (this.#pending === pending) this.#pending = undefined;
+      });
+      pending.catch(ignore);
+      this.#pending = pending;
+    }
     try {
-      await this.#pending;
+      await untilAborted(this.#pending, options.signal);
     } finally {
-      if (onProgress !== undefined) this.#listeners.delete(onProgress);
+      this.#waiting.delete(options);
     }
   }
 
-  async #prepare(): Promise<void> {
-    const { definition } = this.layout;
-    let kept = (await this.#db.get(definition)) as Kept | undefined;
-    if (kept === undefined || !this.#isDefined(kept)) {
-      // Not counted in the transaction, which every write of a document would then conflict with.
-      const total = await this.#db.count({ prefix: this.layout.documents });
-      kept = await this.#in((tx) => this.#begin(tx, total));
-    }
+  async #prepare(isAnew: boolean): Promise<void> {
+    let kept = await this.#in((tx) => this.#begin(tx, isAnew));
+    this.#hasBegun = true;
     while (kept.building.length > 0) {
+      if (this.#waiting.size === 0) {
+        this.#pending = undefined;
+        return;
+      }
       const { generation } = kept;
-      kept = await this.#in((tx) => this.#buildPage(tx, generation));
-      for (const listener of this.#listeners) listener({ done: kept.done, total: Math.max(kept.total, kept.done) });
+      try {
+        kept = await this.#in((tx) => this.#buildPage(tx, generation));
+      } catch (error) {
+        // Whoever mends a document does so without its entries: those that were built cannot be believed then.
+        if (isOfDocuments(error)) await this.#in((tx) => this.#restart(tx, generation));
+        throw error;
+      }
+      const progress = { done: kept.done, total: Math.max(kept.total, kept.done) };
+      for (const { onProgress } of this.#waiting) onProgress?.(progress);
     }
     this.#generation = kept.generation;
   }
@@ -111,49 +154,55 @@ export class Readiness {
     return this.layout.indexes.get(name)?.kind;
   }
 
-  /** Begins the next generation, unless somebody else has. */
-  async #begin(tx: Tx, total: number): Promise<Kept> {
+  /** What the store keeps; begins the next generation unless that is this definition, and not over. */
+  async #begin(tx: Tx, isAnew: boolean): Promise<Kept> {
     const { layout } = this;
     const stored = (await tx.get(layout.definition)) as Kept | undefined;
-    const kept = stored ?? (await this.#undefined(tx));
-    if (kept.version > layout.version) {
+    if (stored !== undefined && stored.version > layout.version) {
       throw new VarveError(
         'VARVE_VERSION',
-        `The collection '${layout.name}' has version ${kept.version}, and this code defines version ${layout.version}. Reload to get the newer code.`,
+        `The collection '${layout.name}' has version ${stored.version}, and this code defines version ${layout.version}. Reload to get the newer code.`,
       );
     }
-    if (stored !== undefined && this.#isDefined(stored)) return stored;
-    const isSame = (name: string): boolean => kept.indexes[name] === this.#kind(name) && !kept.building.includes(name);
-    for (const name of Object.keys(kept.indexes)) {
-      if (!isSame(name)) tx.deleteRange({ prefix: [...layout.entries, name] });
-    }
+    if (stored === undefined) return this.#beginAfter(tx, NEW, false);
+    const isDefined = this.#isDefined(stored);
+    if (!isDefined && this.#hasBegun) throw outdated(layout.name);
+    const isWhole = !isAnew && !(await tx.has(layout.imported(stored.generation)));
+    return isWhole && isDefined ? stored : this.#beginAfter(tx, stored, isWhole);
+  }
+
+  /** Begins the generation after another, and keeps those of its indexes that are whole. */
+  async #beginAfter(tx: Tx, kept: Kept, isWhole: boolean): Promise<Kept> {
+    const { layout } = this;
+    const isSame = (name: string): boolean =>
+      isWhole && kept.indexes[name] === this.#kind(name) && !kept.building.includes(name);
+    const gone = Object.keys(kept.indexes).filter((name) => !isSame(name));
+    const ranges = isWhole ? gone.map((name) => [...layout.entries, name]) : [layout.entries];
+    for (const prefix of ranges) if (await hasKeys(tx, prefix)) tx.deleteRange({ prefix });
     const missing = [...layout.indexes.keys()].filter((name) => !isSame(name));
+    // Not counted in the transaction, which every write of a document would then conflict with.
+    const total = await this.#db.count({ prefix: layout.documents });
     const isEmpty = total === 0 && (await tx.count({ prefix: layout.documents })) === 0;
     const building = isEmpty ? [] : missing;
-    const generation = kept.generation + 1;
+    let generation = kept.generation + 1;
+    // After a repair that lost what was kept.
+    while (await tx.has(layout.retired(generation))) generation++;
     const version = building.length === 0 ? layout.version : kept.version;
     const indexes = Object.fromEntries([...layout.indexes].map(([name, { kind }]) => [name, kind]));
     if (kept.generation > 0) tx.set(layout.retired(kept.generation), true);
+    const marks = [layout.retired(generation), layout.imported(generation)];
+    await tx.derivations.state(layout.documents, { marks, derived: [layout.entries] });
     const next: Kept = { generation, version, indexes, building, done: 0, total };
     tx.set(layout.definition, next);
     return next;
-  }
-
-  /** What to begin with where nothing says how the indexes are: with none of their entries, and behind every generation that there was. */
-  async #undefined(tx: Tx): Promise<Kept> {
-    const { name, entries } = this.layout;
-    const [first] = await firstKey(tx, { prefix: [name] });
-    if (first === undefined) return NEW;
-    tx.deleteRange({ prefix: entries });
-    const [, , over = 0] = await firstKey(tx, { prefix: [name, 'old'], reverse: true });
-    return { ...NEW, generation: (over as number) + 1 };
   }
 
   /** Builds the missing entries of the next documents. */
   async #buildPage(tx: Tx, generation: number): Promise<Kept> {
     const { layout } = this;
     const kept = (await tx.get(layout.definition)) as Kept | undefined;
-    if (kept === undefined || kept.generation !== generation) throw outdated(layout.name);
+    // Others have begun another one, or an import wrote documents: it begins again.
+    if (kept?.generation !== generation || (await tx.has(layout.imported(generation)))) return this.#begin(tx, false);
     if (kept.building.length === 0) return kept;
     const missing = kept.building.map((name) => layout.index(name));
     const from = kept.after === undefined ? {} : { gt: kept.after };
@@ -170,6 +219,17 @@ export class Readiness {
     return next;
   }
 
+  /** Has a generation that is being built begin with its first document again. */
+  async #restart(tx: Tx, generation: number): Promise<Kept> {
+    const { layout } = this;
+    const kept = (await tx.get(layout.definition)) as Kept | undefined;
+    if (kept?.generation !== generation) return NEW;
+    for (const name of kept.building) tx.deleteRange({ prefix: [...layout.entries, name] });
+    const next: Kept = { ...kept, after: undefined, done: 0 };
+    tx.set(layout.definition, next);
+    return next;
+  }
+
   async #addEntries(tx: Tx, key: Key, document: Document, missing: readonly DefinedIndex[]): Promise<void> {
     for (const entry of this.layout.entriesOf(document, key, missing).values()) {
       if (entry.index.isUnique) {
@@ -181,8 +241,10 @@ export class Readiness {
   }
 }
 
-/** The first key of a range, in its parts; none where there is none. */
-async function firstKey(tx: Tx, range: ScanOptions): Promise<readonly Key[]> {
-  for await (const key of tx.keys({ ...range, limit: 1 })) return key as readonly Key[];
-  return [];
+/** Whether a range has keys. */
+async function hasKeys(tx: Tx, prefix: readonly Key[]): Promise<boolean> {
+  for await (const _ of tx.keys({ prefix, limit: 1 })) return true;
+  return false;
 }
+
+function ignore(): void {}

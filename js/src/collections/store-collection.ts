@@ -7,33 +7,44 @@
  */
 
 import type { VarveError } from '../errors.ts';
+import { checkOptions, WRITE } from '../options.ts';
 import type { Batch } from '../store/batch.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
-import { backOff } from '../transaction/retry.ts';
+import { type Call, inTurn } from '../transaction/turns.ts';
 import type { Key, WriteOptions } from '../types.ts';
 import { MomentAccess, StoreAccess, type View } from './access.ts';
-import { Claims, changed, differences, type Loose, type Made } from './changes.ts';
-import type { Document, IndexEntry, Layout } from './definition.ts';
-import { contended, explained, placeOf } from './errors.ts';
+import { Claims, differences } from './changes.ts';
+import { Checker } from './check.ts';
+import type { Document, IndexEntry } from './definition.ts';
+import { contended, explained, isOver, placeOf } from './errors.ts';
+import { textOf } from './key.ts';
 import { Reader } from './reader.ts';
 import type { Readiness } from './readiness.ts';
+import { type Loose, type Taken, Taker } from './taken.ts';
 import { TransactionCollection } from './transaction-collection.ts';
-import type { ReadyOptions } from './types.ts';
+import type { CollectionReport, ReadyOptions } from './types.ts';
 
-/** How often a document is read and written before it is given up. */
-const ATTEMPTS_MAX = 16;
+const NONE: ReadonlyMap<string, IndexEntry> = new Map();
+
+/** What is made of a document: another one; null, none; undefined, nothing. */
+type Make = (old: Document | undefined) => Taken | null | undefined | PromiseLike<Taken | null | undefined>;
+
+/** Adds writes to a batch; a batch that is made again is filled again. */
+type Fill = (batch: Batch<Key, unknown>) => void;
 
 /** Documents with indexes in a store; its types are those of `Collection`. */
 export class StoreCollection extends Reader {
   readonly #db: Store<Key, unknown>;
   readonly #readiness: Readiness;
+  readonly #taker: Taker;
   readonly #views = new WeakMap<View, Reader>();
 
   constructor(db: Store<Key, unknown>, readiness: Readiness) {
     super(readiness.layout, new StoreAccess(db, readiness));
     this.#db = db;
     this.#readiness = readiness;
+    this.#taker = new Taker(db, readiness.layout);
   }
 
   get name(): string {
@@ -42,6 +53,14 @@ export class StoreCollection extends Reader {
 
   ready(options?: ReadyOptions): Promise<void> {
     return this.#readiness.ready(options);
+  }
+
+  reindex(options: ReadyOptions = {}): Promise<void> {
+    return this.#readiness.reindex(options);
+  }
+
+  check(options: ReadyOptions = {}): Promise<CollectionReport<Key>> {
+    return new Checker(this.#db, this.#readiness, options).check();
   }
 
   keyOf(key: Key): Key {
@@ -54,7 +73,7 @@ export class StoreCollection extends Reader {
       const access = new MomentAccess(view, this.#readiness);
       const isTransaction = 'set' in view;
       reader = isTransaction
-        ? new TransactionCollection(this.layout, access, view as Transaction<Key, unknown>)
+        ? new TransactionCollection(this.layout, access, this.#taker, view as Transaction<Key, unknown>)
         : new Reader(this.layout, access);
       this.#views.set(view, reader);
     }
@@ -66,122 +85,108 @@ export class StoreCollection extends Reader {
     return key as Key;
   }
 
-  insertMany(documents: Iterable<Loose>, options?: WriteOptions): Promise<Key[]> {
-    return this.#readiness.run(async () => {
-      const batch = this.#batch();
-      const claims = new Claims();
-      const keys: Key[] = [];
-      for (const given of documents) {
-        const { key, document } = keyed(this.layout, given as Document);
-        const place = this.layout.place(key);
-        claims.take(place);
-        batch.set(place, document, { ifSequence: null });
-        this.#addEntries(batch, this.layout.entriesOf(document, key).values(), claims);
-        keys.push(key);
+  async insertMany(documents: Iterable<Loose>, options?: WriteOptions): Promise<Key[]> {
+    const claims = new Claims();
+    const all = Array.from(documents, (given) => this.#taker.take(given));
+    for (const { place, entries } of all) claims.takeAll(place, entries.values());
+    const fill: Fill = (batch): void => {
+      for (const { place, bytes, entries } of all) {
+        batch.setEncoded(place, bytes, { ifSequence: null });
+        addEntries(batch, entries.values());
       }
-      if (keys.length > 0) await this.#commit(batch, options);
-      return keys;
-    });
+    };
+    await this.#readiness.run(async () => all.length > 0 && this.#commit(fill, options));
+    return all.map(({ key }) => key);
   }
 
-  put(given: Loose, options?: WriteOptions): Promise<Key> {
-    return this.#readiness.run(async () => {
-      const { key, document } = keyed(this.layout, given as Document);
-      if (this.layout.indexes.size === 0) {
-        await this.#commit(this.#batch().set(this.layout.place(key), document), options);
-      } else {
-        await this.#change(key, () => ({ document }), options);
-      }
-      return key;
-    });
+  async put(given: Loose, options?: WriteOptions): Promise<Key> {
+    const taken = this.#taker.take(given);
+    const { key, place, bytes } = taken;
+    await this.#readiness.run<unknown>(() =>
+      this.layout.indexes.size === 0
+        ? this.#commit((batch) => batch.setEncoded(place, bytes), options)
+        : this.#change(key, () => taken, options),
+    );
+    return key;
   }
 
-  async update(key: Key, change: unknown, options?: WriteOptions): Promise<unknown> {
+  async update(key: Key, given: unknown, options?: WriteOptions): Promise<unknown> {
+    const [, , own] = this.layout.place(key);
+    const change = this.#taker.change(given);
     let result: Document | undefined;
-    const make = async (old: Document | undefined): Promise<Made> => {
+    const make = async (old: Document | undefined): Promise<Taken | undefined> => {
       result = old;
-      const document = await changed(this.layout, key, old, change);
+      const document = old && (await change(old));
       if (document === undefined) return undefined;
       result = document;
-      return { document };
+      return this.#taker.takeAs(own, document);
     };
-    await this.#readiness.run(() => this.#change(key, make, options));
+    await this.#readiness.run(() => this.#change(own, make, options));
     return result;
   }
 
   async delete(key: Key, options?: WriteOptions): Promise<boolean> {
+    const [, , own] = this.layout.place(key);
     let wasThere = false;
-    const make = (old: Document | undefined): Made => {
+    const make = (old: Document | undefined): null | undefined => {
       wasThere = old !== undefined;
-      return wasThere ? { document: undefined } : undefined;
+      return wasThere ? null : undefined;
     };
-    await this.#readiness.run(() => this.#change(key, make, options));
+    await this.#readiness.run(() => this.#change(own, make, options));
     return wasThere;
   }
 
   async clear(options?: WriteOptions): Promise<void> {
     const { documents, entries } = this.layout;
-    await this.#readiness.run(() =>
-      this.#commit(this.#batch().deleteRange({ prefix: documents }).deleteRange({ prefix: entries }), options),
-    );
-  }
-
-  /** A batch that is refused once the definition is over. */
-  #batch(): Batch<Key, unknown> {
-    return this.#db.batch().delete(this.layout.retired(this.#readiness.generation), { ifSequence: null });
-  }
-
-  #addEntries(batch: Batch<Key, unknown>, entries: Iterable<IndexEntry>, claims?: Claims): void {
-    for (const { index, key, value } of entries) {
-      if (index.isUnique) claims?.take(key);
-      batch.set(key, value, index.isUnique ? { ifSequence: null } : undefined);
-    }
+    const fill: Fill = (batch): void => void batch.deleteRange({ prefix: documents }).deleteRange({ prefix: entries });
+    await this.#readiness.run(() => this.#commit(fill, options));
   }
 
   /** Reads a document, and writes what is made of it; again while somebody else writes it in between. */
-  async #change(
-    key: Key,
-    make: (old: Document | undefined) => Made | PromiseLike<Made>,
-    options: WriteOptions | undefined,
-  ): Promise<void> {
+  async #change(key: Key, make: Make, options: WriteOptions | undefined): Promise<void> {
+    checkOptions(options, WRITE);
     const { layout } = this;
     const place = layout.place(key);
-    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      const entry = await this.#db.getEntry(place, options);
+    const attempt = async (call: Call): Promise<void> => {
+      const entry = await this.#db.getEntry(place, { signal: options?.signal });
       const old = entry?.value as Document | undefined;
-      const made = await make(old);
+      const made = await call(() => make(old));
       if (made === undefined) return;
-      const { document } = made;
-      const batch = this.#batch();
       const ifSequence = entry?.sequence ?? null;
-      // First of what the batch depends on: a conflict over a unique value is then one with another document.
-      if (document === undefined) batch.delete(place, { ifSequence });
-      else batch.set(place, document, { ifSequence });
-      const { gone, added } = differences(layout, key, old, document);
-      for (const entry of gone) batch.delete(entry.key);
-      this.#addEntries(batch, added);
-      if (await this.#commit(batch, options, place)) return;
-      // Of tabs that do this in step, the same one could lose each time.
-      await backOff(attempt, options?.signal);
-    }
-    throw contended(place);
+      const { gone, added } = differences(layout.entriesOf(old, key), made?.entries ?? NONE);
+      const fill: Fill = (batch): void => {
+        // First of what the batch depends on: a conflict over a unique value is then one with another document.
+        if (made === null) batch.delete(place, { ifSequence });
+        else batch.setEncoded(place, made.bytes, { ifSequence, expiresAt: made.isUpdate ? entry?.expires : undefined });
+        for (const entry of gone) batch.delete(entry.key);
+        addEntries(batch, added);
+      };
+      await this.#commit(fill, options);
+    };
+    return inTurn({ owner: this.#db, key: textOf(place), signal: options?.signal }, attempt, {
+      is: (error) =>
+        placeOf(error, layout.name)?.[1] === 'doc' || (error as Partial<VarveError>)?.code === 'VARVE_RETRY',
+      last: () => contended(place),
+    });
   }
 
-  /** Commits a batch; false where the document at `place` is to be read again, and written again. */
-  async #commit(batch: Batch<Key, unknown>, options: WriteOptions | undefined, place?: Key): Promise<boolean> {
-    try {
-      await batch.commit(options);
-      return true;
-    } catch (error) {
-      const isDocument = placeOf(error, this.layout.name)?.[1] === 'doc';
-      if (place !== undefined && (isDocument || (error as Partial<VarveError>).code === 'VARVE_RETRY')) return false;
-      throw explained(error, this.layout.name);
+  /** Commits a batch that is refused once the generation is over, then one of the next. */
+  async #commit(fill: Fill, options: WriteOptions | undefined): Promise<void> {
+    for (;;) {
+      const { generation } = this.#readiness;
+      const batch = this.#db.batch().delete(this.layout.retired(generation), { ifSequence: null });
+      fill(batch);
+      try {
+        await batch.commit(options);
+        return;
+      } catch (error) {
+        if (!isOver(error)) throw explained(error, this.layout.name);
+      }
+      await this.#readiness.renew(generation);
     }
   }
 }
 
-/** A document with its key in it. */
-function keyed(layout: Layout, given: Document): { key: Key; document: Document } {
-  const document = layout.withKey(given);
-  return { key: layout.keyOf(document), document };
+function addEntries(batch: Batch<Key, unknown>, entries: Iterable<IndexEntry>): void {
+  for (const { index, key, value } of entries) batch.set(key, value, index.isUnique ? { ifSequence: null } : undefined);
 }

@@ -6,29 +6,33 @@
  */
 
 import type { Transaction } from '../store/transaction.ts';
+import { type Call, inTurn } from '../transaction/turns.ts';
 import type { Key } from '../types.ts';
 import type { MomentAccess } from './access.ts';
-import { Claims, changed, differences, type Loose } from './changes.ts';
-import type { Document, Layout } from './definition.ts';
-import { taken, tooOld } from './errors.ts';
+import { Claims, differences } from './changes.ts';
+import type { Document, IndexEntry, Layout } from './definition.ts';
+import { contended, taken, tooOld } from './errors.ts';
+import { textOf } from './key.ts';
 import { Reader } from './reader.ts';
+import type { Loose, Taken, Taker } from './taken.ts';
 
-interface Next {
-  readonly key: Key;
-  /** Undefined deletes it. */
-  readonly document: Document | undefined;
-}
+const NONE: ReadonlyMap<string, IndexEntry> = new Map();
+
+/** A document that is to be put, or the place of one that is to be deleted. */
+type Next = Taken | Pick<Taken, 'key' | 'place'>;
 
 /** A collection as one transaction sees and writes it; its types are those of `CollectionInTransaction`. */
 export class TransactionCollection extends Reader {
   readonly #tx: Transaction<Key, unknown>;
   readonly #moment: MomentAccess;
+  readonly #taker: Taker;
   #last: Promise<unknown> = Promise.resolve();
-  /** Changes made so far. */
-  #writes = 0;
+  /** The last change of each document. */
+  #written = new Map<string, Next>();
 
-  constructor(layout: Layout, moment: MomentAccess, tx: Transaction<Key, unknown>) {
+  constructor(layout: Layout, moment: MomentAccess, taker: Taker, tx: Transaction<Key, unknown>) {
     super(layout, moment);
+    this.#taker = taker;
     this.#tx = tx;
     this.#moment = moment;
   }
@@ -39,52 +43,57 @@ export class TransactionCollection extends Reader {
   }
 
   async insertMany(documents: Iterable<Loose>): Promise<Key[]> {
-    const next = Array.from(documents, (given) => this.#next(given));
+    const next = Array.from(documents, (given) => this.#taker.take(given));
     await this.#queue(() => this.#write(next, true));
     return next.map(({ key }) => key);
   }
 
   async put(given: Loose): Promise<Key> {
-    const next = this.#next(given);
+    const next = this.#taker.take(given);
     await this.#queue(() => this.#write([next], false));
     return next.key;
   }
 
-  async update(key: Key, change: unknown): Promise<unknown> {
-    for (;;) {
-      const writes = this.#writes;
-      const old = (await this.get(key)) as Document | undefined;
-      const document = await changed(this.layout, key, old, change);
+  async update(key: Key, given: unknown): Promise<unknown> {
+    const place = this.layout.place(key);
+    const [, , own] = place;
+    const change = this.#taker.change(given);
+    const text = textOf(own);
+    let isOvertaken = false;
+    // The function may wait for other changes, so it cannot be in the queue itself: it runs again if the document was among them.
+    const attempt = async (call: Call): Promise<unknown> => {
+      isOvertaken = false;
+      const written = this.#written;
+      const last = written.get(text);
+      const old = (await this.get(own)) as Document | undefined;
+      const document = old && (await call(() => change(old)));
       if (document === undefined) return old;
-      // The function may wait for other changes, so it cannot be in the queue itself: it runs again if there were any.
-      const isWritten = await this.#queue(async () => {
-        if (this.#writes !== writes) return false;
-        await this.#write([{ key, document }], false);
-        return true;
+      const taken = this.#taker.takeAs(own, document);
+      return this.#queue(async () => {
+        isOvertaken = this.#written !== written || written.get(text) !== last;
+        if (isOvertaken) throw contended(place);
+        await this.#write([taken], false);
+        return document;
       });
-      if (isWritten) return document;
-    }
+    };
+    return inTurn({ owner: this, key: text }, attempt, { is: () => isOvertaken });
   }
 
-  delete(key: Key): Promise<boolean> {
+  async delete(key: Key): Promise<boolean> {
+    const place = this.layout.place(key);
     return this.#queue(async () => {
-      const wasThere = await this.#tx.has(this.layout.place(key));
-      if (wasThere) await this.#write([{ key, document: undefined }], false);
+      const wasThere = await this.#tx.has(place);
+      if (wasThere) await this.#write([{ key: place[2], place }], false);
       return wasThere;
     });
   }
 
   clear(): Promise<void> {
     return this.#queue(async () => {
-      this.#writes++;
+      this.#written = new Map();
       this.#tx.deleteRange({ prefix: this.layout.documents });
       this.#tx.deleteRange({ prefix: this.layout.entries });
     });
-  }
-
-  #next(given: Loose): Next {
-    const document = this.layout.withKey(given as Document);
-    return { key: this.layout.keyOf(document), document };
   }
 
   /** Looks whether all of it can be written, and then writes all of it. */
@@ -92,23 +101,27 @@ export class TransactionCollection extends Reader {
     const { layout } = this;
     const tx = this.#tx;
     const claims = new Claims();
-    const places = documents.map(({ key }) => layout.place(key));
+    const places = documents.map(({ place }) => place);
     if (isNew) for (const place of places) claims.take(place);
     const old = await tx.getMany(places);
     const there = isNew ? old.findIndex((document) => document !== undefined) : -1;
     if (there >= 0) throw taken(places[there] as Key, null);
-    const changes = documents.map(({ key, document }, i) => differences(layout, key, old[i] as Document, document));
+    const changes = documents.map((next, i) =>
+      differences(layout.entriesOf(old[i] as Document | undefined, next.key), 'entries' in next ? next.entries : NONE),
+    );
     const added = changes.flatMap((change) => change.added);
     const unique = added.filter(({ index }) => index.isUnique).map(({ key }) => key);
     for (const place of unique) claims.take(place);
     const isTaken = await tx.hasMany(unique);
     const first = isTaken.indexOf(true);
     if (first >= 0) throw taken(unique[first] as Key, null);
-    this.#writes++;
-    for (const [i, { document }] of documents.entries()) {
-      const place = places[i] as Key;
-      if (document === undefined) tx.delete(place);
-      else tx.set(place, document);
+    const lifetimes = await Promise.all(
+      documents.map((next) => ('isUpdate' in next ? tx.lifetime(next.place) : undefined)),
+    );
+    for (const [i, next] of documents.entries()) {
+      this.#written.set(textOf(next.key), next);
+      if ('bytes' in next) tx.setEncoded(next.place, next.bytes, lifetimes[i]);
+      else tx.delete(next.place);
     }
     for (const { gone } of changes) for (const { key } of gone) tx.delete(key);
     for (const { key, value } of added) tx.set(key, value);

@@ -5,8 +5,15 @@
  */
 
 import type { ReadView } from '../store/read-view.ts';
+import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { Key, ScanOptions, WaitOptions, WriteOptions } from '../types.ts';
+
+/**
+ * The store of a collection: one of any keys and any values. (`set` stands here once more as a property, whose parameters the compiler
+ * compares: those of methods it does not, and would take a store of strings and numbers.)
+ */
+export type DocumentStore = Store<Key, unknown> & { readonly set: (key: Key, value: unknown) => unknown };
 
 /** What an index makes of a document: a key, or null or undefined where the document is not to be found by it. */
 export type IndexValue = Key | null | undefined;
@@ -199,7 +206,7 @@ export interface CollectionWrites<T, K, N, O> {
 /** Properties to replace, or a function of the document. */
 export type Change<T> = Partial<T> | ((document: T) => T | undefined | PromiseLike<T | undefined>);
 
-/** How far the indexes of a collection are built. */
+/** How far a collection has been gone through. */
 export interface BuildProgress {
   /** Documents looked at. */
   readonly done: number;
@@ -207,10 +214,42 @@ export interface BuildProgress {
   readonly total: number;
 }
 
-/** Options of `ready`. */
+/** Options of `ready`, `reindex` and `check`. */
 export interface ReadyOptions {
-  /** Called after each page of documents, where indexes have to be built. */
+  /** Called after each page of documents, where indexes have to be built; by `check` also after those that it compares. */
   readonly onProgress?: ((progress: BuildProgress) => void) | undefined;
+  /** Ends the wait with `VARVE_ABORTED`; and what is under way after its page, unless somebody else waits for it. The next use goes on with it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A document and an entry of an index that do not agree. */
+export interface Difference<K> {
+  /**
+   * `missing`: a document has no entry for a value of its. `stray`: an entry is of no document, or of one that has not this value.
+   * `conflict`: a document has a value of a unique index that `other` has. `refused`: an index makes no key of a document, see `error`.
+   */
+  readonly kind: 'missing' | 'stray' | 'conflict' | 'refused';
+  /** The name of the index. */
+  readonly index?: string | undefined;
+  /** The value in it. */
+  readonly value?: Key | undefined;
+  /** The key of the document. */
+  readonly key: K;
+  readonly other?: K | undefined;
+  readonly error?: unknown;
+}
+
+/** What `check` of a collection resolves with. */
+export interface CollectionReport<K> {
+  /** Whether there is no difference. */
+  readonly ok: boolean;
+  readonly documents: number;
+  /** Entries of all indexes; 0 where these could not be built, because of conflicts or refusals. */
+  readonly entries: number;
+  /** How many differences there are. */
+  readonly found: number;
+  /** The first 1,000 of them. */
+  readonly differences: readonly Difference<K>[];
 }
 
 /** A collection inside a transaction. */
@@ -227,6 +266,22 @@ export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, Co
    * await notes.ready({ onProgress: ({ done, total }) => show(done / total) });
    */
   ready(options?: ReadyOptions): Promise<void>;
+  /**
+   * Builds all indexes anew, from the documents, under whoever uses them: other calls, and other tabs, wait for it. An import asks for that
+   * by itself. Rejects as `ready`.
+   *
+   * @example
+   * await notes.reindex({ onProgress: ({ done, total }) => show(done / total), signal });
+   */
+  reindex(options?: ReadyOptions): Promise<void>;
+  /**
+   * Compares documents with the entries of indexes, at one moment, and tells what does not agree. Where documents cannot be indexed it lists
+   * those: two with one value in a unique index, as an import can leave, or one that an index makes no key of.
+   *
+   * @example
+   * const { ok, differences } = await notes.check();
+   */
+  check(options?: ReadyOptions): Promise<CollectionReport<K>>;
   /**
    * The same calls inside a transaction of the store, together with whatever else it does; or the reads in a snapshot, which
    * are then all of one moment.

@@ -5,6 +5,7 @@
  * are values or `TOP` behind one, so they hold for entries with and without a key behind the value.
  */
 
+import { checkOptions, isRange, type Known, SCAN } from '../options.ts';
 import type { Key, KeyRange } from '../types.ts';
 import { invalid } from './definition.ts';
 import { afterPrefix, checkKey, compareKeys, TOP } from './key.ts';
@@ -22,16 +23,15 @@ export interface LooseWhere {
   readonly signal?: AbortSignal | undefined;
 }
 
-const FIELDS = ['eq', 'gt', 'gte', 'lt', 'lte', 'prefix', 'reverse', 'limit', 'signal'];
+const BOUNDS = ['eq', 'gt', 'gte', 'lt', 'lte', 'prefix'] as const;
+const WHERE: Known<LooseWhere> = { eq: 1, ...SCAN };
 
-/** What is looked for: a value stands for itself. Throws `VARVE_INVALID_ARGUMENT` for what makes no sense. */
+/** What is looked for, in keys that nobody else can change: a value stands for itself. Throws `VARVE_INVALID_ARGUMENT` for what makes no sense. */
 export function whereOf(target: unknown): LooseWhere {
   if (target === undefined) return {};
-  const prototype: unknown = typeof target === 'object' && target !== null ? Object.getPrototypeOf(target) : undefined;
-  if (prototype !== Object.prototype && prototype !== null) return { eq: checkKey(target, 'What is looked for') };
+  if (!isRange<unknown, LooseWhere>(target, undefined)) return { eq: checkKey(target, 'What is looked for') };
   const where = target as LooseWhere;
-  const strange = Object.keys(where).find((field) => !FIELDS.includes(field));
-  if (strange !== undefined) throw invalid(`'${strange}' is nothing to find by: there are ${FIELDS.join(', ')}.`);
+  checkOptions(where, WHERE);
   const { eq, gt, gte, lt, lte, prefix, limit } = where;
   if ((gt !== undefined && gte !== undefined) || (lt !== undefined && lte !== undefined))
     throw invalid('At most one of gt and gte, and one of lt and lte.');
@@ -39,12 +39,12 @@ export function whereOf(target: unknown): LooseWhere {
     throw invalid('eq is exactly one value: leave the other bounds away.');
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 0))
     throw invalid(`limit is an integer from 0, not ${String(limit)}.`);
-  for (const field of ['eq', 'gt', 'gte', 'lt', 'lte', 'prefix'] as const) {
-    if (where[field] !== undefined) checkKey(where[field], `The bound ${field}`);
-  }
   if (prefix !== undefined && typeof prefix !== 'string' && typeof prefix !== 'object')
     throw invalid('A prefix is a string, a Uint8Array or an array.');
-  return where;
+  const bounds = BOUNDS.filter((field) => where[field] !== undefined).map(
+    (field) => [field, checkKey(where[field], `The bound ${field}`)] as const,
+  );
+  return { ...where, ...Object.fromEntries(bounds) };
 }
 
 /** The keys of the store that lie under `base` and go on with a value that is looked for. */

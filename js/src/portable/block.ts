@@ -23,9 +23,10 @@ export const HEAD_BYTES = 16;
 export const DIGEST_BYTES = 32;
 export const ID_BYTES = 16;
 /** Most bytes of a body: what one entry can take. */
-export const BODY_BYTES_MAX = 2 ** 30 + 2 ** 17;
+export const BODY_BYTES_MAX = 2 ** 27 + 2 ** 17;
 
-const MAGIC = 0x5856_5256;
+/** How an export begins: `VRVX`. */
+const MAGIC = Uint8Array.of(0x56, 0x52, 0x56, 0x58);
 const HEADER_HASHED = HEADER_BYTES - DIGEST_BYTES;
 const CHECK_BYTES = 8;
 
@@ -54,7 +55,7 @@ export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
 /** The bytes of a header. */
 export async function encodeHeader({ id, sequence, version }: Header): Promise<Uint8Array> {
   const sink = new ByteSink(HEADER_BYTES);
-  sink.u32(MAGIC);
+  sink.append(MAGIC);
   sink.u32(FORMAT_VERSION);
   sink.append(id);
   putU64(sink, sequence);
@@ -63,10 +64,15 @@ export async function encodeHeader({ id, sequence, version }: Header): Promise<U
   return sink.copy();
 }
 
+/** Whether bytes can be the beginning of an export. */
+export function isExport(bytes: Uint8Array): boolean {
+  return bytes.length > 0 && areEqual(bytes.subarray(0, MAGIC.length), MAGIC.subarray(0, bytes.length));
+}
+
 /** Reads a header. Throws `VARVE_CORRUPT` for what is none, `VARVE_VERSION` for one of newer code. */
 export async function decodeHeader(bytes: Uint8Array): Promise<Header> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (view.getUint32(0, true) !== MAGIC) throw damaged(0, 'it does not begin as an export does');
+  if (!isExport(bytes)) throw notExport();
   const digest = await sha256(bytes.subarray(0, HEADER_HASHED));
   if (!areEqual(digest, digestOf(bytes))) throw damaged(0, 'header checksum');
   const format = view.getUint32(4, true);
@@ -203,9 +209,18 @@ export function digestOf(bytes: Uint8Array): Uint8Array {
 
 /** The error of an export that is not as it was written. */
 export function damaged(offset: number, what: string): VarveError {
+  const intact = offset === 0 ? 'Nothing of it was read' : 'What came before it is intact';
   return new VarveError(
     'VARVE_CORRUPT',
-    `The export is damaged at byte ${offset}: ${what}. What came before it is intact; get another copy and go on with it.`,
+    `The export is damaged at byte ${offset}: ${what}. ${intact}; get another copy and go on with it.`,
+  );
+}
+
+/** What says that there is nothing to import. */
+export function notExport(): VarveError {
+  return new VarveError(
+    'VARVE_CORRUPT',
+    'This is no export: it does not begin as one does. Import what export() gives, as it is.',
   );
 }
 

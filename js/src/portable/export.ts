@@ -1,17 +1,19 @@
 /**
- * Writing an export: a snapshot of a store, block after block.
+ * Writing an export: a snapshot of a store, block after block, without what is derived from the rest (transaction/derived.ts).
  *
  * Invariant: a block is read only when the stream has taken the one before, so that no more than one is held. The snapshot is
  * let go when the export ends, fails, or its reader leaves.
  */
 
-import { encodeRange } from '../codec/range.ts';
+import { compareBytes, encodeRange, successor } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
+import { type Known, RANGE, WAIT } from '../options.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
+import { DERIVED_KEY, type Derivation, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY } from '../transaction/version.ts';
 import type { KeyCodec } from '../types.ts';
 import { BlockWriter, digestOf, encodeHeader, ID_BYTES } from './block.ts';
-import type { RawScan, RawStore } from './raw-store.ts';
+import type { RawRange, RawScan, RawStore } from './raw-store.ts';
 import type { ExportOptions } from './types.ts';
 
 /** A snapshot that the export lets go of. */
@@ -21,14 +23,17 @@ export interface Moment {
   close(): unknown;
 }
 
+const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, onProgress: 1 };
+
 /** Writes what a snapshot holds of a range. What fails aborts the stream; this itself does not reject. */
 export async function exportTo<K>(
   raw: RawStore,
   moment: Moment,
   writable: WritableStream<Uint8Array>,
-  { signal, onProgress, ...range }: ExportOptions<K>,
+  options: ExportOptions<K>,
   keys: KeyCodec<K> | undefined,
 ): Promise<void> {
+  const { signal, onProgress } = options;
   const writer = writable.getWriter();
   const abort = (): void => void writer.abort(signal && abortError(signal)).catch(ignore);
   // Whoever waits for a write hears of it there.
@@ -37,9 +42,9 @@ export async function exportTo<K>(
   try {
     if (signal?.aborted) throw abortError(signal);
     signal?.addEventListener('abort', abort, { once: true });
-    const { lower, upper, empty } = encodeRange(range, keys);
-    if (!empty) scan = raw.scan({ lower, upper }, moment.number);
-    const version = readVersion(await raw.get(VERSION_KEY, moment.number));
+    const wanted = encodeRange(options, keys, EXPORT);
+    const version = readVersion((await raw.get(VERSION_KEY, moment.number))?.value);
+    const stated = readDerivations((await raw.get(DERIVED_KEY, moment.number))?.value);
     const id = crypto.getRandomValues(new Uint8Array(ID_BYTES));
     const header = await encodeHeader({ id, sequence: moment.sequence, version });
     let [entries, blocks, bytes, previous] = [0, 0, header.length, digestOf(header)];
@@ -52,13 +57,17 @@ export async function exportTo<K>(
       await writer.write(sent);
       onProgress?.({ entries, bytes });
     };
-    for (let batch = await scan?.take(); batch !== undefined; batch = await scan?.take()) {
-      if (batch.count === 0) continue;
-      block.begin(previous);
-      addAll(block, batch);
-      entries += batch.count;
-      blocks++;
-      await send();
+    for (const part of wanted.empty ? [] : partsWithout(wanted, stated)) {
+      scan = raw.scan(part, moment.number);
+      for (let batch = await scan.take(); batch !== undefined; batch = await scan.take()) {
+        if (batch.count === 0) continue;
+        block.begin(previous);
+        addAll(block, batch);
+        entries += batch.count;
+        blocks++;
+        await send();
+      }
+      scan.close();
     }
     block.begin(previous);
     block.end(entries, blocks);
@@ -71,6 +80,23 @@ export async function exportTo<K>(
     scan?.close();
     moment.close();
   }
+}
+
+/** The parts of a range that are not derived, in order. */
+function* partsWithout(
+  { lower, upper }: RawRange,
+  stated: readonly Derivation[],
+): Generator<RawRange, void, undefined> {
+  let from = lower;
+  for (const prefix of stated.flatMap(({ derived }) => derived).sort(compareBytes)) {
+    const end = successor(prefix);
+    if (upper !== undefined && compareBytes(upper.key, prefix) < 0) break;
+    if (from !== undefined && compareBytes(from.key, end) >= 0) continue;
+    if (from === undefined || compareBytes(from.key, prefix) < 0)
+      yield { lower: from, upper: { key: prefix, exclusive: true } };
+    from = { key: end, exclusive: false };
+  }
+  if (from === undefined || upper === undefined || compareBytes(from.key, upper.key) <= 0) yield { lower: from, upper };
 }
 
 function addAll(block: BlockWriter, { keys, key_ends, values, value_ends, count }: ScanBatch): void {

@@ -6,12 +6,15 @@
  * a source that can begin anywhere begins there, any other is read again from its start, and what is there already is verified
  * and passed over.
  *
- * Invariant: nothing of a block is applied before all of it has been verified, and then all of it.
+ * Invariant: nothing of a block is applied before all of it has been verified, and then all of it. In one batch with the first entry
+ * that other keys of the store are derived from, those are marked as out of date.
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
-import { KEY_BYTES_MAX } from '../codec/keys.ts';
+import { KEY_BYTES_MAX } from '../codec/settled.ts';
 import { abortError, VarveError } from '../errors.ts';
+import { checkOptions, type Known, WRITE } from '../options.ts';
+import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import {
   areEqual,
@@ -22,6 +25,8 @@ import {
   digestOf,
   HEAD_BYTES,
   HEADER_BYTES,
+  isExport,
+  notExport,
   ROOM_BYTES,
   readEnd,
   readEntries,
@@ -30,19 +35,25 @@ import {
 import { ByteSource } from './byte-source.ts';
 import { decodeRecord, encodeRecord, IMPORT_KEY, type ImportRecord } from './import-record.ts';
 import { RawBatch } from './raw-batch.ts';
-import type { RawStore } from './raw-store.ts';
+import type { RawEntry, RawStore } from './raw-store.ts';
 import type { ImportOptions, ImportReport, ImportSource } from './types.ts';
+
+const IMPORT: Known<ImportOptions> = { ...WRITE, merge: 1, onProgress: 1 };
+
+/** The value of a mark, which nobody reads. */
+const MARK = new Uint8Array(0);
 
 /** No key of a user begins so. */
 const RESERVED = 0xff;
 
 /** Imports an export; resolves when all of it is on the disk. */
 export async function importFrom(raw: RawStore, source: ImportSource, options: ImportOptions): Promise<ImportReport> {
+  checkOptions(options, IMPORT);
   const { signal, merge = false } = options;
   if (signal?.aborted) throw abortError(signal);
   const is_empty = await isEmpty(raw);
   // Of a store that was emptied since, it tells nothing.
-  const record = is_empty ? undefined : decodeRecord(await raw.get(IMPORT_KEY, 0));
+  const record = is_empty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);
   const { bytes, at } = await begin(source, record, signal);
   try {
     const resumedAt = record !== undefined && areEqual(record.id, at.id) ? record.offset : 0;
@@ -85,7 +96,7 @@ async function begin(
 async function fromStart(bytes: ByteSource): Promise<{ bytes: ByteSource; at: ImportRecord }> {
   try {
     const header = await bytes.take(HEADER_BYTES);
-    if (header.length < HEADER_BYTES) throw cutOff(header.length);
+    if (header.length < HEADER_BYTES) throw isExport(header) ? cutOff(header.length) : notExport();
     const { id, version } = await decodeHeader(header);
     return { bytes, at: { id, version, offset: HEADER_BYTES, entries: 0, blocks: 0, digest: digestOf(header) } };
   } catch (error) {
@@ -121,20 +132,56 @@ async function applyBlocks(
     }
     at = { ...at, offset: end, entries: at.entries + entries, blocks: at.blocks + 1, digest: digestOf(block) };
     if (end <= applied) continue;
-    await raw.commit(batchOf(body, entries, offset, at), durability);
+    await commitBlock(raw, { body, entries, offset }, at, durability);
     onProgress?.({ entries: at.entries, bytes: end });
   }
 }
 
-/** A block and the record of it as one batch. */
-function batchOf(body: Uint8Array, entries: number, offset: number, record: ImportRecord): Uint8Array {
+/** A block whose bytes have been verified. */
+interface Block {
+  readonly body: Uint8Array;
+  readonly entries: number;
+  readonly offset: number;
+}
+
+/** Applies a block, as of what is derived in the store when it is applied. */
+async function commitBlock(
+  raw: RawStore,
+  block: Block,
+  record: ImportRecord,
+  durability: ImportOptions['durability'],
+): Promise<void> {
+  for (;;) {
+    const stated = await raw.get(DERIVED_KEY, 0);
+    try {
+      await raw.commit(batchOf(block, record, stated), durability);
+      return;
+    } catch (error) {
+      // Somebody has stated something else in between.
+      if ((error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
+    }
+  }
+}
+
+/**
+ * A block and the record of it as one batch. Derived keys stay as they are here: the sources that the block has are what they are to be
+ * derived from, and the marks of those say so.
+ */
+function batchOf({ body, entries, offset }: Block, record: ImportRecord, stated: RawEntry | undefined): Uint8Array {
   const batch = new RawBatch();
+  const derivations = readDerivations(stated?.value);
+  const marked = new Set<Derivation>();
+  batch.expect(DERIVED_KEY, stated);
   readEntries(body, entries, offset, (key, value, expires) => {
     if (key.length === 0 || key.length > KEY_BYTES_MAX || key[0] === RESERVED) throw damaged(offset, 'a key');
     // Of a key that is none every later scan would fail.
     decodeKey(key);
+    if (isDerived(derivations, key)) return;
+    const derivation = derivations.find(({ source }) => hasPrefix(key, source));
+    if (derivation !== undefined) marked.add(derivation);
     batch.set(key, value, expires);
   });
+  for (const { marks } of marked) for (const mark of marks) batch.set(mark, MARK);
   batch.set(IMPORT_KEY, encodeRecord(record));
   return batch.bytes();
 }
@@ -152,7 +199,7 @@ async function isEmpty(raw: RawStore): Promise<boolean> {
 }
 
 async function checkVersion(raw: RawStore, version: number): Promise<void> {
-  const stored = readVersion(await raw.get(VERSION_KEY, 0));
+  const stored = readVersion((await raw.get(VERSION_KEY, 0))?.value);
   if (stored === 0 || stored === version) return;
   throw new VarveError(
     'VARVE_VERSION',

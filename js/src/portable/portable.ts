@@ -13,7 +13,7 @@ import type { KeyCodec, Receipt } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { exportTo, type Moment } from './export.ts';
 import { importFrom } from './import.ts';
-import type { RawStore } from './raw-store.ts';
+import type { RawEntry, RawStore } from './raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from './types.ts';
 
 /** Most bytes of a batch that is exported, but for the entry that exceeds them: what one block holds. */
@@ -50,12 +50,19 @@ export async function importStore<K>(
   return importFrom(rawStore(parts), source, options);
 }
 
+/** What an entry is answered with before its value: sequence and expiry. */
+const ENTRY_HEAD_BYTES = 16;
+
 const bytes: Encoder<Uint8Array> = { write: (raw, sink) => sink.append(raw) };
-const get_raw: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
-  code: Op.get,
+const get_raw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
+  code: Op.getEntry,
   key: bytes,
   value: undefined,
-  read: ({ status, bytes, start, end }) => (status === Status.missing ? undefined : bytes.slice(start, end)),
+  read: (answer) => {
+    if (answer.status === Status.missing) return undefined;
+    const { sequence } = answer.entryHead();
+    return { value: answer.bytes.slice(answer.start + ENTRY_HEAD_BYTES, answer.end), sequence };
+  },
 };
 const batch_raw: Operation<undefined, Uint8Array, Receipt> = {
   code: Op.batch,

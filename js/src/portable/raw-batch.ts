@@ -6,6 +6,8 @@
 
 import { ByteSink } from '../codec/sink.ts';
 import { BatchKind, ItemFlag } from '../protocol/frame.ts';
+import { putU64 } from './block.ts';
+import type { RawEntry } from './raw-store.ts';
 
 /** Collects items. */
 export class RawBatch {
@@ -19,16 +21,20 @@ export class RawBatch {
   /** Adds a set; `expires` is a u64 of milliseconds since 1970. */
   set(key: Uint8Array, value: Uint8Array, expires?: Uint8Array): void {
     const flags = expires === undefined ? 0 : ItemFlag.expiresIn | ItemFlag.expiresAt;
-    this.#head(BatchKind.set | (flags << 8), key, value.length + (expires?.length ?? 0));
-    if (expires !== undefined) this.#sink.append(expires);
-    this.#sink.append(value);
-    this.#sink.pad4();
+    this.#item(BatchKind.set | (flags << 8), key, expires, value);
   }
 
   /** Adds a deletion. */
   delete(key: Uint8Array): void {
-    this.#head(BatchKind.delete, key, 0);
-    this.#sink.pad4();
+    this.#item(BatchKind.delete, key);
+  }
+
+  /** Makes the batch depend on what a key has: writes the same again, under the condition that nobody wrote it since. */
+  expect(key: Uint8Array, entry: RawEntry | undefined): void {
+    const sequence = new ByteSink(8);
+    putU64(sequence, entry?.sequence ?? 0);
+    const kind = entry === undefined ? BatchKind.delete : BatchKind.set;
+    this.#item(kind | (ItemFlag.ifSequence << 8), key, sequence.copy(), entry?.value);
   }
 
   /** All of it. */
@@ -37,11 +43,16 @@ export class RawBatch {
     return this.#sink.bytes.subarray(0, this.#sink.at);
   }
 
-  #head(kind: number, key: Uint8Array, value_bytes: number): void {
-    this.#sink.u32(kind);
-    this.#sink.u32(key.length);
-    this.#sink.u32(value_bytes);
-    this.#sink.append(key);
+  /** Adds an item whose value begins with what its flags announce. */
+  #item(kind: number, key: Uint8Array, before: Uint8Array = NOTHING, value: Uint8Array = NOTHING): void {
+    const sink = this.#sink;
+    sink.u32(kind);
+    sink.u32(key.length);
+    sink.u32(before.length + value.length);
+    for (const part of [key, before, value]) sink.append(part);
+    sink.pad4();
     this.#count++;
   }
 }
+
+const NOTHING = new Uint8Array(0);

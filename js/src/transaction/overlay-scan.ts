@@ -9,11 +9,11 @@
  * scan's beginning do not change it.
  */
 
-import { compareBytes } from '../codec/range.ts';
+import { type ByteRange, compareBytes, halfOpen } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { DELETED, type Own, type OwnView, type OwnWrites } from './own-writes.ts';
-import type { HalfOpen, RangeRead, ReadSet } from './read-set.ts';
+import type { RangeRead, ReadSet } from './read-set.ts';
 
 const NO_BYTES = new Uint8Array(0);
 const NO_ENDS = new Uint32Array(0);
@@ -29,7 +29,7 @@ export const NOTHING_THERE: ScanBatch = {
 
 /** What a scan of a transaction walks over. */
 export interface OverlayRange {
-  readonly range: HalfOpen;
+  readonly bounds: ByteRange;
   readonly reverse: boolean;
   readonly limit: number | undefined;
   /** Bring values too. */
@@ -40,6 +40,8 @@ export interface OverlayRange {
 
 /** One scan under way. */
 export class OverlayScan {
+  /** What is asked of the store: the range of the call, which was read once. */
+  readonly bounds: ByteRange;
   /** Whether the store must be asked. */
   readonly asks_store: boolean;
   /** How many keys the store needs to bring at most; undefined where nobody knows. */
@@ -54,7 +56,9 @@ export class OverlayScan {
   #left: number;
   #row: readonly [Uint8Array, Own] | undefined;
 
-  constructor(own: OwnWrites, reads: ReadSet, { range, reverse, limit, values, ensureOpen }: OverlayRange) {
+  constructor(own: OwnWrites, reads: ReadSet, { bounds, reverse, limit, values, ensureOpen }: OverlayRange) {
+    const range = halfOpen(bounds);
+    this.bounds = bounds;
     this.#own = own;
     this.#reverse = reverse;
     this.#values = values;

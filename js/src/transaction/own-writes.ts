@@ -16,18 +16,22 @@ import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import type { Encoder } from '../protocol/frame-writer.ts';
-import type { SetItemOptions } from '../types.ts';
+import type { Lifetime } from '../types.ts';
 import { OrderedMap } from './ordered-map.ts';
 import type { HalfOpen } from './read-set.ts';
 
-/** Where a value lies in the batch. */
+/** Where a value lies in the batch, and how long it is to live. */
 export interface Own {
   readonly start: number;
   readonly end: number;
+  readonly lifetime: Lifetime | undefined;
 }
 
+/** No key of a user begins so. */
+const RESERVED = 0xff;
+
 /** What stands for the value of a key that is deleted. */
-export const DELETED: Own = { start: 0, end: 0 };
+export const DELETED: Own = { start: 0, end: 0, lifetime: undefined };
 
 /** Writes as they were at one moment, for a scan. */
 export interface OwnView {
@@ -45,10 +49,10 @@ export class OwnWrites {
   /** Whether a key of the store may be hidden by a deletion. */
   hides = false;
 
-  set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V, options?: SetItemOptions): void {
+  set<K, V>(keys: Encoder<K>, key: K, values: Encoder<V>, value: V, lifetime?: Lifetime): void {
     const { writer } = this;
-    writer.set(keys, key, values, value, options);
-    this.#map.set(this.#lastKey(), { start: writer.value_at, end: writer.value_end });
+    writer.set(keys, key, values, value, lifetime);
+    this.#map.set(this.#lastKey(), { start: writer.value_at, end: writer.value_end, lifetime });
   }
 
   delete<K>(keys: KeyFormat<K>, key: K): void {
@@ -66,7 +70,8 @@ export class OwnWrites {
 
   /** What the transaction made of a key; undefined where it left it alone. */
   find(key: Uint8Array): Own | undefined {
-    return this.#map.get(key) ?? (covers(this.#deleted, key) ? DELETED : undefined);
+    // A range without an end ends before reserved keys.
+    return this.#map.get(key) ?? (key[0] !== RESERVED && covers(this.#deleted, key) ? DELETED : undefined);
   }
 
   /** Whether all keys of a range that the store has are deleted. */

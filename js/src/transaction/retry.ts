@@ -8,7 +8,7 @@
 import { abortError, VarveError } from '../errors.ts';
 
 /** How often a transaction is tried again by default. */
-export const RETRIES_DEFAULT = 10;
+export const RETRIES_DEFAULT = 100;
 /** Longest wait between two attempts, in milliseconds. */
 const WAIT_MS_MAX = 200;
 

@@ -6,15 +6,14 @@
 
 import type { KeyFormat } from '../codec/key-format.ts';
 import { encodeDeletion, encodeRange, halfOpen } from '../codec/range.ts';
-import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
-import type { Encoder } from '../protocol/frame-writer.ts';
+import { checkOptions, LIFETIME, SCAN } from '../options.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import { checkLimit } from '../store/options.ts';
-import type { KeyCodec, KeyRange, TransactionSetOptions } from '../types.ts';
+import type { KeyCodec, KeyRange, Lifetime } from '../types.ts';
 import { OverlayScan } from './overlay-scan.ts';
-import { DELETED, OwnWrites } from './own-writes.ts';
+import { DELETED, type Own, OwnWrites } from './own-writes.ts';
 import { type HalfOpen, ReadSet } from './read-set.ts';
 
 const WHOLE: HalfOpen = { start: new Uint8Array(0), end: new Uint8Array(0) };
@@ -37,7 +36,6 @@ export class Workspace<K, V> {
   readonly #formats: Formats<K, V>;
   readonly #own = new OwnWrites();
   readonly #reads = new ReadSet();
-  readonly #sink = new ByteSink(64);
   readonly #scans: (() => void)[] = [];
   #is_over = false;
 
@@ -45,10 +43,22 @@ export class Workspace<K, V> {
     this.#formats = formats;
   }
 
-  set(key: K, value: V, options?: TransactionSetOptions): void {
+  /** A key that is looked up here and asked of the snapshot. */
+  settled(key: K): K {
+    return this.#formats.keys.settled(key);
+  }
+
+  set(key: K, value: V, options: Lifetime = {}): void {
     this.ensureOpen();
+    checkOptions(options, LIFETIME);
     const { keys, values } = this.#formats;
-    this.#own.set(keys, key, values, value, options?.expiresIn === undefined ? undefined : options);
+    this.#own.set(keys, key, values, value, options);
+  }
+
+  /** Sets a key to a value that is encoded already. */
+  setEncoded(key: K, value: Uint8Array, lifetime?: Lifetime): void {
+    this.ensureOpen();
+    this.#own.set(this.#formats.keys, key, rawBytes, value, lifetime);
   }
 
   delete(key: K): void {
@@ -79,26 +89,44 @@ export class Workspace<K, V> {
 
   /** Whether the transaction itself wrote a key, and what; undefined where the snapshot must be asked, which is noted. */
   look(key: K): { readonly value: V | undefined } | undefined {
-    const own = this.#find(key);
-    if (own === undefined) return undefined;
-    return { value: own === DELETED ? undefined : this.#own.valueOf(own, this.#formats.values) };
+    const own = this.find(key);
+    return own === undefined ? undefined : { value: this.valueOf(own) };
   }
 
   /** Whether a key is there as the transaction left it; undefined where the snapshot must be asked, which is noted. */
   holds(key: K): boolean | undefined {
-    const own = this.#find(key);
+    const own = this.find(key);
     return own === undefined ? undefined : own !== DELETED;
+  }
+
+  /** The transaction's own write of a key; undefined where the snapshot must be asked, which is noted. Each write is another one. */
+  find(key: K): Own | undefined {
+    this.ensureOpen();
+    const bytes = this.encode(key);
+    const own = this.#own.find(bytes);
+    if (own === undefined) this.#reads.key(bytes);
+    return own;
+  }
+
+  /** The value of an own write; undefined for a deletion. */
+  valueOf(own: Own): V | undefined {
+    return own === DELETED ? undefined : this.#own.valueOf(own, this.#formats.values);
+  }
+
+  /** The bytes of a key. */
+  encode(key: K): Uint8Array {
+    return this.#formats.keys.encode(key);
   }
 
   /** Begins a scan; undefined for one that has nothing to bring. */
   scan(wish: ScanWish<K>, values: boolean): OverlayScan | undefined {
     const { reverse = false, limit } = wish;
     if (limit !== undefined) checkLimit(limit);
-    const range = encodeRange(wish, this.#formats.codec);
+    const bounds = encodeRange(wish, this.#formats.codec, SCAN);
     this.ensureOpen();
-    if (range.empty || limit === 0) return undefined;
+    if (bounds.empty || limit === 0) return undefined;
     const ensureOpen = (): void => this.ensureOpen();
-    return new OverlayScan(this.#own, this.#reads, { range: halfOpen(range), reverse, limit, values, ensureOpen });
+    return new OverlayScan(this.#own, this.#reads, { bounds, reverse, limit, values, ensureOpen });
   }
 
   /** Ends a scan along with the transaction. */
@@ -139,15 +167,5 @@ export class Workspace<K, V> {
         'The transaction has ended. Await all that its function does, and start another one.',
       );
     }
-  }
-
-  #find(key: K) {
-    this.ensureOpen();
-    const sink = this.#sink;
-    sink.at = 0;
-    (this.#formats.keys as Encoder<K>).write(key, sink);
-    const own = this.#own.find(sink.bytes.subarray(0, sink.at));
-    if (own === undefined) this.#reads.key(sink.copy());
-    return own;
   }
 }

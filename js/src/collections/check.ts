@@ -1,0 +1,198 @@
+/**
+ * Comparing the documents of a collection with the entries of its indexes.
+ *
+ * Invariant: documents and entries are of one moment, at which the indexes are whole; where they cannot be built, the documents alone are
+ * compared with each other. Beside the differences it holds one page of each, and only in the latter case the unique values.
+ */
+
+import { abortError } from '../errors.ts';
+import { checkOptions } from '../options.ts';
+import type { Snapshot } from '../store/snapshot.ts';
+import type { Store } from '../store/store.ts';
+import type { Key } from '../types.ts';
+import { MomentAccess } from './access.ts';
+import type { Document, IndexEntry, Layout } from './definition.ts';
+import { isOfDocuments } from './errors.ts';
+import { textOf } from './key.ts';
+import { READY, type Readiness } from './readiness.ts';
+import type { CollectionReport, Difference, ReadyOptions } from './types.ts';
+
+type Moment = Snapshot<Key, unknown>;
+type Entries = ReadonlyMap<string, IndexEntry>;
+
+const PAGE = 250;
+const DIFFERENCES_MAX = 1000;
+/** Moments tried where imports come in between. */
+const ATTEMPTS_MAX = 16;
+
+/** One check. */
+export class Checker {
+  readonly #db: Store<Key, unknown>;
+  readonly #readiness: Readiness;
+  readonly #layout: Layout;
+  readonly #options: ReadyOptions;
+  #differences: Difference<Key>[] = [];
+  #found = 0;
+  #documents = 0;
+  #entries = 0;
+
+  constructor(db: Store<Key, unknown>, readiness: Readiness, options: ReadyOptions) {
+    this.#db = db;
+    this.#readiness = readiness;
+    this.#layout = readiness.layout;
+    this.#options = options;
+  }
+
+  async check(): Promise<CollectionReport<Key>> {
+    checkOptions(this.#options, READY);
+    for (let attempt = 1; ; attempt++) {
+      const isBuilt = await this.#isBuilt();
+      const moment = await this.#db.snapshot();
+      try {
+        if (isBuilt) await new MomentAccess(moment, this.#readiness).check();
+        await this.#compare(moment, isBuilt);
+        break;
+      } catch (error) {
+        if ((error as { code?: unknown })?.code !== 'VARVE_RETRY' || attempt === ATTEMPTS_MAX) throw error;
+        this.#differences = [];
+        this.#found = this.#documents = this.#entries = 0;
+      } finally {
+        void moment.close();
+      }
+    }
+    const differences = this.#differences;
+    return {
+      ok: this.#found === 0,
+      documents: this.#documents,
+      entries: this.#entries,
+      found: this.#found,
+      differences,
+    };
+  }
+
+  /** Whether the indexes can be built. */
+  async #isBuilt(): Promise<boolean> {
+    try {
+      await this.#readiness.ready(this.#options);
+      return true;
+    } catch (error) {
+      if (isOfDocuments(error)) return false;
+      throw error;
+    }
+  }
+
+  async #compare(moment: Moment, isBuilt: boolean): Promise<void> {
+    const { documents, entries } = this.#layout;
+    const total = await moment.count({ prefix: documents });
+    const owners = new Map<string, Key>();
+    await this.#pages(moment, documents, async (page) => {
+      const keyed = page.map(([place, document]) => ({ key: lastOf(place), document: document as Document }));
+      const expected = keyed.flatMap(({ key, document }) =>
+        [...(this.#entriesOf(document, key) ?? [])].map(([text, entry]) => ({ text, entry, key })),
+      );
+      if (isBuilt) await this.#compareDocuments(moment, expected);
+      else for (const one of expected) this.#compareOwners(owners, one);
+      this.#documents += page.length;
+      this.#options.onProgress?.({ done: this.#documents, total });
+    });
+    if (isBuilt) await this.#pages(moment, entries, (page) => this.#compareEntries(moment, page));
+  }
+
+  /** Goes through a range page by page. */
+  async #pages(moment: Moment, prefix: readonly Key[], each: (page: [Key, unknown][]) => Promise<void>): Promise<void> {
+    const { signal } = this.#options;
+    let page: [Key, unknown][] = [];
+    for await (const entry of moment.entries({ prefix, signal })) {
+      page.push(entry);
+      if (page.length < PAGE) continue;
+      await each(page);
+      page = [];
+      if (signal?.aborted) throw abortError(signal);
+    }
+    if (page.length > 0) await each(page);
+  }
+
+  /** Looks for the entries that documents are to have. */
+  async #compareDocuments(moment: Moment, expected: readonly Expected[]): Promise<void> {
+    const stored = await moment.getMany(expected.map(({ entry }) => entry.key));
+    for (const [i, { entry, key }] of expected.entries()) {
+      const value = stored[i];
+      if (isSame(value, entry.value)) continue;
+      const other = entry.index.isUnique ? (value as Key | undefined) : undefined;
+      const isTaken = other !== undefined && (await this.#hasEntry(moment, other, entry));
+      this.#note(
+        isTaken ? { kind: 'conflict', ...named(entry), key, other } : { kind: 'missing', ...named(entry), key },
+      );
+    }
+  }
+
+  /** Looks whether unique values of documents are those of documents before them. */
+  #compareOwners(owners: Map<string, Key>, { text, entry, key }: Expected): void {
+    if (!entry.index.isUnique) return;
+    const other = owners.get(text);
+    if (other === undefined) owners.set(text, key);
+    else this.#note({ kind: 'conflict', ...named(entry), key, other });
+  }
+
+  /** Looks for the documents that entries are of. */
+  async #compareEntries(moment: Moment, page: readonly [Key, unknown][]): Promise<void> {
+    const named = page.map(([place, value]) => {
+      const [, , index, of, last] = place as readonly [string, string, string, Key, Key?];
+      return { place, value, index, of, key: last ?? (value as Key) };
+    });
+    const documents = await moment.getMany(named.map(({ key }) => this.#layout.place(key)));
+    for (const [i, { place, value, index, of, key }] of named.entries()) {
+      this.#entries++;
+      const entries = this.#expected(documents[i] as Document | undefined, key);
+      // Of a document that is refused this has been told.
+      if (entries === undefined) continue;
+      const entry = entries.get(textOf(place));
+      if (entry === undefined || !isSame(value, entry.value)) this.#note({ kind: 'stray', index, value: of, key });
+    }
+  }
+
+  async #hasEntry(moment: Moment, key: Key, { key: place }: IndexEntry): Promise<boolean> {
+    const document = (await moment.get(this.#layout.place(key))) as Document | undefined;
+    return this.#expected(document, key)?.has(textOf(place)) === true;
+  }
+
+  /** The entries of a document; tells of one that has none because an index refuses it. */
+  #entriesOf(document: Document, key: Key): Entries | undefined {
+    try {
+      return this.#layout.entriesOf(document, key);
+    } catch (error) {
+      this.#note({ kind: 'refused', key, error });
+      return undefined;
+    }
+  }
+
+  #expected(document: Document | undefined, key: Key): Entries | undefined {
+    try {
+      return this.#layout.entriesOf(document, key);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #note(difference: Difference<Key>): void {
+    if (this.#found++ < DIFFERENCES_MAX) this.#differences.push(difference);
+  }
+}
+
+/** An entry that a document is to have. */
+interface Expected {
+  readonly text: string;
+  readonly entry: IndexEntry;
+  readonly key: Key;
+}
+
+const named = ({ index, key }: IndexEntry): { index: string; value: Key } => ({
+  index: index.name,
+  value: (key as readonly Key[])[3] as Key,
+});
+
+/** Whether the value of an entry is what it is to be: true, or a key. */
+const isSame = (value: unknown, wanted: unknown): boolean =>
+  value !== undefined && textOf(value as Key) === textOf(wanted as Key);
+
+const lastOf = (place: Key): Key => (place as readonly Key[])[2] as Key;

@@ -1,0 +1,9 @@
+/** Which errors say that a read and the write that depends on it are to be made again. */
+
+import type { VarveError } from '../errors.ts';
+import { EngineConflict } from '../protocol/conflict.ts';
+
+/** Whether it is for others that something failed: they wrote what it had read, or its snapshot went with the tab that led the store. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof EngineConflict || (error as Partial<VarveError> | undefined)?.code === 'VARVE_RETRY';
+}

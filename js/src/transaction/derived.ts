@@ -1,0 +1,116 @@
+/**
+ * Which keys of a store are derived from others, so that exports can leave them out and imports can tell that they are out of date.
+ *
+ *   key      ff "derived"                 reserved: no key of a user begins with ff
+ *   value    { u32 marks | u32 runs | { u32 length | bytes }* }*, for each derivation: source, marks, derived prefixes
+ *
+ * Who derives keys reads a mark before it believes them. An import that writes under a source sets the marks in the same batch, and
+ * depends on the statement being as it was read; who makes a statement reads a mark of the one before in the same transaction. So
+ * keys that are out of date are never without their marks.
+ *
+ * Invariant: nothing here knows what is derived, or how.
+ */
+
+import type { KeyFormat } from '../codec/key-format.ts';
+import { compareBytes } from '../codec/range.ts';
+import { ByteSink } from '../codec/sink.ts';
+
+/** The reserved key. */
+export const DERIVED_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('derived'));
+
+/** One statement, in bytes of keys. */
+export interface Derivation {
+  /** What the keys begin with that others are derived from. */
+  readonly source: Uint8Array;
+  /** The keys that an import sets. */
+  readonly marks: readonly Uint8Array[];
+  /** What the derived keys begin with. */
+  readonly derived: readonly Uint8Array[];
+}
+
+/** Reserved keys of a store, within one transaction. */
+export interface Reserved {
+  get(key: Uint8Array): Promise<Uint8Array | undefined>;
+  set(key: Uint8Array, value: Uint8Array): void;
+}
+
+/** The statements of a value; none where there is no value. */
+export function readDerivations(value: Uint8Array | undefined): Derivation[] {
+  const all: Derivation[] = [];
+  if (value === undefined) return all;
+  const view = new DataView(value.buffer, value.byteOffset, value.length);
+  let at = 0;
+  const word = (): number => {
+    at += 4;
+    return view.getUint32(at - 4, true);
+  };
+  const run = (): Uint8Array => {
+    const length = word();
+    at += length;
+    return value.slice(at - length, at);
+  };
+  while (at < value.length) {
+    const marks = word();
+    const [source, ...others] = Array.from({ length: word() }, run) as [Uint8Array];
+    all.push({ source, marks: others.slice(0, marks), derived: others.slice(marks) });
+  }
+  return all;
+}
+
+function bytesOf(all: readonly Derivation[]): Uint8Array {
+  const sink = new ByteSink();
+  for (const { source, marks, derived } of all) {
+    const runs = [source, ...marks, ...derived];
+    sink.u32(marks.length);
+    sink.u32(runs.length);
+    for (const run of runs) {
+      sink.u32(run.length);
+      sink.append(run);
+    }
+  }
+  return sink.copy();
+}
+
+/** Whether a key is derived by one of the statements. */
+export function isDerived(all: readonly Derivation[], key: Uint8Array): boolean {
+  return all.some(({ derived }) => derived.some((prefix) => hasPrefix(key, prefix)));
+}
+
+/** Whether a key begins with these bytes. */
+export function hasPrefix(key: Uint8Array, prefix: Uint8Array): boolean {
+  return prefix.length <= key.length && prefix.every((byte, i) => byte === key[i]);
+}
+
+/** What a source states, in keys of a store. */
+export interface Statement<K> {
+  readonly marks: readonly K[];
+  readonly derived: readonly K[];
+}
+
+/** The statements of one store, within one transaction. */
+export class Derivations<K> {
+  readonly #reserved: Reserved;
+  readonly #keys: KeyFormat<K>;
+
+  constructor(reserved: Reserved, keys: KeyFormat<K>) {
+    this.#reserved = reserved;
+    this.#keys = keys;
+  }
+
+  /** States something of a source, instead of what was stated of it before. Once in a transaction. */
+  async state(source: K, { marks, derived }: Statement<K>): Promise<void> {
+    const bytes = this.#bytes(source);
+    const others = readDerivations(await this.#reserved.get(DERIVED_KEY)).filter(
+      (one) => compareBytes(one.source, bytes) !== 0,
+    );
+    const all = (keys: readonly K[]): Uint8Array[] => keys.map((key) => this.#bytes(key));
+    const stated = { source: bytes, marks: all(marks), derived: all(derived) };
+    this.#reserved.set(DERIVED_KEY, bytesOf([...others, stated]));
+  }
+
+  #bytes(key: K): Uint8Array {
+    const sink = new ByteSink(64);
+    this.#keys.write(key, sink);
+    return sink.copy();
+  }
+}

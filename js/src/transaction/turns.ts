@@ -1,0 +1,161 @@
+/**
+ * Turns over keys: of what reads and then writes the same key, one call is under way at a time, in the order of the calls.
+ *
+ *   update 1   read, change, write
+ *   update 2   ......................read, change, write      waits, and then finds what 1 wrote
+ *   others                 write                              1 writes nothing: it backs off, reads again, and keeps its turn
+ *
+ * Invariant: a turn only spares conflicts. What a call writes is applied only if what it has read is still there, so nothing is
+ * lost where two are under way after all: in two clients, or here behind one that took long. A call whose function takes longer
+ * than `TURN_MS` loses its turn, so that one which waits for a call behind itself ends nobody.
+ */
+
+import { VarveError } from '../errors.ts';
+import { backOff, untilAborted } from './retry.ts';
+
+/** How often something is read, changed and written before it is given up. */
+export const ATTEMPTS_MAX = 100;
+/** How long a function may take before the next call goes ahead, in milliseconds: doubled each time that this happened to it. */
+const TURN_MS = 1000;
+/** How often that happens to one call before it is given up. */
+const PASSED_MAX = 3;
+
+/** What a turn is over. */
+export interface Place {
+  /** The store or the transaction: turns of different owners have nothing to do with each other. */
+  readonly owner: object;
+  /** The key, or what stands for it. */
+  readonly key: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The last turn that was taken over each key that has one. */
+const queues = new WeakMap<object, Map<string, Promise<void>>>();
+
+/** A turn, from when it has come until it ends. */
+export class Turn {
+  readonly key: string;
+  isOver = false;
+  readonly #end: () => void;
+
+  private constructor(key: string, end: () => void) {
+    this.key = key;
+    this.#end = end;
+  }
+
+  /** Waits for the turns that were asked for before. An abort leaves the queue, and the others in it. */
+  static async of({ owner, key, signal }: Place): Promise<Turn> {
+    const queue = queues.get(owner) ?? new Map<string, Promise<void>>();
+    queues.set(owner, queue);
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const before = queue.get(key);
+    const last = before === undefined ? ended : before.then(() => ended);
+    queue.set(key, last);
+    void last.then(() => {
+      if (queue.get(key) === last) queue.delete(key);
+    });
+    const turn = new Turn(key, end);
+    try {
+      await untilAborted(before ?? Promise.resolve(), signal);
+    } catch (error) {
+      turn.end();
+      throw error;
+    }
+    return turn;
+  }
+
+  /** Waits for a function of the caller's; the turn is over when that takes longer than `ms`. */
+  async during<T>(work: PromiseLike<T>, ms = TURN_MS): Promise<T> {
+    const timer = setTimeout(() => this.end(), ms);
+    try {
+      return await work;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Lets the next one go on. */
+  end(): void {
+    this.isOver = true;
+    this.#end();
+  }
+}
+
+/** Calls the caller's function, in the turn. */
+export type Call = <R>(run: () => R | PromiseLike<R>) => Promise<R>;
+
+/** The place whose function is being called, up to its first `await`. */
+let calling: Place | undefined;
+
+/** What an attempt throws when it is to be made again. */
+export interface Conflicts {
+  /** Whether an error of the attempt is one. The caller's function is not asked for its errors. */
+  is(error: unknown): boolean;
+  /** The error of the last attempt, for the caller. Default: as it is. */
+  last?(error: unknown): unknown;
+}
+
+/**
+ * Reads, changes and writes in a turn: again, after a while, when an attempt throws a conflict, `ATTEMPTS_MAX` times at most.
+ * What the caller's function throws is passed on. One that begins by calling for its own place is refused.
+ */
+export async function inTurn<T>(place: Place, attempt: (call: Call) => Promise<T>, conflicts: Conflicts): Promise<T> {
+  const { signal } = place;
+  if (calling?.owner === place.owner && calling.key === place.key) throw nested();
+  let turn = await Turn.of(place);
+  let passed = 0;
+  let isTheirs = false;
+  const call: Call = async (run) => {
+    isTheirs = true;
+    const made = await turn.during(untilAborted(begun(place, run), signal), TURN_MS * 2 ** passed);
+    isTheirs = false;
+    return made;
+  };
+  try {
+    for (let count = 1; ; count++) {
+      try {
+        return await attempt(call);
+      } catch (error) {
+        if (isTheirs || !conflicts.is(error)) throw error;
+        if (count === ATTEMPTS_MAX) throw conflicts.last?.(error) ?? error;
+      }
+      if (turn.isOver) {
+        if (++passed === PASSED_MAX) throw tooSlow();
+        turn = await Turn.of(place);
+      }
+      await backOff(count, signal);
+    }
+  } finally {
+    turn.end();
+  }
+}
+
+/** Calls a function of the caller's; while that has not returned, a call for the same place is one of its own. */
+async function begun<R>(place: Place, run: () => R | PromiseLike<R>): Promise<R> {
+  const outer = calling;
+  calling = place;
+  let running: R | PromiseLike<R>;
+  try {
+    running = run();
+  } finally {
+    calling = outer;
+  }
+  return running;
+}
+
+function nested(): VarveError {
+  return new VarveError(
+    'VARVE_INVALID_ARGUMENT',
+    'The function of an update may not update the same key: it would never come to its end. Return the value that the key is to have.',
+  );
+}
+
+function tooSlow(): VarveError {
+  return new VarveError(
+    'VARVE_CONFLICT',
+    `The function of this update took seconds, and each of ${PASSED_MAX} times another update of the key went ahead of it. Fetch what it needs before the update, and do not update the key in it.`,
+  );
+}

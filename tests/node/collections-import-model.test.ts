@@ -1,0 +1,194 @@
+// Random documents, updates, exports, more updates, and imports over what is there or into what was emptied, whole or cut off and taken up
+// again, by one tab while another uses the collection: then every index answers what a filter over the documents does, and the check agrees.
+// Unique values that two documents have by then are all listed, and once they are mended it holds, too.
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { openStore } from '../../js/src/store/open.ts';
+import type { Store } from '../../js/src/store/store.ts';
+import { LossyStorage } from '../../js/src/testing.ts';
+import type { Key } from '../../js/src/types.ts';
+import { engineHere } from '../../js/src/worker/here.ts';
+import { wasm } from './support/engine.ts';
+import { boundaries, bytesOf, chunks } from './support/exports.ts';
+import { expectKept, ids, type Note, type Notes, note, notesOf } from './support/notes.ts';
+import { collect, openTabs } from './support/transactions.ts';
+
+type Db = Store<Key, unknown>;
+type Bytes = Uint8Array<ArrayBuffer>;
+
+const TAG = fc.constantFrom('a', 'ab', 'b', '');
+const NAME = fc.constantFrom('p', 'q', 'r', 's', 't', 'u');
+const CONTENT = fc.record(
+  {
+    title: fc.tuple(NAME, fc.integer({ min: 0, max: 3 })).map(([name, n]) => `${name}${n}`),
+    tags: fc.array(TAG, { maxLength: 3 }),
+    folder: fc.option(TAG, { nil: undefined }),
+    edited: fc.integer({ min: -2, max: 2 }).map((ms) => new Date(ms)),
+    aliases: fc.option(fc.array(NAME, { maxLength: 1 }), { nil: undefined, freq: 2 }),
+    // Some make a block of the export of their own.
+    body: fc.option(fc.constant('x'.repeat(150_000)), { nil: undefined, freq: 1 }),
+  },
+  { noNullPrototype: true },
+);
+
+/** Of one tab: a put, or a deletion. */
+const STEP = fc.record({
+  tab: fc.integer({ min: 0, max: 1 }),
+  id: fc.integer({ min: 0, max: 9 }),
+  content: fc.option(CONTENT, { nil: undefined, freq: 4 }),
+});
+type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
+
+const STEPS = fc.array(STEP, { maxLength: 12 });
+
+/** How an import goes: over what is there or not, cut off after some of its blocks, and what the other tab does meanwhile. */
+const IMPORT = fc.record({
+  isMerge: fc.boolean(),
+  isRangeOnly: fc.boolean(),
+  cut: fc.option(fc.nat(), { nil: undefined }),
+  meanwhile: STEPS,
+});
+
+const refused = (error: { readonly code?: unknown }): void => {
+  if (error.code !== 'VARVE_CONFLICT') throw error;
+};
+
+async function run(steps: readonly Step[], tabs: readonly Notes[]): Promise<void> {
+  for (const { tab, id, content } of steps) {
+    const notes = tabs[tab] as Notes;
+    await (content === undefined ? notes.delete(id) : notes.put({ id, ...content })).catch(refused);
+  }
+}
+
+/** Imports it, the first time cut off behind a block where it has so many. */
+async function restore(db: Db, bytes: Bytes, merge: boolean, cut: number | undefined, meanwhile: () => Promise<void>) {
+  if (cut !== undefined) {
+    const ends = boundaries(bytes);
+    const part = bytes.slice(0, ends[cut % ends.length]);
+    if (part.length < bytes.length) {
+      await db.import(chunks(part, 65_536), { merge }).catch((error) => expect(error.code).toBe('VARVE_CORRUPT'));
+      await meanwhile();
+    }
+  }
+  // Whoever wrote into an emptied store meanwhile has to merge.
+  await Promise.all([db.import(chunks(bytes, 65_536), { merge: true }), meanwhile()]);
+}
+
+/** The documents as they are in the store. */
+const stored = (db: Db): Promise<Note[]> => collect(db.values({ prefix: ['notes', 'doc'] })) as Promise<Note[]>;
+
+/** What a check is to list: each document with a unique value that one before it has. */
+function conflictsOf(all: readonly Note[]): unknown[] {
+  const owners = new Map<string, number>();
+  return all.flatMap(({ id, title, aliases = [] }) => {
+    const values = [['title', title.toLowerCase()], ...[...new Set(aliases)].map((alias) => ['alias', alias])];
+    return values.flatMap(([index, value]) => {
+      const other = owners.get(`${index} ${value}`);
+      if (other === undefined) owners.set(`${index} ${value}`, id);
+      return other === undefined ? [] : [{ kind: 'conflict', index, value, key: id, other }];
+    });
+  });
+}
+
+/** Mends what two documents must not both have; how many conflicts there were. */
+async function mend(db: Db, notes: Notes): Promise<number> {
+  const conflicts = conflictsOf(await stored(db));
+  const { ok, differences, found } = await notes.check();
+  expect({ ok, differences, found }).toStrictEqual({
+    ok: conflicts.length === 0,
+    differences: conflicts,
+    found: conflicts.length,
+  });
+  if (conflicts.length === 0) return 0;
+  await expect(notes.count('title')).rejects.toThrow(expect.objectContaining({ code: 'VARVE_CONFLICT' }));
+  for (const key of new Set(differences.map((one) => one.key))) await db.delete(notes.keyOf(key));
+  return conflicts.length;
+}
+
+async function expectIndexed(db: Db, notes: Notes): Promise<void> {
+  const all = await stored(db);
+  const having = (isWanted: (one: Note) => boolean): number[] => all.filter(isWanted).map(({ id }) => id);
+  for (const tag of ['a', 'ab', 'b', '']) {
+    expect(await ids(notes.find('tags', tag))).toStrictEqual(having(({ tags }) => tags.includes(tag)));
+    expect(await notes.count('tags', tag)).toBe(having(({ tags }) => tags.includes(tag)).length);
+    const placed = await ids(notes.find('place', { prefix: [tag] }));
+    expect(placed.sort()).toStrictEqual(having(({ folder }) => folder === tag).sort());
+  }
+  const early = having(({ edited }) => edited.getTime() < 0);
+  expect((await notes.keys('edited', { lt: new Date(0) }).toArray()).sort()).toStrictEqual(early.sort());
+  for (const { title, ...one } of all)
+    expect(await notes.first('title', title.toLowerCase())).toStrictEqual({ title, ...one });
+  expect([await notes.count('title'), await notes.count()]).toStrictEqual([all.length, all.length]);
+  await expectKept(db, all);
+  expect(await notes.check()).toMatchObject({ ok: true, documents: all.length, differences: [] });
+}
+
+test('after imports of all kinds every index is that of the documents', { timeout: 300_000 }, async () => {
+  let conflicts = 0;
+  let interrupted = 0;
+  await fc.assert(
+    fc.asyncProperty(STEPS, STEPS, fc.array(IMPORT, { minLength: 1, maxLength: 3 }), async (before, after, imports) => {
+      const [db, other] = (await openTabs(2)) as [Db, Db];
+      const tabs = [notesOf(db), notesOf(other)] as const;
+      await run(before, tabs);
+      const whole = await bytesOf(db.export());
+      const range = await bytesOf(db.export({ prefix: ['notes', 'doc'] }));
+      await run(after, tabs);
+      for (const { isMerge, isRangeOnly, cut, meanwhile } of imports) {
+        if (!isMerge) await db.clear();
+        if (cut !== undefined) interrupted++;
+        await restore(db, isRangeOnly ? range : whole, isMerge, cut, () => run(meanwhile, tabs));
+        conflicts += await mend(db, tabs[1]);
+        await expectIndexed(db, tabs[0]);
+      }
+      const fresh = (await openTabs(1))[0] as Db;
+      await fresh.import(db.export());
+      await expectIndexed(fresh, notesOf(fresh));
+      await run(before, [tabs[1], tabs[0]]);
+      await expectIndexed(other, tabs[1]);
+    }),
+    { numRuns: 40 },
+  );
+  expect(conflicts).toBeGreaterThan(0);
+  expect(interrupted).toBeGreaterThan(0);
+});
+
+test('a loss of power in an import leaves indexes that are right at the next use', { timeout: 120_000 }, async () => {
+  const storage = new LossyStorage();
+  const opened = async (): Promise<Db> => {
+    const options = { storage, wasm, memory: 2 ** 20 } as const;
+    return openStore<Key, unknown>('lossy', options, () => engineHere(storage));
+  };
+  const body = 'x'.repeat(20_000);
+  let db = await opened();
+  const theirs = Array.from({ length: 60 }, (_, i) => ({ ...note(i, { title: `Back ${i}`, tags: ['back'] }), body }));
+  await db.setMany(theirs.map((one) => [['notes', 'doc', one.id], one]));
+  const backup = await bytesOf(db.export());
+  for (const applied of [1, 2, 3]) {
+    await db.clear();
+    const notes = notesOf(db);
+    await notes.insertMany(
+      Array.from({ length: 60 }, (_, i) => note(i, { tags: ['local'] })),
+      { durability: 'strict' },
+    );
+    let blocks = 0;
+    const onProgress = (): void => {
+      if (++blocks === applied) storage.losePower();
+    };
+    const importing = db.import(chunks(backup, 65_536), { merge: true, durability: 'strict', onProgress });
+    await expect(importing).rejects.toThrow();
+    await db.close().catch(() => undefined);
+    db = await opened();
+    const again = notesOf(db);
+    const restored = await again.count('tags', 'back');
+    expect([restored > 0, restored < 60]).toStrictEqual([true, true]);
+    expect(await again.count('tags', 'local')).toBe(60 - restored);
+    await expectIndexed(db, again);
+    const { resumedAt } = await db.import(chunks(backup, 65_536), { merge: true });
+    expect(resumedAt).toBeGreaterThan(0);
+    expect([await again.count('tags', 'back'), await again.count('tags', 'local')]).toStrictEqual([60, 0]);
+    await expectIndexed(db, again);
+  }
+  await db.close();
+});
