@@ -1,11 +1,12 @@
 /** Entries over HTTP: keys in URLs, values in bodies, ETags and conditions. */
 
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { CborReader } from '../../js/src/codec/cbor-reader.ts';
 import { CborWriter } from '../../js/src/codec/cbor-writer.ts';
 import { ByteSink } from '../../js/src/codec/sink.ts';
 import { keyFromJson, keyToJson } from '../../js/src/http/json-key.ts';
-import { problem, query, type Served, serve } from './support/http.ts';
+import { createHandler } from '../../js/src/http.ts';
+import { problem, query, type Served, serve, served } from './support/http.ts';
 import { Random } from './support/random.ts';
 
 let http: Served;
@@ -357,8 +358,32 @@ describe('conditions', () => {
 
   test('a list of tags is compared again when another write came in between', async () => {
     await http.put('/kv/n', 0);
-    const writes = Array.from({ length: 8 }, (_, i) => http.put('/kv/n', i, { 'if-match': '*' }));
-    expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(8).fill(200));
+    const writes = Array.from({ length: 60 }, (_, i) => http.put('/kv/n', i, { 'if-match': '*' }));
+    expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(60).fill(200));
+    expect(await http.db.get('n'), 'in the order of the requests').toBe(59);
+  });
+
+  test('a list of tags is no conflict where others write each time: the client is asked to come again', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0);
+    const { db } = http;
+    await db.set('n', 0);
+    const store = new Proxy(db, {
+      get: (target, name) => {
+        if (name === 'set') {
+          return async (...write: Parameters<typeof db.set>) => {
+            await db.set('n', -1);
+            return db.set(...write);
+          };
+        }
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const response = await served(db, createHandler(store)).put('/kv/n', 1, { 'if-match': '*' });
+    vi.restoreAllMocks();
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(await problem(response)).toMatchObject({ status: 503, code: 'VARVE_RETRY' });
+    expect(await db.get('n')).toBe(-1);
   });
 
   test.each(['1', '"1', 'W/1', '"1" "2"', '"1",', '', 'w/"1"'])('If-Match: %s is malformed', async (tags) => {

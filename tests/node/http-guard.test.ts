@@ -15,6 +15,8 @@ import { wasm } from './support/engine.ts';
 import { ORIGIN, problem, type Served, serve, served } from './support/http.ts';
 import { KeptDevices } from './support/kept-devices.ts';
 
+const INVALID = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });
+
 let http: Served;
 
 beforeEach(async () => {
@@ -138,7 +140,7 @@ describe('tokens', () => {
 
   test('a bearer without a token is a mistake', async () => {
     for (const tokens of ['', {}, { read: [''] }, 'two words', { write: ['w', 'key\n'] }])
-      expect(() => bearer(tokens)).toThrow(TypeError);
+      expect(() => bearer(tokens)).toThrow(INVALID);
     expect(await secretsEqual('a', 'a')).toBe(true);
     expect(await secretsEqual('a', 'ab')).toBe(false);
   });
@@ -234,18 +236,18 @@ describe('methods, health, metrics', () => {
 test('every code of the store has its status', () => {
   const status = (code: ConstructorParameters<typeof VarveError>[0]) => problemOf(new VarveError(code, 'x')).status;
   expect(status('VARVE_CONFLICT')).toBe(412);
-  expect(status('VARVE_BUSY')).toBe(503);
+  expect(status('VARVE_RETRY')).toBe(503);
   expect(status('VARVE_STORAGE_FULL')).toBe(507);
   expect(status('VARVE_POISONED')).toBe(503);
   expect(status('VARVE_CORRUPT')).toBe(500);
   expect(status('VARVE_ABORTED')).toBe(499);
-  expect(problemOf({ name: 'VarveError', code: 'VARVE_BUSY', message: 'from another copy' }).status).toBe(503);
+  expect(problemOf({ name: 'VarveError', code: 'VARVE_RETRY', message: 'from another copy' }).status).toBe(503);
   expect(problemOf({ name: 'VarveError', code: 'toString' })).toMatchObject({ status: 500, code: 'VARVE_INTERNAL' });
 });
 
-test('a store that is busy or full says so, and when to come again', async () => {
+test('a store that asks to try again or is full says so, and when to come again', async () => {
   for (const [code, status] of [
-    ['VARVE_BUSY', 503],
+    ['VARVE_RETRY', 503],
     ['VARVE_STORAGE_FULL', 507],
   ] as const) {
     const failing = Object.assign(Object.create(http.db) as typeof http.db, {
@@ -278,8 +280,10 @@ test('options that make no sense are told at once', () => {
     { limits: { body: 0 } },
     { limits: { key: 70_000 } },
     { limits: { rows: 5 } as object },
+    { authorise: () => false } as object,
+    { cors: { origin: '*' } as never },
   ];
-  for (const options of wrong) expect(() => createHandler(http.db, options)).toThrow(TypeError);
+  for (const options of wrong) expect(() => createHandler(http.db, options)).toThrow(INVALID);
 });
 
 test('a key codec stands between JSON and the store', async () => {

@@ -1,7 +1,8 @@
 // Queries that are kept up to date, over the real engine.
 
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, expectTypeOf, test, vi } from 'vitest';
 import type { Live } from '../../js/src/changes/types.ts';
+import { VarveError } from '../../js/src/errors.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
@@ -22,9 +23,11 @@ async function opened(spawn: () => Port = spawnServer): Promise<Store<Key, unkno
   return store;
 }
 
+type Values<T extends readonly { readonly value: unknown }[]> = { readonly [I in keyof T]: T[I]['value'] };
+
 /** What a subscriber is told. */
-function heard<T>(live: Live<T>): { values: (T | undefined)[]; stop: () => void } {
-  const values: (T | undefined)[] = [];
+function heard<T>(live: Live<T>): { values: T[]; stop: () => void } {
+  const values: T[] = [];
   return { values, stop: live.subscribe((value) => values.push(value)) };
 }
 
@@ -119,6 +122,115 @@ test('changes elsewhere do not run it, and many changes run it few times', async
   stop();
 });
 
+test('a query begins with the value it is given, which is what a server renders', async () => {
+  const db = await opened();
+  await db.set(['note', 1], 'one');
+  const live = db.live({ prefix: ['note'], as: 'values' }, { initial: ['rendered'] });
+  expect([live.value, live.getSnapshot(), live.getServerSnapshot()]).toEqual([
+    ['rendered'],
+    ['rendered'],
+    ['rendered'],
+  ]);
+  const { values, stop } = heard(live);
+  await expect.poll(() => values, PATIENT).toEqual([['rendered'], ['one']]);
+  expect(live.getServerSnapshot()).toEqual(['rendered']);
+  // The same object, or React renders for ever.
+  expect(live.getSnapshot()).toBe(live.getSnapshot());
+  stop();
+  const sum = db.live((view) => view.count(), { prefix: ['note'], initial: -1 });
+  const counted = heard(sum);
+  await expect.poll(() => counted.values, PATIENT).toEqual([-1, 1]);
+  counted.stop();
+  expect(db.live('none').getServerSnapshot()).toBeUndefined();
+});
+
+test('a query that replaces another keeps its last value until the next one is there', async () => {
+  const db = await opened();
+  await db.batch().set(['red', 1], 'r').set(['blue', 1], 'b').commit();
+  const live = db.live({ prefix: ['red'], as: 'values' });
+  const { values, stop } = heard(live);
+  await expect.poll(() => values, PATIENT).toEqual([undefined, ['r']]);
+  live.update({ prefix: ['blue'], as: 'values' });
+  expect(live.value).toEqual(['r']);
+  // Of the old query nothing is told any more.
+  await db.set(['red', 2], 'rr');
+  await expect.poll(() => values, PATIENT).toEqual([undefined, ['r'], ['b']]);
+  await db.set(['blue', 2], 'bb');
+  await expect.poll(() => values.at(-1), PATIENT).toEqual(['b', 'bb']);
+  // Two in one turn: the last one counts.
+  live.update({ prefix: ['none'], as: 'values' });
+  live.update({ prefix: ['red'], as: 'values' });
+  await expect.poll(() => values.at(-1), PATIENT).toEqual(['r', 'rr']);
+  expect(values).toEqual([undefined, ['r'], ['b'], ['b', 'bb'], ['r', 'rr']]);
+  stop();
+});
+
+test('a replaced query runs when somebody subscribes, and one that makes no sense leaves the old one', async () => {
+  const db = await opened();
+  await db.batch().set('a', 1).set('b', 2).commit();
+  const query = vi.fn(async (view: { get(key: Key): Promise<unknown> }) => view.get('b'));
+  const live = db.live((view) => view.get('a'));
+  live.update(query, { gte: 'b' });
+  await db.get('a');
+  expect(query).not.toHaveBeenCalled();
+  const { values, stop } = heard(live);
+  await expect.poll(() => values, PATIENT).toEqual([undefined, 2]);
+  const refused = expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' });
+  expect(() => live.update(query, { gt: 'a', gte: 'b' })).toThrow(refused);
+  expect(() => db.live('a', { first: 1 } as never)).toThrow(refused);
+  expect(() => db.live('a', { prefix: 'a' } as never)).toThrow(refused);
+  await db.set('b', 3);
+  await expect.poll(() => values, PATIENT).toEqual([undefined, 2, 3]);
+  stop();
+});
+
+test('a query goes on when the leader goes away while it reads, or does not answer', async () => {
+  const db = await opened();
+  await db.set('a', 1);
+  const query = vi.fn(async (view: { get(key: Key): Promise<unknown> }) => view.get('a'));
+  for (const code of ['VARVE_RETRY', 'VARVE_LEADER_STALLED'] as const) {
+    query.mockRejectedValueOnce(new VarveError(code, 'Call again.'));
+  }
+  const failures: unknown[] = [];
+  const live = db.live(query);
+  const stop = live.subscribe(
+    () => undefined,
+    (error) => failures.push(error),
+  );
+  await expect.poll(() => live.value, PATIENT).toBe(1);
+  expect([query.mock.calls.length, failures]).toEqual([3, []]);
+  stop();
+});
+
+test('types follow the query and the first value', () => {
+  const typed = (db: Store<string, number>) =>
+    [
+      db.live('a'),
+      db.live({ prefix: 'a' }),
+      db.live({ prefix: 'a' }, { initial: [] }),
+      db.live({ as: 'count' }, { initial: 0 }),
+      db.live({ as: 'keys' }),
+      db.live(async (view) => view.get('a'), { prefix: 'a' }),
+      db.live(async (view) => view.count(), { initial: 0 }),
+    ] as const;
+  type Typed = ReturnType<typeof typed>;
+  expectTypeOf<Values<Typed>>().toEqualTypeOf<
+    readonly [
+      number | undefined,
+      [string, number][] | undefined,
+      [string, number][],
+      number,
+      string[] | undefined,
+      number | undefined,
+      number,
+    ]
+  >();
+  expectTypeOf<Parameters<Typed[0]['update']>>().toEqualTypeOf<[key: string]>();
+  // @ts-expect-error A count is no list.
+  const wrong = (db: Store<string, number>) => db.live({ as: 'count' }).update({ as: 'keys' });
+  expect(wrong).toBeTypeOf('function');
+});
+
 test('what a query fails with is told, and ends it; so does the store', async () => {
   const db = await opened();
   const broken = new Error('broken');
@@ -142,4 +254,25 @@ test('what a query fails with is told, and ends it; so does the store', async ()
   await expect.poll(() => other.value, PATIENT).toBe(1);
   await db.close();
   await expect.poll(() => errors, PATIENT).toEqual([broken, expect.objectContaining({ code: 'VARVE_CLOSED' })]);
+});
+
+test('a store that is closed before a query is read leaves no rejection that nobody hears of', async () => {
+  const unheard: unknown[] = [];
+  const note = (error: unknown): void => void unheard.push(error);
+  process.on('unhandledRejection', note);
+  const db = await opened();
+  const lives = [db.live(['note', 1]), db.live({ prefix: ['note'] }), db.live({ as: 'count' }), db.live(() => 1)];
+  const failures: unknown[] = [];
+  for (const live of lives)
+    live.subscribe(
+      () => undefined,
+      (error) => failures.push(error),
+    );
+  await db.close();
+  await expect.poll(() => failures.length, PATIENT).toBe(lives.length);
+  for (const failure of failures) expect(failure).toMatchObject({ code: 'VARVE_CLOSED' });
+  // They are told at the end of a turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off('unhandledRejection', note);
+  expect(unheard).toEqual([]);
 });

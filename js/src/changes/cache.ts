@@ -9,14 +9,15 @@
  * - Bytes are kept, and decoded for each answer: what a caller does to a value is its own affair.
  */
 
-import { ByteSink } from '../codec/sink.ts';
+import { textOfBytes } from '../codec/byte-text.ts';
 import { BatchKind, Op, Status } from '../protocol/frame.ts';
 import type { FrameReader } from '../protocol/frame-reader.ts';
-import type { Encoder, Operation } from '../protocol/frame-writer.ts';
+import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import type { Operations } from '../store/operations.ts';
 import type { CacheOptions } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { feedOf, pageOf } from './changes.ts';
+import { Reader } from './feed.ts';
 import { ChangeKind } from './page.ts';
 import { type Kept, RecentValues } from './recent-values.ts';
 
@@ -48,9 +49,8 @@ class ReadCache<K, V> {
   readonly #now: Operation<undefined, undefined, number>;
   readonly #ttl: number;
   readonly #values: RecentValues;
-  readonly #read: Operation<K, undefined, Kept>;
+  readonly #read: Operation<Uint8Array, undefined, Kept>;
   readonly #send: Client['submit'];
-  readonly #sink = new ByteSink(256);
   /** Changes arrive. */
   #isFed = false;
 
@@ -68,7 +68,7 @@ class ReadCache<K, V> {
     this.#send = client.submit.bind(client);
     this.#read = {
       code: Op.getEntry,
-      key: operations.keys,
+      key: rawBytes,
       value: undefined,
       read: (answer) => this.#keepable(answer),
     };
@@ -76,9 +76,16 @@ class ReadCache<K, V> {
   }
 
   /** In the place of the client's own. */
-  readonly submit: Client['submit'] = (operation, key, value, level, signal) => {
-    const { get, has, getMany } = this.#operations;
+  readonly submit: Client['submit'] = (operation, given, value, level, signal) => {
+    const { get, has, getMany, keys } = this.#operations;
     const any: unknown = operation;
+    let key = given;
+    try {
+      // It is looked at here and sent on.
+      if ((operation.key as unknown) === keys) key = keys.settled(given as unknown as K) as unknown as typeof given;
+    } catch (error) {
+      return Promise.reject(error);
+    }
     if (any === get || any === has || any === getMany) {
       if (level === 0 && !signal?.aborted && this.#isUsable()) {
         const answer =
@@ -107,21 +114,22 @@ class ReadCache<K, V> {
   }
 
   #one(operation: unknown, key: K, signal: AbortSignal | undefined): Promise<V | boolean | undefined> | undefined {
-    const id = this.#idOf(this.#operations.keys, key);
-    if (id === undefined) return undefined;
-    if (operation === this.#operations.get) return this.#get(id, key, signal);
-    const kept = this.#values.get(id, Date.now());
+    const bytes = this.#bytesOf(key);
+    if (bytes === undefined) return undefined;
+    if (operation === this.#operations.get) return this.#get(bytes, signal);
+    const kept = this.#values.get(textOfBytes(bytes), Date.now());
     return kept === undefined ? undefined : Promise.resolve(kept.bytes !== undefined);
   }
 
   /** What is not here is asked for together, in the frame of the turn. */
   #many(keys: readonly K[], signal: AbortSignal | undefined): Promise<(V | undefined)[]> | undefined {
-    const ids = keys.map((key) => this.#idOf(this.#operations.keys, key));
-    if (ids.includes(undefined)) return undefined;
-    return Promise.all(ids.map((id, i) => this.#get(id as string, keys[i] as K, signal)));
+    const encoded = keys.map((key) => this.#bytesOf(key));
+    if (encoded.includes(undefined)) return undefined;
+    return Promise.all(encoded.map((bytes) => this.#get(bytes as Uint8Array, signal)));
   }
 
-  async #get(id: string, key: K, signal: AbortSignal | undefined): Promise<V | undefined> {
+  async #get(key: Uint8Array, signal: AbortSignal | undefined): Promise<V | undefined> {
+    const id = textOfBytes(key);
     const kept = this.#values.get(id, Date.now());
     if (kept !== undefined) return this.#valueOf(kept.bytes);
     const ticket = this.#values.await(id);
@@ -148,14 +156,14 @@ class ReadCache<K, V> {
   /** Gives up what a write of this tab is about to change. */
   #forget(code: number, key: unknown, value: unknown): void {
     if (code === Op.set || code === Op.delete) {
-      const id = this.#idOf(this.#operations.keys, key as K);
-      if (id !== undefined) this.#values.drop(id);
+      const bytes = this.#bytesOf(key as K);
+      if (bytes !== undefined) this.#values.drop(textOfBytes(bytes));
     } else if (code === Op.deleteRange) this.#forgetRange(key as Uint8Array, value as Uint8Array);
     else if (code === Op.batch) this.#forgetBatch(value as Uint8Array);
   }
 
   #forgetRange(start: Uint8Array, end: Uint8Array): void {
-    this.#values.dropRange(textOf(start), end.length === 0 ? undefined : textOf(end));
+    this.#values.dropRange(textOfBytes(start), end.length === 0 ? undefined : textOfBytes(end));
   }
 
   /** The picture of a batch is in protocol/frame.ts. */
@@ -167,22 +175,19 @@ class ReadCache<K, V> {
       const end = value_at + view.getUint32(at + 8, true);
       const kind = bytes[at];
       const key = bytes.subarray(key_at, value_at);
-      if (kind === BatchKind.set || kind === BatchKind.delete) this.#values.drop(textOf(key));
+      if (kind === BatchKind.set || kind === BatchKind.delete) this.#values.drop(textOfBytes(key));
       else if (kind === BatchKind.deleteRange) this.#forgetRange(key, bytes.subarray(value_at, end));
       at = (end + 3) & ~3;
     }
   }
 
-  /** The bytes of a key as text; undefined for what is no key, which the store tells. */
-  #idOf(format: Encoder<K>, key: K): string | undefined {
-    const sink = this.#sink;
-    sink.at = 0;
+  /** The bytes of a key; undefined for what is no key, which the store tells. */
+  #bytesOf(key: K): Uint8Array | undefined {
     try {
-      format.write(key, sink);
+      return this.#operations.keys.encode(key);
     } catch {
       return undefined;
     }
-    return textOf(sink.bytes.subarray(0, sink.at));
   }
 
   /** Follows all changes until that fails; the next read begins anew. Whatever was read before it began is not kept. */
@@ -196,25 +201,19 @@ class ReadCache<K, V> {
 
   async #follow(): Promise<never> {
     let since = await this.#send(this.#now, undefined, undefined, 0);
-    const request = pageOf(EVERYTHING, true);
+    const wanted = pageOf(EVERYTHING, true);
+    const reader = new Reader();
     for (;;) {
-      const moved = await feedOf(this.#client).next({ ...request, since }, () => false);
+      const moved = await feedOf(this.#client).next(wanted, since, reader);
       if (moved === undefined) throw new RangeError('the feed ended');
       since = moved.position;
       if (moved.isGap) this.clear();
       else {
         for (const { kind, key, value } of moved.page.changes) {
           if (kind === ChangeKind.deleteRange) this.#forgetRange(key, value);
-          else this.#values.drop(textOf(key));
+          else this.#values.drop(textOfBytes(key));
         }
       }
     }
   }
-}
-
-/** Bytes as text of as many characters: texts compare as their bytes do. */
-function textOf(bytes: Uint8Array): string {
-  let text = '';
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return text;
 }

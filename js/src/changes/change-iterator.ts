@@ -7,8 +7,8 @@
 
 import { abortError } from '../errors.ts';
 import { asyncDispose } from '../store/dispose.ts';
-import type { Feed, Moved } from './feed.ts';
-import type { PageRequest, RawChange } from './page.ts';
+import { type Feed, type Moved, Reader } from './feed.ts';
+import type { PageWanted, RawChange } from './page.ts';
 import type { Change, ChangeIterator } from './types.ts';
 
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
@@ -16,7 +16,7 @@ const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 /** What an iterator reads. */
 export interface Following<K, V> {
   readonly feed: Feed;
-  readonly request: Omit<PageRequest, 'since'>;
+  readonly wanted: PageWanted;
   /** Where it begins. */
   readonly since: number | Promise<number>;
   readonly signal: AbortSignal | undefined;
@@ -34,6 +34,7 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
   #error: unknown;
   /** Ends the step that waits. */
   #interrupt: (() => void) | undefined;
+  readonly #reader = new Reader();
   #last: Promise<unknown> = Promise.resolve();
   #unwatch: (() => void) | undefined;
 
@@ -43,7 +44,7 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
     if (signal === undefined) return;
     const abort = (): void => {
       this.#error ??= abortError(signal);
-      this.#interrupt?.();
+      this.#wake();
     };
     signal.addEventListener('abort', abort, { once: true });
     this.#unwatch = () => signal.removeEventListener('abort', abort);
@@ -103,8 +104,8 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
   }
 
   #move(since: number): Promise<Moved | undefined> {
-    const { feed, request } = this.#following;
-    return feed.next({ ...request, since }, () => this.#isOver || this.#error !== undefined);
+    const { feed, wanted } = this.#following;
+    return feed.next(wanted, since, this.#reader);
   }
 
   /** What is waited for, or undefined as soon as the iterator is left or its signal aborts. */
@@ -119,6 +120,11 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
     this.#isOver = true;
     this.#changes = [];
     this.#unwatch?.();
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#reader.end();
     this.#interrupt?.();
   }
 }

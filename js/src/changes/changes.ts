@@ -11,11 +11,8 @@ import type { Client } from '../worker/client.ts';
 import { FollowingIterator } from './change-iterator.ts';
 import { deletedRange } from './deleted-range.ts';
 import { Feed } from './feed.ts';
-import { ChangeKind, type PageRequest, type RawChange } from './page.ts';
+import { ChangeKind, type PageWanted, pageWanted, type RawChange } from './page.ts';
 import type { Change, ChangeIterator } from './types.ts';
-
-/** Bytes of a page, about. */
-const PAGE_BYTES = 64 * 1024;
 
 /** What the store hands in. */
 export interface ChangesParts<K, V> {
@@ -41,9 +38,10 @@ export function feedOf(client: Client): Feed {
   return feed;
 }
 
-/** What a page is asked for with, but for where it begins. */
-export function pageOf(range: ByteRange, keysOnly: boolean, bytes_max = PAGE_BYTES): Omit<PageRequest, 'since'> {
-  return { ...halfOpen(range), keysOnly, bytes_max };
+/** What a reader of a range asks for. */
+export function pageOf(range: ByteRange, keysOnly: boolean, bytes_max?: number): PageWanted {
+  const { start, end } = halfOpen(range);
+  return pageWanted(start, end, keysOnly, bytes_max);
 }
 
 /** Iterates over the changes of a range. */
@@ -57,8 +55,9 @@ export function follow<K, V>(parts: ChangesParts<K, V>, wanted: Wanted): ChangeI
     const name = keys.read(key, 0, key.length);
     if (kind === ChangeKind.delete) return { type: 'delete', key: name, sequence };
     // With keysOnly the caller's type of values has undefined in it.
-    const read = keysOnly ? (undefined as V) : values.read(value, 0, value.length);
+    // Other readers may have the same page.
+    const read = keysOnly ? (undefined as V) : values.read(value.slice(), 0, value.length);
     return { type: 'set', key: name, value: read, sequence, expires };
   };
-  return new FollowingIterator({ feed: feedOf(client), request: pageOf(range, keysOnly), since, signal, change });
+  return new FollowingIterator({ feed: feedOf(client), wanted: pageOf(range, keysOnly), since, signal, change });
 }

@@ -1,12 +1,22 @@
 /**
  * Pages of changes, and waiting for the next one.
  *
- * Invariant: one request waits in the engine for each store, whoever waits here. A reader is a position: who does not ask
- * costs nothing, and writers never wait for anybody.
+ *     round        the time between two answers of `after`: what is read in it has seen at least the state it began with
+ *     reader       notes the round, reads its page; with nothing in it, waits until that round is over, and reads again
+ *
+ * Invariants:
+ * - A reader waits for the end of the round in which it began to look, and `after` asks for the end of that same round. So a write
+ *   that its page has not seen ends its wait, whatever other readers have seen or asked for meanwhile.
+ * - One request waits in the engine for each store, whoever waits here. A reader is a position: who does not ask costs nothing,
+ *   and writers never wait for anybody.
+ * - Readers that ask for the same page at the same time share one request; where more different ones are asked for than
+ *   `DIFFERENT_MAX`, the rest share a page of all keys first, and only those ask further whose range it touches.
  */
 
+import { compareBytes } from '../codec/range.ts';
+import type { StoreState } from '../protocol/messages.ts';
 import type { Client } from '../worker/client.ts';
-import { type Page, type PageRequest, page_operation } from './page.ts';
+import { ChangeKind, type Page, type PageWanted, page_operation, pageWanted, type RawChange } from './page.ts';
 
 /** What a reader knows when its position has moved. */
 export interface Moved {
@@ -17,85 +27,134 @@ export interface Moved {
   readonly isGap: boolean;
 }
 
+/** Somebody who follows changes, in one step at a time. */
+export class Reader {
+  isOver = false;
+  /** Ends its wait. */
+  onEnd: () => void = () => undefined;
+
+  end(): void {
+    this.isOver = true;
+    this.onEnd();
+  }
+}
+
 interface Waiter {
-  readonly since: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
+/** The time in which a state was the last one that was told. */
+interface Round {
+  readonly state: StoreState | undefined;
+  readonly waiters: Set<Waiter>;
+  /** Pages that are under way, by the names of what is wanted. All were asked for in this round. */
+  readonly pages: Map<string, { readonly since: number; readonly page: Promise<Page | undefined> }>;
+}
+
+/** So many different pages are asked for at the same time; the engine reads each by itself. */
+const DIFFERENT_MAX = 8;
+const ALL_KEYS = pageWanted(new Uint8Array(0), new Uint8Array(0), true);
+
 /** The changes of one store. */
 export class Feed {
-  readonly #client: Client;
-  /** The sequence of the last acknowledged write, as far as it was told here. */
-  #known = -1;
-  #waiters = new Set<Waiter>();
+  readonly #client: Pick<Client, 'submit' | 'ask'>;
+  #round = roundOf(undefined);
   #isAsking = false;
 
-  constructor(client: Client) {
+  constructor(client: Pick<Client, 'submit' | 'ask'>) {
     this.#client = client;
   }
 
-  /**
-   * The next changes behind `request.since`, once there are any, or a gap. `stopped` tells a reader that went away; it gets
-   * undefined.
-   */
-  async next(request: PageRequest, stopped: () => boolean): Promise<Moved | undefined> {
-    for (let { since } = request; !stopped(); ) {
-      if (since === this.#known) await this.#after(since);
-      if (stopped()) break;
-      const page = await this.#page({ ...request, since });
-      if (page === undefined) continue;
-      const isGap = page.floor > since || page.through < since;
-      if (isGap) return { page, position: page.floor > since ? page.floor : page.through, isGap };
-      if (page.changes.length > 0) return { page, position: page.through, isGap };
-      if (page.through === since) await this.#after(since);
-      since = page.through;
+  /** The next changes behind `since`, once there are any, or a gap; undefined once the reader is over. */
+  async next(wanted: PageWanted, since: number, reader: Reader): Promise<Moved | undefined> {
+    for (let position = since; !reader.isOver; ) {
+      const round = this.#round;
+      if (position !== round.state?.sequence) {
+        const page = await this.#look(round, wanted, position);
+        if (page === undefined) continue;
+        const isGap = isCut(page, position);
+        if (isGap) return { page, position: page.floor > position ? page.floor : page.through, isGap };
+        if (page.changes.length > 0) return { page, position: page.through, isGap };
+        const isEnd = page.through === position;
+        position = page.through;
+        if (!isEnd) continue;
+      }
+      await this.#ended(round, reader);
     }
     return undefined;
   }
 
-  /** A page; undefined while the leader does not answer: it goes on when that does. */
-  async #page(request: PageRequest): Promise<Page | undefined> {
-    try {
-      return await this.#client.submit(page_operation, undefined, request, 0);
-    } catch (error) {
-      if (!isStall(error)) throw error;
-      return undefined;
-    }
+  /** A page for one reader. */
+  async #look(round: Round, wanted: PageWanted, since: number): Promise<Page | undefined> {
+    const { pages } = round;
+    if (pages.size < DIFFERENT_MAX || pages.has(wanted.name)) return this.#page(round, wanted, since);
+    const all = await this.#page(round, ALL_KEYS, since);
+    const isOfInterest = all !== undefined && !isCut(all, since) && all.changes.some((one) => touches(one, wanted));
+    return isOfInterest ? this.#page(round, wanted, since) : all && { ...all, changes: [] };
   }
 
-  /** Resolves when the last acknowledged write has another sequence than `since`. */
-  #after(since: number): Promise<void> {
+  /** A page; undefined while the leader does not answer: it goes on when that does. */
+  #page({ pages }: Round, { name, ...wanted }: PageWanted, since: number): Promise<Page | undefined> {
+    const asked = pages.get(name);
+    if (asked?.since === since) return asked.page;
+    const page = this.#client
+      .submit(page_operation, undefined, { ...wanted, since }, 0)
+      .catch(orStalled)
+      .finally(() => pages.get(name)?.page === page && pages.delete(name));
+    pages.set(name, { since, page });
+    return page;
+  }
+
+  /** Resolves when the round is over, or the reader is. */
+  #ended(round: Round, reader: Reader): Promise<void> {
+    if (round !== this.#round || reader.isOver) return Promise.resolve();
+    if (!this.#isAsking) void this.#ask();
     return new Promise((resolve, reject) => {
-      this.#waiters.add({ since, resolve, reject });
-      if (!this.#isAsking) void this.#ask(since);
+      const waiter = { resolve, reject };
+      round.waiters.add(waiter);
+      reader.onEnd = () => {
+        round.waiters.delete(waiter);
+        resolve();
+      };
     });
   }
 
-  async #ask(since: number): Promise<void> {
+  /** Has the engine tell when the store is no longer in the state of this round. */
+  async #ask(): Promise<void> {
+    const { state, waiters } = this.#round;
     this.#isAsking = true;
     try {
-      this.#known = (await this.#client.ask({ type: 'call', method: 'after', args: [since] })) as number;
-      this.#isAsking = false;
-      for (const waiter of [...this.#waiters]) {
-        if (waiter.since === this.#known) continue;
-        this.#waiters.delete(waiter);
-        waiter.resolve();
-      }
-      if (this.#waiters.size > 0) void this.#ask(this.#known);
+      let told: unknown;
+      do told = await this.#client.ask({ type: 'call', method: 'after', args: [state] }).catch(orStalled);
+      while (told === undefined);
+      this.#round = roundOf(told as StoreState);
+      for (const { resolve } of waiters) resolve();
     } catch (error) {
+      for (const { reject } of waiters) reject(error);
+    } finally {
+      waiters.clear();
       this.#isAsking = false;
-      if (isStall(error)) {
-        void this.#ask(since);
-        return;
-      }
-      for (const waiter of this.#waiters) waiter.reject(error);
-      this.#waiters.clear();
     }
   }
 }
 
-/** Whether a leader does not answer, which is no reason to stop following it. */
-function isStall(error: unknown): boolean {
-  return (error as { code?: unknown })?.code === 'VARVE_LEADER_STALLED';
+function roundOf(state: StoreState | undefined): Round {
+  return { state, waiters: new Set(), pages: new Map() };
+}
+
+/** Whether history behind `since` is not known. */
+function isCut({ floor, through }: Page, since: number): boolean {
+  return floor > since || through < since;
+}
+
+function touches({ kind, key, value }: RawChange, { start, end }: PageWanted): boolean {
+  const isBefore = (one: Uint8Array, other: Uint8Array): boolean => compareBytes(one, other) < 0;
+  if (end.length > 0 && !isBefore(key, end)) return false;
+  return kind === ChangeKind.deleteRange ? isBefore(start, value) : !isBefore(key, start);
+}
+
+/** A leader that does not answer is no reason to stop following it. */
+function orStalled(error: unknown): undefined {
+  if ((error as { code?: unknown })?.code !== 'VARVE_LEADER_STALLED') throw error;
 }

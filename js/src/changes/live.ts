@@ -6,10 +6,13 @@
  */
 
 import type { ByteRange } from '../codec/range.ts';
+import type { Operation } from '../protocol/frame-writer.ts';
 import type { ReadView } from '../store/read-view.ts';
 import type { Store } from '../store/store.ts';
+import { backOff } from '../transaction/retry.ts';
 import type { Client } from '../worker/client.ts';
 import { feedOf, pageOf } from './changes.ts';
+import { Reader } from './feed.ts';
 import type { LiveRange } from './types.ts';
 
 /** A value, and the sequence behind which changes are changes to it. */
@@ -19,59 +22,79 @@ interface Reading {
 }
 
 /** A query. */
-interface Query {
+interface Query<K, V> {
   readonly client: Client;
-  /** What it depends on. */
-  readonly range: ByteRange;
-  readonly read: () => Promise<Reading>;
-}
-
-/** What a query reads: what `read` makes of a snapshot, or a range, or a key. */
-interface Wanted<K, V> {
   readonly store: Store<K, V>;
-  readonly read: ((view: ReadView<K, V>) => unknown) | undefined;
+  /** What it reads: a range, what a function makes of a snapshot, or a key. */
+  readonly target: K | LiveRange<K> | ((view: ReadView<K, V>) => unknown);
   readonly isOfRange: boolean;
-  readonly range: LiveRange<K>;
-  readonly key: K;
-  /** How far the store is at the call. */
-  readonly now: () => Promise<number>;
+  /** What it depends on. */
+  readonly bytes: ByteRange;
+  /** Asks how far the store is at the call. */
+  readonly now: Operation<undefined, undefined, number>;
 }
 
-/** Runs a query until it is stopped: at once, and again after changes. */
-export async function keepLive(query: Query, emit: (value: unknown) => void, stopped: () => boolean): Promise<void> {
+/** Runs a query until the signal aborts: at once, and again after changes. */
+export async function keepLive<K, V>(
+  query: Query<K, V>,
+  emit: (value: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
   const feed = feedOf(query.client);
   // One change is enough to know.
-  const request = pageOf(query.range, true, 1);
-  while (!stopped()) {
-    const { value, since } = await query.read();
-    if (stopped()) return;
-    emit(value);
-    await feed.next({ ...request, since }, stopped);
+  const wanted = pageOf(query.bytes, true, 1);
+  const read = readerOf(query);
+  const reader = new Reader();
+  signal.addEventListener('abort', () => reader.end(), { once: true });
+  for (let attempt = 1; !signal.aborted; ) {
+    const reading = await read().catch(orAgain);
+    if (signal.aborted) return;
+    if (reading === undefined) {
+      await backOff(attempt++, undefined);
+      continue;
+    }
+    attempt = 1;
+    emit(reading.value);
+    await feed.next(wanted, reading.since, reader);
   }
 }
 
+/**
+ * What is read again, of another moment: where something cannot be told of one (indexes of a collection that an import has put out of
+ * date), and where a leader is gone, and with it the moment that was being read, or does not answer.
+ */
+function orAgain(error: unknown): undefined {
+  if (!['VARVE_RETRY', 'VARVE_LEADER_STALLED'].includes((error as { code?: string })?.code ?? '')) throw error;
+}
+
 /** What reads the value of a query. What is called in one turn is of one moment. */
-export function reader<K, V>({ store, read, isOfRange, range, key, now }: Wanted<K, V>): () => Promise<Reading> {
-  if (read !== undefined) {
+function readerOf<K, V>({ client, store, target, isOfRange, now }: Query<K, V>): () => Promise<Reading> {
+  const sequence = (): Promise<number> => client.submit(now, undefined, undefined, 0);
+  if (typeof target === 'function') {
+    const query = target as (view: ReadView<K, V>) => unknown;
     return async () => {
-      const since = now();
-      const view = await store.snapshot();
+      const [since, view] = await Promise.all([sequence(), store.snapshot()]);
       try {
-        return { value: await read(view), since: await since };
+        return { value: await query(view), since };
       } finally {
         await view.close();
       }
     };
   }
-  const value = isOfRange ? () => rangeOf(store, range) : () => store.getEntry(key).then((entry) => entry?.value);
+  const read = isOfRange
+    ? () => rangeOf(store, target as LiveRange<K>)
+    : () => store.getEntry(target as K).then((entry) => entry?.value);
   return async () => {
-    const since = now();
-    return { value: await value(), since: await since };
+    const [since, value] = await Promise.all([sequence(), read()]);
+    return { value, since };
   };
 }
 
-function rangeOf<K, V>(store: Store<K, V>, { as = 'entries', ...range }: LiveRange<K>): Promise<unknown> {
-  if (as === 'count') return store.count(range);
+async function rangeOf<K, V>(store: Store<K, V>, { as = 'entries', ...range }: LiveRange<K>): Promise<unknown> {
+  if (as === 'count') {
+    const { reverse: _, limit: _all, ...bounds } = range;
+    return store.count(bounds);
+  }
   return collected<unknown>(
     as === 'keys' ? store.keys(range) : as === 'values' ? store.values(range) : store.entries(range),
   );

@@ -22,6 +22,20 @@ export interface PageRequest {
   readonly end: Uint8Array;
 }
 
+/** Which changes, but for where they begin. */
+export interface PageWanted extends Omit<PageRequest, 'since'> {
+  /** The same for all that want the same. */
+  readonly name: string;
+}
+
+/** Bytes of a page, about. */
+const PAGE_BYTES = 64 * 1024;
+
+/** The changes of a range; no bytes mean an open side. */
+export function pageWanted(start: Uint8Array, end: Uint8Array, keysOnly: boolean, bytes_max = PAGE_BYTES): PageWanted {
+  return { start, end, keysOnly, bytes_max, name: `${start} ${end} ${keysOnly} ${bytes_max}` };
+}
+
 /** Kinds of changes. */
 export const ChangeKind = { delete: 0, set: 1, deleteRange: 2 } as const;
 

@@ -10,7 +10,7 @@ import type { KeyRange, ScanOptions, WaitOptions } from '../types.ts';
 export interface SetChange<K, V> {
   readonly type: 'set';
   readonly key: K;
-  /** A Uint8Array is a view of a larger buffer: `slice()` what you keep. Undefined with `keysOnly`. */
+  /** Undefined with `keysOnly`. */
   readonly value: V;
   /** Rises with every change; those of one batch have sequences one after another. */
   readonly sequence: number;
@@ -67,18 +67,35 @@ export interface LiveRange<K> extends Omit<ScanOptions<K>, 'signal'> {
   as?: 'entries' | 'keys' | 'values' | 'count' | undefined;
 }
 
+/** Options of `live`. */
+export interface LiveOptions<T> {
+  /** The value until the query has one. Default undefined. */
+  initial?: T;
+}
+
 /**
  * A query whose result is kept up to date while somebody is subscribed: a store in the sense of Svelte, and what React's
- * `useSyncExternalStore(live.subscribe, live.getSnapshot)` takes.
+ * `useSyncExternalStore(live.subscribe, live.getSnapshot, live.getServerSnapshot)` takes. `Q` is what `update` takes.
  */
-export interface Live<T> {
+export interface Live<T, Q extends readonly unknown[] = never> {
   /**
-   * Calls `next` at once with the value that there is, undefined before the first one, then with each new one; `error` with what the
+   * Calls `next` at once with the value that there is, `initial` before the first one, then with each new one; `error` with what the
    * query or the store fails with, which ends it. Gives what ends the subscription.
    */
-  readonly subscribe: (next: (value: T | undefined) => void, error?: (error: unknown) => void) => () => void;
+  readonly subscribe: (next: (value: T) => void, error?: (error: unknown) => void) => () => void;
   /** The last value; the same object until there is another. */
-  readonly getSnapshot: () => T | undefined;
-  /** The same. */
-  readonly value: T | undefined;
+  readonly getSnapshot: () => T;
+  /** The value of `initial`: what a server renders, and a page that takes over what it rendered. */
+  readonly getServerSnapshot: () => T;
+  /** The last value. */
+  readonly value: T;
+  /**
+   * Puts another query in the place of this one. The value stays until the new query has one. Throws for what is no query; the old
+   * one goes on then.
+   *
+   * @example
+   * const found = db.live({ prefix: ['tag', 'red'] }, { initial: [] });
+   * found.update({ prefix: ['tag', 'blue'] }); // red ones until the blue ones are there
+   */
+  update(...query: Q): void;
 }

@@ -65,7 +65,7 @@ export async function runBatch<K, V>(exchange: Exchange<K, V>): Promise<Response
 }
 
 async function runAtomic<K, V>(
-  { request, store }: Exchange<K, V>,
+  { wait, store }: Exchange<K, V>,
   operations: readonly Operation<K>[],
   durability: Durability | undefined,
 ): Promise<Response> {
@@ -87,7 +87,7 @@ async function runAtomic<K, V>(
         throw malformed('An atomic batch takes writes only; read before it, and write with ifSequence.');
     }
   }
-  return jsonResponse(settled(store, await batch.commit({ durability, signal: request.signal })));
+  return jsonResponse(settled(store, await batch.commit({ durability, ...wait })));
 }
 
 async function runEach<K, V>(

@@ -5,6 +5,8 @@
  * token shows in how long it took.
  */
 
+import { VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import type { Access } from './types.ts';
 
 /** Who has which rights, by token. */
@@ -14,6 +16,8 @@ export interface BearerTokens {
   /** Tokens that may only read (entries, ranges, counts, metrics). */
   readonly read?: readonly string[] | undefined;
 }
+
+const TOKENS: Known<BearerTokens> = { write: 1, read: 1 };
 
 /** What can stand in `Authorization: Bearer <token>` (RFC 6750, b64token). */
 const TOKEN = /^[\w.~+/-]+=*$/;
@@ -40,11 +44,13 @@ function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
  * createHandler(db, { authorize: bearer({ write: [admin], read: [dashboard] }) });
  */
 export function bearer(tokens: string | BearerTokens): (access: Access) => Promise<boolean> {
+  if (typeof tokens !== 'string') checkOptions(tokens, TOKENS);
   const { write = [], read = [] } = typeof tokens === 'string' ? { write: [tokens] } : tokens;
   const all = [...write, ...read];
   // Another one would let nobody in, whatever is sent.
   if (all.length === 0 || !all.every((token) => typeof token === 'string' && TOKEN.test(token))) {
-    throw new TypeError(
+    throw new VarveError(
+      'VARVE_INVALID_ARGUMENT',
       'bearer takes at least one token; a token is letters, digits and - . _ ~ + /, with = at its end only.',
     );
   }

@@ -11,12 +11,12 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { UPDATE_ATTEMPTS_MAX } from '../store/options.ts';
+import { inTurn } from '../transaction/turns.ts';
 import type { Key, Receipt } from '../types.ts';
 import { readBody } from './body.ts';
 import { Conditions, tagOf } from './conditions.ts';
-import { type Exchange, jsonResponse, settled, storeKey } from './exchange.ts';
-import { keyFromJson } from './json-key.ts';
+import { type Exchange, jsonResponse, settled, storeKey, varveKey } from './exchange.ts';
+import { keyFromJson, keyToJson } from './json-key.ts';
 import { mediaType, valueOfBody, valueToBody } from './media.ts';
 import { malformed, Refusal } from './problem.ts';
 import { decoded } from './query.ts';
@@ -69,22 +69,27 @@ export async function deleteEntry<K, V>(exchange: Exchange<K, V>, segment: strin
 
 /** Writes on conditions; on those that name more than one state, again when another write came in between. */
 async function conditionally<K, V>(
-  { store }: Exchange<K, V>,
+  { store, keys }: Exchange<K, V>,
   key: K,
   conditions: Conditions,
   write: (ifSequence: number | null | undefined) => Receipt | PromiseLike<Receipt>,
 ): Promise<Receipt> {
   const { state } = conditions;
   if (conditions.none || state !== undefined) return settled(store, await write(state));
-  for (let attempt = 1; ; attempt++) {
+  let isLate = false;
+  const attempt = async (): Promise<Receipt> => {
+    isLate = false;
     const sequence = (await store.getEntry(key))?.sequence ?? null;
     if (!conditions.matches(sequence) || !conditions.differs(sequence)) throw conflict(key, sequence);
-    try {
-      return settled(store, await write(sequence));
-    } catch (error) {
-      if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
-    }
-  }
+    isLate = true;
+    return settled(store, await write(sequence));
+  };
+  const place = { owner: store, key: JSON.stringify(keyToJson(varveKey(key, keys))) };
+  return inTurn(place, attempt, {
+    // By its code: the store may have come from another copy of the package.
+    is: (error) => isLate && (error as { code?: unknown })?.code === 'VARVE_CONFLICT',
+    last: () => new Refusal(503, 'Others wrote the entry again and again.', 'VARVE_RETRY'),
+  });
 }
 
 function written(receipt: Receipt, status: number): Response {

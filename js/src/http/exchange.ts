@@ -5,13 +5,15 @@
  */
 
 import { VarveError } from '../errors.ts';
-import type { Key, KeyCodec, KeyRange, Receipt } from '../types.ts';
+import type { Key, KeyCodec, KeyRange, Receipt, WaitOptions } from '../types.ts';
 import type { Query } from './query.ts';
 import type { HttpStore, Limits } from './types.ts';
 
 /** What an endpoint works on. */
 export interface Exchange<K, V> {
   readonly request: Request;
+  /** The request's signal, for calls that wait; a synchronous store has none of those. */
+  readonly wait: WaitOptions;
   readonly query: Query;
   readonly store: HttpStore<K, V>;
   readonly limits: Limits;

@@ -5,7 +5,9 @@
  * (HEAD) is cancelled, so that nothing goes on behind it.
  */
 
-import { KEY_BYTES_MAX } from '../codec/keys.ts';
+import { KEY_BYTES_MAX } from '../codec/settled.ts';
+import { VarveError } from '../errors.ts';
+import { checkOptions, type Known } from '../options.ts';
 import type { Key } from '../types.ts';
 import { runBatch } from './batch.ts';
 import { deleteEntry, getEntry, putEntry } from './entry.ts';
@@ -15,7 +17,7 @@ import { METRICS_TYPE, Metrics } from './metrics.ts';
 import { problemResponse, Refusal } from './problem.ts';
 import { Query } from './query.ts';
 import { countRange, deleteRange, getRange } from './range.ts';
-import type { Access, Handler, HttpLimits, HttpOptions, HttpStore, Limits } from './types.ts';
+import type { Access, CorsOptions, Handler, HttpLimits, HttpOptions, HttpStore, Limits } from './types.ts';
 
 type Endpoint<K, V> = (exchange: Exchange<K, V>, segment: string | undefined) => Promise<Response>;
 
@@ -34,16 +36,22 @@ const LIMITS: Limits = {
   operations: 1000,
 };
 
+const KNOWN_LIMITS: Known<HttpLimits> = { body: 1, key: 1, results: 1, answer: 1, operations: 1 };
+const CORS: Known<CorsOptions> = { origins: 1, maxAge: 1 };
+const HTTP: Known<HttpOptions> = { base: 1, authorize: 1, cors: 1, hosts: 1, limits: 1, keys: 1, onError: 1 };
+
 /**
  * Makes a fetch handler over a store: give it to `Deno.serve`, `Bun.serve`, a Worker's `fetch`, a service worker, or to a
  * package that serves it on Node. Its routes and bodies are in the README ("Over HTTP"). It holds nothing open: stop serving,
- * then close the store. Throws `TypeError` for an option that makes no sense.
+ * then close the store. Throws `VARVE_INVALID_ARGUMENT` for an option that makes no sense.
  *
  * @example
  * const db = await open('notes', { storage });
  * Deno.serve(createHandler(db, { authorize: bearer(token) }));
  */
 export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, options: HttpOptions<K> = {}): Handler {
+  checkOptions(options, HTTP);
+  checkOptions(options.cors, CORS);
   const limits = checkedLimits(options.limits);
   const base = checkedBase(options.base);
   const metrics = new Metrics();
@@ -64,7 +72,8 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     await guardAccess(request, found?.kind ?? 'read', authorize);
     if (found === undefined) throw methodRefused(Object.keys(methods));
     const query = new Query(url.search, limits.key);
-    return found.run({ request, query, store, limits, keys, base }, segment);
+    const wait = store.commit === undefined ? { signal: request.signal } : {};
+    return found.run({ request, wait, query, store, limits, keys, base }, segment);
   }
 
   return async (request) => {
@@ -156,19 +165,23 @@ function methodRefused(methods: readonly string[]): Refusal {
 function checkedBase(base = ''): string {
   const bare = base.replace(/\/$/, '');
   if (bare === '' || /^(\/[\w.~-]+)+$/.test(bare)) return bare;
-  throw new TypeError("base is a path such as '/api/store'.");
+  throw invalid("base is a path such as '/api/store'.");
 }
 
 function checkedLimits(given: HttpLimits = {}): Limits {
+  checkOptions(given, KNOWN_LIMITS);
   const limits = { ...LIMITS };
   for (const [name, limit] of Object.entries(given)) {
     if (limit === undefined) continue;
-    if (!Object.hasOwn(LIMITS, name)) throw new TypeError(`There is no limit ${name}.`);
     const most = name === 'key' ? KEY_BYTES_MAX : Number.MAX_SAFE_INTEGER;
     if (!Number.isSafeInteger(limit) || limit < 1 || limit > most) {
-      throw new TypeError(`The limit ${name} is an integer from 1 to ${most}.`);
+      throw invalid(`The limit ${name} is an integer from 1 to ${most}.`);
     }
     limits[name as keyof Limits] = limit;
   }
   return limits;
+}
+
+function invalid(message: string): VarveError {
+  return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }

@@ -10,10 +10,12 @@
  * Invariant: every Varve key has one JSON form, and reading it gives the key again; anything else is `VARVE_INVALID_KEY`.
  */
 
-import { encodeKey, KEY_DEPTH_MAX } from '../codec/keys.ts';
+import { encodeKey } from '../codec/keys.ts';
+import { KEY_DEPTH_MAX } from '../codec/settled.ts';
 import { VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 import { fromBase64, toBase64 } from './base64.ts';
+import { InexactJson, parseExactJson } from './exact-json.ts';
 import { Refusal } from './problem.ts';
 
 /** The JSON form of a key. Throws `VARVE_INVALID_KEY` for what is no key. */
@@ -44,8 +46,9 @@ export function keyFromJson(json: unknown, bytes_max: number): Key {
 export function parseKey(text: string, bytes_max: number): Key {
   let json: unknown;
   try {
-    json = JSON.parse(text);
-  } catch {
+    json = parseExactJson(text);
+  } catch (error) {
+    if (error instanceof InexactJson) throw invalid(error.message);
     throw invalid('A key in a query is JSON: a string stands in quotes, as in ?key="visits".');
   }
   return keyFromJson(json, bytes_max);

@@ -7,7 +7,8 @@
  *
  * Where many values stand in one body they are { "value": json }, { "bytes": base64 } or { "cbor": base64 }.
  *
- * Invariant: a value is never changed to fit: what JSON cannot express goes as CBOR, or is refused with 406.
+ * Invariant: a value is never changed to fit: what JSON cannot express goes as CBOR, or is refused with 406; JSON that a value cannot
+ * express is refused with 400.
  */
 
 import { CborReader } from '../codec/cbor-reader.ts';
@@ -15,6 +16,7 @@ import { CborWriter } from '../codec/cbor-writer.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 import { fromBase64, toBase64 } from './base64.ts';
+import { InexactJson, parseExactJson } from './exact-json.ts';
 import { Refusal } from './problem.ts';
 
 export const JSON_TYPE = 'application/json';
@@ -76,9 +78,10 @@ export function valueOfBody(type: string, bytes: Uint8Array): unknown {
 /** The JSON in a body. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+    return parseExactJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch (cause) {
-    throw new VarveError('VARVE_INVALID_VALUE', 'The body is no JSON in UTF-8.', { cause });
+    const detail = cause instanceof InexactJson ? cause.message : 'The body is no JSON in UTF-8.';
+    throw new VarveError('VARVE_INVALID_VALUE', detail, { cause });
   }
 }
 

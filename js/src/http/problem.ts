@@ -45,7 +45,6 @@ const STATUS_OF: Readonly<Record<VarveErrorCode, number>> = {
   VARVE_CONFLICT: 412,
   // Nobody reads it: the client has gone. The status that proxies log for that.
   VARVE_ABORTED: 499,
-  VARVE_BUSY: 503,
   VARVE_LOCKED: 503,
   VARVE_LEADER_STALLED: 503,
   VARVE_RETRY: 503,

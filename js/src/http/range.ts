@@ -48,18 +48,18 @@ export async function getRange<K, V>(exchange: Exchange<K, V>): Promise<Response
 }
 
 /** Deletes a range. */
-export async function deleteRange<K, V>({ request, query, store, keys }: Exchange<K, V>): Promise<Response> {
+export async function deleteRange<K, V>({ wait, query, store, keys }: Exchange<K, V>): Promise<Response> {
   const range = storeRange(query.range(), keys);
   const durability = query.durability();
   query.end();
-  return jsonResponse(settled(store, await store.deleteRange(range, { durability, signal: request.signal })));
+  return jsonResponse(settled(store, await store.deleteRange(range, { durability, ...wait })));
 }
 
 /** Counts a range. */
-export async function countRange<K, V>({ request, query, store, keys }: Exchange<K, V>): Promise<Response> {
+export async function countRange<K, V>({ wait, query, store, keys }: Exchange<K, V>): Promise<Response> {
   const range = storeRange(query.range(), keys);
   query.end();
-  return jsonResponse({ count: await store.count({ ...range, signal: request.signal }) });
+  return jsonResponse({ count: await store.count({ ...range, ...wait }) });
 }
 
 async function page<K, V>(exchange: Exchange<K, V>, wanted: Wanted): Promise<Response> {
@@ -86,11 +86,11 @@ async function page<K, V>(exchange: Exchange<K, V>, wanted: Wanted): Promise<Res
 
 /** The entries of a range as JSON texts, each with its key as JSON. */
 async function* texts<K, V>(
-  { request, store, keys }: Exchange<K, V>,
+  { wait, store, keys }: Exchange<K, V>,
   { range, reverse, values }: Wanted,
   limit: number | undefined,
 ): AsyncGenerator<{ key: unknown; text: string }, void, undefined> {
-  const options = { ...storeRange(range, keys), reverse, limit, signal: request.signal };
+  const options = { ...storeRange(range, keys), reverse, limit, ...wait };
   if (values) {
     for await (const [found, value] of store.entries(options)) {
       const key = keyToJson(varveKey(found, keys));

@@ -1,0 +1,95 @@
+/**
+ * JSON that is taken as it was sent, or not at all.
+ *
+ * `JSON.parse` keeps the last of two members of one name, and the nearest number that it has. So the text is read a second
+ * time, token by token: what it would have lost or changed is refused.
+ *
+ * Invariant: every member and every digit of a text that passes is in its value.
+ */
+
+/** A number that is longer than this keeps not all of its digits, or has zeros that say nothing. */
+const NUMBER_CHARS_MAX = 500;
+/** The most digits that `toExponential` gives. */
+const DIGITS_MAX = 101;
+
+/** Why a JSON text is refused that is JSON after all. */
+export class InexactJson extends Error {}
+
+/** The value of a JSON text. Throws `SyntaxError` for what is no JSON, `InexactJson` for what its value would not say in full. */
+export function parseExactJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  checkTokens(text);
+  return value;
+}
+
+/** Reads a text that is known to be JSON. */
+function checkTokens(text: string): void {
+  /** The names in each object around `at`; undefined for an array. */
+  const around: (Set<string> | undefined)[] = [];
+  let isName = false;
+  for (let at = 0; at < text.length; ) {
+    const char = text[at] as string;
+    if (char === '"') {
+      const end = endOfString(text, at);
+      if (isName) addName(around.at(-1), text.slice(at, end));
+      isName = false;
+      at = end;
+    } else if (char === '-' || (char >= '0' && char <= '9')) {
+      const end = endOfNumber(text, at);
+      checkNumber(text.slice(at, end));
+      at = end;
+    } else {
+      if (char === '{') around.push(new Set());
+      else if (char === '[') around.push(undefined);
+      else if (char === '}' || char === ']') around.pop();
+      if (char === '{' || char === ',') isName = around.at(-1) !== undefined;
+      at++;
+    }
+  }
+}
+
+/** Where a string ends that begins at a quote. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; ; at++) {
+    if (text[at] === '\\') at++;
+    else if (text[at] === '"') return at + 1;
+  }
+}
+
+function endOfNumber(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && '0123456789.eE+-'.includes(text[at] as string)) at++;
+  return at;
+}
+
+function addName(names: Set<string> | undefined, quoted: string): void {
+  // Escaped or not, it is the same name.
+  const name = JSON.parse(quoted) as string;
+  if (names?.has(name)) throw new InexactJson(`The member ${JSON.stringify(name.slice(0, 40))} is given twice.`);
+  names?.add(name);
+}
+
+/** Throws unless a double has all digits of a number: rounded to as many digits, it reads as the number does. */
+function checkNumber(text: string): void {
+  const number = Number(text);
+  if (String(number) === text) return;
+  if (text.length > NUMBER_CHARS_MAX || !hasDigits(number, text)) {
+    throw new InexactJson(
+      `The number ${text.slice(0, 40)} is none that a double has. Send it as a string, or as CBOR.`,
+    );
+  }
+}
+
+function hasDigits(number: number, text: string): boolean {
+  const [mantissa = '', exponent = '0'] = text.toLowerCase().replace(/^-/, '').split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const digits = `${whole}${fraction}`.replace(/^0+/, '');
+  const significant = digits.replace(/0+$/, '');
+  if (significant === '') return true;
+  if (!Number.isFinite(number) || significant.length > DIGITS_MAX) return false;
+  const power = Number(exponent) + digits.length - fraction.length - 1;
+  const [read = '', read_power] = Math.abs(number)
+    .toExponential(significant.length - 1)
+    .split('e');
+  return read.replace('.', '') === significant && Number(read_power) === power;
+}

@@ -1,0 +1,142 @@
+/**
+ * An engine as a feed sees it, whose messages arrive one at a time, when the test says so.
+ *
+ * Invariants: requests arrive in their order, and pages are answered in theirs; a page leaves only when all it has seen is committed,
+ * while what `after` is told may still be taken back. That is the most that any storage does.
+ */
+
+import { ChangeKind, type Page, type PageRequest } from '../../../js/src/changes/page.ts';
+import type { StoreState } from '../../../js/src/protocol/messages.ts';
+import type { Client } from '../../../js/src/worker/client.ts';
+
+interface Asked<A> {
+  readonly asked: A;
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+type AskedPage = Asked<PageRequest>;
+type AskedAfter = Asked<StoreState | undefined>;
+type Sent = { readonly page: AskedPage } | { readonly after: AskedAfter };
+
+/** The engine, its storage, and what is under way to and from it. */
+export class FeedModel {
+  /** Keys of one byte; that of sequence `n` is the one at `n - 1`. */
+  readonly log: number[] = [];
+  /** How many requests were made. */
+  requests = 0;
+  /** Whether what was acknowledged can be logged, and so be told. */
+  canLog = true;
+  #committed = 0;
+  #told = 0;
+  #opening = 1;
+  /** Has yet to arrive. */
+  #sent: Sent[] = [];
+  /** Has run; its answer has yet to arrive. */
+  #pages: { readonly page: AskedPage; answer: Page }[] = [];
+  #afters: AskedAfter[] = [];
+  /** Has been told; that has yet to arrive. */
+  #answered: { readonly after: AskedAfter; readonly state: StoreState }[] = [];
+
+  /** What a feed talks to. */
+  readonly client: Pick<Client, 'submit' | 'ask'> = {
+    submit: (_operation, _key, value) =>
+      this.#send((asked) => ({ page: { ...asked, asked: value as PageRequest } })) as Promise<never>,
+    ask: (ask) => {
+      const state = 'args' in ask ? (ask.args[0] as StoreState | undefined) : undefined;
+      return this.#send((asked) => ({ after: { ...asked, asked: state } }));
+    },
+  };
+
+  write(key: number): void {
+    this.log.push(key);
+    this.#tell();
+  }
+
+  commit(): void {
+    if (!this.canLog) return;
+    this.#committed = this.log.length;
+  }
+
+  /** The storage refused: what is not committed is taken back, and what could not be answered is answered anew. */
+  revive(): void {
+    this.log.length = this.#committed;
+    this.#reopen();
+  }
+
+  /** Another leads, who has what was committed; all that has no answer is sent to it again. */
+  succeed(): void {
+    this.log.length = this.#committed;
+    const again = this.#pages.map(({ page }) => ({ page }));
+    this.#pages = [];
+    this.#sent = [...again, ...this.#sent];
+    this.#reopen();
+  }
+
+  /** Its leader does not answer: everything is given up. */
+  stall(): void {
+    const stalled = Object.assign(new Error('stalled'), { code: 'VARVE_LEADER_STALLED' });
+    for (const sent of this.#sent.splice(0)) ('page' in sent ? sent.page : sent.after).reject(stalled);
+    for (const { page } of this.#pages.splice(0)) page.reject(stalled);
+    for (const after of this.#afters.splice(0)) after.reject(stalled);
+    for (const { after } of this.#answered.splice(0)) after.reject(stalled);
+  }
+
+  /** What can arrive now. */
+  get arrivals(): (() => void)[] {
+    const arrivals: (() => void)[] = this.#answered.map((answer) => () => {
+      this.#answered = this.#answered.filter((other) => other !== answer);
+      answer.after.resolve(answer.state);
+    });
+    if (this.#sent.length > 0) arrivals.push(() => this.#arrive());
+    if ((this.#pages[0]?.answer.through ?? Number.POSITIVE_INFINITY) <= this.#committed) {
+      arrivals.push(() => {
+        const { page, answer } = this.#pages.shift() as { page: AskedPage; answer: Page };
+        page.resolve(answer);
+      });
+    }
+    return arrivals;
+  }
+
+  #send(wrap: (promise: Omit<Asked<unknown>, 'asked'>) => Sent): Promise<unknown> {
+    this.requests++;
+    return new Promise((resolve, reject) => this.#sent.push(wrap({ resolve, reject })));
+  }
+
+  #arrive(): void {
+    const sent = this.#sent.shift();
+    if (sent === undefined) return;
+    if ('page' in sent) this.#pages.push({ page: sent.page, answer: this.#read(sent.page.asked) });
+    else {
+      this.#afters.push(sent.after);
+      this.#tell();
+    }
+  }
+
+  #read({ since, start, end, bytes_max }: PageRequest): Page {
+    if (this.canLog) this.#told = this.log.length;
+    const changes = [];
+    let through = Math.min(since, this.#told);
+    while (through < this.#told && changes.length * 32 < bytes_max) {
+      const key = this.log[through++] as number;
+      if (key < (start[0] ?? 0) || key >= (end[0] ?? 255)) continue;
+      const [bytes, value] = [Uint8Array.of(key), new Uint8Array(0)];
+      changes.push({ sequence: through, kind: ChangeKind.set, expires: undefined, key: bytes, value });
+    }
+    return { through, floor: 0, changes };
+  }
+
+  #tell(): void {
+    const state = { sequence: this.log.length, opening: this.#opening };
+    const isOld = ({ asked }: AskedAfter): boolean =>
+      asked?.sequence !== state.sequence || asked.opening !== state.opening;
+    for (const after of this.#afters.filter(isOld)) this.#answered.push({ after, state });
+    this.#afters = this.#afters.filter((after) => !isOld(after));
+  }
+
+  #reopen(): void {
+    this.#opening++;
+    this.#told = Math.min(this.#told, this.log.length);
+    for (const late of this.#pages) late.answer = this.#read(late.page.asked);
+    this.#tell();
+  }
+}
