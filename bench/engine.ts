@@ -100,8 +100,6 @@ export interface SyncSession extends SessionBase {
   transact?(entries: BatchEntries): readonly (Uint8Array | undefined)[];
   /** Returns when all that was written has reached the level of the row. */
   commit(): void;
-  /** After a call that threw because the store is busy: resolves when to go on. Undefined: another error. */
-  room(error: unknown): Promise<void> | undefined;
 }
 
 /** A store whose calls resolve when the level of the row is reached. */

@@ -2,8 +2,8 @@
  * The stopwatch: makes the calls of a task in groups, and times the groups.
  *
  * Invariant: the time of a round is the sum of its groups, of the turns it let go of and of the final commit: whatever
- * a user would wait for, and not the checks between the groups. Waiting for a busy store counts as well. Between the
- * groups of an engine that answers at once there is no `await`: to such an engine each one would be the end of a turn.
+ * a user would wait for, and not the checks between the groups. Between the groups of an engine that
+ * answers at once there is no `await`: to such an engine each one would be the end of a turn.
  */
 
 import { now, turn } from './clock.ts';
@@ -14,8 +14,6 @@ import type { Tally, Task } from './tasks/task.ts';
 const TURN_MS = 16;
 /** Throughput is looked at about this often. */
 export const SAMPLE_MS = 50;
-/** A store that stays busy for so many turns on end is stuck. */
-const BUSY_MAX = 10_000;
 
 export interface Limits {
   /** Calls that are timed as one. */
@@ -35,8 +33,6 @@ export interface Round {
   readonly tally: Tally;
   readonly elapsed_ms: number;
   readonly latencies: Latencies;
-  /** How often the store said VARVE_BUSY. */
-  readonly busy: number;
   /** Throughput over the round: milliseconds of its own time, and operations since the point before. */
   readonly timeline: readonly (readonly [at_ms: number, ops: number])[];
 }
@@ -46,7 +42,6 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   const calls = Math.min(task.calls, limits.calls_max);
   const latencies = new Latencies(Math.ceil(calls / limits.group) + 1);
   let elapsed = 0;
-  let busy = 0;
   let lastTurn = now();
   const timeline: [number, number][] = [];
   let sampled = { at_ms: 0, ops: 0 };
@@ -60,14 +55,8 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
     limits.signal.throwIfAborted();
     const to = Math.min(from + limits.group, calls);
     const start = now();
-    let reached = from;
-    while (reached < to) {
-      const answer = task.run(reached, to);
-      reached = typeof answer === 'number' ? answer : await answer;
-      if (reached === to) break;
-      if (++busy > BUSY_MAX) throw new Error('The store stayed busy: it never made room.');
-      await task.room();
-    }
+    const running = task.run(from, to);
+    if (running !== undefined) await running;
     const end = now();
     elapsed += end - start;
     latencies.add(((end - start) * 1000) / (limits.together ? 1 : to - from));
@@ -89,5 +78,5 @@ export async function measure(task: Task, limits: Limits): Promise<Round> {
   await task.finish();
   elapsed += now() - start;
   await look();
-  return { tally: task.tally, elapsed_ms: elapsed, latencies, busy, timeline };
+  return { tally: task.tally, elapsed_ms: elapsed, latencies, timeline };
 }

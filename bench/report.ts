@@ -154,14 +154,13 @@ const COLUMNS = [
 
 /** The cells of a row, as texts. `group` gives what Varve's ratio is computed from. */
 function cellsOf(row: Row, group: RowGroup): string[] {
-  const busy = row.busy > 0 ? `, ${row.busy} busy` : '';
   return [
     titleOf(row, group),
     row.durability,
     `${row.ops} ${row.unit}`,
     row.seconds.toFixed(3),
     rate(row.opsPerSecond),
-    `${percent(spreadOf(row))}${busy}`,
+    percent(spreadOf(row)),
     row.megabytesPerSecond.toFixed(1),
     duration(row.p50),
     duration(row.p95),

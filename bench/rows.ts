@@ -77,8 +77,6 @@ export interface Row {
   readonly groupSize: number;
   /** Operations a second of each round. */
   readonly rounds: readonly number[];
-  /** How often the store said VARVE_BUSY and was waited for. */
-  readonly busy: number;
   /** HDR histogram of the latencies (V2, compressed, base64), in units of 10 ns with 3 digits: mergeable across runs. */
   readonly histogram: string;
   /** Of the middle round: when it was looked at, and operations since the time before; at most 100 points. */
@@ -136,7 +134,6 @@ export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: 
     hitRate: reads === 0 ? null : sum(({ tally }) => tally.hits) / reads,
     verified: storeVerified && sum(({ tally }) => tally.wrong) === 0,
     rounds: rates,
-    busy: sum(({ busy }) => busy),
     histogram: latencies.histogram(),
     timeline: thinned(middleOf(rounds).timeline),
   };

@@ -95,23 +95,6 @@ test('an engine that throws is left out, and the others go on', async () => {
   expect(problems[0]).toContain('liar');
 });
 
-test('a busy store is waited for, and the row tells how often', async () => {
-  const busy = new Error('busy');
-  const liar = bent((session) => {
-    const set = session.set.bind(session);
-    let calls = 0;
-    session.set = (key, value) => {
-      if (++calls % 50 === 0) throw busy;
-      set(key, value);
-    };
-    session.room = (error) => (error === busy ? Promise.resolve() : undefined);
-  });
-  const { rows, problems } = await run(['write-rand'], [liar]);
-  expect(problems).toEqual([]);
-  expect(rows[0]).toMatchObject({ verified: true, ops: 1200 });
-  expect(rows[0]?.busy).toBeGreaterThan(10);
-});
-
 test('ranges in another order are told, and their row is not verified', async () => {
   const liar = bent((session) => {
     const range = session.range.bind(session);

@@ -18,7 +18,7 @@ function row(suite: string, p99_us: number, hits: number, timeline: Round['timel
     unit: 'ops',
     groupSize: 1,
   } as const;
-  return makeRow(head, [{ tally, elapsed_ms: 1000, latencies, busy: 0, timeline }], true);
+  return makeRow(head, [{ tally, elapsed_ms: 1000, latencies, timeline }], true);
 }
 
 test('what a growing store loses is told between the first and the last third of a round', () => {

@@ -139,7 +139,7 @@ class Count {
 
   round(elapsed_ms: number): Round {
     const { tally } = this;
-    return { tally, elapsed_ms, latencies: this.#latencies, busy: 0, timeline: [[elapsed_ms, tally.ops]] };
+    return { tally, elapsed_ms, latencies: this.#latencies, timeline: [[elapsed_ms, tally.ops]] };
   }
 }
 

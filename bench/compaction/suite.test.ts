@@ -30,7 +30,7 @@ test('a compaction leaves one entry for each live key, and says what it did', as
       signal: new AbortController().signal,
       step: () => undefined,
     },
-    { compactor: false, growths: 0, wasm },
+    { compactor: false, wasm },
   );
   expect(problems).toEqual([]);
   expect(rows.every(({ verified }) => verified)).toBe(true);

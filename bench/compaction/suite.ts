@@ -28,7 +28,7 @@ const RANGES = { quick: 40, full: 200 };
 /** Flushes of the same keys with turns in between, in which the engine merges as it likes. */
 const FLUSHES = { quick: 12, full: 100 };
 /** Steps of progress. */
-export const STEPS = 4;
+export const STEPS = 3;
 
 /** Runs the suite on `varve/sync`. */
 export async function runCompaction(context: SpecialContext, opening: Opening = {}): Promise<void> {
@@ -39,7 +39,6 @@ export async function runCompaction(context: SpecialContext, opening: Opening = 
   const entries = TABLES_MAX * batchOf(memory, KEY_CHARS + VALUE_BYTES);
   const dataset = makeDataset('random', entries, VALUE_BYTES, { seed: plan.seed });
   if (storage === undefined) await deleteStore(name);
-  context.step('makes room for tables');
   const tables = await Tables.open(name, dataset, memory, { storage, ...opening });
   try {
     const suite = new Compaction(context, tables);
@@ -178,7 +177,7 @@ class Compaction {
         if (value === undefined || !sameBytes(value, wanted)) tally.wrong++;
       });
     }
-    return { tally, elapsed_ms: elapsed, latencies, busy: 0, timeline: [[elapsed, tally.ops]] };
+    return { tally, elapsed_ms: elapsed, latencies, timeline: [[elapsed, tally.ops]] };
   }
 
   #get(number: number): Uint8Array | undefined {
@@ -217,7 +216,7 @@ class Compaction {
     const latencies = new Latencies();
     latencies.add(seconds * 1e6);
     const timeline = [[seconds * 1000, before.entries]] as const;
-    const round: Round = { tally, elapsed_ms: seconds * 1000, latencies, busy: 0, timeline };
+    const round: Round = { tally, elapsed_ms: seconds * 1000, latencies, timeline };
     this.#row({ phase, unit: 'entries', compaction: { before, after } }, [round], verified);
   }
 

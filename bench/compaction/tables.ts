@@ -3,13 +3,12 @@
  *
  * Each batch here is larger than a memtable, so it is a memtable of its own, flushed to a table of its own. Seven such tables
  * may lie in level 0 for ever; with the eighth a compaction is due, which begins between two turns. So the rest is written
- * inside one turn, in which the engine flushes what it must and merges nothing before it has twenty. How many tables that
- * makes depends on the files that are spare in that turn; `grow` sees to some.
+ * inside one turn, in which the engine flushes what it must and merges nothing before it has twenty.
  *
  * Invariant: `burst` returns in the turn it was called in, and what is measured before the next `await` meets these tables.
  */
 
-import { open, type SyncOpenOptions, type SyncStore, VarveError } from 'varve/sync';
+import { open, type SyncOpenOptions, type SyncStore } from 'varve/sync';
 import { turn } from '../clock.ts';
 import { at, type Dataset, type Key } from '../generator.ts';
 import type { OnDisk } from '../rows.ts';
@@ -23,14 +22,10 @@ const MEMTABLE_BYTES_MAX = 4 << 20;
 export const TABLES_KEPT = 7;
 /** One less than the number at which the engine merges inside the turn. */
 export const TABLES_MAX = 19;
-/** Rounds of tables that are merged under a snapshot, to make their files spare. */
-const GROWTHS = 2;
 const WAIT_MS_MAX = 20_000;
 
 /** How the store is opened, where the usual way will not do: in tests, which have no workers. */
-export type Opening = Pick<SyncOpenOptions<Key, Uint8Array>, 'storage' | 'compactor' | 'wasm'> & {
-  readonly growths?: number;
-};
+export type Opening = Pick<SyncOpenOptions<Key, Uint8Array>, 'storage' | 'compactor' | 'wasm'>;
 
 /** Entries of a batch that is larger than a memtable. */
 export function batchOf(memory: number, entryBytes: number): number {
@@ -60,16 +55,13 @@ export class Tables {
     this.batchEntries = batchOf(memory, dataset.keyBytes + dataset.valueBytes);
   }
 
-  /** Opens a new store with spare files. Without `compactor`, merges run on this thread between turns. */
+  /** Opens a new store. Without `compactor`, merges run on this thread between turns. */
   static async open(name: string, dataset: Dataset, memory: number, options: Opening = {}): Promise<Tables> {
-    const { growths = GROWTHS, ...opening } = options;
-    const store = await open<Key, Uint8Array>(name, { memory, ...opening });
-    const tables = new Tables(store, dataset, memory);
-    await tables.#grow(growths);
-    return tables;
+    const store = await open<Key, Uint8Array>(name, { memory, ...options });
+    return new Tables(store, dataset, memory);
   }
 
-  /** Writes one batch; throws `VARVE_BUSY` when it could not, and then nothing is written. */
+  /** Writes one batch. */
   write({ numbers, value }: Part): void {
     const batch = this.store.batch();
     for (const number of numbers) {
@@ -83,18 +75,15 @@ export class Tables {
 
   /** Writes in a turn of its own, and waits until all of it lies in tables. */
   async flushed(part: Part): Promise<void> {
-    for (let written = false; !written; ) {
-      written = this.#try(() => this.write(part));
-      await roomOf(this.store);
-    }
+    this.write(part);
     await this.#until(({ frozen, memtableEntries }) => frozen === 0 && memtableEntries === 0);
   }
 
-  /** Writes batch after batch without letting go of the turn, until there are enough sorted runs or no spare file. */
+  /** Writes batch after batch without letting go of the turn, until there are enough sorted runs. */
   burst(parts: readonly Part[]): number {
     for (const part of parts) {
       if (this.runs() >= TABLES_MAX) break;
-      if (!this.#try(() => this.write(part))) break;
+      this.write(part);
     }
     return this.runs();
   }
@@ -118,7 +107,6 @@ export class Tables {
 
   /** Flushes and merges everything; answers with how long that took. */
   async compact(): Promise<number> {
-    await roomOf(this.store);
     const started = performance.now();
     await this.store.compact();
     return performance.now() - started;
@@ -136,43 +124,6 @@ export class Tables {
     const end = performance.now() + WAIT_MS_MAX;
     while (!reached(this.store.stats())) {
       if (performance.now() > end) throw new Error('The store did not flush what was written.');
-      await turn();
-    }
-  }
-
-  /** Makes files spare: tables that a snapshot still sees are merged, and the snapshots closed. */
-  async #grow(rounds: number): Promise<void> {
-    const numbers = Array.from({ length: this.batchEntries }, (_, i) => i % this.dataset.keys.length);
-    const snapshots: ReturnType<Store['snapshot']>[] = [];
-    for (let round = 0; round < rounds; round++) {
-      for (let table = 0; table < TABLES_KEPT; table++) await this.flushed({ numbers, value: () => table });
-      snapshots.push(this.store.snapshot());
-      await this.compact();
-    }
-    for (const snapshot of snapshots) snapshot.close();
-    await this.clear();
-  }
-
-  #try(write: () => void): boolean {
-    try {
-      write();
-      return true;
-    } catch (error) {
-      if (error instanceof VarveError && error.code === 'VARVE_BUSY') return false;
-      throw error;
-    }
-  }
-}
-
-/** Waits for room; a store that has no compactor and no spare file may say that it is busy here, too. */
-async function roomOf(store: Store): Promise<void> {
-  for (const end = performance.now() + WAIT_MS_MAX; ; ) {
-    try {
-      await store.room();
-      return;
-    } catch (error) {
-      const isBusy = error instanceof VarveError && error.code === 'VARVE_BUSY';
-      if (!isBusy || performance.now() > end) throw error;
       await turn();
     }
   }

@@ -47,7 +47,7 @@ export function rowOf(row: Partial<Row> & Pick<Row, 'engine' | 'role' | 'rounds'
   return {
     ...{ suite: 'read-rand-mem', access: 'worker', durability: 'relaxed', unit: 'ops', ops: 1000, seconds: 1 },
     ...{ opsPerSecond: middle, megabytesPerSecond: middle / 1e4, p50: 1, p95: 2, p99: 3, max: 9, hitRate: 1 },
-    ...{ verified: true, groupSize: 1, busy: 0, histogram: '', timeline: [] },
+    ...{ verified: true, groupSize: 1, histogram: '', timeline: [] },
     ...row,
   };
 }

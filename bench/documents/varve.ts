@@ -1,11 +1,11 @@
 /** `varve/collections` over a store in OPFS, its engine in a worker. */
 
-import { deleteStore, open, type Store } from 'varve';
+import { deleteStore, type Key, open, type Store } from 'varve';
 import { collection } from 'varve/collections';
 import type { Person } from './document.ts';
 import type { DocumentEngine, DocumentStore } from './store.ts';
 
-function peopleOf(db: Store<Parameters<Store<string, unknown>['get']>[0], unknown>) {
+function peopleOf(db: Store<Key, unknown>) {
   return collection<Person>()(db, 'people', {
     key: 'id',
     indexes: {
@@ -18,10 +18,10 @@ function peopleOf(db: Store<Parameters<Store<string, unknown>['get']>[0], unknow
 }
 
 class VarveDocuments implements DocumentStore {
-  readonly #db: Store<string, unknown>;
+  readonly #db: Store<Key, unknown>;
   readonly #people: ReturnType<typeof peopleOf>;
 
-  constructor(db: Store<string, unknown>) {
+  constructor(db: Store<Key, unknown>) {
     this.#db = db;
     this.#people = peopleOf(db);
   }

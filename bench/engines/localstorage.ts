@@ -51,10 +51,6 @@ class LocalStorageSession implements SyncSession {
     // There is nothing that could be asked for.
   }
 
-  room(): undefined {
-    return undefined;
-  }
-
   async settle(): Promise<boolean> {
     return true;
   }

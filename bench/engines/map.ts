@@ -40,10 +40,6 @@ class MapSession implements SyncSession {
     // A Map has nothing to hand over.
   }
 
-  room(): undefined {
-    return undefined;
-  }
-
   async settle(): Promise<boolean> {
     this.#sorted = [...this.#map.keys()].sort(compareKeys);
     return true;

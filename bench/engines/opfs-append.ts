@@ -79,10 +79,6 @@ class AppendSession implements SyncSession {
     this.#staged = 0;
   }
 
-  room(): undefined {
-    return undefined;
-  }
-
   /** Reads the file back and notes where the newest value of each key lies. */
   async settle(): Promise<boolean> {
     this.commit();

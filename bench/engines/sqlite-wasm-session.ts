@@ -141,10 +141,6 @@ export class SqliteWasmSession implements SyncSession {
     this.#run('commit');
   }
 
-  room(): undefined {
-    return undefined;
-  }
-
   async settle(where: Place): Promise<boolean> {
     this.commit();
     this.#db.exec(where === 'tables' ? TIDY : CHECKPOINT);

@@ -5,10 +5,10 @@
  * or at the `commit()` that ends a round. `varve-sync-each` calls `commit()` after each write: one append per write.
  */
 
-import { deleteStore, open, type SyncStore, VarveError } from 'varve/sync';
+import { deleteStore, open, type SyncStore } from 'varve/sync';
+import { turn } from '../clock.ts';
 import type { BatchEntries, Engine, Place, SessionOptions, Sink, StoreNumbers, SyncSession } from '../engine.ts';
 import type { Key } from '../generator.ts';
-import { patiently } from '../patience.ts';
 import { storeFileBytes } from './varve-files.ts';
 
 class VarveSyncSession implements SyncSession {
@@ -55,14 +55,10 @@ class VarveSyncSession implements SyncSession {
     this.#store.commit();
   }
 
-  room(error: unknown): Promise<void> | undefined {
-    return error instanceof VarveError && error.code === 'VARVE_BUSY' ? this.#store.room() : undefined;
-  }
-
   async settle(where: Place, entries: number): Promise<boolean> {
-    await patiently(this, () => this.commit());
+    this.commit();
     if (where === 'tables') await this.#store.compact();
-    await this.#store.room();
+    await turn();
     return where !== 'memtable' || this.#store.stats().memtableEntries >= entries;
   }
 

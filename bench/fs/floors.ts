@@ -9,7 +9,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { files } from 'varve/fs';
-import { open, type SyncStore, VarveError } from 'varve/sync';
+import { open, type SyncStore } from 'varve/sync';
 import { duration, rate, times } from '../figures.ts';
 import { Random } from '../generator.ts';
 import { Latencies, median, type Percentiles } from '../latency.ts';
@@ -169,24 +169,12 @@ async function measure(call: () => Promise<void> | void, each: number): Promise<
   return (calls * each * 1000) / ms;
 }
 
-/** Makes a call, waiting for room and again where the store is busy. */
-async function patiently(store: Store, call: () => void): Promise<void> {
-  for (;;) {
-    try {
-      return call();
-    } catch (error) {
-      if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
-      await store.room();
-    }
-  }
-}
-
 async function openAt(directory: string, name: string): Promise<Store> {
   return open<string, Uint8Array>(name, { storage: files(directory) });
 }
 
 async function load(store: Store): Promise<void> {
-  for (let number = 0; number < KEYS; number++) await patiently(store, () => void store.set(keyOf(number), value));
+  for (let number = 0; number < KEYS; number++) store.set(keyOf(number), value);
   await store.compact();
 }
 
@@ -204,7 +192,7 @@ async function rows(directory: string, rounds: number): Promise<string[]> {
     }
     const found: { own: number; floor: number }[] = [];
     for (let round = 0; round <= rounds; round++) {
-      const own = await measure(() => patiently(store, () => row.run(store)), row.each);
+      const own = await measure(() => row.run(store), row.each);
       const floor = await measure(() => row.floor(bare), row.each);
       // The first warms up.
       if (round > 0) found.push({ own, floor });
@@ -227,7 +215,7 @@ async function pauses(directory: string): Promise<string[]> {
   const between = new Latencies(PAUSE_SETS / PAUSE_BURST);
   for (let done = 0; done < PAUSE_SETS; done += PAUSE_BURST) {
     const started = performance.now();
-    for (let i = 0; i < PAUSE_BURST; i++) await patiently(store, () => void store.set(anyKey(), value));
+    for (let i = 0; i < PAUSE_BURST; i++) store.set(anyKey(), value);
     const ended = performance.now();
     await turn();
     bursts.add((ended - started) * 1000);

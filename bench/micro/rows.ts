@@ -6,7 +6,7 @@
  * runs on the same thread, in slices between turns.
  */
 
-import { deleteStore, open, type SyncStore, VarveError } from 'varve/sync';
+import { deleteStore, open, type SyncStore } from 'varve/sync';
 import { Random } from '../generator.ts';
 
 export type Store = SyncStore<Uint8Array, Uint8Array>;
@@ -72,19 +72,6 @@ function keyOf(number: number, inOrder: boolean): Uint8Array {
   return keyBytes;
 }
 
-/** Makes a write; when the store is busy, waits and makes it again. */
-async function patiently(store: Store, call: () => void): Promise<void> {
-  for (;;) {
-    try {
-      call();
-      return;
-    } catch (error) {
-      if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
-      await store.room();
-    }
-  }
-}
-
 /** A row with its store. */
 export class Subject {
   readonly row: MicroRow;
@@ -110,25 +97,18 @@ export class Subject {
     });
     const random = new Random(3);
     const value = Uint8Array.from({ length: row.valueBytes }, () => random.below(256));
-    for (let number = 0; number < row.load; number++) {
-      await patiently(store, () => void store.set(keyOf(number, false), value));
-    }
+    for (let number = 0; number < row.load; number++) store.set(keyOf(number, false), value);
     if (row.compacted) await store.compact();
     return new Subject(row, store, value);
   }
 
   /** Makes BURST operations. */
-  async burst(): Promise<void> {
+  burst(): void {
     const store = this.#store;
     const inOrder = this.row.inOrder === true;
     for (let done = 0; done < BURST; done++) {
       const key = inOrder ? keyOf(this.#number++, true) : keyOf(this.#random.below(this.#keys), false);
-      try {
-        this.row.run(store, key, this.#value);
-      } catch (error) {
-        if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
-        await store.room();
-      }
+      this.row.run(store, key, this.#value);
     }
   }
 

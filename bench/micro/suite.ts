@@ -54,7 +54,7 @@ async function roundOf(subject: Subject, bursts: number, budget_ms: number): Pro
   let elapsed = 0;
   do {
     const start = now();
-    for (let burst = 0; burst < bursts; burst++) await subject.burst();
+    for (let burst = 0; burst < bursts; burst++) subject.burst();
     const took = now() - start;
     elapsed += took;
     latencies.add((took * 1000) / (bursts * BURST));
@@ -64,5 +64,5 @@ async function roundOf(subject: Subject, bursts: number, budget_ms: number): Pro
     await turn();
     elapsed += now() - left;
   } while (elapsed < budget_ms);
-  return { tally, elapsed_ms: elapsed, latencies, busy: 0, timeline: [[elapsed, tally.ops]] };
+  return { tally, elapsed_ms: elapsed, latencies, timeline: [[elapsed, tally.ops]] };
 }

@@ -23,7 +23,6 @@ export function rowWith(fields: Partial<Row> & Pick<Row, 'engine' | 'role' | 'op
     verified: true,
     groupSize: 1,
     rounds: [rate * 0.99, rate, rate * 1.01],
-    busy: 0,
     histogram: '',
     timeline: [],
     ...fields,

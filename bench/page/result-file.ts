@@ -75,7 +75,6 @@ function rowOf(value: unknown, index: number): Row {
     hitRate: typeof row['hitRate'] === 'number' ? row['hitRate'] : null,
     verified: row['verified'] === true,
     groupSize: figureOf(row['groupSize'], 1),
-    busy: figureOf(row['busy'], 0),
     histogram: typeof row['histogram'] === 'string' ? row['histogram'] : '',
     timeline: listOf(row['timeline']) as Row['timeline'],
   } as unknown as Row;

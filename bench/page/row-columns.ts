@@ -33,7 +33,6 @@ const COLUMNS: readonly (readonly [string, (row: Row) => string | number | boole
   ['hit_rate', (row) => row.hitRate],
   ['verified', (row) => row.verified],
   ['group_size', (row) => row.groupSize],
-  ['busy', (row) => row.busy],
   ['rounds_ops_per_second', (row) => row.rounds.join(' ')],
   ['wasm_bytes', (row) => row.memory?.wasmBytes],
   ['heap_bytes', (row) => row.memory?.heapBytes],

@@ -41,7 +41,7 @@ const RATE: RowColumn = {
 };
 const SPREAD: RowColumn = {
   title: 'spread',
-  text: ({ row }) => `${percent(spreadOf(row))}${row.busy > 0 ? `, ${row.busy} busy` : ''}`,
+  text: ({ row }) => percent(spreadOf(row)),
   value: ({ row }) => spreadOf(row),
   about: 'How far the rounds lie apart: (highest - lowest) / median',
 };

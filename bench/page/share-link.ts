@@ -15,7 +15,7 @@ export const LINK_MAX = 8000;
 /** A deflated text may hold no more than this when it is opened: an address comes from anyone. */
 const OPENED_MAX = 4 * 2 ** 20;
 const NAME = 'run=';
-const VERSION = 1;
+const VERSION = 2;
 
 /** The fields of a row in the order of its list. */
 const FIELDS = [
@@ -37,7 +37,6 @@ const FIELDS = [
   'verified',
   'groupSize',
   'rounds',
-  'busy',
   'phase',
   'engineVersion',
   'note',

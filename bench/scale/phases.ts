@@ -5,7 +5,7 @@
  * time of the turns belongs to the phase. Writes are grouped: logged every 64 KiB and at the end of a turn.
  */
 
-import { deleteStore, open, type SyncStore, VarveError } from 'varve/sync';
+import { deleteStore, open, type SyncStore } from 'varve/sync';
 import { now, turn } from '../clock.ts';
 import { storeFileBytes } from '../engines/varve-files.ts';
 import { isValueFor, keyOf, PAIR_BYTES, randomBelow, valueFor } from './pairs.ts';
@@ -51,31 +51,16 @@ function sampleOf(count: number): number {
 }
 
 /** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
-async function each(
-  count: number,
-  step: (number: number) => void | Promise<void>,
-  told: (percent: number) => void,
-): Promise<void> {
+async function each(count: number, step: (number: number) => void, told: (percent: number) => void): Promise<void> {
   const every = sampleOf(count);
   let since = now();
   for (let number = 0; number < count; number++) {
     if (number % every === every - 1) told(Math.round((number * 100) / count));
-    const waiting = step(number);
-    if (waiting !== undefined) await waiting;
+    step(number);
     if (number % BURST === BURST - 1 && now() - since > TURN_MS) {
       await turn();
       since = now();
     }
-  }
-}
-
-/** Writes; when the store is busy, waits for room and writes again. */
-function patiently(store: Store, write: () => void): void | Promise<void> {
-  try {
-    write();
-  } catch (error) {
-    if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
-    return store.room().then(() => patiently(store, write));
   }
 }
 
@@ -118,7 +103,7 @@ class Run {
     });
     await this.#read('read after compact', store);
     await this.#phase('delete', this.#pairs, async () => {
-      await this.#each('delete', this.#pairs, (number) => patiently(store, () => void store.delete(keyOf(number))));
+      await this.#each('delete', this.#pairs, (number) => void store.delete(keyOf(number)));
       store.commit();
       expect('delete', store.count(), 0);
       return {};
@@ -137,11 +122,9 @@ class Run {
     await this.#phase('transactions: write', this.#pairs, async () => {
       for (let from = 0; from < this.#pairs; from += TRANSACTION) {
         const end = Math.min(from + TRANSACTION, this.#pairs);
-        await patiently(store, () => {
-          const batch = store.batch();
-          for (let number = from; number < end; number++) batch.set(keyOf(number), valueFor(number));
-          batch.commit({ durability: 'relaxed' });
-        });
+        const batch = store.batch();
+        for (let number = from; number < end; number++) batch.set(keyOf(number), valueFor(number));
+        batch.commit({ durability: 'relaxed' });
         this.#done('transactions: write', end);
         await turn();
       }
@@ -178,7 +161,7 @@ class Run {
           // The first few MiB are rather what an empty store weighs.
           if (number > this.#pairs / 4) spaceMax = Math.max(spaceMax, diskBytes / (number * PAIR_BYTES));
         }
-        return patiently(store, () => void store.set(keyOf(number), valueFor(number)));
+        store.set(keyOf(number), valueFor(number));
       });
       store.commit();
       return { space_max: spaceMax };
@@ -233,7 +216,7 @@ class Run {
           const asked = random();
           if (!isValueFor(store.get(keyOf(asked)), asked)) wrong++;
         }
-        return patiently(store, () => void store.set(keyOf(number), valueFor(number)));
+        store.set(keyOf(number), valueFor(number));
       });
       store.commit();
       expect('read while writing, wrong', wrong, 0);
@@ -254,7 +237,7 @@ class Run {
   }
 
   /** Whoever waits hears of a phase again before it takes them for dead. */
-  #each(phase: string, count: number, step: (number: number) => void | Promise<void>): Promise<void> {
+  #each(phase: string, count: number, step: (number: number) => void): Promise<void> {
     return each(count, step, (percent) => this.#progress(`${phase} ${percent}%`));
   }
 

@@ -83,7 +83,7 @@ export async function readsBesideCompaction(
     for (let i = 0; i < REWRITTEN; i++) {
       const number = random();
       store.set(keyOf(number), valueFor(number));
-      if (i % BURST === 0) await store.room();
+      if (i % BURST === 0) await turn();
     }
     store.commit();
     const end = now() + busy_ms;

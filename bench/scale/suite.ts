@@ -24,7 +24,7 @@ export async function runScaleSuite({ plan, emit, step, signal }: SpecialContext
     const latencies = new Latencies();
     latencies.add((seconds * 1e6) / ops);
     const tally = { ops, bytes: ops * PAIR_BYTES, reads: 0, hits: 0, wrong: 0 };
-    const round = { tally, elapsed_ms: seconds * 1000, latencies, busy: 0, timeline: [[seconds * 1000, ops]] as const };
+    const round = { tally, elapsed_ms: seconds * 1000, latencies, timeline: [[seconds * 1000, ops]] as const };
     const notes = Object.entries(more).map(([name, figure]) => `${name.replaceAll('_', ' ')} ${figure}`);
     emit({
       type: 'row',

@@ -36,7 +36,6 @@ export interface Work {
 export interface RoundData {
   readonly tally: Tally;
   readonly elapsed_ms: number;
-  readonly busy: number;
   /** Microseconds of each group. */
   readonly samples: Float64Array;
 }

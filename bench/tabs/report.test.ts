@@ -17,7 +17,7 @@ function row(engine: string, rate: number, tabs: Partial<InTabs>): Row {
     groupSize: 1,
     tabs: { count: 2, call: 'set', role: 'tab', load: 'alone', place: 'tab', ...tabs },
   } as const;
-  return makeRow(head, [{ tally, elapsed_ms: 1000, latencies, busy: 0, timeline: [] }], true);
+  return makeRow(head, [{ tally, elapsed_ms: 1000, latencies, timeline: [] }], true);
 }
 
 test('a peer stands beside the leader and a follower alone, and beside all of them at once', () => {

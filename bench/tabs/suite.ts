@@ -238,14 +238,12 @@ class TabSuite {
 function sum(rounds: readonly RoundData[]): Round {
   const latencies = new Latencies();
   const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
-  let busy = 0;
   let perMs = 0;
   for (const round of rounds) {
     for (const name of ['ops', 'bytes', 'reads', 'hits', 'wrong'] as const) tally[name] += round.tally[name];
     latencies.addAll(Latencies.of(round.samples));
-    busy += round.busy;
     perMs += round.tally.ops / round.elapsed_ms;
   }
   const elapsed_ms = tally.ops / perMs;
-  return { tally, elapsed_ms, latencies, busy, timeline: [[elapsed_ms, tally.ops]] };
+  return { tally, elapsed_ms, latencies, timeline: [[elapsed_ms, tally.ops]] };
 }

@@ -79,8 +79,8 @@ export class Tab implements Handlers {
     if (prepared === undefined) throw new Error('Nothing was prepared.');
     this.#prepared = undefined;
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, at - epochMs())));
-    const { tally, elapsed_ms, latencies, busy } = await measure(prepared.task, limits(prepared.work));
-    return { tally, elapsed_ms, busy, samples: latencies.samples() };
+    const { tally, elapsed_ms, latencies } = await measure(prepared.task, limits(prepared.work));
+    return { tally, elapsed_ms, samples: latencies.samples() };
   }
 
   async state({ engine }: Commands['state']['with']): Promise<Uint16Array> {

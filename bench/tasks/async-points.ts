@@ -41,14 +41,14 @@ export class AsyncPoints extends TaskBase implements Task {
     });
   }
 
-  async run(from: number, to: number): Promise<number> {
+  async run(from: number, to: number): Promise<void> {
     const picked = from + this.random.below(to - from);
     this.#picked = picked;
     if (this.#waves) {
       const values = await this.#session.wave(this.#planned.slice(from, to));
       for (const value of values) if (value !== undefined) this.#hits++;
       this.#value = values[picked - from];
-      return to;
+      return;
     }
     const session = this.#session;
     for (let i = from; i < to; i++) {
@@ -60,7 +60,6 @@ export class AsyncPoints extends TaskBase implements Task {
       } else if (value === null) await session.delete(key);
       else await session.set(key, value);
     }
-    return to;
   }
 
   finish(): void {

@@ -23,19 +23,13 @@ export class Batches extends TaskBase implements Task {
     this.calls = traces.length;
   }
 
-  run(from: number, to: number): number | Promise<number> {
+  run(from: number, to: number): void | Promise<void> {
     const session = this.#session;
     if (session.kind === 'async') return this.#await(from, to);
-    let i = from;
-    try {
-      for (; i < to; i++) {
-        session.batch(this.#entries[i] as BatchEntries);
-        session.commit();
-      }
-    } catch (error) {
-      this.busy(session.room(error), error);
+    for (let i = from; i < to; i++) {
+      session.batch(this.#entries[i] as BatchEntries);
+      session.commit();
     }
-    return i;
   }
 
   finish(): void {
@@ -53,11 +47,10 @@ export class Batches extends TaskBase implements Task {
     }
   }
 
-  async #await(from: number, to: number): Promise<number> {
+  async #await(from: number, to: number): Promise<void> {
     const session = this.#session;
-    if (session.kind === 'sync') return from;
+    if (session.kind === 'sync') return;
     if (this.#waves) await Promise.all(this.#entries.slice(from, to).map((entries) => session.batch(entries)));
     else for (let i = from; i < to; i++) await session.batch(this.#entries[i] as BatchEntries);
-    return to;
   }
 }

@@ -7,7 +7,6 @@
 
 import type { AsyncSession, Session, SyncSession } from '../engine.ts';
 import { at, compareKeys, type Dataset, type Key } from '../generator.ts';
-import { patiently } from '../patience.ts';
 import { ABSENT, GET, type MixTrace, SCAN, type State } from '../trace.ts';
 import { LastEntry } from './ranges.ts';
 import { type Task, TaskBase } from './task.ts';
@@ -32,14 +31,13 @@ export class Mixes extends TaskBase implements Task {
     });
   }
 
-  run(from: number, to: number): number | Promise<number> {
+  run(from: number, to: number): void | Promise<void> {
     const session = this.#session;
     return session.kind === 'async' ? this.#await(session, from, to) : this.#now(session, from, to);
   }
 
-  finish(): void | Promise<void> {
-    const session = this.#session;
-    return session.kind === 'sync' ? patiently(session, () => session.commit()) : undefined;
+  finish(): void {
+    if (this.#session.kind === 'sync') this.#session.commit();
   }
 
   check(from: number, to: number): void {
@@ -84,27 +82,21 @@ export class Mixes extends TaskBase implements Task {
     else this.expect(last, found.value);
   }
 
-  #now(session: SyncSession, from: number, to: number): number {
+  #now(session: SyncSession, from: number, to: number): void {
     const { numbers, values, sizes, modifies } = this.#trace;
     const { keys, pool } = this.dataset;
-    let i = from;
-    try {
-      for (; i < to; i++) {
-        const key = keys[numbers[i] as number] as Key;
-        const value = values[i] as number;
-        if (value === SCAN) session.range(key, sizes[i] as number, this.#sink(i - from));
-        else {
-          if (value === GET || modifies[i] === 1) this.#found[i - from] = session.get(key);
-          if (value >= 0) session.set(key, pool[value] as Uint8Array);
-        }
+    for (let i = from; i < to; i++) {
+      const key = keys[numbers[i] as number] as Key;
+      const value = values[i] as number;
+      if (value === SCAN) session.range(key, sizes[i] as number, this.#sink(i - from));
+      else {
+        if (value === GET || modifies[i] === 1) this.#found[i - from] = session.get(key);
+        if (value >= 0) session.set(key, pool[value] as Uint8Array);
       }
-    } catch (error) {
-      this.busy(session.room(error), error);
     }
-    return i;
   }
 
-  async #await(session: AsyncSession, from: number, to: number): Promise<number> {
+  async #await(session: AsyncSession, from: number, to: number): Promise<void> {
     const { numbers, values, sizes, modifies } = this.#trace;
     const { keys, pool } = this.dataset;
     for (let i = from; i < to; i++) {
@@ -116,7 +108,6 @@ export class Mixes extends TaskBase implements Task {
         if (value >= 0) await session.set(key, pool[value] as Uint8Array);
       }
     }
-    return to;
   }
 
   #sink(place: number): LastEntry {

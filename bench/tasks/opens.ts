@@ -27,12 +27,13 @@ export class Opens extends TaskBase implements Task {
     this.calls = calls;
   }
 
-  async run(from: number): Promise<number> {
-    const number = this.random.below(this.dataset.keys.length);
-    const session = await this.#engine.open(this.#name, this.#options);
-    const value = await session.get(at(this.dataset.keys, number));
-    this.#opened.push({ session, number, value });
-    return from + 1;
+  async run(from: number, to: number): Promise<void> {
+    for (let i = from; i < to; i++) {
+      const number = this.random.below(this.dataset.keys.length);
+      const session = await this.#engine.open(this.#name, this.#options);
+      const value = await session.get(at(this.dataset.keys, number));
+      this.#opened.push({ session, number, value });
+    }
   }
 
   finish(): void {

@@ -55,11 +55,10 @@ export class Ranges extends TaskBase implements Task {
     this.#places = Uint32Array.from({ length: options.calls }, () => random.below(last + 1));
   }
 
-  run(from: number, to: number): number | Promise<number> {
+  run(from: number, to: number): void | Promise<void> {
     const session = this.#session;
     if (session.kind === 'async') return this.#await(session, from, to);
     for (let i = from; i < to; i++) session.range(this.#first(i), this.#options.size, this.#sink());
-    return to;
   }
 
   finish(): void {
@@ -84,15 +83,14 @@ export class Ranges extends TaskBase implements Task {
     this.#sinks = [];
   }
 
-  async #await(session: AsyncSession, from: number, to: number): Promise<number> {
+  async #await(session: AsyncSession, from: number, to: number): Promise<void> {
     const { size, waves } = this.#options;
     if (!waves) {
       for (let i = from; i < to; i++) await session.range(this.#first(i), size, this.#sink());
-      return to;
+      return;
     }
     const calls = Array.from({ length: to - from }, (_, i) => session.range(this.#first(from + i), size, this.#sink()));
     await Promise.all(calls);
-    return to;
   }
 
   #first(call: number): Key | undefined {

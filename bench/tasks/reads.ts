@@ -25,13 +25,12 @@ export class Reads extends TaskBase implements Task {
     this.calls = traces.length;
   }
 
-  run(from: number, to: number): number | Promise<number> {
+  run(from: number, to: number): void | Promise<void> {
     const session = this.#session;
     if (session.kind === 'async') return this.#await(from, to);
     for (let i = from; i < to; i++) {
       this.#found.push((this.#planned[i] as readonly PointCall[]).map(({ key }) => session.get(key)));
     }
-    return to;
   }
 
   finish(): void {
@@ -53,10 +52,9 @@ export class Reads extends TaskBase implements Task {
     this.#found = [];
   }
 
-  async #await(from: number, to: number): Promise<number> {
+  async #await(from: number, to: number): Promise<void> {
     const session = this.#session;
-    if (session.kind === 'sync') return from;
+    if (session.kind === 'sync') return;
     for (let i = from; i < to; i++) this.#found.push(await session.wave(this.#planned[i] as readonly PointCall[]));
-    return to;
   }
 }

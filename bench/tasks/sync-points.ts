@@ -7,7 +7,6 @@
 
 import type { SyncSession } from '../engine.ts';
 import type { Dataset } from '../generator.ts';
-import { patiently } from '../patience.ts';
 import { ABSENT, DELETE, GET, type PointTrace, type State } from '../trace.ts';
 import { type Task, TaskBase } from './task.ts';
 
@@ -28,7 +27,7 @@ export class SyncPoints extends TaskBase implements Task {
     this.calls = trace.numbers.length;
   }
 
-  run(from: number, to: number): number {
+  run(from: number, to: number): void {
     switch (this.#trace.only) {
       case 'set':
         return this.#sets(from, to);
@@ -41,8 +40,8 @@ export class SyncPoints extends TaskBase implements Task {
     }
   }
 
-  finish(): void | Promise<void> {
-    return patiently(this.#session, () => this.#session.commit());
+  finish(): void {
+    this.#session.commit();
   }
 
   check(from: number, to: number): void {
@@ -83,22 +82,16 @@ export class SyncPoints extends TaskBase implements Task {
     return writes;
   }
 
-  #sets(from: number, to: number): number {
+  #sets(from: number, to: number): void {
     const session = this.#session;
     const { keys, numbers, values } = this.#trace;
     const { pool } = this.dataset;
-    let i = from;
-    try {
-      for (; i < to; i++) {
-        session.set(keys[numbers[i] as number] as string, pool[values[i] as number] as Uint8Array);
-      }
-    } catch (error) {
-      this.busy(session.room(error), error);
+    for (let i = from; i < to; i++) {
+      session.set(keys[numbers[i] as number] as string, pool[values[i] as number] as Uint8Array);
     }
-    return i;
   }
 
-  #gets(from: number, to: number): number {
+  #gets(from: number, to: number): void {
     const session = this.#session;
     const { keys, numbers } = this.#trace;
     const picked = from + this.random.below(to - from);
@@ -115,48 +108,35 @@ export class SyncPoints extends TaskBase implements Task {
     this.#picked = picked;
     this.#hits += hits;
     this.#touched += touched;
-    return to;
   }
 
-  #deletes(from: number, to: number): number {
+  #deletes(from: number, to: number): void {
     const session = this.#session;
     const { keys, numbers } = this.#trace;
-    let i = from;
-    try {
-      for (; i < to; i++) session.delete(keys[numbers[i] as number] as string);
-    } catch (error) {
-      this.busy(session.room(error), error);
-    }
-    return i;
+    for (let i = from; i < to; i++) session.delete(keys[numbers[i] as number] as string);
   }
 
-  #mixed(from: number, to: number): number {
+  #mixed(from: number, to: number): void {
     const session = this.#session;
     const { keys, numbers, values } = this.#trace;
     const { pool } = this.dataset;
     const picked = from + this.random.below(to - from);
-    let i = from;
-    try {
-      for (; i < to; i++) {
-        const key = keys[numbers[i] as number] as string;
-        const set = values[i] as number;
-        if (set >= 0) {
-          session.set(key, pool[set] as Uint8Array);
-          continue;
-        }
-        const value = session.get(key);
-        if (value !== undefined) {
-          this.#hits++;
-          this.#touched += value[0] as number;
-        }
-        if (i === picked) {
-          this.#picked = picked;
-          this.#value = value;
-        }
+    for (let i = from; i < to; i++) {
+      const key = keys[numbers[i] as number] as string;
+      const set = values[i] as number;
+      if (set >= 0) {
+        session.set(key, pool[set] as Uint8Array);
+        continue;
       }
-    } catch (error) {
-      this.busy(session.room(error), error);
+      const value = session.get(key);
+      if (value !== undefined) {
+        this.#hits++;
+        this.#touched += value[0] as number;
+      }
+      if (i === picked) {
+        this.#picked = picked;
+        this.#value = value;
+      }
     }
-    return i;
   }
 }

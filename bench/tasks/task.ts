@@ -26,10 +26,8 @@ export interface Tally {
 export interface Task {
   readonly calls: number;
   readonly tally: Tally;
-  /** Makes the calls from `from` to `to`; answers with the first one not made, `to` unless the store was busy. */
-  run(from: number, to: number): number | Promise<number>;
-  /** After a busy store: resolves when to go on. */
-  room(): Promise<void>;
+  /** Makes the calls from `from` to `to`. */
+  run(from: number, to: number): void | Promise<void>;
   /** Resolves when all that was written has reached its level. */
   finish(): void | Promise<void>;
   /** Counts and checks the calls from `from` to `to`, and brings the state up to date. */
@@ -42,21 +40,10 @@ export abstract class TaskBase {
   protected readonly dataset: Dataset;
   protected readonly state: State;
   protected readonly random = new Random(0x5a3b1e);
-  #room: Promise<void> | undefined;
 
   constructor(dataset: Dataset, state: State) {
     this.dataset = dataset;
     this.state = state;
-  }
-
-  async room(): Promise<void> {
-    await this.#room;
-  }
-
-  /** Takes the promise of a busy session, or throws what was no such error. */
-  protected busy(room: Promise<void> | undefined, error: unknown): void {
-    if (room === undefined) throw error;
-    this.#room = room;
   }
 
   /** Counts a failed check unless `value` is what key `number` must hold. */

@@ -29,17 +29,11 @@ export class Transactions extends TaskBase implements Task {
     this.calls = traces.length;
   }
 
-  run(from: number, to: number): number | Promise<number> {
+  run(from: number, to: number): void | Promise<void> {
     const session = this.#session;
     if (session.transact === undefined) throw new Error('The session has no transactions.');
     if (session.kind === 'async') return this.#await(from, to);
-    let i = from;
-    try {
-      for (; i < to; i++) this.#found[i - from] = session.transact(this.#entries[i] as BatchEntries);
-    } catch (error) {
-      this.busy(session.room(error), error);
-    }
-    return i;
+    for (let i = from; i < to; i++) this.#found[i - from] = session.transact(this.#entries[i] as BatchEntries);
   }
 
   finish(): void {
@@ -62,15 +56,14 @@ export class Transactions extends TaskBase implements Task {
     this.#found = [];
   }
 
-  async #await(from: number, to: number): Promise<number> {
+  async #await(from: number, to: number): Promise<void> {
     const session = this.#session;
-    if (session.kind === 'sync' || session.transact === undefined) return from;
+    if (session.kind === 'sync' || session.transact === undefined) return;
     const calls = this.#entries.slice(from, to);
     if (this.#waves) {
       this.#found = await Promise.all(calls.map((entries) => session.transact?.(entries) ?? []));
-      return to;
+      return;
     }
     for (const entries of calls) this.#found.push(await session.transact(entries));
-    return to;
   }
 }

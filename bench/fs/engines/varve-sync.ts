@@ -1,9 +1,9 @@
 /** Varve through `varve/sync`: every write is logged before the call returns. */
 
 import { files } from 'varve/fs';
-import { open, type SyncStore, VarveError } from 'varve/sync';
+import { open, type SyncStore } from 'varve/sync';
 import { versionOf } from '../../packages.ts';
-import type { Eventual, FileEngine, FileStore, Level } from '../engine.ts';
+import type { FileEngine, FileStore, Level } from '../engine.ts';
 
 /** `varve/sync` over `varve/fs`. */
 export function varveSync(): FileEngine {
@@ -20,11 +20,9 @@ export function varveSync(): FileEngine {
 
 function storeOf(store: SyncStore<string, Uint8Array>, level: Level): FileStore {
   /** A strict write is flushed when `set` returns; a relaxed one is logged by `commit`. */
-  const logged = (write: () => unknown): Eventual<void> => {
-    return patiently(store, () => {
-      write();
-      if (level === 'relaxed') store.commit();
-    });
+  const logged = (write: () => unknown): void => {
+    write();
+    if (level === 'relaxed') store.commit();
   };
   return {
     set: (key, value) => logged(() => store.set(key, value)),
@@ -36,14 +34,4 @@ function storeOf(store: SyncStore<string, Uint8Array>, level: Level): FileStore 
     settle: () => store.compact(),
     close: () => store.close(),
   };
-}
-
-/** Waits for room only where the store says that it has none. */
-function patiently(store: SyncStore<string, Uint8Array>, call: () => void): Eventual<void> {
-  try {
-    return call();
-  } catch (error) {
-    if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
-    return store.room().then(() => patiently(store, call));
-  }
 }
