@@ -2,6 +2,8 @@
 // (20) under libFuzzer, which keeps inputs that reach new code in target/fuzz/corpus and begins with those next time; then the
 // property tests over and over with fresh inputs for M minutes (5; 0 for none). Optimised, but with every assertion and overflow check
 // on. A failure leaves its input in target/fuzz/failures and prints how to have it again; proptest prints the smallest input.
+// `npm run fuzz -- --api [--seconds S] [--seed N] [--place NAME] [--path PATH]`: the model fuzz of the JavaScript API instead, for S seconds
+// over all places (60), or over one of them; `--path` is part of what a failure prints.
 
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,18 +76,43 @@ async function fuzz(names, seconds, seed) {
   }
 }
 
+/** The places of the model fuzz in Node, and in Chromium. */
+const PLACES = { js: ['files', 'indexeddb', 'sync'], browser: ['chromium-opfs', 'chromium-indexeddb'] };
+
+/**
+ * The model fuzz of the JavaScript API: tests like any others, for as long and from the seed that is asked for.
+ * @param {{ seconds: number, seed: number, place: string | undefined, path: string | undefined }} wish
+ */
+async function fuzzApi({ seconds, seed, place, path }) {
+  const all = Object.values(PLACES).flat();
+  if (place !== undefined && !all.includes(place)) throw new Problem(`\`--place\` takes one of ${all.join(', ')}.`);
+  const suites = Object.entries(PLACES).filter(([, places]) => place === undefined || places.includes(place));
+  const env = {
+    VARVE_API_SECONDS: String(seconds),
+    VARVE_API_SEED: String(seed % 2 ** 30),
+    ...(place === undefined ? {} : { VARVE_API_PLACE: place }),
+    ...(path === undefined ? {} : { VARVE_API_PATH: path }),
+  };
+  await run('node', ['scripts/test.mjs', ...suites.map(([suite]) => suite), 'api-fuzz'], { env });
+}
+
 await main(async () => {
   const { values } = parseArgs({
     options: {
-      seconds: { type: 'string', default: '20' },
+      api: { type: 'boolean' },
+      place: { type: 'string' },
+      path: { type: 'string' },
+      seconds: { type: 'string' },
       target: { type: 'string' },
       seed: { type: 'string', default: String(Date.now()) },
       minutes: { type: 'string', default: '5' },
     },
   });
-  const [seconds, seed, minutes] = [values.seconds, values.seed, values.minutes].map(Number);
+  const seconds = Number(values.seconds ?? (values.api ? 60 : 20));
+  const [seed, minutes] = [values.seed, values.minutes].map(Number);
   if (!(Number.isInteger(seconds) && seconds >= 0)) throw new Problem('`--seconds` takes a whole number.');
   if (!(Number.isSafeInteger(seed) && seed >= 0)) throw new Problem('`--seed` takes a whole number.');
+  if (values.api) return fuzzApi({ seconds, seed, place: values.place, path: values.path });
   if (!(minutes >= 0)) throw new Problem('`--minutes` takes a number.');
   const all = targetNames();
   const names = values.target === undefined ? all : all.filter((name) => name === values.target);

@@ -12,23 +12,24 @@ export const CLOSURES = join(root, 'build', 'closures.json');
 
 /**
  * The most that a file may weigh after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, what
- * a page loads) have budgets that were promised: 20 KiB for the client, and 100 KiB for the engine, which it left when it learned to do writes
- * once for many tabs and to tell changes. The others are held to what they are and a tenth.
+ * a page loads) have budgets that were promised: 20 KiB for the client, which it left when every call learned to refuse options that it
+ * does not know, and to ask the platform what keys and values are, and 100 KiB for the engine, which it left when it learned to do writes
+ * once for many tabs, to tell changes, and to put many files into a slot. The others are held to what they are and a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 108 * 1024],
-  ['index.js', 20 * 1024],
+  ['varve.wasm', 116 * 1024],
+  ['index.js', 22 * 1024],
   ['http.js', 20 * 1024],
-  ['collections.js', 8 * 1024],
+  ['collections.js', 11.5 * 1024],
   ['deno.js', 12 * 1024],
   ['varve-tools.wasm', 80 * 1024],
-  ['engine-worker.js', 30 * 1024],
+  ['engine-worker.js', 31 * 1024],
   ['broker-worker.js', 1024],
   ['compactor-worker.js', 8 * 1024],
   ['file-compactor-worker.js', 8 * 1024],
-  ['sync.js', 38 * 1024],
-  ['here.js', 60 * 1024],
-  ['fs.js', 6 * 1024],
+  ['sync.js', 39 * 1024],
+  ['here.js', 67 * 1024],
+  ['fs.js', 7 * 1024],
   ['cloudflare.js', 44 * 1024],
   ['testing.js', 56 * 1024],
 ]);

@@ -19,13 +19,24 @@ beforeAll(async () => {
 afterAll(() => profile?.close());
 
 /** What must hold of a run, however its work was spread over time. */
-function judge(found: Churned): void {
+/** How much more a store may take at the end than after the first part, and than what is live. */
+interface Bounds {
+  readonly growth: number;
+  readonly disk: number;
+}
+
+/** A page waits while level 0 is long. */
+const PAGE: Bounds = { growth: 1.5, disk: 9 };
+/** Nothing waits in a worker that writes without a pause: level 0 is as long as it may be, beside a merge and what waits for it. */
+const WORKER: Bounds = { growth: 2.5, disk: 14 };
+
+function judge(found: Churned, { growth, disk }: Bounds): void {
   const { stats, merged } = found;
   console.log(JSON.stringify(found));
   expect(found.problems).toEqual([]);
   expect(found.state).toBe('clean');
   expect(stats.flushes).toBeGreaterThan(20);
-  expect(stats.compactions).toBeGreaterThan(3);
+  expect(stats.compactions).toBeGreaterThan(2);
   // One run at the bottom, and nothing above it.
   expect(merged.levels.map(({ tables }) => tables > 0)).toEqual(merged.levels.map((_, i, all) => i === all.length - 1));
   expect(stats.levels.at(-1)?.entries).toBeGreaterThan(0);
@@ -35,19 +46,19 @@ function judge(found: Churned): void {
   // Each part overwrites everything twice. What a store takes depends on how its work fell, but not on how much there
   // was: beside what is live there are inputs that wait for their edit, what open scans hold, logs and spare files.
   const [first = 0, , last = 0] = found.diskBytes;
-  expect(last).toBeLessThan(first * 1.5);
-  expect(last).toBeLessThan(found.liveBytes * 9);
+  expect(last).toBeLessThan(first * growth);
+  expect(last).toBeLessThan(found.liveBytes * disk);
 }
 
 test('a page that overwrites its keys many times reads what it wrote, while and after tables are merged', async () => {
   const { page, errors } = await profile.openPage('/churn.html');
-  judge(await page.evaluate((number) => churn('page', number), seed));
+  judge(await page.evaluate((number) => churn('page', number), seed), PAGE);
   expect(errors).toEqual([]);
 });
 
 test('so does a worker with the synchronous API', async () => {
   const { page, errors } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page, '/churn-worker.js');
-  judge(await worker.evaluate((number) => churn('worker', number), seed + 1));
+  judge(await worker.evaluate((number) => churn('worker', number), seed + 1), WORKER);
   expect(errors).toEqual([]);
 });

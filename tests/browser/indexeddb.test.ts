@@ -184,6 +184,43 @@ test('a service worker makes no second store beside one in OPFS', async () => {
   expect(await worker.evaluate(() => varve.listStores())).toContain('in opfs');
 });
 
+/** What opening a store in OPFS is refused with, in whichever realm this is evaluated. */
+async function refusal(): Promise<string> {
+  try {
+    const db = await varve.open('led by a page');
+    await db.close();
+    return `opened in ${db.storage.kind}`;
+  } catch (error) {
+    const { code, message } = error as import('varve').VarveError;
+    return `${code}: ${message}`;
+  }
+}
+
+test('a store in OPFS is refused where it could not be opened alone, also while a page has it open', async () => {
+  await page.evaluate(async () => {
+    globalThis.db = await varve.open('led by a page');
+    await globalThis.db.set(1, 'a');
+  });
+  const worker = await serviceWorker();
+  const refused = await worker.evaluate(refusal);
+  expect(refused).toMatch(
+    /^VARVE_UNSUPPORTED: .*only dedicated workers.* open it with storage: 'indexeddb' on both sides/,
+  );
+  const { page: own } = await profile.openPage('/here.html');
+  expect(await own.evaluate(refusal)).toBe(refused);
+  await own.close();
+  // Who leads goes on, and another page with a worker of its own shares it as ever.
+  expect(await page.evaluate(async () => [await globalThis.db.get(1), globalThis.db.storage.kind])).toEqual([
+    'a',
+    'opfs',
+  ]);
+  const { page: other } = await profile.openPage();
+  expect(await other.evaluate(refusal)).toBe('opened in opfs');
+  await other.close();
+  await page.evaluate(() => globalThis.db.close());
+  expect(await worker.evaluate(refusal)).toBe(refused);
+});
+
 test('a shared worker keeps stores in IndexedDB', async () => {
   const answer = await page.evaluate(async () => {
     const { port } = new SharedWorker('/shared-worker.js', { type: 'module' });

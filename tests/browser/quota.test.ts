@@ -24,16 +24,12 @@ declare global {
   var fullSync: import('varve/sync').SyncStore<number, string>;
 }
 
-/** The code that a write through the synchronous API ends with, once it is not told to wait any more. */
+/** The code that a write through the synchronous API ends with. */
 function settledCode(worker: Worker, key: number): Promise<string> {
-  return worker.evaluate(async (number) => {
-    for (;;) {
-      const write = (): unknown => fullSync.set(number, String(number).repeat(5000), { durability: 'strict' });
-      const code = await codeOf(write);
-      if (code !== 'VARVE_BUSY') return code;
-      await fullSync.room();
-    }
-  }, key);
+  return worker.evaluate(
+    (number) => codeOf(() => fullSync.set(number, String(number).repeat(5000), { durability: 'strict' })),
+    key,
+  );
 }
 
 /** Lets the origin store `ROOM_BYTES` more than it does now, until the session is detached. */

@@ -29,10 +29,15 @@ test('a store that a damaged log keeps from opening is salvaged, and found sound
     for await (const file of folder.values()) {
       if (file.kind !== 'file') continue;
       const bytes = new Uint8Array(await (await file.getFile()).arrayBuffer());
-      // A WAL segment: its page says so, and behind the segment's header (48 bytes) its first record begins.
-      if (bytes[6] !== 2 || String.fromCharCode(...bytes.slice(4096, 4100)) !== 'VRVL') continue;
+      // WAL segments: each begins at a page, and behind its header (48 bytes) its first record begins.
+      const pages = Array.from({ length: Math.floor(bytes.length / 4096) }, (_, page) => page * 4096);
+      const isSegment = (at: number): boolean => String.fromCharCode(...bytes.slice(at, at + 4)) === 'VRVL';
+      const segments = pages.filter(isSegment);
+      if (segments.length === 0) continue;
       const writable = await file.createWritable({ keepExistingData: true });
-      await writable.write({ type: 'write', position: 4096 + 48 + 26, data: new Uint8Array([0xff, 0xff]) });
+      for (const at of segments) {
+        await writable.write({ type: 'write', position: at + 48 + 26, data: new Uint8Array([0xff, 0xff]) });
+      }
       await writable.close();
     }
     const refusal = await varve.open('broken').catch((error: { code: string; message: string }) => error);

@@ -152,3 +152,18 @@ test('changes are told across tabs, each once and in order, whoever leads; and g
   }, last);
   expect(resumed).toMatchObject({ type: 'set', key: 1000, value: 'while it was away', sequence: last + 1 });
 });
+
+test('ten tabs count together, by updates and by transactions, and lose nothing', async () => {
+  const tabs = await Promise.all(Array.from({ length: 10 }, () => openTab('counted')));
+  const count = (page: Page): Promise<void> =>
+    page.evaluate(async () => {
+      const more = (text = ''): string => `${text}x`;
+      const writes = Array.from({ length: 20 }, async () => {
+        await db.update(1, more);
+        await db.transaction(async (tx) => tx.set(2, more(await tx.get(2))));
+      });
+      await Promise.all(writes);
+    });
+  await Promise.all(tabs.map(count));
+  expect(await tabs[0]?.evaluate(() => db.getMany([1, 2]))).toEqual(['x'.repeat(200), 'x'.repeat(200)]);
+});

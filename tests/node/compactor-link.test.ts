@@ -1,11 +1,11 @@
 /** The engine's end of the compactor, where a worker that is ended may go on writing for a moment: on a server. */
 
 import { expect, test } from 'vitest';
-import type { JobTicket } from '../../js/src/wasm/exports.ts';
+import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import { CompactorLink, type CompactorPort, type JobServices } from '../../js/src/worker/compactor-link.ts';
 
 const services = {} as JobServices;
-const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytes_hint: 1 } as unknown as JobTicket;
+const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytesHint: 1 } as unknown as JobTicket;
 const module = {} as WebAssembly.Module;
 
 /** A worker that does nothing, and is ended when the test says so. */

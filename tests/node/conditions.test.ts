@@ -181,18 +181,6 @@ describe('update', () => {
     expect(await db.getEntry('k')).toStrictEqual({ value: 'undefined!', sequence: 1, expires: new Date(T0 + 5) });
   });
 
-  test('gives up after 16 conflicts', async () => {
-    const db = await openAsync();
-    let calls = 0;
-    const meddle = async (): Promise<number> => {
-      await db.set('k', -1);
-      return ++calls;
-    };
-    await expect(db.update('k', meddle)).rejects.toThrow(conflict('k', 16));
-    expect(calls).toBe(16);
-    expect(await db.get('k')).toBe(-1);
-  });
-
   test('hands on what the function throws, and writes nothing', async () => {
     const db = await openAsync();
     const failing = (): never => {

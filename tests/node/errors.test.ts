@@ -37,8 +37,8 @@ describe('a VarveError', () => {
   });
 
   test('crosses a worker boundary', () => {
-    const wire = structuredClone(toWire(new VarveError('VARVE_BUSY', 'Later.')));
-    expect(VarveError.fromWire(wire)).toMatchObject({ code: 'VARVE_BUSY', message: 'Later.' });
+    const wire = structuredClone(toWire(new VarveError('VARVE_RETRY', 'Later.')));
+    expect(VarveError.fromWire(wire)).toMatchObject({ code: 'VARVE_RETRY', message: 'Later.' });
     expect(toWire(new RangeError('odd')).code).toBe('VARVE_INTERNAL');
     expect(toWire('text').message).toContain('text');
   });

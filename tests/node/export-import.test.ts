@@ -152,7 +152,7 @@ describe('damage', () => {
       const other = await store();
       await expect(other.import(chunks(exported.slice(0, length), 1000))).rejects.toMatchObject({
         code: 'VARVE_CORRUPT',
-        message: expect.stringContaining(` at byte ${length},`),
+        message: expect.stringContaining(length === 0 ? 'This is no export' : ` at byte ${length},`),
       });
       expect(await other.count()).toBe(length < first ? 0 : 2);
       await stores.pop()?.close();
@@ -171,7 +171,7 @@ describe('damage', () => {
       const place = at < header ? 0 : at < first ? header : first;
       await expect(other.import(chunks(exported, 1000))).rejects.toMatchObject({
         code: 'VARVE_CORRUPT',
-        message: expect.stringContaining(` at byte ${place}:`),
+        message: expect.stringContaining(at < 4 ? 'This is no export' : ` at byte ${place}:`),
       });
       expect(await other.count()).toBe(at < first ? 0 : 2);
       exported[at]! ^= 1 << (at % 8);
@@ -205,7 +205,13 @@ describe('damage', () => {
 
   test('an export of newer code, and bytes that are none', async () => {
     const other = await store();
-    await expect(other.import(chunks(new Uint8Array(1000), 100))).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
+    for (const text of ['', 'V', '[]', 'VRV{', '{"notes":[]}', 'x'.repeat(1000)]) {
+      const error = (await other.import(chunks(new TextEncoder().encode(text), 100)).catch((error) => error)) as Error;
+      expect(error).toMatchObject({ code: 'VARVE_CORRUPT' });
+      if (text === 'V') expect(error.message).toContain('ends at byte 1,');
+      else expect(error.message).toMatch(/^This is no export/);
+      expect(error.message.includes('intact')).toBe(text === 'V');
+    }
     const newer = await bytesOf(other.export());
     newer[4] = 2;
     newer.set(new Uint8Array(await crypto.subtle.digest('SHA-256', newer.slice(0, 40))), 40);

@@ -3,6 +3,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { open, type SyncStore } from '../../js/src/sync.ts';
 import type { Key } from '../../js/src/types.ts';
+import { nextTurn } from '../../js/src/worker/turn.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
 
@@ -24,7 +25,7 @@ afterEach(async () => {
 async function fill(db: SyncStore<Key, unknown>, count = 5000): Promise<void> {
   for (let i = 0; i < count; i++) {
     db.set(i, value(i), i % 10 === 0 ? { expiresIn: 1e9 } : undefined);
-    if (i % 500 === 499) await db.room();
+    if (i % 500 === 499) await nextTurn();
   }
 }
 

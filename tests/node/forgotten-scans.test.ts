@@ -62,8 +62,8 @@ test('a scan that is left after its store was closed leaves scans of other store
 test('so does an export whose store was closed', async () => {
   const first = await opened('first');
   const reader = first.export().getReader();
-  // It waits with its scan until somebody reads.
-  await expect.poll(() => first.stats().cursors, { timeout: 30_000 }).toBe(1);
+  // It waits with its snapshot until somebody reads.
+  await expect.poll(() => first.stats().snapshots, { timeout: 30_000 }).toBe(1);
   await first.close();
   const second = await opened('second');
   const scan = second.keys();

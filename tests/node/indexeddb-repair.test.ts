@@ -111,7 +111,8 @@ test.each([
     for (const slot of new Set(rows.map(([key]) => (key as number[])[0]))) {
       const chunks = rows.filter(([key]) => (key as number[])[0] === slot);
       const victim = chunks[Math.floor(chunks.length / 2)];
-      if (victim === undefined || chunks.length < 4) continue;
+      // Room that is set aside is no chunk of a slot.
+      if (victim === undefined || chunks.length < 4 || !(victim[1] instanceof Uint8Array)) continue;
       const changed = change(victim[1] as Uint8Array<ArrayBuffer>);
       if (changed === undefined) rows.splice(rows.indexOf(victim), 1);
       else victim[1] = changed;

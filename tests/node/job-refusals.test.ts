@@ -3,13 +3,13 @@
 import { expect, test, vi } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
-import type { JobTicket } from '../../js/src/wasm/exports.ts';
+import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
 import type { JobsBeside } from '../../js/src/worker/compactor-link.ts';
 import { JobRunner } from '../../js/src/worker/job-runner.ts';
 import { SlotKeeper } from '../../js/src/worker/slot-keeper.ts';
 
-const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytes_hint: 1 } as unknown as JobTicket;
+const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytesHint: 1 } as unknown as JobTicket;
 
 /** A runner over an engine that has only what is given. */
 function runnerOver(engine: Partial<EngineStore>): JobRunner {

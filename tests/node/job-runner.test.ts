@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { ManagedDevice } from '../../js/src/storage/device.ts';
-import type { JobTicket } from '../../js/src/wasm/exports.ts';
+import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
 import type { JobServices, JobsBeside } from '../../js/src/worker/compactor-link.ts';
 import { JobRunner } from '../../js/src/worker/job-runner.ts';
@@ -11,7 +11,7 @@ import type { SlotKeeper } from '../../js/src/worker/slot-keeper.ts';
 /** Runs one job of two outputs, the first of which is whole; answers what was asked of the engine and the device. */
 async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => undefined): Promise<string[]> {
   const calls: string[] = [];
-  const tickets = [{ id: 3, kind: 'compaction', spec: new Uint8Array(), bytes_hint: 1 } as JobTicket];
+  const tickets = [{ id: 3, kind: 'compaction', spec: new Uint8Array(), bytesHint: 1 } as JobTicket];
   const engine = {
     takeJob: () => tickets.pop(),
     reclaim: (table: number) => calls.push(`reclaim ${table}`),

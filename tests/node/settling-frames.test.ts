@@ -25,6 +25,8 @@ async function runsOf(code: number, firstStatus: number): Promise<number> {
   };
   const host = {
     ready: async () => undefined,
+    isStalled: () => false,
+    makeRoom: async () => false,
     run: () => {
       runs++;
       isMissing = fetches === 0;

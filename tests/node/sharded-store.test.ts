@@ -87,15 +87,16 @@ async function compare(db: RemoteStore, single: Store, random: (below: number) =
   expect(await db.hasMany(keys)).toEqual(single.hasMany(keys));
   const [from, to] = [someKey(random), someKey(random)];
   const bounds = [{}, { gte: from }, { gt: from, lte: to }, { lt: to }, { prefix: ['tuple'] }, { prefix: 'key 1' }];
+  const bound = bounds[random(bounds.length)];
   const range = {
-    ...bounds[random(bounds.length)],
+    ...bound,
     reverse: random(2) === 0,
     limit: random(2) === 0 ? random(100) : undefined,
   };
   expect(await listed(db.entries(range))).toEqual([...single.entries(range)]);
   expect(await listed(db.keys(range))).toEqual([...single.keys(range)]);
   expect(await listed(db.values(range))).toEqual([...single.values(range)]);
-  expect(await db.count(range)).toBe(single.count(range));
+  expect(await db.count(bound)).toBe(single.count(bound));
 }
 
 test.each([
@@ -138,6 +139,28 @@ test('one call goes to each shard that has some of the keys', async () => {
   expect(namespace.calls).toBe(8);
   expect(await listed(db.keys({ limit: 5 }))).toEqual([0, 1, 2, 3, 4]);
   expect(namespace.calls).toBe(12);
+  await namespace.close();
+});
+
+test('an option that nobody knows is refused, and nothing is written', async () => {
+  const namespace = new FakeNamespace();
+  const db = shards(namespace, { count: 2 });
+  await db.set(1, 'one');
+  const strange = { lifetime: 5 } as never;
+  expect(() => shards(namespace, { count: 2, lifetime: 5 } as never)).toThrow('no option lifetime');
+  expect(() => connect(namespace.get('a'), strange)).toThrow('no option lifetime');
+  for (const call of [
+    () => db.set(2, 'two', strange),
+    () => db.delete(1, strange),
+    () => db.setMany([[2, 'two']], strange),
+    () => db.deleteRange({ gte: 1, lifetime: 5 } as never, { atomic: false }),
+    () => db.batch().set(2, 'two').commit(strange),
+    () => listed(db.entries(strange)),
+    () => db.count(strange),
+    () => rebalance(db, db, strange),
+  ])
+    await expect(call()).rejects.toThrow('There is no option lifetime here');
+  expect(await listed(db.entries())).toEqual([[1, 'one']]);
   await namespace.close();
 });
 

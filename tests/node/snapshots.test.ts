@@ -5,6 +5,7 @@ import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../js/src/sync.ts';
 import type { Key } from '../../js/src/types.ts';
+import { nextTurn } from '../../js/src/worker/turn.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 
 const stores: { close(): Promise<void> }[] = [];
@@ -74,7 +75,7 @@ describe.each([
       for (let at = 0; at < before.length; at += 500) {
         const part = before.slice(at, at + 500);
         await db.setMany(part.map(([key]): [Key, unknown] => [key, `round ${round} ${'x'.repeat(100)}`]));
-        if ('room' in db) await db.room();
+        await nextTurn();
       }
     }
     await db.deleteRange({ gte: 1000 });
@@ -143,7 +144,7 @@ describe('count', () => {
     const db = await openEither();
     for (let at = 0; at < 25_000; at += 5000) {
       await db.setMany(numbered(at + 5000).slice(at));
-      if ('room' in db) await db.room();
+      await nextTurn();
     }
     await db.set('text', 1);
     await db.delete(7);

@@ -6,10 +6,12 @@ import { StoreObject, type VarveObjectOptions } from '../../js/src/cloudflare/ob
 import type { ObjectContext, ObjectStorage } from '../../js/src/cloudflare/platform.ts';
 import { serve, unwrap } from '../../js/src/cloudflare/rpc.ts';
 import type { Key } from '../../js/src/types.ts';
-import { loadEngine } from '../../js/src/wasm/load.ts';
 import { EngineHost } from '../../js/src/worker/engine-host.ts';
 import { wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
+import { alive, made } from './support/instances.ts';
+
+vi.mock('../../js/src/wasm/load.ts', async (load) => (await import('./support/instances.ts')).counting(await load()));
 
 const module = new WebAssembly.Module(readFileSync(wasm));
 
@@ -62,27 +64,40 @@ class Notes extends StoreObject {
   }
 }
 
-async function construct(ctx: FakeContext, options: VarveObjectOptions = {}): Promise<Notes> {
+/** Objects that the platform has not evicted. */
+const living = new Set<Notes>();
+
+/** An object that the platform forgets, and its context with it. */
+async function constructBriefly(ctx: FakeContext, options: VarveObjectOptions = {}): Promise<Notes> {
   const notes = new Notes(ctx, {}, { wasm: module, ...options });
   await ctx.opened;
   return notes;
 }
 
-test('an object that went without a word is succeeded by another, and the engine keeps nothing of it', {
+async function construct(ctx: FakeContext, options: VarveObjectOptions = {}): Promise<Notes> {
+  const notes = await constructBriefly(ctx, options);
+  living.add(notes);
+  return notes;
+}
+
+test('an object that went without a word is succeeded by another, and its engine goes with it', {
   timeout: 60_000,
 }, async () => {
-  const { exports } = await loadEngine(module);
   const storage = new FakeStorage();
-  let later = 0;
   for (let round = 0; round < 40; round++) {
-    const { notes } = await construct(new FakeContext('evicted', storage), { memory: 2 ** 20 });
+    const { notes } = await constructBriefly(new FakeContext('evicted', storage), { memory: 2 ** 20 });
     expect(notes.count()).toBe(Math.min(round, 10));
     notes.set(round % 10, new Uint8Array(100_000).fill(round));
     await storage.sql.committed();
-    if (round === 20) later = exports.memory.buffer.byteLength;
   }
-  expect(later).toBeGreaterThan(0);
-  expect(exports.memory.buffer.byteLength - later).toBeLessThan(6 * 2 ** 20);
+  expect(made()).toBe(40);
+  await vi.waitFor(async () => expect(await alive()).toBeLessThan(4), { timeout: 20_000 });
+});
+
+test('objects that went without a word and have no successor are let go of', { timeout: 60_000 }, async () => {
+  const before = await alive();
+  for (let one = 0; one < 10; one++) await constructBriefly(new FakeContext(`alone ${one}`), { memory: 2 ** 20 });
+  await vi.waitFor(async () => expect(await alive()).toBeLessThan(before + 4), { timeout: 20_000 });
 });
 
 test('a predecessor writes nothing any more', { timeout: 60_000 }, async () => {
@@ -197,6 +212,12 @@ test('a page takes in values that are large, or refer to themselves', async () =
   expect(page.keys.length).toBeGreaterThan(1);
   expect(page.keys.length).toBeLessThan(30);
   expect(page.isLast).toBe(false);
+});
+
+test('an option that an object has not is refused', { timeout: 60_000 }, async () => {
+  const ctx = new FakeContext('strange');
+  new Notes(ctx, {}, { wasm: module, history: 0 } as VarveObjectOptions);
+  await expect(ctx.opened).rejects.toThrow('There is no option history here; there is name, memory,');
 });
 
 test('without the engine an object says what is missing', { timeout: 60_000 }, async () => {

@@ -6,6 +6,7 @@ import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
 import { open, type SyncOpenOptions, type SyncStore, utf8, VarveError } from '../../js/src/sync.ts';
 import type { Key } from '../../js/src/types.ts';
+import { nextTurn } from '../../js/src/worker/turn.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 
 const stores: SyncStore<never, never>[] = [];
@@ -94,7 +95,7 @@ describe.each([1, 2, 3])('random operations, seed %i', (seed) => {
     for (let turn = 0; turn < 40; turn++) {
       for (let i = 0; i < 150; i++) step(store, model, random);
       if (turn % 10 === 9) await store.compact();
-      if (turn % 3 === 0) await store.room();
+      if (turn % 3 === 0) await nextTurn();
       compare(store, model, random);
     }
     expect(store.stats()['flushes']).toBeGreaterThan(3);
@@ -182,7 +183,7 @@ describe('writes', () => {
   test('a store of durability memory logs nothing', async () => {
     const store = await openMemory({ durability: 'memory' });
     expect(store.set('a', 1).durability).toBe('memory');
-    await store.room();
+    await nextTurn();
     expect(store.stats()['walBytes']).toBe(0);
     expect(store.get('a')).toBe(1);
   });

@@ -13,9 +13,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { readSlot, runCheck, survey } from '../../js/src/tools/check.ts';
 import { loadTools } from '../../js/src/tools/instance.ts';
+import { attempt } from '../../js/src/wasm/call.ts';
 import type { Engine } from '../../js/src/wasm/exports.ts';
-import { registerDevice, unregisterDevice } from '../../js/src/wasm/host.ts';
-import { loadEngine } from '../../js/src/wasm/load.ts';
+import { instantiate, loadEngine } from '../../js/src/wasm/load.ts';
 import { tools, wasm } from './support/engine.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
@@ -37,7 +37,7 @@ let toolsModule: WebAssembly.Module;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'varve-traces-'));
-  engine = await loadEngine(wasm);
+  engine = instantiate(await loadEngine(wasm));
   toolsModule = await loadTools(tools);
 });
 
@@ -88,7 +88,7 @@ function refusals(response: Uint8Array): number {
 /** The engine on a memory device, driven as the recording says. */
 class Replay {
   readonly #device = new MemoryDevice({ slots: SLOTS, slotsMax: SLOTS });
-  readonly #id = registerDevice(this.#device);
+  readonly #id = engine.devices.register(this.#device);
   #h = this.#open(1, START);
   frames = 0;
   slots = 0;
@@ -96,14 +96,16 @@ class Replay {
   conflicts = 0;
 
   #open(entropy: number, now: number): number {
-    const settings = { memory_bytes: MEMORY_BYTES, files_max: SLOTS, log: true };
-    return engine.control.open_store(this.#id, settings, now, entropy, 0, STORE_ID).handle;
+    const entropyBytes = new Uint8Array(8);
+    new DataView(entropyBytes.buffer).setUint32(0, entropy, true);
+    engine.memory.put(Buffer.concat([STORE_ID, entropyBytes]));
+    return attempt(engine, () => engine.exports.varve_open(this.#id, MEMORY_BYTES, SLOTS, 1, 0, now));
   }
 
   frame(request: Buffer): Uint8Array {
     const { exports, memory } = engine;
     memory.put(request);
-    expect(exports.varve_frame(this.#h, request.length)).toBe(0);
+    expect(exports.varve_frame(this.#h, request.length, 0)).toBe(0);
     this.frames++;
     const response = memory.takeOut();
     this.conflicts += refusals(response);
@@ -111,19 +113,19 @@ class Replay {
   }
 
   slices(entries: number): void {
-    while (engine.control.run_slice(this.#h, entries));
+    while (attempt(engine, () => engine.exports.varve_run_slice(this.#h, entries)) === 1);
   }
 
   freeze(): void {
-    engine.control.freeze(this.#h);
+    attempt(engine, () => engine.exports.varve_freeze(this.#h));
   }
 
   merge(): void {
-    engine.control.ask_for_compaction(this.#h);
+    attempt(engine, () => engine.exports.varve_ask_for_compaction(this.#h));
   }
 
   close(): void {
-    engine.control.close_store(this.#h);
+    attempt(engine, () => engine.exports.varve_close(this.#h));
   }
 
   reopen(entropy: number, now: number): void {
@@ -155,7 +157,7 @@ class Replay {
   }
 
   end(): void {
-    unregisterDevice(this.#id);
+    engine.devices.unregister(this.#id);
   }
 }
 

@@ -25,9 +25,13 @@ test('varve runs its engine in the realm of the caller where there are no worker
   await db.close();
 });
 
-test('where there is no origin private file system, a store in memory says why', async () => {
-  const db = await page.open('runtime');
-  expect(db.storage).toMatchObject({ kind: 'memory', reason: expect.any(String) });
+test('on a server a store without a storage is refused, and one in memory that was asked for opens', async () => {
+  await expect(page.open('runtime')).rejects.toMatchObject({
+    code: 'VARVE_UNSUPPORTED',
+    message: expect.stringContaining('This is a server'),
+  });
+  const db = await page.open('runtime', { storage: 'memory' });
+  expect(db.storage).toMatchObject({ kind: 'memory' });
   await db.close();
 });
 

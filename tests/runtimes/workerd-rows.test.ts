@@ -34,11 +34,11 @@ test('opening costs 5 rows the first time, 4 where there is a log to replay, els
   const idle = await construct();
   expect(idle.rows).toBeLessThanOrEqual(2);
   for (let round = 0; round < 4; round++) await idle.store.fill(10_000, 300, 500, round);
-  await expect.poll(() => idle.store.alarmAt(), { timeout: 30_000 }).toBe(null);
+  await expect.poll(() => idle.store.isAtRest(), { timeout: 30_000 }).toBe(true);
   expect((await idle.store.state()).tables).toBeGreaterThan(1);
   const large = await construct();
   expect(large.rows).toBeLessThanOrEqual(4);
   // Jobs that an opening found due are over: what is left is the opening itself.
-  await expect.poll(() => large.store.alarmAt(), { timeout: 30_000 }).toBe(null);
+  await expect.poll(() => large.store.isAtRest(), { timeout: 30_000 }).toBe(true);
   expect((await construct()).rows).toBeLessThanOrEqual(2);
 });

@@ -87,7 +87,7 @@ test('flushes and compactions run in the alarm, and nothing is left armed', asyn
   const workerd = await start('alarm');
   const store = await workerd.object<TestStore>('one');
   for (let round = 0; round < 6; round++) await store.fill(10_000, 300, 500, round);
-  await expect.poll(() => store.alarmAt(), { timeout: POLL_MS }).toBe(null);
+  await expect.poll(() => store.isAtRest(), { timeout: POLL_MS }).toBe(true);
   await expect.poll(async () => (await store.state()).frozen, { timeout: POLL_MS }).toBe(0);
   const { tables, flushes, compactions } = await store.state();
   expect(tables).toBeGreaterThan(0);
@@ -174,7 +174,7 @@ test('an object hibernates behind an open WebSocket, and wakes with its store', 
 test('a check verifies rows like any other storage, and says what it needs', async () => {
   const store = await (await start()).object<TestStore>('one');
   await store.fill(8000, 300, 500);
-  await expect.poll(() => store.alarmAt(), { timeout: POLL_MS }).toBe(null);
+  await expect.poll(() => store.isAtRest(), { timeout: POLL_MS }).toBe(true);
   expect(await store.verified()).toEqual({
     ok: true,
     entries: expect.any(Number),

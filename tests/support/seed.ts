@@ -1,7 +1,7 @@
 // The seed of a run of tests: `VARVE_SEED`, or a fresh one. It is printed, so that a failure can be had again.
 
 /** The seed for the tests of a file, whose name is what `npm run test:<suite> --` takes. */
-export function runSeed(suite: 'browser' | 'engines' | 'runtimes', file: string): number {
+export function runSeed(suite: 'js' | 'browser' | 'engines' | 'runtimes', file: string): number {
   const named = process.env['VARVE_SEED'];
   const seed = named === undefined ? Math.floor(Math.random() * 1_000_000) : Number(named);
   if (!Number.isInteger(seed)) throw new Error(`VARVE_SEED is an integer, not ${named}.`);

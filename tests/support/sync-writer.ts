@@ -1,20 +1,10 @@
 // Writes a history through `varve/sync`, some groups a turn, and reads what is left of one.
 
-import { type SyncStore, type SyncWriteOptions, VarveError } from 'varve/sync';
+import type { SyncStore, SyncWriteOptions } from 'varve/sync';
+import { nextTurn } from '../../js/src/worker/turn.ts';
 import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
 import { randomFrom } from './random.ts';
 import { Reading } from './reading.ts';
-
-function nextTurn(): Promise<void> {
-  const { port1, port2 } = new MessageChannel();
-  return new Promise((resolve) => {
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(undefined);
-  });
-}
 
 /** Reads all of a store, forwards, backwards and by key. */
 export function read(db: SyncStore<number, unknown>): Found {
@@ -41,18 +31,6 @@ function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequ
   batch.commit(options);
 }
 
-/** Runs a write that may be told to wait a turn: then nothing of it has happened. */
-async function whenThereIsRoom(db: SyncStore<number, unknown>, write: () => void): Promise<void> {
-  for (;;) {
-    try {
-      return write();
-    } catch (error) {
-      if (!(error instanceof VarveError) || error.code !== 'VARVE_BUSY') throw error;
-      await db.room();
-    }
-  }
-}
-
 /**
  * Writes a history until so many sets are done, some groups a turn; answers how many groups are acknowledged, and tells it
  * while it goes on.
@@ -65,12 +43,12 @@ export async function write(db: SyncStore<number, unknown>, plan: Plan, setsMax:
   while (sets < setsMax) {
     for (const end = index + 1 + random(12); index < end; index++) {
       const group = groupOf(plan, index);
-      await whenThereIsRoom(db, () => apply(db, group, plan.round, sequence + 1));
+      apply(db, group, plan.round, sequence + 1);
       sequence += group.ops.length;
       sets += group.ops.filter((op) => op.kind === 'set').length;
       if (group.durability === 'strict') tell(index + 1, sets);
     }
-    if (random(3) === 0) await whenThereIsRoom(db, () => void db.commit());
+    if (random(3) === 0) db.commit();
     else await nextTurn();
     tell(index, sets);
   }

@@ -18,19 +18,21 @@ export interface OpenPage {
 export class Profile {
   readonly #folder: string;
   readonly #site: Site;
+  readonly #flags: readonly string[];
   #context: BrowserContext;
 
-  private constructor(folder: string, site: Site, context: BrowserContext) {
+  private constructor(folder: string, site: Site, flags: readonly string[], context: BrowserContext) {
     this.#folder = folder;
     this.#site = site;
+    this.#flags = flags;
     this.#context = context;
   }
 
-  /** Starts a site, and a browser with an empty profile. */
-  static async create(): Promise<Profile> {
+  /** Starts a site, and a browser with an empty profile and `flags` beside the usual ones. */
+  static async create(flags: readonly string[] = []): Promise<Profile> {
     const folder = await mkdtemp(join(tmpdir(), 'varve-profile-'));
     const site = await startSite();
-    return new Profile(folder, site, await launch(folder));
+    return new Profile(folder, site, flags, await launch(folder, flags));
   }
 
   /** The origin of every page of this profile; it stays the same when the browser is started again. */
@@ -63,13 +65,13 @@ export class Profile {
     // Playwright makes the browser the leader of a process group; a negative id is the whole group.
     process.kill(-(await this.processId()), 'SIGKILL');
     await closed;
-    this.#context = await launch(this.#folder);
+    this.#context = await launch(this.#folder, this.#flags);
   }
 
   /** Closes the browser in an orderly way and starts it again on the same profile. */
   async restart(): Promise<void> {
     await this.#context.close();
-    this.#context = await launch(this.#folder);
+    this.#context = await launch(this.#folder, this.#flags);
   }
 
   /** Limits what the origin may store until the returned session is detached. */
@@ -94,14 +96,17 @@ export class Profile {
 }
 
 /** Starts a browser with an empty profile. */
-export function newProfile(): Promise<Profile> {
-  return Profile.create();
+export function newProfile(flags?: readonly string[]): Promise<Profile> {
+  return Profile.create(flags);
 }
 
-async function launch(folder: string): Promise<BrowserContext> {
+async function launch(folder: string, flags: readonly string[]): Promise<BrowserContext> {
   const executablePath = await findBrowser();
   if (!executablePath) throw new Error('No Chromium was found: run `npm run setup`.');
-  const context = await chromium.launchPersistentContext(folder, { executablePath, args: browserFlags() });
+  const context = await chromium.launchPersistentContext(folder, {
+    executablePath,
+    args: [...browserFlags(), ...flags],
+  });
   context.setDefaultTimeout(60_000);
   return context;
 }

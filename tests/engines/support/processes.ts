@@ -42,7 +42,7 @@ export function lives(id: number): boolean {
 }
 
 /** How much memory a process has, in KiB. */
-function memoryOf(id: number): number {
+export function memoryOf(id: number): number {
   return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))?.[1] ?? 0);
 }
 

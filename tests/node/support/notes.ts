@@ -53,6 +53,11 @@ export function entriesFor(notes: Iterable<Note>, name = 'notes'): [Key, unknown
   return entries;
 }
 
+/** The documents alone, as the store keeps them. */
+export function documents(notes: Iterable<Note>): [Key, unknown][] {
+  return Array.from(notes, (one) => [['notes', 'doc', one.id], one]);
+}
+
 /** What a store keeps of a collection: documents and entries. */
 export async function kept(db: Store<Key, unknown>, name = 'notes'): Promise<[Key, unknown][]> {
   const all: [Key, unknown][] = [];

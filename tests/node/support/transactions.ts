@@ -5,8 +5,10 @@ import { openStore } from '../../../js/src/store/open.ts';
 import type { Store } from '../../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../../js/src/sync.ts';
 import type { Key } from '../../../js/src/types.ts';
+import type { Port } from '../../../js/src/worker/client.ts';
 import { spawnServer, wasm } from './engine.ts';
-import { tabs } from './two-tabs.ts';
+import { bytesOf } from './exports.ts';
+import { held, tabs } from './two-tabs.ts';
 
 const stores: { close(): Promise<void> }[] = [];
 
@@ -22,14 +24,25 @@ export async function openAsync(spawn = spawnServer): Promise<Store<Key, unknown
   return store;
 }
 
-/** One store as several tabs have it. */
-export async function openTabs(count: number): Promise<Store<Key, unknown>[]> {
+/** One store as several tabs have it; the frames of the first one wait for what `before` gives. */
+export async function openTabs(
+  count: number,
+  before: () => Promise<unknown> | undefined = () => undefined,
+): Promise<Store<Key, unknown>[]> {
   const opened: Store<Key, unknown>[] = [];
-  for (const spawn of tabs(count)) {
+  const [first, ...others] = tabs(count) as [() => Port, ...(() => Port)[]];
+  for (const spawn of [held(first, before), ...others]) {
     opened.push(await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawn));
   }
   stores.push(...opened);
   return opened;
+}
+
+/** An export of a store with these entries and nothing else: one that no collection has been opened in. */
+export async function plainExport(entries: Iterable<readonly [Key, unknown]>): Promise<Uint8Array<ArrayBuffer>> {
+  const db = await openAsync();
+  await db.setMany(entries);
+  return bytesOf(db.export());
 }
 
 /** A store of `varve/sync`. */

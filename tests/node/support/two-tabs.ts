@@ -54,3 +54,20 @@ export function tabs(count: number): (() => Port)[] {
     return port;
   });
 }
+
+/** A port whose frames wait, in their order, until `before` has resolved. */
+export function held(spawn: () => Port, before: () => Promise<unknown> | undefined): () => Port {
+  return () => {
+    const port = spawn();
+    let last = Promise.resolve<unknown>(undefined);
+    const outer: Port = {
+      onmessage: null,
+      postMessage: (message, transfer) => {
+        const wait = message instanceof ArrayBuffer ? before() : undefined;
+        last = last.then(() => wait).then(() => port.postMessage(message, transfer));
+      },
+    };
+    port.onmessage = (event) => outer.onmessage?.(event);
+    return outer;
+  };
+}

@@ -36,9 +36,10 @@ const refused = await open('store', { ...options, wait: 0 }).then(
 const other = await open('other', options);
 await other.set('a', 1);
 await other.close();
-const stores = await listStores(options);
-const gone = await deleteStore('other', options);
-const left = await listStores(options);
+const { storage } = options;
+const stores = await listStores({ storage });
+const gone = await deleteStore('other', { storage });
+const left = await listStores({ storage });
 const { flushes } = await again.stats();
 say(
   JSON.stringify({

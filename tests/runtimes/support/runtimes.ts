@@ -83,6 +83,8 @@ export interface Running {
   readonly lines: readonly string[];
   /** Resolves with the first line that begins so, also one that came already; rejects when the program ended before. */
   line(start: string): Promise<string>;
+  /** Resolves with the line of this number, from 0 on. */
+  lineAt(number: number): Promise<string>;
   /** Resolves when the program has ended and all that it said is in `lines`. */
   readonly ended: Promise<{ code: number | null; signal: string | null; errors: string }>;
 }
@@ -92,7 +94,7 @@ export function start(runtime: Runtime, program: string, directory: string, give
   const child = spawn(
     runtime.command,
     [...runtime.arguments(directory), program, JSON.stringify({ directory, ...given })],
-    { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NO_COLOR: '1' } },
+    { cwd: directory, stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, NO_COLOR: '1' } },
   );
   // A test that fails or runs out of time leaves no program behind.
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -113,19 +115,22 @@ export function start(runtime: Runtime, program: string, directory: string, give
     child.once('error', reject);
     child.once('close', (code, signal) => resolve({ code, signal, errors }));
   });
-  const line = (begin: string): Promise<string> =>
+  const found = (find: () => string | undefined, what: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const look = (): void => {
-        const found = lines.find((one) => one.startsWith(begin));
+        const found = find();
         if (found === undefined) return;
         listeners.delete(look);
         resolve(found);
       };
       listeners.add(look);
       look();
-      ended.then(({ errors: why }) => reject(new Error(`The program ended without "${begin}": ${why}`)), reject);
+      ended.then(({ errors: why }) => reject(new Error(`The program ended without ${what}: ${why}`)), reject);
     });
-  return { process: child, lines, line, ended };
+  const line = (begin: string): Promise<string> =>
+    found(() => lines.find((one) => one.startsWith(begin)), `"${begin}"`);
+  const lineAt = (number: number): Promise<string> => found(() => lines[number], `line ${number}`);
+  return { process: child, lines, line, lineAt, ended };
 }
 
 /** Runs a program to its end; answers the JSON of its last line. */

@@ -1,0 +1,81 @@
+// A full quota, in a real Chromium.
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, test } from 'vitest';
+import type { FullStore, steps } from '../support/full-steps.ts';
+import { type FullDriver, liveFull } from '../support/full-storage.ts';
+import { newProfile, type Profile } from './support/profile.ts';
+
+declare global {
+  var fullSteps: typeof steps;
+  var fullStore: FullStore;
+}
+
+const ROOM_BYTES = 30 * 1024 * 1024;
+
+let profile: Profile;
+
+beforeAll(async () => {
+  profile = await newProfile();
+});
+
+afterAll(() => profile?.close());
+
+/** A store in a page whose origin has little room. */
+class FullPage implements FullDriver {
+  readonly roomBytes = ROOM_BYTES;
+  readonly #storage: 'opfs' | 'indexeddb';
+  #page: Page | undefined;
+
+  constructor(storage: 'opfs' | 'indexeddb') {
+    this.#storage = storage;
+  }
+
+  async open(): Promise<void> {
+    const { page } = await profile.openPage();
+    await profile.overrideQuota(page, ROOM_BYTES);
+    this.#page = page;
+    await page.evaluate(async (storage) => {
+      globalThis.fullStore = await varve.open(`full ${storage}`, { storage });
+    }, this.#storage);
+  }
+
+  async close(): Promise<void> {
+    await this.#there().evaluate(() => fullStore.close());
+    await this.#there().close();
+  }
+
+  async kill(): Promise<void> {
+    await profile.kill();
+  }
+
+  async call(step: keyof typeof steps, ...rest: unknown[]): Promise<never> {
+    const told = await this.#there().evaluate(
+      ([name, args]) => (fullSteps[name] as (...all: unknown[]) => Promise<unknown>)(fullStore, ...args),
+      [step, rest] as const,
+    );
+    return told as never;
+  }
+
+  /** Removes the store, for the next one's room. */
+  async remove(): Promise<void> {
+    const { page } = await profile.openPage();
+    await page.evaluate((storage) => varve.deleteStore(`full ${storage}`), this.#storage);
+    await page.close();
+  }
+
+  #there(): Page {
+    if (this.#page === undefined) throw new Error('It is not open.');
+    return this.#page;
+  }
+}
+
+test.each(['opfs', 'indexeddb'] as const)(
+  '%s: a full quota is used, refuses, keeps, deletes and goes on',
+  { timeout: 900_000 },
+  async (storage) => {
+    const driver = new FullPage(storage);
+    await liveFull(driver, storage === 'opfs' ? { usable: 0.6, backShare: 0.5 } : { usable: 0.5, backShare: 0.25 });
+    await driver.remove();
+  },
+);

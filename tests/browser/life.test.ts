@@ -1,0 +1,120 @@
+// Hundreds of short sessions in a real browser, as pages and tabs live them: a page opens a store, writes a little once, and goes:
+// closes the store, is loaded again, or closed, or the browser is killed. Every write is taken, nothing acknowledged is lost, and the
+// store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
+
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { randomFrom } from '../support/random.ts';
+import { numberFrom, runSeed } from '../support/seed.ts';
+import { type Census, checkBounded, Guestbook, summary, visitWrite } from '../support/visits.ts';
+import { newProfile, type Profile } from './support/profile.ts';
+import type { Visited, VisitPlan } from './support/visitor.ts';
+
+/** Of both storages together. */
+const SESSIONS = numberFrom('VARVE_SESSIONS', 500);
+const STORAGES = ['opfs', 'indexeddb'] as const;
+/** The browser is killed every so many visits, and all entries are read. */
+const KILL_EVERY = 50;
+const LIMITS: Record<VisitPlan['storage'], Census> = {
+  opfs: { records: 100, segments: 32, tables: 32, files: 64, bytes: 32 << 20, calls: 0 },
+  indexeddb: { records: 100, segments: 32, tables: 32, files: 0, bytes: 32 << 20, calls: 0 },
+};
+
+const seed = runSeed('browser', 'life');
+const random = randomFrom(seed);
+let profile: Profile;
+let page: Page;
+
+beforeAll(async () => {
+  profile = await newProfile();
+  await openTab();
+});
+
+afterAll(() => profile?.close());
+
+async function openTab(): Promise<void> {
+  ({ page } = await profile.openPage('/life.html'));
+}
+
+type Ending = 'stays' | 'is loaded again' | 'goes at once' | 'is closed' | 'is killed';
+const ENDINGS: readonly Ending[] = [
+  'stays',
+  'stays',
+  'stays',
+  'is loaded again',
+  'is loaded again',
+  'goes at once',
+  'is closed',
+];
+
+/** How a page ends its visit. One that stays visits again; one that goes at once does not wait for its write. */
+function endingOf(visit: number): Ending {
+  if (visit % KILL_EVERY === KILL_EVERY - 1) return 'is killed';
+  return ENDINGS[random(ENDINGS.length)] ?? 'stays';
+}
+
+async function end(ending: Ending): Promise<void> {
+  if (ending === 'is loaded again' || ending === 'goes at once') await page.reload({ waitUntil: 'load' });
+  if (ending === 'is closed') {
+    await page.close();
+    await openTab();
+  }
+  if (ending === 'is killed') {
+    await profile.kill();
+    await openTab();
+  }
+}
+
+/** One of the stores, with what is known of it. */
+class Life {
+  readonly storage: VisitPlan['storage'];
+  readonly guestbook: Guestbook;
+  readonly censuses: Census[] = [];
+  readonly #seed: number;
+
+  constructor(storage: VisitPlan['storage'], number: number) {
+    this.storage = storage;
+    this.#seed = seed + number;
+    this.guestbook = new Guestbook(this.#seed);
+  }
+
+  plan(visit: number, how: Pick<VisitPlan, 'readsAll' | 'waits' | 'closes'>): VisitPlan {
+    const asked = this.guestbook.asked(visit);
+    return { storage: this.storage, write: visitWrite(this.#seed, visit), asked, ...how };
+  }
+
+  judge({ asked, readsAll }: VisitPlan, { census, values, entries }: Visited): void {
+    this.guestbook.check(asked.map((key, at) => [key, values[at]]));
+    if (readsAll) this.guestbook.checkAll(entries);
+    this.censuses.push(census);
+  }
+}
+
+test('any number of short sessions leaves all that was acknowledged, and little else', {
+  timeout: 120_000 + 2000 * SESSIONS,
+}, async () => {
+  const lives = STORAGES.map((storage, number) => new Life(storage, number));
+  const last = Math.ceil(SESSIONS / STORAGES.length);
+  for (let visit = 0; visit <= last; visit++) {
+    const ending = endingOf(visit);
+    const waits = ending !== 'goes at once';
+    // A page that stays closes its stores; others do so now and then.
+    const closes = ending === 'stays' || (waits && random(3) === 0);
+    const readsAll = visit % KILL_EVERY === 0 || visit === last;
+    const plans = lives.map((life) => life.plan(visit, { readsAll, waits, closes }));
+    const visiting = page.evaluate((all) => Promise.all(all.map((plan) => globalThis.visit(plan))), plans);
+    const visited = await visiting.catch((cause: unknown) => {
+      throw new Error(`session ${visit} failed; so many were well: ${visit * STORAGES.length}`, { cause });
+    });
+    lives.forEach((life, i) => {
+      life.judge(plans[i] as VisitPlan, visited[i] as Visited);
+      life.guestbook.ended(visit, waits);
+    });
+    await end(ending);
+  }
+  for (const { storage, guestbook, censuses } of lives) {
+    console.log(`${censuses.length} sessions in ${storage}: ${summary(censuses)}`);
+    expect(guestbook.size).toBeGreaterThan(last / 4);
+    checkBounded(censuses, LIMITS[storage]);
+  }
+});

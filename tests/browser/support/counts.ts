@@ -1,0 +1,5 @@
+// What the page of the soak and its workers have in common.
+
+/** The channel on which workers are asked for their counts, and answer. */
+export const COUNTS = 'counts';
+export const COUNT = 'count';

@@ -1,0 +1,26 @@
+// What the life test and its page have in common: the global `visit`.
+
+import type { Census, VisitWrite } from '../../support/visits.ts';
+
+/** One session of a store. */
+export interface VisitPlan {
+  readonly storage: 'opfs' | 'indexeddb';
+  readonly write: VisitWrite;
+  /** Keys to read before. */
+  readonly asked: readonly string[];
+  readonly readsAll: boolean;
+  /** Whether the page waits until the write is acknowledged. */
+  readonly waits: boolean;
+  readonly closes: boolean;
+}
+
+/** What it came upon, before it wrote. */
+export interface Visited {
+  readonly census: Census;
+  readonly values: readonly (string | undefined)[];
+  readonly entries: readonly (readonly [string, string])[];
+}
+
+declare global {
+  var visit: (plan: VisitPlan) => Promise<Visited>;
+}

@@ -1,0 +1,106 @@
+// A full disk under a store in files: a file system of 30 MiB in memory. Mounting one needs the right to; without it there is
+// nothing to run of that, which is said. And a limit on the size of files, which anybody may set.
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, onTestFinished, test } from 'vitest';
+import type { steps } from '../support/full-steps.ts';
+import { type FullDriver, liveFull } from '../support/full-storage.ts';
+import { bundleProgram, RUNTIMES, type Running, type Runtime, start } from './support/runtimes.ts';
+
+const ROOM_BYTES = 30 * 1024 * 1024;
+
+const directory = mkdtempSync(join(tmpdir(), 'varve-full-'));
+const whyNot = mounted();
+let program: string;
+
+beforeAll(async () => {
+  program = await bundleProgram('full.ts');
+});
+
+afterAll(() => {
+  if (whyNot === undefined) execFileSync('umount', ['--lazy', directory]);
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** Makes the small file system; answers why that cannot be. */
+function mounted(): string | undefined {
+  if (process.platform !== 'linux') return 'only Linux mounts a file system in memory as this test does';
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${ROOM_BYTES}`, 'tmpfs', directory], { stdio: 'pipe' });
+    return undefined;
+  } catch (error) {
+    return `a file system cannot be mounted here: ${(error as Error).message}`;
+  }
+}
+
+/** A process of a runtime that has the store open. */
+class FullProcess implements FullDriver {
+  readonly roomBytes = ROOM_BYTES;
+  readonly #runtime: Runtime;
+  readonly #where: string;
+  #running: Running | undefined;
+
+  constructor(runtime: Runtime, where = directory) {
+    this.#runtime = runtime;
+    this.#where = where;
+  }
+
+  async open(): Promise<void> {
+    this.#running = start(this.#runtime, program, this.#where);
+    await this.#running.line('open');
+  }
+
+  async close(): Promise<void> {
+    this.#say({ step: 'close', rest: [] });
+    const ended = await this.#running?.ended;
+    if (ended?.code !== 0) throw new Error(ended?.errors);
+  }
+
+  async kill(): Promise<void> {
+    this.#running?.process.kill('SIGKILL');
+    await this.#running?.ended;
+  }
+
+  async call(step: keyof typeof steps, ...rest: unknown[]): Promise<never> {
+    const running = this.#running as Running;
+    const answered = running.lines.length;
+    this.#say({ step, rest });
+    return JSON.parse(await running.lineAt(answered)) as never;
+  }
+
+  #say(line: object): void {
+    this.#running?.process.stdin?.write(`${JSON.stringify(line)}\n`);
+  }
+}
+
+test.each(RUNTIMES)(
+  'on $name a full disk is used, refuses, keeps, deletes and goes on',
+  async (runtime) => {
+    if (whyNot !== undefined) {
+      console.log(`Nothing was tested: ${whyNot}.`);
+      return;
+    }
+    onTestFinished(() => rmSync(join(directory, 'full'), { recursive: true, force: true }));
+    await liveFull(new FullProcess(runtime), { usable: 0.65, backShare: 0 });
+  },
+  300_000,
+);
+
+/** A runtime whose processes write no file longer than so many bytes; the signal that says so is ignored, the error is not. */
+function limited({ name, command, arguments: given }: Runtime, bytes: number): Runtime {
+  const script = `trap '' XFSZ; ulimit -f ${bytes / 512}; exec "$0" "$@"`;
+  return { name, command: '/bin/sh', arguments: (where) => ['-c', script, command, ...given(where)] };
+}
+
+test.each(RUNTIMES)(
+  'on $name files that may not be longer are a full disk',
+  async (runtime) => {
+    const apart = mkdtempSync(join(tmpdir(), 'varve-limited-'));
+    onTestFinished(() => rmSync(apart, { recursive: true, force: true }));
+    await liveFull(new FullProcess(limited(runtime, 3 * 1024 * 1024), apart), { usable: 0, backShare: 0 });
+  },
+  300_000,
+);

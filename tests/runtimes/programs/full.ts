@@ -1,0 +1,22 @@
+// Has a store in files open and does steps in it, as told on its standard input: a line of JSON each, answered by one.
+
+import * as process from 'node:process';
+import { createInterface } from 'node:readline';
+import { open } from 'varve';
+import { files } from 'varve/fs';
+import { type FullStore, steps } from '../../support/full-steps.ts';
+import { say, told } from '../support/program.ts';
+
+type Line = { readonly step: keyof typeof steps | 'close'; readonly rest: unknown[] };
+
+const { directory } = told<object>();
+const db: FullStore = await open('full', { storage: files(directory) });
+say('open');
+for await (const line of createInterface({ input: process.stdin })) {
+  const { step, rest } = JSON.parse(line) as Line;
+  if (step === 'close') break;
+  const call = steps[step] as (db: FullStore, ...rest: unknown[]) => Promise<unknown>;
+  say(JSON.stringify(await call(db, ...rest)));
+}
+await db.close();
+process.exit(0);

@@ -1,0 +1,17 @@
+// The program of the test of one turn: writes a store in files without yielding until it is killed, or reads what one left.
+
+import { bytes } from 'varve';
+import { files } from 'varve/fs';
+import { open } from 'varve/sync';
+import { readTurn, type TurnPlan, writeInOneTurn } from '../../support/turn.ts';
+import { say, told } from '../support/program.ts';
+
+const { directory, does, ...plan } = told<TurnPlan & { does: 'write' | 'read' }>();
+
+const began = performance.now();
+const { memory } = plan;
+const db = await open<number, Uint8Array>('turn', { storage: files(directory), values: bytes, memory });
+const openMs = performance.now() - began;
+if (does === 'write') writeInOneTurn(db, plan, (so) => say(`told ${JSON.stringify(so)}`));
+say(JSON.stringify({ openMs, ...readTurn(db, plan) }));
+await db.close();

@@ -1,0 +1,58 @@
+// One synchronous turn of any size over files: a process loads, or overwrites, without yielding, and is killed with SIGKILL in the middle
+// of it. `VARVE_TURN_MEGABYTES` sets how much it writes (`npm run test:turn` 2,000), `VARVE_SEED` with which data.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, test } from 'vitest';
+import { numberFrom, runSeed } from '../support/seed.ts';
+import type { TurnFound, TurnTold } from '../support/turn.ts';
+import { liveTurn, type TurnDriver, turnsOf } from '../support/turn-judge.ts';
+import { bundleProgram, type Runtime, run, start } from './support/runtimes.ts';
+
+const MEGABYTES = numberFrom('VARVE_TURN_MEGABYTES', 500);
+const TIMEOUT = 120_000 + 1000 * MEGABYTES;
+
+const node: Runtime = { name: 'node', command: process.execPath, arguments: () => [] };
+const seed = runSeed('runtimes', 'turn');
+let parent: string;
+let program: string;
+
+beforeAll(async () => {
+  parent = mkdtempSync(join(tmpdir(), 'varve-turn-'));
+  program = await bundleProgram('turn.ts');
+});
+
+afterAll(() => rmSync(parent, { recursive: true, force: true }));
+
+/** A process of its own for each turn. */
+function driverIn(directory: string): TurnDriver {
+  return {
+    async write(plan, isEnough) {
+      const running = start(node, program, directory, { ...plan, does: 'write' });
+      const told: TurnTold[] = [];
+      for (;;) {
+        const line = await running.lineAt(told.length);
+        const last = JSON.parse(line.slice('told '.length)) as TurnTold;
+        told.push(last);
+        if (isEnough(last)) break;
+      }
+      running.process.kill('SIGKILL');
+      await running.ended;
+      return running.lines.map((line) => JSON.parse(line.slice('told '.length)) as TurnTold);
+    },
+    read: (plan) => run<TurnFound>(node, program, directory, { ...plan, does: 'read' }),
+  };
+}
+
+test.for(turnsOf(seed, MEGABYTES))(
+  '%s in one turn, killed in the middle, is there again',
+  {
+    timeout: TIMEOUT,
+  },
+  async ([name, plan]) => {
+    const directory = mkdtempSync(join(parent, 'store-'));
+    await liveTurn(driverIn(directory), `files, ${name}`, plan);
+    rmSync(directory, { recursive: true });
+  },
+);

@@ -1,0 +1,146 @@
+// What a history of the model fuzz is made of. Plain data: it is made in Node and carried out in Node or in a page.
+//
+// A store has three parts, each with a model of its own:
+//
+//   ['k', ...]      single operations. They take effect in the order of their calls, so each answer is known before it comes
+//   ['c', i]        updates, transactions, sets and deletions that are called together: some order of them must explain it all
+//   notes           a collection; the same
+//
+// A round calls operations of all three together and then waits for all of them.
+
+import type { ValueSpec } from './values.ts';
+
+/** Bounds by the numbers of keys; a prefix by its number. Always within `['k']`. */
+export interface RangeSpec {
+  readonly from?: readonly ['gt' | 'gte', number];
+  readonly to?: readonly ['lt' | 'lte', number];
+  readonly prefix: number;
+}
+
+/** What a write depends on: nobody wrote the key since the round began, or nothing is there, or a sequence that never was. */
+export type ConditionSpec = 'current' | 'absent' | 'stale';
+
+export type WriteSpec =
+  | {
+      readonly op: 'set';
+      readonly key: number;
+      readonly value: ValueSpec;
+      readonly life?: number;
+      readonly on?: ConditionSpec;
+    }
+  | { readonly op: 'delete'; readonly key: number; readonly on?: ConditionSpec }
+  | { readonly op: 'deleteRange'; readonly range: RangeSpec };
+
+/** What is brought of a range. */
+export type Brought = 'keys' | 'values' | 'entries';
+
+export interface ScanSpec {
+  readonly brings: Brought;
+  readonly range: RangeSpec;
+  readonly reverse: boolean;
+  readonly limit?: number;
+}
+
+/** One call of a store whose effect and answer follow from the calls before it. */
+export type Single =
+  | { readonly op: 'write'; readonly write: WriteSpec; readonly durability?: 'memory' | 'relaxed' | 'strict' }
+  | { readonly op: 'batch'; readonly writes: readonly WriteSpec[] }
+  /** Many at once, so that memtables fill up. */
+  | { readonly op: 'setMany'; readonly from: number; readonly count: number; readonly value: ValueSpec }
+  | { readonly op: 'get' | 'has' | 'getEntry'; readonly key: number }
+  | { readonly op: 'getMany' | 'hasMany'; readonly keys: readonly number[] }
+  | { readonly op: 'scan'; readonly scan: ScanSpec }
+  | { readonly op: 'count'; readonly range: RangeSpec }
+  | { readonly op: 'openScan'; readonly slot: number; readonly scan: ScanSpec }
+  | { readonly op: 'advance'; readonly slot: number; readonly count: number }
+  | { readonly op: 'closeScan'; readonly slot: number }
+  | { readonly op: 'snapshot'; readonly slot: number }
+  | { readonly op: 'readSnapshot'; readonly slot: number; readonly scan: ScanSpec; readonly key: number }
+  | { readonly op: 'closeSnapshot'; readonly slot: number }
+  | { readonly op: 'flush' | 'compact' | 'check' | 'stats' };
+
+/** One call of those that race with each other over a few keys. */
+export type Racing =
+  | { readonly op: 'set'; readonly key: number; readonly life?: number }
+  | { readonly op: 'delete'; readonly key: number }
+  | { readonly op: 'deleteAll' }
+  | {
+      readonly op: 'update';
+      readonly key: number;
+      readonly waits: number;
+      readonly throws: boolean;
+      readonly lifetime: 'kept' | 'dropped' | number;
+    }
+  | {
+      readonly op: 'transaction';
+      readonly reads: readonly number[];
+      readonly appends: readonly number[];
+      readonly counts: boolean;
+      readonly waits: number;
+      readonly throws: boolean;
+    };
+
+/** A document of the collection. */
+export interface Note {
+  readonly id: number;
+  readonly title: string;
+  readonly tags: readonly string[];
+  readonly folder?: string;
+  readonly edited: number;
+}
+
+export type NoteCall =
+  | { readonly op: 'insert' | 'put'; readonly note: Note }
+  | { readonly op: 'insertMany'; readonly notes: readonly Note[] }
+  | {
+      readonly op: 'update';
+      readonly id: number;
+      readonly patch: Partial<Omit<Note, 'id'>>;
+      readonly byFunction: boolean;
+    }
+  | { readonly op: 'delete'; readonly id: number }
+  | { readonly op: 'clear' };
+
+export interface OpenSpec {
+  readonly memory: number;
+  readonly durability: 'relaxed' | 'strict';
+  readonly cache: boolean;
+}
+
+export type Step =
+  | {
+      readonly type: 'round';
+      readonly singles: readonly Single[];
+      readonly racing: readonly Racing[];
+      readonly notes: readonly NoteCall[];
+      /** Calls come in turns of their own. */
+      readonly isSpread: boolean;
+    }
+  /** Closes with calls under way, and opens again. */
+  | { readonly type: 'reopen'; readonly singles: readonly Single[]; readonly options: OpenSpec }
+  /** Time passes. */
+  | { readonly type: 'tick'; readonly ticks: number }
+  /** Exports all, and imports it into another store, which must be the same. */
+  | { readonly type: 'copy' }
+  /** Keeps an export, whole or of `['k']`. */
+  | { readonly type: 'export'; readonly slot: number; readonly isWhole: boolean }
+  /** Imports a kept export over the store. */
+  | { readonly type: 'merge'; readonly slot: number }
+  | { readonly type: 'follow'; readonly range: RangeSpec; readonly keysOnly: boolean; readonly fromStart: boolean }
+  | { readonly type: 'live'; readonly scan: ScanSpec; readonly as: 'range' | 'count' | 'function' }
+  | { readonly type: 'unfollow'; readonly index: number }
+  /** All who follow must come to see what is there. */
+  | { readonly type: 'settle' };
+
+/** A history. */
+export interface History {
+  readonly options: OpenSpec;
+  readonly steps: readonly Step[];
+}
+
+/** Iterators, snapshots and exports that a history holds at most, each. */
+export const SLOTS = 3;
+/** Keys that racing calls work on. */
+export const RACING_KEYS = 3;
+/** How long a tick is, in milliseconds. What lives for `life` ticks dies half a tick later, so no real time matters. */
+export const TICK_MS = 1e6;

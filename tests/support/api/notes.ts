@@ -1,0 +1,145 @@
+// The collection of a history: its calls, and the model of its documents. Whatever the calls, the entries of the indexes are those of the
+// documents that are there, and finding is filtering.
+
+import type { Key, Store } from 'varve';
+import { collection } from 'varve/collections';
+import type { Note, NoteCall } from './history.ts';
+import type { Apply } from './orders.ts';
+import { spoil, textOf } from './values.ts';
+
+/** Documents by their keys. */
+export type NotesState = ReadonlyMap<number, Note>;
+
+/** The collection over a store. */
+export function notesOf(db: Store<Key, unknown>) {
+  return collection<Note>()(db, 'notes', {
+    key: 'id',
+    indexes: {
+      edited: 'edited',
+      tags: { of: 'tags', multi: true },
+      title: { of: (note) => note.title.toLowerCase(), unique: true },
+      place: ['folder', 'edited'],
+    },
+  });
+}
+
+export type Notes = ReturnType<typeof notesOf>;
+
+const CONFLICT = 'VARVE_CONFLICT';
+
+/** What a call makes of the documents. */
+export const applyNote: Apply<NotesState, NoteCall> = (state, call) => {
+  const same = (answer: string) => ({ state, answer });
+  const withNote = (note: Note, answer: string) => {
+    const others = [...state.values()].filter(({ id }) => id !== note.id);
+    if (others.some(({ title }) => title.toLowerCase() === note.title.toLowerCase())) return same(CONFLICT);
+    return { state: new Map(state).set(note.id, note), answer };
+  };
+  switch (call.op) {
+    case 'insert':
+      return state.has(call.note.id) ? same(CONFLICT) : withNote(call.note, textOf(call.note.id));
+    case 'put':
+      return withNote(call.note, textOf(call.note.id));
+    case 'insertMany': {
+      let next = state;
+      for (const note of call.notes) {
+        const inserted = applyNote(next, { op: 'insert', note });
+        if (inserted.answer === CONFLICT) return same(CONFLICT);
+        next = inserted.state;
+      }
+      return { state: next, answer: textOf(call.notes.map(({ id }) => id)) };
+    }
+    case 'update': {
+      const old = state.get(call.id);
+      if (old === undefined) return same('undefined');
+      const note = { ...old, ...call.patch };
+      return withNote(note, textOf(note));
+    }
+    case 'delete': {
+      const next = new Map(state);
+      return { answer: String(next.delete(call.id)), state: next };
+    }
+    case 'clear':
+      return { state: new Map(), answer: 'undefined' };
+  }
+};
+
+/** Makes a call; resolves with its answer. */
+export async function callNote(notes: Notes, call: NoteCall): Promise<string> {
+  try {
+    return textOf(await made(notes, call));
+  } catch (error) {
+    if ((error as { code?: unknown })?.code === CONFLICT) return CONFLICT;
+    throw error;
+  }
+}
+
+function made(notes: Notes, spec: NoteCall): Promise<unknown> {
+  const call = structuredClone(spec);
+  const result = make(notes, call);
+  if (call.op === 'insert' || call.op === 'put') spoil(call.note.tags, call.note);
+  else if (call.op === 'insertMany') spoil(...call.notes, call.notes);
+  else if (call.op === 'update') spoil(call.patch);
+  return result;
+}
+
+function make(notes: Notes, call: NoteCall): Promise<unknown> {
+  switch (call.op) {
+    case 'insert':
+    case 'put':
+      return notes[call.op](call.note);
+    case 'insertMany':
+      return notes.insertMany(call.notes);
+    case 'update': {
+      const { patch } = call.byFunction ? structuredClone(call) : call;
+      return notes.update(call.id, call.byFunction ? (note) => ({ ...note, ...patch }) : patch);
+    }
+    case 'delete':
+      return notes.delete(call.id);
+    case 'clear':
+      return notes.clear();
+  }
+}
+
+/** The documents of a store. */
+export async function notesFound(notes: Notes): Promise<NotesState> {
+  return new Map((await notes.find().toArray()).map((note) => [note.id, note]));
+}
+
+export function notesText(state: NotesState): string {
+  return textOf([...state.values()].sort((a, b) => a.id - b.id));
+}
+
+/** What is wrong with the indexes of these documents, if something is. */
+export async function indexFault(
+  db: Store<Key, unknown>,
+  notes: Notes,
+  state: NotesState,
+): Promise<string | undefined> {
+  const found: string[] = [];
+  for await (const [key, value] of db.entries({ prefix: ['notes', 'by'] }))
+    found.push(`${textOf(key)}: ${textOf(value)}`);
+  const expected = [...state.values()].flatMap(entriesOf);
+  if (textOf(found.sort()) !== textOf(expected.sort())) return `the index entries are ${found}, not ${expected}`;
+  const all = [...state.values()];
+  for (const tag of ['x', 'y', 'z']) {
+    const tagged = all.filter(({ tags }) => tags.includes(tag)).map(({ id }) => id);
+    const keys = (await notes.keys('tags', tag).toArray()).sort((a, b) => a - b);
+    if (textOf(keys) !== textOf(tagged.sort((a, b) => a - b))) return `under the tag ${tag} are ${keys}, not ${tagged}`;
+    if ((await notes.count('tags', tag)) !== tagged.length) return `the tag ${tag} is counted otherwise than found`;
+  }
+  const placed = all.filter(({ folder }) => folder === 'f').sort((a, b) => b.edited - a.edited || b.id - a.id);
+  const documents = await notes.find('place', { prefix: ['f'], reverse: true, limit: 3 }).toArray();
+  if (textOf(documents) !== textOf(placed.slice(0, 3))) return `in the folder are ${textOf(documents)}`;
+  return undefined;
+}
+
+function entriesOf({ id, title, tags, folder, edited }: Note): string[] {
+  const entries: [Key, unknown][] = [
+    [['notes', 'by', 'edited', edited, id], true],
+    [['notes', 'by', 'title', title.toLowerCase()], id],
+    ...[...new Set(tags)].map((tag): [Key, unknown] => [['notes', 'by', 'tags', tag, id], true]),
+  ];
+  if (folder !== undefined) entries.push([['notes', 'by', 'place', [folder, edited], id], true]);
+  return entries.map(([key, value]) => `${textOf(key)}: ${textOf(value)}`);
+}

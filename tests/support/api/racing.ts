@@ -1,0 +1,191 @@
+// Updates, transactions, sets and deletions of a few keys that are called together. Each value is the list of the calls that made it, so
+// what was lost, done twice or read of no one moment cannot be explained by any order.
+
+import type { Key, Store, Transaction } from 'varve';
+import type { SyncStore, SyncTransaction } from 'varve/sync';
+import { RACING_KEYS, type Racing, TICK_MS } from './history.ts';
+import type { Apply } from './orders.ts';
+import { textOf } from './values.ts';
+
+type AnyStore = Store<Key, unknown> | SyncStore<Key, unknown>;
+type AnyTransaction = Transaction<Key, unknown> | SyncTransaction<Key, unknown>;
+
+interface List {
+  readonly calls: readonly number[];
+  /** The last tick that it lives in. */
+  readonly dies: number | undefined;
+}
+
+/** What the keys hold, by number, and what time it is. */
+export interface RacingState {
+  readonly ticks: number;
+  readonly lists: ReadonlyMap<number, List>;
+}
+
+/** A call with a number of its own. */
+export interface TaggedCall {
+  readonly call: Racing;
+  readonly tag: number;
+}
+
+const keyOf = (key: number): Key => ['c', key];
+const ALL = { prefix: ['c'] };
+
+function live({ lists, ticks }: RacingState, key: number): List | undefined {
+  const list = lists.get(key);
+  return list?.dies !== undefined && list.dies < ticks ? undefined : list;
+}
+
+/** A text of all that is there. */
+export function racingText(state: RacingState): string {
+  const texts = Array.from({ length: RACING_KEYS }, (_, key) => {
+    const list = live(state, key);
+    return list === undefined ? '-' : `${textOf(list.calls)} until ${list.dies}`;
+  });
+  return texts.join('; ');
+}
+
+/** What is there, as the store has it; `start` is when the history began, in milliseconds. */
+export async function racingFound(db: AnyStore, ticks: number, start: number): Promise<RacingState> {
+  const lists = new Map<number, List>();
+  for (let key = 0; key < RACING_KEYS; key++) {
+    const entry = await db.getEntry(keyOf(key));
+    if (entry === undefined) continue;
+    const dies = entry.expires === undefined ? undefined : Math.floor((entry.expires.getTime() - start) / TICK_MS);
+    lists.set(key, { calls: entry.value as number[], dies });
+  }
+  return { ticks, lists };
+}
+
+/** What a call makes of the keys. */
+export const applyRacing: Apply<RacingState, TaggedCall> = (state, { call, tag }) => {
+  const { ticks } = state;
+  const lists = new Map(state.lists);
+  const done = (answer: string) => ({ state: { ticks, lists }, answer });
+  switch (call.op) {
+    case 'set':
+      lists.set(call.key, { calls: [tag], dies: call.life === undefined ? undefined : ticks + call.life });
+      return done('done');
+    case 'delete':
+      lists.delete(call.key);
+      return done('done');
+    case 'deleteAll':
+      lists.clear();
+      return done('done');
+    case 'update': {
+      if (call.throws) return done('threw');
+      const old = live(state, call.key);
+      const { lifetime } = call;
+      const dies = lifetime === 'kept' ? old?.dies : lifetime === 'dropped' ? undefined : ticks + lifetime;
+      lists.set(call.key, { calls: [...(old?.calls ?? []), tag], dies });
+      return done(textOf(old?.calls));
+    }
+    case 'transaction': {
+      if (call.throws) return done('threw');
+      const count = Array.from({ length: RACING_KEYS }, (_, key) => live(state, key)).filter(Boolean).length;
+      const seen = call.reads.map((key) => textOf(live(state, key)?.calls));
+      for (const key of call.appends) {
+        lists.set(key, { calls: [...(live({ ticks, lists }, key)?.calls ?? []), tag], dies: undefined });
+      }
+      return done([...seen, call.counts ? count : '-'].join('; '));
+    }
+  }
+};
+
+const THROWN = new Error('The function of the caller threw.');
+
+/** Makes a call; resolves with its answer. Called in its turn, as far as it goes at once. */
+export async function callRacing(db: AnyStore, { call, tag }: TaggedCall, turn: () => Promise<void>): Promise<string> {
+  switch (call.op) {
+    case 'set':
+      await db.set(keyOf(call.key), [tag], call.life === undefined ? {} : { expiresIn: (call.life + 0.5) * TICK_MS });
+      return 'done';
+    case 'delete':
+      await db.delete(keyOf(call.key));
+      return 'done';
+    case 'deleteAll':
+      await db.deleteRange(ALL);
+      return 'done';
+    case 'update':
+      return orThrew(() => update(db, call, tag, turn));
+    case 'transaction':
+      return orThrew(() => transaction(db, call, tag, turn));
+  }
+}
+
+async function orThrew(run: () => Promise<string>): Promise<string> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error === THROWN) return 'threw';
+    throw error;
+  }
+}
+
+async function update(
+  db: AnyStore,
+  { key, waits, throws, lifetime }: Racing & { op: 'update' },
+  tag: number,
+  turn: () => Promise<void>,
+): Promise<string> {
+  let seen = '';
+  const change = (value: unknown): number[] => {
+    if (throws) throw THROWN;
+    seen = textOf(value);
+    return [...((value ?? []) as number[]), tag];
+  };
+  const later = async (value: unknown): Promise<number[]> => {
+    for (let i = 0; i < waits; i++) await turn();
+    return change(value);
+  };
+  const options = lifetime === 'kept' ? {} : { expiresIn: lifetime === 'dropped' ? null : (lifetime + 0.5) * TICK_MS };
+  if (isAsync(db)) await db.update(keyOf(key), waits > 0 ? later : change, options);
+  else db.update(keyOf(key), change, options);
+  return seen;
+}
+
+/** What a transaction does; what it waits for, if it waits, is yielded. */
+function* body(
+  tx: AnyTransaction,
+  { reads, appends, counts, throws }: Racing & { op: 'transaction' },
+  tag: number,
+): Generator<unknown, string, unknown> {
+  const answers: string[] = [];
+  for (const key of reads) answers.push(textOf(yield tx.get(keyOf(key))));
+  answers.push(counts ? String(yield tx.count(ALL)) : '-');
+  for (const key of appends) {
+    const list = ((yield tx.get(keyOf(key))) ?? []) as number[];
+    tx.set(keyOf(key), [...list, tag]);
+  }
+  if (throws) throw THROWN;
+  return answers.join('; ');
+}
+
+async function transaction(
+  db: AnyStore,
+  call: Racing & { op: 'transaction' },
+  tag: number,
+  turn: () => Promise<void>,
+): Promise<string> {
+  if (!isAsync(db)) {
+    return db.transaction((tx) => {
+      const steps = body(tx, call, tag);
+      let step = steps.next();
+      while (step.done !== true) step = steps.next(step.value);
+      return step.value;
+    });
+  }
+  return db.transaction(async (tx) => {
+    const steps = body(tx, call, tag);
+    for (let step = steps.next(); ; ) {
+      if (step.done === true) return step.value;
+      const value = await step.value;
+      for (let i = 0; i < call.waits; i++) await turn();
+      step = steps.next(value);
+    }
+  });
+}
+
+function isAsync(db: AnyStore): db is Store<Key, unknown> {
+  return 'changes' in db;
+}

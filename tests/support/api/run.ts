@@ -1,0 +1,447 @@
+// Carries a history out on a store, and compares everything with the models.
+
+import type { Key, Store } from 'varve';
+import { Copy, type Follower, Watched } from './followers.ts';
+import {
+  type History,
+  type NoteCall,
+  type OpenSpec,
+  type Racing,
+  type ScanSpec,
+  type Single,
+  SLOTS,
+  type Step,
+  TICK_MS,
+} from './history.ts';
+import { KEYS, MARKER } from './keys.ts';
+import { Model, type Moment, tagsOf } from './model.ts';
+import {
+  applyNote,
+  callNote,
+  indexFault,
+  type Notes,
+  type NotesState,
+  notesFound,
+  notesOf,
+  notesText,
+} from './notes.ts';
+import { type Apply, isExplained } from './orders.ts';
+import { applyRacing, callRacing, type RacingState, racingFound, racingText } from './racing.ts';
+import {
+  type AnyIterator,
+  type AnySnapshot,
+  type AnyStore,
+  callSingle,
+  conditionedKeys,
+  open,
+  taken,
+} from './singles.ts';
+
+/** Where histories are carried out. */
+export interface Place {
+  open(name: string, options: OpenSpec): Promise<AnyStore>;
+  remove(name: string): Promise<unknown>;
+  /** Where the module that checks is, unless it lies beside the package. */
+  readonly tools?: URL;
+  /** Lets so many milliseconds pass; without it no time does. */
+  advance?(ms: number): void;
+}
+
+/** After so long a call is said to wait for ever. */
+const DEADLINE_MS = 60_000;
+const PAUSE_MS = 2;
+
+/** Carries a history out, in stores of this name. Throws where something is not as it must be. */
+export async function runHistory(place: Place, name: string, history: History): Promise<void> {
+  const run = new Run(place, name);
+  await run.begin(history.options);
+  try {
+    for (const [i, step] of history.steps.entries()) {
+      await run.step(step).catch((error) => {
+        throw new Error(`Step ${i} (${step.type}): ${(error as Error).message}`, { cause: error });
+      });
+    }
+    await run.end(history.options);
+  } finally {
+    await run.clear();
+  }
+}
+
+interface OpenScan {
+  readonly iterator: AnyIterator;
+  readonly scan: ScanSpec;
+  /** What it has yet to bring. */
+  readonly left: string[];
+  /** Ends when the last step that was called has ended. */
+  stepped: Promise<unknown>;
+}
+
+interface KeptExport {
+  readonly bytes: Uint8Array;
+  readonly moment: Moment;
+  readonly racing: RacingState | undefined;
+  readonly notes: NotesState | undefined;
+}
+
+/** One history under way. */
+class Run {
+  readonly #place: Place;
+  readonly #name: string;
+  readonly #model = new Model();
+  readonly #followers: Follower[] = [];
+  readonly #scans: (OpenScan | undefined)[] = new Array(SLOTS);
+  readonly #snapshots: ({ readonly snapshot: AnySnapshot; readonly moment: Moment } | undefined)[] = new Array(SLOTS);
+  readonly #exports: (KeptExport | undefined)[] = new Array(SLOTS);
+  #racing: RacingState = { ticks: 0, lists: new Map() };
+  #documents: NotesState = new Map();
+  #db!: AnyStore;
+  #notes: Notes | undefined;
+  #start = 0;
+  #tag = 0;
+
+  constructor(place: Place, name: string) {
+    this.#place = place;
+    this.#name = name;
+  }
+
+  async begin(options: OpenSpec): Promise<void> {
+    this.#start = Date.now();
+    await this.#open(options);
+  }
+
+  async step(step: Step): Promise<void> {
+    switch (step.type) {
+      case 'round':
+        return this.#round(step);
+      case 'reopen':
+        return this.#reopen(step.singles, step.options);
+      case 'tick':
+        return this.#tick(step.ticks);
+      case 'copy':
+        return this.#copy();
+      case 'export':
+        return this.#export(step.slot, step.isWhole);
+      case 'merge':
+        return this.#merge(step.slot);
+      case 'follow':
+        if (isAsync(this.#db)) this.#followers.push(await Copy.of(this.#db, step.range, step));
+        return;
+      case 'live':
+        if (isAsync(this.#db)) this.#followers.push(new Watched(this.#db, step.scan, step.as));
+        return;
+      case 'unfollow':
+        for (const follower of this.#followers.splice(step.index, 1)) follower.stop();
+        return;
+      case 'settle':
+        return this.#settle();
+    }
+  }
+
+  /** Compares all that is there, checks, opens the store once more and compares again. */
+  async end(options: OpenSpec): Promise<void> {
+    await this.#settle();
+    await this.#verify();
+    await this.#reopen([], options);
+    await this.#verify();
+    await this.#settle();
+    equal('a check', await this.#within('a check', this.#single({ op: 'check' }, 0)), '[]');
+  }
+
+  /** Closes and removes what there is. */
+  async clear(): Promise<void> {
+    for (const follower of this.#followers) follower.stop();
+    await this.#within('closing', this.#db?.close() ?? Promise.resolve()).catch(() => undefined);
+    await this.#place.remove(this.#name).catch(() => undefined);
+  }
+
+  async #open(options: OpenSpec): Promise<void> {
+    this.#db = await this.#within('opening', this.#place.open(this.#name, options));
+    this.#notes = isAsync(this.#db) ? notesOf(this.#db) : undefined;
+  }
+
+  async #round({ singles, racing, notes, isSpread }: Step & { type: 'round' }): Promise<void> {
+    const turn = async (): Promise<void> => {
+      if (isSpread) await pause(0);
+    };
+    const sequences = await this.#sequences(singles);
+    this.#model.beginRound();
+    const calls: Promise<void>[] = [];
+    const called = (call: Promise<void>): void => {
+      calls.push(call);
+      // Who waits for all of them hears of it.
+      call.catch(() => undefined);
+    };
+    const raced: { call: { call: Racing; tag: number }; answer: string }[] = [];
+    const noted: { call: NoteCall; answer: string }[] = [];
+    const count = Math.max(singles.length, racing.length, notes.length);
+    for (let i = 0; i < count; i++) {
+      const [single, race, note] = [singles[i], racing[i], notes[i]];
+      if (single !== undefined) called(this.#call(single, sequences));
+      if (race !== undefined) {
+        const call = { call: race, tag: this.#tag++ };
+        called(callRacing(this.#db, call, () => pause(0)).then((answer) => void raced.push({ call, answer })));
+      }
+      if (note !== undefined && this.#notes !== undefined) {
+        called(callNote(this.#notes, note).then((answer) => void noted.push({ call: note, answer })));
+      }
+      await turn();
+    }
+    await this.#within('a round', allDone(calls));
+    if (raced.length > 0) await this.#judgeRacing(raced);
+    if (noted.length > 0) await this.#judgeNotes(noted);
+  }
+
+  async #judgeRacing(raced: { call: { call: Racing; tag: number }; answer: string }[]): Promise<void> {
+    const found = await racingFound(this.#db, this.#model.now, this.#start);
+    judge('racing calls', raced, { begin: this.#racing, end: found, apply: applyRacing, text: racingText });
+    this.#racing = found;
+  }
+
+  async #judgeNotes(noted: { call: NoteCall; answer: string }[]): Promise<void> {
+    const found = await this.#foundNotes();
+    judge('calls of the collection', noted, { begin: this.#documents, end: found, apply: applyNote, text: notesText });
+    this.#documents = found;
+  }
+
+  /** The documents, whose indexes must be right. */
+  async #foundNotes(): Promise<NotesState> {
+    if (this.#notes === undefined) return new Map();
+    const found = await notesFound(this.#notes);
+    const fault = await indexFault(this.#db as Store<Key, unknown>, this.#notes, found);
+    if (fault !== undefined) throw new Error(fault);
+    return found;
+  }
+
+  /** Calls an operation, whose answer is known. */
+  async #call(single: Single, sequences: ReadonlyMap<number, number | null>): Promise<void> {
+    switch (single.op) {
+      case 'openScan': {
+        const { slot, scan } = single;
+        void this.#closeScan(slot);
+        const left = this.#model.scan(scan);
+        this.#scans[slot] = { iterator: open(this.#db, scan), scan, left, stepped: Promise.resolve() };
+        return;
+      }
+      case 'advance': {
+        const opened = this.#scans[single.slot];
+        if (opened === undefined) return;
+        const expected = opened.left.splice(0, single.count);
+        if (expected.length < single.count) expected.push('end');
+        // Steps go one after another, and each is told what is left for it.
+        const step = opened.stepped.then(() => taken(opened.iterator, opened.scan, single.count));
+        opened.stepped = step.catch(() => undefined);
+        return equal('an open scan', (await step).join('; '), expected.join('; '));
+      }
+      case 'closeScan':
+        return this.#closeScan(single.slot);
+      case 'snapshot': {
+        const moment = this.#model.moment();
+        const snapshot = await this.#db.snapshot();
+        await this.#snapshots[single.slot]?.snapshot.close();
+        this.#snapshots[single.slot] = { snapshot, moment };
+        return;
+      }
+      case 'readSnapshot': {
+        const taken_before = this.#snapshots[single.slot];
+        if (taken_before === undefined) return;
+        const { snapshot, moment } = taken_before;
+        const [texts, count, value] = await Promise.all([
+          taken(open(snapshot, single.scan), single.scan, Number.POSITIVE_INFINITY),
+          snapshot.count({ prefix: ['k'] }),
+          callSingle(snapshot as unknown as AnyStore, { op: 'get', key: single.key }, 0, this.#surroundings(sequences)),
+        ]);
+        equal('a scan of a snapshot', texts.join('; '), moment.scan(single.scan).join('; '));
+        equal('a count of a snapshot', String(count), String(moment.count({ prefix: 0 })));
+        return equal('a get of a snapshot', value, moment.text(single.key));
+      }
+      case 'closeSnapshot': {
+        const closing = this.#snapshots[single.slot];
+        this.#snapshots[single.slot] = undefined;
+        await closing?.snapshot.close();
+        return;
+      }
+      default: {
+        const tag = this.#tag;
+        this.#tag += tagsOf(single);
+        const expected = this.#model.answer(single, tag);
+        return equal(single.op, await this.#single(single, tag, sequences), expected);
+      }
+    }
+  }
+
+  /** Leaves a scan, behind the steps that were called. */
+  async #closeScan(slot: number): Promise<void> {
+    const opened = this.#scans[slot];
+    this.#scans[slot] = undefined;
+    await opened?.stepped;
+    await opened?.iterator.return?.();
+  }
+
+  #single(single: Single, tag: number, sequences: ReadonlyMap<number, number | null> = new Map()): Promise<string> {
+    return callSingle(this.#db, single, tag, this.#surroundings(sequences));
+  }
+
+  #surroundings(sequences: ReadonlyMap<number, number | null>) {
+    return { sequences, start: this.#start, tools: this.#place.tools };
+  }
+
+  async #sequences(singles: readonly Single[]): Promise<Map<number, number | null>> {
+    const sequences = new Map<number, number | null>();
+    for (const key of conditionedKeys(singles)) {
+      sequences.set(key, (await this.#db.getEntry(KEYS[key] as Key))?.sequence ?? null);
+    }
+    return sequences;
+  }
+
+  async #reopen(singles: readonly Single[], options: OpenSpec): Promise<void> {
+    const sequences = await this.#sequences(singles);
+    this.#model.beginRound();
+    const calls = singles.map((single) => this.#call(single, sequences));
+    // Of a synchronous store nothing is under way between turns.
+    if (!isAsync(this.#db)) await allDone(calls);
+    const closed = this.#db.close();
+    await this.#within('closing', allDone([...calls, closed]));
+    this.#scans.fill(undefined);
+    this.#snapshots.fill(undefined);
+    await this.#open(options);
+    for (const follower of this.#followers) await follower.reopened(this.#db as Store<Key, unknown>);
+  }
+
+  #tick(ticks: number): void {
+    if (this.#place.advance === undefined) return;
+    this.#place.advance(ticks * TICK_MS);
+    this.#model.tick(ticks);
+    this.#racing = { ...this.#racing, ticks: this.#model.now };
+  }
+
+  /** Another store, made of an export of this one, must be the same. */
+  async #copy(): Promise<void> {
+    const name = `${this.#name} copy`;
+    const options = { memory: 2 ** 20, durability: 'relaxed', cache: false } as const;
+    const other = await this.#within('opening a copy', this.#place.open(name, options));
+    try {
+      await this.#within('copying', other.import(this.#db.export()));
+      const mine = this.#db;
+      this.#db = other;
+      try {
+        await this.#verify();
+      } finally {
+        this.#db = mine;
+      }
+    } finally {
+      await this.#within('closing a copy', other.close());
+      await this.#place.remove(name);
+    }
+  }
+
+  async #export(slot: number, isWhole: boolean): Promise<void> {
+    const moment = this.#model.moment();
+    const stream = this.#db.export(isWhole ? {} : { prefix: ['k'] });
+    const bytes = new Uint8Array(await this.#within('an export', new Response(stream as BodyInit).arrayBuffer()));
+    const [racing, notes] = isWhole ? [this.#racing, this.#documents] : [];
+    this.#exports[slot] = { bytes, moment, racing, notes };
+  }
+
+  async #merge(slot: number): Promise<void> {
+    const kept = this.#exports[slot];
+    if (kept === undefined || !this.#canMerge(kept)) return;
+    const source = async function* (): AsyncGenerator<Uint8Array, void, undefined> {
+      for (let at = 0; at < kept.bytes.length; at += 50_000) yield kept.bytes.slice(at, at + 50_000);
+    };
+    await this.#within('a merge', this.#db.import(source(), { merge: true }));
+    this.#model.merge(kept.moment, [...KEYS.keys()]);
+    if (kept.racing !== undefined) {
+      const then = [...kept.racing.lists].filter(
+        ([, { dies }]) => dies === undefined || dies >= (kept.racing?.ticks ?? 0),
+      );
+      this.#racing = { ...this.#racing, lists: new Map([...this.#racing.lists, ...then]) };
+    }
+    if (kept.notes !== undefined) this.#documents = new Map([...this.#documents, ...kept.notes]);
+    await this.#verify();
+  }
+
+  /** Documents with one title would be in the way of each other. */
+  #canMerge({ notes }: KeptExport): boolean {
+    const titles = [...new Map([...this.#documents, ...(notes ?? [])]).values()].map(({ title }) =>
+      title.toLowerCase(),
+    );
+    return new Set(titles).size === titles.length;
+  }
+
+  /** Compares all that is there. */
+  async #verify(): Promise<void> {
+    const scan: ScanSpec = { brings: 'entries', range: { prefix: 0 }, reverse: false };
+    equal('all entries', await this.#single({ op: 'scan', scan }, 0), this.#model.scan(scan).join('; '));
+    const racing = await racingFound(this.#db, this.#model.now, this.#start);
+    equal('what raced', racingText(racing), racingText(this.#racing));
+    if (!isAsync(this.#db)) return;
+    const notes = notesOf(this.#db);
+    const found = await notesFound(notes);
+    equal('the documents', notesText(found), notesText(this.#documents));
+    const fault = await indexFault(this.#db, notes, found);
+    if (fault !== undefined) throw new Error(fault);
+  }
+
+  /** Writes the marker, and waits until all who follow have come to what is there. */
+  async #settle(): Promise<void> {
+    if (this.#followers.length === 0) return;
+    const key = KEYS.indexOf(MARKER);
+    await this.#call({ op: 'write', write: { op: 'set', key, value: { kind: 'number', length: 0 } } }, new Map());
+    const end = performance.now() + DEADLINE_MS;
+    for (const follower of this.#followers) {
+      for (let fault = follower.fault(this.#model); fault !== undefined; fault = follower.fault(this.#model)) {
+        if (performance.now() > end) throw new Error(`After ${DEADLINE_MS} ms of quiet ${fault}`);
+        await pause(PAUSE_MS);
+      }
+    }
+  }
+
+  /** What comes of a promise; an error when that takes too long. */
+  async #within<T>(what: string, promise: Promise<T>): Promise<T> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`After ${DEADLINE_MS} ms there is no end of ${what}.`)), DEADLINE_MS);
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+interface Judged<S, C> {
+  readonly begin: S;
+  readonly end: S;
+  readonly apply: Apply<S, C>;
+  readonly text: (state: S) => string;
+}
+
+function judge<S, C>(
+  what: string,
+  calls: readonly { readonly call: C; readonly answer: string }[],
+  { begin, end, apply, text }: Judged<S, C>,
+): void {
+  const expected = text(end);
+  if (isExplained(begin, calls, apply, (state) => text(state) === expected)) return;
+  const told = calls.map(({ call, answer }) => `${JSON.stringify(call)} -> ${answer}`).join('\n  ');
+  throw new Error(`No order explains the ${what}:\n  ${text(begin)}\n  ${told}\n  ${expected}`);
+}
+
+/** Waits for all, also where one fails. */
+async function allDone(promises: readonly Promise<unknown>[]): Promise<void> {
+  const failed = (await Promise.allSettled(promises)).find(({ status }) => status === 'rejected');
+  if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+}
+
+function equal(what: string, found: string, expected: string): void {
+  if (found !== expected) throw new Error(`${what}: ${found}\ninstead of ${expected}`);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function isAsync(db: AnyStore): db is Store<Key, unknown> {
+  return 'changes' in db;
+}

@@ -1,0 +1,66 @@
+// The model fuzz over one place: how long, from which seed, and how a failure is had again.
+
+import fc from 'fast-check';
+import { numberFrom } from '../seed.ts';
+import { histories, type Limits } from './arbitrary.ts';
+import type { History } from './history.ts';
+
+/** Seconds of a run over all places, where nobody says. */
+const SECONDS = 60;
+/** A failure is made smaller for no longer. */
+const SHRINKING_MS = 120_000;
+
+/** A place, its share of the time in hundredths, and what its histories may have. */
+export interface FuzzedPlace extends Limits {
+  readonly name: string;
+  readonly hundredths: number;
+}
+
+/**
+ * Carries out histories until the time is over: at least one, each of a seed of its own. Throws when one fails, with the smallest that
+ * does. `VARVE_API_SECONDS` and `VARVE_API_SEED` say how long and from which seed; `VARVE_API_PLACE` has one place alone for all of the
+ * time, and `VARVE_API_PATH` one history of the seed alone, made smaller before.
+ */
+export async function fuzz(place: FuzzedPlace, run: (history: History) => Promise<void>): Promise<void> {
+  const { VARVE_API_PLACE: wanted, VARVE_API_PATH: path } = process.env;
+  if (wanted !== undefined && wanted !== place.name) return;
+  const first = numberFrom('VARVE_API_SEED', Math.floor(Math.random() * 2 ** 30));
+  const seconds = numberFrom('VARVE_API_SECONDS', SECONDS) * (wanted === undefined ? place.hundredths / 100 : 1);
+  const end = performance.now() + seconds * 1000;
+  let seed = first;
+  do await fuzzOnce(place, { seed, path }, run);
+  while (path === undefined && ++seed && performance.now() < end);
+  console.log(`${place.name}: histories of the seeds from ${first} to before ${seed}`);
+}
+
+async function fuzzOnce(
+  place: FuzzedPlace,
+  { seed, path }: { seed: number; path: string | undefined },
+  run: (history: History) => Promise<void>,
+): Promise<void> {
+  let failedAt: number | undefined;
+  const property = fc.asyncProperty(histories(place), async (history) => {
+    // Smaller ones are not looked for any more.
+    if (failedAt !== undefined && performance.now() > failedAt + SHRINKING_MS) return;
+    try {
+      await run(history);
+    } catch (error) {
+      failedAt ??= performance.now();
+      throw error;
+    }
+  });
+  // Neighbours among seeds of fast-check's generator begin alike.
+  const mixed = Math.imul(seed ^ (seed >>> 15), 0x9e3779b1) | 0;
+  const parameters = { seed: mixed, numRuns: 1, ...(path === undefined ? {} : { path, endOnFailure: true }) };
+  const { failed, counterexample, counterexamplePath, errorInstance, numShrinks } = await fc.check(
+    property,
+    parameters,
+  );
+  if (!failed) return;
+  const again = `npm run fuzz -- --api --place ${place.name} --seed ${seed} --path ${counterexamplePath}`;
+  const message = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
+  throw new Error(
+    `${message}\nMade smaller ${numShrinks} times. Once more: ${again}\n${JSON.stringify(counterexample?.[0])}`,
+    { cause: errorInstance },
+  );
+}

@@ -1,0 +1,170 @@
+// Single operations: how each is called. What it answers is the model's to say.
+
+import type { Batch, Key, Snapshot, Store } from 'varve';
+import type { SyncBatch, SyncSnapshot, SyncStore } from 'varve/sync';
+import { type ScanSpec, type Single, TICK_MS, type WriteSpec } from './history.ts';
+import { KEYS } from './keys.ts';
+import { itemText, numbered, rangeOf } from './model.ts';
+import { spoil, textOf, valueFrom } from './values.ts';
+
+export type AnyStore = Store<Key, unknown> | SyncStore<Key, unknown>;
+export type AnySnapshot = Snapshot<Key, unknown> | SyncSnapshot<Key, unknown>;
+/** An iterator of either kind of store. */
+export type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
+
+/** What calls know besides the store. */
+export interface Surroundings {
+  /** The sequences that keys had when the round began. */
+  readonly sequences: ReadonlyMap<number, number | null>;
+  /** When the history began, in milliseconds. */
+  readonly start: number;
+  /** Where the module that checks is, unless it lies beside the package. */
+  readonly tools: URL | undefined;
+}
+
+/** Sequences this high are never reached. */
+const NEVER = 2 ** 52;
+
+/** Makes a call; resolves with its answer. It is called in its turn, as far as it goes at once. */
+export async function callSingle(
+  db: AnyStore,
+  single: Single,
+  tag: number,
+  { sequences, start, tools }: Surroundings,
+): Promise<string> {
+  switch (single.op) {
+    case 'write':
+      return written(() => write(db, single, tag, sequences));
+    case 'batch': {
+      const batch = db.batch();
+      for (const [i, one] of single.writes.entries()) add(batch, one, tag + i, sequences);
+      return written(() => batch.commit());
+    }
+    case 'setMany': {
+      const entries = Array.from({ length: single.count }, (_, i) => {
+        return [keyOf(numbered(single.from + i)), valueFrom(single.value, tag + i)] as const;
+      });
+      return written(() => spoilt(db.setMany(entries), ...entries.flat()));
+    }
+    case 'get':
+    case 'has': {
+      const key = keyOf(single.key);
+      return textOf(await spoilt(db[single.op](key), key));
+    }
+    case 'getEntry': {
+      const key = keyOf(single.key);
+      const entry = await spoilt(db.getEntry(key), key);
+      if (entry === undefined) return 'undefined';
+      const { expires } = entry;
+      const dies = expires === undefined ? undefined : Math.floor((expires.getTime() - start) / TICK_MS);
+      return `${textOf(entry.value)} until ${dies}`;
+    }
+    case 'getMany':
+    case 'hasMany': {
+      const keys = single.keys.map(keyOf);
+      return (await spoilt(db[single.op](keys), ...keys, keys)).map(textOf).join('; ');
+    }
+    case 'scan':
+      return (await taken(open(db, single.scan), single.scan, Number.POSITIVE_INFINITY)).join('; ');
+    case 'count':
+      return String(await db.count(rangeOf(single.range)));
+    case 'check': {
+      const { problems } = await db.check({ tools });
+      return JSON.stringify(problems);
+    }
+    case 'flush':
+    case 'compact':
+    case 'stats':
+      await db[single.op]();
+      return 'done';
+    default:
+      throw new Error(`${single.op} is no call of the store alone.`);
+  }
+}
+
+/** A key of the caller's own. */
+const keyOf = (key: number): Key => structuredClone(KEYS[key] as Key);
+
+async function written(call: () => unknown): Promise<string> {
+  try {
+    await call();
+    return 'written';
+  } catch (error) {
+    if ((error as { code?: unknown })?.code === 'VARVE_CONFLICT') return 'VARVE_CONFLICT';
+    throw error;
+  }
+}
+
+function write(
+  db: AnyStore,
+  { write: one, durability }: Single & { op: 'write' },
+  tag: number,
+  sequences: Surroundings['sequences'],
+): unknown {
+  const level = durability === undefined ? {} : { durability };
+  if (one.op === 'deleteRange') return db.deleteRange(rangeOf(one.range), level);
+  if (one.op === 'delete') return db.delete(keyOf(one.key), { ...condition(one, sequences), ...level });
+  return db.set(keyOf(one.key), valueFrom(one.value, tag), {
+    ...condition(one, sequences),
+    ...lifetime(one),
+    ...level,
+  });
+}
+
+function add(
+  batch: Batch<Key, unknown> | SyncBatch<Key, unknown>,
+  one: WriteSpec,
+  tag: number,
+  sequences: Surroundings['sequences'],
+): void {
+  if (one.op === 'deleteRange') return void batch.deleteRange(rangeOf(one.range));
+  const key = keyOf(one.key);
+  if (one.op === 'delete') return spoilt(void batch.delete(key, condition(one, sequences)), key);
+  const value = valueFrom(one.value, tag);
+  spoilt(void batch.set(key, value, { ...condition(one, sequences), ...lifetime(one) }), key, value);
+}
+
+/** What a call gave, when what it was given has been changed. */
+function spoilt<T>(result: T, ...given: readonly unknown[]): T {
+  spoil(...given);
+  return result;
+}
+
+function condition({ on, key }: Exclude<WriteSpec, { op: 'deleteRange' }>, sequences: Surroundings['sequences']) {
+  if (on === undefined) return {};
+  const ifSequence = on === 'absent' ? null : on === 'stale' ? NEVER : (sequences.get(key) ?? null);
+  return { ifSequence };
+}
+
+function lifetime({ life }: WriteSpec & { op: 'set' }) {
+  return life === undefined ? {} : { expiresIn: (life + 0.5) * TICK_MS };
+}
+
+/** Keys whose sequences a round needs. */
+export function conditionedKeys(singles: readonly Single[]): number[] {
+  const writes = singles.flatMap((single) => {
+    if (single.op === 'write') return [single.write];
+    return single.op === 'batch' ? single.writes : [];
+  });
+  return writes.flatMap((one) => (one.op !== 'deleteRange' && one.on === 'current' ? [one.key] : []));
+}
+
+/** Opens a scan of a store or a snapshot. */
+export function open(view: AnyStore | AnySnapshot, { brings, range, reverse, limit }: ScanSpec): AnyIterator {
+  return view[brings]({ ...rangeOf(range), reverse, ...(limit === undefined ? {} : { limit }) });
+}
+
+/** The next items of a scan as texts, `end` behind the last. */
+export async function taken(iterator: AnyIterator, { brings }: ScanSpec, count: number): Promise<string[]> {
+  const texts: string[] = [];
+  while (texts.length < count) {
+    const { done, value } = await iterator.next();
+    if (done) {
+      if (Number.isFinite(count)) texts.push('end');
+      break;
+    }
+    const [key, entry] = brings === 'entries' ? (value as [Key, unknown]) : [value, value];
+    texts.push(itemText(brings, textOf(key), textOf(entry)));
+  }
+  return texts;
+}

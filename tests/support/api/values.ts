@@ -1,0 +1,72 @@
+// Values that follow from a few numbers, and texts that are equal where values are.
+
+/** What a value is made of: each write of a history has a tag of its own. */
+export interface ValueSpec {
+  readonly kind: 'text' | 'bytes' | 'object' | 'number';
+  readonly length: number;
+}
+
+/** The value of a write. */
+export function valueFrom({ kind, length }: ValueSpec, tag: number): unknown {
+  switch (kind) {
+    case 'number':
+      return tag;
+    case 'text':
+      return `${tag} ${'é'.repeat(length)}`;
+    case 'bytes': {
+      // Not to be compressed.
+      let state = tag + 1;
+      return Uint8Array.from({ length }, () => {
+        state = Math.imul(state, 0x9e3779b1) ^ (state >>> 15);
+        return state >>> 24;
+      });
+    }
+    case 'object':
+      return { tag, at: new Date(tag), list: [null, undefined, 1n, -0], map: new Map([[tag, 'x'.repeat(length)]]) };
+  }
+}
+
+const TEXT_MAX = 40;
+
+/** A text of a value or a key: the same for equal ones. What is long is told by its length and a hash. */
+export function textOf(value: unknown): string {
+  switch (typeof value) {
+    case 'string':
+      return value.length <= TEXT_MAX ? JSON.stringify(value) : `text of ${value.length}, ${hashOf(value)}`;
+    case 'number':
+      return Object.is(value, -0) ? '-0' : String(value);
+    case 'bigint':
+      return `${value}n`;
+    case 'object':
+      break;
+    default:
+      return String(value);
+  }
+  if (value === null) return 'null';
+  if (value instanceof Uint8Array) {
+    const text = Array.from(value, (byte) => String.fromCharCode(byte)).join('');
+    return value.length <= TEXT_MAX ? `<${[...value].join(' ')}>` : `bytes of ${value.length}, ${hashOf(text)}`;
+  }
+  if (value instanceof Date) return `date ${value.getTime()}`;
+  if (value instanceof Map) return `map ${textOf([...value])}`;
+  if (Array.isArray(value)) return `[${value.map(textOf).join(', ')}]`;
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${fields.map(([name, field]) => `${name}: ${textOf(field)}`).join(', ')}}`;
+}
+
+function hashOf(text: string): string {
+  let hash = 0;
+  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  return (hash >>> 0).toString(16);
+}
+
+/** Changes what was passed to a call, once the call has returned: it must have taken what it was given. */
+export function spoil(...given: readonly unknown[]): void {
+  for (const value of given) {
+    if (value instanceof Uint8Array) value.fill(7);
+    else if (value instanceof Date) value.setTime(7);
+    else if (Array.isArray(value)) value.splice(0, value.length, 'spoilt');
+    else if (typeof value === 'object' && value !== null)
+      Object.assign(value, { id: 7, title: 'spoilt', tag: 'spoilt' });
+  }
+}

@@ -1,0 +1,127 @@
+// What is done to a store whose storage is full, in whichever realm the store is open: a page, a worker, Node.
+// Invariant: a step tells what was acknowledged and what was refused; who calls it keeps the account.
+
+import type { Store } from 'varve';
+
+/** Bytes of a value; none of them compresses. */
+export const VALUE_BYTES = 100 * 1024;
+/** Sets that are under way at once. */
+const TOGETHER = 8;
+
+/** The store of the steps. */
+export type FullStore = Store<number, Uint8Array>;
+
+/** What became of writes: keys that were acknowledged, and what else was said, once each. */
+export interface Told {
+  readonly keys: number[];
+  readonly refusals: string[];
+}
+
+/** What a read found: keys, and those whose values are wrong. */
+export interface Found {
+  readonly keys: number[];
+  readonly wrong: number[];
+}
+
+/** The value of a key: noise. */
+export function noiseOf(key: number): Uint8Array {
+  const words = new Uint32Array(VALUE_BYTES / 4);
+  let state = (key + 1) * 0x9e37_79b1;
+  for (let i = 0; i < words.length; i++) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    words[i] = state;
+  }
+  return new Uint8Array(words.buffer);
+}
+
+/** Does something for each key, some at once, as long as `goesOn`. */
+async function each(
+  keys: Iterable<number>,
+  call: (key: number) => Promise<unknown>,
+  goesOn: (told: Told) => boolean,
+): Promise<Told> {
+  const told: Told = { keys: [], refusals: [] };
+  const rest = keys[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    while (goesOn(told)) {
+      const next = rest.next();
+      if (next.done) return;
+      try {
+        await call(next.value);
+        told.keys.push(next.value);
+      } catch (error) {
+        const { code, message } = error as { code?: string; message: string };
+        if (!told.refusals.includes(`${code}: ${message}`)) told.refusals.push(`${code}: ${message}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: TOGETHER }, worker));
+  told.keys.sort((a, b) => a - b);
+  return told;
+}
+
+function* from(first: number): Generator<number> {
+  for (let key = first; ; key++) yield key;
+}
+
+export const steps = {
+  /** Sets values from a key on until one is refused. */
+  fill: (db: FullStore, first: number): Promise<Told> =>
+    each(
+      from(first),
+      (key) => db.set(key, noiseOf(key)),
+      ({ refusals }) => refusals.length === 0,
+    ),
+
+  /** Deletes keys. */
+  remove: (db: FullStore, keys: readonly number[]): Promise<Told> =>
+    each(
+      keys,
+      (key) => db.delete(key),
+      () => true,
+    ),
+
+  /** Sets values from a key on until so many were taken, or so long. Refusals are no reason to end. */
+  async again(db: FullStore, first: number, count: number, ms: number): Promise<Told> {
+    const keys: number[] = [];
+    const refusals = new Set<string>();
+    const until = performance.now() + ms;
+    for (let key = first; keys.length < count && performance.now() < until; ) {
+      const told = await steps.one(db, key);
+      keys.push(...told.keys);
+      if (told.keys.length > 0) key++;
+      else await new Promise((resolve) => setTimeout(resolve, 100));
+      for (const refusal of told.refusals) refusals.add(refusal);
+    }
+    return { keys, refusals: [...refusals] };
+  },
+
+  /** Sets one value. */
+  one: (db: FullStore, key: number): Promise<Told> =>
+    each(
+      [key],
+      () => db.set(key, noiseOf(key)),
+      () => true,
+    ),
+
+  /** Merges everything, if there is room. */
+  compact: (db: FullStore): Promise<Told> =>
+    each(
+      [0],
+      () => db.compact(),
+      () => true,
+    ),
+
+  /** Reads everything. */
+  async read(db: FullStore): Promise<Found> {
+    const found: Found = { keys: [], wrong: [] };
+    for await (const [key, value] of db.entries()) {
+      found.keys.push(key);
+      const expected = noiseOf(key);
+      if (value.length !== expected.length || value.some((byte, i) => byte !== expected[i])) found.wrong.push(key);
+    }
+    return found;
+  },
+};

@@ -1,0 +1,60 @@
+// Judges one synchronous turn that is killed in its middle: it takes what it is given, all of that is there afterwards, and neither the
+// engine's memory nor the disk takes more than the budget and the data ask for.
+
+import { expect } from 'vitest';
+import { randomFrom } from './random.ts';
+import { BATCHES_PER_MEGABYTE, type TurnFound, type TurnPlan, type TurnTold } from './turn.ts';
+
+/** What an engine takes beside its budget: itself, and what a flush and a merge hold of inputs and outputs. */
+const ENGINE_BYTES = 24 << 20;
+/** What the allocator loses between what it gives. */
+const LOST_SHARE = 0.25;
+/** Tables grow with the store, and with them the index and filter of one that is written. */
+const TABLE_SHARE = 0.004;
+/** What a store takes beside twice its data: twenty tables in level 0, the log, and what a merge writes and lets go. */
+const DISK_MEGABYTES = 160;
+
+/** Where turns are had. */
+export interface TurnDriver {
+  /** Writes a new store in one turn, and ends its process at once when `isEnough`. Answers all that was told. */
+  write(plan: TurnPlan, isEnough: (told: TurnTold) => boolean): Promise<TurnTold[]>;
+  /** Opens what is left, reads and closes it. */
+  read(plan: TurnPlan): Promise<TurnFound>;
+}
+
+/** The turns of a test that writes so many megabytes: what they are called, and their plans. */
+export function turnsOf(seed: number, megabytes: number): [string, TurnPlan][] {
+  const part = (share: number): number => Math.ceil(megabytes / share);
+  const memory = 32 << 20;
+  return [
+    ['a load', { seed, memory, megabytes, keysMegabytes: megabytes * 2 }],
+    ['a load in little memory', { seed, memory: 1 << 20, megabytes: part(5), keysMegabytes: part(5) * 2 }],
+    ['overwriting', { seed, memory, megabytes, keysMegabytes: part(10) }],
+  ];
+}
+
+/** Has a turn killed when it has written as much as it should, and judges what it took and what it left. */
+export async function liveTurn(driver: TurnDriver, name: string, plan: TurnPlan): Promise<void> {
+  const began = performance.now();
+  const enough = plan.megabytes * BATCHES_PER_MEGABYTE + randomFrom(plan.seed, plan.memory)(200);
+  const told = await driver.write(plan, ({ batches }) => batches >= enough);
+  const last = told.at(-1);
+  if (last === undefined || last.batches < enough) throw new Error(`It ended after ${last?.batches ?? 0} batches.`);
+  const seconds = (performance.now() - began) / 1000;
+  const found = await driver.read(plan);
+
+  const liveMegabytes = Math.min(last.batches / BATCHES_PER_MEGABYTE, plan.keysMegabytes);
+  const most = (of: (one: TurnTold) => number): number => Math.max(...told.map(of));
+  const diskMegabytes = most(({ diskBytes }) => diskBytes) / 1e6;
+  const wasmBytes = most((one) => one.wasmBytes);
+  console.log(
+    `${name}: ${last.batches / BATCHES_PER_MEGABYTE} MB in ${seconds.toFixed(1)} s, ${liveMegabytes} MB of them live; on disk at most ` +
+      `${diskMegabytes.toFixed(0)} MB, in the end ${(last.diskBytes / 1e6).toFixed(0)} MB, in ${most((one) => one.tables)} tables at most; ` +
+      `engine ${(wasmBytes / 2 ** 20).toFixed(1)} MiB of memory; opened again in ${found.openMs.toFixed(0)} ms (${found.state})`,
+  );
+  expect(found.faults).toEqual([]);
+  expect(found.batches).toBeGreaterThanOrEqual(last.batches);
+  const wasmBytesMax = plan.memory * (1 + LOST_SHARE) + ENGINE_BYTES + liveMegabytes * 1e6 * TABLE_SHARE;
+  expect(wasmBytes).toBeLessThan(wasmBytesMax);
+  expect(diskMegabytes).toBeLessThan(liveMegabytes * 2 + DISK_MEGABYTES);
+}

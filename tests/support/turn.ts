@@ -1,0 +1,160 @@
+// One synchronous turn that writes as long as it is let, and what is left of it when it was killed: batches of a thousand small values at
+// keys in no order take turns with batches of large values at keys in order. Keys come again after so many megabytes. It reads as it goes.
+
+import type { SyncStore } from 'varve/sync';
+import { counted } from './counting.ts';
+import { randomFrom } from './random.ts';
+
+/** What a turn writes. Its bytes are those of values: a batch has 100,000. */
+export interface TurnPlan {
+  readonly seed: number;
+  /** The budget of the store. */
+  readonly memory: number;
+  /** What is written when it is killed. */
+  readonly megabytes: number;
+  /** After so many, written ones are overwritten. */
+  readonly keysMegabytes: number;
+}
+
+/** What was acknowledged so far, and what the store takes. */
+export interface TurnTold {
+  readonly batches: number;
+  readonly wasmBytes: number;
+  readonly diskBytes: number;
+  readonly tables: number;
+}
+
+/** What was found of a turn, read from the store's first key to its last. */
+export interface TurnFound {
+  readonly openMs: number;
+  readonly state: string;
+  /** That many batches, whole, and nothing else, unless there are faults. */
+  readonly batches: number;
+  readonly entries: number;
+  readonly faults: readonly string[];
+}
+
+export type TurnStore = SyncStore<number, Uint8Array>;
+
+export const BATCHES_PER_MEGABYTE = 10;
+const BATCH_BYTES = 1_000_000 / BATCHES_PER_MEGABYTE;
+/** Every so many batches one is strict, and it is told how far the turn is. */
+const STRICT_EVERY = 20;
+/** Keys that are read behind each batch. */
+const READS = 5;
+/** The sizes of values, those of even batches first. */
+const SIZES = [100, 4000] as const;
+/** What values are cut from: noise, which does not compress. */
+const NOISE_BYTES = 1 << 20;
+/** Faults that are told. */
+const FAULTS_MAX = 10;
+/** An odd number and its inverse modulo 2^32: keys in no order, each of which tells its number. */
+const SPREAD = 0x9e37_79b1;
+const GATHER = 0x0e8b_2f51;
+
+/** What a plan stores. */
+class Values {
+  readonly #noise = new Uint8Array(NOISE_BYTES);
+  /** How many keys each of the two sizes has. */
+  readonly spaces: readonly number[];
+
+  constructor({ seed, keysMegabytes }: TurnPlan) {
+    const random = randomFrom(seed);
+    for (let at = 0; at < NOISE_BYTES; at++) this.#noise[at] = random(256);
+    this.spaces = SIZES.map((size) => (keysMegabytes * BATCHES_PER_MEGABYTE * BATCH_BYTES) / 2 / size);
+  }
+
+  /** The value of this number: it begins with that. */
+  value(kind: number, number: number): Uint8Array {
+    const start = (number * 61) % (NOISE_BYTES - 4096);
+    const value = this.#noise.slice(start, start + (SIZES[kind] ?? 0));
+    new DataView(value.buffer).setUint32(0, number);
+    return value;
+  }
+
+  /** The number of a value, if it is one of these. */
+  numberOf(kind: number, value: Uint8Array): number | undefined {
+    const number = new DataView(value.buffer, value.byteOffset).getUint32(0);
+    const start = (number * 61) % (NOISE_BYTES - 4096);
+    if (value.length !== SIZES[kind]) return undefined;
+    for (let at = 4; at < value.length; at++) if (value[at] !== this.#noise[start + at]) return undefined;
+    return number;
+  }
+}
+
+/** Small values have keys from 0 on, large ones below. */
+function keyOf(kind: number, place: number): number {
+  return kind === 0 ? Math.imul(place, SPREAD) >>> 0 : place - 2 ** 40;
+}
+
+function placeOf(key: number): [kind: number, place: number] {
+  return key >= 0 ? [0, Math.imul(key, GATHER) >>> 0] : [1, key + 2 ** 40];
+}
+
+/** The number of the value that a place has when so many were written; undefined where there is none. */
+function latest(place: number, count: number, space: number): number | undefined {
+  return place < count ? place + Math.floor((count - 1 - place) / space) * space : undefined;
+}
+
+/** Writes batches in this turn until it is killed. */
+export function writeInOneTurn(db: TurnStore, plan: TurnPlan, tell: (told: TurnTold) => void): never {
+  const values = new Values(plan);
+  const random = randomFrom(plan.seed, 1);
+  for (let index = 0; ; index++) {
+    const kind = index % 2;
+    const [count, space] = [BATCH_BYTES / (SIZES[kind] ?? 1), values.spaces[kind] ?? 1];
+    const batch = db.batch();
+    const end = (Math.floor(index / 2) + 1) * count;
+    for (let number = end - count; number < end; number++) {
+      batch.set(keyOf(kind, number % space), values.value(kind, number));
+    }
+    const isStrict = index % STRICT_EVERY === STRICT_EVERY - 1;
+    batch.commit({ durability: isStrict ? 'strict' : 'relaxed' });
+    for (let read = 0; read < READS; read++) {
+      const place = random(Math.min(end, space));
+      const value = db.get(keyOf(kind, place));
+      if (value === undefined || values.numberOf(kind, value) !== latest(place, end, space)) {
+        throw new Error(`In batch ${index}, ${kind}: ${place} read otherwise than it was written.`);
+      }
+    }
+    if (isStrict) tell(toldOf(db, index + 1));
+  }
+}
+
+function toldOf(db: TurnStore, batches: number): TurnTold {
+  const { diskBytes, levels } = db.stats();
+  const tables = levels.reduce((sum, level) => sum + level.tables, 0);
+  return { batches, wasmBytes: counted()['wasmBytes'] ?? 0, diskBytes, tables };
+}
+
+/** Reads all that is there. */
+export function readTurn(db: TurnStore, plan: TurnPlan): Omit<TurnFound, 'openMs'> {
+  const values = new Values(plan);
+  const faults: string[] = [];
+  // Numbers from 1 on, so that 0 is none.
+  const found = values.spaces.map((space) => new Uint32Array(space));
+  let entries = 0;
+  for (const [key, value] of db.entries()) {
+    const [kind, place] = placeOf(key);
+    const space = values.spaces[kind] ?? 0;
+    const number = values.numberOf(kind, value);
+    entries++;
+    const numbers = found[kind] as Uint32Array;
+    if (number !== undefined && place < space && number % space === place) numbers[place] = number + 1;
+    else if (faults.length < FAULTS_MAX) faults.push(`${key} has a value that it never had`);
+  }
+  const [small = 0, large = 0] = found.map((numbers, kind) => {
+    const count = numbers.reduce((most, number) => Math.max(most, number), 0);
+    const space = numbers.length;
+    numbers.forEach((number, place) => {
+      const expected = latest(place, count, space) ?? -1;
+      if (number - 1 === expected || faults.length === FAULTS_MAX) return;
+      faults.push(`${kind}: ${place} is of ${number - 1}, not of ${expected}`);
+    });
+    const batches = count / (BATCH_BYTES / (SIZES[kind] ?? 1));
+    if (!Number.isInteger(batches)) faults.push(`${kind}: a part of a batch, ${count} values`);
+    return batches;
+  });
+  if (small !== large && small !== large + 1) faults.push(`${small} small batches and ${large} large ones`);
+  return { state: db.recovery.state, batches: small + large, entries, faults };
+}
