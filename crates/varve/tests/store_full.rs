@@ -10,6 +10,7 @@ use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool, Slots, Storage};
 use varve::store::Op;
 use varve::types::FileKind;
+
 use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
 
 const QUOTA: u64 = 1 << 20;
@@ -196,27 +197,36 @@ fn what_is_deleted_of_a_full_store_gives_its_room_back_by_the_jobs_that_are_due(
     }
 }
 
-fn gives_room_back(quota: u64, seed: u32) {
-    let host = Host { now_ms: 0, entropy: u64::from(seed), store_id: [5; 16] };
+fn host(seed: u32) -> Host {
+    Host { now_ms: 0, entropy: u64::from(seed), store_id: [5; 16] }
+}
+
+/// Keys in any order.
+fn any_key(n: u32, seed: u32) -> [u8; 4] {
+    (n.wrapping_mul(2_654_435_761) ^ seed).to_be_bytes()
+}
+
+/// 100 KiB that do not compress.
+fn value(n: u32) -> Vec<u8> {
+    let mut state = u64::from(n) | 1 << 40;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    std::iter::repeat_with(next).take(100 << 10).collect()
+}
+
+/// A store in a quota that has refused three sets, and which it took.
+fn filled(quota: u64, seed: u32) -> (FullStore, Vec<u32>) {
     let mut pool = SlotPool::open(MemorySlots::with_limit(40, quota)).expect("a pool");
     pool.set_room(Some(quota));
-    let (mut store, _) = Store::open(pool, Options::default(), host).expect("opens");
-    // Keys in any order, values that do not compress.
-    let key = |n: u32| (n.wrapping_mul(2_654_435_761) ^ seed).to_be_bytes();
-    let value = |n: u32| -> Vec<u8> {
-        let mut state = u64::from(n) | 1 << 40;
-        let next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as u8
-        };
-        std::iter::repeat_with(next).take(100 << 10).collect()
-    };
+    let (mut store, _) = Store::open(pool, Options::default(), host(seed)).expect("opens");
     let mut refused = 0;
     let mut kept = Vec::new();
     for n in 0.. {
-        let set = store.set(&key(n), &value(n)).and_then(|_| store.commit(Durability::Relaxed));
+        let set = store.set(&any_key(n, seed), &value(n)).and_then(|_| store.commit(Durability::Relaxed));
         match set {
             Ok(_) => kept.push(n),
             Err(error) => {
@@ -230,6 +240,49 @@ fn gives_room_back(quota: u64, seed: u32) {
         while store.run_slice(usize::MAX).unwrap_or(false) {}
         store.refill_reserve().expect("as far as there is room");
     }
+    (store, kept)
+}
+
+/// Does what is due. A job that finds no room is tried again, as hosts do.
+fn work(store: &mut FullStore) {
+    for _ in 0..100 {
+        if !store.run_slice(usize::MAX).unwrap_or(true) {
+            break;
+        }
+    }
+}
+
+/// A table that a snapshot reads keeps its room whatever replaces it. The story: what replaced it took what is set aside, and then no
+/// delete found room any more.
+#[test]
+fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
+    let (mut store, kept) = filled(12 << 20, 7);
+    let snapshot = store.open_snapshot().expect("opened");
+    for n in kept.iter().step_by(2) {
+        let set = store.delete(&any_key(*n, 7)).and_then(|_| store.commit(Durability::Strict));
+        set.expect("a delete is taken");
+    }
+    let refused = store.set(b"room", &value(1 << 20)).and_then(|_| store.commit(Durability::Relaxed));
+    assert_eq!(refused.map(drop), Err(Error::StorageFull));
+    let before = store.stats();
+    work(&mut store);
+    let written = store.stats().compaction_bytes_written - before.compaction_bytes_written;
+    assert!(written < 300 << 10, "{written} bytes were written anew in vain");
+    assert!(store.storage().reserve_intact(), "what is set aside is there");
+    let deleted = store.delete(b"another").and_then(|_| store.commit(Durability::Strict));
+    deleted.expect("a delete is taken");
+    store.close_snapshot(snapshot);
+    let is_back = (0..100).any(|_| {
+        work(&mut store);
+        store.set(b"room", &value(1 << 20)).and_then(|_| store.commit(Durability::Relaxed)).is_ok()
+    });
+    assert!(is_back, "{:#?}", store.stats());
+}
+
+fn gives_room_back(quota: u64, seed: u32) {
+    let host = host(seed);
+    let key = |n| any_key(n, seed);
+    let (mut store, kept) = filled(quota, seed);
     let bytes = kept.len() as u64 * (100 << 10);
     assert!(bytes * 100 >= quota * 78, "{} % of {quota} bytes are values", bytes * 100 / quota);
 

@@ -5,6 +5,8 @@
 //!
 //! Invariant: edits are made here only while no compaction is handed out, so its inputs stay what they were.
 
+use std::cell::Cell;
+
 use super::Store;
 use super::jobs::Offer;
 use crate::compact::{JobKind, Merge, Pick, Situation, covered};
@@ -121,11 +123,20 @@ impl<S: Storage> Store<S> {
         self.purge.is_wanted = true;
     }
 
+    /// The next table of the round. A table that somebody reads would keep its room: the round stays open until that ends.
     fn next_purge(&mut self) -> Option<Offer> {
         let Purge { before, done, .. } = &self.purge;
-        let merge = self.situation().purge(|id| id >= *before || done.contains(&id));
+        let is_waiting = Cell::new(false);
+        let merge = self.situation().purge(|id| {
+            let is_done = id >= *before || done.contains(&id);
+            let is_held = !is_done && self.is_held(id);
+            is_waiting.set(is_waiting.get() || is_held);
+            is_done || is_held
+        });
         let Some(merge) = merge else {
-            (self.purge.before, self.purge.done) = (0, Vec::new());
+            if !is_waiting.get() {
+                (self.purge.before, self.purge.done) = (0, Vec::new());
+            }
             return None;
         };
         self.purge.done.extend(merge.runs.iter().flatten().map(|table| table.id));

@@ -105,6 +105,13 @@ impl<S: Storage> Store<S> {
         self.delete_obsolete().map_err(|error| self.poison(error))
     }
 
+    /// Whether a scan or a snapshot reads a table: its file would stay, whatever replaces it.
+    pub(super) fn is_held(&self, id: u64) -> bool {
+        let is_shared = Rc::strong_count(&self.view) > 1;
+        let former = || self.obsolete.views.iter().filter_map(Weak::upgrade);
+        is_shared && self.view.holds_table(id) || former().any(|view| view.holds_table(id))
+    }
+
     /// Deletes what may go by now.
     pub(super) fn delete_obsolete(&mut self) -> Result<()> {
         self.obsolete.views.retain(|view| view.strong_count() > 0);

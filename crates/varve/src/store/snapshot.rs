@@ -9,6 +9,9 @@
 //!
 //! Invariant: a snapshot sees what was staged when it was taken, and of that nothing that was refused later.
 
+use std::rc::Rc;
+
+use super::view::View;
 use super::{Name, Store};
 use crate::error::{Error, Result};
 use crate::mutant::{self, Mutant};
@@ -150,10 +153,12 @@ impl<S: Storage> Store<S> {
                 true
             }
         };
+        // What is lost reads nothing: it is to keep no file.
+        let nothing = Rc::new(View { memtables: Vec::new(), levels: Vec::new() });
         self.snapshots = core::mem::take(&mut former.snapshots);
         for (_, taken) in &mut self.snapshots {
             if !moved(taken) {
-                taken.lose(view.clone());
+                taken.lose(nothing.clone());
             }
         }
         self.cursors = core::mem::take(&mut former.cursors);
