@@ -331,3 +331,61 @@ fn gives_room_back(quota: u64, seed: u32) {
         assert_eq!(store.has(&key(*n)), Ok(true), "{n}");
     }
 }
+
+/// The story: the room of a full storage lay in pieces of 1 MiB, and a memtable of 2 MiB was refused its flush for ever: only merges
+/// cut their outputs.
+#[test]
+fn a_flush_is_cut_to_the_pieces_that_are_free() {
+    let options = Options { memtable_bytes_min: 4 << 20, log: false, ..Options::default() };
+    let pool = SlotPool::open(MemorySlots::new(40)).expect("a pool");
+    let (mut store, _) = Store::open(pool, options.clone(), host(1)).expect("opens");
+    let named = |table: u32, n: u32| format!("{table:02}-{n:02}").into_bytes();
+    let fill = |store: &mut FullStore, table| {
+        for n in 0..10 {
+            store.set(&named(table, n), &value(100 * table + n)).expect("staged");
+        }
+        store.flush().expect("flushed");
+    };
+    // Tables of 1 MiB between others, whose room comes back: pieces of different lengths, none of which takes all.
+    for table in 0..7 {
+        fill(&mut store, table);
+    }
+    for table in [1, 3, 5] {
+        store.delete_range(&named(table, 0), &named(table, 99)).expect("staged");
+    }
+    store.flush().expect("flushed");
+    while store.run_slice(usize::MAX).expect("a job") {}
+    store.release().expect("released");
+    assert_eq!(store.stats().levels[0].tables, 5);
+    let slots = store.storage_mut().device_mut();
+    let bytes = slots.bytes();
+    slots.set_limit(Some(bytes));
+    // Several versions of a key stay together, and a deleted range is told by every table.
+    for n in 0..20 {
+        store.set(&named(9, n), b"old").expect("staged");
+        store.set(&named(9, n), &value(n)).expect("staged");
+    }
+    store.delete_range(&named(4, 5), &named(9, 0)).expect("staged");
+    assert_eq!(store.flush(), Err(Error::StorageFull), "no piece takes it whole");
+    store.flush().expect("each piece takes a part");
+    let tables = store.stats().levels[0].tables;
+    assert!(tables > 6, "{tables} tables");
+    let mut expected = vec![(0, 10), (2, 10), (4, 5), (9, 20)];
+    let found: Vec<_> = (0..10)
+        .map(|table| (table, (0..20).filter(|n| store.has(&named(table, *n)) == Ok(true)).count()))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    assert_eq!(found, expected);
+    store.close().expect("closed");
+    let (mut store, _) =
+        Store::open(SlotPool::open(store.into_storage().into_device()).expect("a pool"), options, host(2))
+            .expect("opens");
+    store.storage_mut().device_mut().set_limit(None);
+    store.compact().expect("compacted");
+    for (table, count) in expected.drain(..) {
+        for n in 0..count as u32 {
+            let seed = if table == 9 { n } else { 100 * table + n };
+            assert_eq!(store.get(&named(table, n)), Ok(Some(value(seed))), "{table} {n}");
+        }
+    }
+}

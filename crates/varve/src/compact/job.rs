@@ -175,6 +175,11 @@ impl Job {
         std::mem::take(&mut self.output)
     }
 
+    /// Cuts outputs at this size from the next one on.
+    pub(crate) fn cut_at(&mut self, table_bytes: u64) {
+        self.outputs.cut_at(table_bytes);
+    }
+
     /// The encoded [`JobResult`], once `Step::Done` was answered.
     #[must_use]
     pub fn result(&self) -> Vec<u8> {
@@ -201,11 +206,17 @@ impl Job {
             State::Memtable { image, order, at } => {
                 let iterator = Memtable::frozen(image, order)?;
                 let from = *at;
-                let mut handled = 0;
+                let (mut handled, mut is_cut) = (0, false);
                 for entry in iterator.skip(from).take(budget) {
                     let entry = entry?;
-                    handled += 1;
                     claim(entry.value.len())?;
+                    if !self.keep.is_current(entry.key) && self.outputs.is_full(self.keep.below()) {
+                        self.outputs.cut(&self.kept_ranges, Some(entry.key));
+                        // The next one may be given another size.
+                        is_cut = true;
+                        break;
+                    }
+                    handled += 1;
                     match self.keep.entry(entry.key, entry.sequence, entry.kind, entry.expires) {
                         Some(kind) if kind == entry.kind => {
                             self.outputs.add(entry.key, entry.sequence, kind, entry.expires, entry.value);
@@ -215,7 +226,7 @@ impl Job {
                     }
                 }
                 *at = from + handled;
-                if handled < budget {
+                if handled < budget && !is_cut {
                     self.outputs.cut(&self.kept_ranges, None);
                     self.state = State::Done;
                 }

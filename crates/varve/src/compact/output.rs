@@ -115,6 +115,11 @@ impl Outputs {
         }
     }
 
+    /// Tables are cut at this size from now on.
+    pub(crate) fn cut_at(&mut self, table_bytes: u64) {
+        self.spec.table_bytes = table_bytes;
+    }
+
     /// Ends the open table; `until` is the first key of the next one, `None` after the last.
     pub(crate) fn cut(&mut self, ranges: &[RangeTombstone], until: Option<&[u8]>) {
         let start = std::mem::take(&mut self.start);

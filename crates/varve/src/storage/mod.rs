@@ -40,6 +40,29 @@ pub enum Fetch {
     Pending,
 }
 
+/// Pieces of room on a full storage, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pieces {
+    /// The longest that anything may have.
+    pub free: u64,
+    /// What is set aside for a table.
+    pub set_aside: u64,
+}
+
+impl Pieces {
+    /// The most bytes that a table is sure to find in one piece.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        self.free.max(self.set_aside)
+    }
+
+    /// Whether a table of so many bytes has more room in what is set aside than anywhere.
+    #[must_use]
+    pub fn only_reserve_fits(&self, bytes: u64) -> bool {
+        self.free < bytes && self.free < self.set_aside
+    }
+}
+
 /// What the engine asks of the place its files live in.
 ///
 /// A synchronous host answers every call at once; an asynchronous one may answer [`Fetch::Pending`] to a read.
@@ -98,8 +121,8 @@ pub trait Storage {
         None
     }
 
-    /// The most bytes that a table is sure to find in one piece, once the storage has refused to give more room.
-    fn piece_when_full(&self) -> Option<u64> {
+    /// The longest pieces of room that a table can have, once the storage has refused to give more room.
+    fn pieces_when_full(&self) -> Option<Pieces> {
         None
     }
 
@@ -126,12 +149,6 @@ pub trait Storage {
     /// Whether the room set aside for deletes on a full storage is complete. A storage without one says yes.
     fn reserve_intact(&self) -> bool {
         true
-    }
-
-    /// Whether the room set aside is the only one that a table of so many bytes is sure to fit.
-    fn only_reserve_fits(&self, bytes_hint: u64) -> bool {
-        let _ = bytes_hint;
-        false
     }
 
     /// Completes the room set aside for deletes.

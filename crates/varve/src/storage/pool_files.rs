@@ -1,6 +1,6 @@
 //! The pool as the engine sees it: files by name.
 //!
-//! Invariant: every call finds its slot by the file's name, and none of them moves a file to another slot.
+//! Invariant: every call finds its slot by the file's name. Only a write moves a file: one that outgrows its place.
 
 use super::name_map::Place;
 use super::pool::{Slot, SlotPool, Use, failed};
@@ -8,7 +8,7 @@ use super::reserve::is_file;
 use super::slot_header::CLAIMS_MAX;
 use super::slots::{SlotError, Slots};
 use super::space::pages;
-use super::{Fetch, Storage};
+use super::{Fetch, Pieces, Storage};
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
@@ -23,8 +23,8 @@ impl<D: Slots> Storage for SlotPool<D> {
         Self::room_when_full(self)
     }
 
-    fn piece_when_full(&self) -> Option<u64> {
-        Self::piece_when_full(self)
+    fn pieces_when_full(&self) -> Option<Pieces> {
+        Self::pieces_when_full(self)
     }
 
     fn places(&self) -> u64 {
@@ -36,10 +36,6 @@ impl<D: Slots> Storage for SlotPool<D> {
 
     fn reserve_intact(&self) -> bool {
         Self::reserve_intact(self)
-    }
-
-    fn only_reserve_fits(&self, bytes_hint: u64) -> bool {
-        Self::only_reserve_fits(self, bytes_hint)
     }
 
     fn ensure_reserve(&mut self) -> Result<()> {

@@ -18,6 +18,7 @@
 //! Invariant: [`create`](super::Storage::create) never takes what is set aside; only
 //! [`create_from_reserve`](SlotPool::create_from_reserve) does. Room that is set free refills the reserve first.
 
+use super::Pieces;
 use super::name_map::Place;
 use super::pool::{SlotPool, Use};
 use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
@@ -232,23 +233,12 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// The most that was written before in one piece and holds nothing.
-    fn longest_gap(&self) -> u64 {
-        self.gaps().into_iter().map(|(_, gap)| gap.written).max().unwrap_or(0)
-    }
-
-    pub(super) fn piece_when_full(&self) -> Option<u64> {
-        let set_aside = self.reserved(FileKind::Table).map_or(0, |place| place.room);
-        self.full.then(|| self.longest_gap().max(set_aside))
-    }
-
-    /// Whether no slot grows, and a table of about `bytes_hint` bytes has more room in what is set aside than anywhere.
-    pub(super) fn only_reserve_fits(&self, bytes_hint: u64) -> bool {
-        if !self.full {
-            return false;
-        }
-        let most = self.longest_gap();
-        most < bytes_hint && self.reserved(FileKind::Table).is_some_and(|place| place.room > most)
+    /// The longest pieces that were written before, once no slot grows.
+    pub(super) fn pieces_when_full(&self) -> Option<Pieces> {
+        self.full.then(|| Pieces {
+            free: self.gaps().into_iter().map(|(_, gap)| gap.written).max().unwrap_or(0),
+            set_aside: self.reserved(FileKind::Table).map_or(0, |place| place.room),
+        })
     }
 
     fn reserved(&self, kind: FileKind) -> Option<Place> {

@@ -7,7 +7,7 @@
 //! [`Store::relieve`] does the work.
 
 use super::Store;
-use super::jobs::Offer;
+use super::jobs::{Offer, piece_of};
 use crate::compact::{Job, Step};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
@@ -26,6 +26,8 @@ pub(super) struct Inline {
     created: Vec<u64>,
     /// A flush or a purge lets go of as much room as it takes: it may have what is set aside.
     gives_room: bool,
+    /// Its outputs are cut to what is free in one piece.
+    is_in_pieces: bool,
 }
 
 impl std::fmt::Debug for Inline {
@@ -196,9 +198,9 @@ impl<S: Storage> Store<S> {
     }
 
     fn begin_inline(&mut self, (spec, running, bytes_hint): Offer) -> Result<Inline> {
-        let gives_room = running.gives_room();
-        let inline =
-            Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new(), gives_room };
+        let (id, gives_room, is_in_pieces) = (running.id, running.gives_room(), running.is_in_pieces);
+        let job = Job::new(spec)?;
+        let inline = Inline { id, job, bytes_hint, created: Vec::new(), gives_room, is_in_pieces };
         self.begin(running);
         Ok(inline)
     }
@@ -215,7 +217,8 @@ impl<S: Storage> Store<S> {
                 let file = FileName::table(table);
                 if inline.created.last() != Some(&table) {
                     let mut created = Err(Error::StorageFull);
-                    if !inline.gives_room || !self.storage.only_reserve_fits(inline.bytes_hint) {
+                    let pieces = self.storage.pieces_when_full().filter(|_| inline.gives_room);
+                    if !pieces.is_some_and(|pieces| pieces.only_reserve_fits(inline.bytes_hint)) {
                         created = self.create_file(file, inline.bytes_hint);
                     }
                     if matches!(created, Err(Error::StorageFull)) && inline.gives_room {
@@ -236,6 +239,12 @@ impl<S: Storage> Store<S> {
                 self.storage.sync(file)?;
                 // It is seldom as long as was expected.
                 self.storage.trim(file, size);
+                if inline.is_in_pieces {
+                    // The longest piece is taken now.
+                    let table_bytes = self.table_bytes_max();
+                    inline.job.cut_at(table_bytes);
+                    inline.bytes_hint = inline.bytes_hint.min(piece_of(table_bytes));
+                }
             }
             Step::Done => {
                 let result = inline.job.result();

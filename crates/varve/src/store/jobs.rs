@@ -71,6 +71,8 @@ pub(super) struct Running {
     level: u8,
     /// It is part of a sweep.
     swept: bool,
+    /// Its outputs are cut to what a full storage has in one piece.
+    pub(super) is_in_pieces: bool,
 }
 
 impl Running {
@@ -145,7 +147,8 @@ impl<S: Storage> Store<S> {
 
     fn running(&mut self, kind: JobKind, segments: (u64, u64), inputs: Vec<Input>, level: u8) -> Running {
         self.next_job += 1;
-        Running { id: self.next_job, kind, segments, inputs, newer: Vec::new(), level, swept: false }
+        let (newer, swept, is_in_pieces) = (Vec::new(), false, false);
+        Running { id: self.next_job, kind, segments, inputs, newer, level, swept, is_in_pieces }
     }
 
     /// A flush of the oldest memtable, and of as many behind it as do not make one of the usual size: what short sessions left are many
@@ -163,14 +166,19 @@ impl<S: Storage> Store<S> {
             (image, order)
         };
         let bytes = image.len() as u64 + image.len() as u64 / 8 + (16 << 10);
-        let bytes_hint = if self.is_flush_refused() { bytes.min(self.table_bytes_max()) } else { bytes };
-        let bottom = self.version.tables().next().is_none();
         // One table, unless no piece of a full storage took that.
-        let (outputs_max, table_bytes) =
-            if bytes_hint < bytes { (outputs_of(bytes, bytes_hint), bytes_hint) } else { (1, u64::MAX) };
+        let table_bytes = if self.is_flush_refused() { self.table_bytes_max() } else { u64::MAX };
+        let is_in_pieces = table_bytes < bytes;
+        let (outputs_max, table_bytes, bytes_hint) = if is_in_pieces {
+            (outputs_of(bytes, TABLE_BYTES_MIN), table_bytes, piece_of(table_bytes))
+        } else {
+            (1, u64::MAX, bytes)
+        };
+        let bottom = self.version.tables().next().is_none();
         let mut spec = self.job_spec(outputs_max, table_bytes, 0, bottom);
         spec.input = JobInput::Memtable { image, order };
-        let running = self.running(JobKind::Flush, (first, last), Vec::new(), 0);
+        let mut running = self.running(JobKind::Flush, (first, last), Vec::new(), 0);
+        running.is_in_pieces = is_in_pieces;
         Ok(Some((spec, running, bytes_hint)))
     }
 
@@ -193,15 +201,15 @@ impl<S: Storage> Store<S> {
     }
 
     /// The most that a table may come to: what is in one piece on a full storage, but for what its end takes.
-    fn table_bytes_max(&self) -> u64 {
-        let piece = self.storage.piece_when_full();
-        piece.map_or(u64::MAX, |bytes| (bytes / 4 * 3).max(TABLE_BYTES_MIN))
+    pub(super) fn table_bytes_max(&self) -> u64 {
+        let pieces = self.storage.pieces_when_full();
+        pieces.map_or(u64::MAX, |pieces| (pieces.longest() / 4 * 3).max(TABLE_BYTES_MIN))
     }
 
     pub(super) fn compaction_job(&mut self, mut merge: Merge) -> Offer {
-        if !merge.above.is_empty() {
-            merge.table_bytes = merge.table_bytes.min(self.table_bytes_max());
-        }
+        let piece_bytes = if merge.above.is_empty() { u64::MAX } else { self.table_bytes_max() };
+        let is_in_pieces = piece_bytes < merge.table_bytes;
+        merge.table_bytes = merge.table_bytes.min(piece_bytes);
         let tables = || merge.runs.iter().flatten();
         let stored: u64 = merge.bytes();
         let raw: u64 = tables().map(|table| table.raw_bytes).sum();
@@ -213,7 +221,8 @@ impl<S: Storage> Store<S> {
         let inputs = tables().map(input).collect();
         let next_level: u64 = merge.below.first().into_iter().flatten().map(|table| table.live_bytes()).sum();
         // Uncompressed outputs may be larger than their inputs; some are cut for what they overlap.
-        let outputs_max = outputs_of(raw.max(stored) + next_level, merge.table_bytes);
+        let least = if is_in_pieces { TABLE_BYTES_MIN } else { merge.table_bytes };
+        let outputs_max = outputs_of(raw.max(stored) + next_level, least);
         let mut spec = self.job_spec(outputs_max, merge.table_bytes, merge.level as u8, true);
         spec.input = JobInput::Runs(merge.runs);
         // What lies below is not known of a table that stays where it is: its tombstones stay, too.
@@ -226,6 +235,7 @@ impl<S: Storage> Store<S> {
         let mut running = self.running(JobKind::Compaction, (0, 0), inputs, merge.level as u8);
         running.swept = self.sweep.is_some() && spec.above.is_empty();
         running.newer = newer;
+        running.is_in_pieces = is_in_pieces;
         (spec, running, merge.table_bytes.min(stored) + OUTPUT_SLACK_BYTES)
     }
 
@@ -374,6 +384,11 @@ impl<S: Storage> Store<S> {
                 })
             })
     }
+}
+
+/// How long the room of a table has to be that is cut at this size: its end comes on top.
+pub(super) fn piece_of(table_bytes: u64) -> u64 {
+    (table_bytes / 3).saturating_mul(4)
 }
 
 /// How many tables of a size a job may come to write.
