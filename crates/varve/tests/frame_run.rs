@@ -10,6 +10,7 @@ use varve::{Error, Host, Options, Store};
 type TestStore = Store<SlotPool<MemorySlots>>;
 
 const RELAXED: u8 = 2;
+const STRICT: u8 = 3;
 
 fn open(slots: MemorySlots) -> TestStore {
     let pool = SlotPool::open(slots).expect("a pool opens");
@@ -21,6 +22,8 @@ fn open(slots: MemorySlots) -> TestStore {
 struct Frame {
     count: u32,
     ops: Vec<u8>,
+    /// Where the last operation begins.
+    last: usize,
 }
 
 impl Frame {
@@ -31,6 +34,7 @@ impl Frame {
     /// An operation on a snapshot.
     fn op_of(mut self, snapshot: u8, operation: u8, key: &[u8], value: &[u8]) -> Self {
         self.count += 1;
+        self.last = self.ops.len();
         self.ops.extend_from_slice(&self.count.to_le_bytes());
         self.ops.extend_from_slice(&[operation, RELAXED, snapshot, 0]);
         self.ops.extend_from_slice(&(key.len() as u32).to_le_bytes());
@@ -38,6 +42,12 @@ impl Frame {
         self.ops.extend_from_slice(key);
         self.ops.extend_from_slice(value);
         self.ops.resize(self.ops.len().next_multiple_of(4), 0);
+        self
+    }
+
+    /// The last operation is to be strict.
+    fn strict(mut self) -> Self {
+        self.ops[self.last + 5] = STRICT;
         self
     }
 
@@ -255,6 +265,31 @@ fn a_long_response_ends_early_and_the_frame_goes_on_in_another() {
     assert!(got[1].ends_with(&long) && got[2].ends_with(b"v\0\0\0"));
     assert_eq!(store.last_sequence(), 2, "what was written was written once");
     assert_eq!(store.acknowledged(), 2);
+}
+
+/// The story: what a receipt said went by all of the frame, and what was flushed by the part that was sent: a relaxed write was told to
+/// be strict long before the strict one behind it was flushed.
+#[test]
+fn a_part_of_a_frame_is_as_durable_as_its_receipts_say() {
+    let mut store = open(MemorySlots::new(12));
+    send(&mut store, Frame::default().op(4, b"long", &[7; 100]));
+    let syncs = store.stats().wal_syncs;
+    let frame = Frame::default().op(4, b"a", b"1").op(1, b"long", b"").op(4, b"b", b"2").strict();
+    let mut part = Vec::new();
+    assert_eq!(run_part(&mut store, &frame.bytes(), 0, 100, &mut part), Ok(2));
+    // The first answer: 8 bytes of the frame, 16 of the answer, the sequence.
+    assert_eq!(part[8 + 16 + 8], STRICT);
+    assert_eq!(store.stats().wal_syncs, syncs + 1, "what is told to be strict was flushed");
+}
+
+#[test]
+fn a_write_beside_a_refused_strict_one_is_as_durable_as_its_receipt_says() {
+    let mut store = open(MemorySlots::new(12));
+    let long = vec![0; 70_000];
+    let syncs = store.stats().wal_syncs;
+    let answers = send(&mut store, Frame::default().op(4, b"a", b"1").op(4, &long, b"2").strict());
+    assert_eq!((answers[0].0, answers[1].0), (0, 2));
+    assert_eq!(answers[0].1[8] == STRICT, store.stats().wal_syncs > syncs);
 }
 
 #[test]

@@ -52,6 +52,7 @@ pub fn run_part<S: Storage>(
         client,
         answered,
         is_repeated,
+        is_strict: requests.iter().any(|request| asked(request) == Durability::Strict),
         fates: vec![Fate::Open; requests.len()],
         opened: Vec::new(),
         taken: Vec::new(),
@@ -104,6 +105,8 @@ struct Runner<'a, S: Storage> {
     answered: u32,
     /// Some of what it asks for may have been done before.
     is_repeated: bool,
+    /// One of its requests is strict, perhaps one that comes in a later part: all that is committed is, and is told so.
+    is_strict: bool,
     fates: Vec<Fate>,
     /// Cursors that this frame opened: a second pass opens them again.
     opened: Vec<u32>,
@@ -129,7 +132,6 @@ impl<S: Storage> Runner<'_, S> {
             self.store.close_snapshot(Name { client, number });
         }
         self.moments.clear();
-        let strict = requests.iter().any(|request| asked(request) == Durability::Strict);
         let mut responses = Responses::new(out, requests.len());
         for (at, request) in requests.iter().enumerate() {
             match request.operation {
@@ -137,7 +139,7 @@ impl<S: Storage> Runner<'_, S> {
                 | Operation::Delete
                 | Operation::DeleteRange
                 | Operation::Batch
-                | Operation::Sync => self.write(at, request, strict, &mut responses),
+                | Operation::Sync => self.write(at, request, &mut responses),
                 _ => {
                     if let Err(error) = self.read(at, request, &mut responses) {
                         responses.error(request.request, &error);
@@ -153,7 +155,7 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     /// Stages a write unless its fate is known, and answers what its receipt will be.
-    fn write(&mut self, at: usize, request: &Request<'_>, strict: bool, responses: &mut Responses<'_>) {
+    fn write(&mut self, at: usize, request: &Request<'_>, responses: &mut Responses<'_>) {
         if matches!(self.fates[at], Fate::Open) {
             let acknowledged = self.store.acknowledged();
             let staged = ops_of(request, self.store.now_ms()).and_then(|ops| {
@@ -180,11 +182,8 @@ impl<S: Storage> Runner<'_, S> {
         }
         match &self.fates[at] {
             Fate::Staged(sequence) => {
-                let durability = match (self.store.is_logged(), strict) {
-                    (false, _) => Durability::Memory,
-                    (true, true) => Durability::Strict,
-                    (true, false) => asked(request),
-                };
+                let durability =
+                    if self.store.is_logged() { self.level(request) } else { Durability::Memory };
                 responses.receipt(request.request, Receipt { sequence: *sequence, durability });
             }
             Fate::Failed(error) => responses.error(request.request, error),
@@ -203,7 +202,7 @@ impl<S: Storage> Runner<'_, S> {
             return Ok(());
         }
         let writes = requests.iter().zip(&self.fates).filter(|(_, fate)| matches!(fate, Fate::Staged(_)));
-        let durability = writes.map(|(request, _)| asked(request)).max().unwrap_or(Durability::Relaxed);
+        let durability = writes.map(|(request, _)| self.level(request)).max().unwrap_or(Durability::Relaxed);
         self.store.commit(durability).map(|_| ())
     }
 
@@ -214,11 +213,20 @@ impl<S: Storage> Runner<'_, S> {
         self.fail_where(&Rc::new(error), |_, sequence| sequence > kept);
         self.retry_deletes(requests);
         let is_strict = |at: usize| asked(&requests[at]) == Durability::Strict;
-        if (0..requests.len()).any(|at| is_strict(at) && matches!(self.fates[at], Fate::Staged(_)))
+        // What stands is as durable as the strictest of it asks.
+        self.is_strict =
+            (0..requests.len()).any(|at| is_strict(at) && matches!(self.fates[at], Fate::Staged(_)));
+        if self.is_strict
             && let Err(error) = self.store.sync()
         {
+            self.is_strict = false;
             self.fail_where(&Rc::new(error), |at, _| is_strict(at));
         }
+    }
+
+    /// How durable a write becomes.
+    fn level(&self, request: &Request<'_>) -> Durability {
+        if self.is_strict { Durability::Strict } else { asked(request) }
     }
 
     fn fail_where(&mut self, error: &Rc<Error>, is_lost: impl Fn(usize, u64) -> bool) {
@@ -251,7 +259,7 @@ impl<S: Storage> Runner<'_, S> {
             let hold = writes.check(self.store, self.name(request.snapshot));
             match hold
                 .and_then(|()| self.store.stage_for(self.caller(request), ops))
-                .and_then(|_| self.store.commit(asked(request)))
+                .and_then(|_| self.store.commit(self.level(request)))
             {
                 Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
                 Err(error) => {
