@@ -27,7 +27,11 @@ pub fn varve_scan_next(h: u32, scan: u32, bytes: usize) -> i32 {
         let (progress, batch) = open.store.next_of_cursor(scan, bytes)?;
         let more = progress == Progress::More;
         let mut answer = scratch::take_answer();
-        batch.reserve(&mut answer)?;
+        if let Err(error) = batch.reserve(&mut answer) {
+            // It has gone on already, and would leave the batch out.
+            open.store.close_cursor(scan);
+            return Err(error);
+        }
         batch.encode(if more { scan } else { 0 }, &mut answer);
         scratch::answer(answer);
         Ok(u32::from(more))

@@ -101,6 +101,12 @@ impl Error {
         "The engine has no memory for so much at once. Read or write less at a time, or open the store with less memory for its cache.",
     );
 
+    /// Whether it only tells of a lack, of room or of memory: nothing was changed, and the store goes on.
+    #[must_use]
+    pub fn is_lack(&self) -> bool {
+        *self == Self::StorageFull || *self == Self::NO_MEMORY
+    }
+
     /// A [`Error::Corrupt`] at a place in a file.
     #[cold]
     #[must_use]

@@ -18,8 +18,9 @@ pub(crate) fn reserve(into: &mut Vec<u8>, more: usize) -> Result<()> {
 #[cold]
 #[inline(never)]
 fn grow(into: &mut Vec<u8>, more: usize) -> Result<()> {
-    let doubled = more.max(into.capacity());
-    if doubled < LONG_BYTES || claim(into.len() + doubled).is_ok() {
+    // What the vector will ask for.
+    let grown = into.capacity().saturating_mul(2).max(into.len() + more);
+    if claim(grown).is_ok() {
         into.reserve(more);
         return Ok(());
     }
@@ -53,7 +54,7 @@ pub(crate) fn claim(bytes: usize) -> Result<()> {
 #[inline(never)]
 fn claim_long(bytes: usize) -> Result<()> {
     let mut claimed: Vec<u8> = Vec::new();
-    let claim = claimed.try_reserve_exact(bytes + MARGIN_BYTES);
+    let claim = claimed.try_reserve_exact(bytes.saturating_add(MARGIN_BYTES));
     // Else the compiler sees that nothing uses it.
     core::hint::black_box(&claimed);
     claim.map_err(|_| Error::NO_MEMORY)

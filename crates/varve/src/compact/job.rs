@@ -324,7 +324,7 @@ impl Job {
 
 /// Refuses a value that there is no memory for in an output: in its block, compressed, and in the bytes to be written, which grow.
 fn claim(value_bytes: usize) -> Result<()> {
-    room::claim(4 * value_bytes)
+    room::claim(value_bytes.saturating_mul(4))
 }
 
 fn keep_of(spec: &mut JobSpec, ranges: Vec<RangeTombstone>) -> Keep {

@@ -79,11 +79,6 @@ impl<'a> Responses<'a> {
         self.last
     }
 
-    /// The payload of the last answer, padded.
-    pub(super) fn last(&self) -> &[u8] {
-        &self.out[self.last..]
-    }
-
     pub(super) fn receipt(&mut self, request: u32, receipt: Receipt) {
         self.ok(request, |out| {
             out.extend_from_slice(&receipt.sequence.to_le_bytes());

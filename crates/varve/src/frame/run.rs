@@ -335,7 +335,7 @@ impl<S: Storage> Runner<'_, S> {
                 self.store.open_cursor_as(name, scan)?;
                 self.opened.push(cursor);
                 let moment = self.store.moment_of_cursor(name)?;
-                let advanced = self.advance(number, cursor, batch_bytes, Some(moment), responses);
+                let advanced = self.advance(number, cursor, batch_bytes, Some(moment), None, responses);
                 match advanced {
                     Ok(()) => self.moments.push(responses.last_at()),
                     // Its client takes it for not opened: it would keep its files for good.
@@ -349,10 +349,11 @@ impl<S: Storage> Runner<'_, S> {
                     return Ok(());
                 }
                 let (cursor, bytes) = (word(request.key)?, word(request.value)?);
-                self.advance(number, cursor, bytes as usize, None, responses)?;
                 // Only a write can make the frame run twice.
-                if self.fates.len() > 1 {
-                    self.fates[at] = Fate::Continued(responses.last().to_vec());
+                let mut kept = (self.fates.len() > 1).then(Vec::new);
+                self.advance(number, cursor, bytes as usize, None, kept.as_mut(), responses)?;
+                if let Some(kept) = kept {
+                    self.fates[at] = Fate::Continued(kept);
                 }
                 Ok(())
             }
@@ -380,8 +381,11 @@ impl<S: Storage> Runner<'_, S> {
             }
             Operation::Changes => {
                 let answer = changes(self.store, request.value, self.sequence_before(request))?;
-                responses.ok(number, |out| append(out, &answer));
-                Ok(())
+                responses.try_ok(number, |out| {
+                    room::reserve(out, answer.len())?;
+                    append(out, &answer);
+                    Ok(())
+                })
             }
             Operation::SnapshotClose => {
                 self.dropped.push(request.snapshot);
@@ -437,25 +441,37 @@ impl<S: Storage> Runner<'_, S> {
         })
     }
 
+    /// Answers the next batch of a scan, and copies it to `kept`. Where there is no memory for it the scan is closed: it has gone on
+    /// already, and would leave the batch out.
     fn advance(
         &mut self,
         request: u32,
         cursor: u32,
         bytes: usize,
         moment: Option<(Sequence, u64)>,
+        kept: Option<&mut Vec<u8>>,
         responses: &mut Responses<'_>,
     ) -> Result<()> {
-        let (progress, batch) =
-            self.store.next_of_cursor(Name { client: self.client, number: cursor }, bytes)?;
+        let name = self.name(cursor);
+        let (progress, batch) = self.store.next_of_cursor(name, bytes)?;
         let more = if progress == Progress::More { cursor } else { 0 };
-        responses.try_ok(request, |out| {
+        let answered = responses.try_ok(request, |out| {
             if let Some(moment) = moment {
                 put_moment(moment, out);
             }
             batch.reserve(out)?;
+            let start = out.len();
             batch.encode(more, out);
+            if let Some(kept) = kept {
+                room::reserve_exact(kept, out.len() - start)?;
+                kept.extend_from_slice(&out[start..]);
+            }
             Ok(())
-        })
+        });
+        if answered.is_err() {
+            self.store.close_cursor(name);
+        }
+        answered
     }
 }
 

@@ -107,7 +107,7 @@ impl<S: Storage> Store<S> {
             Ok(())
         };
         match flushed {
-            Err(Error::StorageFull) => {}
+            Err(error) if error.is_lack() => {}
             flushed => flushed?,
         }
         if !self.options.flush_when_full && !self.frozen.is_empty() && !self.is_flush_refused() {

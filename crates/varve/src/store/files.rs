@@ -86,7 +86,7 @@ impl<S: Storage> Store<S> {
         edit.clients = self.clients.states(edit.floors.last_sequence);
         let after = self.version.apply(&edit)?;
         if let Err(error) = self.manifest.commit(&mut self.storage, &after, &edit) {
-            return Err(self.poison_unless_full(error));
+            return Err(self.poison_unless_lack(error));
         }
         self.version = after;
         self.obsolete.edits += 1;

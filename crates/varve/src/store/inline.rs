@@ -85,7 +85,7 @@ impl<S: Storage> Store<S> {
         let before = self.frozen.len();
         let flushed = std::iter::repeat_with(|| self.flush_oldest()).take(before).find(Result::is_err);
         match flushed.unwrap_or(Ok(())).and_then(|()| self.release()) {
-            Err(Error::StorageFull) => {}
+            Err(error) if error.is_lack() => {}
             released => released?,
         }
         Ok(self.frozen.len() < before)
@@ -124,10 +124,13 @@ impl<S: Storage> Store<S> {
     }
 
     /// Brings all that is frozen into tables, and merges level 0 where it has become long: sessions that end before a job does leave
-    /// the next ones no more work than this.
+    /// the next ones no more work than this. A merge may fail, over a damaged block for one: then this only flushes.
     pub(super) fn fold(&mut self) -> Result<()> {
         while !self.frozen.is_empty() {
-            self.relieve()?;
+            match self.relieve() {
+                Err(_) if !self.poisoned => self.flush_oldest()?,
+                relieved => relieved?,
+            }
         }
         Ok(())
     }

@@ -255,9 +255,9 @@ impl<S: Storage> Store<S> {
         error
     }
 
-    /// As [`Store::poison`], but for a full storage, which takes back what it refused.
-    fn poison_unless_full(&mut self, error: Error) -> Error {
-        if matches!(error, Error::StorageFull) { error } else { self.poison(error) }
+    /// As [`Store::poison`], but for a lack of room or memory, for which nothing was changed.
+    fn poison_unless_lack(&mut self, error: Error) -> Error {
+        if error.is_lack() { error } else { self.poison(error) }
     }
 
     /// Bits that no other segment of this or an earlier session has seen, but by a chance of 2^-32.

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::Store;
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::memtable::Memtable;
 use crate::storage::Storage;
@@ -48,7 +49,9 @@ impl<S: Storage> Store<S> {
         let (header, logged, promised_end) = (*whole.header(), self.log.written, self.log.acknowledged_end);
         if whole.image().len() > logged || whole.is_empty() {
             // Replaced, not cut: open scans go on reading the memtable as it was.
-            let image = whole.image()[..logged].to_vec();
+            let mut image = Vec::new();
+            room::reserve_exact(&mut image, logged)?;
+            image.extend_from_slice(&whole.image()[..logged]);
             let cut = Memtable::from_segment(image, header, logged, FileName::wal(header.segment))?;
             self.active = Rc::new(RefCell::new(cut));
         }

@@ -240,7 +240,7 @@ impl<S: Storage> Store<S> {
         let Err(error) = appended else { return Ok(()) };
         self.roll_back();
         self.purge.is_wanted |= matches!(error, Error::StorageFull);
-        Err(self.poison_unless_full(error))
+        Err(self.poison_unless_lack(error))
     }
 
     /// Logs what was promised at the memory level.
@@ -397,7 +397,7 @@ impl<S: Storage> Store<S> {
         if self.frozen.len() >= self.options.frozen_max {
             match self.relieve() {
                 // No room for a flush. Deletes may use the reserve, and one memtable more for that.
-                Err(Error::StorageFull) if only_deletes && self.options.log => {}
+                Err(error) if only_deletes && self.options.log && error.is_lack() => {}
                 result => result?,
             }
         }
