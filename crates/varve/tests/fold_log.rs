@@ -7,7 +7,7 @@
 use varve::codec::hash::xxh3;
 use varve::memtable::Memtable;
 use varve::storage::{MemorySlots, SlotPool, Slots, Storage};
-use varve::types::{FileName, Kind};
+use varve::types::{FileKind, FileName, Kind};
 use varve::wal::SegmentHeader;
 use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
 
@@ -103,6 +103,33 @@ fn any_number_of_sessions_may_write_a_little_and_close() {
 fn any_number_of_sessions_may_write_a_little_and_be_killed() {
     let store = live(1000, |_| {});
     assert!(store.stats().levels[0].tables <= 20, "{:?}", store.stats());
+}
+
+/// The story: an opening that found many segments merged level 0 on its way, read a damaged block there, and failed, for ever: of a
+/// store of which all but one block could be read.
+#[test]
+fn a_damaged_table_keeps_no_store_from_opening_that_has_many_segments() {
+    let (mut store, _) = open(MemorySlots::new(40), 1);
+    for n in 0..20_u32 {
+        store.set(&n.to_be_bytes(), &[n as u8; 100]).expect("staged");
+        store.flush().expect("flushed");
+    }
+    let tables = store.storage().list().into_iter().filter(|(file, _)| file.kind == FileKind::Table);
+    let (damaged, _) = tables.min_by_key(|(file, _)| file.id).expect("there are tables");
+    let place = store.storage().place_of(damaged).expect("it has a place");
+    let mut slots = store.into_storage().into_device();
+    slots.slot_mut(place.slot).expect("exists")[place.start as usize + 10] ^= 1;
+    for n in 100..140_u32 {
+        let (mut store, report) = open(std::mem::take(&mut slots), u64::from(n));
+        assert!(report.segments <= 16, "{report:?}");
+        store.set(&n.to_be_bytes(), b"written").expect("staged");
+        store.commit(Durability::Relaxed).expect("logged");
+        slots = store.into_storage().into_device();
+    }
+    let (store, _) = open(slots, 200);
+    let read = |n: u32| store.get(&n.to_be_bytes());
+    assert!(matches!(read(0), Err(Error::Corrupt(_))));
+    assert!((1..20).chain(100..140).all(|n| matches!(read(n), Ok(Some(_)))));
 }
 
 /// The page of a slot that holds one file, as version 1 wrote it.

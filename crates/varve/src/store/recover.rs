@@ -107,10 +107,11 @@ pub(super) fn open<S: Storage>(
     }
     store.refill_reserve()?;
     if store.segments.len() >= SEGMENTS_MAX {
-        // Sessions that were killed before a job ended leave their segments. What there is no room for stays in the log.
-        match store.fold().and_then(|()| store.release()) {
-            Err(Error::StorageFull) => {}
-            folded => folded?,
+        // Sessions that were killed before a job ended leave their segments. What cannot be folded, for want of room or memory, stays in
+        // the log.
+        let folded = store.fold().and_then(|()| store.release());
+        if store.poisoned {
+            folded?;
         }
     }
     Ok((store, report))
