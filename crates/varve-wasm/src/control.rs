@@ -120,12 +120,12 @@ pub fn varve_shrink(h: u32) -> i32 {
     with(h, &mut |open| open.store.shrink(SPARE_BYTES).map(|()| 0))
 }
 
-/// Tells how many bytes the quota leaves: compactions then stay small enough to fit. Where it leaves none, a write was refused.
+/// Tells how many bytes the quota leaves: compactions then stay small enough to fit. Below 0, none are left and a write was refused.
 #[wasm_bindgen]
 pub fn varve_set_room(h: u32, bytes: f64) -> i32 {
     with(h, &mut |open| {
         open.store.storage_mut().set_room(Some(bytes as u64));
-        if bytes <= 0.0 {
+        if bytes < 0.0 {
             open.store.want_room();
         }
         Ok(0)
@@ -229,11 +229,11 @@ pub fn varve_finish_job(h: u32, id: u32) -> i32 {
     with(h, &mut |open| open.store.finish_job(id, &result).map(|()| 0))
 }
 
-/// Forgets a job that failed; it will be offered again.
+/// Forgets a job that failed, `full` for want of room; it will be offered again.
 #[wasm_bindgen]
-pub fn varve_fail_job(h: u32, id: u32) -> i32 {
+pub fn varve_fail_job(h: u32, id: u32, full: u32) -> i32 {
     with(h, &mut |open| {
-        open.store.fail_job(id);
+        open.store.fail_job(id, full != 0);
         Ok(0)
     })
 }

@@ -139,7 +139,7 @@ export class EngineStore {
     this.#call(() => this.exports.varve_release(this.h));
   }
 
-  /** Tells the engine how many bytes the quota leaves. */
+  /** Tells the engine how many bytes the quota leaves: below 0 none, and a write was refused for it. */
   setRoom(bytes: number): void {
     this.#call(() => this.exports.varve_set_room(this.h, bytes));
   }
@@ -187,8 +187,9 @@ export class EngineStore {
     this.#call(() => this.exports.varve_finish_job(this.h, id));
   }
 
-  failJob(id: number): void {
-    this.#call(() => this.exports.varve_fail_job(this.h, id));
+  /** Forgets a job that failed, perhaps for want of room. */
+  failJob(id: number, isFull: boolean): void {
+    this.#call(() => this.exports.varve_fail_job(this.h, id, isFull ? 1 : 0));
   }
 
   runSlice(entries: number): boolean {

@@ -463,7 +463,7 @@ export class EngineHost implements FrameHost {
   /** Has the engine make room for a write that was refused so many times, and waits; resolves with whether trying again makes sense. */
   async makeRoom(attempts: number): Promise<boolean> {
     this.shrink();
-    this.store.setRoom(0);
+    this.store.setRoom(-1);
     await this.#quota?.lookNow();
     const isMore = attempts < ATTEMPTS_MAX && (await this.#settling?.moreRoom()) === true;
     if (!this.#jobs.isBusy() && (attempts === 0 || isMore)) this.#jobs.kickNow();

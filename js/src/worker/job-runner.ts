@@ -153,15 +153,16 @@ export class JobRunner {
     } catch (error) {
       await Promise.allSettled(retaken);
       if (this.#stopped) return;
-      await this.#giveUp(ticket, lent);
+      const isFull = (error as VarveError).code === 'VARVE_STORAGE_FULL';
+      await this.#giveUp(ticket, lent, isFull);
       // The engine finds room between its files, where no slot of its own is to be had. A settling device would have to fetch what it reads.
-      if ((error as VarveError).code === 'VARVE_STORAGE_FULL' && this.#device.lendable) await this.#slice();
+      if (isFull && this.#device.lendable) await this.#slice();
       else this.#failed(error as VarveError);
     }
   }
 
   /** Takes back the slots of a failed job, also of outputs that were whole. */
-  async #giveUp(ticket: JobTicket, lent: Map<number, number>): Promise<void> {
+  async #giveUp(ticket: JobTicket, lent: Map<number, number>, isFull: boolean): Promise<void> {
     for (const [table, slot] of lent) {
       try {
         if (slot !== TAKEN_BACK) await this.#device.retake(slot);
@@ -170,7 +171,7 @@ export class JobRunner {
       }
       if (!this.#stopped) this.#store.abandon(table);
     }
-    if (!this.#stopped) this.#store.failJob(ticket.id);
+    if (!this.#stopped) this.#store.failJob(ticket.id, isFull);
   }
 
   async #slice(): Promise<void> {

@@ -39,7 +39,7 @@ export class Quota {
     this.#notBefore = performance.now() + PAUSE_MS;
     try {
       const bytes = await this.#device.freeBytes?.();
-      if (!this.#stopped && bytes !== undefined) this.#store.setRoom(bytes);
+      if (!this.#stopped && bytes !== undefined) this.#store.setRoom(Math.max(0, bytes));
     } catch {
       // Not every storage answers.
     }

@@ -232,7 +232,7 @@ impl FileHost {
                         storage.delete(output.file)?;
                     }
                 }
-                self.store.fail_job(job);
+                self.store.fail_job(job, false);
                 return Err(text.into());
             }
         }

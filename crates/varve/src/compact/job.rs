@@ -255,7 +255,10 @@ impl Job {
         }
         let sources =
             runs.iter().map(|run| Source::Level(LevelCursor::new(self.spec.store, run.clone()))).collect();
-        let merge = Merge::start(sources, Start::Forward(None), blocks)?;
+        // What lies before the inputs is not read of runs that only hide.
+        let first = runs[*above..].iter().filter_map(|run| run.first()).map(|handle| &handle.meta.min_key);
+        let first = first.min().filter(|_| *above > 0);
+        let merge = Merge::start(sources, Start::Forward(first.map(Vec::as_slice)), blocks)?;
         self.keep = keep_of(&mut self.spec, ranges);
         self.kept_ranges = self.keep.ranges().cloned().collect();
         self.keep.hide(hiding);

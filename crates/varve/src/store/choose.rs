@@ -42,12 +42,19 @@ pub(super) struct Purge {
     before: u64,
     /// Tables of the round that were tried.
     done: Vec<u64>,
+    /// Those of them that a compactor gave up, for whom there may be room between the files here.
+    retried: Vec<u64>,
+    /// The longest piece of room when one of the round's jobs found none that would do.
+    lacking: Option<u64>,
 }
 
 impl Purge {
-    /// There is something left to do, whatever was written since.
-    pub(super) fn again(&mut self) {
-        self.seen = Sequence::default();
+    /// A table that could not be written elsewhere is tried here, once.
+    pub(super) fn retry(&mut self, table: u64) {
+        if !self.retried.contains(&table) {
+            self.retried.push(table);
+            self.done.retain(|done| *done != table);
+        }
     }
 }
 
@@ -91,10 +98,13 @@ impl<S: Storage> Store<S> {
         self.running.iter().any(|running| running.kind == JobKind::Compaction)
     }
 
-    /// Begins a round on a full storage, unless nothing was written since the last one. What was deleted must lie in tables to hide
+    /// Begins a round on a full storage, unless nothing was written since the last one, and what found no room in that would find no more
+    /// now. What was deleted must lie in tables to hide
     /// anything, and no delete may come in between the memtable and its table: so this flushes here and now, or waits for the flush.
     fn begin_purge(&mut self) -> Result<()> {
-        if self.purge.seen == self.acknowledged || self.is_staged() {
+        let is_longer = |lacking| self.longest_piece() > lacking;
+        let is_due = self.purge.seen != self.acknowledged || self.purge.lacking.is_some_and(is_longer);
+        if !is_due || self.is_staged() {
             self.purge.is_wanted = false;
             return Ok(());
         }
@@ -118,6 +128,12 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
+    /// A purge found no room: it is tried again when there is a longer piece.
+    pub(super) fn purge_failed(&mut self) {
+        let longest = self.longest_piece();
+        self.purge.lacking = Some(self.purge.lacking.map_or(longest, |lacking| lacking.min(longest)));
+    }
+
     /// A write was refused before it came here: tables are to be written anew without what newer ones hide.
     pub fn want_room(&mut self) {
         self.purge.is_wanted = true;
@@ -127,15 +143,16 @@ impl<S: Storage> Store<S> {
     fn next_purge(&mut self) -> Option<Offer> {
         let Purge { before, done, .. } = &self.purge;
         let is_waiting = Cell::new(false);
-        let merge = self.situation().purge(|id| {
+        let is_done = |id| {
             let is_done = id >= *before || done.contains(&id);
             let is_held = !is_done && self.is_held(id);
             is_waiting.set(is_waiting.get() || is_held);
             is_done || is_held
-        });
-        let Some(merge) = merge else {
+        };
+        let Some(merge) = self.situation().purge(is_done) else {
             if !is_waiting.get() {
-                (self.purge.before, self.purge.done) = (0, Vec::new());
+                let Purge { seen, is_wanted, lacking, .. } = self.purge;
+                self.purge = Purge { seen, is_wanted, lacking, ..Purge::default() };
             }
             return None;
         };

@@ -260,12 +260,10 @@ impl<S: Storage> Store<S> {
     }
 
     fn drop_inline(&mut self, inline: &Inline, error: Error) -> Error {
-        self.fail_job(inline.id);
-        for table in &inline.created {
-            if let Err(second) = self.storage.delete(FileName::table(*table)) {
-                return second;
-            }
-        }
-        error
+        let deleted =
+            inline.created.iter().try_for_each(|table| self.storage.delete(FileName::table(*table)));
+        // With the room that it took, and that another try would find.
+        self.forget_job(inline.id, error == Error::StorageFull);
+        deleted.err().unwrap_or(error)
     }
 }

@@ -202,8 +202,15 @@ impl<S: Storage> Store<S> {
 
     /// The most that a table may come to: what is in one piece on a full storage, but for what its end takes.
     pub(super) fn table_bytes_max(&self) -> u64 {
-        let pieces = self.storage.pieces_when_full();
-        pieces.map_or(u64::MAX, |pieces| (pieces.longest() / 4 * 3).max(TABLE_BYTES_MIN))
+        match self.longest_piece() {
+            u64::MAX => u64::MAX,
+            bytes => (bytes / 4 * 3).max(TABLE_BYTES_MIN),
+        }
+    }
+
+    /// The longest piece of room, while the storage gives no more.
+    pub(super) fn longest_piece(&self) -> u64 {
+        self.storage.pieces_when_full().map_or(u64::MAX, |pieces| pieces.longest())
     }
 
     pub(super) fn compaction_job(&mut self, mut merge: Merge) -> Offer {
@@ -283,21 +290,28 @@ impl<S: Storage> Store<S> {
         is_roomy && read > bytes / 16 && read >= self.options.job_bytes_max / 8
     }
 
-    /// Forgets a job that did not come to an end; it will be offered again. A sweep ends with it: whoever asked for one
-    /// is told.
-    pub fn fail_job(&mut self, id: u32) {
-        let failed = self.running.iter().find(|running| running.id == id);
-        let is_flush = failed.is_some_and(|running| running.kind == JobKind::Flush);
-        if failed.is_some_and(|running| running.is_purge()) {
-            self.purge.again();
+    /// Forgets a job that did not come to an end, for want of room (`is_full`) or otherwise; it will be offered again, a purge in the
+    /// same round only once. A sweep ends with it: whoever asked for one is told.
+    pub fn fail_job(&mut self, id: u32, is_full: bool) {
+        let failed = self.forget_job(id, is_full);
+        if let Some(running) = failed.filter(Running::is_purge) {
+            self.purge.retry(running.inputs[0].id);
         }
-        if failed.is_some_and(|running| running.swept) {
+    }
+
+    pub(super) fn forget_job(&mut self, id: u32, is_full: bool) -> Option<Running> {
+        let at = self.running.iter().position(|running| running.id == id)?;
+        let failed = self.running.remove(at);
+        if failed.is_purge() {
+            self.purge_failed();
+        }
+        if failed.swept {
             self.end_sweep();
         }
-        if is_flush {
+        if failed.kind == JobKind::Flush && is_full {
             self.flush_refused = Some(self.version.floors.log_floor);
         }
-        self.running.retain(|running| running.id != id);
+        Some(failed)
     }
 
     fn install_flush(&mut self, running: &Running, result: JobResult) -> Result<bool> {

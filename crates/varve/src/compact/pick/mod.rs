@@ -276,14 +276,18 @@ impl Situation<'_> {
     }
 
     /// Writes one table anew without what newer tables hide of it: the only work on a full storage that is sure to take less room than
-    /// it gives back. The smallest first, whose room helps with the next, and none of those in `done`.
+    /// it gives back. First those that surely give some back, as tombstones lie over them or they are narrowed, the smallest of them
+    /// first, whose room helps with the next; and none that `is_done`. Where nothing was hidden, pieces of room come together at least.
     pub(crate) fn purge(&self, is_done: impl Fn(u64) -> bool) -> Option<Merge> {
         let candidates = self.version.tables().filter(|(_, table)| !is_done(table.id));
         let hidden = candidates.filter_map(|(level, table)| {
             let above = self.above(level, table);
-            (!above.is_empty()).then_some((level, table, above))
+            let deletes = |newer: &Shared| newer.tombstones + newer.range_tombstones > 0;
+            let is_sure = table.is_narrowed() || above.iter().flatten().any(deletes);
+            (!above.is_empty()).then_some((is_sure, level, table, above))
         });
-        let (level, table, above) = hidden.min_by_key(|(_, table, _)| table.live_bytes())?;
+        let (_, level, table, above) =
+            hidden.min_by_key(|(is_sure, _, table, _)| (!is_sure, table.live_bytes()))?;
         let bytes = table.live_bytes();
         Some(Merge {
             runs: vec![vec![table.clone()]],
@@ -292,7 +296,8 @@ impl Situation<'_> {
             above,
             table_bytes: u64::MAX / 16,
             raw_bytes_max: u64::MAX,
-            end: None,
+            // What lies behind it of the others is not read.
+            end: Some([&table.max_key[..], &[0]].concat()),
             picked_bytes: bytes,
         })
     }
