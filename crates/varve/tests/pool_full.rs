@@ -199,6 +199,27 @@ fn a_table_that_outgrows_its_place_passes_gaps_by_that_are_too_short() {
     assert_eq!(bytes, [2; 60_000]);
 }
 
+/// The story: slots that held as many files as they can were taken for a full storage, and a store with room for years began to live as
+/// if it had none.
+#[test]
+fn a_storage_without_a_place_for_another_file_is_not_full() {
+    let mut pool = SlotPool::open(MemorySlots::new(3)).expect("opens");
+    Manifest::create(&mut pool, STORE, 1).expect("created");
+    let mut made = 0;
+    let refused = loop {
+        match pool.create(FileName::wal(made + 1), 100) {
+            Ok(()) => made += 1,
+            refused => break refused,
+        }
+    };
+    assert_eq!((refused, made), (Err(Error::StorageFull), 40));
+    assert_eq!(pool.room_when_full(), None);
+    assert_eq!(pool.ensure_reserve(), Err(Error::StorageFull), "nor has it a place for what is set aside");
+    assert_eq!(pool.room_when_full(), None);
+    pool.delete(FileName::wal(1)).expect("exists");
+    pool.create(FileName::wal(50), 100).expect("there is a place");
+}
+
 #[test]
 fn idle_room_is_given_back_but_for_the_reserve() {
     let (mut pool, _, _, mut segment) = store();

@@ -383,6 +383,7 @@ impl<D: Slots> SlotPool<D> {
             }
             Ok(_) | Err(SlotError::Full) => {
                 known.size = self.device.size(slot);
+                self.full = true;
                 Err(Error::StorageFull)
             }
             Err(error) => Err(failed(error)),
@@ -545,14 +546,20 @@ impl<D: Slots> SlotPool<D> {
     #[inline(never)]
     pub(super) fn gaps(&self) -> Vec<(u32, Gap)> {
         let mut found = Vec::new();
-        for (slot, known) in (0u32..).zip(&self.slots) {
-            let is_of_manifest = known.kind == Some(FileKind::Manifest) && known.files > 0;
-            if known.state != Use::Open || known.files >= CLAIMS_MAX || known.is_lost || is_of_manifest {
-                continue;
-            }
-            found.extend(gaps(self.spans(slot), known.size).into_iter().map(|gap| (slot, gap)));
+        for slot in 0..self.slots.len() as u32 {
+            found.extend(self.gaps_of(slot).into_iter().map(|gap| (slot, gap)));
         }
         found
+    }
+
+    /// Where in a slot files can go.
+    pub(super) fn gaps_of(&self, slot: u32) -> Vec<Gap> {
+        let known = &self.slots[slot as usize];
+        let is_of_manifest = known.kind == Some(FileKind::Manifest) && known.files > 0;
+        if known.state != Use::Open || known.files >= CLAIMS_MAX || known.is_lost || is_of_manifest {
+            return Vec::new();
+        }
+        gaps(self.spans(slot), known.size)
     }
 
     /// Gives `file` a place. Manifests have a slot of their own. Others take a spare slot while there is one, but a segment goes

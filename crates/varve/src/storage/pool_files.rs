@@ -64,11 +64,8 @@ impl<D: Slots> Storage for SlotPool<D> {
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         let was_full = self.full;
         match self.claim_room(file, bytes_hint) {
-            Err(Error::StorageFull) if !was_full => {
-                // It could not begin there: from now on only room that was written before will do.
-                self.full = true;
-                self.claim_room(file, bytes_hint)
-            }
+            // It could not begin there: only room that was written before will do. Where there was no place, more room is of no use.
+            Err(Error::StorageFull) if !was_full && self.full => self.claim_room(file, bytes_hint),
             claimed => claimed,
         }
     }

@@ -90,12 +90,14 @@ impl<D: Slots> SlotPool<D> {
         if at_end.is_none() && room > wanted / 2 {
             return Ok(());
         }
-        // Some slot may grow by now, whatever was refused before.
-        self.full = false;
+        // Some slot may grow by now, whatever was refused before: that shows when it does.
+        let was_full = core::mem::take(&mut self.full);
         let place = match at_end {
-            Some(place) => Place { room: wanted, ..place },
-            None => self.find_room(kind, wanted, wanted, None).ok_or(Error::StorageFull)?,
+            Some(place) => Some(Place { room: wanted, ..place }),
+            None => self.find_room(kind, wanted, wanted, None),
         };
+        self.full = was_full;
+        let place = place.ok_or(Error::StorageFull)?;
         self.grow(place.slot, place.end())?;
         self.set_aside(kind, place);
         Ok(())
@@ -223,11 +225,11 @@ impl<D: Slots> SlotPool<D> {
         for kind in RESERVED {
             let wanted = self.wanted_bytes(kind);
             let held = self.reserved(kind).map_or(ROOM_BYTES - 1, |place| place.room);
-            let gaps = self.gaps().into_iter().filter(|(of, _)| *of == slot);
-            let longest = gaps.max_by_key(|(_, gap)| gap.written.min(wanted));
-            let Some((slot, gap)) = longest.filter(|(_, gap)| gap.written.min(wanted) > held) else {
+            if held >= wanted {
                 continue;
-            };
+            }
+            let longest = self.gaps_of(slot).into_iter().max_by_key(|gap| gap.written.min(wanted));
+            let Some(gap) = longest.filter(|gap| gap.written.min(wanted) > held) else { continue };
             let room = gap.written.min(wanted) / PAGE_BYTES * PAGE_BYTES;
             self.set_aside(kind, Place { slot, start: gap.start, room, generation: 0 });
         }
