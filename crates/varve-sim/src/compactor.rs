@@ -91,7 +91,7 @@ impl Compactor {
     /// # Errors
     /// What the storage answered.
     pub fn abandon(self, store: &mut SimStore, disk: &Disk) -> Result<()> {
-        store.fail_job(self.ticket.id, true);
+        store.fail_job(self.ticket.id, disk.is_limited());
         for output in self.outputs {
             disk.set_open(output.slot, true);
             if output.lent {

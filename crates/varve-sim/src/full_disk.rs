@@ -45,7 +45,9 @@ impl Session<'_> {
             |&(file, bytes): &(FileName, u64)| file.kind != FileKind::Manifest && bytes >= FREED_BYTES_MIN;
         // With as many memtables waiting as may, the delete's own has to be flushed to make way, and takes the table that is set
         // aside; its segment takes the slot which that sets free, and the next flush may find none (seed 1795272426010295).
+        // Where only jobs flush, the room comes when they do.
         let must_free = self.has_reserve()?
+            && self.trace.options.flush_when_full
             && stats.frozen < stats.frozen_max
             && stats.frozen_bytes + stats.memtable_bytes < FREED_BYTES_MAX
             && self.store()?.storage().list().iter().any(frees);

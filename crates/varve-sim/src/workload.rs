@@ -67,6 +67,7 @@ fn begin(seed: u64) -> (Trace, Swarm) {
     through_frames(&mut Rng::new(seed ^ 0xf7a), &mut ops);
     without_log(&mut Rng::new(seed ^ 0x106), &mut options, &mut ops);
     options.history_bytes = Rng::new(seed ^ 0x415).pick(&[Some(0), None, Some(3000), Some(1 << 20)]);
+    options.flush_when_full = !Rng::new(seed ^ 0xf1).chance(1, 8);
     (Trace { seed, options, slots, full_style, lie: None, births, ops }, swarm)
 }
 
