@@ -94,6 +94,31 @@ test('when the worker of the leader is ended, both tabs go on', async () => {
   expect(await leads(first)).toBe(false);
 });
 
+test('a frame whose answers came in part when the leader was ended is answered wholly, and what it opened stays what it was', async () => {
+  const memory = 16 << 20;
+  const [first, second] = [await openTab({ memory }), await openTab({ memory })];
+  const value = (i: number): Uint8Array => new Uint8Array(900_000).fill(i + 1);
+  await first.db.setMany(Array.from({ length: 10 }, (_, i) => [i, value(i)] as const));
+  const worker = first.worker();
+  const hear = worker.onmessage;
+  let written: Promise<unknown> | undefined;
+  worker.onmessage = (event) => {
+    hear?.(event);
+    if (!(event.data instanceof ArrayBuffer) || written !== undefined) return;
+    worker.terminate?.();
+    written = second.db.set(0, 'later');
+  };
+  const [snapshot, ...found] = await Promise.all([
+    first.db.snapshot(),
+    ...Array.from({ length: 10 }, (_, i) => first.db.get(i)),
+  ]);
+  await written;
+  expect(found.map((bytes) => (bytes as Uint8Array)[0])).toEqual(Array.from({ length: 10 }, (_, i) => i + 1));
+  expect(await snapshot.get(0)).toEqual(value(0));
+  await snapshot.close();
+  expect(await first.db.get(0)).toBe('later');
+});
+
 test('a tab alone goes on with a new worker when its own is ended', async () => {
   const tab = await openTab();
   await tab.db.set('a', 1);

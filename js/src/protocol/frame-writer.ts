@@ -101,20 +101,12 @@ export class FrameWriter {
   /** Takes an operation out again, before the frame is sent. False when it is not in the frame. */
   remove(request: number): boolean {
     if (this.#writing) return false;
-    const { bytes, at: end } = this.#sink;
-    const view = new DataView(bytes.buffer, bytes.byteOffset);
-    for (let at = FRAME_HEADER_BYTES; at < end; ) {
-      const length = OP_HEADER_BYTES + view.getUint32(at + 8, true) + view.getUint32(at + 12, true);
-      const next = at + ((length + 3) & ~3);
-      if (view.getUint32(at, true) === request) {
-        bytes.copyWithin(at, next, end);
-        this.#sink.at = end - (next - at);
-        this.#count--;
-        return true;
-      }
-      at = next;
-    }
-    return false;
+    const sink = this.#sink;
+    const end = keep(sink.bytes, sink.at, (one) => one !== request);
+    if (end === sink.at) return false;
+    sink.at = end;
+    this.#count--;
+    return true;
   }
 
   /** The frame as a buffer of its own, sent when all requests before `answered` have their answers; the writer is empty afterwards. */
@@ -138,4 +130,28 @@ export class FrameWriter {
     this.#sink.u32(0);
     this.#sink.u32(0);
   }
+}
+
+/** A request frame with those operations only whose requests are wanted. */
+export function filtered(frame: ArrayBuffer, isWanted: (request: number) => boolean): ArrayBuffer {
+  const bytes = new Uint8Array(frame.slice(0));
+  return bytes.buffer.slice(0, keep(bytes, bytes.length, isWanted));
+}
+
+/** Drops what is not wanted from a frame that ends at `end`, and gives where it ends then. */
+function keep(bytes: Uint8Array, end: number, isWanted: (request: number) => boolean): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  let [to, count] = [FRAME_HEADER_BYTES, 0];
+  for (let at = to; at < end; ) {
+    const length = OP_HEADER_BYTES + view.getUint32(at + 8, true) + view.getUint32(at + 12, true);
+    const next = at + ((length + 3) & ~3);
+    if (isWanted(view.getUint32(at, true))) {
+      bytes.copyWithin(to, at, next);
+      to += next - at;
+      count++;
+    }
+    at = next;
+  }
+  view.setUint32(4, count, true);
+  return to;
 }

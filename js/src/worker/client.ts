@@ -7,7 +7,7 @@
  *
  * Invariant: messages leave in the order of the calls: a frame under way is sent before any request after it. Every
  * promise handed out is settled: by its answer, its signal, or the failure of the whole. What was not answered when the
- * engine went away is sent to the next one, as it was and in order; the engine knows by the numbers what it has done already.
+ * engine went away is sent to the next one, in order; the engine knows by the numbers what it has done already.
  *
  * For one operation there is its promise and three slots in arrays of its flight, no object of its own.
  */
@@ -124,7 +124,10 @@ export class Client {
     this.#send();
     const waiting = this.#flights.filter(({ frame }) => frame !== undefined);
     const asked = [...this.#asked.values()];
-    for (const flight of waiting) if (++flight.sent > LEADERS_MAX) flight.crash(unlucky());
+    for (const flight of waiting) {
+      flight.divert();
+      if (++flight.sent > LEADERS_MAX) flight.crash(unlucky());
+    }
     this.#flights = waiting.filter(({ frame }) => frame !== undefined);
     const { length } = this.#flights;
     if (this.#was_connected) this.numbers.restore();

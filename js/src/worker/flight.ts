@@ -2,11 +2,12 @@
  * The promises of one frame's operations, from its packing until every answer came.
  *
  * Invariant: operation `i` of the frame has request number `first + i` (modulo 2^32) and slot `i` of each array; a slot is
- * emptied when its promise is settled. `left` counts the answers that are still to come.
+ * emptied when its answer came, whoever still wanted it. `left` counts the answers that are still to come.
  */
 
 import type { VarveError } from '../errors.ts';
 import type { FrameReader } from '../protocol/frame-reader.ts';
+import { filtered } from '../protocol/frame-writer.ts';
 
 /** Either side of a promise. */
 export type Settle = (value: unknown) => void;
@@ -44,11 +45,12 @@ export class Flight {
 
   /** Settles the request with its answer, unless it was settled before. */
   land(request: number, error: VarveError | undefined, answer: FrameReader): void {
-    this.left--;
     const i = (request - this.first) >>> 0;
     const resolve = this.#resolve[i];
     if (resolve === undefined) return;
+    this.left--;
     this.#resolve[i] = undefined;
+    if (resolve === unheard) return;
     const reject = this.#reject[i] as Settle;
     if (error !== undefined) return reject(error);
     let value: unknown;
@@ -60,11 +62,20 @@ export class Flight {
     resolve(value);
   }
 
+  /**
+   * Gets the frame ready for another engine. Answers come in parts: what has its answer is not asked for again, since a snapshot
+   * or a scan would be opened in the place of the one that there is, at another moment.
+   */
+  divert(): void {
+    if (this.frame === undefined || this.left === this.#resolve.length) return;
+    this.frame = filtered(this.frame, (request) => this.#resolve[(request - this.first) >>> 0] !== undefined);
+  }
+
   /** Rejects one request; its answer may still come. */
   leave(request: number, error: VarveError): void {
     const i = (request - this.first) >>> 0;
     if (this.#resolve[i] === undefined) return;
-    this.#resolve[i] = undefined;
+    this.#resolve[i] = unheard;
     (this.#reject[i] as Settle)(error);
   }
 
@@ -74,3 +85,6 @@ export class Flight {
     this.frame = undefined;
   }
 }
+
+/** In place of who waited for an answer, and does not any more. */
+function unheard(): void {}
