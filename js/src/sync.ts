@@ -67,7 +67,7 @@ export async function open<K = Key, V = unknown>(
   const spawn = compactor ? spawnCompactor : undefined;
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const host = await EngineHost.open(name, { ...engine, adapter, signal, compactor: spawn, slices: !compactor });
-  if (host.isSettling) {
+  if (host.settling) {
     await host.close();
     throw unsupported();
   }

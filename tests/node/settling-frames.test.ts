@@ -1,12 +1,17 @@
 // Frames run operation by operation: what is run again, and what must not be.
 
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { FRAME_HEADER_BYTES, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../../js/src/protocol/frame.ts';
 import type { SettlingDevice } from '../../js/src/storage/device.ts';
-import { frameOf, responseOf, runSettling } from '../../js/src/worker/settling-frames.ts';
+import { answersOf, frameOf, responseOf } from '../../js/src/worker/frame-bytes.ts';
+import { FrameProgress, runSettling } from '../../js/src/worker/settling-frames.ts';
 
 const OK = 0;
 const ERROR = 2;
+/** The number of `VARVE_STORAGE_FULL`. */
+const FULL = 2;
+
+afterEach(() => vi.useRealTimers());
 
 /** An operation without key and value. */
 function operation(code: number): { code: number; bytes: Uint8Array } {
@@ -43,7 +48,7 @@ async function runsOf(code: number, firstStatus: number): Promise<number> {
     letGo: () => undefined,
   } as unknown as SettlingDevice;
   const frame = frameOf(new Uint8Array(FRAME_HEADER_BYTES), [operation(code)]);
-  const response = await runSettling(host, device, frame, { answers: [], settled: 0 });
+  const response = await runSettling(host, device, new FrameProgress(frame));
   expect(response[RESPONSE_HEADER_BYTES + 4]).toBe(OK);
   return runs;
 }
@@ -56,4 +61,69 @@ test('a write that was done does not run again, whatever was missing beside it; 
 test('a read that came upon missing bytes runs again, even if it was answered', async () => {
   expect(await runsOf(Op.scanNext, OK)).toBe(2);
   expect(await runsOf(Op.changes, OK)).toBe(2);
+});
+
+/** Runs a frame on a storage in which a write fits as `fits` says; tells how often each operation ran, how often room was made, and what was answered. */
+async function onFull(codes: readonly number[], fits: (i: number) => boolean, isTight = false) {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const runs = codes.map(() => 0);
+  let rooms = 0;
+  const host = {
+    ready: async () => undefined,
+    isStalled: () => false,
+    makeRoom: async () => {
+      rooms++;
+      vi.advanceTimersByTime(100);
+      return true;
+    },
+    run: (request: Uint8Array) => {
+      const i = request[FRAME_HEADER_BYTES] ?? 0;
+      runs[i] = (runs[i] ?? 0) + 1;
+      const answer = new Uint8Array(OP_HEADER_BYTES + 4);
+      answer[4] = fits(i) ? OK : ERROR;
+      answer[8] = 4;
+      answer[OP_HEADER_BYTES] = FULL;
+      return responseOf([answer]);
+    },
+  };
+  const device = {
+    isTight,
+    attempt: <T>(call: () => T) => ({ value: call() }),
+    settle: async () => undefined,
+    letGo: () => undefined,
+  } as unknown as SettlingDevice;
+  const operations = codes.map((code, i) => {
+    const one = operation(code);
+    one.bytes[0] = i;
+    return one;
+  });
+  // Something in it is no plain write.
+  const frame = frameOf(new Uint8Array(FRAME_HEADER_BYTES), operations);
+  const response = await runSettling(host, device, new FrameProgress(frame));
+  return { runs, rooms, statuses: answersOf(response).map((answer) => answer[4]) };
+}
+
+test('the sets of a frame that find no room wait for it together, not each by itself', async () => {
+  const { runs, rooms, statuses } = await onFull([Op.has, ...Array(100).fill(Op.set)], (i) => i === 0);
+  expect(statuses).toEqual([OK, ...Array(100).fill(ERROR)]);
+  expect(rooms).toBeLessThanOrEqual(51);
+  expect(runs.slice(2)).toEqual(Array(99).fill(0));
+});
+
+test('while the storage keeps what there is for deletes, the sets of a frame do not even wait each by itself', async () => {
+  const { runs, rooms } = await onFull([Op.has, ...Array(100).fill(Op.set)], () => true, true);
+  expect(rooms).toBeLessThanOrEqual(51);
+  expect(runs).toEqual([1, ...Array(100).fill(0)]);
+});
+
+test('behind sets that were refused deletes are tried as long as they get through, and then one set again', async () => {
+  let left = 30;
+  // Every other attempt of a delete is refused.
+  const fits = (i: number): boolean => i === 0 || (i > 2 && i < 63 && left-- % 2 === 0) || i > 62;
+  const codes = [Op.has, Op.set, Op.set, ...Array(60).fill(Op.delete), Op.set];
+  const { statuses } = await onFull(codes, fits);
+  expect(statuses).toEqual([OK, ERROR, ERROR, ...Array(60).fill(OK), OK]);
+  const { rooms, runs } = await onFull([Op.has, ...Array(100).fill(Op.delete)], (i) => i === 0);
+  expect(rooms).toBeLessThanOrEqual(21);
+  expect(runs.slice(2)).toEqual(Array(99).fill(1));
 });

@@ -175,6 +175,75 @@ test('a write that the storage refuses is acknowledged to nobody, and reads besi
   await again.close();
 });
 
+test.each([2, 3])(
+  'of deletes that are tried again each is told what became of it, whichever commit is refused then (%i)',
+  async (second) => {
+    const storage = new ChunkAdapter();
+    const db = await open('full', { storage, wasm });
+    const keys = Array.from({ length: 50 }, (_, i) => i);
+    await db.setMany(keys.map((key) => [key, value(key, 8000)] as const));
+    await db.compact();
+    let commits = 0;
+    storage.chunks.refuses = () => [1, second].includes(++commits);
+    // Reads have to wait, and what was deleted before them is committed meanwhile.
+    const deletes = keys.flatMap((key) => (key % 10 === 9 ? [db.delete(key), db.get(0)] : [db.delete(key)]));
+    const [set, ...results] = await Promise.allSettled([db.set('lost', 1), ...deletes]);
+    expect(commits).toBeGreaterThanOrEqual(second);
+    storage.chunks.refuses = () => false;
+    expect(set?.status).toBe('rejected');
+    const told = results.filter((_, i) => i % 11 !== 10).map(({ status }) => status === 'rejected');
+    expect(await Promise.all(keys.map((key) => db.has(key)))).toEqual(told);
+    await db.close();
+  },
+);
+
+test('a write that is under way when the store is closed is told that it is refused', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('full', { storage, wasm });
+  await db.set('kept', 1);
+  storage.chunks.refuses = () => true;
+  const results = Promise.allSettled([db.set('lost', 1), db.get('lost')]);
+  await db.close();
+  expect(await results).toMatchObject([{ reason: { code: 'VARVE_STORAGE_FULL' } }, { value: undefined }]);
+});
+
+test('a check that was under way when the store went back is refused, and finds no damage where there is none', async () => {
+  const storage = new ChunkAdapter();
+  const db = await open('full', { storage, wasm, memory: 1024 * 1024 });
+  for (let i = 0; i < 3000; i += 50) {
+    await db.setMany(Array.from({ length: 50 }, (_, n) => [i + n, value(i + n, 2500)] as const));
+  }
+  await db.compact();
+  const { chunks } = storage;
+  const read = chunks.read.bind(chunks);
+  let [hasBegun, reads, resume] = [false, 0, (): void => undefined];
+  const gate = new Promise<void>((resolve) => {
+    resume = resolve;
+  });
+  chunks.read = async (names) => {
+    if (hasBegun) reads++;
+    if (hasBegun) await gate;
+    return read(names);
+  };
+  const onProgress = (): void => {
+    hasBegun = true;
+  };
+  const checking = expect(db.check({ tools, onProgress })).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  await expect.poll(() => reads).toBeGreaterThan(0);
+  let isRefused = false;
+  chunks.refuses = () => {
+    isRefused = true;
+    return true;
+  };
+  const refused = expect(db.set(0, 'refused')).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });
+  await expect.poll(() => isRefused).toBe(true);
+  resume();
+  await Promise.all([checking, refused]);
+  chunks.refuses = () => false;
+  expect((await db.check({ tools })).problems).toEqual([]);
+  await db.close();
+});
+
 test('where the storage cannot go back, a refused write ends the session, and opening again gives what was', async () => {
   const storage = new ChunkAdapter();
   const db = await open('full', { storage, wasm });

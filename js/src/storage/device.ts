@@ -101,8 +101,8 @@ export interface SettlingDevice extends ManagedDevice {
   readonly isPressed: boolean;
   /** Whether slots cannot become longer for want of room. */
   readonly isTight: boolean;
-  /** Waits for room that may come back; resolves with whether slots can become longer. */
-  moreRoom(): Promise<boolean>;
+  /** Waits for room that may come back, until a moment of `performance` at most; resolves with whether slots can become longer. */
+  moreRoom(untilMs: number): Promise<boolean>;
   /**
    * Writes to a slot that nobody reads yet, in commits of their own, behind the writes so far. One that finds no room leaves the rest of
    * the device as it was: it is refused by an error of kind `full`, and what the slot holds is undefined. `mayUseReserve`: for what

@@ -226,7 +226,7 @@ export const settlingRoomClauses: readonly Clause[] = [
       bytes[10] = 77;
       expectBytes(await subject.contents(device, 0), bytes, 'what had settled, and what was recovered');
       await subject.setRoom(undefined);
-      expect(await device.moreRoom(), 'slots become longer again once there is room.');
+      expect(await device.moreRoom(Number.POSITIVE_INFINITY), 'slots become longer again once there is room.');
       put(device, 1, pattern(9, 30_000), 0);
       device.flush(1);
       await device.settle();

@@ -22,12 +22,12 @@ import type { EngineStore } from '../wasm/store.ts';
 import { checkInWorker } from './checker-link.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
 import { Flusher } from './flusher.ts';
+import { answersOf, refusalsOf, responseOf } from './frame-bytes.ts';
 import { type EngineHostOptions, type HostParts, openParts } from './host-parts.ts';
 import { JobRunner } from './job-runner.ts';
 import { Quota } from './quota.ts';
-import { answersOf } from './refused-frames.ts';
 import { settlingFailure } from './settling-failure.ts';
-import { type FrameHost, type FrameProgress, refusalsOf, responseOf, runSettling } from './settling-frames.ts';
+import type { FrameHost } from './settling-frames.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
 /** Writes after which a flush is likely to come: starting a worker takes tens of milliseconds. */
@@ -121,9 +121,9 @@ export class EngineHost implements FrameHost {
     }
   }
 
-  /** Whether frames go through `answer`, and what they are answered with waits for `settled`. */
-  get isSettling(): boolean {
-    return this.#settling !== undefined;
+  /** The device, if its writes settle later: what frames are answered with waits for `settled` then. */
+  get settling(): SettlingDevice | undefined {
+    return this.#settling;
   }
 
   /** Calls back at the first write that the storage refused after the engine took it for done. */
@@ -167,16 +167,6 @@ export class EngineHost implements FrameHost {
     successor.hasLost = acknowledged !== parts.store.acknowledged();
     successor.#quota?.look();
     return successor;
-  }
-
-  /** Answers a request frame of a store that settles later; nobody must see the answer before `settle` resolved. */
-  async answer(
-    request: Uint8Array,
-    progress: FrameProgress = { answers: [], settled: 0 },
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    await this.ready();
-    const device = this.#settling;
-    return device === undefined ? this.run(request) : runSettling(this, device, request, progress);
   }
 
   /** Resolves when all that was done so far may be acknowledged. */
@@ -374,7 +364,6 @@ export class EngineHost implements FrameHost {
       this.store.askForCompaction();
       this.#jobs.kickNow();
       for (;;) {
-        if (this.#successor !== undefined) throw this.#successor;
         this.#ensureOpen();
         const { compacting, compactBytes, compactBytesMax } = this.stats();
         if (compactBytesMax > 0) {
@@ -419,8 +408,14 @@ export class EngineHost implements FrameHost {
       const input = await (this.#settling?.resident(copy) ?? copy());
       const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
       if (this.#spawn !== undefined) return await checkInWorker(this.#spawn, module, input, read, options);
-      const readLater = (slot: number, at: number, length: number) =>
-        this.#settling?.resident(() => read(slot, at, length)) ?? read(slot, at, length);
+      const readLater = (slot: number, at: number, length: number) => {
+        const call = (): Uint8Array<ArrayBuffer> => {
+          // The slots are another store's by now, which has other files in them.
+          this.#ensureOpen();
+          return read(slot, at, length);
+        };
+        return this.#settling?.resident(call) ?? call();
+      };
       return await runCheck(module, input, readLater, options);
     } catch (error) {
       throw this.#successor ?? (this.#closing === undefined ? error : closedError());
@@ -460,12 +455,12 @@ export class EngineHost implements FrameHost {
     }
   }
 
-  /** Has the engine make room for a write that was refused so many times, and waits; resolves with whether trying again makes sense. */
-  async makeRoom(attempts: number): Promise<boolean> {
+  /** See `FrameHost`. */
+  async makeRoom(attempts: number, untilMs: number): Promise<boolean> {
     this.shrink();
     this.store.setRoom(-1);
     await this.#quota?.lookNow();
-    const isMore = attempts < ATTEMPTS_MAX && (await this.#settling?.moreRoom()) === true;
+    const isMore = attempts < ATTEMPTS_MAX && (await this.#settling?.moreRoom(untilMs)) === true;
     if (!this.#jobs.isBusy() && (attempts === 0 || isMore)) this.#jobs.kickNow();
     if (!this.#jobs.isBusy() && !isMore) return false;
     // Also where a job fails at once: others have to come to their turn.
@@ -486,6 +481,7 @@ export class EngineHost implements FrameHost {
 
   #ensureOpen(): void {
     if (this.#closing !== undefined) throw closedError();
+    if (this.#successor !== undefined) throw this.#successor;
   }
 
   #unwatch(): void {

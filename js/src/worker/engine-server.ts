@@ -15,6 +15,7 @@ import { toWire, VarveError } from '../errors.ts';
 import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import type { SettlingDevice } from '../storage/device.ts';
 import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
 import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import type { StoreLock } from '../storage/lock.ts';
@@ -25,9 +26,10 @@ import type { StoreStats } from '../types.ts';
 import type { SpawnCompactor } from './compactor-link.ts';
 import { Connection, type Send } from './connection.ts';
 import { EngineHost } from './engine-host.ts';
-import { answerAgain, type RefusedFrame } from './refused-frames.ts';
+import { answersOf } from './frame-bytes.ts';
+import { answerAgain } from './refused-frames.ts';
 import { settlingFailure } from './settling-failure.ts';
-import type { FrameProgress } from './settling-frames.ts';
+import { FrameProgress, runSettling } from './settling-frames.ts';
 
 /** What a client sends. */
 export type Incoming = Request | ArrayBuffer;
@@ -46,7 +48,10 @@ interface Waiting {
 }
 
 /** A frame whose answer waits for its storage. */
-type LateFrame = RefusedFrame & { readonly from: Connection };
+interface LateFrame {
+  readonly from: Connection;
+  readonly progress: FrameProgress;
+}
 
 /** Where a store is opened that other tabs share. */
 export interface Leadership {
@@ -118,7 +123,7 @@ export class EngineServer {
     }
     // What is written already is flushed at once; what still waits here is flushed when its turn comes.
     if (!(data instanceof ArrayBuffer) && data.type === 'hidden') this.#host?.hidden();
-    if (this.#busy || this.#host?.isSettling || this.#mustWait(data)) {
+    if (this.#busy || this.#host?.settling || this.#mustWait(data)) {
       this.#queue.push({ data, from });
       if (!this.#busy) this.#drained = this.#drain();
       return;
@@ -190,19 +195,15 @@ export class EngineServer {
   async #drain(): Promise<void> {
     this.#busy = true;
     for (;;) {
-      if (this.#refusal !== undefined) await this.#revive(this.#refusal);
-      const refused = this.#refused.shift();
-      if (refused !== undefined) {
-        await this.#again(refused);
-        continue;
-      }
+      await this.#answerRefused();
       const next = this.#queue.shift();
       if (next === undefined) break;
       const { data, from } = next;
       if (from.isGone) continue;
       if (data instanceof ArrayBuffer) {
-        if (this.#host?.isSettling) await this.#frameLater(this.#host, data, from);
-        else {
+        if (this.#host?.settling) {
+          await this.#frameLater(this.#host, { from, progress: new FrameProgress(new Uint8Array(data)) });
+        } else {
           while (this.#mustWait(data)) await this.#host?.progress();
           this.#frame(data, from);
         }
@@ -211,6 +212,24 @@ export class EngineServer {
       else await this.#answer(data, from);
     }
     this.#busy = false;
+  }
+
+  /** Goes back once a commit was refused, and answers what could not leave. */
+  async #answerRefused(): Promise<void> {
+    for (;;) {
+      if (this.#refusal !== undefined) await this.#revive(this.#refusal);
+      const frame = this.#refused.shift();
+      if (frame === undefined) return;
+      if (this.#host !== undefined) await this.#frameLater(this.#host, frame, this.#lastRefusal);
+    }
+  }
+
+  /** Resolves when all that ran has its answer. */
+  async #answerAll(): Promise<void> {
+    do {
+      await this.#answerRefused();
+      await this.#host?.settle().catch(() => undefined);
+    } while (this.#refusal !== undefined || this.#refused.length > 0);
   }
 
   #frame(request: ArrayBuffer, from: Connection): void {
@@ -227,31 +246,34 @@ export class EngineServer {
     this.#maintain(host);
   }
 
-  /** Runs a frame; its answer leaves when it may, whatever runs meanwhile. */
-  async #frameLater(host: EngineHost, bytes: ArrayBuffer, from: Connection): Promise<void> {
-    const request = new Uint8Array(bytes);
-    const progress: FrameProgress = { answers: [], settled: 0 };
-    const frame = { from, request, progress, isAgain: false };
+  /** Runs a frame, or answers one again whose answer could not leave; the answer leaves when it may, whatever runs meanwhile. */
+  async #frameLater(host: EngineHost, frame: LateFrame, refusal?: VarveError): Promise<void> {
+    const { progress, from } = frame;
     try {
-      this.#sendLater(host, { ...frame, response: await host.answer(request, progress) });
+      const device = host.settling as SettlingDevice;
+      // What is answered again writes little, and must not wait for a job that fails.
+      if (refusal === undefined) await host.ready();
+      const response = await (refusal === undefined
+        ? runSettling(host, device, progress)
+        : answerAgain(host, device, progress, refusal));
+      const { isQuiet } = host;
+      host.settle().then(
+        () => {
+          const { buffer } = response;
+          from.send(buffer, [buffer]);
+          // There is room again: what was put off for want of it.
+          if (isQuiet && !host.isQuiet) this.#maintain(host);
+        },
+        (error: unknown) => {
+          progress.answers = answersOf(response);
+          this.#refuse(host, error, frame);
+        },
+      );
     } catch (error) {
       this.#refuse(host, error, frame);
       return;
     }
-    this.#maintain(host);
-  }
-
-  #sendLater(host: EngineHost, frame: Required<LateFrame>): void {
-    const { isQuiet } = host;
-    host.settle().then(
-      () => {
-        const { buffer } = frame.response;
-        frame.from.send(buffer, [buffer]);
-        // There is room again: what was put off for want of it.
-        if (isQuiet && !host.isQuiet) this.#maintain(host);
-      },
-      (error: unknown) => this.#refuse(host, error, frame),
-    );
+    if (refusal === undefined) this.#maintain(host);
   }
 
   /** What was not committed for want of room is taken back, and its writers are told; any other failure ends the store. */
@@ -271,23 +293,13 @@ export class EngineServer {
   async #revive(refusal: VarveError): Promise<void> {
     try {
       const host = await this.#host?.revived(refusal);
+      if (host?.hasLost) for (const { progress } of this.#refused) progress.isLost = true;
       if (this.#is_dead) await host?.close();
       else if (host !== undefined) this.#use(host);
     } catch (error) {
       this.#die(settlingFailure(error));
     }
     this.#refusal = undefined;
-  }
-
-  /** Answers a frame whose answer could not leave. */
-  async #again(frame: LateFrame): Promise<void> {
-    const host = this.#host;
-    if (host === undefined || this.#lastRefusal === undefined) return;
-    try {
-      this.#sendLater(host, { ...(await answerAgain(host, frame, this.#lastRefusal)), from: frame.from });
-    } catch (error) {
-      this.#refuse(host, error, { ...frame, isAgain: true });
-    }
   }
 
   #use(host: EngineHost): void {
@@ -393,8 +405,8 @@ export class EngineServer {
             return;
           }
           this.#isRetiring = true;
+          await this.#answerAll();
           const host = this.#host;
-          await host?.settle().catch(() => undefined);
           // The next leader answers them.
           for (const client of this.#clients) if (client !== from) client.leave();
           this.#host = undefined;

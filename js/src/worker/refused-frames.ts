@@ -1,73 +1,47 @@
 /**
- * What a frame is answered with that the engine has no memory for, or whose answer could not leave, because the storage refused what it may
- * have seen.
+ * What a frame is answered with whose answer could not leave, because the storage refused what it may have seen.
  *
- * Invariant: what it set and was not settled is not there, and it is told so; its reads are made again, in the store as it is now, and
- * once its deletes, which may fit where the sets beside them did not. A scan that had gone on within the frame cannot go back, and ends;
- * one that had not goes on.
- * Where no write was taken back, as when a flush was refused, its reads saw what there still is.
+ * Each operation has a fate:
+ *
+ *     kept      it is settled; or it wrote nothing, was answered, and the store has lost nothing since
+ *     refused   it sets; or it deletes and had its second chance: deletes may fit where the sets beside them did not
+ *     run       all else: reads see the store as it is now
+ *
+ * Invariant: what is refused is not there, and what is there is not refused, however often the storage refuses: what is settled counts
+ * from one attempt to the next, and each attempt comes further. A scan that had gone on within the frame cannot go back, and ends;
+ * one that had not goes on, unless the store lost something.
  */
 
 import type { VarveError } from '../errors.ts';
-import { ANSWER_HEADER_BYTES, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../protocol/frame.ts';
-import type { EngineHost } from './engine-host.ts';
-import {
-  DELETES,
-  type FrameOperation,
-  type FrameProgress,
-  frameOf,
-  operationsOf,
-  refusalOf,
-  responseOf,
-} from './settling-frames.ts';
-
-const WRITES: readonly number[] = [Op.set, Op.batch, Op.sync, ...DELETES];
-const REFUSED: readonly number[] = [Op.set, Op.batch, Op.sync, Op.scanNext];
-
-/** A frame, and the answer that did not leave, if it came that far. */
-export interface RefusedFrame {
-  readonly request: Uint8Array;
-  readonly progress: FrameProgress;
-  readonly response?: Uint8Array<ArrayBuffer>;
-  /** It was answered again before. */
-  readonly isAgain: boolean;
-}
+import { OP_HEADER_BYTES, Op } from '../protocol/frame.ts';
+import type { SettlingDevice } from '../storage/device.ts';
+import { type FrameOperation, frameOf, operationsOf, refusalOf } from './frame-bytes.ts';
+import { DELETES } from './patience.ts';
+import { type FrameHost, type FrameProgress, runEach, WRITES } from './settling-frames.ts';
 
 /** Answers a frame again, but for those of its operations that were settled before the refusal. */
 export async function answerAgain(
-  host: EngineHost,
-  { request, progress, response, isAgain }: RefusedFrame,
+  host: FrameHost,
+  device: SettlingDevice,
+  progress: FrameProgress,
   error: VarveError,
-): Promise<Required<RefusedFrame>> {
-  const refused = isAgain ? [...REFUSED, ...DELETES] : REFUSED;
-  const operations = operationsOf(request);
-  const { settled } = progress;
-  const given = response === undefined ? progress.answers : answersOf(response);
-  const answers: Uint8Array[] = [];
-  for (const [i, operation] of operations.entries()) {
-    const before = given[i];
-    const isKept = i < settled || (!host.hasLost && !WRITES.includes(operation.code));
-    if (before !== undefined && isKept) {
-      answers.push(before);
-      continue;
-    }
-    const mayGoOn = operation.code === Op.scanNext && before === undefined && !host.hasLost;
-    if (operation.code === Op.scanNext && !mayGoOn) host.run(frameOf(request, [closing(operation)]));
-    if (refused.includes(operation.code) && !mayGoOn) answers.push(refusalOf(operation, error));
-    else answers.push((await host.answer(frameOf(request, [operation]))).subarray(RESPONSE_HEADER_BYTES));
-  }
-  return { request, progress: { answers, settled }, response: responseOf(answers), isAgain: true };
-}
-
-/** The answers in a response. */
-export function answersOf(response: Uint8Array): Uint8Array[] {
-  const answers: Uint8Array[] = [];
-  for (let at = RESPONSE_HEADER_BYTES; at < response.length; ) {
-    const next = (at + ANSWER_HEADER_BYTES + u32(response, at + 8) + 3) & ~3;
-    answers.push(response.subarray(at, next));
-    at = next;
-  }
-  return answers;
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { request } = progress;
+  const given = (operation: FrameOperation, i: number): Uint8Array | undefined => {
+    const { code } = operation;
+    const isKept = i < progress.settled || !(progress.isLost || WRITES.includes(code));
+    const before = isKept ? progress.answers[i] : undefined;
+    if (before !== undefined) return before;
+    const isEnded = code === Op.scanNext && progress.isLost;
+    if (isEnded) host.run(frameOf(request, [closing(operation)]));
+    const mayRun = DELETES.includes(code) ? i >= progress.retried : !WRITES.includes(code);
+    if (isEnded || !mayRun) return refusalOf(operation, error);
+    progress.retried = Math.max(progress.retried, i + 1);
+    return undefined;
+  };
+  const response = await runEach(host, device, progress, operationsOf(request), given);
+  progress.isLost = false;
+  return response;
 }
 
 /** Ends the scan that an operation moved. What others opened, they open again in its place. */
@@ -76,8 +50,4 @@ function closing({ bytes }: FrameOperation): FrameOperation {
   end[4] = Op.scanClose;
   new DataView(end.buffer).setUint32(12, 0, true);
   return { code: Op.scanClose, bytes: end };
-}
-
-function u32(bytes: Uint8Array, at: number): number {
-  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true);
 }

@@ -237,8 +237,8 @@ export class BufferedDevice implements SettlingDevice {
     return !this.#isQuiet && this.#slots.dirtyBytes + this.#committingBytes > bytesMax;
   }
 
-  moreRoom(): Promise<boolean> {
-    return this.#room.more();
+  moreRoom(untilMs: number): Promise<boolean> {
+    return this.#room.more(untilMs);
   }
 
   /** Runs a call that only reads, or changes nothing when a read fails, until all that it reads is here. */

@@ -51,7 +51,7 @@ export class Room {
 
   /** Whether slots may become longer now. */
   mayGrow(): boolean {
-    if (this.#isTight) this.#keepWhole();
+    if (this.#isTight) void this.#keepWhole();
     return !this.#isTight;
   }
 
@@ -71,15 +71,15 @@ export class Room {
     }
     this.#until = performance.now() + (this.#reserve?.patienceMs ?? 0);
     this.#bytes += bytes;
-    if (this.#isTight || (!this.#isWhole && this.#bytes > LITTLE_BYTES)) this.#keepWhole();
+    if (this.#isTight || (!this.#isWhole && this.#bytes > LITTLE_BYTES)) void this.#keepWhole();
   }
 
-  /** Waits for room that may come back; resolves with whether slots may grow again. */
-  async more(): Promise<boolean> {
-    if (this.#isTight) await this.#complete();
-    while (this.#isTight && this.#mayComeBack) {
-      await delay(PAUSE_MS_MAX);
-      await this.#complete();
+  /** Waits for room that may come back, until a moment of `performance` at most; resolves with whether slots may grow again. */
+  async more(untilMs: number): Promise<boolean> {
+    for (let pauseMs = this.#notBefore - performance.now(); this.#isTight; pauseMs = PAUSE_MS_MAX) {
+      await delay(Math.max(0, pauseMs));
+      await this.#keepWhole();
+      if (!this.#mayComeBack || performance.now() >= untilMs) break;
     }
     return !this.#isTight;
   }
@@ -101,17 +101,15 @@ export class Room {
     return reserve.give(need);
   }
 
-  /** Tries to complete the reserve beside all else, unless that was tried a moment ago. */
-  #keepWhole(): void {
-    if (!this.#isClosed && performance.now() >= this.#notBefore) void this.#complete();
-  }
-
-  #complete(): Promise<void> {
-    this.#notBefore = performance.now() + COMPLETE_MS;
-    this.#completing ??= this.#tryToComplete().finally(() => {
-      this.#completing = undefined;
-    });
-    return this.#completing;
+  /** Tries to complete the reserve beside all else, unless that was tried a moment ago; resolves when no attempt is under way. */
+  async #keepWhole(): Promise<void> {
+    if (!this.#isClosed && performance.now() >= this.#notBefore) {
+      this.#notBefore = performance.now() + COMPLETE_MS;
+      this.#completing ??= this.#tryToComplete().finally(() => {
+        this.#completing = undefined;
+      });
+    }
+    await this.#completing;
   }
 
   async #tryToComplete(): Promise<void> {

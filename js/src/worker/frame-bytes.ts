@@ -1,0 +1,93 @@
+/**
+ * Frames taken apart into operations and answers, and put together again.
+ *
+ * Invariant: operations and answers are handed around as they are in their frames, padding and all.
+ */
+
+import { codeNumber, type VarveError } from '../errors.ts';
+import {
+  ANSWER_HEADER_BYTES,
+  FRAME_HEADER_BYTES,
+  FRAME_MAGIC,
+  OP_HEADER_BYTES,
+  RESPONSE_HEADER_BYTES,
+  Status,
+} from '../protocol/frame.ts';
+
+/** One operation of a frame. */
+export interface FrameOperation {
+  readonly code: number;
+  readonly bytes: Uint8Array;
+}
+
+/** The operations of a request frame. */
+export function operationsOf(request: Uint8Array): FrameOperation[] {
+  const view = new DataView(request.buffer, request.byteOffset, request.length);
+  const operations: FrameOperation[] = [];
+  for (let at = FRAME_HEADER_BYTES; at + OP_HEADER_BYTES <= request.length; ) {
+    const length = OP_HEADER_BYTES + view.getUint32(at + 8, true) + view.getUint32(at + 12, true);
+    const next = at + ((length + 3) & ~3);
+    operations.push({ code: request[at + 4] ?? 0, bytes: request.subarray(at, next) });
+    at = next;
+  }
+  return operations;
+}
+
+/** A request frame of operations, for the client of another one. */
+export function frameOf(request: Uint8Array, operations: readonly FrameOperation[]): Uint8Array<ArrayBuffer> {
+  const parts = operations.map(({ bytes }) => bytes);
+  return joined(request.subarray(0, FRAME_HEADER_BYTES), parts);
+}
+
+/** Refuses all that a frame asks for. */
+export function refusalsOf(request: Uint8Array, error: VarveError): Uint8Array<ArrayBuffer> {
+  return responseOf(operationsOf(request).map((operation) => refusalOf(operation, error)));
+}
+
+/** The answer to an operation that is refused. */
+export function refusalOf({ bytes }: FrameOperation, error: VarveError): Uint8Array {
+  const text = new TextEncoder().encode(error.message);
+  const answer = new Uint8Array(ANSWER_HEADER_BYTES + ((4 + text.length + 3) & ~3));
+  const view = new DataView(answer.buffer);
+  answer.set(bytes.subarray(0, 4));
+  answer[4] = Status.error;
+  view.setUint32(8, 4 + text.length, true);
+  view.setUint32(ANSWER_HEADER_BYTES, codeNumber(error.code), true);
+  answer.set(text, ANSWER_HEADER_BYTES + 4);
+  return answer;
+}
+
+/** The answers in a response. */
+export function answersOf(response: Uint8Array): Uint8Array[] {
+  const answers: Uint8Array[] = [];
+  for (let at = RESPONSE_HEADER_BYTES; at < response.length; ) {
+    const next = (at + ANSWER_HEADER_BYTES + u32(response, at + 8) + 3) & ~3;
+    answers.push(response.subarray(at, next));
+    at = next;
+  }
+  return answers;
+}
+
+/** A response frame of answers. */
+export function responseOf(answers: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const header = new Uint8Array(RESPONSE_HEADER_BYTES);
+  new DataView(header.buffer).setUint32(0, FRAME_MAGIC, true);
+  return joined(header, answers);
+}
+
+/** A header, whose count is set, and what it counts. */
+function joined(header: Uint8Array, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const frame = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, header.length));
+  frame.set(header);
+  new DataView(frame.buffer).setUint32(4, parts.length, true);
+  let at = header.length;
+  for (const part of parts) {
+    frame.set(part, at);
+    at += part.length;
+  }
+  return frame;
+}
+
+function u32(bytes: Uint8Array, at: number): number {
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(at, true);
+}

@@ -1,0 +1,107 @@
+/**
+ * How long the writes of one frame are tried again that are refused for want of room, while jobs and the storage make some.
+ *
+ *     sets      share one time, from the first refusal on; then one that is as long as a refused one is refused at once
+ *     deletes   are tried again whatever else goes on, as long as one gets through now and then: the engine has room for them as
+ *               soon as the flush before them is through
+ *
+ * Invariant: a frame that finds no room at all is over within the time of one set and one delete, however many it has: all other
+ * frames, and closing, wait for it. A set does not run at all while the storage keeps what there is for deletes.
+ */
+
+import { codeNumber, type VarveError } from '../errors.ts';
+import { ANSWER_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES, Status } from '../protocol/frame.ts';
+import { type SettlingDevice, SlotError } from '../storage/device.ts';
+import { delay } from '../storage/wait.ts';
+import { refusalsOf } from './frame-bytes.ts';
+import { settlingFailure } from './settling-failure.ts';
+import type { FrameHost } from './settling-frames.ts';
+
+const SET_MS_MAX = 5000;
+const DELETE_MS_MAX = 2000;
+const DELETE_PAUSE_MS = 100;
+/** A batch of so many bytes may be all deletes. */
+const SHORT_BYTES = 4096;
+
+/** Operations that only delete. */
+export const DELETES: readonly number[] = [Op.delete, Op.deleteRange];
+/** Operations that set or delete. */
+export const CHANGES: readonly number[] = [Op.set, Op.batch, ...DELETES];
+
+/** Where the status of the first answer of a response is, and the number of an error. */
+export const STATUS_AT = RESPONSE_HEADER_BYTES + 4;
+const ERROR_AT = RESPONSE_HEADER_BYTES + ANSWER_HEADER_BYTES;
+const STORAGE_FULL = codeNumber('VARVE_STORAGE_FULL');
+
+/** The patience with one frame. */
+export class Patience {
+  readonly #host: FrameHost;
+  readonly #device: SettlingDevice;
+  /** Until when sets wait, and deletes. */
+  #setsUntil = 0;
+  #deletesUntil = 0;
+  /** What sets so much was refused, and nothing got through since. */
+  #bytesMax = Number.POSITIVE_INFINITY;
+
+  constructor(host: FrameHost, device: SettlingDevice) {
+    this.#host = host;
+    this.#device = device;
+  }
+
+  /**
+   * Runs an operation, a write that is refused for want of room again and again while there may come more. `ensureGoing` throws once
+   * nothing that runs would be kept.
+   */
+  async spend(
+    code: number,
+    frame: Uint8Array,
+    run: () => Promise<Uint8Array>,
+    ensureGoing: () => void,
+  ): Promise<Uint8Array> {
+    if (!CHANGES.includes(code)) return run();
+    const refusal = (): Uint8Array => refusalsOf(frame, noRoom());
+    if (!DELETES.includes(code) && frame.length >= this.#bytesMax) return refusal();
+    const attempt = async (): Promise<Uint8Array> =>
+      this.#device.isTight && isSet(code, frame.length) ? refusal() : run();
+    let answer = await attempt();
+    for (let attempts = 0; isFull(answer); attempts++) {
+      ensureGoing();
+      if (!(await this.#waits(DELETES.includes(code), attempts))) {
+        if (!DELETES.includes(code)) this.#bytesMax = frame.length;
+        return answer;
+      }
+      answer = await attempt();
+    }
+    this.#deletesUntil = 0;
+    this.#bytesMax = Number.POSITIVE_INFINITY;
+    return answer;
+  }
+
+  /** Waits for room; resolves with whether trying again makes sense. */
+  async #waits(isDelete: boolean, attempts: number): Promise<boolean> {
+    const now = performance.now();
+    if (isDelete) this.#deletesUntil ||= now + DELETE_MS_MAX;
+    else this.#setsUntil ||= now + SET_MS_MAX;
+    const until = isDelete ? this.#deletesUntil : this.#setsUntil;
+    if (now >= until) return false;
+    const isMore = await this.#host.makeRoom(attempts, until);
+    if (isMore || !isDelete) return isMore;
+    await delay(DELETE_PAUSE_MS);
+    return true;
+  }
+}
+
+/** Whether an operation sets something: on a full storage it must leave alone what is there for deletes. A short batch may be all deletes. */
+function isSet(code: number, bytes: number): boolean {
+  return code === Op.set || (code === Op.batch && bytes > SHORT_BYTES);
+}
+
+/** Whether a write was refused for want of room, which changed nothing. */
+function isFull(answer: Uint8Array): boolean {
+  if (answer[STATUS_AT] !== Status.error) return false;
+  return new DataView(answer.buffer, answer.byteOffset).getUint32(ERROR_AT, true) === STORAGE_FULL;
+}
+
+function noRoom(): VarveError {
+  return settlingFailure(new SlotError('full', 'What is set aside was used.')) as VarveError;
+}
