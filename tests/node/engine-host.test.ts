@@ -2,15 +2,19 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { formatOf, structured } from '../../js/src/codec/values.ts';
-import type { OutputGate } from '../../js/src/storage/device.ts';
+import { VarveError } from '../../js/src/errors.ts';
+import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
+import { type OutputGate, SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { SyncStore } from '../../js/src/sync/sync-store.ts';
 import type { Key } from '../../js/src/types.ts';
+import { EngineStore } from '../../js/src/wasm/store.ts';
 import { EngineHost } from '../../js/src/worker/engine-host.ts';
 import type { EngineHostOptions } from '../../js/src/worker/host-parts.ts';
 import { nextTurn } from '../../js/src/worker/turn.ts';
 import { LocalCompactor, wasm } from './support/engine.ts';
+import { FakeChunks } from './support/fake-chunks.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 let opfs: FakeOpfs;
@@ -439,6 +443,40 @@ test('a store that is only looked into begins no job for a while', async () => {
   expect([compactors.length, host.isDue()]).toEqual([0, true]);
   await vi.advanceTimersByTimeAsync(200);
   expect(compactors).toHaveLength(1);
+});
+
+test('a host that goes back starts no job either before those are back who had something open with the leader before', async () => {
+  const chunks = new FakeChunks();
+  let back = (): void => undefined;
+  const hold = (): Promise<void> =>
+    new Promise((resolve) => {
+      back = resolve;
+    });
+  const host = await openHost({ device: await BufferedDevice.open(chunks), hold });
+  const failed = new Promise((resolve) => {
+    host.onFailure = resolve;
+  });
+  chunks.failure = new SlotError('full', 'There is no room.');
+  storeOf(host).set(1, value(1));
+  await failed;
+  chunks.failure = undefined;
+  const next = await host.revived(new VarveError('VARVE_STORAGE_FULL', 'The storage is full.'));
+  hosts.push(next);
+  storeOf(next).set(2, value(2));
+  await expect.poll(() => next.isQuiet).toBe(false);
+  next.store.freeze();
+  const taken = vi.spyOn(EngineStore.prototype, 'takeJob');
+  next.afterTurn();
+  expect(taken).not.toHaveBeenCalled();
+  back();
+  await expect.poll(() => taken.mock.calls.length).toBeGreaterThan(0);
+});
+
+test('a storage that does not say how much room it has is not taken for one without any after a write was refused', async () => {
+  const host = await openHost({ device: await BufferedDevice.open(new FakeChunks()) });
+  const told = vi.spyOn(EngineStore.prototype, 'setRoom');
+  await host.makeRoom(0, 0);
+  expect(told).not.toHaveBeenCalled();
 });
 
 test('how much room there is, is asked when a store is opened', async () => {

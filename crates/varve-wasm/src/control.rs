@@ -120,14 +120,20 @@ pub fn varve_shrink(h: u32) -> i32 {
     with(h, &mut |open| open.store.shrink(SPARE_BYTES).map(|()| 0))
 }
 
-/// Tells how many bytes the quota leaves: compactions then stay small enough to fit. Below 0, none are left and a write was refused.
+/// Tells how many bytes the quota leaves: compactions then stay small enough to fit.
 #[wasm_bindgen]
 pub fn varve_set_room(h: u32, bytes: f64) -> i32 {
     with(h, &mut |open| {
         open.store.storage_mut().set_room(Some(bytes as u64));
-        if bytes < 0.0 {
-            open.store.want_room();
-        }
+        Ok(0)
+    })
+}
+
+/// Has tables written anew without what newer ones hide of them: a write was refused for want of room before it came here.
+#[wasm_bindgen]
+pub fn varve_want_room(h: u32) -> i32 {
+    with(h, &mut |open| {
+        open.store.want_room();
         Ok(0)
     })
 }

@@ -144,6 +144,11 @@ export class EngineStore {
     this.#call(() => this.exports.varve_set_room(this.h, bytes));
   }
 
+  /** Tells the engine that a write was refused before it came there, for want of room. */
+  wantRoom(): void {
+    this.#call(() => this.exports.varve_want_room(this.h));
+  }
+
   /** Tells the engine how many bytes spare files may hold when a table goes. */
   setSpare(bytes: number): void {
     this.#call(() => this.exports.varve_set_spare(this.h, bytes));

@@ -68,8 +68,8 @@ export class EngineHost implements FrameHost {
   /** That the store was taken away while it was open. */
   #lost: VarveError | undefined;
   #warm = false;
-  /** No job starts yet, unless writers would have to wait for it. */
-  #isHeld = false;
+  /** Until that resolves no job starts, unless writers would have to wait for it. */
+  #held: Promise<void> | undefined;
   /** Ends the calm after opening. */
   #calm: ReturnType<typeof setTimeout> | undefined;
   #closing: Promise<void> | undefined;
@@ -107,7 +107,7 @@ export class EngineHost implements FrameHost {
   /** Opens a store; throws what `openParts` does. */
   static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
     const host = new EngineHost(name, await openParts(name, options), options.onTurn);
-    if (options.hold !== undefined) host.#hold(options.hold());
+    host.#hold(options.hold?.());
     // Behind an output gate whoever has it says when there is work to be done.
     if (host.gate === undefined) host.#calm = setTimeout(() => host.#wake(), CALM_MS);
     // Known before much is written: where there is little room, little is kept that has to be written twice.
@@ -164,6 +164,7 @@ export class EngineHost implements FrameHost {
     this.#unwatch();
     this.#leave();
     const successor = new EngineHost(this.name, parts, this.#onTurn);
+    successor.#hold(this.#held);
     successor.hasLost = acknowledged !== parts.store.acknowledged();
     successor.#quota?.look();
     return successor;
@@ -317,13 +318,13 @@ export class EngineHost implements FrameHost {
     if (this.#closing === undefined && this.store.fault.found === undefined) this.store.forgetClient(client, mayReturn);
   }
 
-  #hold(until: Promise<void>): void {
-    this.#isHeld = true;
+  #hold(until: Promise<void> | undefined): void {
+    this.#held = until;
     const release = (): void => {
-      this.#isHeld = false;
+      this.#held = undefined;
       this.afterTurn();
     };
-    until.then(release, release);
+    until?.then(release, release);
   }
 
   /** The calm after opening is over. */
@@ -335,7 +336,7 @@ export class EngineHost implements FrameHost {
   /** Whether no job is to be started now. */
   get #isResting(): boolean {
     const isCalm = this.#calm !== undefined && this.store.writesSinceSeal() === 0;
-    return (this.#isHeld || isCalm) && !this.store.isStalled();
+    return (this.#held !== undefined || isCalm) && !this.store.isStalled();
   }
 
   /** The page is hidden or goes away: nothing may stay unflushed. */
@@ -458,7 +459,7 @@ export class EngineHost implements FrameHost {
   /** See `FrameHost`. */
   async makeRoom(attempts: number, untilMs: number): Promise<boolean> {
     this.shrink();
-    this.store.setRoom(-1);
+    this.store.wantRoom();
     await this.#quota?.lookNow();
     const isMore = attempts < ATTEMPTS_MAX && (await this.#settling?.moreRoom(untilMs)) === true;
     if (!this.#jobs.isBusy() && (attempts === 0 || isMore)) this.#jobs.kickNow();
@@ -480,8 +481,8 @@ export class EngineHost implements FrameHost {
   }
 
   #ensureOpen(): void {
-    if (this.#closing !== undefined) throw closedError();
     if (this.#successor !== undefined) throw this.#successor;
+    if (this.#closing !== undefined) throw closedError();
   }
 
   #unwatch(): void {
