@@ -1,8 +1,9 @@
 // A device over an asynchronous storage: what it reads, what it commits and when, and what a crash leaves.
 
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CHUNK_BYTES } from '../../js/src/storage/buffered/chunk.ts';
 import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
+import { BufferedSlots } from '../../js/src/storage/buffered/slots.ts';
 import { type ManagedDevice, SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { randomFrom } from './support/engine.ts';
@@ -253,6 +254,15 @@ test('after a commit that was refused slots are not even added, until the device
   expect(await device.grow(2)).toBe(2);
   await device.settle();
   expect([device.count(), image(device)[0]]).toEqual([10, Uint8Array.of(1)]);
+});
+
+test('a change apart that cannot even be made is refused, and waits for nothing', async () => {
+  const device = await BufferedDevice.open(new FakeChunks());
+  const error = new SlotError('io', 'It cannot be made.');
+  vi.spyOn(BufferedSlots.prototype, 'writeApart').mockImplementationOnce(() => {
+    throw error;
+  });
+  await expect(device.writeApart(1, Uint8Array.of(1), 4 * KIB, false)).rejects.toBe(error);
 });
 
 test('who was taken over from commits nothing more', async () => {

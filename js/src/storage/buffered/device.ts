@@ -391,9 +391,10 @@ export class BufferedDevice implements SettlingDevice {
 
   async #commitApart({ slot, make, bytes, need, resolve, reject }: ApartChange): Promise<void> {
     const { rowBytesMax } = this.#store;
-    const undo = make();
     const held: Chunk[] = [];
+    let undo: (() => void) | undefined;
     try {
+      undo = make();
       await this.#fetch(this.#slots.incomplete(false, rowBytesMax, slot), held);
       const { commit, held: frozen } = this.#slots.freeze(false, rowBytesMax, slot);
       held.push(...frozen);
@@ -404,7 +405,7 @@ export class BufferedDevice implements SettlingDevice {
       this.#journalRows++;
       resolve();
     } catch (error) {
-      undo();
+      undo?.();
       reject(error);
       if (!(error instanceof SlotError) || error.kind !== 'full') throw error;
     } finally {
