@@ -124,6 +124,26 @@ test('a journal that has grown long is folded into chunks, and opens as before',
   expect(equal(await again.resident(() => image(again)), await device.resident(() => image(device)))).toBe(true);
 });
 
+test('a fold that finds no room refuses no write, and is tried seldom, until there is some', async () => {
+  const state = new ChunkState();
+  const chunks = new FakeChunks(state);
+  const device = await BufferedDevice.open(chunks);
+  chunks.refuses = ({ folds, puts }) => folds || puts.length > 0;
+  const write = async (i: number): Promise<void> => {
+    device.write(i % 7, Uint8Array.of(i), 5 * KIB + i * 50);
+    await device.settle();
+  };
+  for (let i = 0; i < 5000; i++) await write(i);
+  const folds = (): number => chunks.commits.filter((commit) => commit.folds).length;
+  expect(folds()).toBeLessThan(5);
+  chunks.refuses = () => false;
+  for (let i = 0; i < 4000; i++) await write(i);
+  expect(folds()).toBeLessThan(6);
+  expect(state.rows.length).toBeLessThan(3000);
+  const again = await BufferedDevice.open(new FakeChunks(state));
+  expect(equal(await again.resident(() => image(again)), await device.resident(() => image(device)))).toBe(true);
+});
+
 test('a read of what is not here is pending, and one fetch brings all that a call was missing', async () => {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));

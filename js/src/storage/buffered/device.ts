@@ -20,9 +20,9 @@
 
 import { type HeldBytes, type SettlingDevice, SLOT_DATA_OFFSET, SlotError } from '../device.ts';
 import type { Chunk } from './chunk.ts';
-import type { ChunkStore, Need } from './chunk-store.ts';
+import type { ChunkStore, Commit, Need } from './chunk-store.ts';
 import { Room } from './room.ts';
-import { BufferedSlots } from './slots.ts';
+import { BufferedSlots, type Frozen } from './slots.ts';
 
 const SLOTS_FIRST = 8;
 /** No handles are held open: a store grows to 15 GiB within these. */
@@ -30,7 +30,7 @@ const SLOTS_MAX = 1000;
 /** The journal is folded into chunks when it has so many bytes or rows. */
 const JOURNAL_BYTES_MAX = 512 * 1024;
 const JOURNAL_ROWS_MAX = 1000;
-/** So many times as long it becomes on a full storage. */
+/** So many times as long it becomes on a full storage, and twice as long each time that folding it finds no room. */
 const FULL_PATIENCE = 32;
 /** Chunks fetched ahead of one that is read in order. */
 const AHEAD_CHUNKS = 4;
@@ -87,6 +87,8 @@ export class BufferedDevice implements SettlingDevice {
   #committingBytes = 0;
   #journalBytes = 0;
   #journalRows = 0;
+  /** The journal becomes so many times as long as it should be. */
+  #patience = 1;
 
   /** Called at the first commit that fails. */
   onFailure: (error: SlotError) => void = () => undefined;
@@ -401,8 +403,7 @@ export class BufferedDevice implements SettlingDevice {
       this.#isDropping = commit.drops.length > 0;
       await this.#room.commit(bytes, () => this.#store.commit({ ...commit, isStrict: false }), need);
       this.#isRelaxed = true;
-      this.#journalBytes += commit.row.length;
-      this.#journalRows++;
+      this.#journaled(commit);
       resolve();
     } catch (error) {
       undo?.();
@@ -414,13 +415,45 @@ export class BufferedDevice implements SettlingDevice {
     }
   }
 
+  /** Whether the journal is so many times as long as it may become now. Folding it needs room, and gives none back at once. */
+  #isLong(times: number): boolean {
+    const most = times * Math.max(this.#patience, this.#room.isTight ? FULL_PATIENCE : 1);
+    return this.#journalBytes > most * JOURNAL_BYTES_MAX || this.#journalRows > most * JOURNAL_ROWS_MAX;
+  }
+
+  /** A commit went through. */
+  #journaled({ row, folds }: Pick<Commit, 'row' | 'folds'>): void {
+    if (folds) {
+      this.#journalBytes = this.#journalRows = 0;
+      this.#patience = 1;
+    }
+    this.#journalBytes += row.length;
+    this.#journalRows++;
+  }
+
+  /** Puts what the journal has into chunks, by itself: where that finds no room, nothing else is refused with it. */
+  async #fold({ commit, held }: Frozen): Promise<void> {
+    try {
+      const send = (): Promise<void> => this.#store.commit({ ...commit, isStrict: false });
+      await this.#room.commit(bytesOf(commit), send, 'nothing');
+      this.#isRelaxed = true;
+      this.#journaled(commit);
+    } catch (error) {
+      for (const chunk of held) chunk.isJournaled = true;
+      this.#patience *= 2;
+      if (!(error instanceof SlotError) || error.kind !== 'full') throw error;
+    } finally {
+      this.#slots.letGo(held);
+    }
+  }
+
   async #commit(): Promise<void> {
     if (this.#settled === this.#turn) return;
     const { rowBytesMax } = this.#store;
-    // A fold needs room, and gives none back at once.
-    const patience = this.#room.isTight ? FULL_PATIENCE : 1;
-    const folds = this.#journalBytes > patience * JOURNAL_BYTES_MAX || this.#journalRows > patience * JOURNAL_ROWS_MAX;
-    const incomplete = this.#slots.incomplete(folds, rowBytesMax);
+    const isLong = this.#isLong(1);
+    // There was no moment to fold it by itself.
+    const folds = this.#isLong(2);
+    const incomplete = this.#slots.incomplete(isLong, rowBytesMax);
     if (incomplete.length > 0) {
       const held: Chunk[] = [];
       await this.#fetch(incomplete, held);
@@ -435,19 +468,23 @@ export class BufferedDevice implements SettlingDevice {
       const { commit, held } = this.#slots.freeze(folds, rowBytesMax);
       this.#isRelaxed = !isStrict;
       this.#isDropping = commit.drops.length > 0;
-      await this.#room.commit(this.#committingBytes, () => this.#store.commit({ ...commit, isStrict }));
+      const bytes = folds ? bytesOf(commit) : this.#committingBytes;
+      if (folds) this.#patience *= 2;
+      await this.#room.commit(bytes, () => this.#store.commit({ ...commit, isStrict }));
       this.#isQuiet = false;
       this.#isDropping = false;
       this.#slots.letGo(held);
       this.#committingBytes = 0;
-      if (folds) this.#journalBytes = this.#journalRows = 0;
-      this.#journalBytes += commit.row.length;
-      this.#journalRows++;
+      this.#journaled(commit);
     }
     this.#settled = turn;
+    // Before those who wait hear of it, and write again.
+    const canFold = isLong && !folds && this.#turn === turn && !this.#slots.isDirty;
+    const fold = canFold ? this.#slots.freeze(true, rowBytesMax) : undefined;
     const waiters = this.#waiters;
     this.#waiters = waiters.filter((waiter) => waiter.turn > turn);
     for (const waiter of waiters) if (waiter.turn <= turn) waiter.resolve();
+    if (fold !== undefined) await this.#fold(fold);
   }
 
   #fail(error: SlotError): void {
@@ -459,4 +496,9 @@ export class BufferedDevice implements SettlingDevice {
     for (const { reject } of [...waiters, ...apart]) reject(error);
     this.onFailure(error);
   }
+}
+
+/** Bytes that a commit brings. */
+function bytesOf({ row, puts }: Pick<Commit, 'row' | 'puts'>): number {
+  return puts.reduce((sum, { bytes }) => sum + bytes.length, row.length);
 }
