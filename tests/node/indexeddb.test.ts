@@ -211,6 +211,31 @@ test('a full quota refuses the write, keeps what was acknowledged, and the sessi
   await again.close();
 });
 
+test('a browser that keeps no Blobs, as in private windows of WebKit, has a reserve all the same', async () => {
+  const { put } = IDBObjectStore.prototype;
+  vi.spyOn(IDBObjectStore.prototype, 'put').mockImplementation(function (this: IDBObjectStore, value, key) {
+    if (value instanceof Blob) throw new DOMException('It could not be cloned.', 'DataCloneError');
+    return put.call(this, value, key);
+  });
+  const chunks = new IndexedDbChunks('private');
+  await chunks.takeOver();
+  expect(await chunks.reserve.complete()).toBe(true);
+  expect(await chunks.reserve.give('any')).toBe(true);
+  await chunks.close();
+});
+
+test('a reserve that cannot be put says why, on the connection that there is', async () => {
+  const chunks = new IndexedDbChunks('unputable');
+  await chunks.takeOver();
+  const opened = connections();
+  vi.spyOn(IDBObjectStore.prototype, 'put').mockImplementation(() => {
+    throw new DOMException('It could not be cloned.', 'DataCloneError');
+  });
+  await expect(chunks.reserve.complete()).rejects.toMatchObject({ kind: 'io', message: 'It could not be cloned.' });
+  expect(opened).toEqual([]);
+  await chunks.close();
+});
+
 test('the ladder: OPFS, then IndexedDB, then memory, with the reasons', async () => {
   const names = async (): Promise<unknown> => {
     const db = await open('ladder', { wasm });

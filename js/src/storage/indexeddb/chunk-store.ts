@@ -220,7 +220,7 @@ export class IndexedDbChunks implements ChunkStore {
   async #completeReserve(): Promise<boolean> {
     try {
       for (let piece = RESERVE_BYTES.length - 1; piece >= 0; piece--) {
-        await this.#attempt((database) => complete(setAside(database, piece)));
+        await this.#attempt((database) => setAside(database, piece));
       }
       return true;
     } catch (error) {
@@ -340,9 +340,9 @@ function stored(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return isWhole ? scrambled(bytes.slice()) : used.slice();
 }
 
-/** Turns a chunk of full length into noise, and back, in place. The noise: G. Marsaglia, "Xorshift RNGs", 2003. */
+/** Turns whole words into noise, and back, in place. The noise: G. Marsaglia, "Xorshift RNGs", 2003. */
 function scrambled(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, CHUNK_BYTES / 4);
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
   let noise = 0x9e37_79b9;
   words.forEach((word, i) => {
     noise ^= noise << 13;
@@ -359,15 +359,26 @@ function hasFiles(): boolean {
 }
 
 /** Puts a piece of the reserve, if it is not there. */
-function setAside(database: IDBDatabase, piece: number): IDBTransaction {
+async function setAside(database: IDBDatabase, piece: number): Promise<void> {
   const transaction = database.transaction('chunks', 'readwrite', { durability: 'relaxed' });
   const chunks = transaction.objectStore('chunks');
   const key = [RESERVE_SLOT, piece];
   const there = chunks.count(key);
+  let refusal: unknown;
   there.onsuccess = () => {
-    if (there.result === 0) chunks.put(new Blob([new Uint8Array(RESERVE_BYTES[piece] ?? 0)]), key);
+    if (there.result > 0) return;
+    const zeros = new Uint8Array(RESERVE_BYTES[piece] ?? 0);
+    try {
+      // A private window of WebKit takes no Blob. What is compressed needs noise to take room.
+      chunks.put(hasFiles() ? new Blob([zeros]) : scrambled(zeros), key);
+    } catch (error) {
+      refusal = error;
+      transaction.abort();
+    }
   };
-  return transaction;
+  await complete(transaction).catch((error: unknown) => {
+    throw refusal ?? error;
+  });
 }
 
 /** What a transaction says when its connection is no more. */
