@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { files } from '../../js/src/fs.ts';
 import { deleteStore, open } from '../../js/src/index.ts';
 import { type FileCalls, NODE_CALLS } from '../../js/src/storage/fs/calls.ts';
@@ -15,9 +15,23 @@ import { nextTurn } from '../../js/src/worker/turn.ts';
 import { tools, wasm } from './support/engine.ts';
 import { kindOf } from './support/kind-of.ts';
 
+/** What the runtime adds to the device of a path, and not to that of an open file. */
+const added = vi.hoisted(() => ({ dev: 0 }));
+
+vi.mock('node:fs', async (load) => {
+  const real = await load<typeof fs>();
+  const lstatSync = (path: string): fs.Stats => {
+    const found = real.lstatSync(path);
+    found.dev += added.dev;
+    return found;
+  };
+  return { ...real, lstatSync };
+});
+
 let directory: string;
 
 beforeEach(() => {
+  added.dev = 0;
   directory = fs.mkdtempSync(join(tmpdir(), 'varve-lost-'));
 });
 
@@ -51,6 +65,19 @@ function replaceByFile(): void {
 function removeClaims(): void {
   for (const name of fs.readdirSync(folder())) if (name.startsWith('lock')) fs.unlinkSync(join(folder(), name));
 }
+
+test('a store opens where a runtime says another device of a path than of the open file, and still knows its folder', async () => {
+  added.dev = 7;
+  const db = await open('notes', { storage: storage(), wasm });
+  await db.set('before', 1, strict);
+  expect(await db.get('before')).toBe(1);
+  const copy = `${place()}.copy`;
+  fs.cpSync(place(), copy, { recursive: true });
+  fs.rmSync(place(), { recursive: true });
+  fs.renameSync(copy, place());
+  await expect(db.set('after', 2, strict)).rejects.toMatchObject(lost);
+  await db.close().catch(() => undefined);
+});
 
 describe.each(takes)('a store whose folder is %s', (_, take) => {
   test('acknowledges nothing as strict, says why for every call, and closes', async () => {

@@ -3,7 +3,8 @@
  *
  * A path says nothing about what is behind it: a directory can be removed, renamed or replaced by a backup while a store in it
  * is open, and whoever opens the path then has another store there. The claim tells: its path leads to the very file that the
- * claim made (device and inode), or the directory is not the claim's any more.
+ * claim made (device and inode), or the directory is not the claim's any more. Some runtimes say other numbers of an open file than
+ * of its path (devices on Windows, libuv 1.49 and 1.50): what is not the same for a claim that was just made tells nothing.
  *
  * Invariant: a slot that `openSlot` gives lies in the directory of the claim, and is no symbolic link. Both are asked after the
  * file was opened, so that it does not matter what happened to the path before.
@@ -26,17 +27,21 @@ interface FileIdentity {
 export interface Place extends FileIdentity {
   /** The path of the claim, in the directory of the store. */
   readonly claim: string;
+  /** The numbers by which one file is known. */
+  readonly knownBy: readonly (keyof FileIdentity)[];
 }
 
 /** The place of a claim that was just made: its path, and the file that was opened there. */
 export function placeOf(claim: string, file: number): Place {
   const { dev, ino } = fstatSync(file);
-  return { claim, dev, ino };
+  const found = lstatSync(claim);
+  const knownBy = (['dev', 'ino'] as const).filter((number) => found[number] === { dev, ino }[number]);
+  return { claim, dev, ino, knownBy };
 }
 
 /** Whether the directory is still the one of the claim. In doubt it is not: two writers would destroy a store. */
 export function isClaimed(place: Place): boolean {
-  return isAt(place.claim, place);
+  return isAt(place, place.claim, place);
 }
 
 /** Why a store whose directory is not the claim's any more takes nothing. */
@@ -59,7 +64,7 @@ export function openSlot(calls: FileCalls, place: Place, slot: number, create = 
   try {
     const opened = fstatSync(file);
     const isOurs = isClaimed(place);
-    if (isOurs && opened.isFile() && isAt(path, opened)) return file;
+    if (isOurs && opened.isFile() && isAt(place, path, opened)) return file;
     throw isOurs ? notSlot(path) : lostPlace(place);
   } catch (error) {
     calls.closeSync(file);
@@ -77,11 +82,11 @@ function openFile(calls: FileCalls, path: string, create: boolean): number {
   }
 }
 
-/** Whether this path, with no link followed at its end, is this file. */
-function isAt(path: string, { dev, ino }: FileIdentity): boolean {
+/** Whether a path of this place, with no link followed at its end, is this file. */
+function isAt({ knownBy }: Place, path: string, file: FileIdentity): boolean {
   try {
     const found = lstatSync(path);
-    return found.ino === ino && found.dev === dev;
+    return !found.isSymbolicLink() && knownBy.every((number) => found[number] === file[number]);
   } catch {
     return false;
   }
