@@ -57,6 +57,11 @@ function storeOf(host: EngineHost): SyncStore<Key, unknown> {
   return new SyncStore<Key, unknown>(host, undefined, formatOf(structured), undefined);
 }
 
+/** Has the next job flush what was written. */
+function freeze({ store }: EngineHost): void {
+  store.check(store.exports.varve_freeze(store.h));
+}
+
 const value = (n: number): string => `value ${n} `.repeat(20);
 
 const MANY = 200;
@@ -266,7 +271,7 @@ describe('a full disk', () => {
       // More than fits between and behind the files that there are, and than is set aside for deletes.
       for (let n = 0; n < FULL_SETS; n++) store.set(n, value(n));
       store.commit();
-      host.store.freeze();
+      freeze(host);
       opfs.quota = opfs.used() + 4096;
       await host.settled();
       expect(host.stats()['flushes']).toBe(0);
@@ -464,7 +469,7 @@ test('a host that goes back starts no job either before those are back who had s
   hosts.push(next);
   storeOf(next).set(2, value(2));
   await expect.poll(() => next.isQuiet).toBe(false);
-  next.store.freeze();
+  freeze(next);
   const taken = vi.spyOn(EngineStore.prototype, 'takeJob');
   next.afterTurn();
   expect(taken).not.toHaveBeenCalled();
@@ -503,7 +508,7 @@ test('a compactor that dies fails its job, which is done by the next one', async
   const host = await openHost(withCompactor());
   const store = storeOf(host);
   for (let n = 0; n < 100; n++) store.set(n, value(n));
-  host.store.freeze();
+  freeze(host);
   host.afterTurn();
   const died = new Event('error');
   compactors[0]?.dispatchEvent(died);

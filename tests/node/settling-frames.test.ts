@@ -1,9 +1,11 @@
 // Frames run operation by operation: what is run again, and what must not be.
 
 import { afterEach, expect, test, vi } from 'vitest';
+import { VarveError } from '../../js/src/errors.ts';
 import { FRAME_HEADER_BYTES, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../../js/src/protocol/frame.ts';
 import type { SettlingDevice } from '../../js/src/storage/device.ts';
 import { answersOf, frameOf, responseOf } from '../../js/src/worker/frame-bytes.ts';
+import { answerAgain } from '../../js/src/worker/refused-frames.ts';
 import { FrameProgress, runSettling } from '../../js/src/worker/settling-frames.ts';
 
 const OK = 0;
@@ -126,4 +128,35 @@ test('behind sets that were refused deletes are tried as long as they get throug
   const { rooms, runs } = await onFull([Op.has, ...Array(100).fill(Op.delete)], (i) => i === 0);
   expect(rooms).toBeLessThanOrEqual(21);
   expect(runs.slice(2)).toEqual(Array(99).fill(1));
+});
+
+test('what a frame read stays read where a commit was refused, unless the store lost something since', async () => {
+  let runs = 0;
+  const answer = (): Uint8Array => new Uint8Array(OP_HEADER_BYTES);
+  const host = {
+    ready: async () => undefined,
+    isStalled: () => false,
+    makeRoom: async () => false,
+    run: () => {
+      runs++;
+      return responseOf([answer()]);
+    },
+  };
+  const device = {
+    attempt: <T>(call: () => T) => ({ value: call() }),
+    settle: async () => undefined,
+    letGo: () => undefined,
+  } as unknown as SettlingDevice;
+  const codes = [Op.get, Op.set, Op.delete, Op.get];
+  const frame = frameOf(new Uint8Array(FRAME_HEADER_BYTES), codes.map(operation));
+  const refusal = new VarveError('VARVE_STORAGE_FULL', 'The storage is full.');
+  const again = async (isLost: boolean): Promise<[runs: number, statuses: (number | undefined)[]]> => {
+    const progress = Object.assign(new FrameProgress(frame), { answers: codes.map(answer), isLost, settled: 1 });
+    runs = 0;
+    const response = await answerAgain(host, device, progress, refusal);
+    return [runs, answersOf(response).map((one) => one[4])];
+  };
+  // The set is refused, the delete has its second chance.
+  expect(await again(false)).toEqual([1, [OK, ERROR, OK, OK]]);
+  expect(await again(true)).toEqual([2, [OK, ERROR, OK, OK]]);
 });

@@ -163,7 +163,7 @@ pub fn varve_ask_for_compaction(h: u32) -> i32 {
     with(h, &mut |open| open.store.ask_for_compaction().map(|()| 0))
 }
 
-/// Freezes the active memtable, so that the next job flushes it.
+/// Freezes the active memtable, so that the next job flushes it. For tests, which replay what the native engine did.
 #[wasm_bindgen]
 pub fn varve_freeze(h: u32) -> i32 {
     with(h, &mut |open| open.store.freeze_active().map(|()| 0))

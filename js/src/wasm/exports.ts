@@ -35,6 +35,4 @@ export interface Engine {
   readonly fault: EngineFault;
   /** Views of its memory. */
   readonly memory: EngineMemory;
-  /** The compiled module, to be posted to the compactor rather than compiled twice. */
-  readonly module: WebAssembly.Module;
 }

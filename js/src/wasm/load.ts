@@ -33,5 +33,5 @@ export function instantiate(module: WebAssembly.Module): Engine {
   const devices = new HostDevices();
   const exports = devices.instantiate<EngineExports>(module);
   const fault = new EngineFault();
-  return { exports, devices, fault, memory: new EngineMemory(exports, fault), module };
+  return { exports, devices, fault, memory: new EngineMemory(exports, fault) };
 }

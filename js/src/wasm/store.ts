@@ -158,10 +158,6 @@ export class EngineStore {
     this.#call(() => this.exports.varve_shrink(this.h));
   }
 
-  freeze(): void {
-    this.#call(() => this.exports.varve_freeze(this.h));
-  }
-
   askForCompaction(): void {
     this.#call(() => this.exports.varve_ask_for_compaction(this.h));
   }
