@@ -52,9 +52,20 @@ describe('bounds', () => {
   });
 
   test('a bound that is no key is refused', () => {
-    expect(() => encodeRange({ gt: Number.NaN }, undefined)).toThrow(
-      expect.objectContaining({ code: 'VARVE_INVALID_KEY' }),
-    );
+    const refused = expect.objectContaining({ code: 'VARVE_INVALID_KEY' });
+    for (const side of ['gt', 'gte', 'lt', 'lte']) {
+      for (const wrong of [Number.NaN, null, {}]) {
+        const range = { ...(side.startsWith('l') && { gte: 'a' }), [side]: wrong } as KeyRange;
+        expect(() => encodeRange(range, undefined), side).toThrow(refused);
+        expect(() => encodeDeletion(range, undefined), side).toThrow(refused);
+      }
+    }
+  });
+
+  test('a bound that a codec makes a key of is none that is left away', () => {
+    const keys = { name: 'nullable', encode: (key: string | null) => key ?? 0, decode: (key: Key) => key as string };
+    expect(encodeRange({ lt: null }, keys)).toStrictEqual(encodeRange({ lt: 0 }, undefined));
+    expect(encodeRange({ gte: null }, keys)).toStrictEqual(encodeRange({ gte: 0 }, undefined));
   });
 });
 

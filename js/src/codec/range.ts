@@ -93,10 +93,11 @@ function bound<K>(
   inclusive: K | undefined,
   keys: KeyCodec<K> | undefined,
 ): Bound | undefined {
-  const key = exclusive ?? inclusive;
+  const isExclusive = exclusive !== undefined;
+  const key = isExclusive ? exclusive : inclusive;
   if (key === undefined) return undefined;
   const bytes = encodeKey(keys === undefined ? (key as Key) : mappedKey(keys, key));
-  return { key: bytes, exclusive: exclusive !== undefined };
+  return { key: bytes, exclusive: isExclusive };
 }
 
 function prefixBytes(prefix: unknown): Uint8Array {
