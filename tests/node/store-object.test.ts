@@ -225,3 +225,23 @@ test('without the engine an object says what is missing', { timeout: 60_000 }, a
   new Notes(ctx, {});
   await expect(ctx.opened).rejects.toMatchObject({ code: 'VARVE_UNSUPPORTED' });
 });
+
+test('an upgrade reads all that the object has, and writes', async () => {
+  const ctx = new FakeContext('upgraded');
+  const before = await constructBriefly(ctx, { version: 1 });
+  before.notes.setMany([
+    ['a', 1],
+    ['b', 2],
+  ]);
+  await ctx.storage.sql.committed();
+  const seen: unknown[] = [];
+  const after = await constructBriefly(new FakeContext('upgraded', ctx.storage), {
+    version: 2,
+    upgrade: (tx) => {
+      for (const [key, value] of tx.entries()) tx.set(key, (value as number) + 1);
+      seen.push([...tx.values({ reverse: true })], tx.count());
+    },
+  });
+  expect(seen).toStrictEqual([[3, 2], 2]);
+  expect([...after.notes.values()]).toStrictEqual([2, 3]);
+});

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { StoreOptions } from '../../js/src/store/upgrade.ts';
-import { open, type SyncOpenOptions, type SyncStore } from '../../js/src/sync.ts';
+import { open, type SyncOpenOptions, type SyncStore, type SyncTransaction } from '../../js/src/sync.ts';
 import type { Key } from '../../js/src/types.ts';
 import { LocalCompactor, spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
@@ -127,6 +127,52 @@ test('an upgrade of the asynchronous store may wait, and reads what it writes', 
     ['b', 1],
   ]);
   await db.close();
+});
+
+test('an upgrade of the synchronous store reads all that there is, and what it writes', async () => {
+  const first = await openSync({ version: 1 });
+  await first.setMany([
+    ['a', 1],
+    ['b', 2],
+  ]);
+  await first.close();
+  const seen: unknown[] = [];
+  const upgrade = (tx: SyncTransaction<Key, unknown>): void => {
+    const look = (): void =>
+      void seen.push([...tx], [...tx.keys({ reverse: true })], tx.count(), [...tx.values({ gte: 'b' })]);
+    look();
+    tx.delete('a');
+    tx.set('c', 3);
+    look();
+    tx.clear();
+    look();
+    tx.set('d', 4);
+  };
+  const db = await openSync({ version: 2, upgrade });
+  expect(seen).toStrictEqual([
+    ...[
+      [
+        ['a', 1],
+        ['b', 2],
+      ],
+      ['b', 'a'],
+      2,
+      [2],
+    ],
+    ...[
+      [
+        ['b', 2],
+        ['c', 3],
+      ],
+      ['c', 'b'],
+      2,
+      [2, 3],
+    ],
+    ...[[], [], 0, []],
+  ]);
+  expect(await contents(db)).toStrictEqual([['d', 4]]);
+  await db.close();
+  await expect(openSync({ version: 1 })).rejects.toThrow(code('VARVE_VERSION'));
 });
 
 test('an upgrade of the synchronous store that gives a promise is refused', async () => {

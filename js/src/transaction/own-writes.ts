@@ -29,6 +29,8 @@ export interface Own {
 
 /** No key of a user begins so. */
 const RESERVED = 0xff;
+/** The end of the keys of users. */
+const USERS_END = Uint8Array.of(RESERVED);
 
 /** What stands for the value of a key that is deleted. */
 export const DELETED: Own = { start: 0, end: 0, lifetime: undefined };
@@ -63,14 +65,13 @@ export class OwnWrites {
 
   deleteRange(range: HalfOpen): void {
     this.writer.deleteRange(range.start, range.end);
-    this.#map.deleteRange(range.start, range.end.length === 0 ? undefined : range.end);
+    this.#map.deleteRange(range.start, endOf(range));
     this.#deleted = united(this.#deleted, range);
     this.hides = true;
   }
 
   /** What the transaction made of a key; undefined where it left it alone. */
   find(key: Uint8Array): Own | undefined {
-    // A range without an end ends before reserved keys.
     return this.#map.get(key) ?? (key[0] !== RESERVED && covers(this.#deleted, key) ? DELETED : undefined);
   }
 
@@ -80,9 +81,9 @@ export class OwnWrites {
   }
 
   /** Whether the transaction wrote in a range. */
-  touches({ start, end }: HalfOpen): boolean {
-    const written = this.#map.entries(start, end.length === 0 ? undefined : end).next().done !== true;
-    return written || this.#deleted.some((range) => overlaps(range, { start, end }));
+  touches(range: HalfOpen): boolean {
+    const written = this.#map.entries(range.start, endOf(range)).next().done !== true;
+    return written || this.#deleted.some((deleted) => overlaps(deleted, range));
   }
 
   /** A value, in bytes of its own. */
@@ -97,15 +98,20 @@ export class OwnWrites {
   }
 
   /** The writes in a range as they are now. */
-  view({ start, end }: HalfOpen, reverse: boolean): OwnView {
+  view(range: HalfOpen, reverse: boolean): OwnView {
     const deleted = this.#deleted;
-    const rows = this.#map.copy().entries(start, end.length === 0 ? undefined : end, reverse);
+    const rows = this.#map.copy().entries(range.start, endOf(range), reverse);
     return { rows, isDeleted: (key) => covers(deleted, key) };
   }
 
   #lastKey(): Uint8Array {
     return this.#sink.bytes.slice(this.writer.key_at, this.writer.key_end);
   }
+}
+
+/** Where a range ends: one without an end does before reserved keys. */
+function endOf({ end }: HalfOpen): Uint8Array {
+  return end.length === 0 ? USERS_END : end;
 }
 
 /** Whether one of the ranges holds a key. */
