@@ -7,8 +7,9 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { json } from '../../js/src/codec/values.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { openStore } from '../../js/src/store/open.ts';
-import type { Store } from '../../js/src/store/store.ts';
-import { open, type SyncStore } from '../../js/src/sync.ts';
+import { Store } from '../../js/src/store/store.ts';
+import type { Transaction } from '../../js/src/store/transaction.ts';
+import { open, type SyncStore, type SyncTransaction } from '../../js/src/sync.ts';
 import type { Durability, Key, KeyCodec, OpenOptions, ValueCodec } from '../../js/src/types.ts';
 import { spawnServer } from './support/engine.ts';
 import { GONE_BYTES, gettingAt, LYING_BYTES, revoked } from './support/hostile-makers.ts';
@@ -359,6 +360,107 @@ describe.each<[string, (options: Partial<OpenOptions<Key, unknown>>) => Promise<
     }
     expect(await contents(db)).toStrictEqual([['k', { plain: 1 }]]);
   });
+});
+
+/** Options as the getters of a class give them. */
+function inherited<T extends object>(options: T): T {
+  const getters = Object.entries(options).map(([name, value]) => [name, { get: () => value }]);
+  return Object.create(Object.defineProperties({}, Object.fromEntries(getters))) as T;
+}
+
+describe.each<[string, () => Promise<AnyStore>]>([
+  ['the asynchronous store', openAsync],
+  ['the synchronous store', openSync],
+])('%s heeds options that are inherited', (_, openEither) => {
+  test('of writes', async () => {
+    const db = await openEither();
+    const far = new Date(8e15);
+    const conflicting = code('VARVE_CONFLICT');
+    await db.set('k', 1, inherited({ expiresAt: far }));
+    await db
+      .batch()
+      .set('l', 2, inherited({ expiresAt: far.getTime() }))
+      .commit();
+    expect((await db.getEntry('k'))?.expires).toStrictEqual(far);
+    expect((await db.getEntry('l'))?.expires).toStrictEqual(far);
+    for (const write of [
+      () => db.set('k', 3, inherited({ ifSequence: null })),
+      () =>
+        db
+          .batch()
+          .set('k', 3, inherited({ ifSequence: null }))
+          .commit(),
+      () => db.delete('k', inherited({ ifSequence: 99 })),
+      () =>
+        db
+          .batch()
+          .delete('k', inherited({ ifSequence: 99 }))
+          .commit(),
+    ]) {
+      await expect((async () => write())()).rejects.toThrow(conflicting);
+    }
+    const strict = () => inherited({ durability: 'strict' as const });
+    expect(await db.update('k', () => 4, strict())).toMatchObject({ durability: 'strict' });
+    expect((await db.getEntry('k'))?.expires).toStrictEqual(far);
+    await db.transaction((tx: { set(key: Key, value: unknown, options?: object): void }) => {
+      tx.set('m', 1, inherited({ expiresAt: far }));
+    }, strict());
+    expect((await db.getEntry('m'))?.expires).toStrictEqual(far);
+    await db.update('k', () => 5, inherited({ expiresIn: null }));
+    expect(await db.getEntry('k')).toMatchObject({ value: 5, expires: undefined });
+  });
+
+  test('of reads', async () => {
+    const db = await openEither();
+    await db.setMany(['a', 'b', 'c', 'd'].map((key) => [key, 1] as const));
+    const last = () => inherited({ gte: 'b', reverse: true, limit: 2 });
+    const from = () => inherited({ gt: 'b' });
+    const keysOf = async (keys: AsyncIterable<Key> | Iterable<Key>): Promise<Key[]> => {
+      const all: Key[] = [];
+      for await (const key of keys) all.push(key);
+      return all;
+    };
+    const snapshot = await db.snapshot();
+    for (const view of [db, snapshot]) {
+      expect(await keysOf(view.keys(last()))).toStrictEqual(['d', 'c']);
+      expect(await view.count(from())).toBe(2);
+    }
+    await snapshot.close();
+    const inside = (write: boolean) => (tx: Transaction<Key, unknown> | SyncTransaction<Key, unknown>) => {
+      if (write) tx.set('cc', 1);
+      return [tx.count(from()), tx.keys(last())] as const;
+    };
+    for (const write of [false, true]) {
+      if (db instanceof Store) {
+        await db.transaction(async (tx) => {
+          const [count, keys] = inside(write)(tx);
+          expect(await count).toBe(write ? 3 : 2);
+          expect(await keysOf(keys)).toStrictEqual(write ? ['d', 'cc'] : ['d', 'c']);
+        });
+      } else {
+        db.transaction((tx) => {
+          const [count, keys] = inside(write)(tx);
+          expect(count).toBe(write ? 3 : 2);
+          expect([...(keys as Iterable<Key>)]).toStrictEqual(write ? ['d', 'cc'] : ['d', 'c']);
+        });
+      }
+    }
+    await db.deleteRange(from());
+    expect(await db.count()).toBe(2);
+  });
+});
+
+test('a transaction that counts by options that are inherited has read that range alone', async () => {
+  const db = await openAsync();
+  await db.set('a', 1);
+  await db.transaction(
+    async (tx) => {
+      tx.set('n', await tx.count(inherited({ gte: 'x' })));
+      await db.set('b', 1);
+    },
+    { retries: 0 },
+  );
+  expect(await db.get('n')).toBe(0);
 });
 
 test.each(LYING_BYTES)('a prefix of %s', async (_, make) => {

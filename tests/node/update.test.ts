@@ -89,6 +89,35 @@ describe('an expiry', () => {
     expect(expiries).toStrictEqual([new Date(T0 + 1000), new Date(T0 + 2000), undefined]);
   });
 
+  test('is as the call gave it, whatever becomes of its options and its Date', async () => {
+    setTime(T0);
+    const db = await openAsync();
+    const now = await openSync();
+    const lifetimes = (): [{ expiresIn: number }, { expiresAt: Date }] => [
+      { expiresIn: 1000 },
+      { expiresAt: new Date(T0 + 1000) },
+    ];
+    const write = (tx: { set(key: Key, value: unknown, lifetime: object): void }): void => {
+      const [relative, absolute] = lifetimes();
+      tx.set('in', 1, relative);
+      tx.set('at', 1, absolute);
+      relative.expiresIn = 3_600_000;
+      absolute.expiresAt.setTime(T0 + 3_600_000);
+    };
+    await db.transaction(async (tx) => {
+      write(tx);
+      for (const key of ['in', 'at']) await tx.update(key, add);
+    });
+    now.transaction((tx) => {
+      write(tx);
+      for (const key of ['in', 'at']) tx.update(key, add);
+    });
+    for (const key of ['in', 'at']) {
+      expect((await db.getEntry(key))?.expires).toStrictEqual(new Date(T0 + 1000));
+      expect(now.getEntry(key)?.expires).toStrictEqual(new Date(T0 + 1000));
+    }
+  });
+
   test.each([
     [{ expiresIn: 1, expiresAt: T0 }],
     [{ expiresAt: Number.NaN }],
@@ -345,6 +374,28 @@ describe('an update whose key others write', () => {
     };
     await expect(db.update('k', failing)).rejects.toThrow('its own');
     expect(calls).toBe(1);
+  });
+
+  test('is made again in a synchronous transaction whose function wrote the key', async () => {
+    const db = await openSync();
+    let calls = 0;
+    db.transaction((tx) => {
+      tx.update('n', (n) => {
+        if (calls++ === 0) tx.update('n', add);
+        return add(n);
+      });
+    });
+    expect([db.get('n'), calls]).toStrictEqual([2, 2]);
+    const writing = (): void =>
+      db.transaction((tx) => {
+        tx.update('n', (n) => {
+          calls++;
+          tx.update('n', add);
+          return n;
+        });
+      });
+    expect(writing).toThrow(code('VARVE_CONFLICT'));
+    expect([db.get('n'), calls]).toStrictEqual([2, 18]);
   });
 
   test('is made again in a transaction that wrote the key meanwhile', async () => {

@@ -11,7 +11,7 @@ import { timeOf } from '../codec/intrinsics.ts';
 import { ByteSink } from '../codec/sink.ts';
 import { checkLength } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
-import type { SetItemOptions } from '../types.ts';
+import type { Condition, Lifetime, SetItemOptions } from '../types.ts';
 import { BatchKind, ItemFlag } from './frame.ts';
 import { type Encoder, rawBytes, reentered } from './frame-writer.ts';
 
@@ -30,6 +30,8 @@ export class BatchWriter {
   key_end = 0;
   value_at = 0;
   value_end = 0;
+  /** How long the entry of the last set lives. */
+  lifetime: Lifetime | undefined;
 
   /** Collects into `sink`, from its start; it must be left alone meanwhile. */
   constructor(sink: ByteSink = new ByteSink(512)) {
@@ -57,8 +59,8 @@ export class BatchWriter {
     this.#item(BatchKind.set, keys, key, values, value, options);
   }
 
-  delete<K>(keys: Encoder<K>, key: K, options?: SetItemOptions): void {
-    this.#item(BatchKind.delete, keys, key, undefined, undefined, options);
+  delete<K>(keys: Encoder<K>, key: K, options?: Condition): void {
+    this.#item(BatchKind.delete, keys, key, undefined, undefined, { ifSequence: options?.ifSequence });
   }
 
   /** Deletes from `start` to before `end`; an empty `end` is the end of the store. */
@@ -92,8 +94,8 @@ export class BatchWriter {
     given?: SetItemOptions,
   ): void {
     if (this.#writing) throw reentered();
-    // Read once, before the sink is looked at: options may be getters.
-    const options = given && { ...given, expiresAt: msOf(given.expiresAt) };
+    // Read once, before the sink is looked at: options may be getters, and inherited.
+    const options = itemOf(given);
     const flags = options === undefined ? 0 : itemFlags(options);
     const sink = this.#sink;
     const start = sink.at;
@@ -118,6 +120,7 @@ export class BatchWriter {
       this.key_end = value_start;
       this.value_at = content_start;
       this.value_end = sink.at;
+      this.lifetime = options;
       sink.pad4();
       this.#count++;
       if ((flags & ItemFlag.ifSequence) !== 0) this.#has_conditions = true;
@@ -135,9 +138,11 @@ const EXPIRES_IN_MAX = 8e15;
 /** The last Date there is. */
 const EXPIRES_AT_MAX = 8.64e15;
 
-/** Whether a set is more than a key and a value: only a batch carries the rest. */
-export function needsBatch(options: SetItemOptions | undefined): boolean {
-  return options?.expiresIn !== undefined || options?.expiresAt !== undefined || options?.ifSequence !== undefined;
+/** The options of an item as they are now; undefined where it is no more than a key and a value. Only a batch carries the rest. */
+export function itemOf(given: SetItemOptions | undefined): SetItemOptions | undefined {
+  const { expiresIn, expiresAt, ifSequence } = given ?? {};
+  const isPlain = expiresIn === undefined && expiresAt === undefined && ifSequence === undefined;
+  return isPlain ? undefined : { expiresIn, expiresAt: msOf(expiresAt), ifSequence };
 }
 
 /** The flags of an item. Throws `VARVE_INVALID_ARGUMENT` for a lifetime or a sequence that is none. */

@@ -4,7 +4,7 @@
  * Invariant: a read is of the moment whose number it carries: 0 for the store at the moment of the call.
  */
 
-import { encodeRange } from '../codec/range.ts';
+import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { abortError, type VarveError } from '../errors.ts';
 import { checkOptions, type Known, RANGE, SCAN, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
@@ -28,7 +28,11 @@ import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 /** Options of `count`. */
 export type CountOptions<K> = KeyRange<K> & WaitOptions;
 
-const COUNT: Known<CountOptions<never>> = { ...RANGE, ...WAIT };
+/** The options of `count`. */
+export const COUNT: Known<CountOptions<never>> = { ...RANGE, ...WAIT };
+
+/** Which way a scan goes, and how far. */
+export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 
 /** What a view reads: the number of a snapshot, 0 for the present; and why no more, once it is closed. */
 export interface Moment {
@@ -144,28 +148,36 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * await db.count({ prefix: ['note'] });
    */
   async count(range: CountOptions<K> = {}): Promise<number> {
-    checkOptions(range, COUNT);
-    const cursor = this.#cursor(scan_count, { ...range, reverse: false, limit: undefined });
+    return this.countBytes(encodeRange(range, this.#key_codec, COUNT), range.signal);
+  }
+
+  /** @internal How many keys a range of bytes has. */
+  async countBytes(range: ByteRange, signal?: AbortSignal): Promise<number> {
+    const cursor = this.#cursor(scan_count, range, { signal });
     let count = 0;
     for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
       count += batch.count;
-      if (range.signal?.aborted) {
+      if (signal?.aborted) {
         cursor?.close();
-        throw abortError(range.signal);
+        throw abortError(signal);
       }
     }
     return count;
   }
 
+  /** @internal What a range of bytes holds. */
+  scanBytes<T>(operations: ScanOperations, unpack: Unpack<T>, range: ByteRange, course: Course): StoreIterator<T> {
+    return new ScanIterator(this.#cursor(operations, range, course), unpack, course.signal);
+  }
+
   #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    return new ScanIterator(this.#cursor(operations, options), unpack, options.signal);
+    return this.scanBytes(operations, unpack, encodeRange(options, this.#key_codec, SCAN), options);
   }
 
   /** Opens a scan; undefined for one that has nothing to bring. */
-  #cursor(operations: ScanOperations, options: ScanOptions<K>): Cursor | undefined {
-    const { reverse = false, limit, signal } = options;
+  #cursor(operations: ScanOperations, range: ByteRange, course: Course): Cursor | undefined {
+    const { reverse = false, limit, signal } = course;
     if (limit !== undefined) checkLimit(limit);
-    const range = encodeRange(options, this.#key_codec, SCAN);
     this.#ensureOpen();
     if (signal?.aborted) throw abortError(signal);
     if (range.empty || limit === 0) return undefined;

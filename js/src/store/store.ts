@@ -11,7 +11,7 @@ import { abortError } from '../errors.ts';
 import { CHECK, COMPACT, checkOptions, DELETE, isRange, type Known, RANGE, SET, WAIT, WRITE } from '../options.ts';
 import type { PortableParts } from '../portable/portable.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
-import { BatchWriter, needsBatch } from '../protocol/batch-writer.ts';
+import { BatchWriter, itemOf } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
@@ -117,9 +117,10 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.set('leader', me, { ifSequence: null }); // VARVE_CONFLICT if there is one
    */
   set(key: K, value: V, options?: SetOptions): Promise<Receipt> {
-    if (!needsBatch(options)) return this.#write(this.#operations.set, key, value, options, SET);
+    const item = itemOf(options);
+    if (item === undefined) return this.#write(this.#operations.set, key, value, options, SET);
     const { keys, values } = this.#operations;
-    return this.#collected((writer) => writer.set(keys, key, values, value, options), options, SET);
+    return this.#collected((writer) => writer.set(keys, key, values, value, item), options, SET);
   }
 
   /**
@@ -168,8 +169,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * await db.delete('lock', { ifSequence: receipt.sequence }); // only if nobody else wrote it
    */
   delete(key: K, options?: DeleteKeyOptions): Promise<Receipt> {
-    if (options?.ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options, DELETE);
-    const { ifSequence } = options;
+    const ifSequence = options?.ifSequence;
+    if (ifSequence === undefined) return this.#write(this.#operations.delete, key, undefined, options, DELETE);
     return this.#collected((writer) => writer.delete(this.#operations.keys, key, { ifSequence }), options, DELETE);
   }
 

@@ -11,12 +11,13 @@
  */
 
 import { textOfBytes } from '../codec/byte-text.ts';
-import { abortError, VarveError } from '../errors.ts';
-import { checkOptions, type Known, LIFETIME, WRITE } from '../options.ts';
+import type { ByteRange } from '../codec/range.ts';
+import { abortError } from '../errors.ts';
+import { checkOptions, type Known, LIFETIME, SCAN, WRITE } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
-import { isConflict } from '../transaction/again.ts';
+import { isConflict, overtaken } from '../transaction/again.ts';
 import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT, untilAborted } from '../transaction/retry.ts';
@@ -29,7 +30,7 @@ import { Cursor, firstBatchBytes } from './cursor.ts';
 import { levelOfSnapshot } from './moment.ts';
 import { batch_operation, type Operations, type ScanOperations, scan_entries, scan_keys } from './operations.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
-import { type CountOptions, ReadView } from './read-view.ts';
+import { COUNT, type CountOptions, type Course, ReadView } from './read-view.ts';
 import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
 import { letGo, take } from './snapshot-hold.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
@@ -127,9 +128,10 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
 
   /** How many keys a range has. */
   async count(range: CountOptions<K> = {}): Promise<number> {
-    const { signal, ...bounds } = range;
-    if (this.#work.countsAsSnapshot(bounds)) return this.#view.count(range);
-    const cursor = this.#cursor(scan_keys, range)?.cursor;
+    const { signal } = range;
+    const bounds = this.#work.range(range, COUNT);
+    if (this.#work.countsAsSnapshot(bounds)) return this.#view.countBytes(bounds, signal);
+    const cursor = this.#cursor(scan_keys, bounds, { signal })?.cursor;
     let count = 0;
     for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
       count += batch.count;
@@ -181,7 +183,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
       const entry = own === undefined ? await this.#view.getEntry(same) : undefined;
       const value = await call(() => change(own === undefined ? entry?.value : work.valueOf(own)));
       isOvertaken = work.find(same) !== own;
-      if (isOvertaken) throw new VarveError('VARVE_CONFLICT', 'The transaction wrote the key of an update under way.');
+      if (isOvertaken) throw overtaken();
       this.set(same, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
     };
     return inTurn({ owner: this, key: textOfBytes(bytes) }, attempt, { is: () => isOvertaken });
@@ -203,8 +205,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 
   #scan<T>(operations: ScanOperations, options: ScanOptions<K>, unpack: Unpack<T>): StoreIterator<T> {
-    const { signal } = options;
-    const opened = this.#cursor(operations, options);
+    const opened = this.#cursor(operations, this.#work.range(options, SCAN), options);
     const noted: Unpack<T> = (batch) => {
       const item = unpack(batch);
       return (i) => {
@@ -212,22 +213,21 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
         return item(i);
       };
     };
-    return new ScanIterator(opened?.cursor, noted, signal);
+    return new ScanIterator(opened?.cursor, noted, options.signal);
   }
 
   /** Opens a scan; undefined for one that has nothing to bring. */
-  #cursor(operations: ScanOperations, options: ScanOptions<K>) {
+  #cursor(operations: ScanOperations, bounds: ByteRange, { reverse = false, limit, signal }: Course) {
     const { client } = this.#parts;
-    const { reverse = false, limit, signal } = options;
     const { wanted } = operations;
-    const scan = this.#work.scan(options, wanted.values);
+    const scan = this.#work.scan(bounds, { reverse, limit }, wanted.values);
     client.ensureOpen();
     if (signal?.aborted) throw abortError(signal);
     if (scan === undefined) return undefined;
     const request = { reverse, limit: scan.store_limit, snapshot: this.#snapshot, ...wanted };
     const batch_bytes = firstBatchBytes(limit);
     const cursor = scan.asks_store
-      ? new Cursor(client, operations, { ...request, range: scan.bounds, batch_bytes })
+      ? new Cursor(client, operations, { ...request, range: bounds, batch_bytes })
       : undefined;
     const overlaid = new OverlayCursor(scan, cursor);
     this.#work.atEnd(() => overlaid.close());

@@ -7,10 +7,10 @@
 
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
-import { checkOptions, RANGE } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import { checkLimit } from '../store/options.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
+import type { ScanWish } from '../transaction/workspace.ts';
 import type { KeyCodec, KeyRange } from '../types.ts';
 import { SYNC_SCAN, type SyncScanOptions } from './sync-options.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
@@ -29,21 +29,33 @@ export class SyncScans<K, V> {
 
   /** An iterator over what a range holds. */
   scan<T>(options: SyncScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
-    return new SyncScan(this.#source, this.#open(options, want, snapshot), want);
+    const range = encodeRange(options, this.#codec, SYNC_SCAN);
+    return new SyncScan(this.#source, this.#open(range, options, want, snapshot), want);
   }
 
   /** A scan of a transaction; without an overlay there is nothing in it. */
-  overlaid<T>(options: SyncScanOptions<K>, want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
-    const limited = { ...options, limit: overlay?.store_limit };
-    const cursor = overlay?.asks_store === true ? this.#open(limited, want | Want.keys, snapshot, overlay.bounds) : 0;
+  overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
+    const cursor =
+      overlay?.asks_store === true
+        ? this.#open(
+            overlay.bounds,
+            { reverse: overlay.reverse, limit: overlay.store_limit },
+            want | Want.keys,
+            snapshot,
+          )
+        : 0;
     return new SyncScan(this.#source, cursor, want, overlay);
   }
 
   /** How many keys a range has. */
   count(range: KeyRange<K>, snapshot = 0): number {
-    checkOptions(range, RANGE);
+    return this.countBytes(encodeRange(range, this.#codec), snapshot);
+  }
+
+  /** How many keys a range of bytes has. */
+  countBytes(range: ByteRange, snapshot: number): number {
     const { store } = this.#source;
-    const cursor = this.#open({ ...range, reverse: false, limit: undefined }, 0, snapshot);
+    const cursor = this.#open(range, {}, 0, snapshot);
     let count = 0;
     for (let more = cursor > 0; more; ) {
       more = store.check(store.fault.guarded(() => store.exports.varve_scan_next(store.h, cursor, COUNT_BATCH))) > 0;
@@ -54,14 +66,8 @@ export class SyncScans<K, V> {
   }
 
   /** Opens a scan in the engine; 0 for one that has nothing to bring. */
-  #open(
-    options: SyncScanOptions<K>,
-    want: number,
-    snapshot: number,
-    range: ByteRange = encodeRange(options, this.#codec, SYNC_SCAN),
-  ): number {
+  #open(range: ByteRange, { limit, reverse }: ScanWish, want: number, snapshot: number): number {
     this.#source.ensureOpen();
-    const { limit, reverse } = options;
     if (limit !== undefined) checkLimit(limit);
     if (range.empty || limit === 0) return 0;
     const { store } = this.#source;

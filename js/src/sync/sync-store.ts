@@ -13,7 +13,7 @@ import { codeNumber } from '../errors.ts';
 import { CHECK, COMPACT, checkOptions } from '../options.ts';
 import type { RawEntry } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
-import { needsBatch } from '../protocol/batch-writer.ts';
+import { itemOf } from '../protocol/batch-writer.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { asyncDispose } from '../store/dispose.ts';
 import { checkDurability } from '../store/options.ts';
@@ -58,14 +58,13 @@ import {
   type SyncTransaction,
   type SyncTransactionOptions,
   type SyncTransactionParts,
+  UPDATE_ATTEMPTS_MAX,
 } from './sync-transaction.ts';
 import { type SyncUpgrade, upgradeSync } from './sync-upgrade.ts';
 import { TurnLog } from './turn-log.ts';
 
 /** A batch's memory up to this size is kept for the next one. */
 const SINK_BYTES_KEPT = 256 * 1024;
-/** How often `update` calls a function that writes the key itself. */
-const UPDATE_ATTEMPTS_MAX = 16;
 /** The tag byte of a stored string (codec/values.ts): it is decoded in place, everything else is copied first. */
 const TAG_TEXT = 2;
 /** The status of a batch whose condition did not hold. */
@@ -182,11 +181,9 @@ export class SyncStore<K, V> {
   set(key: K, value: V, options?: SyncSetOptions): Receipt {
     this.#ensureOpen();
     checkOptions(options, SYNC_SET);
-    if (options !== undefined && needsBatch(options)) {
-      const { durability, ...item } = options;
-      return this.batch().set(key, value, item).commit({ durability });
-    }
+    const item = itemOf(options);
     const durability = durabilityOf(options);
+    if (item !== undefined) return this.batch().set(key, value, item).commit({ durability });
     const keyBytes = this.#writer.pair(key, value);
     let status: number;
     try {
@@ -203,13 +200,14 @@ export class SyncStore<K, V> {
    */
   update(key: K, change: (value: V | undefined) => V, options: SyncUpdateOptions = {}): Receipt {
     checkOptions(options, SYNC_UPDATE);
+    const { durability } = options;
     const settled = this.#keys.settled(key);
     for (let attempt = 1; ; attempt++) {
       const entry = this.getEntry(settled);
       const value = change(entry?.value);
       const lifetime = lifetimeOf(options, { expiresAt: entry?.expires });
       try {
-        return this.set(settled, value, { ...options, ...lifetime, ifSequence: entry?.sequence ?? null });
+        return this.set(settled, value, { durability, ...lifetime, ifSequence: entry?.sequence ?? null });
       } catch (error) {
         if (attempt === UPDATE_ATTEMPTS_MAX || (error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
       }
@@ -227,11 +225,9 @@ export class SyncStore<K, V> {
   delete(key: K, options?: SyncDeleteOptions): Receipt {
     this.#ensureOpen();
     checkOptions(options, SYNC_DELETE);
-    if (options?.ifSequence !== undefined) {
-      const { ifSequence, durability } = options;
-      return this.batch().delete(key, { ifSequence }).commit({ durability });
-    }
     const durability = durabilityOf(options);
+    const ifSequence = options?.ifSequence;
+    if (ifSequence !== undefined) return this.batch().delete(key, { ifSequence }).commit({ durability });
     const keyBytes = this.#writer.key(key);
     let status: number;
     try {
@@ -422,8 +418,8 @@ export class SyncStore<K, V> {
       close: (snapshot) => this.#closeSnapshot(snapshot),
       reads: (snapshot) => ({
         entry: (key) => this.#entry(key, snapshot),
-        scan: (options, want, overlay) => this.#scans.overlaid(options, want, snapshot, overlay),
-        count: (range) => this.#scans.count(range, snapshot),
+        scan: (want, overlay) => this.#scans.overlaid(want, snapshot, overlay),
+        count: (range) => this.#scans.countBytes(range, snapshot),
       }),
       reserved: (key, snapshot) => this.#reserved(key, snapshot)?.value,
       commit: (batch, snapshot, durability) => void this.#commitBatch(batch, snapshot, durability),

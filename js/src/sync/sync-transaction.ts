@@ -8,16 +8,18 @@
  * Invariant: nothing is written before the function has returned, and then everything or nothing.
  */
 
+import type { ByteRange } from '../codec/range.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known, LIFETIME } from '../options.ts';
+import { checkOptions, type Known, LIFETIME, RANGE } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { checkDurability } from '../store/options.ts';
+import { overtaken } from '../transaction/again.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
-import { type Formats, Workspace } from '../transaction/workspace.ts';
+import { type Formats, type ScanWish, Workspace } from '../transaction/workspace.ts';
 import type { Durability, Entry, KeyRange, Lifetime, UpdateLifetime } from '../types.ts';
-import { SYNC_WRITE, type SyncScanOptions, type SyncWriteOptions } from './sync-options.ts';
+import { SYNC_SCAN, SYNC_WRITE, type SyncScanOptions, type SyncWriteOptions } from './sync-options.ts';
 import { Want } from './sync-scan.ts';
 
 /** Options of a synchronous `transaction`. */
@@ -26,13 +28,16 @@ export interface SyncTransactionOptions extends SyncWriteOptions {
   retries?: number | undefined;
 }
 
+/** How often `update` calls a function that writes the key itself. */
+export const UPDATE_ATTEMPTS_MAX = 16;
+
 const SYNC_TRANSACTION: Known<SyncTransactionOptions> = { ...SYNC_WRITE, retries: 1 };
 
 /** The store's reads, of a snapshot. */
 export interface TransactionReads<K, V> {
   entry(key: K): Entry<V> | undefined;
-  scan<T>(options: SyncScanOptions<K>, want: number, overlay: OverlayScan | undefined): IterableIterator<T>;
-  count(range: KeyRange<K>): number;
+  scan<T>(want: number, overlay: OverlayScan | undefined): IterableIterator<T>;
+  count(range: ByteRange): number;
 }
 
 /** Reserved keys, for what a store keeps about itself. */
@@ -77,17 +82,17 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
 
   /** The keys of a range, in order, as they are at this call: writes that follow do not change it. */
   keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
-    return this.#scan<K>(options, Want.keys);
+    return this.#scan<K>(this.#bounds(options), options, Want.keys);
   }
 
   /** The values of a range, in the order of their keys. */
   values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
-    return this.#scan<V>(options, Want.values);
+    return this.#scan<V>(this.#bounds(options), options, Want.values);
   }
 
   /** The entries of a range, in the order of their keys. */
   entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
-    return this.#scan<[K, V]>(options, Want.entries);
+    return this.#scan<[K, V]>(this.#bounds(options), options, Want.entries);
   }
 
   /** All entries, in the order of their keys. */
@@ -97,9 +102,10 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
 
   /** How many keys a range has. */
   count(range: KeyRange<K> = {}): number {
-    if (this.#work.countsAsSnapshot(range)) return this.#reads.count(range);
+    const bounds = this.#work.range(range, RANGE);
+    if (this.#work.countsAsSnapshot(bounds)) return this.#reads.count(bounds);
     let count = 0;
-    for (const _ of this.keys({ ...range, reverse: false, limit: undefined })) count++;
+    for (const _ of this.#scan<K>(bounds, {}, Want.keys)) count++;
     return count;
   }
 
@@ -108,14 +114,22 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     this.#work.set(key, value, options);
   }
 
-  /** Replaces a value by what `change` makes of it; undefined stands for an absent key. An expiry is kept unless `options` has one. */
+  /**
+   * Replaces a value by what `change` makes of it; undefined stands for an absent key. Should `change` itself write the key, it is called
+   * again, as by the store's `update`. An expiry is kept unless `options` has one.
+   */
   update(key: K, change: (value: V | undefined) => V, options: UpdateLifetime = {}): void {
     checkOptions(options, LIFETIME);
     const plain = this.#work.settled(key);
-    const own = this.#work.find(plain);
-    const entry = own === undefined ? this.#reads.entry(plain) : undefined;
-    const value = change(own === undefined ? entry?.value : this.#work.valueOf(own));
-    this.set(plain, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
+    for (let attempt = 1; attempt <= UPDATE_ATTEMPTS_MAX; attempt++) {
+      const own = this.#work.find(plain);
+      const entry = own === undefined ? this.#reads.entry(plain) : undefined;
+      const value = change(own === undefined ? entry?.value : this.#work.valueOf(own));
+      if (this.#work.find(plain) !== own) continue;
+      this.set(plain, value, lifetimeOf(options, own?.lifetime ?? { expiresAt: entry?.expires }));
+      return;
+    }
+    throw overtaken();
   }
 
   /** Deletes a key. */
@@ -133,9 +147,13 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     this.#work.clear();
   }
 
-  #scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T> {
-    const overlay = this.#work.scan(options, want !== Want.keys);
-    const scan = this.#reads.scan<T>(options, want, overlay);
+  #bounds(options: SyncScanOptions<K>): ByteRange {
+    return this.#work.range(options, SYNC_SCAN);
+  }
+
+  #scan<T>(bounds: ByteRange, wish: ScanWish, want: number): IterableIterator<T> {
+    const overlay = this.#work.scan(bounds, wish, want !== Want.keys);
+    const scan = this.#reads.scan<T>(want, overlay);
     this.#work.atEnd(() => scan.return?.());
     return scan;
   }

@@ -42,6 +42,7 @@ export interface OverlayRange {
 export class OverlayScan {
   /** What is asked of the store: the range of the call, which was read once. */
   readonly bounds: ByteRange;
+  readonly reverse: boolean;
   /** Whether the store must be asked. */
   readonly asks_store: boolean;
   /** How many keys the store needs to bring at most; undefined where nobody knows. */
@@ -50,7 +51,6 @@ export class OverlayScan {
   readonly #view: OwnView;
   readonly #is_plain: boolean;
   readonly #read: RangeRead | undefined;
-  readonly #reverse: boolean;
   readonly #values: boolean;
   readonly #ensureOpen: () => void;
   #left: number;
@@ -60,7 +60,7 @@ export class OverlayScan {
     const range = halfOpen(bounds);
     this.bounds = bounds;
     this.#own = own;
-    this.#reverse = reverse;
+    this.reverse = reverse;
     this.#values = values;
     this.#ensureOpen = ensureOpen;
     this.#left = limit ?? Number.POSITIVE_INFINITY;
@@ -113,7 +113,7 @@ export class OverlayScan {
   /** Adds the transaction's rows that come before `key`, or are it: true for one that is. */
   #addOwnUpTo(key: Uint8Array | undefined, rows: Rows): boolean {
     for (let row = this.#row; row !== undefined && this.#left > 0; row = this.#row) {
-      const order = key === undefined ? -1 : this.#reverse ? compareBytes(key, row[0]) : compareBytes(row[0], key);
+      const order = key === undefined ? -1 : this.reverse ? compareBytes(key, row[0]) : compareBytes(row[0], key);
       if (order > 0) return false;
       if (row[1] !== DELETED) {
         rows.add(row[0], this.#values ? this.#own.bytesOf(row[1]) : NO_BYTES);

@@ -5,10 +5,10 @@
  */
 
 import type { KeyFormat } from '../codec/key-format.ts';
-import { encodeDeletion, encodeRange, halfOpen } from '../codec/range.ts';
+import { type ByteRange, encodeDeletion, encodeRange, halfOpen } from '../codec/range.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, LIFETIME, SCAN } from '../options.ts';
+import { checkOptions, LIFETIME } from '../options.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import { checkLimit } from '../store/options.ts';
 import type { KeyCodec, KeyRange, Lifetime } from '../types.ts';
@@ -25,8 +25,8 @@ export interface Formats<K, V> {
   readonly codec: KeyCodec<K> | undefined;
 }
 
-/** What a scan of a transaction is asked for. */
-export interface ScanWish<K> extends KeyRange<K> {
+/** Which way a scan of a transaction goes, and how far. */
+export interface ScanWish {
   readonly reverse?: boolean | undefined;
   readonly limit?: number | undefined;
 }
@@ -118,11 +118,14 @@ export class Workspace<K, V> {
     return this.#formats.keys.encode(key);
   }
 
+  /** The bytes of a range; `known` are the options that it may have. */
+  range(range: KeyRange<K>, known: Readonly<Record<string, 1>>): ByteRange {
+    return encodeRange(range, this.#formats.codec, known);
+  }
+
   /** Begins a scan; undefined for one that has nothing to bring. */
-  scan(wish: ScanWish<K>, values: boolean): OverlayScan | undefined {
-    const { reverse = false, limit } = wish;
+  scan(bounds: ByteRange, { reverse = false, limit }: ScanWish, values: boolean): OverlayScan | undefined {
     if (limit !== undefined) checkLimit(limit);
-    const bounds = encodeRange(wish, this.#formats.codec, SCAN);
     this.ensureOpen();
     if (bounds.empty || limit === 0) return undefined;
     const ensureOpen = (): void => this.ensureOpen();
@@ -135,11 +138,10 @@ export class Workspace<K, V> {
   }
 
   /** Notes that a range is counted, if the snapshot's count is also the transaction's. */
-  countsAsSnapshot(range: KeyRange<K>): boolean {
-    const bytes = encodeRange(range, this.#formats.codec);
+  countsAsSnapshot(bounds: ByteRange): boolean {
     this.ensureOpen();
-    const half_open = halfOpen(bytes);
-    if (bytes.empty) return true;
+    const half_open = halfOpen(bounds);
+    if (bounds.empty) return true;
     if (this.#own.touches(half_open)) return false;
     this.#reads.range(half_open).finish();
     return true;
