@@ -70,6 +70,35 @@ describe('one document', () => {
     await expectKept(db, [tagged as Note]);
   });
 
+  test('is updated by a function that changes it in place, or makes a copy that shares its arrays', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    type Loose = { -readonly [P in keyof Note]: Note[P] };
+    const changes: readonly ((old: Loose) => Loose | Promise<Loose>)[] = [
+      (old) => Object.assign(old, { title: 'New', folder: 'work' }),
+      async (old) => {
+        (old.tags as string[]).push('silt');
+        (old.aliases as string[]).splice(0, 1, 'c');
+        return { ...old };
+      },
+      (old) => {
+        old.edited.setTime(5);
+        delete old.folder;
+        return old;
+      },
+    ];
+    await notes.insert(note(1, { title: 'Old', tags: ['lake'], aliases: ['a', 'b'] }));
+    for (const change of changes) {
+      const updated = (await notes.update(1, change)) as Note;
+      await expectKept(db, [updated]);
+      await db.transaction((tx) => notes.in(tx).update(1, async (old) => change(await change(old))));
+      await expectKept(db, [(await notes.get(1)) as Note]);
+    }
+    // The values that it let go of are for others.
+    await notes.insert(note(2, { title: 'Old', aliases: ['a'] }));
+    expect(await notes.check()).toMatchObject({ ok: true, documents: 2 });
+  });
+
   test('is updated by each of two changes that a transaction makes at once', async () => {
     const db = await openAsync();
     const notes = notesOf(db);

@@ -153,8 +153,10 @@ export class StoreCollection extends Reader {
       const made = await call(() => make(old));
       if (made === undefined) return;
       const ifSequence = entry?.sequence ?? null;
-      const { gone, added } = differences(layout.entriesOf(old, key), made?.entries ?? NONE);
+      const { gone, added } = differences(before, made?.entries ?? NONE);
       const fill: Fill = (batch): void => {
+      // Before a function of the caller's has it, and changes it in place.
+      const before = layout.entriesOf(old, key);
         // First of what the batch depends on: a conflict over a unique value is then one with another document.
         if (made === null) batch.delete(place, { ifSequence });
         else batch.setEncoded(place, made.bytes, { ifSequence, expiresAt: made.isUpdate ? entry?.expires : undefined });
