@@ -145,6 +145,42 @@ describe('check', () => {
     await expectKept(db, [note(1, { tags: ['a'] }), note(2), note(3)]);
   });
 
+  test('lists what is foreign: entries and documents whose keys are none, and values that are none', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insertMany([note(1, { tags: ['a'] }), note(2)]);
+    let deep: Key = 'deep';
+    for (let i = 0; i < 9; i++) deep = [deep];
+    await db
+      .batch()
+      .set(['notes', 'by'], 1)
+      .set(['notes', 'by', 'tags'], null)
+      .set(['notes', 'by', 'tags', 'b'], { toString: 1 })
+      .set(['notes', 'by', 'tags', 'c', deep], true)
+      .set(['notes', 'by', 'title', 'note 1'], { toString: 1 })
+      .set(['notes', 'by', 'title', 'x'], new Map())
+      .set(['notes', 'by', 'title', 'y', 1, 2], 1)
+      .commit();
+    const { ok, differences, found } = await notes.check();
+    expect([ok, found]).toStrictEqual([false, 8]);
+    expect(differences.map(({ kind, index }) => [kind, index])).toStrictEqual([
+      ['missing', 'title'],
+      ['stray', undefined],
+      ['stray', 'tags'],
+      ['stray', 'tags'],
+      ['stray', 'tags'],
+      ['stray', 'title'],
+      ['stray', 'title'],
+      ['stray', 'title'],
+    ]);
+    await notes.reindex();
+    expect(await notes.check()).toMatchObject({ ok: true, documents: 2 });
+    await db.set(['notes', 'doc'], note(9));
+    expect((await notes.check()).differences).toMatchObject([
+      { kind: 'refused', error: expect.objectContaining({ code: 'VARVE_INVALID_KEY' }) },
+    ]);
+  });
+
   test('tells of documents that an index makes nothing of, and how far it is, until its signal', async () => {
     const db = await openAsync();
     const notes = notesOf(db);

@@ -13,7 +13,7 @@ import type { Key } from '../types.ts';
 import { MomentAccess } from './access.ts';
 import type { Document, IndexEntry, Layout } from './definition.ts';
 import { isOfDocuments } from './errors.ts';
-import { textOf } from './key.ts';
+import { checkKey, textOf } from './key.ts';
 import { READY, type Readiness } from './readiness.ts';
 import type { CollectionReport, Difference, ReadyOptions } from './types.ts';
 
@@ -49,7 +49,7 @@ export class Checker {
       const isBuilt = await this.#isBuilt();
       const moment = await this.#db.snapshot();
       try {
-        if (isBuilt) await new MomentAccess(moment, this.#readiness).check();
+        if (isBuilt) await new MomentAccess(moment, this.#readiness).check(this.#options.signal);
         await this.#compare(moment, isBuilt);
         break;
       } catch (error) {
@@ -118,7 +118,7 @@ export class Checker {
     for (const [i, { entry, key }] of expected.entries()) {
       const value = stored[i];
       if (isSame(value, entry.value)) continue;
-      const other = entry.index.isUnique ? (value as Key | undefined) : undefined;
+      const other = entry.index.isUnique ? keyIn(value) : undefined;
       const isTaken = other !== undefined && (await this.#hasEntry(moment, other, entry));
       this.#note(
         isTaken ? { kind: 'conflict', ...named(entry), key, other } : { kind: 'missing', ...named(entry), key },
@@ -138,12 +138,16 @@ export class Checker {
   async #compareEntries(moment: Moment, page: readonly [Key, unknown][]): Promise<void> {
     const named = page.map(([place, value]) => {
       const [, , index, of, last] = place as readonly [string, string, string, Key, Key?];
-      return { place, value, index, of, key: last ?? (value as Key) };
+      const key = last ?? (value as Key);
+      return { place, value, index, of, key, own: keyIn(key) };
     });
-    const documents = await moment.getMany(named.map(({ key }) => this.#layout.place(key)));
-    for (const [i, { place, value, index, of, key }] of named.entries()) {
+    const owners = named.flatMap(({ own }) => (own === undefined ? [] : [this.#layout.place(own)]));
+    const documents = (await moment.getMany(owners)).values();
+    for (const { place, value, index, of, key, own } of named) {
       this.#entries++;
-      const entries = this.#expected(documents[i] as Document | undefined, key);
+      // Of what is no key there is no document.
+      const document = own === undefined ? undefined : documents.next().value;
+      const entries = this.#expected(document as Document | undefined, key);
       // Of a document that is refused this has been told.
       if (entries === undefined) continue;
       const entry = entries.get(textOf(place));
@@ -159,7 +163,7 @@ export class Checker {
   /** The entries of a document; tells of one that has none because an index refuses it. */
   #entriesOf(document: Document, key: Key): Entries | undefined {
     try {
-      return this.#layout.entriesOf(document, key);
+      return this.#layout.entriesOf(document, this.#layout.place(key)[2]);
     } catch (error) {
       this.#note({ kind: 'refused', key, error });
       return undefined;
@@ -191,8 +195,19 @@ const named = ({ index, key }: IndexEntry): { index: string; value: Key } => ({
   value: (key as readonly Key[])[3] as Key,
 });
 
+/** What is a key; undefined for anything else that an entry has in its place. */
+function keyIn(value: unknown): Key | undefined {
+  try {
+    return checkKey(value, 'It');
+  } catch {
+    return undefined;
+  }
+}
+
 /** Whether the value of an entry is what it is to be: true, or a key. */
-const isSame = (value: unknown, wanted: unknown): boolean =>
-  value !== undefined && textOf(value as Key) === textOf(wanted as Key);
+function isSame(value: unknown, wanted: unknown): boolean {
+  const key = keyIn(value);
+  return key !== undefined && textOf(key) === textOf(wanted as Key);
+}
 
 const lastOf = (place: Key): Key => (place as readonly Key[])[2] as Key;

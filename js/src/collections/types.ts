@@ -233,7 +233,7 @@ export interface Difference<K> {
   readonly index?: string | undefined;
   /** The value in it. */
   readonly value?: Key | undefined;
-  /** The key of the document. */
+  /** The key of the document. Of what is foreign, whatever stands in the place of one: it need be no key. */
   readonly key: K;
   readonly other?: K | undefined;
   readonly error?: unknown;
