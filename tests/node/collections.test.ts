@@ -118,6 +118,27 @@ describe('one document', () => {
     await expectKept(db, [note(2, { tags: ['a'] })]);
   });
 
+  test.each([null, undefined, 5, 'text', true, 1n])('is an object, and %s is none', async (given) => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insert(note(1));
+    const wrong = given as never;
+    const refused = code(given === undefined ? 'VARVE_INVALID_VALUE' : 'VARVE_INVALID_ARGUMENT');
+    type Writes = Pick<typeof notes, 'insert' | 'insertMany' | 'put' | 'update'>;
+    const writes: ((to: Writes) => Promise<unknown>)[] = [
+      (to) => to.insert(wrong),
+      (to) => to.insertMany([note(2), wrong]),
+      (to) => to.put(wrong),
+      (to) => to.update(1, wrong),
+      ...(given === undefined ? [] : [(to: Writes) => to.update(1, () => wrong)]),
+    ];
+    for (const write of writes) {
+      await expect(write(notes)).rejects.toThrow(refused);
+      await expect(db.transaction((tx) => write(notes.in(tx) as Writes))).rejects.toThrow(refused);
+    }
+    await expectKept(db, [note(1)]);
+  });
+
   test('that an index cannot take is refused', async () => {
     const db = await openAsync();
     const odd = collection<{ id: string; of: unknown }>()(db, 'odd', {
@@ -293,6 +314,10 @@ describe('finding', () => {
       'There is no option before here; there is eq, gt,',
     );
     expect(() => notes.find('edited', { eq: null } as never)).toThrow(code('VARVE_INVALID_KEY'));
+    for (const prefix of [new Date(0), 5, true, {}, null]) {
+      expect(() => notes.find('edited', { prefix } as never)).toThrow(/VARVE|prefix/);
+      expect(() => notes.find('edited', { prefix } as never)).toThrow(expect.objectContaining({ name: 'VarveError' }));
+    }
     expect(() => notes.find('nothing' as 'tags')).toThrow("has no index 'nothing', but 'edited', 'tags'");
   });
 });

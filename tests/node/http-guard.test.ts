@@ -139,8 +139,17 @@ describe('tokens', () => {
   });
 
   test('a bearer without a token is a mistake', async () => {
-    for (const tokens of ['', {}, { read: [''] }, 'two words', { write: ['w', 'key\n'] }])
-      expect(() => bearer(tokens)).toThrow(INVALID);
+    const wrong = [
+      undefined,
+      null,
+      5,
+      { write: undefined },
+      { write: 'token' },
+      { write: ['w'], read: null },
+      { read: 5 },
+    ];
+    for (const tokens of ['', {}, { read: [''] }, 'two words', { write: ['w', 'key\n'] }, ...wrong])
+      expect(() => bearer(tokens as string)).toThrow(INVALID);
     expect(await secretsEqual('a', 'a')).toBe(true);
     expect(await secretsEqual('a', 'ab')).toBe(false);
   });

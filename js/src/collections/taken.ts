@@ -44,11 +44,11 @@ export class Taker {
   take(given: Loose): Taken {
     // What it is made of is asked once; with a key it is another document.
     const copy = this.#copy(given);
-    const keyed = this.#layout.withKey(copy.value as Document);
+    const keyed = this.#layout.withKey(copy.value);
     const { bytes, value } = keyed === copy.value ? copy : this.#copy(keyed);
-    const place = this.#layout.place(this.#layout.keyOf(value as Document));
+    const place = this.#layout.place(this.#layout.keyOf(value));
     const [, , key] = place;
-    return { key, place, bytes, entries: this.#layout.entriesOf(value as Document, key) };
+    return { key, place, bytes, entries: this.#layout.entriesOf(value, key) };
   }
 
   /** What `update` makes of the document with a key. Throws when that has another key. */
@@ -63,16 +63,19 @@ export class Taker {
   /** A change that `update` is given. Properties are copied now, also those whose value is undefined. */
   change(given: unknown): TakenChange {
     if (typeof given === 'function') return async (old) => (await given(old)) as Document | undefined;
-    const copy = this.#copy(given).value as Document;
+    const copy = this.#copy(given).value;
     const properties = Object.fromEntries(Object.keys(given as Document).map((name) => [name, copy[name]]));
     return async (old) => ({ ...old, ...properties });
   }
 
-  #copy(given: unknown): { bytes: Uint8Array; value: unknown } {
+  #copy(given: unknown): { bytes: Uint8Array; value: Document } {
     const { values } = this.#db.batch().formats;
     const sink = new ByteSink(256);
     values.write(given, sink);
     const bytes = sink.bytes.subarray(0, sink.at);
-    return { bytes, value: values.read(bytes, 0, bytes.length) };
+    const value = values.read(bytes, 0, bytes.length);
+    if (typeof value !== 'object' || value === null)
+      throw invalid(`A document of '${this.#layout.name}' is an object, and so are properties to replace.`);
+    return { bytes, value: value as Document };
   }
 }

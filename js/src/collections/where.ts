@@ -5,6 +5,7 @@
  * are values or `TOP` behind one, so they hold for entries with and without a key behind the value.
  */
 
+import { isBytes } from '../codec/intrinsics.ts';
 import { checkOptions, isRange, type Known, SCAN } from '../options.ts';
 import type { Key, KeyRange } from '../types.ts';
 import { invalid } from './definition.ts';
@@ -23,7 +24,6 @@ export interface LooseWhere {
   readonly signal?: AbortSignal | undefined;
 }
 
-const BOUNDS = ['eq', 'gt', 'gte', 'lt', 'lte', 'prefix'] as const;
 const WHERE: Known<LooseWhere> = { eq: 1, ...SCAN };
 
 /** What is looked for, in keys that nobody else can change: a value stands for itself. Throws `VARVE_INVALID_ARGUMENT` for what makes no sense. */
@@ -32,19 +32,19 @@ export function whereOf(target: unknown): LooseWhere {
   if (!isRange<unknown, LooseWhere>(target, undefined)) return { eq: checkKey(target, 'What is looked for') };
   const where = target as LooseWhere;
   checkOptions(where, WHERE);
-  const { eq, gt, gte, lt, lte, prefix, limit } = where;
+  const { eq, gt, gte, lt, lte, prefix, reverse, limit, signal } = where;
   if ((gt !== undefined && gte !== undefined) || (lt !== undefined && lte !== undefined))
     throw invalid('At most one of gt and gte, and one of lt and lte.');
   if (eq !== undefined && [gt, gte, lt, lte, prefix].some((bound) => bound !== undefined))
     throw invalid('eq is exactly one value: leave the other bounds away.');
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 0))
     throw invalid(`limit is an integer from 0, not ${String(limit)}.`);
-  if (prefix !== undefined && typeof prefix !== 'string' && typeof prefix !== 'object')
+  const given = Object.entries({ eq, gt, gte, lt, lte, prefix }).filter(([, bound]) => bound !== undefined);
+  const bounds = Object.fromEntries(given.map(([field, bound]) => [field, checkKey(bound, `The bound ${field}`)]));
+  const { prefix: first = '' } = bounds;
+  if (typeof first !== 'string' && !Array.isArray(first) && !isBytes(first))
     throw invalid('A prefix is a string, a Uint8Array or an array.');
-  const bounds = BOUNDS.filter((field) => where[field] !== undefined).map(
-    (field) => [field, checkKey(where[field], `The bound ${field}`)] as const,
-  );
-  return { ...where, ...Object.fromEntries(bounds) };
+  return { ...bounds, reverse, limit, signal };
 }
 
 /** The keys of the store that lie under `base` and go on with a value that is looked for. */

@@ -45,8 +45,10 @@ function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
  */
 export function bearer(tokens: string | BearerTokens): (access: Access) => Promise<boolean> {
   if (typeof tokens !== 'string') checkOptions(tokens, TOKENS);
-  const { write = [], read = [] } = typeof tokens === 'string' ? { write: [tokens] } : tokens;
-  const all = [...write, ...read];
+  // A variable of the environment may be unset.
+  const { write = [], read = [] } = typeof tokens === 'string' ? { write: [tokens] } : (tokens ?? {});
+  // The letters of a string would each be a token.
+  const all = Array.isArray(write) && Array.isArray(read) ? [...write, ...read] : [];
   // Another one would let nobody in, whatever is sent.
   if (all.length === 0 || !all.every((token) => typeof token === 'string' && TOKEN.test(token))) {
     throw new VarveError(
