@@ -1,7 +1,8 @@
 // What becomes of indexes when their definition changes, and collections in transactions, snapshots and live queries.
 
-import { describe, expect, test } from 'vitest';
-import { type BuildProgress, collection } from '../../js/src/collections.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { ReservedKey } from '../../js/src/codec/reserved-key.ts';
+import { type BuildProgress, collection, VarveError } from '../../js/src/collections.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { expectKept, ids, kept, type Note, note, notesOf } from './support/notes.ts';
@@ -262,6 +263,29 @@ describe('in a transaction', () => {
     expect([moved, runs]).toStrictEqual([2, 2]);
     expect(await ids(notes.find('tags', 'b'))).toStrictEqual([1, 2, 3]);
   });
+  test('is made anew where a repair brought back a generation that is over', async () => {
+    const over = (generation: number): Key => new ReservedKey(`over "notes" ${generation}`) as unknown as Key;
+    const uses: readonly ((db: Db, notes: ReturnType<typeof notesOf>) => Promise<unknown>)[] = [
+      (_, notes) => notes.insert(note(2)),
+      (_, notes) => notes.update(1, { title: 'note 1' }),
+      (_, notes) => notes.find('tags', 'a').toArray(),
+      (_, notes) => notes.count('title'),
+      (_, notes) => notes.ready(),
+      (db, notes) => db.transaction((tx) => notes.in(tx).put(note(2))),
+    ];
+    for (const use of uses) {
+      const db = await openAsync();
+      const before = notesOf(db);
+      await before.insert(note(1, { tags: ['a'] }));
+      await db.batch().set(over(1), true).set(over(2), true).delete(['notes', 'by', 'tags', 'a', 1]).commit();
+      const notes = notesOf(db);
+      await use(db, notes);
+      await before.ready();
+      expect(await before.count('tags', 'a'), String(use)).toBe(1);
+      expect(await notes.check()).toMatchObject({ ok: true });
+    }
+  });
+
 });
 
 test('a snapshot has the documents of its moment, by every index', async () => {

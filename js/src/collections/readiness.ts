@@ -167,7 +167,10 @@ export class Readiness {
     if (stored === undefined) return this.#beginAfter(tx, NEW, false);
     const isDefined = this.#isDefined(stored);
     if (!isDefined && this.#hasBegun) throw outdated(layout.name);
-    const isWhole = !isAnew && !(await tx.has(layout.imported(stored.generation)));
+    const { generation } = stored;
+    // A repair may bring back one that is over. That is not asked in the transaction, which every write would then conflict with.
+    const [isImported, isOver] = await Promise.all([tx.has(layout.imported(generation)), this.isOver(generation)]);
+    const isWhole = !isAnew && !isImported && !isOver;
     return isWhole && isDefined ? stored : this.#beginAfter(tx, stored, isWhole);
   }
 
