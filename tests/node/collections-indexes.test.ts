@@ -38,6 +38,107 @@ async function entryCounts(db: Db): Promise<Record<string, number>> {
   return counts;
 }
 
+describe('the signal of a call is heeded', () => {
+  type Calls = Record<string, (notes: ReturnType<typeof notesOf>, signal: AbortSignal) => Promise<unknown>>;
+  const CALLS: Calls = {
+    get: (notes, signal) => notes.get(1, { signal }),
+    getMany: (notes, signal) => notes.getMany([1], { signal }),
+    has: (notes, signal) => notes.has(1, { signal }),
+    find: (notes, signal) => notes.find({ signal }).toArray(),
+    findIndexed: (notes, signal) => notes.find('tags', { prefix: 'a', signal }).toArray(),
+    first: (notes, signal) => notes.first('title', { signal }),
+    keys: (notes, signal) => notes.keys({ signal }).toArray(),
+    keysIndexed: (notes, signal) => notes.keys('title', { signal }).toArray(),
+    count: (notes, signal) => notes.count({ signal }),
+    countIndexed: (notes, signal) => notes.count('title', { signal }),
+    countRepeating: (notes, signal) => notes.count('tags', { gte: 'a', signal }),
+    insert: (notes, signal) => notes.insert(note(7), { signal }),
+    put: (notes, signal) => notes.put(note(7), { signal }),
+    update: (notes, signal) => notes.update(1, { title: 'x' }, { signal }),
+    delete: (notes, signal) => notes.delete(1, { signal }),
+    clear: (notes, signal) => notes.clear({ signal }),
+  };
+
+  /** Fails unless it is aborted while nothing of the first tab goes on. */
+  async function expectAborted(call: Promise<unknown>, control: AbortController, isHeld: () => boolean): Promise<void> {
+    call.catch(() => undefined);
+    await vi.waitFor(() => expect(isHeld()).toBe(true));
+    control.abort();
+    const late = new Promise((_, reject) => setTimeout(reject, 1000, new Error('It is not aborted.')));
+    await expect(Promise.race([call, late])).rejects.toThrow(code('VARVE_ABORTED'));
+  }
+
+  test.each(Object.entries(CALLS))('while indexes are built: %s', async (_, call) => {
+    let gate: Promise<void> | undefined;
+    let open = (): void => undefined;
+    let isHeld = false;
+    const [db] = (await openTabs(1, () => {
+      isHeld ||= gate !== undefined;
+      return gate;
+    })) as [Db];
+    await former(db).insertMany([note(1, { tags: ['a'] }), note(2)]);
+    gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const control = new AbortController();
+    await expectAborted(call(notesOf(db), control.signal), control, () => isHeld);
+    gate = undefined;
+    open();
+    expect(await notesOf(db).count('tags')).toBe(1);
+  });
+
+  test.each(Object.entries(CALLS).filter(([name]) => /Indexed|first|insert|put|update|delete|clear/.test(name)))(
+    'while they are built anew: %s',
+    async (_, call) => {
+      let gate: Promise<void> | undefined;
+      let open = (): void => undefined;
+      let isHeld = false;
+      const [db, other] = (await openTabs(2, () => {
+        isHeld ||= gate !== undefined;
+        return gate;
+      })) as [Db, Db];
+      const notes = notesOf(db);
+      await notes.insertMany([note(1, { tags: ['a'] }), note(2)]);
+      await notesOf(other).reindex();
+      // From the transaction that begins to prepare them on.
+      vi.spyOn(db, 'transaction').mockImplementationOnce((...given) => {
+        gate = new Promise((resolve) => {
+          open = resolve;
+        });
+        return db.transaction(...given);
+      });
+      const control = new AbortController();
+      await expectAborted(call(notes, control.signal), control, () => isHeld);
+      gate = undefined;
+      open();
+      expect(await notes.count('tags')).toBe(1);
+    },
+  );
+
+  test('while a snapshot is checked, for each caller by itself', async () => {
+    const db = await openAsync();
+    const notes = notesOf(db);
+    await notes.insert(note(1, { tags: ['a'] }));
+    await using then = await db.snapshot();
+    let go = (): void => undefined;
+    const { get } = then;
+    vi.spyOn(then, 'get').mockImplementationOnce(async (...given) => {
+      await new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      return get.apply(then, given);
+    });
+    const control = new AbortController();
+    const [aborted, counted] = [
+      notes.in(then).count('title', { signal: control.signal }),
+      notes.in(then).find('title').toArray(),
+    ];
+    await expectAborted(aborted, control, () => true);
+    go();
+    expect(await counted).toHaveLength(1);
+  });
+});
+
 describe('a definition that has changed', () => {
   const all = Array.from({ length: 600 }, (_, i) => note(i, { tags: ['a', `${i}`], folder: 'f', aliases: [`x${i}`] }));
 
@@ -162,6 +263,29 @@ describe('a definition that has changed', () => {
     await expectKept(db, [note(1), note(2), note(3, { tags: ['a'] }), note(4)]);
   });
 
+  test('is made anew where a repair brought back a generation that is over', async () => {
+    const over = (generation: number): Key => new ReservedKey(`over "notes" ${generation}`) as unknown as Key;
+    const uses: readonly ((db: Db, notes: ReturnType<typeof notesOf>) => Promise<unknown>)[] = [
+      (_, notes) => notes.insert(note(2)),
+      (_, notes) => notes.update(1, { title: 'note 1' }),
+      (_, notes) => notes.find('tags', 'a').toArray(),
+      (_, notes) => notes.count('title'),
+      (_, notes) => notes.ready(),
+      (db, notes) => db.transaction((tx) => notes.in(tx).put(note(2))),
+    ];
+    for (const use of uses) {
+      const db = await openAsync();
+      const before = notesOf(db);
+      await before.insert(note(1, { tags: ['a'] }));
+      await db.batch().set(over(1), true).set(over(2), true).delete(['notes', 'by', 'tags', 'a', 1]).commit();
+      const notes = notesOf(db);
+      await use(db, notes);
+      await before.ready();
+      expect(await before.count('tags', 'a'), String(use)).toBe(1);
+      expect(await notes.check()).toMatchObject({ ok: true });
+    }
+  });
+
   test('goes on where a tab that died has left it', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     await collection<Note>()(db, 'notes', { key: 'id' }).insertMany(all);
@@ -263,29 +387,6 @@ describe('in a transaction', () => {
     expect([moved, runs]).toStrictEqual([2, 2]);
     expect(await ids(notes.find('tags', 'b'))).toStrictEqual([1, 2, 3]);
   });
-  test('is made anew where a repair brought back a generation that is over', async () => {
-    const over = (generation: number): Key => new ReservedKey(`over "notes" ${generation}`) as unknown as Key;
-    const uses: readonly ((db: Db, notes: ReturnType<typeof notesOf>) => Promise<unknown>)[] = [
-      (_, notes) => notes.insert(note(2)),
-      (_, notes) => notes.update(1, { title: 'note 1' }),
-      (_, notes) => notes.find('tags', 'a').toArray(),
-      (_, notes) => notes.count('title'),
-      (_, notes) => notes.ready(),
-      (db, notes) => db.transaction((tx) => notes.in(tx).put(note(2))),
-    ];
-    for (const use of uses) {
-      const db = await openAsync();
-      const before = notesOf(db);
-      await before.insert(note(1, { tags: ['a'] }));
-      await db.batch().set(over(1), true).set(over(2), true).delete(['notes', 'by', 'tags', 'a', 1]).commit();
-      const notes = notesOf(db);
-      await use(db, notes);
-      await before.ready();
-      expect(await before.count('tags', 'a'), String(use)).toBe(1);
-      expect(await notes.check()).toMatchObject({ ok: true });
-    }
-  });
-
 });
 
 test('a snapshot has the documents of its moment, by every index', async () => {
@@ -303,6 +404,24 @@ test('a snapshot has the documents of its moment, by every index', async () => {
   // Indexes of another definition it does not have.
   const defined_anew = former(db);
   await expect(defined_anew.in(then).find('gone').toArray()).rejects.toThrow(code('VARVE_RETRY'));
+});
+
+test('a store is no moment to read a collection in', async () => {
+  const db = await openAsync();
+  const notes = notesOf(db);
+  for (const wrong of [db, await openAsync(), {}, null, undefined, 5]) {
+    expect(() => notes.in(wrong as never)).toThrow(code('VARVE_INVALID_ARGUMENT'));
+  }
+});
+
+test('a snapshot whose check has failed once is asked again', async () => {
+  const db = await openAsync();
+  const notes = notesOf(db);
+  await notes.insert(note(1));
+  await using then = await db.snapshot();
+  vi.spyOn(then, 'get').mockRejectedValueOnce(new VarveError('VARVE_LEADER_STALLED', 'It stands still.'));
+  await expect(notes.in(then).count('title')).rejects.toThrow(code('VARVE_LEADER_STALLED'));
+  expect(await notes.in(then).count('title')).toBe(1);
 });
 
 test('a live query follows a collection', async () => {

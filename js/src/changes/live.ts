@@ -7,7 +7,7 @@
 
 import type { ByteRange } from '../codec/range.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
-import type { ReadView } from '../store/read-view.ts';
+import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
 import { backOff } from '../transaction/retry.ts';
 import type { Client } from '../worker/client.ts';
@@ -26,7 +26,7 @@ interface Query<K, V> {
   readonly client: Client;
   readonly store: Store<K, V>;
   /** What it reads: a range, what a function makes of a snapshot, or a key. */
-  readonly target: K | LiveRange<K> | ((view: ReadView<K, V>) => unknown);
+  readonly target: K | LiveRange<K> | ((view: Snapshot<K, V>) => unknown);
   readonly isOfRange: boolean;
   /** What it depends on. */
   readonly bytes: ByteRange;
@@ -71,7 +71,7 @@ function orAgain(error: unknown): undefined {
 function readerOf<K, V>({ client, store, target, isOfRange, now }: Query<K, V>): () => Promise<Reading> {
   const sequence = (): Promise<number> => client.submit(now, undefined, undefined, 0);
   if (typeof target === 'function') {
-    const query = target as (view: ReadView<K, V>) => unknown;
+    const query = target as (view: Snapshot<K, V>) => unknown;
     return async () => {
       const [since, view] = await Promise.all([sequence(), store.snapshot()]);
       try {

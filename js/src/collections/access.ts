@@ -10,6 +10,7 @@ import type { StoreIterator } from '../store/scan-iterator.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
+import { untilAborted } from '../transaction/retry.ts';
 import type { Key } from '../types.ts';
 import type { Layout } from './definition.ts';
 import { tooOld } from './errors.ts';
@@ -29,12 +30,12 @@ export interface Walk<T> {
 /** What a collection reads by. */
 export interface Access {
   readonly view: View;
-  /** Runs a read of documents, behind what was called before it. */
-  plain<T>(read: () => Promise<T>): Promise<T>;
+  /** Runs a read of documents, behind what was called before it. The signal ends the wait for indexes, here and below. */
+  plain<T>(read: () => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
   /** Runs a read that is told by an index alone; again where the index was not whole, after `drop` of what it had. */
-  indexed<T>(read: () => Promise<T>, drop?: (result: T) => void): Promise<T>;
+  indexed<T>(read: () => Promise<T>, signal: AbortSignal | undefined, drop?: (result: T) => void): Promise<T>;
   /** Opens an index whose documents are then read of the same moment. `open` is called with what it is to scan. */
-  walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>>;
+  walk<T>(open: (view: View) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>>;
 }
 
 /** The store as it is at each call. */
@@ -47,27 +48,28 @@ export class StoreAccess implements Access {
     this.#readiness = readiness;
   }
 
-  plain<T>(read: () => Promise<T>): Promise<T> {
-    return this.#readiness.run(read);
+  plain<T>(read: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    return this.#readiness.run(read, signal);
   }
 
-  async indexed<T>(read: () => Promise<T>, drop?: (result: T) => void): Promise<T> {
+  async indexed<T>(read: () => Promise<T>, signal: AbortSignal | undefined, drop?: (result: T) => void): Promise<T> {
     for (;;) {
       let generation = 0;
       const [result, isOver] = await this.plain(async () => {
         ({ generation } = this.#readiness);
         // Both are called in one turn, so that no time is lost over it.
         return Promise.all([read(), this.#readiness.isOver(generation)]);
-      });
+      }, signal);
       if (!isOver) return result;
       drop?.(result);
-      await this.#readiness.renew(generation);
+      await this.#readiness.renew(generation, signal);
     }
   }
 
-  async walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
+  async walk<T>(open: (view: View) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>> {
     return this.indexed(
       () => this.#walk(open),
+      signal,
       ({ scan, close }) => {
         void scan.return?.();
         close();
@@ -117,21 +119,27 @@ export class MomentAccess implements Access {
     return read();
   }
 
-  async indexed<T>(read: () => Promise<T>): Promise<T> {
-    await this.check();
+  async indexed<T>(read: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    await this.check(signal);
     return read();
   }
 
-  async walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
-    await this.check();
+  async walk<T>(open: (view: View) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>> {
+    await this.check(signal);
     const { view } = this;
     return { scan: open(view), view, close: () => undefined };
   }
 
-  /** Resolves when the indexes are whole at this moment, with whether the collection was there; asks once. */
-  check(): Promise<boolean> {
-    this.#checked ??= this.#readiness.run(() => this.#check());
-    return this.#checked;
+  /** Resolves when the indexes are whole at this moment, with whether the collection was there; asks until that has succeeded. */
+  check(signal?: AbortSignal): Promise<boolean> {
+    if (this.#checked === undefined) {
+      const checked = this.#readiness.run(() => this.#check());
+      checked.catch(() => {
+        this.#checked = undefined;
+      });
+      this.#checked = checked;
+    }
+    return untilAborted(this.#checked, signal);
   }
 
   async #check(): Promise<boolean> {

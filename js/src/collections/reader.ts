@@ -37,17 +37,17 @@ export class Reader {
 
   async get(key: Key, options?: WaitOptions): Promise<unknown> {
     const place = this.layout.place(key);
-    return this.#access.plain(async () => this.#access.view.get(place, options));
+    return this.#access.plain(async () => this.#access.view.get(place, options), options?.signal);
   }
 
   async getMany(keys: Iterable<Key>, options?: WaitOptions): Promise<unknown[]> {
     const places = Array.from(keys, (key) => this.layout.place(key));
-    return this.#access.plain(async () => this.#access.view.getMany(places, options));
+    return this.#access.plain(async () => this.#access.view.getMany(places, options), options?.signal);
   }
 
   async has(key: Key, options?: WaitOptions): Promise<boolean> {
     const place = this.layout.place(key);
-    return this.#access.plain(async () => this.#access.view.has(place, options));
+    return this.#access.plain(async () => this.#access.view.has(place, options), options?.signal);
   }
 
   find(target?: unknown, where?: unknown): Found<unknown> {
@@ -73,8 +73,8 @@ export class Reader {
     const { index, range, isRepeating } = query;
     const { signal } = query.where;
     const count = async (): Promise<number> => this.#access.view.count({ ...range, signal });
-    if (index === undefined) return this.#access.plain(count);
-    if (!isRepeating) return this.#access.indexed(count);
+    if (index === undefined) return this.#access.plain(count, signal);
+    if (!isRepeating) return this.#access.indexed(count, signal);
     let distinct = 0;
     for await (const _ of this.#keys({ ...query, where: { ...query.where, limit: undefined } })) distinct++;
     return distinct;
@@ -94,15 +94,17 @@ export class Reader {
   /** Documents by their keys: one scan. */
   async *#stored({ range, where }: Query): AsyncGenerator<unknown, void, undefined> {
     const { reverse, limit, signal } = where;
-    yield* await this.#access.plain(async () => this.#access.view.values({ ...range, reverse, limit, signal }));
+    const read = async () => this.#access.view.values({ ...range, reverse, limit, signal });
+    yield* await this.#access.plain(read, signal);
   }
 
   /** Documents by an index: its entries, and page by page the documents that they name. */
   async *#indexed(query: Query, index: DefinedIndex): AsyncGenerator<unknown, void, undefined> {
-    const { scan, view, close } = await this.#access.walk((of) => scanOf(of, query, index));
+    const { signal } = query.where;
+    const { scan, view, close } = await this.#access.walk((of) => scanOf(of, query, index), signal);
     const keys = keysOf(scan, query, index);
     try {
-      yield* documentsOf(view, keys, this.layout, query.where.signal);
+      yield* documentsOf(view, keys, this.layout, signal);
     } finally {
       void keys.return();
       close();
@@ -113,11 +115,12 @@ export class Reader {
     const { index, range, where } = query;
     const { reverse, limit, signal } = where;
     if (index === undefined) {
-      const places = await this.#access.plain(async () => this.#access.view.keys({ ...range, reverse, limit, signal }));
+      const read = async () => this.#access.view.keys({ ...range, reverse, limit, signal });
+      const places = await this.#access.plain(read, signal);
       for await (const place of places) yield keyIn(place);
     } else {
       const opened = async (): Promise<StoreIterator<unknown>> => scanOf(this.#access.view, query, index);
-      const scan = await this.#access.indexed(opened, (one) => void one.return?.());
+      const scan = await this.#access.indexed(opened, signal, (one) => void one.return?.());
       yield* keysOf(scan, query, index);
     }
   }

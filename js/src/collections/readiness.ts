@@ -71,8 +71,8 @@ export class Readiness {
   }
 
   /** Runs what needs the indexes: at once where they are ready, so that calls of one turn stay in their order. */
-  run<T>(run: () => Promise<T>): Promise<T> {
-    return this.#generation > 0 ? run() : this.#wait({}).then(run);
+  run<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#generation > 0 ? run() : this.#wait({ signal }).then(run);
   }
 
   /** Resolves when the indexes are as they are defined; what failed is tried again by the next call. */
@@ -94,8 +94,8 @@ export class Readiness {
   }
 
   /** Resolves when the indexes are ready again after a generation that was found to be over. */
-  async renew(generation: number): Promise<void> {
-    if (this.#generation === generation) await this.#wait({});
+  async renew(generation: number, signal?: AbortSignal): Promise<void> {
+    if (this.#generation === generation) await this.#wait({ signal });
   }
 
   /** Waits for the preparation that is under way, or for a new one. It ends when nobody waits for it any more. */

@@ -16,7 +16,7 @@ import type { Key, WriteOptions } from '../types.ts';
 import { MomentAccess, StoreAccess, type View } from './access.ts';
 import { Claims, differences } from './changes.ts';
 import { Checker } from './check.ts';
-import type { Document, IndexEntry } from './definition.ts';
+import { type Document, type IndexEntry, invalid } from './definition.ts';
 import { contended, explained, isOver, placeOf } from './errors.ts';
 import { textOf } from './key.ts';
 import { Reader } from './reader.ts';
@@ -70,8 +70,13 @@ export class StoreCollection extends Reader {
   in(view: View): Reader {
     let reader = this.#views.get(view);
     if (reader === undefined) {
+      const isTransaction = Object(view) === view && 'derivations' in view;
+      // A store goes on while indexes are built, so that what is read of it is of no moment.
+      if (!isTransaction && !(Object(view) === view && 'sequence' in view))
+        throw invalid(
+          `in() of '${this.name}' takes a transaction or a snapshot. Of the store as it is, the collection itself reads.`,
+        );
       const access = new MomentAccess(view, this.#readiness);
-      const isTransaction = 'set' in view;
       reader = isTransaction
         ? new TransactionCollection(this.layout, access, this.#taker, view as Transaction<Key, unknown>)
         : new Reader(this.layout, access);
@@ -95,18 +100,18 @@ export class StoreCollection extends Reader {
         addEntries(batch, entries.values());
       }
     };
-    await this.#readiness.run(async () => all.length > 0 && this.#commit(fill, options));
+    await this.#readiness.run(async () => all.length > 0 && this.#commit(fill, options), options?.signal);
     return all.map(({ key }) => key);
   }
 
   async put(given: Loose, options?: WriteOptions): Promise<Key> {
     const taken = this.#taker.take(given);
     const { key, place, bytes } = taken;
-    await this.#readiness.run<unknown>(() =>
+    const write = (): Promise<void> =>
       this.layout.indexes.size === 0
         ? this.#commit((batch) => batch.setEncoded(place, bytes), options)
-        : this.#change(key, () => taken, options),
-    );
+        : this.#change(key, () => taken, options);
+    await this.#readiness.run(write, options?.signal);
     return key;
   }
 
@@ -121,7 +126,7 @@ export class StoreCollection extends Reader {
       result = document;
       return this.#taker.takeAs(own, document);
     };
-    await this.#readiness.run(() => this.#change(own, make, options));
+    await this.#readiness.run(() => this.#change(own, make, options), options?.signal);
     return result;
   }
 
@@ -132,14 +137,14 @@ export class StoreCollection extends Reader {
       wasThere = old !== undefined;
       return wasThere ? null : undefined;
     };
-    await this.#readiness.run(() => this.#change(own, make, options));
+    await this.#readiness.run(() => this.#change(own, make, options), options?.signal);
     return wasThere;
   }
 
   async clear(options?: WriteOptions): Promise<void> {
     const { documents, entries } = this.layout;
     const fill: Fill = (batch): void => void batch.deleteRange({ prefix: documents }).deleteRange({ prefix: entries });
-    await this.#readiness.run(() => this.#commit(fill, options));
+    await this.#readiness.run(() => this.#commit(fill, options), options?.signal);
   }
 
   /** Reads a document, and writes what is made of it; again while somebody else writes it in between. */
@@ -150,13 +155,13 @@ export class StoreCollection extends Reader {
     const attempt = async (call: Call): Promise<void> => {
       const entry = await this.#db.getEntry(place, { signal: options?.signal });
       const old = entry?.value as Document | undefined;
+      // Before a function of the caller's has it, and changes it in place.
+      const before = layout.entriesOf(old, key);
       const made = await call(() => make(old));
       if (made === undefined) return;
       const ifSequence = entry?.sequence ?? null;
       const { gone, added } = differences(before, made?.entries ?? NONE);
       const fill: Fill = (batch): void => {
-      // Before a function of the caller's has it, and changes it in place.
-      const before = layout.entriesOf(old, key);
         // First of what the batch depends on: a conflict over a unique value is then one with another document.
         if (made === null) batch.delete(place, { ifSequence });
         else batch.setEncoded(place, made.bytes, { ifSequence, expiresAt: made.isUpdate ? entry?.expires : undefined });
@@ -184,7 +189,7 @@ export class StoreCollection extends Reader {
       } catch (error) {
         if (!isOver(error)) throw explained(error, this.layout.name);
       }
-      await this.#readiness.renew(generation);
+      await this.#readiness.renew(generation, options?.signal);
     }
   }
 }

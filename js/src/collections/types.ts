@@ -4,7 +4,7 @@
  * Invariant: the names of indexes and the types of their values come from the definition alone; nothing is repeated by hand.
  */
 
-import type { ReadView } from '../store/read-view.ts';
+import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { Key, ScanOptions, WaitOptions, WriteOptions } from '../types.ts';
@@ -142,15 +142,15 @@ export interface Found<T> extends AsyncIterable<T> {
 }
 
 /**
- * Reads of a collection: `T` is what a document is, `K` its key, `X` the values of the indexes by name.
+ * Reads of a collection: `T` is what a document is, `K` its key, `X` the values of the indexes by name, `O` what reads by keys are given.
  */
-export interface CollectionReads<T, K, X> {
+export interface CollectionReads<T, K, X, O = WaitOptions> {
   /** A document, or undefined where there is none. */
-  get(key: K, options?: WaitOptions): Promise<T | undefined>;
+  get(key: K, options?: O): Promise<T | undefined>;
   /** Documents in the order of the keys given, undefined where there is none. */
-  getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(T | undefined)[]>;
+  getMany(keys: Iterable<K>, options?: O): Promise<(T | undefined)[]>;
   /** Whether there is a document. */
-  has(key: K, options?: WaitOptions): Promise<boolean>;
+  has(key: K, options?: O): Promise<boolean>;
   /**
    * Documents by their keys, or by an index: those with a value, or with values in a range. Of an index with several values a
    * document comes once, at the first of its values in the range.
@@ -253,7 +253,8 @@ export interface CollectionReport<K> {
 }
 
 /** A collection inside a transaction. */
-export type CollectionInTransaction<T, K, X, N = T> = CollectionReads<T, K, X> & CollectionWrites<T, K, N, undefined>;
+export type CollectionInTransaction<T, K, X, N = T> = CollectionReads<T, K, X, undefined> &
+  CollectionWrites<T, K, N, undefined>;
 
 /** Documents with indexes in a store. */
 export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, CollectionWrites<T, K, N, WriteOptions> {
@@ -293,7 +294,7 @@ export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, Co
    * });
    */
   in(tx: Transaction<Key, unknown>): CollectionInTransaction<T, K, X, N>;
-  in(snapshot: ReadView<Key, unknown>): CollectionReads<T, K, X>;
+  in(snapshot: Snapshot<Key, unknown>): CollectionReads<T, K, X>;
   /**
    * The key that the store has a document under.
    *

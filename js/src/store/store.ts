@@ -58,7 +58,7 @@ const FIRST: Known<LiveOptions<unknown>> = { initial: 1 };
 const LIVE_READ: Known<KeyRange & LiveOptions<unknown>> = { ...RANGE, ...FIRST };
 
 /** What a live query reads: a key, a range, or what a function makes of a snapshot. */
-type LiveTarget<K, V> = K | LiveRange<K> | ((view: ReadView<K, V>) => unknown);
+type LiveTarget<K, V> = K | LiveRange<K> | ((view: Snapshot<K, V>) => unknown);
 
 /** Bounds of everything, for the operation that deletes a range. */
 const NOTHING = new Uint8Array(0);
@@ -301,9 +301,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * const sum = db.live(async (view) => total(await view.getMany(['a', 'b'])), { gte: 'a', lte: 'b', initial: 0 });
    */
   live<T, I extends T | undefined = undefined>(
-    query: (view: ReadView<K, V>) => T | PromiseLike<T>,
+    query: (view: Snapshot<K, V>) => T | PromiseLike<T>,
     range?: KeyRange<K> & LiveOptions<I>,
-  ): Live<T | Extract<I, undefined>, [query: (view: ReadView<K, V>) => T | PromiseLike<T>, range?: KeyRange<K>]>;
+  ): Live<T | Extract<I, undefined>, [query: (view: Snapshot<K, V>) => T | PromiseLike<T>, range?: KeyRange<K>]>;
   live<I extends number | undefined = undefined>(
     query: LiveRange<K> & { as: 'count' },
     options?: LiveOptions<I>,
