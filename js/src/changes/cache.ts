@@ -10,7 +10,7 @@
  */
 
 import { textOfBytes } from '../codec/byte-text.ts';
-import { BatchKind, Op, Status } from '../protocol/frame.ts';
+import { BatchKind, ENTRY_HEAD_BYTES, Op, Status } from '../protocol/frame.ts';
 import type { FrameReader } from '../protocol/frame-reader.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import type { Operations } from '../store/operations.ts';
@@ -25,8 +25,6 @@ const EVERYTHING = { lower: undefined, upper: undefined, empty: false };
 const ENTRIES = 1000;
 const BYTES = 4 * 1024 * 1024;
 const TTL_MS = 5000;
-/** u64 sequence, f64 expiry: what the payload of getEntry begins with. */
-const ENTRY_HEAD_BYTES = 16;
 const ITEM_HEAD_BYTES = 12;
 
 /** Has a client answer reads from values kept here. Gives what forgets them all. */

@@ -70,6 +70,8 @@ export const ItemFlag = {
 
 /** What a scan or a snapshot sees: u64 sequence, u64 milliseconds since 1970; those are 0 for one that cannot be opened again. */
 export const MOMENT_BYTES = 16;
+/** What the payload of getEntry begins with: u64 sequence, f64 expiry. */
+export const ENTRY_HEAD_BYTES = 16;
 
 /** How an answer went. */
 export const Status = { ok: 0, missing: 1, error: 2 } as const;

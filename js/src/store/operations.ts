@@ -6,7 +6,7 @@
 
 import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { formatOf, structured, type ValueFormat } from '../codec/values.ts';
-import { MOMENT_BYTES, Op, type OpCode, Status } from '../protocol/frame.ts';
+import { ENTRY_HEAD_BYTES, MOMENT_BYTES, Op, type OpCode, Status } from '../protocol/frame.ts';
 import type { FrameReader, Seen } from '../protocol/frame-reader.ts';
 import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-writer.ts';
 import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
@@ -31,7 +31,6 @@ export interface ScanOperations {
 }
 
 const SCAN_OPENING: Encoder<ScanRequest> = { write: writeScanOpen };
-const ENTRY_HEAD_BYTES = 16;
 
 /** The operations of a store with keys `K` and values `V`. */
 export class Operations<K, V> {

@@ -48,7 +48,7 @@ import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
 import { take } from './snapshot-hold.ts';
 import type { Transaction, TransactionParts } from './transaction.ts';
-import { untilAborted } from './until-aborted.ts';
+import { untilAborted } from '../until-aborted.ts';
 import type { Upgrade } from './upgrade.ts';
 
 const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };

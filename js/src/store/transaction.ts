@@ -20,11 +20,12 @@ import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { isConflict, overtaken } from '../transaction/again.ts';
 import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
-import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT, untilAborted } from '../transaction/retry.ts';
+import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
 import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
 import type { KeyCodec, KeyRange, Lifetime, ScanOptions, TransactionOptions, UpdateLifetime } from '../types.ts';
+import { untilAborted } from '../until-aborted.ts';
 import type { Client } from '../worker/client.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
 import { levelOfSnapshot } from './moment.ts';
@@ -224,7 +225,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     client.ensureOpen();
     if (signal?.aborted) throw abortError(signal);
     if (scan === undefined) return undefined;
-    const request = { reverse, limit: scan.store_limit, snapshot: this.#snapshot, ...wanted };
+    const request = { reverse, limit: scan.limit, snapshot: this.#snapshot, ...wanted };
     const batch_bytes = firstBatchBytes(limit);
     const cursor = scan.asks_store
       ? new Cursor(client, operations, { ...request, range: bounds, batch_bytes })

@@ -35,15 +35,7 @@ export class SyncScans<K, V> {
 
   /** A scan of a transaction; without an overlay there is nothing in it. */
   overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
-    const cursor =
-      overlay?.asks_store === true
-        ? this.#open(
-            overlay.bounds,
-            { reverse: overlay.reverse, limit: overlay.store_limit },
-            want | Want.keys,
-            snapshot,
-          )
-        : 0;
+    const cursor = overlay?.asks_store === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
     return new SyncScan(this.#source, cursor, want, overlay);
   }
 

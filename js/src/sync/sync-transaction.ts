@@ -82,17 +82,17 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
 
   /** The keys of a range, in order, as they are at this call: writes that follow do not change it. */
   keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
-    return this.#scan<K>(this.#bounds(options), options, Want.keys);
+    return this.#scan<K>(options, Want.keys);
   }
 
   /** The values of a range, in the order of their keys. */
   values(options: SyncScanOptions<K> = {}): IterableIterator<V> {
-    return this.#scan<V>(this.#bounds(options), options, Want.values);
+    return this.#scan<V>(options, Want.values);
   }
 
   /** The entries of a range, in the order of their keys. */
   entries(options: SyncScanOptions<K> = {}): IterableIterator<[K, V]> {
-    return this.#scan<[K, V]>(this.#bounds(options), options, Want.entries);
+    return this.#scan<[K, V]>(options, Want.entries);
   }
 
   /** All entries, in the order of their keys. */
@@ -105,7 +105,7 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     const bounds = this.#work.range(range, RANGE);
     if (this.#work.countsAsSnapshot(bounds)) return this.#reads.count(bounds);
     let count = 0;
-    for (const _ of this.#scan<K>(bounds, {}, Want.keys)) count++;
+    for (const _ of this.#walk<K>(bounds, {}, Want.keys)) count++;
     return count;
   }
 
@@ -147,11 +147,11 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     this.#work.clear();
   }
 
-  #bounds(options: SyncScanOptions<K>): ByteRange {
-    return this.#work.range(options, SYNC_SCAN);
+  #scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T> {
+    return this.#walk(this.#work.range(options, SYNC_SCAN), options, want);
   }
 
-  #scan<T>(bounds: ByteRange, wish: ScanWish, want: number): IterableIterator<T> {
+  #walk<T>(bounds: ByteRange, wish: ScanWish, want: number): IterableIterator<T> {
     const overlay = this.#work.scan(bounds, wish, want !== Want.keys);
     const scan = this.#reads.scan<T>(want, overlay);
     this.#work.atEnd(() => scan.return?.());

@@ -46,7 +46,7 @@ export class OverlayScan {
   /** Whether the store must be asked. */
   readonly asks_store: boolean;
   /** How many keys the store needs to bring at most; undefined where nobody knows. */
-  readonly store_limit: number | undefined;
+  readonly limit: number | undefined;
   readonly #own: OwnWrites;
   readonly #view: OwnView;
   readonly #is_plain: boolean;
@@ -68,7 +68,7 @@ export class OverlayScan {
     this.#view = own.view(range, reverse);
     this.#advance();
     this.asks_store = limit !== 0 && !own.isDeletedRange(range);
-    this.store_limit = own.hides ? undefined : limit;
+    this.limit = own.hides ? undefined : limit;
     this.#read = this.asks_store ? reads.range(range, reverse) : undefined;
   }
 

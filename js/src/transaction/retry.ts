@@ -5,7 +5,8 @@
  * round to round, lets all of them through.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
+import { untilAborted } from '../until-aborted.ts';
 
 /** How often a transaction is tried again by default. */
 export const RETRIES_DEFAULT = 100;
@@ -23,19 +24,6 @@ export function checkRetries(retries: number): void {
 export function backOff(attempt: number, signal: AbortSignal | undefined): Promise<void> {
   const wait_ms = Math.random() * Math.min(WAIT_MS_MAX, 2 ** (attempt - 1));
   return untilAborted(new Promise((resolve) => setTimeout(resolve, wait_ms)), signal);
-}
-
-/** A promise, or the rejection of its signal, whichever comes first. */
-export function untilAborted<T>(promise: PromiseLike<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return Promise.resolve(promise);
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(abortError(signal));
-    const settled = (): void => signal.removeEventListener('abort', abort);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject);
-    promise.then(settled, settled);
-  });
 }
 
 /** How the sentence of the last conflict begins. */

@@ -11,7 +11,8 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { backOff, untilAborted } from './retry.ts';
+import { untilAborted } from '../until-aborted.ts';
+import { backOff } from './retry.ts';
 
 /** How often something is read, changed and written before it is given up. */
 export const ATTEMPTS_MAX = 100;
