@@ -2,8 +2,20 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { BlockWriter, digestOf, encodeHeader, readEnd, readEntries } from '../../js/src/portable/block.ts';
+import { KEY_BYTES_MAX } from '../../js/src/codec/settled.ts';
+import { VALUE_BYTES_MAX } from '../../js/src/codec/values.ts';
+import {
+  BlockWriter,
+  BODY_BYTES_MAX,
+  decodeHead,
+  digestOf,
+  encodeHeader,
+  readEnd,
+  readEntries,
+  sha256,
+} from '../../js/src/portable/block.ts';
 import { decodeRecord, encodeRecord } from '../../js/src/portable/import-record.ts';
+import { EXPORT_BATCH } from '../../js/src/protocol/scan.ts';
 import { chunks, newStore } from './support/exports.ts';
 
 const corrupt = expect.objectContaining({ code: 'VARVE_CORRUPT' });
@@ -45,6 +57,19 @@ test('entries that were written are read; any others are read or refused', () =>
       expect(read).toStrictEqual(entries.map(({ key, value }) => ({ key: key.slice(), value: value.slice() })));
     }),
   );
+});
+
+test('a block of a batch of entries with the longest entry behind them is none that is too long', async () => {
+  const previous = new Uint8Array(32);
+  const head = async (length: number): Promise<Uint8Array> => {
+    const words = new Uint8Array(new Uint32Array([length, 1]).buffer);
+    return Uint8Array.of(...words, ...(await sha256(Uint8Array.of(...previous, ...words))).subarray(0, 8));
+  };
+  // Of the shortest entries, a byte that expires, a block has 12 bytes and a batch 9.
+  const before = (EXPORT_BATCH / 9) * 12;
+  const length = Math.ceil(before) + 1 + 3 + 4 + 8 + KEY_BYTES_MAX + VALUE_BYTES_MAX;
+  expect(await decodeHead(previous, await head(length), 0)).toStrictEqual({ length, entries: 1 });
+  await expect(head(BODY_BYTES_MAX + 1).then((long) => decodeHead(previous, long, 0))).rejects.toEqual(corrupt);
 });
 
 test('ends and records of other lengths are none', () => {

@@ -22,7 +22,7 @@ import { ByteSink } from './sink.ts';
 import { isWellFormed, readUtf8, writeShortAscii, writeUtf8 } from './text.ts';
 
 /** Most bytes of an encoded value (crates/varve/src/types.rs says why). */
-const VALUE_BYTES_MAX = 2 ** 27;
+export const VALUE_BYTES_MAX = 2 ** 27;
 
 const RAW = 0;
 const STRUCTURED = 1;

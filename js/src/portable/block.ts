@@ -22,8 +22,8 @@ export const HEADER_BYTES = 72;
 export const HEAD_BYTES = 16;
 export const DIGEST_BYTES = 32;
 export const ID_BYTES = 16;
-/** Most bytes of a body: what one entry can take. */
-export const BODY_BYTES_MAX = 2 ** 27 + 2 ** 17;
+/** Most bytes of a body: the longest entry, 128 MiB and 64 KiB, may follow shorter ones, 256 KiB of them as they are scanned. */
+export const BODY_BYTES_MAX = 2 ** 27 + 2 ** 19;
 
 /** How an export begins: `VRVX`. */
 const MAGIC = Uint8Array.of(0x56, 0x52, 0x56, 0x58);

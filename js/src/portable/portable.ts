@@ -4,23 +4,21 @@
  * Invariant: what the page has loaded already is handed in, not imported, so that it is not split off for this.
  */
 
-import { levelNumber, Op, Status } from '../protocol/frame.ts';
-import type { Encoder, Operation } from '../protocol/frame-writer.ts';
+import { ENTRY_HEAD_BYTES, levelNumber, Op, Status } from '../protocol/frame.ts';
+import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
+import { EXPORT_BATCH } from '../protocol/scan.ts';
 import type { Cursor } from '../store/cursor.ts';
-import type { ScanOperations } from '../store/operations.ts';
+import { batch_operation, type ScanOperations } from '../store/operations.ts';
 import { checkDurability } from '../store/options.ts';
 import type { KeyCodec, Receipt } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { exportTo, type Moment } from './export.ts';
 import { importFrom } from './import.ts';
 import type { RawEntry, RawStore } from './raw-store.ts';
-import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from './types.ts';
-
-/** Most bytes of a batch that is exported, but for the entry that exceeds them: what one block holds. */
-const BATCH_BYTES = 256 * 1024;
+import type { ExportWanted, ImportOptions, ImportReport, ImportSource } from './types.ts';
 
 /** What the store hands in. */
-export interface PortableParts<K> {
+export interface PortableParts {
   readonly client: Client;
   readonly Cursor: typeof Cursor;
   /** Scans that bring keys and values. */
@@ -56,7 +54,7 @@ const ENTRY_HEAD_BYTES = 16;
 const bytes: Encoder<Uint8Array> = { write: (raw, sink) => sink.append(raw) };
 const get_raw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
   code: Op.getEntry,
-  key: bytes,
+  key: rawBytes,
   value: undefined,
   read: (answer) => {
     if (answer.status === Status.missing) return undefined;
@@ -71,12 +69,12 @@ const batch_raw: Operation<undefined, Uint8Array, Receipt> = {
   read: (answer) => answer.receipt(),
 };
 
-function rawStore<K>({ client, Cursor, scan, level }: PortableParts<K>): RawStore {
-  const all = { reverse: false, limit: undefined, batch_bytes: BATCH_BYTES, keys: true, values: true, expiries: true };
+function rawStore({ client, Cursor, scan, level }: PortableParts): RawStore {
+  const all = { reverse: false, limit: undefined, batch_bytes: EXPORT_BATCH, keys: true, values: true, expiries: true };
   return {
     get: (key, snapshot) => client.submit(get_raw, key, undefined, snapshot << 8),
     scan: (range, snapshot) => new Cursor(client, scan, { ...all, range: { ...range, empty: false }, snapshot }),
     commit: (items, durability) =>
-      client.submit(batch_raw, undefined, items, durability === undefined ? level : levelNumber(durability)),
+      client.submit(batch_operation, undefined, items, durability === undefined ? level : levelNumber(durability)),
   };
 }

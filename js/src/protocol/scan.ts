@@ -14,6 +14,9 @@ import type { ByteRange } from '../codec/range.ts';
 import type { ByteSink } from '../codec/sink.ts';
 import { malformed } from './frame-reader.ts';
 
+/** Most bytes of a batch that is exported, but for the entry that exceeds them: what one block holds. */
+export const EXPORT_BATCH: number = 256 * 1024;
+
 /** Flags of an opening. */
 export const ScanFlag = {
   reverse: 1,

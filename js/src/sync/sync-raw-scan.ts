@@ -6,11 +6,8 @@
 
 import { ByteSink } from '../codec/sink.ts';
 import type { RawRange, RawScan } from '../portable/raw-store.ts';
-import { readScanBatch, type ScanBatch, writeScanOpen } from '../protocol/scan.ts';
+import { EXPORT_BATCH, readScanBatch, type ScanBatch, writeScanOpen } from '../protocol/scan.ts';
 import type { EngineStore } from '../wasm/store.ts';
-
-/** Most bytes of a batch, but for the entry that exceeds them. */
-const BATCH_BYTES = 256 * 1024;
 
 interface ScanOwner {
   readonly store: EngineStore;
@@ -31,7 +28,7 @@ export class SyncRawScan implements RawScan {
     const all = {
       reverse: false,
       limit: undefined,
-      batch_bytes: BATCH_BYTES,
+      batch_bytes: EXPORT_BATCH,
       keys: true,
       values: true,
       expiries: true,
@@ -45,7 +42,7 @@ export class SyncRawScan implements RawScan {
     if (this.#cursor === 0) return undefined;
     const { store, ensureOpen } = this.#owner;
     ensureOpen();
-    const status = store.fault.guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, BATCH_BYTES));
+    const status = store.fault.guarded(() => store.exports.varve_scan_next(store.h, this.#cursor, EXPORT_BATCH));
     if (status <= 0) this.#cursor = 0;
     store.check(status);
     const bytes = store.memory.takeOut();
