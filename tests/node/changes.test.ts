@@ -215,6 +215,10 @@ describe('changes end', () => {
       expect(() => db.changes({ since })).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
     }
     expect(() => db.watch({ gt: 1, gte: 2 })).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_ARGUMENT' }));
+    for (const option of [{ signal: AbortSignal.abort() }, { keysOnly: true }, { since: 0 }, { reverse: true }]) {
+      const [name] = Object.keys(option);
+      expect(() => db.watch({ prefix: 'a', ...option })).toThrow(`There is no option ${name} here`);
+    }
     await expect(opened({ history: -1 })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
   });
 });

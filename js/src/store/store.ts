@@ -267,7 +267,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   changes(options: ChangesOptions<K> & { keysOnly: true }): ChangeIterator<K, undefined>;
   changes(options?: ChangesOptions<K>): ChangeIterator<K, V>;
   changes(options: ChangesOptions<K> = {}): ChangeIterator<K, V | undefined> {
-    return this.#follow(options, options);
+    return this.#follow(encodeRange(options, this.#key_codec, CHANGES), options);
   }
 
   /**
@@ -284,7 +284,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     checkOptions(options, WATCH);
     const { keysOnly, signal } = options;
     const range = isRange<K, KeyRange<K>>(target, this.#key_codec) ? target : this.#only(target);
-    return this.#follow(range, { keysOnly, signal });
+    return this.#follow(encodeRange(range, this.#key_codec), { keysOnly, signal });
   }
 
   /**
@@ -462,8 +462,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return this.close();
   }
 
-  #follow(range: KeyRange<K>, { keysOnly = false, signal, since }: ChangesOptions<K>): ChangeIterator<K, V> {
-    const bytes: ByteRange = encodeRange(range, this.#key_codec, CHANGES);
+  #follow(range: ByteRange, { keysOnly = false, signal, since }: ChangesOptions<K>): ChangeIterator<K, V> {
     if (since !== undefined) checkSince(since);
     this.#client.ensureOpen();
     if (signal?.aborted) throw abortError(signal);
