@@ -8,6 +8,7 @@
  */
 
 import { VarveError } from './errors.ts';
+import type { ExportOptions } from './portable/types.ts';
 import type { CheckOptions } from './tools/types.ts';
 import type {
   CompactOptions,
@@ -36,6 +37,7 @@ export const DELETE: Known<DeleteKeyOptions> = { ...WRITE, ...CONDITION };
 export const RANGE: Known<KeyRange> = { gt: 1, gte: 1, lt: 1, lte: 1, prefix: 1 };
 export const COMPACT: Known<CompactOptions> = { onProgress: 1 };
 export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
+export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT };
 export const SCAN: Known<ScanOptions> = { ...RANGE, ...WAIT, reverse: 1, limit: 1 };
 
 /** Throws `VARVE_INVALID_ARGUMENT` for what is no object, or has a property that is not known. */

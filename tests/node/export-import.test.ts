@@ -88,6 +88,15 @@ describe('a round trip', () => {
     await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
   });
 
+  test('it is of the range of the call, whatever becomes of its options', async () => {
+    const db = await large(100);
+    const range = { prefix: ['n'], gte: ['n', 90] as [string, number] };
+    const stream = db.export(range);
+    range.gte[1] = 0;
+    range.prefix[0] = 'x';
+    expect((await (await store()).import(stream)).entries).toBe(10);
+  });
+
   test('a range of keys can be exported alone, and imported over another', async () => {
     const db = await large(100);
     const part = await bytesOf(db.export({ gte: ['n', 90] }));

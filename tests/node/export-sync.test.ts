@@ -79,6 +79,20 @@ test('an import goes on where it broke off', async () => {
   expect([...other]).toStrictEqual([...db]);
 });
 
+test('an export is of the range of the call; one that makes no sense ends its stream, and holds nothing', async () => {
+  const db = await store();
+  db.setMany([
+    ['a', 1],
+    ['b', 2],
+  ]);
+  const range = { gte: 'b' };
+  const stream = db.export(range);
+  range.gte = 'a';
+  expect((await (await store()).import(stream)).entries).toBe(1);
+  await expect(bytesOf(db.export({ gt: 1, gte: 2 }))).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+  await expect.poll(() => db.stats().snapshots).toBe(0);
+});
+
 test('a store that is closed meanwhile ends both', async () => {
   const db = await store();
   await fill(db);

@@ -165,6 +165,48 @@ test('a query that replaces another keeps its last value until the next one is t
   stop();
 });
 
+test('a query reads what it was given at the call, whatever becomes of that', async () => {
+  const db = await opened();
+  const day = (ms: number): Key => ['day', new Date(ms)];
+  await db.setMany([
+    [['red', 1], 'r'],
+    [['red', 2], 'rr'],
+    [['blue', 1], 'b'],
+    [Uint8Array.of(1), 'one'],
+    [Uint8Array.of(2), 'two'],
+    [day(1), 'first'],
+    [day(2), 'second'],
+  ]);
+  const range = { prefix: ['red'], reverse: true, limit: 1 };
+  const between = { gte: day(1), lt: day(2) };
+  const [bytes, key] = [Uint8Array.of(1), day(1) as [string, Date]];
+  const lives: Live<unknown>[] = [
+    db.live(range),
+    db.live(between),
+    db.live({ ...between, as: 'count' }),
+    db.live(bytes),
+    db.live(key),
+    db.live({ ...range, as: 'keys' }),
+    db.live({ ...range, as: 'values' }),
+  ];
+  const updated = db.live({ prefix: ['blue'] });
+  updated.update(range);
+  lives.push(updated);
+  range.prefix[0] = 'blue';
+  Object.assign(range, { reverse: false, limit: 9, as: 'values' });
+  (between.gte as [string, Date])[1].setTime(2);
+  (between.lt as [string, Date])[1].setTime(9);
+  bytes[0] = 2;
+  key[1].setTime(2);
+  for (const live of lives) heard(live);
+  const red = [[['red', 2], 'rr']];
+  await expect
+    .poll(() => lives.map((live) => live.value), PATIENT)
+    .toEqual([red, [[day(1), 'first']], 1, 'one', 'first', [['red', 2]], ['rr'], red]);
+  await db.batch().set(['red', 3], 'rrr').set(Uint8Array.of(1), '1').set(day(1), '1st').commit();
+  await expect.poll(() => [0, 3, 4].map((i) => lives[i]?.value), PATIENT).toEqual([[[['red', 3], 'rrr']], '1', '1st']);
+});
+
 test('a replaced query runs when somebody subscribes, and one that makes no sense leaves the old one', async () => {
   const db = await opened();
   await db.batch().set('a', 1).set('b', 2).commit();

@@ -6,9 +6,11 @@
  */
 
 import type { ByteRange } from '../codec/range.ts';
-import type { Operation } from '../protocol/frame-writer.ts';
+import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
+import { type Operations, scan_entries, scan_keys, scan_values } from '../store/operations.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
+import { entriesOf, keysOf, valuesOf } from '../store/unpack.ts';
 import { backOff } from '../transaction/retry.ts';
 import type { Client } from '../worker/client.ts';
 import { feedOf, pageOf } from './changes.ts';
@@ -25,10 +27,10 @@ interface Reading {
 interface Query<K, V> {
   readonly client: Client;
   readonly store: Store<K, V>;
-  /** What it reads: a range, what a function makes of a snapshot, or a key. */
-  readonly target: K | LiveRange<K> | ((view: Snapshot<K, V>) => unknown);
-  readonly isOfRange: boolean;
-  /** What it depends on. */
+  readonly operations: Operations<K, V>;
+  /** What it reads: what a function makes of a snapshot; of a range, these; without it, the value of a key. */
+  readonly target: ((view: Snapshot<K, V>) => unknown) | Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'> | undefined;
+  /** What it depends on: the range, or from the key to the key. */
   readonly bytes: ByteRange;
   /** Asks how far the store is at the call. */
   readonly now: Operation<undefined, undefined, number>;
@@ -68,36 +70,42 @@ function orAgain(error: unknown): undefined {
 }
 
 /** What reads the value of a query. What is called in one turn is of one moment. */
-function readerOf<K, V>({ client, store, target, isOfRange, now }: Query<K, V>): () => Promise<Reading> {
+function readerOf<K, V>(query: Query<K, V>): () => Promise<Reading> {
+  const { client, store, target, now } = query;
   const sequence = (): Promise<number> => client.submit(now, undefined, undefined, 0);
   if (typeof target === 'function') {
-    const query = target as (view: Snapshot<K, V>) => unknown;
     return async () => {
       const [since, view] = await Promise.all([sequence(), store.snapshot()]);
       try {
-        return { value: await query(view), since };
+        return { value: await target(view), since };
       } finally {
         await view.close();
       }
     };
   }
-  const read = isOfRange
-    ? () => rangeOf(store, target as LiveRange<K>)
-    : () => store.getEntry(target as K).then((entry) => entry?.value);
   return async () => {
-    const [since, value] = await Promise.all([sequence(), read()]);
+    const [since, value] = await Promise.all([
+      sequence(),
+      target === undefined ? keyOf(query) : rangeOf(query, target),
+    ]);
     return { value, since };
   };
 }
 
-async function rangeOf<K, V>(store: Store<K, V>, { as = 'entries', ...range }: LiveRange<K>): Promise<unknown> {
-  if (as === 'count') {
-    const { reverse: _, limit: _all, ...bounds } = range;
-    return store.count(bounds);
-  }
-  return collected<unknown>(
-    as === 'keys' ? store.keys(range) : as === 'values' ? store.values(range) : store.entries(range),
-  );
+async function keyOf<K, V>({ client, operations, bytes }: Query<K, V>): Promise<unknown> {
+  const get_entry = { ...operations.getEntry, key: rawBytes };
+  return (await client.submit(get_entry, bytes.lower?.key as Uint8Array, undefined, 0))?.value;
+}
+
+async function rangeOf<K, V>(
+  { store, operations, bytes }: Query<K, V>,
+  { as, reverse, limit }: Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'>,
+): Promise<unknown> {
+  if (as === 'count') return store.countBytes(bytes);
+  const course = { reverse, limit };
+  if (as === 'keys') return collected(store.scanBytes(scan_keys, keysOf(operations), bytes, course));
+  if (as === 'values') return collected(store.scanBytes(scan_values, valuesOf(operations), bytes, course));
+  return collected(store.scanBytes(scan_entries, entriesOf(operations), bytes, course));
 }
 
 async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {

@@ -5,16 +5,14 @@
  * let go when the export ends, fails, or its reader leaves.
  */
 
-import { compareBytes, encodeRange, successor } from '../codec/range.ts';
+import { compareBytes, successor } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
-import { type Known, RANGE, WAIT } from '../options.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { DERIVED_KEY, type Derivation, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY } from '../transaction/version.ts';
-import type { KeyCodec } from '../types.ts';
 import { BlockWriter, digestOf, encodeHeader, ID_BYTES } from './block.ts';
 import type { RawRange, RawScan, RawStore } from './raw-store.ts';
-import type { ExportOptions } from './types.ts';
+import type { ExportWanted } from './types.ts';
 
 /** A snapshot that the export lets go of. */
 export interface Moment {
@@ -23,17 +21,13 @@ export interface Moment {
   close(): unknown;
 }
 
-const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, onProgress: 1 };
-
 /** Writes what a snapshot holds of a range. What fails aborts the stream; this itself does not reject. */
-export async function exportTo<K>(
+export async function exportTo(
   raw: RawStore,
   moment: Moment,
   writable: WritableStream<Uint8Array>,
-  options: ExportOptions<K>,
-  keys: KeyCodec<K> | undefined,
+  { range, signal, onProgress }: ExportWanted,
 ): Promise<void> {
-  const { signal, onProgress } = options;
   const writer = writable.getWriter();
   const abort = (): void => void writer.abort(signal && abortError(signal)).catch(ignore);
   // Whoever waits for a write hears of it there.
@@ -42,7 +36,6 @@ export async function exportTo<K>(
   try {
     if (signal?.aborted) throw abortError(signal);
     signal?.addEventListener('abort', abort, { once: true });
-    const wanted = encodeRange(options, keys, EXPORT);
     const version = readVersion((await raw.get(VERSION_KEY, moment.number))?.value);
     const stated = readDerivations((await raw.get(DERIVED_KEY, moment.number))?.value);
     const id = crypto.getRandomValues(new Uint8Array(ID_BYTES));
@@ -57,7 +50,7 @@ export async function exportTo<K>(
       await writer.write(sent);
       onProgress?.({ entries, bytes });
     };
-    for (const part of wanted.empty ? [] : partsWithout(wanted, stated)) {
+    for (const part of range.empty ? [] : partsWithout(range, stated)) {
       scan = raw.scan(part, moment.number);
       for (let batch = await scan.take(); batch !== undefined; batch = await scan.take()) {
         if (batch.count === 0) continue;

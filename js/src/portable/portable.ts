@@ -10,7 +10,6 @@ import { EXPORT_BATCH } from '../protocol/scan.ts';
 import type { Cursor } from '../store/cursor.ts';
 import { batch_operation, type ScanOperations } from '../store/operations.ts';
 import { checkDurability } from '../store/options.ts';
-import type { KeyCodec, Receipt } from '../types.ts';
 import type { Client } from '../worker/client.ts';
 import { exportTo, type Moment } from './export.ts';
 import { importFrom } from './import.ts';
@@ -25,22 +24,21 @@ export interface PortableParts {
   readonly scan: ScanOperations;
   /** Number of the store's durability. */
   readonly level: number;
-  readonly codec: KeyCodec<K> | undefined;
 }
 
 /** Writes what a snapshot holds into a stream. */
-export function exportStore<K>(
-  parts: PortableParts<K>,
+export function exportStore(
+  parts: PortableParts,
   snapshot: Moment,
   writable: WritableStream<Uint8Array>,
-  options: ExportOptions<K>,
+  wanted: ExportWanted,
 ): Promise<void> {
-  return exportTo(rawStore(parts), snapshot, writable, options, parts.codec);
+  return exportTo(rawStore(parts), snapshot, writable, wanted);
 }
 
 /** Reads an export into the store. */
-export async function importStore<K>(
-  parts: PortableParts<K>,
+export async function importStore(
+  parts: PortableParts,
   source: ImportSource,
   options: ImportOptions,
 ): Promise<ImportReport> {
@@ -48,10 +46,6 @@ export async function importStore<K>(
   return importFrom(rawStore(parts), source, options);
 }
 
-/** What an entry is answered with before its value: sequence and expiry. */
-const ENTRY_HEAD_BYTES = 16;
-
-const bytes: Encoder<Uint8Array> = { write: (raw, sink) => sink.append(raw) };
 const get_raw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
   code: Op.getEntry,
   key: rawBytes,
@@ -61,12 +55,6 @@ const get_raw: Operation<Uint8Array, undefined, RawEntry | undefined> = {
     const { sequence } = answer.entryHead();
     return { value: answer.bytes.slice(answer.start + ENTRY_HEAD_BYTES, answer.end), sequence };
   },
-};
-const batch_raw: Operation<undefined, Uint8Array, Receipt> = {
-  code: Op.batch,
-  key: undefined,
-  value: bytes,
-  read: (answer) => answer.receipt(),
 };
 
 function rawStore({ client, Cursor, scan, level }: PortableParts): RawStore {

@@ -1,5 +1,6 @@
 /** What exports and imports are told, and what they tell. Types only. */
 
+import type { ByteRange } from '../codec/range.ts';
 import type { Durability, KeyRange, WaitOptions } from '../types.ts';
 
 /** How far an export or an import is. */
@@ -14,6 +15,11 @@ export interface PortableProgress {
 export interface ExportOptions<K> extends KeyRange<K>, WaitOptions {
   /** Called after each block. */
   onProgress?: ((progress: PortableProgress) => void) | undefined;
+}
+
+/** The options of an export as they were at its call, its range in bytes. */
+export interface ExportWanted extends Pick<ExportOptions<never>, 'signal' | 'onProgress'> {
+  readonly range: ByteRange;
 }
 
 /** The bytes of an export: a `ReadableStream` (a file's, a response's body), or any async iterable of chunks (a stream of Node's). */

@@ -8,7 +8,19 @@
 import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
-import { CHECK, COMPACT, checkOptions, DELETE, isRange, type Known, RANGE, SET, WAIT, WRITE } from '../options.ts';
+import {
+  CHECK,
+  COMPACT,
+  checkOptions,
+  DELETE,
+  EXPORT,
+  isRange,
+  type Known,
+  RANGE,
+  SET,
+  WAIT,
+  WRITE,
+} from '../options.ts';
 import type { PortableParts } from '../portable/portable.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { BatchWriter, itemOf } from '../protocol/batch-writer.ts';
@@ -36,6 +48,7 @@ import type {
   WaitOptions,
   WriteOptions,
 } from '../types.ts';
+import { untilAborted } from '../until-aborted.ts';
 import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
@@ -48,7 +61,6 @@ import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
 import { take } from './snapshot-hold.ts';
 import type { Transaction, TransactionParts } from './transaction.ts';
-import { untilAborted } from '../until-aborted.ts';
 import type { Upgrade } from './upgrade.ts';
 
 const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };
@@ -325,12 +337,15 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     const prepare = (given: LiveTarget<K, V>, watched: KeyRange<K> = {}): LiveRun => {
       const isFunction = typeof given === 'function';
       const isOfRange = isRange<K, LiveRange<K>>(given as K, this.#key_codec, LIVE);
-      const target = isFunction || isOfRange ? given : this.#operations.keys.settled(given as K);
-      const key = target as K;
       if (!isFunction) checkOptions(watched, FIRST);
-      const range = isFunction ? watched : isOfRange ? (given as LiveRange<K>) : { gte: key, lte: key };
+      const range: LiveRange<K> = isFunction ? watched : isOfRange ? (given as LiveRange<K>) : this.#only(given as K);
+      // What is read is taken here, not when it is read.
       const bytes = encodeRange(range, this.#key_codec, isFunction ? LIVE_READ : LIVE);
-      const wanted = { client: this.#client, store: this, target, isOfRange, bytes, now: changes_now };
+      const { as, reverse, limit } = range;
+      const query = given as (view: Snapshot<K, V>) => unknown;
+      const target = isFunction ? query : isOfRange ? { as, reverse, limit } : undefined;
+      const operations = this.#operations;
+      const wanted = { client: this.#client, store: this, operations, target, bytes, now: changes_now };
       return async (emit, signal) => (await loaders.live()).keepLive(wanted, emit, signal);
     };
     return liveQuery(prepare, options?.initial, query, options);
@@ -425,9 +440,13 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    */
   export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    Promise.all([loaders.portable(), this.snapshot()])
-      .then(([portable, snapshot]) => portable.exportStore(this.#parts(), snapshot, writable, options))
-      .catch((error) => writable.abort(error));
+    const begin = async (): Promise<void> => {
+      const { signal, onProgress } = options;
+      const range = encodeRange(options, this.#key_codec, EXPORT);
+      const [{ exportStore }, snapshot] = await Promise.all([loaders.portable(), this.snapshot()]);
+      return exportStore(this.#parts(), snapshot, writable, { range, signal, onProgress });
+    };
+    begin().catch((error) => writable.abort(error));
     return readable;
   }
 
@@ -466,7 +485,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     if (since !== undefined) checkSince(since);
     this.#client.ensureOpen();
     if (signal?.aborted) throw abortError(signal);
-    const wanted = { range: bytes, since: since ?? this.#now(), keysOnly, signal };
+    const wanted = { range, since: since ?? this.#now(), keysOnly, signal };
     const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec };
     return new LaterIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));
   }
@@ -486,8 +505,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /** What exports and imports work with. */
-  #parts(): PortableParts<K> {
-    return { client: this.#client, Cursor, scan: scan_entries, level: this.#level, codec: this.#key_codec };
+  #parts(): PortableParts {
+    return { client: this.#client, Cursor, scan: scan_entries, level: this.#level };
   }
 
   /** Commits a batch of what `collect` adds. */

@@ -8,14 +8,13 @@
 import { exportTo, type Moment } from '../portable/export.ts';
 import { importFrom } from '../portable/import.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
-import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
+import type { ExportWanted, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { checkDurability } from '../store/options.ts';
-import type { Durability, KeyCodec } from '../types.ts';
+import type { Durability } from '../types.ts';
 
 /** What the store hands in. */
-export interface SyncPortableParts<K> {
+export interface SyncPortableParts {
   readonly scan: RawStore['scan'];
-  readonly codec: KeyCodec<K> | undefined;
   /** Throws once the store is closed. */
   ensureOpen(): void;
   get(key: Uint8Array, snapshot: number): RawEntry | undefined;
@@ -23,18 +22,18 @@ export interface SyncPortableParts<K> {
 }
 
 /** Writes what a snapshot holds into a stream. */
-export function exportStore<K>(
-  parts: SyncPortableParts<K>,
+export function exportStore(
+  parts: SyncPortableParts,
   snapshot: Moment,
   writable: WritableStream<Uint8Array>,
-  options: ExportOptions<K>,
+  wanted: ExportWanted,
 ): Promise<void> {
-  return exportTo(rawStore(parts), snapshot, writable, options, parts.codec);
+  return exportTo(rawStore(parts), snapshot, writable, wanted);
 }
 
 /** Reads an export into the store. */
-export async function importStore<K>(
-  parts: SyncPortableParts<K>,
+export async function importStore(
+  parts: SyncPortableParts,
   source: ImportSource,
   options: ImportOptions,
 ): Promise<ImportReport> {
@@ -42,7 +41,7 @@ export async function importStore<K>(
   return importFrom(rawStore(parts), source, options);
 }
 
-function rawStore<K>(parts: SyncPortableParts<K>): RawStore {
+function rawStore(parts: SyncPortableParts): RawStore {
   return {
     get: async (key, snapshot) => {
       parts.ensureOpen();

@@ -7,10 +7,11 @@
  */
 
 import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
+import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { codeNumber } from '../errors.ts';
-import { CHECK, COMPACT, checkOptions } from '../options.ts';
+import { CHECK, COMPACT, checkOptions, EXPORT } from '../options.ts';
 import type { RawEntry } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { itemOf } from '../protocol/batch-writer.ts';
@@ -368,11 +369,16 @@ export class SyncStore<K, V> {
 
   /** The store as it is at this call, or a range of it, as a stream of bytes: see `export` of `varve`. The call itself returns at once. */
   export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
+    this.#ensureOpen();
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const snapshot = this.snapshot();
-    import('./sync-portable.ts')
-      .then(({ exportStore }) => exportStore(this.#portable(), snapshot, writable, options))
-      .catch((error) => writable.abort(error));
+    const begin = async (): Promise<void> => {
+      const { signal, onProgress } = options;
+      const range = encodeRange(options, this.#codec, EXPORT);
+      const snapshot = this.snapshot();
+      const { exportStore } = await import('./sync-portable.ts');
+      return exportStore(this.#portable(), snapshot, writable, { range, signal, onProgress });
+    };
+    begin().catch((error) => writable.abort(error));
     return readable;
   }
 
@@ -392,11 +398,10 @@ export class SyncStore<K, V> {
     return this.close();
   }
 
-  #portable(): SyncPortableParts<K> {
+  #portable(): SyncPortableParts {
     const owner = { store: this.#host.store, ensureOpen: () => this.#ensureOpen() };
     return {
       scan: (range, snapshot) => new SyncRawScan(owner, range, snapshot),
-      codec: this.#codec,
       ensureOpen: owner.ensureOpen,
       get: (key, snapshot) => this.#reserved(key, snapshot),
       commit: (items, durability) => void this.#commitBatch(items, 0, durability),
