@@ -77,7 +77,7 @@ async function fuzz(names, seconds, seed) {
 }
 
 /** The places of the model fuzz in Node, and in Chromium. */
-const PLACES = { js: ['files', 'indexeddb', 'sync'], browser: ['chromium-opfs', 'chromium-indexeddb'] };
+const PLACES = { js: ['files', 'indexeddb', 'opfs', 'sync'], browser: ['chromium-opfs', 'chromium-indexeddb'] };
 
 /**
  * The model fuzz of the JavaScript API: tests like any others, for as long and from the seed that is asked for.

@@ -20,7 +20,7 @@ test.each(['opfs', 'indexeddb'] as const)(
   async (storage) => {
     const { page, errors } = await profile.openPage('/api-fuzz.html');
     let count = 0;
-    const place = { name: `chromium-${storage}`, hundredths: 10, isSync: false, steps: 25 };
+    const place = { name: `chromium-${storage}`, hundredths: 10, isSync: false, hasTabs: true, steps: 25 };
     await fuzz(place, async (history) => {
       const name = `history ${count++}`;
       const fault = await page.evaluate(([storage, name, history]) => fuzzed(storage, name, history), [

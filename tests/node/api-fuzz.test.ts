@@ -1,18 +1,20 @@
 /**
- * Histories of the whole API at random, compared with models (tests/support/api): in files, in IndexedDB, and through `varve/sync`. Fresh
- * seeds for a while, or those that are asked for.
+ * Histories of the whole API at random, compared with models (tests/support/api): in files, in IndexedDB and OPFS, and through
+ * `varve/sync`. Fresh seeds for a while, or those that are asked for.
  */
 
 import { afterEach, beforeEach, test, vi } from 'vitest';
 import { runHistory } from '../support/api/run.ts';
-import { fuzz } from '../support/api/settings.ts';
-import { filePlace, indexedDbPlace, type NodePlace, syncPlace } from './support/places.ts';
+import { type FuzzedPlace, fuzz } from '../support/api/settings.ts';
+import { filePlace, indexedDbPlace, type NodePlace, opfsPlace, syncPlace } from './support/places.ts';
 
+const PLAIN = { isSync: false, hasTabs: false, isKilled: false, hasFolders: false, steps: 40 };
 /** Each with its share of the time, in hundredths; the rest is the browser's. */
-const PLACES: readonly (readonly [name: string, make: () => NodePlace, hundredths: number])[] = [
-  ['files', filePlace, 35],
-  ['indexeddb', indexedDbPlace, 25],
-  ['sync', syncPlace, 20],
+const PLACES: readonly (FuzzedPlace & { readonly make: () => NodePlace })[] = [
+  { ...PLAIN, name: 'files', make: filePlace, hundredths: 25, hasFolders: true },
+  { ...PLAIN, name: 'indexeddb', make: indexedDbPlace, hundredths: 20, hasTabs: true },
+  { ...PLAIN, name: 'opfs', make: opfsPlace, hundredths: 20, hasTabs: true, isKilled: true },
+  { ...PLAIN, name: 'sync', make: syncPlace, hundredths: 15, isSync: true, hasFolders: true },
 ];
 
 let place: NodePlace | undefined;
@@ -30,12 +32,11 @@ afterEach(() => {
 
 const FOR_AS_LONG_AS_ASKED = { timeout: 2 ** 31 - 1 };
 
-test.each(PLACES)('all answers are those of a model: %s', FOR_AS_LONG_AS_ASKED, async (name, make, hundredths) => {
-  const here = make();
+test.each(PLACES)('all answers are those of a model: $name', FOR_AS_LONG_AS_ASKED, async (fuzzed) => {
+  const here = fuzzed.make();
   place = here;
   let count = 0;
-  const limits = { isSync: name === 'sync', steps: 40 };
-  await fuzz({ name, hundredths, ...limits }, async (history) => {
+  await fuzz(fuzzed, async (history) => {
     await runHistory(here, `history ${count++}`, history);
     const [unheard] = rejections.splice(0);
     if (unheard !== undefined) throw new Error(`Nobody hears of a rejection: ${unheard}`, { cause: unheard });

@@ -1,6 +1,7 @@
 // Writes that come faster than a store can flush them: each must wait for its room and then be taken, with however little memory.
 
 import type { Key, Store } from 'varve';
+import type { SyncStore } from 'varve/sync';
 
 /** How a flood comes: all sets at once, or loops of them that run beside each other and await each set. */
 export interface FloodPlan {
@@ -32,11 +33,14 @@ function isValueOf(found: unknown, write: number, bytes: number): boolean {
 }
 
 /** Writes, reads everything back and deletes it again. Throws where a write is refused, or not read back. */
-export async function flood(db: Store<Key, unknown>, { loops, writes, bytes }: FloodPlan): Promise<void> {
+export async function flood(
+  db: Store<Key, unknown> | SyncStore<Key, unknown>,
+  { loops, writes, bytes }: FloodPlan,
+): Promise<void> {
   const refusals = new Map<string, number>();
   const set = async (write: number): Promise<void> => {
     try {
-      await db.set([KEYS, write], noiseOf(write, bytes));
+      await db.set([KEYS, write], noiseOf(write, bytes), { durability: 'relaxed' });
     } catch (error) {
       const refusal = `${(error as { code?: unknown }).code}: ${(error as Error).message}`;
       refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);

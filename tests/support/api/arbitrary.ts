@@ -23,6 +23,12 @@ import type { ValueSpec } from './values.ts';
 export interface Limits {
   /** Stores of `varve/sync`: no collections, nobody who follows. */
   readonly isSync: boolean;
+  /** Stores have several clients, whose workers can be ended. */
+  readonly hasTabs?: boolean;
+  /** All clients can be ended as by a crash. */
+  readonly isKilled?: boolean;
+  /** Stores are folders that others may come to. */
+  readonly hasFolders?: boolean;
   /** Steps at most. */
   readonly steps: number;
 }
@@ -109,8 +115,26 @@ const WHOLE: fc.Arbitrary<Single> = fc.oneof(
     }),
   },
 );
+/** As `WHOLE`, of levels that survive the end of a worker. */
+const LOGGED: fc.Arbitrary<Single> = WHOLE.map((single) => {
+  if (single.op !== 'write' || single.durability !== 'memory') return single;
+  return { op: single.op, write: single.write };
+});
+const REFUSED: fc.Arbitrary<Single> = fc.oneof(
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      op: fc.constant('tooLong' as const),
+      key: KEY,
+      way: fc.nat(99),
+      isHuge: fc.boolean(),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('misspelt' as const), key: KEY, way: fc.nat(99) }) },
+);
 const SINGLE: fc.Arbitrary<Single> = fc.oneof(
   { weight: 10, arbitrary: WHOLE },
+  { weight: 1, arbitrary: REFUSED },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('scan' as const), scan: SCAN }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('count' as const), range: RANGE }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('openScan' as const), slot: SLOT, scan: SCAN }) },
@@ -194,7 +218,7 @@ const NOTE_CALL: fc.Arbitrary<NoteCall> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('delete' as const), id: fc.nat(4) }) },
-  { weight: 1, arbitrary: fc.record({ op: fc.constant('clear' as const) }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constantFrom('clear' as const, 'reindex' as const, 'check' as const) }) },
 );
 
 const OPEN: fc.Arbitrary<OpenSpec> = fc.record({
@@ -203,7 +227,75 @@ const OPEN: fc.Arbitrary<OpenSpec> = fc.record({
   cache: fc.boolean(),
 });
 
-function steps({ isSync }: Limits): fc.Arbitrary<Step> {
+const FLOOD = fc.oneof(
+  fc.record({
+    type: fc.constant('flood' as const),
+    loops: fc.constant(undefined),
+    writes: fc.integer({ min: 1000, max: 6000 }),
+    bytes: fc.constant(1024),
+  }),
+  fc.record({
+    type: fc.constant('flood' as const),
+    loops: fc.constant(16),
+    writes: fc.integer({ min: 32, max: 160 }),
+    bytes: fc.constant(65_536),
+  }),
+);
+
+/** The moment at which a worker dies: before anything was sent, while it is under way, while it is answered. */
+const TURNS = fc.nat(6);
+
+const step = <S extends Step>(weight: number, arbitrary: fc.Arbitrary<S>): fc.WeightedArbitrary<Step> => ({
+  weight,
+  arbitrary,
+});
+
+/** What some places have and others have not. */
+function stepsOf({ isSync, hasTabs, isKilled, hasFolders }: Limits): fc.WeightedArbitrary<Step>[] {
+  const tabs = [
+    step(1, fc.record({ type: fc.constant('tab' as const), options: OPEN })),
+    step(
+      1,
+      fc.record({
+        type: fc.constant('lead' as const),
+        singles: fc.array(LOGGED, { maxLength: 8 }),
+        racing: fc.array(RACING, { maxLength: 4 }),
+        turns: TURNS,
+      }),
+    ),
+  ];
+  const kills = [
+    step(
+      1,
+      fc.record({
+        type: fc.constant('kill' as const),
+        singles: fc.array(WHOLE, { maxLength: 8 }),
+        turns: TURNS,
+        options: OPEN,
+      }),
+    ),
+  ];
+  const folders = [
+    step(1, fc.record({ type: fc.constant('litter' as const) })),
+    step(1, fc.record({ type: fc.constant('move' as const), options: OPEN })),
+  ];
+  const storm = fc.record({
+    type: fc.constant('storm' as const),
+    key: RACING_KEY,
+    count: fc.integer({ min: 60, max: 100 }),
+    by: fc.constantFrom('update' as const, 'transaction' as const, 'both' as const),
+    waits: fc.nat(1),
+  });
+  return [
+    ...(isSync ? [] : [step(1, storm)]),
+    ...(hasTabs ? tabs : []),
+    ...(isKilled ? kills : []),
+    ...(hasFolders ? folders : []),
+  ];
+}
+
+function steps(limits: Limits): fc.Arbitrary<Step> {
+  const { isSync } = limits;
   const round: fc.Arbitrary<Step> = fc.record({
     type: fc.constant('round' as const),
     singles: fc.array(SINGLE, { maxLength: 12 }),
@@ -228,6 +320,8 @@ function steps({ isSync }: Limits): fc.Arbitrary<Step> {
       arbitrary: fc.record({ type: fc.constant('export' as const), slot: EXPORT_SLOT, isWhole: fc.boolean() }),
     },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('merge' as const), slot: EXPORT_SLOT }) },
+    step(1, FLOOD),
+    ...stepsOf(limits),
   ];
   const following: fc.WeightedArbitrary<Step>[] = [
     {
@@ -235,6 +329,7 @@ function steps({ isSync }: Limits): fc.Arbitrary<Step> {
       arbitrary: fc.record({
         type: fc.constant('follow' as const),
         range: RANGE,
+        by: fc.constantFrom('changes' as const, 'changes' as const, 'watch' as const),
         keysOnly: fc.boolean(),
         fromStart: fc.boolean(),
       }),
@@ -245,8 +340,10 @@ function steps({ isSync }: Limits): fc.Arbitrary<Step> {
         type: fc.constant('live' as const),
         scan: SCAN,
         as: fc.constantFrom('range' as const, 'count' as const, 'function' as const),
+        hasInitial: fc.boolean(),
       }),
     },
+    step(1, fc.record({ type: fc.constant('requery' as const), index: fc.nat(3), scan: SCAN })),
     { weight: 1, arbitrary: fc.record({ type: fc.constant('unfollow' as const), index: fc.nat(3) }) },
     { weight: 3, arbitrary: fc.record({ type: fc.constant('settle' as const) }) },
   ];

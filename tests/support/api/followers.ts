@@ -1,7 +1,7 @@
 // Who follows a store: copies kept by its changes, and live queries. Once writes cease they must come to what is there.
 
 import type { Change, ChangeIterator, Key, KeyRange, Live, Store } from 'varve';
-import type { RangeSpec, ScanSpec } from './history.ts';
+import type { CopySpec, LiveSpec, RangeSpec, ScanSpec } from './history.ts';
 import { isIn, MARKER } from './keys.ts';
 import { itemText, KEY_TEXTS, keysIn, type Moment, rangeOf } from './model.ts';
 import { textOf } from './values.ts';
@@ -10,6 +10,8 @@ type Db = Store<Key, unknown>;
 
 /** Somebody who follows. */
 export interface Follower {
+  /** What ended it, or was wrong for good. */
+  readonly failure: string | undefined;
   /** Why it has not come to what is there, if it has not. */
   fault(present: Moment): string | undefined;
   /** Goes on with a store that was opened again. */
@@ -21,7 +23,7 @@ export interface Follower {
 export class Copy implements Follower {
   readonly #spec: RangeSpec;
   readonly #range: KeyRange;
-  readonly #keysOnly: boolean;
+  readonly #how: CopySpec;
   readonly #entries = new Map<string, { readonly key: Key; readonly text: string }>();
   #db: Db;
   #since = 0;
@@ -30,25 +32,23 @@ export class Copy implements Follower {
   #changes: ChangeIterator<Key, unknown> | undefined;
   #fault: string | undefined;
 
-  private constructor(db: Db, spec: RangeSpec, keysOnly: boolean) {
+  private constructor(db: Db, spec: RangeSpec, how: CopySpec) {
     this.#db = db;
     this.#spec = spec;
     this.#range = rangeOf(spec);
-    this.#keysOnly = keysOnly;
+    this.#how = how;
   }
 
   /** From the first change that is known, or from the call on. */
-  static async of(db: Db, spec: RangeSpec, { keysOnly, fromStart }: { keysOnly: boolean; fromStart: boolean }) {
-    const copy = new Copy(db, spec, keysOnly);
-    if (fromStart) {
-      copy.#follow(db.changes({ ...copy.#range, keysOnly, since: 0 }));
-      return copy;
-    }
-    // Calls of one turn are of one moment.
-    const changes = db.changes({ ...copy.#range, keysOnly });
-    await copy.#readAll();
-    copy.#follow(changes);
+  static async of(db: Db, spec: RangeSpec, how: CopySpec): Promise<Copy> {
+    const copy = new Copy(db, spec, how);
+    if (how.by === 'changes' && how.fromStart) copy.#follow(copy.#changesSince(0));
+    else await copy.#begin();
     return copy;
+  }
+
+  get failure(): string | undefined {
+    return this.#fault;
   }
 
   fault(present: Moment): string | undefined {
@@ -65,7 +65,8 @@ export class Copy implements Follower {
 
   async reopened(db: Db): Promise<void> {
     this.#db = db;
-    const changes = db.changes({ ...this.#range, keysOnly: this.#keysOnly, since: this.#since });
+    if (this.#how.by === 'watch') return this.#begin();
+    const changes = this.#changesSince(this.#since);
     // The closing came in between.
     if (this.#isReading) await this.#readAll();
     this.#follow(changes);
@@ -78,7 +79,21 @@ export class Copy implements Follower {
   }
 
   #isSame(found: string | undefined, expected: string): boolean {
-    return found !== undefined && (this.#keysOnly || found === expected);
+    return found !== undefined && (this.#how.keysOnly || found === expected);
+  }
+
+  #changesSince(since: number | undefined): ChangeIterator<Key, unknown> {
+    const { keysOnly } = this.#how;
+    return this.#db.changes({ ...this.#range, keysOnly, ...(since === undefined ? {} : { since }) });
+  }
+
+  /** From the call on. */
+  async #begin(): Promise<void> {
+    const { by, keysOnly } = this.#how;
+    // Calls of one turn are of one moment.
+    const changes = by === 'watch' ? this.#db.watch(this.#range, { keysOnly }) : this.#changesSince(undefined);
+    await this.#readAll();
+    this.#follow(changes);
   }
 
   #follow(changes: ChangeIterator<Key, unknown>): void {
@@ -120,17 +135,23 @@ export class Copy implements Follower {
 
 /** A live query, subscribed to. */
 export class Watched implements Follower {
-  readonly #scan: ScanSpec;
-  readonly #as: 'range' | 'count' | 'function';
+  readonly #as: LiveSpec['as'];
+  readonly #initial: unknown;
+  #scan: ScanSpec;
+  #live!: Live<unknown, readonly unknown[]>;
   #stop: () => void = () => undefined;
   #text = 'nothing yet';
   #fault: string | undefined;
 
-  constructor(db: Db, scan: ScanSpec, as: 'range' | 'count' | 'function') {
-    // That an entry expires is told with the next change: the marker is one.
-    this.#scan = isIn(MARKER, rangeOf(scan.range)) ? scan : { ...scan, range: { prefix: 0 } };
+  constructor(db: Db, scan: ScanSpec, { as, hasInitial }: LiveSpec) {
+    this.#scan = withMarker(scan);
     this.#as = as;
+    this.#initial = hasInitial ? (as === 'range' ? [] : -1) : undefined;
     this.#subscribe(db);
+  }
+
+  get failure(): string | undefined {
+    return this.#fault;
   }
 
   fault(present: Moment): string | undefined {
@@ -144,30 +165,52 @@ export class Watched implements Follower {
     this.#subscribe(db);
   }
 
+  /** Puts another query in the place of this one, whose last value stays until the other has one. */
+  requery(scan: ScanSpec): void {
+    const last = this.#live.value;
+    this.#scan = withMarker({ ...scan, brings: this.#scan.brings });
+    this.#live.update(...this.#query());
+    if (this.#live.value !== last) this.#fault = `a live ${this.#as} lost its value to another query`;
+  }
+
   stop(): void {
     this.#stop();
   }
 
   #subscribe(db: Db): void {
     this.#text = 'nothing yet';
+    const [query, range] = this.#query();
+    const options = {
+      ...(range as object | undefined),
+      ...(this.#initial === undefined ? {} : { initial: this.#initial }),
+    };
+    // The compiler knows each kind of query by itself; which one it is comes with the history.
+    const live = (db.live as (...all: unknown[]) => Live<unknown, readonly unknown[]>).call(db, query, options);
+    this.#live = live;
+    if (live.value !== this.#initial || live.getServerSnapshot() !== this.#initial) {
+      this.#fault = `a live ${this.#as} begins with ${live.value}`;
+    }
     const failed = (error: unknown): void => {
       if ((error as { code?: unknown })?.code !== 'VARVE_CLOSED') this.#fault = `a live ${this.#as} failed: ${error}`;
     };
-    this.#stop = this.#live(db).subscribe((value) => {
+    this.#stop = live.subscribe((value) => {
+      if (live !== this.#live) return;
       if (value !== undefined) this.#text = this.#shown(value);
+      else if (this.#initial !== undefined) this.#fault = `a live ${this.#as} with a first value has none`;
     }, failed);
   }
 
-  #live(db: Db): Live<unknown> {
+  /** What is asked for: a range, or a function and the range that it depends on. */
+  #query(): readonly unknown[] {
     const { brings, range, reverse, limit } = this.#scan;
     const whole = rangeOf(range);
     switch (this.#as) {
       case 'function':
-        return db.live((view) => view.count(whole), whole);
+        return [(view: Pick<Db, 'count'>) => view.count(whole), whole];
       case 'count':
-        return db.live({ ...whole, as: 'count' });
+        return [{ ...whole, as: 'count' }];
       case 'range':
-        return db.live({ ...whole, reverse, limit, as: brings } as { as: 'keys' });
+        return [{ ...whole, reverse, limit, as: brings }];
     }
   }
 
@@ -182,4 +225,9 @@ export class Watched implements Follower {
     const [key, value] = item as [Key, unknown];
     return itemText(brings, textOf(key), textOf(value));
   }
+}
+
+/** That an entry expires is told with the next change, and the marker is one: so a query must see it. */
+function withMarker(scan: ScanSpec): ScanSpec {
+  return isIn(MARKER, rangeOf(scan.range)) ? scan : { ...scan, range: { prefix: 0 } };
 }

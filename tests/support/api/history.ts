@@ -8,6 +8,7 @@
 //
 // A round calls operations of all three together and then waits for all of them.
 
+import type { FloodPlan } from '../flood.ts';
 import type { ValueSpec } from './values.ts';
 
 /** Bounds by the numbers of keys; a prefix by its number. Always within `['k']`. */
@@ -57,7 +58,13 @@ export type Single =
   | { readonly op: 'snapshot'; readonly slot: number }
   | { readonly op: 'readSnapshot'; readonly slot: number; readonly scan: ScanSpec; readonly key: number }
   | { readonly op: 'closeSnapshot'; readonly slot: number }
-  | { readonly op: 'flush' | 'compact' | 'check' | 'stats' };
+  | { readonly op: 'flush' | 'compact' | 'check' | 'stats' }
+  | Refused;
+
+/** A call that must be refused: a value that is too long, or an option that nobody knows. `way` is which call it is. */
+export type Refused =
+  | { readonly op: 'tooLong'; readonly key: number; readonly way: number; readonly isHuge: boolean }
+  | { readonly op: 'misspelt'; readonly key: number; readonly way: number };
 
 /** One call of those that race with each other over a few keys. */
 export type Racing =
@@ -80,6 +87,14 @@ export type Racing =
       readonly throws: boolean;
     };
 
+/** Many calls at once that read and change one key. */
+export interface Storm {
+  readonly key: number;
+  readonly count: number;
+  readonly by: 'update' | 'transaction' | 'both';
+  readonly waits: number;
+}
+
 /** A document of the collection. */
 export interface Note {
   readonly id: number;
@@ -99,8 +114,11 @@ export type NoteCall =
       readonly byFunction: boolean;
     }
   | { readonly op: 'delete'; readonly id: number }
-  | { readonly op: 'clear' };
+  | { readonly op: 'clear' }
+  /** Changes no document: builds the indexes anew, or compares them. */
+  | { readonly op: 'reindex' | 'check' };
 
+/** How a store is opened. */
 export interface OpenSpec {
   readonly memory: number;
   readonly durability: 'relaxed' | 'strict';
@@ -126,11 +144,44 @@ export type Step =
   | { readonly type: 'export'; readonly slot: number; readonly isWhole: boolean }
   /** Imports a kept export over the store. */
   | { readonly type: 'merge'; readonly slot: number }
-  | { readonly type: 'follow'; readonly range: RangeSpec; readonly keysOnly: boolean; readonly fromStart: boolean }
-  | { readonly type: 'live'; readonly scan: ScanSpec; readonly as: 'range' | 'count' | 'function' }
+  | ({ readonly type: 'follow'; readonly range: RangeSpec } & CopySpec)
+  | ({ readonly type: 'live'; readonly scan: ScanSpec } & LiveSpec)
+  /** Another query takes the place of a live one's. */
+  | { readonly type: 'requery'; readonly index: number; readonly scan: ScanSpec }
   | { readonly type: 'unfollow'; readonly index: number }
   /** All who follow must come to see what is there. */
-  | { readonly type: 'settle' };
+  | { readonly type: 'settle' }
+  | ({ readonly type: 'storm' } & Storm)
+  /** More writes at once than there is memory for. */
+  | ({ readonly type: 'flood' } & FloodPlan)
+  /** A second client of the store, which takes a half of the racing calls from then on. */
+  | { readonly type: 'tab'; readonly options: OpenSpec }
+  /** Whoever leads dies with calls under way, so many turns after they were made; the clients live on. */
+  | {
+      readonly type: 'lead';
+      readonly singles: readonly Single[];
+      readonly racing: readonly Racing[];
+      readonly turns: number;
+    }
+  /** All clients die as in a crash, with calls under way, and the store is opened again. */
+  | { readonly type: 'kill'; readonly singles: readonly Single[]; readonly turns: number; readonly options: OpenSpec }
+  /** Files of others appear beside the store and in it. */
+  | { readonly type: 'litter' }
+  /** The folder of the store is taken away under it, another store is made in its place, and the folder is put back. */
+  | { readonly type: 'move'; readonly options: OpenSpec };
+
+/** How changes are followed. */
+export interface CopySpec {
+  readonly by: 'changes' | 'watch';
+  readonly keysOnly: boolean;
+  readonly fromStart: boolean;
+}
+
+/** What a live query is made of; one that begins with a value has that until it knows better. */
+export interface LiveSpec {
+  readonly as: 'range' | 'count' | 'function';
+  readonly hasInitial: boolean;
+}
 
 /** A history. */
 export interface History {

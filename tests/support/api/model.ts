@@ -3,6 +3,7 @@
 import type { KeyRange } from 'varve';
 import type { ConditionSpec, RangeSpec, ScanSpec, Single, WriteSpec } from './history.ts';
 import { compareKeys, FIRST_NUMBERED, isIn, KEYS, PREFIXES } from './keys.ts';
+import { refusalOf } from './refused.ts';
 import { textOf, valueFrom } from './values.ts';
 
 /** An entry, by the number of its key. */
@@ -51,6 +52,11 @@ export class Moment {
   constructor(entries: Map<number, ModelEntry>, ticks: number) {
     this.entries = entries;
     this.ticks = ticks;
+  }
+
+  /** All entries, whatever is written afterwards. */
+  copied(): Map<number, ModelEntry> {
+    return new Map(this.entries);
   }
 
   /** The entry of a key, unless it is over. */
@@ -112,7 +118,12 @@ export class Model extends Moment {
 
   /** What is there now, whatever is written afterwards. */
   moment(): Moment {
-    return new Moment(new Map(this.entries), this.ticks);
+    return new Moment(this.copied(), this.ticks);
+  }
+
+  /** What came after a moment is lost. */
+  backTo(moment: Moment): void {
+    this.entries = moment.copied();
   }
 
   /** From here on `current` is what is there now. */
@@ -167,6 +178,9 @@ export class Model extends Moment {
         return String(this.count(single.range));
       case 'check':
         return '[]';
+      case 'tooLong':
+      case 'misspelt':
+        return refusalOf(single);
       default:
         return 'done';
     }

@@ -61,6 +61,10 @@ export const applyNote: Apply<NotesState, NoteCall> = (state, call) => {
     }
     case 'clear':
       return { state: new Map(), answer: 'undefined' };
+    case 'reindex':
+      return same('undefined');
+    case 'check':
+      return same('[]');
   }
 };
 
@@ -98,6 +102,10 @@ function make(notes: Notes, call: NoteCall): Promise<unknown> {
       return notes.delete(call.id);
     case 'clear':
       return notes.clear();
+    case 'reindex':
+      return notes.reindex();
+    case 'check':
+      return notes.check().then(({ differences }) => differences);
   }
 }
 

@@ -1,6 +1,7 @@
 // Carries a history out on a store, and compares everything with the models.
 
 import type { Key, Store } from 'varve';
+import { flood } from '../flood.ts';
 import { Copy, type Follower, Watched } from './followers.ts';
 import {
   type History,
@@ -11,6 +12,7 @@ import {
   type Single,
   SLOTS,
   type Step,
+  type Storm,
   TICK_MS,
 } from './history.ts';
 import { KEYS, MARKER } from './keys.ts';
@@ -36,15 +38,26 @@ import {
   open,
   taken,
 } from './singles.ts';
+import { runStorm } from './storm.ts';
 
 /** Where histories are carried out. */
 export interface Place {
-  open(name: string, options: OpenSpec): Promise<AnyStore>;
+  /** Opens a store; `more` are options that it may not have. Opened twice, it has two clients, where places have such. */
+  open(name: string, options: OpenSpec, more?: object): Promise<AnyStore>;
+  /** Removes a store and what `litter` put there; throws where something of it stays, or something else has gone. */
   remove(name: string): Promise<unknown>;
   /** Where the module that checks is, unless it lies beside the package. */
   readonly tools?: URL;
   /** Lets so many milliseconds pass; without it no time does. */
   advance?(ms: number): void;
+  /** Ends the worker of a client. Whoever leads is the worker of one of them. */
+  endWorker?(db: AnyStore): void;
+  /** Ends all clients of all stores, as a crash would: nothing that they were asked for is done or answered any more. */
+  kill?(): void;
+  /** Puts files and folders beside a store and into its folder; throws where they are taken for stores. */
+  litter?(name: string): Promise<void>;
+  /** Takes the folder of an open store away; gives what puts it back. */
+  moveAway?(name: string): () => void;
 }
 
 /** After so long a call is said to wait for ever. */
@@ -96,6 +109,9 @@ class Run {
   #documents: NotesState = new Map();
   #db!: AnyStore;
   #notes: Notes | undefined;
+  /** A second client of the store. */
+  #second: Store<Key, unknown> | undefined;
+  #isRemoved = false;
   #start = 0;
   #tag = 0;
 
@@ -127,13 +143,33 @@ class Run {
         if (isAsync(this.#db)) this.#followers.push(await Copy.of(this.#db, step.range, step));
         return;
       case 'live':
-        if (isAsync(this.#db)) this.#followers.push(new Watched(this.#db, step.scan, step.as));
+        if (isAsync(this.#db)) this.#followers.push(new Watched(this.#db, step.scan, step));
         return;
+      case 'requery': {
+        const follower = this.#followers[step.index];
+        if (follower instanceof Watched) follower.requery(step.scan);
+        return;
+      }
       case 'unfollow':
         for (const follower of this.#followers.splice(step.index, 1)) follower.stop();
         return;
       case 'settle':
         return this.#settle();
+      case 'storm':
+        return this.#storm(step);
+      case 'flood':
+        return this.#within('a flood', flood(this.#db, step));
+      case 'tab':
+        if (this.#second === undefined) this.#second = (await this.#opened(step.options)) as Store<Key, unknown>;
+        return;
+      case 'lead':
+        return this.#lead(step);
+      case 'kill':
+        return this.#kill(step);
+      case 'litter':
+        return this.#place.litter?.(this.#name);
+      case 'move':
+        return this.#move(step.options);
     }
   }
 
@@ -145,18 +181,45 @@ class Run {
     await this.#verify();
     await this.#settle();
     equal('a check', await this.#within('a check', this.#single({ op: 'check' }, 0)), '[]');
+    await this.#closeAll();
+    await this.#place.remove(this.#name);
+    this.#isRemoved = true;
   }
 
   /** Closes and removes what there is. */
   async clear(): Promise<void> {
     for (const follower of this.#followers) follower.stop();
-    await this.#within('closing', this.#db?.close() ?? Promise.resolve()).catch(() => undefined);
+    if (this.#isRemoved) return;
+    await this.#closeAll().catch(() => undefined);
     await this.#place.remove(this.#name).catch(() => undefined);
   }
 
+  /** Opens the store; what is open of it is forgotten. */
   async #open(options: OpenSpec): Promise<void> {
-    this.#db = await this.#within('opening', this.#place.open(this.#name, options));
+    this.#scans.fill(undefined);
+    this.#snapshots.fill(undefined);
+    this.#second = undefined;
+    this.#db = await this.#opened(options);
     this.#notes = isAsync(this.#db) ? notesOf(this.#db) : undefined;
+    for (const follower of this.#followers) await follower.reopened(this.#db as Store<Key, unknown>);
+  }
+
+  #opened(options: OpenSpec): Promise<AnyStore> {
+    return this.#within('opening', this.#place.open(this.#name, options));
+  }
+
+  async #closeAll(): Promise<void> {
+    await this.#within('closing', allDone([this.#second?.close(), this.#db?.close()]));
+  }
+
+  /** The clients of the store, that of single operations first. */
+  get #clients(): AnyStore[] {
+    return this.#second === undefined ? [this.#db] : [this.#db, this.#second];
+  }
+
+  /** The one that takes the call of this number. */
+  #client(call: number): AnyStore {
+    return this.#clients[call % this.#clients.length] as AnyStore;
   }
 
   async #round({ singles, racing, notes, isSpread }: Step & { type: 'round' }): Promise<void> {
@@ -179,10 +242,12 @@ class Run {
       if (single !== undefined) called(this.#call(single, sequences));
       if (race !== undefined) {
         const call = { call: race, tag: this.#tag++ };
-        called(callRacing(this.#db, call, () => pause(0)).then((answer) => void raced.push({ call, answer })));
+        const answered = callRacing(this.#client(i), call, () => pause(0));
+        called(answered.then((answer) => void raced.push({ call, answer })));
       }
       if (note !== undefined && this.#notes !== undefined) {
-        called(callNote(this.#notes, note).then((answer) => void noted.push({ call: note, answer })));
+        const notes = i % 2 === 1 && this.#second !== undefined ? notesOf(this.#second) : this.#notes;
+        called(callNote(notes, note).then((answer) => void noted.push({ call: note, answer })));
       }
       await turn();
     }
@@ -212,8 +277,11 @@ class Run {
     return found;
   }
 
-  /** Calls an operation, whose answer is known. */
-  async #call(single: Single, sequences: ReadonlyMap<number, number | null>): Promise<void> {
+  /**
+   * Calls an operation, whose answer is known. With `mayDie` a refusal may be lost with the leader, and the moment that a read was
+   * of: the caller is told to call again.
+   */
+  async #call(single: Single, sequences: ReadonlyMap<number, number | null>, mayDie = false): Promise<void> {
     switch (single.op) {
       case 'openScan': {
         const { slot, scan } = single;
@@ -264,7 +332,12 @@ class Run {
         const tag = this.#tag;
         this.#tag += tagsOf(single);
         const expected = this.#model.answer(single, tag);
-        return equal(single.op, await this.#single(single, tag, sequences), expected);
+        const answer = await this.#single(single, tag, sequences).catch((error) => {
+          if (mayDie && error?.code === 'VARVE_RETRY') return error.code as string;
+          throw new Error(`${JSON.stringify(single)}: ${error}`, { cause: error });
+        });
+        const isLost = mayDie && answer === 'VARVE_RETRY' && (expected === 'VARVE_CONFLICT' || isRead(single));
+        return isLost ? undefined : equal(single.op, answer, expected);
       }
     }
   }
@@ -299,12 +372,121 @@ class Run {
     const calls = singles.map((single) => this.#call(single, sequences));
     // Of a synchronous store nothing is under way between turns.
     if (!isAsync(this.#db)) await allDone(calls);
-    const closed = this.#db.close();
-    await this.#within('closing', allDone([...calls, closed]));
-    this.#scans.fill(undefined);
-    this.#snapshots.fill(undefined);
+    await this.#within('closing', allDone([...calls, this.#closeAll()]));
+    const misspelt = this.#place.open(this.#name, options, { durabilty: 'strict' });
+    equal('opening with an unknown option', await codeOf(misspelt), 'VARVE_INVALID_ARGUMENT');
     await this.#open(options);
-    for (const follower of this.#followers) await follower.reopened(this.#db as Store<Key, unknown>);
+  }
+
+  async #storm(storm: Storm): Promise<void> {
+    const [before, tag, start] = [this.#racing, this.#tag, this.#start];
+    this.#tag += storm.count;
+    const clients = this.#clients as Store<Key, unknown>[];
+    const running = runStorm(storm, { clients, before, tag, start, turn: () => pause(0) });
+    this.#racing = await this.#within('a storm', running);
+  }
+
+  /** Whoever leads dies, and another worker leads: every call is answered all the same, and done once. */
+  async #lead({ singles, racing, turns }: Step & { type: 'lead' }): Promise<void> {
+    // What was open goes on or says why not; a write of the level `memory` may be lost.
+    for (let slot = 0; slot < SLOTS; slot++) {
+      await this.#closeScan(slot);
+      await this.#call({ op: 'closeSnapshot', slot }, new Map());
+    }
+    await this.#db.flush();
+    const leader = await this.#leader();
+    const sequences = await this.#sequences(singles);
+    this.#model.beginRound();
+    const raced: { call: { call: Racing; tag: number }; answer: string }[] = [];
+    const calls = singles.map((single) => this.#call(single, sequences, true));
+    for (const [i, race] of racing.entries()) {
+      const call = { call: race, tag: this.#tag++ };
+      const answered = callRacing(this.#client(i), call, () => pause(0));
+      calls.push(answered.then((answer) => void raced.push({ call, answer })));
+    }
+    for (const call of calls) call.catch(() => undefined);
+    for (let turn = 0; turn < turns; turn++) await pause(0);
+    this.#place.endWorker?.(leader);
+    await this.#within('a round with a leader that dies', allDone(calls));
+    if (raced.length > 0) await this.#judgeRacing(raced);
+    await this.#verify();
+  }
+
+  /** The client whose worker leads. */
+  async #leader(): Promise<AnyStore> {
+    for (const db of this.#clients) if ((await db.stats()).sharing?.leads) return db;
+    return this.#db;
+  }
+
+  /** All clients die: of the calls under way the first so many are done, all acknowledged ones among them, and nothing else. */
+  async #kill({ singles, turns, options }: Step & { type: 'kill' }): Promise<void> {
+    await this.#db.flush();
+    const sequences = await this.#sequences(singles);
+    this.#model.beginRound();
+    const moments = [this.#model.moment()];
+    let [acknowledged, isDead] = [0, false];
+    let fault: unknown;
+    for (const [i, single] of singles.entries()) {
+      const tag = this.#tag;
+      this.#tag += tagsOf(single);
+      const expected = this.#model.answer(single, tag);
+      moments.push(this.#model.moment());
+      this.#single(single, tag, sequences).then(
+        (answer) => {
+          if (isDead) return;
+          if (answer !== expected) fault ??= new Error(`${single.op}: ${answer}\ninstead of ${expected}`);
+          if (!('durability' in single) || single.durability !== 'memory') acknowledged = Math.max(acknowledged, i + 1);
+        },
+        (error) => {
+          if (!isDead) fault ??= error;
+        },
+      );
+    }
+    for (let turn = 0; turn < turns; turn++) await pause(0);
+    isDead = true;
+    this.#place.kill?.();
+    if (fault !== undefined) throw fault;
+    await this.#open(options);
+    const found = (await Promise.all([...KEYS.keys()].map((key) => this.#single({ op: 'getEntry', key }, 0)))).join(
+      '; ',
+    );
+    const textOfMoment = (moment: Moment): string => [...KEYS.keys()].map((key) => moment.entryText(key)).join('; ');
+    const left = moments.findLastIndex((moment) => textOfMoment(moment) === found);
+    if (left < acknowledged) {
+      throw new Error(
+        `After a crash with ${acknowledged} of ${singles.length} calls acknowledged ${left} are there: ${found}`,
+      );
+    }
+    this.#model.backTo(moments[left] as Moment);
+    await this.#verify();
+  }
+
+  /** An open store whose folder goes takes nothing any more, and leaves alone what comes to be in its place. */
+  async #move(options: OpenSpec): Promise<void> {
+    await this.#db.flush();
+    for (const follower of this.#followers) follower.stop();
+    const back = this.#place.moveAway?.(this.#name);
+    if (back === undefined) return;
+    const strict = { durability: 'strict' } as const;
+    try {
+      const other = await this.#opened(options);
+      try {
+        equal('what another store in the place has', String(await other.count()), '0');
+        await other.set(['other'], 1, strict);
+        const lost = new Promise((resolve) => resolve(this.#db.set(['lost'], 1, strict)));
+        equal('a write whose folder is gone', await codeOf(lost), 'VARVE_POISONED');
+        await this.#db.close().catch(() => undefined);
+        equal('what the other store has', String(await other.count()), '1');
+      } finally {
+        await other.close();
+      }
+      await this.#place.remove(this.#name);
+    } finally {
+      back();
+    }
+    await this.#open(options);
+    await this.#db.delete(['lost'], strict);
+    await this.#verify();
   }
 
   #tick(ticks: number): void {
@@ -390,6 +572,7 @@ class Run {
     const end = performance.now() + DEADLINE_MS;
     for (const follower of this.#followers) {
       for (let fault = follower.fault(this.#model); fault !== undefined; fault = follower.fault(this.#model)) {
+        if (follower.failure !== undefined) throw new Error(follower.failure);
         if (performance.now() > end) throw new Error(`After ${DEADLINE_MS} ms of quiet ${fault}`);
         await pause(PAUSE_MS);
       }
@@ -429,9 +612,21 @@ function judge<S, C>(
 }
 
 /** Waits for all, also where one fails. */
-async function allDone(promises: readonly Promise<unknown>[]): Promise<void> {
+async function allDone(promises: readonly unknown[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find(({ status }) => status === 'rejected');
   if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+}
+
+function isRead({ op }: Single): boolean {
+  return op === 'get' || op === 'has' || op === 'getEntry' || op === 'getMany' || op === 'hasMany';
+}
+
+/** The code that a call is refused with. */
+function codeOf(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => 'done',
+    (error) => String(error?.code ?? error),
+  );
 }
 
 function equal(what: string, found: string, expected: string): void {

@@ -5,6 +5,7 @@ import type { SyncBatch, SyncSnapshot, SyncStore } from 'varve/sync';
 import { type ScanSpec, type Single, TICK_MS, type WriteSpec } from './history.ts';
 import { KEYS } from './keys.ts';
 import { itemText, numbered, rangeOf } from './model.ts';
+import { callRefused } from './refused.ts';
 import { spoil, textOf, valueFrom } from './values.ts';
 
 export type AnyStore = Store<Key, unknown> | SyncStore<Key, unknown>;
@@ -72,6 +73,9 @@ export async function callSingle(
       const { problems } = await db.check({ tools });
       return JSON.stringify(problems);
     }
+    case 'tooLong':
+    case 'misspelt':
+      return callRefused(db, single);
     case 'flush':
     case 'compact':
     case 'stats':
@@ -90,7 +94,8 @@ async function written(call: () => unknown): Promise<string> {
     await call();
     return 'written';
   } catch (error) {
-    if ((error as { code?: unknown })?.code === 'VARVE_CONFLICT') return 'VARVE_CONFLICT';
+    const code = (error as { code?: unknown })?.code;
+    if (code === 'VARVE_CONFLICT' || code === 'VARVE_RETRY') return code;
     throw error;
   }
 }
