@@ -56,7 +56,15 @@ const REFUSED = [
   '{"number":"1"}',
   '"\\ud800"',
   '["ok","\\udfff"]',
+  '{"bytes":"AA==","bytes":"AQ=="}',
+  '{"bigint":"1","\\u0062igint":"2"}',
+  '["ok",{"date":"1970-01-01T00:00:00.000Z","date":"1970-01-01T00:00:00.001Z"}]',
   '1e400',
+  '-1e400',
+  '1e-400',
+  '9007199254740993',
+  '[[12345678901234567890]]',
+  '0.12345678901234567891',
   nested(33),
   nested(20_000),
 ];
@@ -90,4 +98,38 @@ test.each(REFUSED)('%s is no key', async (json) => {
     expect((await answer.json()).code).toMatch(/^VARVE_INVALID_(KEY|VALUE|ARGUMENT)$/);
   }
   expect(await http.db.count()).toBe(1);
+});
+
+const SAID_TWICE_OR_TOO_FINE = [
+  '{"a":1,"a":2}',
+  '[{"b":{"c":1,"\\u0063":1}}]',
+  '{"__proto__":1,"__proto__":2}',
+  '1e400',
+  '[-1e400]',
+  '{"n":9007199254740993}',
+  '1e-400',
+];
+const JSON_BODY = { 'content-type': 'application/json' };
+
+test.each(SAID_TWICE_OR_TOO_FINE)('%s is no value, and is not changed to fit', async (json) => {
+  const answers = await Promise.all([
+    http.send('PUT', '/kv/v', { body: json, headers: JSON_BODY }),
+    http.send('POST', '/batch', { body: `[{"op":"set","key":"v","value":${json}}]`, headers: JSON_BODY }),
+    http.send('POST', '/batch?atomic=true', { body: `[{"op":"set","key":"v","value":${json}}]`, headers: JSON_BODY }),
+  ]);
+  for (const answer of answers) expect(answer.status).toBe(400);
+  expect(await http.db.count()).toBe(1);
+});
+
+test.each([
+  '[{"op":"delete","key":"z","key":"a"}]',
+  '[{"op":"get","op":"delete","key":"a"}]',
+  '[{"op":"deleteRange","range":{"gte":"z","gte":"a"}}]',
+  '[{"op":"set","key":"a","value":2,"ifSequence":1e400}]',
+  '[{"op":"set","key":"a","value":2,"expiresIn":9007199254740993}]',
+])('%s is no batch, and nothing of it is done', async (body) => {
+  for (const query of ['', '?atomic=true']) {
+    expect((await http.send('POST', `/batch${query}`, { body, headers: JSON_BODY })).status).toBe(400);
+  }
+  expect(await http.db.get('a')).toBe(1);
 });

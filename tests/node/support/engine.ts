@@ -7,6 +7,7 @@ import type { CheckerRequest, CheckerResponse } from '../../../js/src/worker/che
 import type { Port } from '../../../js/src/worker/client.ts';
 import { Compactor } from '../../../js/src/worker/compactor.ts';
 import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker/compactor-messages.ts';
+import type { OpenOutput } from '../../../js/src/worker/compactor-output.ts';
 import { opfsOutputs } from '../../../js/src/worker/opfs-output.ts';
 
 /** The engine as `npm run build` leaves it. */
@@ -31,7 +32,10 @@ export class LocalCompactor extends EventTarget {
   /** Everything it was sent. */
   readonly received: (CompactorRequest | CheckerRequest)['type'][] = [];
   terminated = false;
-  readonly #compactor = new Compactor((message, transfer) => this.#deliver(message, transfer), opfsOutputs);
+  readonly #compactor = new Compactor(
+    (message, transfer) => this.#deliver(message, transfer),
+    (store) => this.#outputs(store),
+  );
 
   postMessage(message: CompactorRequest | CheckerRequest, transfer: Transferable[] = []): void {
     const clone: CompactorRequest | CheckerRequest =
@@ -44,8 +48,19 @@ export class LocalCompactor extends EventTarget {
     });
   }
 
+  /** The browser closes what an ended worker had open. */
   terminate(): void {
     this.terminated = true;
+    this.#compactor.halt();
+  }
+
+  async #outputs(store: string): Promise<OpenOutput> {
+    const open = await opfsOutputs(store);
+    return async (slot) => {
+      const output = await open(slot);
+      if (this.terminated) output.close();
+      return output;
+    };
   }
 
   #deliver(message: CompactorResponse | CheckerResponse, transfer: Transferable[]): void {

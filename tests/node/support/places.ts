@@ -148,6 +148,8 @@ export function syncPlace(): NodePlace {
 interface Tab {
   worker: Port | undefined;
   isDead: boolean;
+  /** Bytes of the frames that it sent. */
+  sent: number;
 }
 
 /** Stores that tabs share, on a stand-in of a browser's storage; `onDeath` closes what a worker that died had open. */
@@ -179,11 +181,17 @@ function tabsOf(storage: StorageKind, putUp: () => object, onDeath?: () => void)
   return {
     ...clock(),
     async open(name, spec, more) {
-      const tab: Tab = { worker: undefined, isDead: false };
+      const tab: Tab = { worker: undefined, isDead: false, sent: 0 };
       const spawn = (): Port => {
         if (tab.isDead) return silent();
-        tab.worker = spawnServer();
-        return tab.worker;
+        const worker = spawnServer();
+        const { postMessage } = worker;
+        worker.postMessage = (message, transfer) => {
+          if (message instanceof ArrayBuffer) tab.sent += message.byteLength;
+          postMessage(message, transfer);
+        };
+        tab.worker = worker;
+        return worker;
       };
       const db = await openStore<Key, unknown>(
         name,
@@ -195,6 +203,7 @@ function tabsOf(storage: StorageKind, putUp: () => object, onDeath?: () => void)
       return db;
     },
     remove: (name) => deleteNamed(name, {}, spawnServer),
+    sent: (db) => tabs.get(db)?.sent ?? 0,
     endWorker(db) {
       tabs.get(db)?.worker?.terminate?.();
       onDeath?.();

@@ -286,8 +286,13 @@ function stepsOf({ isSync, hasTabs, isKilled, hasFolders }: Limits): fc.Weighted
     by: fc.constantFrom('update' as const, 'transaction' as const, 'both' as const),
     waits: fc.nat(1),
   });
+  const abandoned = fc.record({
+    type: fc.constant('abandon' as const),
+    count: fc.integer({ min: 1000, max: 2000 }),
+    isSame: fc.boolean(),
+  });
   return [
-    ...(isSync ? [] : [step(1, storm)]),
+    ...(isSync ? [] : [step(1, storm), step(1, abandoned)]),
     ...(hasTabs ? tabs : []),
     ...(isKilled ? kills : []),
     ...(hasFolders ? folders : []),

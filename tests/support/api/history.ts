@@ -95,6 +95,12 @@ export interface Storm {
   readonly waits: number;
 }
 
+/** Followers of all keys, or each of a key of its own, that nobody waits for. */
+export interface Abandoned {
+  readonly count: number;
+  readonly isSame: boolean;
+}
+
 /** A document of the collection. */
 export interface Note {
   readonly id: number;
@@ -154,6 +160,7 @@ export type Step =
   | ({ readonly type: 'storm' } & Storm)
   /** More writes at once than there is memory for. */
   | ({ readonly type: 'flood' } & FloodPlan)
+  | ({ readonly type: 'abandon' } & Abandoned)
   /** A second client of the store, which takes a half of the racing calls from then on. */
   | { readonly type: 'tab'; readonly options: OpenSpec }
   /** Whoever leads dies with calls under way, so many turns after they were made; the clients live on. */

@@ -2,8 +2,10 @@
 
 import type { Key, Store } from 'varve';
 import { flood } from '../flood.ts';
+import { runAbandoned } from './abandoned.ts';
 import { Copy, type Follower, Watched } from './followers.ts';
 import {
+  type Abandoned,
   type History,
   type NoteCall,
   type OpenSpec,
@@ -50,6 +52,8 @@ export interface Place {
   readonly tools?: URL;
   /** Lets so many milliseconds pass; without it no time does. */
   advance?(ms: number): void;
+  /** How many bytes a client has sent to its own worker. */
+  sent?(db: AnyStore): number;
   /** Ends the worker of a client. Whoever leads is the worker of one of them. */
   endWorker?(db: AnyStore): void;
   /** Ends all clients of all stores, as a crash would: nothing that they were asked for is done or answered any more. */
@@ -159,6 +163,8 @@ class Run {
         return this.#storm(step);
       case 'flood':
         return this.#within('a flood', flood(this.#db, step));
+      case 'abandon':
+        return this.#abandon(step);
       case 'tab':
         if (this.#second === undefined) this.#second = (await this.#opened(step.options)) as Store<Key, unknown>;
         return;
@@ -384,6 +390,13 @@ class Run {
     const clients = this.#clients as Store<Key, unknown>[];
     const running = runStorm(storm, { clients, before, tag, start, turn: () => pause(0) });
     this.#racing = await this.#within('a storm', running);
+  }
+
+  async #abandon(abandoned: Abandoned): Promise<void> {
+    const db = this.#db as Store<Key, unknown>;
+    const isCounted = (await this.#leader()) === db;
+    const sent = (): number | undefined => (isCounted ? this.#place.sent?.(db) : undefined);
+    await this.#within('what followers cost', runAbandoned(db, abandoned, { sent, turn: () => pause(PAUSE_MS) }));
   }
 
   /** Whoever leads dies, and another worker leads: every call is answered all the same, and done once. */

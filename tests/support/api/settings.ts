@@ -7,8 +7,8 @@ import type { History } from './history.ts';
 
 /** Seconds of a run over all places, where nobody says. */
 const SECONDS = 60;
-/** A failure is made smaller for no longer. */
-const SHRINKING_MS = 120_000;
+/** A failure is made smaller for no longer, in seconds. */
+const SHRINKING_S = 120;
 
 /** A place, its share of the time in hundredths, and what its histories may have. */
 export interface FuzzedPlace extends Limits {
@@ -19,7 +19,7 @@ export interface FuzzedPlace extends Limits {
 /**
  * Carries out histories until the time is over: at least one, each of a seed of its own. Throws when one fails, with the smallest that
  * does. `VARVE_API_SECONDS` and `VARVE_API_SEED` say how long and from which seed; `VARVE_API_PLACE` has one place alone for all of the
- * time, and `VARVE_API_PATH` one history of the seed alone, made smaller before.
+ * time, and `VARVE_API_PATH` one history of the seed alone, made smaller before. `VARVE_API_SHRINK_SECONDS` is how long a failure is made smaller.
  */
 export async function fuzz(place: FuzzedPlace, run: (history: History) => Promise<void>): Promise<void> {
   const { VARVE_API_PLACE: wanted, VARVE_API_PATH: path } = process.env;
@@ -39,9 +39,10 @@ async function fuzzOnce(
   run: (history: History) => Promise<void>,
 ): Promise<void> {
   let failedAt: number | undefined;
+  const shrinking_ms = numberFrom('VARVE_API_SHRINK_SECONDS', SHRINKING_S) * 1000;
   const property = fc.asyncProperty(histories(place), async (history) => {
     // Smaller ones are not looked for any more.
-    if (failedAt !== undefined && performance.now() > failedAt + SHRINKING_MS) return;
+    if (failedAt !== undefined && performance.now() > failedAt + shrinking_ms) return;
     try {
       await run(history);
     } catch (error) {
