@@ -55,8 +55,18 @@ const OF_LATER: readonly ((db: Store<Key, unknown>, key: Key) => unknown)[] = [
   (db) => db.check(strange()),
 ];
 
-/** Makes a call; resolves with the code that it is refused with. */
-export async function callRefused(db: AnyStore, call: Refused): Promise<string> {
+/** More than all calls of a round send, and less than a value that is too long. */
+const SENT_MAX = 64 * 2 ** 20;
+
+/** Makes a call; resolves with the code that it is refused with, or with what was sent of it to the engine all the same. */
+export async function callRefused(db: AnyStore, call: Refused, sent: () => number | undefined): Promise<string> {
+  const before = sent() ?? 0;
+  const answer = await refusalFrom(db, call);
+  const bytes = (sent() ?? 0) - before;
+  return bytes > SENT_MAX ? `${answer}, once ${bytes} bytes were sent` : answer;
+}
+
+async function refusalFrom(db: AnyStore, call: Refused): Promise<string> {
   try {
     await made(db, call);
     return 'taken';

@@ -361,7 +361,8 @@ class Run {
   }
 
   #surroundings(sequences: ReadonlyMap<number, number | null>) {
-    return { sequences, start: this.#start, tools: this.#place.tools };
+    const db = this.#db;
+    return { sequences, start: this.#start, tools: this.#place.tools, sent: () => this.#place.sent?.(db) };
   }
 
   async #sequences(singles: readonly Single[]): Promise<Map<number, number | null>> {

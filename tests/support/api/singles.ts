@@ -21,6 +21,8 @@ export interface Surroundings {
   readonly start: number;
   /** Where the module that checks is, unless it lies beside the package. */
   readonly tools: URL | undefined;
+  /** How many bytes were sent to the engine so far; undefined where nobody counts. */
+  readonly sent: () => number | undefined;
 }
 
 /** Sequences this high are never reached. */
@@ -31,7 +33,7 @@ export async function callSingle(
   db: AnyStore,
   single: Single,
   tag: number,
-  { sequences, start, tools }: Surroundings,
+  { sequences, start, tools, sent }: Surroundings,
 ): Promise<string> {
   switch (single.op) {
     case 'write':
@@ -75,7 +77,7 @@ export async function callSingle(
     }
     case 'tooLong':
     case 'misspelt':
-      return callRefused(db, single);
+      return callRefused(db, single, sent);
     case 'flush':
     case 'compact':
     case 'stats':
