@@ -72,6 +72,8 @@ class InParts {
     const bytes = value.length / PARTS;
     try {
       for (let part = 0; part < PARTS; part++) {
+        // Something is buffered whichever part is refused.
+        this.#db.delete([key, part]);
         this.#db.set([key, part], value.subarray(part * bytes, (part + 1) * bytes));
       }
     } catch (error) {
