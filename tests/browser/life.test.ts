@@ -1,6 +1,6 @@
 // Hundreds of short sessions in a real browser, as pages and tabs live them: a page opens a store, writes a little once, and goes:
-// closes the store, is loaded again, or closed, or the browser is killed. Every write is taken, nothing acknowledged is lost, and the
-// store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
+// closes the store, is loaded again, or closed, or the browser is killed, some of them only after a while. Every write is taken, nothing
+// acknowledged is lost, and the store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
 
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,10 +11,16 @@ import { newProfile, type Profile } from './support/profile.ts';
 import type { Visited, VisitPlan } from './support/visitor.ts';
 
 /** Of both storages together. */
-const SESSIONS = numberFrom('VARVE_SESSIONS', 500);
+const SESSIONS = numberFrom('VARVE_SESSIONS', 1000);
 const STORAGES = ['opfs', 'indexeddb'] as const;
 /** The browser is killed every so many visits, and all entries are read. */
 const KILL_EVERY = 50;
+/** Before each kill so many visits in a row never close their stores. */
+const UNCLOSED = 25;
+/** A visit of so many lasts longer than it has to, up to so many milliseconds. */
+const DWELLS_EVERY = 25;
+const DWELL_MS_MAX = 2000;
+const WAIT_MS = 30_000;
 const LIMITS: Record<VisitPlan['storage'], Census> = {
   opfs: { records: 100, segments: 32, tables: 32, files: 64, bytes: 32 << 20, calls: 0 },
   indexeddb: { records: 100, segments: 32, tables: 32, files: 0, bytes: 32 << 20, calls: 0 },
@@ -50,7 +56,12 @@ const ENDINGS: readonly Ending[] = [
 /** How a page ends its visit. One that stays visits again; one that goes at once does not wait for its write. */
 function endingOf(visit: number): Ending {
   if (visit % KILL_EVERY === KILL_EVERY - 1) return 'is killed';
+  if (isUnclosed(visit)) return random(2) === 0 ? 'is loaded again' : 'goes at once';
   return ENDINGS[random(ENDINGS.length)] ?? 'stays';
+}
+
+function isUnclosed(visit: number): boolean {
+  return visit % KILL_EVERY >= KILL_EVERY - UNCLOSED;
 }
 
 async function end(ending: Ending): Promise<void> {
@@ -78,7 +89,7 @@ class Life {
     this.guestbook = new Guestbook(this.#seed);
   }
 
-  plan(visit: number, how: Pick<VisitPlan, 'readsAll' | 'waits' | 'closes'>): VisitPlan {
+  plan(visit: number, how: Omit<VisitPlan, 'storage' | 'write' | 'asked'>): VisitPlan {
     const asked = this.guestbook.asked(visit);
     return { storage: this.storage, write: visitWrite(this.#seed, visit), asked, ...how };
   }
@@ -99,9 +110,11 @@ test('any number of short sessions leaves all that was acknowledged, and little 
     const ending = endingOf(visit);
     const waits = ending !== 'goes at once';
     // A page that stays closes its stores; others do so now and then.
-    const closes = ending === 'stays' || (waits && random(3) === 0);
+    const closes = ending === 'stays' || (waits && !isUnclosed(visit) && random(3) === 0);
+    const dwell = random(DWELLS_EVERY) === 0 ? random(DWELL_MS_MAX) : 0;
+    const wait = random(3) === 0 ? undefined : WAIT_MS;
     const readsAll = visit % KILL_EVERY === 0 || visit === last;
-    const plans = lives.map((life) => life.plan(visit, { readsAll, waits, closes }));
+    const plans = lives.map((life) => life.plan(visit, { readsAll, waits, closes, dwell, wait }));
     const visiting = page.evaluate((all) => Promise.all(all.map((plan) => globalThis.visit(plan))), plans);
     const visited = await visiting.catch((cause: unknown) => {
       throw new Error(`session ${visit} failed; so many were well: ${visit * STORAGES.length}`, { cause });

@@ -10,7 +10,7 @@ import { numberFrom, runSeed } from '../support/seed.ts';
 import { type Census, checkBounded, Guestbook, summary } from '../support/visits.ts';
 import { bundleProgram, RUNTIMES, start } from './support/runtimes.ts';
 
-const SESSIONS = numberFrom('VARVE_SESSIONS', 200);
+const SESSIONS = numberFrom('VARVE_SESSIONS', 500);
 /** Sessions of a process; odd, so that last ones are acknowledged and not in turn. */
 const EACH = 25;
 const LIMITS: Census = {

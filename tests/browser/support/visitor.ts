@@ -12,6 +12,10 @@ export interface VisitPlan {
   /** Whether the page waits until the write is acknowledged. */
   readonly waits: boolean;
   readonly closes: boolean;
+  /** How long it waits for the visit before to let go of the store, in milliseconds; undefined as long as `open` does by itself. */
+  readonly wait: number | undefined;
+  /** How long the page stays once it has written, in milliseconds. */
+  readonly dwell: number;
 }
 
 /** What it came upon, before it wrote. */
