@@ -5,11 +5,13 @@
 //! purpose: a flush every few writes, a compaction every few flushes.
 
 mod additions;
+mod lives;
 mod swarm;
 
 use varve::options::Options;
 
 use self::additions::{through_frames, without_log};
+use self::lives::add_lives;
 use self::swarm::Swarm;
 use crate::disk::FullStyle;
 use crate::rng::Rng;
@@ -26,6 +28,7 @@ pub fn generate(seed: u64) -> Trace {
     swarm.rng = Rng::new(seed ^ 0x7a);
     swarm.add_expiries(&mut trace.ops);
     swarm.add_transactions(&mut trace.ops);
+    add_lives(&mut Rng::new(seed ^ 0x11fe), &mut trace.ops);
     trace
 }
 

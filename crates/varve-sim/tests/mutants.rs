@@ -117,3 +117,21 @@ fn merges_whose_clock_is_ahead() {
 fn a_clock_that_starts_anew_at_each_opening() {
     shows(Mutant::ClockNotKept, "missing", crashes);
 }
+
+#[test]
+fn gaps_that_hide_what_is_alive() {
+    for bug in [
+        Mutant::GapsNotCut,
+        Mutant::GapsOfTheFuture,
+        Mutant::GapsOfRefusedKept,
+        Mutant::GapsTooLong,
+        Mutant::GapsOfThePast,
+    ] {
+        shows(bug, "", runs);
+    }
+}
+
+#[test]
+fn scans_that_see_what_came_after_them() {
+    shows(Mutant::NewestVersionsSeen, "", runs);
+}

@@ -39,6 +39,18 @@ pub enum Mutant {
     OutcomesKeptForever,
     /// Edits do not keep the time: a store that is opened later goes by the host's clock, however far it had come.
     ClockNotKept,
+    /// A key that is set where everything was dead stays hidden from scans.
+    GapsNotCut,
+    /// A scan of an earlier moment passes over what died later.
+    GapsOfTheFuture,
+    /// What a refused commit had deleted stays hidden from scans.
+    GapsOfRefusedKept,
+    /// What a scan of an earlier moment found dead is taken for dead now.
+    GapsOfThePast,
+    /// A scan that comes to a gap passes over the first key behind it as well.
+    GapsTooLong,
+    /// A scan of a memtable sees of each key the newest version, whoever reads.
+    NewestVersionsSeen,
 }
 
 #[cfg(feature = "mutants")]

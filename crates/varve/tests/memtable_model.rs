@@ -52,21 +52,49 @@ fn at(cursor: &MemtableCursor<'_>) -> Option<(Place, Written)> {
     cursor.valid().then(|| ((cursor.key().to_vec(), Reverse(cursor.sequence())), written))
 }
 
+/// What a reader of `snapshot` sees: of each key the newest version at or below it.
+fn seen(model: &Model, snapshot: Sequence) -> Model {
+    let mut seen = Model::new();
+    let mut last = None;
+    for ((key, Reverse(sequence)), written) in model {
+        if *sequence <= snapshot && last != Some(key) {
+            seen.insert((key.clone(), Reverse(*sequence)), written.clone());
+            last = Some(key);
+        }
+    }
+    seen
+}
+
+/// Readers of every age: of before all of it, of some moment in it, of the present.
+fn snapshots(memtable: &Memtable) -> [Sequence; 7] {
+    let (first, last) = (memtable.min_sequence(), memtable.max_sequence());
+    let within = |part: u64| first + (last - first) / part;
+    [0, first, within(3), within(2), last.saturating_sub(1), last, Sequence::MAX]
+}
+
 fn check(memtable: &Memtable, model: &Model, probes: &[Vec<u8>]) {
     assert_eq!(memtable.entries(), model.len());
-    let mut cursor = memtable.cursor();
-    cursor.seek_first();
-    for (key, written) in model {
-        assert_eq!(at(&cursor), Some((key.clone(), written.clone())), "forward");
-        cursor.next();
+    for snapshot in snapshots(memtable) {
+        let seen = seen(model, snapshot);
+        let mut cursor = memtable.cursor(snapshot);
+        cursor.seek_first();
+        for (key, written) in &seen {
+            assert_eq!(at(&cursor), Some((key.clone(), written.clone())), "forward at {snapshot}");
+            cursor.next();
+        }
+        assert!(!cursor.valid());
+        let is_unseen = |((key, _), (kind, ..)): (&Place, &Written)| {
+            *kind == Kind::Set && !seen.contains_key(&first_of(model, key))
+        };
+        let mut newest = model.iter().filter(|((key, sequence), _)| first_of(model, key).1 == *sequence);
+        assert_eq!(cursor.passed_newer(), newest.any(is_unseen), "newer at {snapshot}");
+        cursor.seek_last();
+        for (key, written) in seen.iter().rev() {
+            assert_eq!(at(&cursor), Some((key.clone(), written.clone())), "backward at {snapshot}");
+            cursor.prev();
+        }
+        assert!(!cursor.valid());
     }
-    assert!(!cursor.valid());
-    cursor.seek_last();
-    for (key, written) in model.iter().rev() {
-        assert_eq!(at(&cursor), Some((key.clone(), written.clone())), "backward");
-        cursor.prev();
-    }
-    assert!(!cursor.valid());
     let written = model.keys().map(|(key, _)| key).step_by(1 + model.len() / 64);
     for key in probes.iter().chain(written) {
         check_at(memtable, model, key);
@@ -80,17 +108,35 @@ fn check(memtable: &Memtable, model: &Model, probes: &[Vec<u8>]) {
     }
 }
 
+/// The newest version of a key.
+fn first_of(model: &Model, key: &[u8]) -> Place {
+    model.range((key.to_vec(), Reverse(Sequence::MAX))..).next().unwrap().0.clone()
+}
+
 fn check_at(memtable: &Memtable, model: &Model, key: &[u8]) {
     let start = (key.to_vec(), Reverse(Sequence::MAX));
-    let mut cursor = memtable.cursor();
-    cursor.seek(key);
-    let expected = model.range(&start..).next();
-    assert_eq!(at(&cursor), expected.map(|(key, written)| (key.clone(), written.clone())), "seek {key:?}");
-    cursor.seek_before(key);
-    let expected = model.range(..&start).next_back();
-    assert_eq!(at(&cursor), expected.map(|(key, written)| (key.clone(), written.clone())), "before {key:?}");
-    let last = memtable.max_sequence();
-    for snapshot in [0, 1, last / 3, last / 2, last.saturating_sub(1), last, Sequence::MAX] {
+    for snapshot in snapshots(memtable) {
+        let mut ahead = model.range(&start..).filter(|((_, Reverse(sequence)), _)| *sequence <= snapshot);
+        let mut cursor = memtable.cursor(snapshot);
+        cursor.seek(key);
+        let expected = ahead.next();
+        assert_eq!(
+            at(&cursor),
+            expected.map(|(key, written)| (key.clone(), written.clone())),
+            "seek {key:?}"
+        );
+        cursor.seek_before(key);
+        let mut before =
+            model.range(..&start).rev().filter(|((_, Reverse(sequence)), _)| *sequence <= snapshot);
+        let expected = before.next().map(|((key, _), _)| {
+            let mut versions = model.range((key.clone(), Reverse(snapshot))..);
+            versions.next().unwrap()
+        });
+        assert_eq!(
+            at(&cursor),
+            expected.map(|(key, written)| (key.clone(), written.clone())),
+            "before {key:?}"
+        );
         let from = (key.to_vec(), Reverse(snapshot));
         let expected = model.range(from..).next().filter(|((found, _), _)| found == key);
         let found = memtable.get(key, snapshot);

@@ -1,60 +1,74 @@
-//! A walk over a memtable in both directions.
+//! A walk over a memtable in both directions, as a reader of one sequence sees it.
 //!
-//! Invariant: forward goes (key ascending, sequence descending), backward is exactly the reverse. A cursor
-//! that ran off either end is invalid until it is positioned again.
+//! Invariant: of each key it shows the newest version that its reader sees, if there is one. Versions that are passed over cost a
+//! few steps or one seek, however many there are. A cursor that ran off either end is invalid until it is positioned again.
 
 use super::Memtable;
-use super::node::Probe;
+use super::node::{Item, Probe};
 use super::tree::Place;
 use crate::types::{Kind, Sequence};
-use crate::wal::Entry;
+use crate::wal::{Entry, key_at};
 
 /// A position among the point entries of a memtable. Range tombstones are not on the way.
 #[derive(Debug, Clone)]
 pub struct MemtableCursor<'a> {
     memtable: &'a Memtable,
+    /// The reader's sequence, from the memtable's first one; `None` for a reader that sees nothing of it.
+    until: Option<u32>,
     at: Option<(Place, Sequence, Entry<'a>)>,
+    passed_newer: bool,
 }
 
 impl<'a> MemtableCursor<'a> {
-    pub(super) fn new(memtable: &'a Memtable) -> Self {
-        Self { memtable, at: None }
+    pub(super) fn new(memtable: &'a Memtable, snapshot: Sequence) -> Self {
+        Self { memtable, until: memtable.delta(snapshot), at: None, passed_newer: false }
+    }
+
+    /// Whether the walk came by a key whose newest version is a value that its reader does not see.
+    #[inline]
+    #[must_use]
+    pub fn passed_newer(&self) -> bool {
+        self.passed_newer
     }
 
     /// Goes to the first entry whose key is `key` or greater.
     pub fn seek(&mut self, key: &[u8]) {
-        self.go(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
+        self.go_on(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
     }
 
     /// Goes to the last entry whose key is less than `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
-        self.go(self.memtable.index.tree.before(&self.memtable.image, start_of(key)));
+        self.go_back(self.memtable.index.tree.before(&self.memtable.image, start_of(key)));
     }
 
     /// Goes to the first entry.
     pub fn seek_first(&mut self) {
-        self.go(self.memtable.index.tree.first());
+        self.go_on(self.memtable.index.tree.first());
     }
 
     /// Goes to the last entry.
     pub fn seek_last(&mut self) {
-        self.go(self.memtable.index.tree.last());
+        self.go_back(self.memtable.index.tree.last());
     }
 
-    /// Goes one entry on.
+    /// Goes one key on.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn next(&mut self) {
         if let Some((place, ..)) = self.at {
-            self.settle(self.memtable.index.tree.next(place));
+            self.settle_on(self.memtable.index.tree.next_key(&self.memtable.image, place));
         }
     }
 
-    /// Goes one entry back.
+    /// Goes one key back.
     #[inline]
     pub fn prev(&mut self) {
-        if let Some((place, ..)) = self.at {
-            self.settle(self.memtable.index.tree.previous(place));
+        if let Some((place, _, entry)) = self.at {
+            let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
+            match tree.previous(place) {
+                Some(before) if tree.is_same_key(image, place, before) => self.seek_before(entry.key),
+                before => self.go_back(before),
+            }
         }
     }
 
@@ -104,18 +118,70 @@ impl<'a> MemtableCursor<'a> {
 
     /// Of a seek: not inlined as steps are, which are many for each seek.
     #[inline(never)]
-    fn go(&mut self, place: Option<Place>) {
-        self.settle(place);
+    fn go_on(&mut self, place: Option<Place>) {
+        self.settle_on(place);
+    }
+
+    /// Shows what the reader sees of the key at `place`, or of the next one of which it sees anything.
+    #[inline]
+    fn settle_on(&mut self, place: Option<Place>) {
+        let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
+        let mut next = place;
+        while let Some(place) = next {
+            match self.visible(place) {
+                Some(seen) => return self.show(seen),
+                None => next = tree.next_key(image, place),
+            }
+        }
+        self.at = None;
+    }
+
+    /// As [`settle_on`](Self::settle_on), from the oldest version of a key and towards lower keys.
+    #[inline(never)]
+    fn go_back(&mut self, place: Option<Place>) {
+        let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
+        let mut next = place;
+        while let Some(place) = next {
+            let (mut newest, mut before) = (place, tree.previous(place));
+            if before.is_some_and(|before| tree.is_same_key(image, place, before)) {
+                let start = start_of(key_at(image, tree.item(place).offset));
+                newest = tree.lower_bound(image, start).unwrap_or(place);
+                before = tree.previous(newest);
+            }
+            if let Some(seen) = self.visible(newest) {
+                return self.show(seen);
+            }
+            next = before;
+        }
+        self.at = None;
+    }
+
+    /// What the reader sees of the key whose newest version is at `place`.
+    #[inline]
+    fn visible(&mut self, place: Place) -> Option<Place> {
+        let item = self.memtable.index.tree.item(place);
+        if self.until.is_some_and(|until| item.delta <= until) {
+            return Some(place);
+        }
+        self.older(place, item)
+    }
+
+    #[cold]
+    fn older(&mut self, place: Place, item: Item) -> Option<Place> {
+        let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
+        let (entry, _) = Entry::decode(image, item.offset as usize)?;
+        self.passed_newer |= entry.kind == Kind::Set;
+        let probe = Probe { key: entry.key, delta: self.until? };
+        tree.lower_bound(image, probe).filter(|&found| tree.is_same_key(image, place, found))
     }
 
     #[inline]
-    fn settle(&mut self, place: Option<Place>) {
+    fn show(&mut self, place: Place) {
         let memtable = self.memtable;
-        self.at = place.and_then(|place| {
-            let item = memtable.index.tree.item(place);
-            let (entry, _) = Entry::decode(&memtable.image, item.offset as usize)?;
-            Some((place, memtable.index.base + Sequence::from(item.delta), entry))
-        });
+        let item = memtable.index.tree.item(place);
+        let sequence = memtable.index.base + Sequence::from(item.delta);
+        self.at =
+            Entry::decode(&memtable.image, item.offset as usize).map(|(entry, _)| (place, sequence, entry));
     }
 }
 

@@ -1,9 +1,13 @@
-//! What is known of an image besides its bytes: the tree of point entries, and the list of range tombstones.
+//! What is known of an image besides its bytes: the tree of point entries, and the range tombstones.
+//!
+//! Range tombstones lie in sorted runs, the oldest first, each longer than the next one (the logarithmic method: Bentley and Saxe,
+//! "Decomposable searching problems", 1980). So a lookup searches a handful of runs, and each tombstone is sorted a few times.
 //!
 //! Invariant: everything here follows from the image alone, so it can be built again at any time.
 
 use super::node::Item;
 use super::tree::Tree;
+use crate::table::RangeTombstones;
 use crate::types::{Kind, RangeTombstone, Sequence};
 
 /// Bytes that a range tombstone costs besides its two keys, about. The same on every machine, for a memtable is full by it.
@@ -17,9 +21,8 @@ pub(super) struct Index {
     pub(super) last: Sequence,
     /// Entries in the tree.
     pub(super) points: usize,
-    /// As written, oldest first.
-    pub(super) range_tombstones: Vec<RangeTombstone>,
-    /// Where they lie in the image.
+    pub(super) range_tombstones: Vec<RangeTombstones>,
+    /// Where they lie in the image, as written.
     pub(super) range_items: Vec<Item>,
     range_bytes: usize,
 }
@@ -62,11 +65,19 @@ impl Index {
         if kind == Kind::RangeDelete {
             let (start, end) = (key.to_vec(), value.to_vec());
             self.range_bytes += start.len() + end.len() + RANGE_TOMBSTONE_BYTES;
-            self.range_tombstones.push(RangeTombstone { start, end, sequence });
+            self.add_range(RangeTombstone { start, end, sequence });
             self.range_items.push(item);
         } else {
             self.points += 1;
             self.tree.insert(image, key, item);
         }
+    }
+
+    fn add_range(&mut self, tombstone: RangeTombstone) {
+        let mut run = vec![tombstone];
+        while let Some(last) = self.range_tombstones.pop_if(|last| last.as_slice().len() <= run.len()) {
+            run.extend(last.into_vec());
+        }
+        self.range_tombstones.push(RangeTombstones::new(run));
     }
 }

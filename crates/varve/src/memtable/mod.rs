@@ -30,11 +30,13 @@ use core::fmt;
 use crate::codec::frame::{begin_record, end_record};
 use crate::codec::{room, varint};
 use crate::error::Result;
+use crate::table::RangeTombstones;
 use crate::types::{Kind, RangeTombstone, Sequence};
 use crate::wal::{Entry, SegmentHeader, put_entry};
 pub use cursor::MemtableCursor;
 pub use frozen::{FrozenEntry, FrozenIter};
 use index::Index;
+use node::{Item, Probe};
 
 /// Longest image in bytes: offsets into it are 32 bits.
 pub const IMAGE_BYTES_MAX: u64 = u32::MAX as u64;
@@ -168,11 +170,14 @@ impl Memtable {
     #[must_use]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn get(&self, key: &[u8], snapshot: Sequence) -> Option<Found<'_>> {
-        let delta = u32::try_from(snapshot.checked_sub(self.index.base)?).unwrap_or(u32::MAX);
-        let item = self.index.tree.get(&self.image, key, delta)?;
-        let (entry, _) = Entry::decode(&self.image, item.offset as usize)?;
-        let sequence = self.index.base + Sequence::from(item.delta);
-        Some(Found { sequence, kind: entry.kind, expires: entry.expires, value: entry.value })
+        let item = self.index.tree.get(&self.image, key, self.delta(snapshot)?)?;
+        self.found(item).map(|(_, found)| found)
+    }
+
+    /// `snapshot` from the first sequence here; `None` where nothing is as old.
+    #[inline]
+    fn delta(&self, snapshot: Sequence) -> Option<u32> {
+        Some(u32::try_from(snapshot.checked_sub(self.index.base)?).unwrap_or(u32::MAX))
     }
 
     /// The highest sequence, at most `snapshot`, of a range tombstone that covers `key`; 0 when there is
@@ -182,26 +187,46 @@ impl Memtable {
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn tombstone_over(&self, key: &[u8], snapshot: Sequence) -> Sequence {
         let newest_first = self.index.range_tombstones.iter().rev();
-        let mut covering = newest_first.filter(|range| range.sequence <= snapshot && range.covers(key));
-        covering.next().map_or(0, |range| range.sequence)
+        newest_first.map(|run| run.over(key, snapshot)).find(|&sequence| sequence > 0).unwrap_or(0)
     }
 
-    /// All range tombstones, oldest first.
-    #[must_use]
-    pub fn range_tombstones(&self) -> &[RangeTombstone] {
-        &self.index.range_tombstones
+    /// All range tombstones.
+    pub fn range_tombstones(&self) -> impl Iterator<Item = &RangeTombstone> {
+        self.index.range_tombstones.iter().flat_map(RangeTombstones::as_slice)
     }
 
-    /// A cursor, not yet positioned.
+    /// The first entry with a sequence above `since` that lies at `from` or behind it, as far as `reaches` says of keys. Entries
+    /// that are no newer cost next to nothing.
+    pub(crate) fn first_newer(
+        &self,
+        from: &[u8],
+        since: Sequence,
+        reaches: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<(&[u8], Found<'_>)> {
+        // What is older than the whole memtable is below its first sequence, which is delta 0.
+        let Some(since) = self.delta(since) else {
+            let place = self.index.tree.lower_bound(&self.image, Probe { key: from, delta: u32::MAX })?;
+            return self.found(self.index.tree.item(place)).filter(|(key, _)| reaches(key));
+        };
+        self.found(self.index.tree.first_newer(&self.image, from, since, reaches)?)
+    }
+
+    fn found(&self, item: Item) -> Option<(&[u8], Found<'_>)> {
+        let (entry, _) = Entry::decode(&self.image, item.offset as usize)?;
+        let sequence = self.index.base + Sequence::from(item.delta);
+        Some((entry.key, Found { sequence, kind: entry.kind, expires: entry.expires, value: entry.value }))
+    }
+
+    /// A cursor that sees what a reader of `snapshot` sees, not yet positioned.
     #[must_use]
-    pub fn cursor(&self) -> MemtableCursor<'_> {
-        MemtableCursor::new(self)
+    pub fn cursor(&self, snapshot: Sequence) -> MemtableCursor<'_> {
+        MemtableCursor::new(self, snapshot)
     }
 
     /// How many entries, range tombstones included.
     #[must_use]
     pub fn entries(&self) -> usize {
-        self.index.points + self.index.range_tombstones.len()
+        self.index.points + self.index.range_items.len()
     }
 
     /// Whether there are no entries; the image may still hold seals.

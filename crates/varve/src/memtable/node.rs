@@ -76,6 +76,12 @@ impl Node {
         self.items[at]
     }
 
+    /// Whether eight bytes of the keys of two items do not tell them apart.
+    #[inline]
+    pub(super) fn has_same_heads(&self, one: usize, other: usize) -> bool {
+        self.heads[one] == self.heads[other]
+    }
+
     #[inline]
     pub(super) fn items(&self) -> &[Item] {
         &self.items[..self.len()]

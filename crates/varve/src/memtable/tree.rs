@@ -7,6 +7,8 @@
 //!
 //! Invariant: leaves in link order hold every item once, in order; no leaf is empty unless the tree is.
 
+use core::ops::ControlFlow;
+
 use super::node::{Found, Item, Node, Probe, WIDTH};
 use crate::codec::bytes::equal;
 use crate::wal::key_at;
@@ -16,6 +18,9 @@ const NONE: u32 = u32::MAX;
 
 /// Items that stay in the left half of a split node.
 const HALF: usize = WIDTH.div_ceil(2);
+
+/// Versions of a key that are passed one by one before the rest is jumped over.
+const STEPS_TO_SEEK: usize = 4;
 
 /// Inner levels at most: all nodes but those on the right edge have at least 15 items, and there are at most
 /// 2^32 / 3 entries in an image.
@@ -32,6 +37,8 @@ struct Leaf {
 struct Inner {
     node: Node,
     children: [u32; WIDTH],
+    /// No item below a child is newer than this. Halves of a split node count as new as the item that split it.
+    newest: [u32; WIDTH],
 }
 
 pub(super) struct Tree {
@@ -54,6 +61,13 @@ pub(super) struct Place {
 struct Split {
     item: Item,
     node: u32,
+}
+
+/// What [`Tree::first_newer`] looks for.
+struct Newer<'a> {
+    image: &'a [u8],
+    since: u32,
+    reaches: &'a dyn Fn(&[u8]) -> bool,
 }
 
 impl Tree {
@@ -91,11 +105,14 @@ impl Tree {
         if !leaf.shares(image, key, prefix.max(leaf.skip())) {
             return self.insert_compared(image, key, item);
         }
+        for &(parent, child) in &path[..self.height] {
+            self.inners[parent as usize].newest[child] = item.delta;
+        }
         if leaf.len() < WIDTH {
             leaf.insert(image, found, key, item);
         } else {
             let split = self.split_leaf(image, at, found, key, item);
-            self.grow(image, split, &path);
+            self.grow(image, split, item.delta, &path);
         }
     }
 
@@ -114,6 +131,7 @@ impl Tree {
             }
             let child = found.at.saturating_sub(1);
             *step = (at, child);
+            inner.newest[child] = item.delta;
             at = inner.children[child];
         }
         let leaf = &mut self.leaves[at as usize].node;
@@ -122,7 +140,7 @@ impl Tree {
             leaf.insert(image, found, key, item);
         } else {
             let split = self.split_leaf(image, at, found, key, item);
-            self.grow(image, split, &path);
+            self.grow(image, split, item.delta, &path);
         }
     }
 
@@ -141,18 +159,18 @@ impl Tree {
         Split { item: first, node: index }
     }
 
-    /// Enters a new node into its parent, splitting upwards as needed.
-    fn grow(&mut self, image: &[u8], mut new: Split, path: &[(u32, usize); HEIGHT_MAX]) {
+    /// Enters a new node into its parent, splitting upwards as needed; `newest` is the sequence of the item that split it.
+    fn grow(&mut self, image: &[u8], mut new: Split, newest: u32, path: &[(u32, usize); HEIGHT_MAX]) {
         for &(parent, child) in path[..self.height].iter().rev() {
             let index = self.inners.len() as u32;
             let inner = &mut self.inners[parent as usize];
             let key = key_at(image, new.item.offset);
             let found = Found { at: child + 1, fits: inner.node.fits(image, key) };
             if inner.node.len() < WIDTH {
-                inner.adopt(image, found, key, &new);
+                inner.adopt(image, found, key, &new, newest);
                 return;
             }
-            let right = inner.split(image, found, key, &new);
+            let right = inner.split(image, found, key, &new, newest);
             new = Split { item: right.node.item(0), node: index };
             self.inners.push(right);
         }
@@ -161,10 +179,10 @@ impl Tree {
         } else {
             self.inners[self.root as usize].node.item(0)
         };
-        let mut root = Inner { node: Node::new(), children: [0; WIDTH] };
+        let mut root = Inner { node: Node::new(), children: [0; WIDTH], newest: [0; WIDTH] };
         for (at, child) in [Split { item: first, node: self.root }, new].into_iter().enumerate() {
             let key = key_at(image, child.item.offset);
-            root.adopt(image, Found { at, fits: true }, key, &child);
+            root.adopt(image, Found { at, fits: true }, key, &child, newest);
         }
         root.node.tighten(image);
         self.root = self.inners.len() as u32;
@@ -224,6 +242,84 @@ impl Tree {
         }
     }
 
+    /// The first item behind all versions of the key at `place`.
+    #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
+    pub(super) fn next_key(&self, image: &[u8], place: Place) -> Option<Place> {
+        let mut next = self.next(place)?;
+        let mut steps = 0;
+        while self.is_same_key(image, place, next) {
+            steps += 1;
+            next = if steps < STEPS_TO_SEEK {
+                self.next(next)?
+            } else {
+                // At its oldest version, if that is the first entry of all, else behind it.
+                let oldest = Probe { key: key_at(image, self.item(place).offset), delta: 0 };
+                let found = self.lower_bound(image, oldest)?;
+                if self.is_same_key(image, place, found) { self.next(found)? } else { found }
+            };
+        }
+        Some(next)
+    }
+
+    /// Whether two items are versions of one key. Nearly always their heads tell that they are not.
+    #[inline]
+    #[cfg_attr(varve_size, optimize(speed))]
+    pub(super) fn is_same_key(&self, image: &[u8], one: Place, other: Place) -> bool {
+        let node = &self.leaves[one.leaf as usize].node;
+        if one.leaf == other.leaf && !node.has_same_heads(one.at as usize, other.at as usize) {
+            return false;
+        }
+        let key_of = |place| key_at(image, self.item(place).offset);
+        equal(key_of(one), key_of(other))
+    }
+
+    /// The first item that is newer than `since`, from `from` on as far as `reaches` says of keys.
+    pub(super) fn first_newer(
+        &self,
+        image: &[u8],
+        from: &[u8],
+        since: u32,
+        reaches: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<Item> {
+        let search = Newer { image, since, reaches };
+        self.newer_below(self.root, self.height, Some(from), &search).break_value().flatten()
+    }
+
+    /// Goes on where the range does and nothing newer is below the node.
+    fn newer_below(
+        &self,
+        at: u32,
+        height: usize,
+        from: Option<&[u8]>,
+        search: &Newer<'_>,
+    ) -> ControlFlow<Option<Item>> {
+        let Newer { image, since, reaches } = *search;
+        let node = if height == 0 { &self.leaves[at as usize].node } else { &self.inners[at as usize].node };
+        let start = from.map_or(0, |key| {
+            let found = node.search(image, Probe { key, delta: u32::MAX }, &mut 0).at;
+            if height == 0 { found } else { found.saturating_sub(1) }
+        });
+        for (index, &item) in node.items().iter().enumerate().skip(start) {
+            let is_first = height > 0 && index == start;
+            if !is_first && !reaches(key_at(image, item.offset)) {
+                return ControlFlow::Break(None);
+            }
+            if height == 0 {
+                if item.delta > since {
+                    return ControlFlow::Break(Some(item));
+                }
+                continue;
+            }
+            let inner = &self.inners[at as usize];
+            if inner.newest[index] > since {
+                let from = from.filter(|_| is_first);
+                self.newer_below(inner.children[index], height - 1, from, search)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     pub(super) fn first(&self) -> Option<Place> {
         // Leaves split to the right, so the first one is the one there always was.
         (self.leaves[0].node.len() > 0).then_some(Place { leaf: 0, at: 0 })
@@ -271,26 +367,40 @@ impl Tree {
 
 impl Inner {
     /// Takes a child in; there is room for it.
-    fn adopt(&mut self, image: &[u8], found: Found, key: &[u8], child: &Split) {
+    fn adopt(&mut self, image: &[u8], found: Found, key: &[u8], child: &Split, newest: u32) {
         let (at, len) = (found.at, self.node.len());
         self.node.insert(image, found, key, child.item);
-        self.children.copy_within(at..len, at + 1);
-        self.children[at] = child.node;
+        put(&mut self.children, at, len, child.node);
+        put(&mut self.newest, at, len, newest);
     }
 
     /// Takes a child in and answers the right half.
-    fn split(&mut self, image: &[u8], found: Found, key: &[u8], child: &Split) -> Self {
+    fn split(&mut self, image: &[u8], found: Found, key: &[u8], child: &Split, newest: u32) -> Self {
         let at = found.at;
-        let mut all = [0; WIDTH + 1];
-        all[..at].copy_from_slice(&self.children[..at]);
-        all[at] = child.node;
-        all[at + 1..].copy_from_slice(&self.children[at..]);
         let node = split(&mut self.node, image, found, key, child.item, false);
-        let mut children = [0; WIDTH];
-        children[..node.len()].copy_from_slice(&all[self.node.len()..]);
-        self.children.copy_from_slice(&all[..WIDTH]);
-        Self { node, children }
+        let len = self.node.len();
+        let children = halve(&mut self.children, at, len, child.node);
+        let newest = halve(&mut self.newest, at, len, newest);
+        Self { node, children, newest }
     }
+}
+
+/// Puts one more among the first `len`.
+fn put(of: &mut [u32; WIDTH], at: usize, len: usize, one: u32) {
+    of.copy_within(at..len, at + 1);
+    of[at] = one;
+}
+
+/// Puts one more among all; keeps `len` and answers those behind.
+fn halve(of: &mut [u32; WIDTH], at: usize, len: usize, one: u32) -> [u32; WIDTH] {
+    let mut all = [0; WIDTH + 1];
+    all[..at].copy_from_slice(&of[..at]);
+    all[at] = one;
+    all[at + 1..].copy_from_slice(&of[at..]);
+    let mut behind = [0; WIDTH];
+    behind[..=WIDTH - len].copy_from_slice(&all[len..]);
+    of.copy_from_slice(&all[..WIDTH]);
+    behind
 }
 
 /// Inserts into a full node by splitting it; answers the right half. `rightmost`: nothing comes behind the

@@ -4,18 +4,24 @@
 //! at; each batch seeks anew. So a cursor never pins a position inside a memtable that others write,
 //! and a batch that needs a block, or failed, can be run again from its start.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::batch::Batch;
+use super::gaps::{Gaps, Moment};
 use super::merge::{Merge, Start};
 use super::source::{LevelCursor, Source};
 use crate::codec::bytes::{append, compare, equal};
+use crate::memtable::Memtable;
+use crate::mutant::{self, Mutant};
 use crate::store::view::{TableHandle, View};
-use crate::table::{Blocks, ReadError};
-use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
+use crate::table::{Blocks, ReadError, Table};
+use crate::types::{Kind, SEQUENCE_MAX, Sequence, StoreId};
 
 /// Entries looked at in one batch before it returns, found or not: bounds the time of a call.
 const STEPS_MAX: u32 = 20_000;
+/// Among the dead, a scan looks for a gap that others have found once in so many steps.
+const STEPS_TO_LOOK: u32 = 8;
 
 /// What to scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,13 +56,98 @@ pub struct Cursor {
     position: Option<Vec<u8>>,
     left: u64,
     finished: bool,
+    /// What was found to be dead at this moment: of a snapshot, for all its scans.
+    gaps: Option<Rc<RefCell<Gaps>>>,
+}
+
+/// What scans of a store know of its gaps.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) gaps: &'a RefCell<Gaps>,
+    /// The sequence of the last write, if the scan reads the view of the present.
+    pub(crate) present: Option<Sequence>,
+}
+
+/// What can hide entries of others by range tombstones.
+enum Deleting<'a> {
+    Memtable(&'a Memtable),
+    Table(Rc<Table>),
+}
+
+impl Deleting<'_> {
+    fn over(&self, key: &[u8], snapshot: Sequence) -> Sequence {
+        match self {
+            Self::Memtable(memtable) => memtable.tombstone_over(key, snapshot),
+            Self::Table(table) => table.tombstone_over(key, snapshot),
+        }
+    }
+}
+
+/// The dead that a scan walks over: how many in a row, and between which keys.
+struct Run<'a> {
+    known: Known<'a>,
+    own: Option<Rc<RefCell<Gaps>>>,
+    reader: Moment,
+    deaths: u32,
+    /// A key whose newest version is a value that the reader does not see may lie in the run: it is of the past.
+    is_past: bool,
+}
+
+impl Run<'_> {
+    /// Whether another look for a gap is worth it, at the death that was counted last.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.deaths % STEPS_TO_LOOK == 1
+    }
+
+    /// The bounds of a gap that holds `key`, or what lies below it.
+    fn around(&mut self, key: &[u8], below: bool) -> Option<(Vec<u8>, Vec<u8>)> {
+        let copied = |(start, end): (&[u8], &[u8])| (start.to_vec(), end.to_vec());
+        let found = self.known.gaps.borrow().around(key, below, self.reader).map(copied);
+        let mut found = found.or_else(|| {
+            let found = self.own.as_ref()?.borrow().around(key, below, self.reader).map(copied);
+            self.is_past |= found.is_some();
+            found
+        })?;
+        if mutant::has(Mutant::GapsTooLong) {
+            found.1.push(0);
+        }
+        Some(found)
+    }
+
+    /// The run is over: nothing is alive from `start` up to `end`.
+    #[inline]
+    fn end(&mut self, start: &[u8], end: &[u8], merge: &Merge<'_>) {
+        if self.deaths > 0 {
+            self.note(start, end, merge);
+        }
+    }
+
+    fn note(&mut self, start: &[u8], end: &[u8], merge: &Merge<'_>) {
+        self.is_past |= merge.passed_newer();
+        self.is_past &= !mutant::has(Mutant::GapsOfThePast);
+        if let Some(own) = &self.own {
+            own.borrow_mut().note(start, end, self.reader, self.deaths);
+        }
+        if let Some(sequence) = self.known.present.filter(|_| !self.is_past) {
+            let since = Moment { sequence, ..self.reader };
+            self.known.gaps.borrow_mut().note(start, end, since, self.deaths);
+        }
+        self.deaths = 0;
+    }
 }
 
 impl Cursor {
     pub(crate) fn new(view: Rc<View>, snapshot: Sequence, now_ms: u64, options: ScanOptions) -> Self {
         let left = options.limit.unwrap_or(u64::MAX);
         let empty = options.upper.as_ref().is_some_and(|upper| *upper <= options.lower);
-        Self { view, snapshot, now_ms, options, position: None, left, finished: empty || left == 0 }
+        let finished = empty || left == 0;
+        Self { view, snapshot, now_ms, options, position: None, left, finished, gaps: None }
+    }
+
+    /// The moment that it sees, to be kept and scanned many times.
+    pub(crate) fn kept(self) -> Self {
+        Self { gaps: Some(Rc::default()), ..self }
     }
 
     /// The sequence that this scan sees.
@@ -67,7 +158,7 @@ impl Cursor {
 
     /// The same moment, for another range.
     pub(crate) fn again(&self, options: ScanOptions) -> Self {
-        Self::new(self.view.clone(), self.snapshot, self.now_ms, options)
+        Self { gaps: self.gaps.clone(), ..Self::new(self.view.clone(), self.snapshot, self.now_ms, options) }
     }
 
     /// Whether it reads this view.
@@ -94,6 +185,9 @@ impl Cursor {
     /// Forgets that sequences after `last` were seen.
     pub(crate) fn see_at_most(&mut self, last: Sequence) {
         self.snapshot = self.snapshot.min(last);
+        if let Some(gaps) = &self.gaps {
+            gaps.borrow_mut().forget_after(last);
+        }
     }
 
     /// Adds live entries to `batch` until it holds `bytes_max` bytes or the scan ends.
@@ -101,6 +195,7 @@ impl Cursor {
         &mut self,
         store: &StoreId,
         blocks: &dyn Blocks,
+        known: Known<'_>,
         bytes_max: usize,
         batch: &mut Batch,
     ) -> Result<Progress, ReadError> {
@@ -110,40 +205,46 @@ impl Cursor {
         let view = self.view.clone();
         let borrows: Vec<_> = view.memtables.iter().map(|memtable| memtable.borrow()).collect();
         let mut sources: Vec<Source<'_>> = Vec::with_capacity(borrows.len() + 8);
-        let mut deleted: Vec<RangeTombstone> = Vec::new();
+        let mut deleting: Vec<Deleting<'_>> = Vec::new();
+        let seen = if mutant::has(Mutant::NewestVersionsSeen) { SEQUENCE_MAX } else { self.snapshot };
         for memtable in &borrows {
-            deleted.extend(memtable.range_tombstones().iter().cloned());
+            if memtable.range_tombstones().next().is_some() {
+                deleting.push(Deleting::Memtable(memtable));
+            }
             if !memtable.is_empty() {
-                sources.push(Source::Memtable(memtable.cursor()));
+                sources.push(Source::Memtable(memtable.cursor(seen)));
             }
         }
-        let is_opened = |level, handle: &TableHandle| level == 0 || handle.meta.range_tombstones > 0;
+        let is_opened = |level, handle: &TableHandle| {
+            (level == 0 || handle.meta.range_tombstones > 0)
+                && self.overlaps(&handle.meta.min_key, &handle.meta.max_key)
+        };
         for (level, tables) in view.levels.iter().enumerate() {
-            for handle in tables.iter() {
-                if is_opened(level, handle) {
-                    let opened = handle.open(store, blocks);
-                    let table =
-                        opened.map_err(|failure| view.come_upon(store, blocks, failure, is_opened))?;
-                    deleted.extend(table.range_tombstones().iter().cloned());
-                    if level == 0 && self.overlaps(&handle.meta.min_key, &handle.meta.max_key) {
-                        sources.push(if handle.meta.is_narrowed() {
-                            Source::Level(LevelCursor::new(*store, Rc::new([handle.clone()])))
-                        } else {
-                            Source::Table(table.cursor())
-                        });
-                    }
+            for handle in tables.iter().filter(|handle| is_opened(level, handle)) {
+                let opened = handle.open(store, blocks);
+                let table = opened.map_err(|failure| view.come_upon(store, blocks, failure, is_opened))?;
+                if level == 0 {
+                    sources.push(if handle.meta.is_narrowed() {
+                        Source::Level(LevelCursor::new(*store, Rc::new([handle.clone()])))
+                    } else {
+                        Source::Table(table.cursor())
+                    });
+                }
+                if !table.range_tombstones().is_empty() {
+                    deleting.push(Deleting::Table(table));
                 }
             }
             if level > 0 && !tables.is_empty() {
                 sources.push(Source::Level(LevelCursor::new(*store, tables.clone())));
             }
         }
-        deleted.retain(|range| range.sequence <= self.snapshot);
+        let reader = Moment { sequence: self.snapshot, now_ms: self.now_ms };
+        let run = Run { known, own: self.gaps.clone(), reader, deaths: 0, is_past: false };
         let (position, left) = (self.position.clone(), self.left);
         let progress = if self.options.reverse {
-            self.fill_backward(sources, &deleted, blocks, bytes_max, batch)
+            self.fill_backward(sources, &deleting, run, blocks, bytes_max, batch)
         } else {
-            self.fill_forward(sources, &deleted, blocks, bytes_max, batch)
+            self.fill_forward(sources, &deleting, run, blocks, bytes_max, batch)
         };
         if progress.is_err() {
             // Nothing of this batch goes out: who asks again, the bytes being there now, begins where it began.
@@ -157,21 +258,31 @@ impl Cursor {
             && self.options.upper.as_ref().is_none_or(|upper| min_key < upper.as_slice())
     }
 
+    /// Whether a key lies behind the range.
+    #[inline]
+    fn is_behind(&self, key: &[u8]) -> bool {
+        self.options.upper.as_ref().is_some_and(|upper| compare(key, upper).is_ge())
+    }
+
     #[cfg_attr(varve_size, optimize(speed))]
     fn fill_forward(
         &mut self,
         sources: Vec<Source<'_>>,
-        deleted: &[RangeTombstone],
+        deleting: &[Deleting<'_>],
+        mut run: Run<'_>,
         blocks: &dyn Blocks,
         bytes_max: usize,
         batch: &mut Batch,
     ) -> Result<Progress, ReadError> {
         // The first key after `position` in byte order is `position` with a zero byte.
         let from = match &self.position {
-            Some(position) => [position.as_slice(), &[0]].concat(),
+            Some(position) => behind(position),
             None => self.options.lower.clone(),
         };
-        let mut merge = Merge::start(sources, Start::Forward(Some(&from)), blocks)?;
+        // Where the dead began that are walked over: behind the last key that lives.
+        let mut run_start = from.clone();
+        let start = run.around(&from, false).map_or(from, |(_, end)| end);
+        let mut merge = Merge::start(sources, Start::Forward(Some(&start)), blocks)?;
         // `key` is the key looked at, `passed` the one before it: every version of that one is behind us.
         let mut key: Vec<u8> = Vec::new();
         let mut passed: Vec<u8> = Vec::new();
@@ -179,12 +290,15 @@ impl Cursor {
         let mut decided = false;
         let mut steps = 0;
         loop {
-            let Some(source) = merge.current() else { return Ok(self.finish()) };
+            let next = merge.current().filter(|source| !self.is_behind(source.key()));
+            let Some(source) = next else {
+                let end = self.options.upper.clone().unwrap_or_else(|| behind(&key));
+                run.end(&run_start, &end, &merge);
+                return Ok(self.finish());
+            };
             if keys_seen == 0 || !equal(&key, source.key()) {
-                if self.options.upper.as_ref().is_some_and(|upper| compare(source.key(), upper).is_ge()) {
-                    return Ok(self.finish());
-                }
                 if keys_seen > 0 && (batch.bytes() >= bytes_max || steps >= STEPS_MAX) {
+                    run.end(&run_start, &behind(&key), &merge);
                     self.position = Some(key);
                     return Ok(Progress::More);
                 }
@@ -194,21 +308,37 @@ impl Cursor {
                 keys_seen += 1;
                 decided = false;
             }
-            // Versions of a key come newest first: the first one at or below the snapshot decides.
-            if !decided && source.sequence() <= self.snapshot {
+            let mut gap = None;
+            if source.sequence() > self.snapshot {
+                run.is_past |= source.kind() == Kind::Set;
+            } else if !decided {
+                // Versions of a key come newest first: the first one at or below the snapshot decides.
                 decided = true;
-                if self.is_live(source, deleted) {
+                if self.is_live(source, deleting) {
                     batch.make_room(source.value().len())?;
                     batch.push_expiry(source.expires());
                     batch.push(&key, source.value());
+                    run.end(&run_start, &key, &merge);
                     self.left -= 1;
                     if self.left == 0 {
                         return Ok(self.finish());
                     }
+                } else {
+                    if run.deaths == 0 && keys_seen > 1 {
+                        run_start = behind(&passed);
+                    }
+                    run.deaths += 1;
+                    if run.is_due() {
+                        gap = run.around(&key, false);
+                    }
                 }
             }
             steps += 1;
-            if let Err(error) = merge.advance(blocks) {
+            let moved = match &gap {
+                Some((_, end)) => merge.seek(Start::Forward(Some(end)), blocks),
+                None => merge.advance(blocks),
+            };
+            if let Err(error) = moved {
                 if batch.count() == 0 || !matches!(error, ReadError::Need(_)) {
                     return Err(error);
                 }
@@ -222,13 +352,18 @@ impl Cursor {
     fn fill_backward(
         &mut self,
         sources: Vec<Source<'_>>,
-        deleted: &[RangeTombstone],
+        deleting: &[Deleting<'_>],
+        mut run: Run<'_>,
         blocks: &dyn Blocks,
         bytes_max: usize,
         batch: &mut Batch,
     ) -> Result<Progress, ReadError> {
-        let before = self.position.as_deref().or(self.options.upper.as_deref());
-        let mut merge = Merge::start(sources, Start::Backward(before), blocks)?;
+        let before = self.position.as_ref().or(self.options.upper.as_ref()).cloned();
+        let gap = before.as_ref().and_then(|before| run.around(before, true));
+        let start = gap.as_ref().map(|(start, _)| start).or(before.as_ref());
+        let mut merge = Merge::start(sources, Start::Backward(start.map(Vec::as_slice)), blocks)?;
+        // Where the dead end that are walked over: at the last key that lives, or where the walk began.
+        let mut run_end = before;
         // Versions of a key come oldest first: the last one at or below the snapshot decides.
         let mut key: Vec<u8> = Vec::new();
         let mut value: Vec<u8> = Vec::new();
@@ -243,29 +378,57 @@ impl Cursor {
                 if live {
                     batch.push(&key, &value);
                     self.left -= 1;
+                    if let Some(end) = &run_end {
+                        run.end(&behind(&key), end, &merge);
+                    }
+                    run_end = Some(key.clone());
+                } else {
+                    run_end.get_or_insert_with(|| behind(&key));
+                    run.deaths += 1;
                 }
                 self.remember(&key);
                 open = false;
+                let is_over = !in_range || self.left == 0;
+                let is_due = !live && !is_over && run.is_due();
                 live = false;
-                if self.left == 0 {
-                    return Ok(self.finish());
+                if is_over || batch.bytes() >= bytes_max || steps >= STEPS_MAX {
+                    let start = if in_range { &key } else { &self.options.lower };
+                    if let Some(end) = &run_end {
+                        run.end(start, end, &merge);
+                    }
+                    return Ok(if is_over { self.finish() } else { Progress::More });
                 }
-                if in_range && (batch.bytes() >= bytes_max || steps >= STEPS_MAX) {
-                    return Ok(Progress::More);
+                if is_due && let Some((start, _)) = run.around(&key, false) {
+                    // A gap may go on below the range, as it may behind one that is walked forward.
+                    if let Err(error) = merge.seek(Start::Backward(Some(&start)), blocks) {
+                        return if batch.count() > 0 && matches!(error, ReadError::Need(_)) {
+                            Ok(Progress::More)
+                        } else {
+                            Err(error)
+                        };
+                    }
+                    continue;
                 }
             }
-            let Some(source) = next.filter(|_| in_range) else { return Ok(self.finish()) };
+            let Some(source) = next.filter(|_| in_range) else {
+                if let Some(end) = &run_end {
+                    run.end(&self.options.lower, end, &merge);
+                }
+                return Ok(self.finish());
+            };
             if !open {
                 key.clear();
                 key.extend_from_slice(source.key());
                 open = true;
             }
             if source.sequence() <= self.snapshot {
-                live = self.is_live(source, deleted);
+                live = self.is_live(source, deleting);
                 if live {
                     value.clear();
                     value.extend_from_slice(source.value());
                 }
+            } else {
+                run.is_past |= source.kind() == Kind::Set;
             }
             steps += 1;
             if let Err(error) = merge.advance(blocks) {
@@ -279,10 +442,10 @@ impl Cursor {
     }
 
     #[cfg_attr(varve_size, optimize(speed))]
-    fn is_live(&self, source: &Source<'_>, deleted: &[RangeTombstone]) -> bool {
+    fn is_live(&self, source: &Source<'_>, deleting: &[Deleting<'_>]) -> bool {
         source.kind() == Kind::Set
             && source.expires().is_none_or(|at| at > self.now_ms)
-            && !deleted.iter().any(|range| range.sequence > source.sequence() && range.covers(source.key()))
+            && !deleting.iter().any(|by| by.over(source.key(), self.snapshot) > source.sequence())
     }
 
     fn remember(&mut self, key: &[u8]) {
@@ -295,4 +458,9 @@ impl Cursor {
         self.finished = true;
         Progress::Finished
     }
+}
+
+/// The first key behind `key`.
+fn behind(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
 }

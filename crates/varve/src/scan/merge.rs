@@ -29,26 +29,37 @@ pub(crate) struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// Seeks every source and orders them.
-    #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn start(
-        mut sources: Vec<Source<'a>>,
+        sources: Vec<Source<'a>>,
         start: Start<'_>,
         blocks: &dyn Blocks,
     ) -> Result<Self, ReadError> {
-        for at in 0..sources.len() {
-            if let Err(failure) = seek(&mut sources[at], start, blocks) {
-                return Err(come_upon(&mut sources[at + 1..], start, blocks, failure));
-            }
-        }
-        let forward = matches!(start, Start::Forward(_));
-        let mut merge = Self { sources, order: Vec::new(), forward };
-        for index in 0..merge.sources.len() {
-            if merge.sources[index].valid() {
-                let at = merge.place(index);
-                merge.order.insert(at, index as u32);
-            }
-        }
+        let mut merge = Self { sources, order: Vec::new(), forward: matches!(start, Start::Forward(_)) };
+        merge.seek(start, blocks)?;
         Ok(merge)
+    }
+
+    /// Goes elsewhere, in the direction that it has. After an error nothing is where it was.
+    #[cfg_attr(varve_size, optimize(speed))]
+    pub(crate) fn seek(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<(), ReadError> {
+        self.order.clear();
+        for at in 0..self.sources.len() {
+            if let Err(failure) = seek(&mut self.sources[at], start, blocks) {
+                return Err(come_upon(&mut self.sources[at + 1..], start, blocks, failure));
+            }
+        }
+        for index in 0..self.sources.len() {
+            if self.sources[index].valid() {
+                let at = self.place(index);
+                self.order.insert(at, index as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the walk came by a key whose newest version is a value that its reader does not see; of tables the caller sees that.
+    pub(crate) fn passed_newer(&self) -> bool {
+        self.sources.iter().any(|source| matches!(source, Source::Memtable(cursor) if cursor.passed_newer()))
     }
 
     /// The source that holds the current entry.

@@ -9,10 +9,13 @@
 
 mod batch;
 mod cursor;
+mod gaps;
 mod merge;
 mod source;
 
 pub use batch::Batch;
+pub(crate) use cursor::Known;
 pub use cursor::{Cursor, Progress, ScanOptions};
+pub(crate) use gaps::Gaps;
 pub(crate) use merge::{Merge, Start};
 pub(crate) use source::{LevelCursor, Source};

@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use super::{Name, Store};
 use crate::error::{Error, Result};
+use crate::memtable::Memtable;
 use crate::mutant::{self, Mutant};
 use crate::scan::{LevelCursor, Merge, Source, Start};
 use crate::storage::Storage;
@@ -44,33 +45,54 @@ impl Dependency<'_> {
         self.end.map_or(key <= self.start, |end| key < end)
     }
 
-    /// Looks for what was written after `since`: in the entries of `source`, and in range tombstones.
-    fn check(
+    /// Looks for what was written after `since` in a memtable.
+    fn check_memtable(&self, since: Sequence, memtable: &Memtable) -> Result<()> {
+        match memtable.first_newer(self.start, since, &|key| self.reaches(key)) {
+            Some((key, found)) => Err(conflict(key, found.kind, found.sequence)),
+            None => self.check_deleted(since, memtable.range_tombstones()),
+        }
+    }
+
+    /// Looks for what was written after `since` in entries of tables.
+    fn check_tables(
         &self,
         since: Sequence,
-        source: Source<'_>,
-        deleted: &[RangeTombstone],
+        source: LevelCursor,
         blocks: &dyn Blocks,
     ) -> Result<(), ReadError> {
-        let conflict = |key: &[u8], found| Err(Error::conflict(key, found).into());
         // Of one source alone: that keeps the code of a source's steps where scans need it, in one place and inlined.
-        let mut merge = Merge::start(vec![source], Start::Forward(Some(self.start)), blocks)?;
+        let sources = vec![Source::Level(source)];
+        let mut merge = Merge::start(sources, Start::Forward(Some(self.start)), blocks)?;
         while let Some(entry) = merge.current().filter(|entry| self.reaches(entry.key())) {
             if entry.sequence() > since {
-                return conflict(entry.key(), if entry.kind() == Kind::Set { entry.sequence() } else { 0 });
+                return Err(conflict(entry.key(), entry.kind(), entry.sequence()).into());
             }
             merge.advance(blocks)?;
         }
+        Ok(())
+    }
+
+    /// Looks for range tombstones that came after `since`.
+    fn check_deleted<'r>(
+        &self,
+        since: Sequence,
+        deleted: impl Iterator<Item = &'r RangeTombstone>,
+    ) -> Result<()> {
         let is_newer =
             |range: &&RangeTombstone| range.sequence > since && !mutant::has(Mutant::DeletedRangesIgnored);
-        for range in deleted.iter().filter(is_newer) {
+        for range in deleted.filter(is_newer) {
             let start = self.start.max(&range.start);
             if self.reaches(start) && start < range.end.as_slice() {
-                return conflict(start, 0);
+                return Err(conflict(start, Kind::RangeDelete, range.sequence));
             }
         }
         Ok(())
     }
+}
+
+/// That a key was written: set, or deleted.
+fn conflict(key: &[u8], kind: Kind, sequence: Sequence) -> Error {
+    Error::conflict(key, if kind == Kind::Set { sequence } else { 0 })
 }
 
 impl<S: Storage> Store<S> {
@@ -125,12 +147,7 @@ impl<S: Storage> Store<S> {
             let memtable = memtable.borrow();
             if memtable.max_sequence() > since {
                 for read in read {
-                    read.check(
-                        since,
-                        Source::Memtable(memtable.cursor()),
-                        memtable.range_tombstones(),
-                        &blocks,
-                    )?;
+                    read.check_memtable(since, &memtable)?;
                 }
             }
         }
@@ -141,8 +158,12 @@ impl<S: Storage> Store<S> {
                 for read in read {
                     if read.reaches(&meta.min_key) && read.start <= meta.max_key.as_slice() {
                         let table = handle.open(&self.id, &blocks).map_err(Error::from)?;
-                        let source = Source::Level(LevelCursor::new(self.id, Rc::new([handle.clone()])));
-                        read.check(since, source, table.range_tombstones(), &blocks)?;
+                        read.check_tables(
+                            since,
+                            LevelCursor::new(self.id, Rc::new([handle.clone()])),
+                            &blocks,
+                        )?;
+                        read.check_deleted(since, table.range_tombstones().iter())?;
                     }
                 }
             }

@@ -39,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{Edit, Manifest, Version};
 use crate::memtable::Memtable;
 use crate::options::{Host, Options};
-use crate::scan::{Batch, Cursor};
+use crate::scan::{Batch, Cursor, Gaps};
 use crate::storage::Storage;
 use crate::types::{Sequence, StoreId};
 use crate::wal::{SegmentHeader, segment_salt};
@@ -97,6 +97,8 @@ pub struct Store<S: Storage> {
     segments: Vec<u64>,
     cache: RefCell<Cache>,
     fetched: Fetched,
+    /// Where scans found nothing alive.
+    gaps: RefCell<Gaps>,
     cursors: Vec<Numbered>,
     /// In the order of their names.
     snapshots: Vec<(Name, Cursor)>,

@@ -9,7 +9,7 @@ use super::{Name, Numbered, Store};
 use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::frame::ScanRequest;
-use crate::scan::{Batch, Cursor, Progress, ScanOptions};
+use crate::scan::{Batch, Cursor, Known, Progress, ScanOptions};
 use crate::storage::{Fetch, Storage};
 use crate::table::{Need, ReadError};
 use crate::types::{FileName, Sequence};
@@ -90,7 +90,9 @@ impl<S: Storage> Store<S> {
         batch: &mut Batch,
     ) -> Result<Progress, ReadError> {
         self.check_open()?;
-        let progress = cursor.fill(&self.id, &self.blocks(), bytes_max, batch)?;
+        let present = cursor.is_of(&self.view).then_some(self.last_sequence);
+        let known = Known { gaps: &self.gaps, present };
+        let progress = cursor.fill(&self.id, &self.blocks(), known, bytes_max, batch)?;
         self.fetched.clear();
         Ok(progress)
     }

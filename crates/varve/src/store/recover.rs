@@ -268,6 +268,7 @@ fn assemble<S: Storage>(
         log: Log::fresh(unsynced, false),
         segments: replay.segments,
         fetched: Fetched::default(),
+        gaps: RefCell::default(),
         cursors: Vec::new(),
         snapshots: Vec::new(),
         batch: Batch::default(),

@@ -85,8 +85,8 @@ impl<S: Storage> Store<S> {
             return Err(Error::InvalidArgument("A snapshot needs a number above 0."));
         }
         match self.find_snapshot(name) {
-            Ok(at) => self.snapshots[at].1 = taken,
-            Err(at) => self.snapshots.insert(at, (name, taken)),
+            Ok(at) => self.snapshots[at].1 = taken.kept(),
+            Err(at) => self.snapshots.insert(at, (name, taken.kept())),
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use super::{Caller, Frozen, Store};
 use crate::error::{Error, Result};
+use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
 use crate::storage::{RESERVE_BYTES, Storage};
 use crate::types::{BATCH_BYTES_MAX, FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
@@ -162,6 +163,9 @@ impl<S: Storage> Store<S> {
             for op in ops {
                 let (kind, expires, key, value) = op.parts();
                 active.push(kind, expires, key, value);
+                if kind == Kind::Set {
+                    self.gaps.get_mut().cut(key);
+                }
             }
             active.end(synced);
             self.log.sealed = false;
@@ -287,6 +291,9 @@ impl<S: Storage> Store<S> {
         }
         drop(active);
         self.last_sequence = self.acknowledged;
+        if !mutant::has(Mutant::GapsOfRefusedKept) {
+            self.gaps.get_mut().forget_after(self.acknowledged);
+        }
         self.forget_refused(self.acknowledged);
     }
 

@@ -1,11 +1,12 @@
-//! The range tombstones of a table, all in memory.
+//! The range tombstones of a table or of a part of a memtable, all in memory.
 //!
 //! ```text
 //! { varint len, start | varint len, end | varint sequence }*      by start ascending, then sequence descending
 //! ```
 //!
 //! The sorted list is also read as a balanced tree (the middle of a range is its root), and each root
-//! knows which end below it lies furthest: a lookup skips every subtree that ends before its key.
+//! knows which end below it lies furthest, and which tombstone is the newest: a lookup skips every subtree that
+//! ends before its key, or has nothing newer than what was found.
 //!
 //! Invariant: every range has at least one key in it.
 
@@ -19,8 +20,16 @@ use crate::types::{RangeTombstone, SEQUENCE_MAX, Sequence};
 #[derive(Debug, Clone, Default)]
 pub struct RangeTombstones {
     sorted: Vec<RangeTombstone>,
-    /// For each root of a subtree, the item of the subtree whose end lies furthest.
-    furthest: Vec<u32>,
+    /// For each item, what the subtree has of which it is the root.
+    subtrees: Vec<Subtree>,
+}
+
+/// Items of a subtree.
+#[derive(Debug, Clone, Copy, Default)]
+struct Subtree {
+    /// The one whose end lies furthest.
+    furthest: u32,
+    newest: u32,
 }
 
 impl RangeTombstones {
@@ -29,9 +38,9 @@ impl RangeTombstones {
     pub fn new(mut tombstones: Vec<RangeTombstone>) -> Self {
         tombstones.retain(|tombstone| tombstone.start < tombstone.end);
         tombstones.sort_unstable_by(|a, b| a.start.cmp(&b.start).then(b.sequence.cmp(&a.sequence)));
-        let mut furthest = vec![0; tombstones.len()];
-        link(&tombstones, &mut furthest, 0);
-        Self { sorted: tombstones, furthest }
+        let mut subtrees = vec![Subtree::default(); tombstones.len()];
+        link(&tombstones, &mut subtrees, 0);
+        Self { sorted: tombstones, subtrees }
     }
 
     /// Reads the bytes of a range tombstone block.
@@ -68,54 +77,69 @@ impl RangeTombstones {
         &self.sorted
     }
 
+    /// All of them, to be sorted with others.
+    pub(crate) fn into_vec(self) -> Vec<RangeTombstone> {
+        self.sorted
+    }
+
     /// The highest sequence at or below `snapshot` of one that covers `key`, 0 if none does.
     #[inline]
     #[must_use]
     pub fn over(&self, key: &[u8], snapshot: Sequence) -> Sequence {
-        if self.sorted.is_empty() { 0 } else { self.highest(0, self.sorted.len(), key, snapshot) }
+        let mut found = 0;
+        if !self.sorted.is_empty() {
+            self.raise(0, self.sorted.len(), key, snapshot, &mut found);
+        }
+        found
     }
 
-    fn highest(&self, low: usize, high: usize, key: &[u8], snapshot: Sequence) -> Sequence {
+    fn raise(&self, low: usize, high: usize, key: &[u8], snapshot: Sequence, found: &mut Sequence) {
         if low == high {
-            return 0;
+            return;
         }
         let middle = low + (high - low) / 2;
-        let last = &self.sorted[self.furthest[middle] as usize].end;
-        if bytes::compare(last, key).is_le() {
-            return 0;
+        let Subtree { furthest, newest } = self.subtrees[middle];
+        let is_older = self.sorted[newest as usize].sequence <= *found;
+        if is_older || bytes::compare(&self.sorted[furthest as usize].end, key).is_le() {
+            return;
         }
-        let below = self.highest(low, middle, key, snapshot);
+        self.raise(low, middle, key, snapshot, found);
         let tombstone = &self.sorted[middle];
         if bytes::compare(&tombstone.start, key).is_gt() {
-            return below;
+            return;
         }
-        let visible = tombstone.sequence <= snapshot && bytes::compare(key, &tombstone.end).is_lt();
-        let here = if visible { tombstone.sequence } else { 0 };
-        below.max(here).max(self.highest(middle + 1, high, key, snapshot))
+        if tombstone.sequence <= snapshot && bytes::compare(key, &tombstone.end).is_lt() {
+            *found = tombstone.sequence.max(*found);
+        }
+        self.raise(middle + 1, high, key, snapshot, found);
     }
 
     /// Bytes of memory that they take.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let keys: usize = self.sorted.iter().map(|item| item.start.capacity() + item.end.capacity()).sum();
-        keys + self.sorted.capacity() * (size_of::<RangeTombstone>() + size_of::<u32>())
+        keys + self.sorted.capacity() * (size_of::<RangeTombstone>() + size_of::<Subtree>())
     }
 }
 
-/// Fills in `furthest` for the subtree over `sorted`, whose first item is number `base`; answers its root's.
-fn link(sorted: &[RangeTombstone], furthest: &mut [u32], base: usize) -> Option<u32> {
+/// Fills in the subtrees over `sorted`, whose first item is number `base`; answers the root's.
+fn link(sorted: &[RangeTombstone], subtrees: &mut [Subtree], base: usize) -> Option<Subtree> {
     if sorted.is_empty() {
         return None;
     }
     let middle = sorted.len() / 2;
-    let (left, right) = furthest.split_at_mut(middle);
+    let (left, right) = subtrees.split_at_mut(middle);
     let (root, right) = right.split_first_mut()?;
     let children =
         [link(&sorted[..middle], left, base), link(&sorted[middle + 1..], right, base + middle + 1)];
-    *root = (base + middle) as u32;
+    let item = |at: u32| &sorted[at as usize - base];
+    *root = Subtree { furthest: (base + middle) as u32, newest: (base + middle) as u32 };
     for child in children.into_iter().flatten() {
-        if sorted[child as usize - base].end > sorted[*root as usize - base].end {
-            *root = child;
+        if item(child.furthest).end > item(root.furthest).end {
+            root.furthest = child.furthest;
+        }
+        if item(child.newest).sequence > item(root.newest).sequence {
+            root.newest = child.newest;
         }
     }
     Some(*root)
