@@ -258,12 +258,6 @@ impl Cursor {
             && self.options.upper.as_ref().is_none_or(|upper| min_key < upper.as_slice())
     }
 
-    /// Whether a key lies behind the range.
-    #[inline]
-    fn is_behind(&self, key: &[u8]) -> bool {
-        self.options.upper.as_ref().is_some_and(|upper| compare(key, upper).is_ge())
-    }
-
     #[cfg_attr(varve_size, optimize(speed))]
     fn fill_forward(
         &mut self,
@@ -290,13 +284,11 @@ impl Cursor {
         let mut decided = false;
         let mut steps = 0;
         loop {
-            let next = merge.current().filter(|source| !self.is_behind(source.key()));
-            let Some(source) = next else {
-                let end = self.options.upper.clone().unwrap_or_else(|| behind(&key));
-                run.end(&run_start, &end, &merge);
-                return Ok(self.finish());
-            };
+            let Some(source) = merge.current() else { break };
             if keys_seen == 0 || !equal(&key, source.key()) {
+                if self.options.upper.as_ref().is_some_and(|upper| compare(source.key(), upper).is_ge()) {
+                    break;
+                }
                 if keys_seen > 0 && (batch.bytes() >= bytes_max || steps >= STEPS_MAX) {
                     run.end(&run_start, &behind(&key), &merge);
                     self.position = Some(key);
@@ -308,7 +300,7 @@ impl Cursor {
                 keys_seen += 1;
                 decided = false;
             }
-            let mut gap = None;
+            let mut is_due = false;
             if source.sequence() > self.snapshot {
                 run.is_past |= source.kind() == Kind::Set;
             } else if !decided {
@@ -328,14 +320,12 @@ impl Cursor {
                         run_start = behind(&passed);
                     }
                     run.deaths += 1;
-                    if run.is_due() {
-                        gap = run.around(&key, false);
-                    }
+                    is_due = run.is_due();
                 }
             }
             steps += 1;
-            let moved = match &gap {
-                Some((_, end)) => merge.seek(Start::Forward(Some(end)), blocks),
+            let moved = match is_due.then(|| run.around(&key, false)).flatten() {
+                Some((_, end)) => merge.seek(Start::Forward(Some(&end)), blocks),
                 None => merge.advance(blocks),
             };
             if let Err(error) = moved {
@@ -347,6 +337,9 @@ impl Cursor {
                 return Ok(Progress::More);
             }
         }
+        let end = self.options.upper.clone().unwrap_or_else(|| behind(&key));
+        run.end(&run_start, &end, &merge);
+        Ok(self.finish())
     }
 
     fn fill_backward(
@@ -363,7 +356,7 @@ impl Cursor {
         let start = gap.as_ref().map(|(start, _)| start).or(before.as_ref());
         let mut merge = Merge::start(sources, Start::Backward(start.map(Vec::as_slice)), blocks)?;
         // Where the dead end that are walked over: at the last key that lives, or where the walk began.
-        let mut run_end = before;
+        let mut run_end = Vec::new();
         // Versions of a key come oldest first: the last one at or below the snapshot decides.
         let mut key: Vec<u8> = Vec::new();
         let mut value: Vec<u8> = Vec::new();
@@ -378,12 +371,14 @@ impl Cursor {
                 if live {
                     batch.push(&key, &value);
                     self.left -= 1;
-                    if let Some(end) = &run_end {
-                        run.end(&behind(&key), end, &merge);
+                    if run.deaths > 0 {
+                        run.note(&behind(&key), &run_end, &merge);
                     }
-                    run_end = Some(key.clone());
                 } else {
-                    run_end.get_or_insert_with(|| behind(&key));
+                    if run.deaths == 0 {
+                        let end = self.position.as_ref().or(self.options.upper.as_ref());
+                        run_end = end.cloned().unwrap_or_else(|| behind(&key));
+                    }
                     run.deaths += 1;
                 }
                 self.remember(&key);
@@ -392,10 +387,7 @@ impl Cursor {
                 let is_due = !live && !is_over && run.is_due();
                 live = false;
                 if is_over || batch.bytes() >= bytes_max || steps >= STEPS_MAX {
-                    let start = if in_range { &key } else { &self.options.lower };
-                    if let Some(end) = &run_end {
-                        run.end(start, end, &merge);
-                    }
+                    run.end(if in_range { &key } else { &self.options.lower }, &run_end, &merge);
                     return Ok(if is_over { self.finish() } else { Progress::More });
                 }
                 if is_due && let Some((start, _)) = run.around(&key, false) {
@@ -411,9 +403,7 @@ impl Cursor {
                 }
             }
             let Some(source) = next.filter(|_| in_range) else {
-                if let Some(end) = &run_end {
-                    run.end(&self.options.lower, end, &merge);
-                }
+                run.end(&self.options.lower, &run_end, &merge);
                 return Ok(self.finish());
             };
             if !open {
