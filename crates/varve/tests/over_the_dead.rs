@@ -1,112 +1,160 @@
 //! A read costs what it returns: what was deleted before is walked over about once, however often a scan comes by it.
 //!
-//! Measured in blocks of tables that scans look at, which a machine's speed does not change.
+//! Measured in batches: a scan that looks at 20,000 entries and delivers nothing ends its batch, for the caller to go on.
 
-use varve::scan::{Batch, Progress, ScanOptions};
+use varve::frame::ScanRequest;
+use varve::scan::{Batch, Cursor, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
-use varve::{Durability, Host, Options, Store};
+use varve::{Durability, Host, Op, Options, Store};
 
 type Slots = Store<SlotPool<MemorySlots>>;
 
-/// A store whose memtables hold a hundred entries or so.
-fn small() -> Slots {
-    let options = Options {
-        memtable_bytes_min: 8 << 10,
-        memtable_bytes_max: 8 << 10,
-        block_bytes: 256,
-        table_bytes: 16 << 10,
-        level_base_bytes: 64 << 10,
-        ..Options::default()
-    };
+const KEYS: u64 = 100_000;
+
+fn open() -> Slots {
     let storage = SlotPool::open(MemorySlots::new(60)).unwrap();
-    Store::open(storage, options, Host { now_ms: 0, entropy: 7, store_id: [1; 16] }).unwrap().0
+    Store::open(storage, Options::default(), Host { now_ms: 0, entropy: 7, store_id: [1; 16] }).unwrap().0
 }
 
 fn key(number: u64) -> Vec<u8> {
     [b"job".as_slice(), &number.to_be_bytes()].concat()
 }
 
-/// How many entries a scan finds.
-fn scan(store: &Slots, reverse: bool, limit: u64) -> u64 {
-    let options =
-        ScanOptions { lower: b"job".to_vec(), upper: Some(b"joc".to_vec()), reverse, limit: Some(limit) };
-    let mut cursor = store.scan(options).unwrap();
-    let mut found = 0;
+/// A store that is full of what may die.
+fn filled(expires: Option<u64>) -> Slots {
+    let mut store = open();
+    let keys: Vec<_> = (0..KEYS).map(key).collect();
+    for keys in keys.chunks(1000) {
+        let sets: Vec<_> = keys.iter().map(|key| Op::Set { key, value: b"waits", expires }).collect();
+        store.stage(&sets).unwrap();
+        store.commit(Durability::Relaxed).unwrap();
+    }
+    store
+}
+
+fn all(reverse: bool, limit: u64) -> ScanOptions {
+    ScanOptions { lower: b"job".to_vec(), upper: Some(b"joc".to_vec()), reverse, limit: Some(limit) }
+}
+
+/// How many entries a scan finds, and in how many batches.
+fn walk(store: &Slots, mut cursor: Cursor) -> (u32, u32) {
+    let (mut found, mut batches) = (0, 0);
     loop {
-        let mut batch = Batch::new(true, false);
+        let mut batch = Batch::new(true, true);
         let progress = store.scan_next(&mut cursor, 1 << 20, &mut batch).unwrap();
-        found += u64::from(batch.count());
+        found += batch.count();
+        batches += 1;
         if progress == Progress::Finished {
-            return found;
+            return (found, batches);
         }
     }
 }
 
-fn blocks_looked_at(store: &Slots) -> u64 {
-    let stats = store.stats();
-    stats.cache_hits + stats.cache_misses
+fn scan(store: &Slots, reverse: bool, limit: u64) -> (u32, u32) {
+    walk(store, store.scan(all(reverse, limit)).unwrap())
 }
 
-/// Looks at a queue from either end while it passes thousands of jobs on, without a merge of what died.
+/// As [`scan`], in a snapshot.
+fn scan_in(store: &mut Slots, snapshot: u32, options: ScanOptions) -> (u32, u32) {
+    let (want_keys, want_values, want_expiries, batch_bytes) = (true, true, false, 1 << 20);
+    let scan = ScanRequest { options, want_keys, want_values, want_expiries, snapshot, batch_bytes };
+    let number = store.open_cursor(scan).unwrap();
+    let (mut found, mut batches) = (0, 0);
+    loop {
+        let (progress, batch) = store.next_of_cursor(number, batch_bytes).unwrap();
+        found += batch.count();
+        batches += 1;
+        if progress == Progress::Finished {
+            return (found, batches);
+        }
+    }
+}
+
+fn delete(store: &mut Slots, numbers: impl Iterator<Item = u64>) {
+    for number in numbers {
+        store.delete(&key(number)).unwrap();
+    }
+    store.commit(Durability::Relaxed).unwrap();
+}
+
 #[test]
-fn a_queue_is_read_as_fast_after_thousands_of_jobs() {
+fn the_deleted_are_walked_over_once_forward_and_backward() {
     for reverse in [false, true] {
-        let mut store = small();
-        let number = |step: u64| if reverse { 1_000_000 - step } else { step };
-        for step in 0..200 {
-            store.set(&key(number(step)), b"waits").unwrap();
-        }
-        store.commit(Durability::Relaxed).unwrap();
-        let mut looked_at = Vec::new();
-        for step in 0..8000 {
-            store.set(&key(number(200 + step)), b"waits").unwrap();
-            let before = blocks_looked_at(&store);
-            assert_eq!(scan(&store, reverse, 1), 1);
-            looked_at.push(blocks_looked_at(&store) - before);
-            store.delete(&key(number(step))).unwrap();
-            store.commit(Durability::Relaxed).unwrap();
-        }
-        let sum = |steps: &[u64]| steps.iter().sum::<u64>();
-        let (first, last) = (sum(&looked_at[..2000]), sum(&looked_at[6000..]));
-        assert!(last < 2 * first + 2000, "{first} blocks for the first 2,000 steps, {last} for the last");
+        let mut store = filled(None);
+        let number = |n: u64| if reverse { KEYS - 1 - n } else { n };
+        delete(&mut store, (0..90_000).map(number));
+        let (found, batches) = scan(&store, reverse, 1);
+        assert!(found == 1 && batches > 3, "the first scan walks: {batches} batches");
+        assert_eq!(scan(&store, reverse, 1), (1, 1), "the second one does not");
+        delete(&mut store, (90_000..95_000).map(number));
+        assert_eq!(scan(&store, reverse, 1), (1, 1), "nor one that has little to walk over");
+        // From the other end and from the middle as well.
+        assert_eq!(scan(&store, !reverse, 10_000), (5000, 1));
+        let middle = store.scan(ScanOptions { lower: key(number(50_000)), ..all(false, 1) }).unwrap();
+        assert_eq!(walk(&store, middle).1, 1);
+        // A job that is put back is the first one.
+        store.set(&key(number(70_000)), b"again").unwrap();
+        assert_eq!(scan(&store, reverse, 10_000), (5001, 1));
     }
 }
 
-/// A log of ten days, over four hundred days.
 #[test]
-fn a_log_is_read_as_fast_after_many_days() {
-    let mut store = small();
-    let mut looked_at = Vec::new();
-    for day in 0..400_u64 {
-        for entry in 0..20 {
-            store.set(&key(day * 100 + entry), b"an entry").unwrap();
-        }
-        if day >= 10 {
-            store.delete_range(&key(0), &key((day - 9) * 100)).unwrap();
-        }
-        store.commit(Durability::Relaxed).unwrap();
-        let before = blocks_looked_at(&store);
-        assert_eq!(scan(&store, false, 1000), 20 * (day + 1).min(10));
-        looked_at.push(blocks_looked_at(&store) - before);
+fn so_are_those_of_a_deleted_range_and_those_whose_time_has_come() {
+    let mut store = filled(None);
+    store.delete_range(&key(0), &key(99_000)).unwrap();
+    let (found, batches) = scan(&store, false, 1);
+    assert!(found == 1 && batches > 3, "{batches} batches");
+    assert_eq!(scan(&store, false, 1), (1, 1));
+    let mut store = filled(Some(1000));
+    store.set(&key(KEYS), b"for ever").unwrap();
+    store.set_now(1000);
+    let (found, batches) = scan(&store, false, 1);
+    assert!(found == 1 && batches > 3, "{batches} batches");
+    assert_eq!(scan(&store, false, 1), (1, 1));
+}
+
+#[test]
+fn a_snapshot_walks_over_what_was_dead_at_its_moment_once() {
+    let mut store = filled(None);
+    delete(&mut store, 0..90_000);
+    let snapshot = store.open_snapshot().unwrap();
+    delete(&mut store, 90_000..99_000);
+    // The notes of the present are of a later moment.
+    scan(&store, false, 1);
+    assert_eq!(scan(&store, false, KEYS), (1000, 1));
+    let mut of_snapshot = |limit| scan_in(&mut store, snapshot, all(false, limit));
+    let (found, batches) = of_snapshot(1);
+    assert!(found == 1 && batches > 3, "{batches} batches");
+    assert_eq!(of_snapshot(1), (1, 1));
+    assert_eq!(of_snapshot(KEYS), (10_000, 1));
+}
+
+#[test]
+fn versions_of_a_key_are_not_walked_over_by_readers_of_any_age() {
+    let mut store = open();
+    store.set(b"job", b"first").unwrap();
+    let snapshot = store.open_snapshot().unwrap();
+    // No more than fit one memtable, whose versions nothing drops.
+    for step in 0..35_000_u64 {
+        store.set(b"job", &step.to_be_bytes()[6..]).unwrap();
     }
-    let most = looked_at[..50].iter().max().unwrap();
-    let late = looked_at[350..].iter().max().unwrap();
-    assert!(*late <= 3 * most + 20, "{most} blocks at most on the first days, {late} on the last");
+    for reverse in [false, true] {
+        assert_eq!(scan(&store, reverse, 10), (1, 1));
+        assert_eq!(scan_in(&mut store, snapshot, all(reverse, 10)), (1, 1));
+    }
 }
 
 /// Ten counters raised four hundred thousand times leave nearly nothing behind in tables.
 #[test]
 fn counters_flush_next_to_nothing() {
-    let storage = SlotPool::open(MemorySlots::new(60)).unwrap();
-    let host = Host { now_ms: 0, entropy: 7, store_id: [1; 16] };
-    let (mut store, _) = Store::open(storage, Options::default(), host).unwrap();
+    let mut store = open();
     for step in 0..400_000_u64 {
         store.set(&key(step % 10), &step.to_be_bytes()).unwrap();
         if step % 100 == 99 {
             store.commit(Durability::Relaxed).unwrap();
         }
     }
-    assert_eq!(scan(&store, false, 100), 10);
+    assert_eq!(scan(&store, false, 100), (10, 1));
     let stats = store.stats();
     assert!(
         stats.flush_bytes < 64 << 10,
