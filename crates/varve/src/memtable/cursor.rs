@@ -33,7 +33,7 @@ impl<'a> MemtableCursor<'a> {
 
     /// Goes to the first entry whose key is `key` or greater.
     pub fn seek(&mut self, key: &[u8]) {
-        self.go_on(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
+        self.settle_on(self.memtable.index.tree.lower_bound(&self.memtable.image, start_of(key)));
     }
 
     /// Goes to the last entry whose key is less than `key`.
@@ -43,7 +43,7 @@ impl<'a> MemtableCursor<'a> {
 
     /// Goes to the first entry.
     pub fn seek_first(&mut self) {
-        self.go_on(self.memtable.index.tree.first());
+        self.settle_on(self.memtable.index.tree.first());
     }
 
     /// Goes to the last entry.
@@ -116,14 +116,9 @@ impl<'a> MemtableCursor<'a> {
         self.at.map_or(&[], |(_, _, entry)| entry.value)
     }
 
-    /// Of a seek: not inlined as steps are, which are many for each seek.
-    #[inline(never)]
-    fn go_on(&mut self, place: Option<Place>) {
-        self.settle_on(place);
-    }
-
     /// Shows what the reader sees of the key at `place`, or of the next one of which it sees anything.
-    #[inline]
+    #[inline(never)]
+    #[cfg_attr(varve_size, optimize(speed))]
     fn settle_on(&mut self, place: Option<Place>) {
         let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
         let mut next = place;
@@ -167,6 +162,7 @@ impl<'a> MemtableCursor<'a> {
     }
 
     #[cold]
+    #[inline(never)]
     fn older(&mut self, place: Place, item: Item) -> Option<Place> {
         let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
         let (entry, _) = Entry::decode(image, item.offset as usize)?;

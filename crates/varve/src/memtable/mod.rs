@@ -36,7 +36,7 @@ use crate::wal::{Entry, SegmentHeader, put_entry};
 pub use cursor::MemtableCursor;
 pub use frozen::{FrozenEntry, FrozenIter};
 use index::Index;
-use node::{Item, Probe};
+use node::Item;
 
 /// Longest image in bytes: offsets into it are 32 bits.
 pub const IMAGE_BYTES_MAX: u64 = u32::MAX as u64;
@@ -203,12 +203,7 @@ impl Memtable {
         since: Sequence,
         reaches: &dyn Fn(&[u8]) -> bool,
     ) -> Option<(&[u8], Found<'_>)> {
-        // What is older than the whole memtable is below its first sequence, which is delta 0.
-        let Some(since) = self.delta(since) else {
-            let place = self.index.tree.lower_bound(&self.image, Probe { key: from, delta: u32::MAX })?;
-            return self.found(self.index.tree.item(place)).filter(|(key, _)| reaches(key));
-        };
-        self.found(self.index.tree.first_newer(&self.image, from, since, reaches)?)
+        self.found(self.index.tree.first_newer(&self.image, from, self.delta(since), reaches)?)
     }
 
     fn found(&self, item: Item) -> Option<(&[u8], Found<'_>)> {

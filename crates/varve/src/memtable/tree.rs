@@ -66,7 +66,7 @@ struct Split {
 /// What [`Tree::first_newer`] looks for.
 struct Newer<'a> {
     image: &'a [u8],
-    since: u32,
+    since: Option<u32>,
     reaches: &'a dyn Fn(&[u8]) -> bool,
 }
 
@@ -243,7 +243,7 @@ impl Tree {
     }
 
     /// The first item behind all versions of the key at `place`.
-    #[inline]
+    #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn next_key(&self, image: &[u8], place: Place) -> Option<Place> {
         let mut next = self.next(place)?;
@@ -264,22 +264,24 @@ impl Tree {
 
     /// Whether two items are versions of one key. Nearly always their heads tell that they are not.
     #[inline]
-    #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn is_same_key(&self, image: &[u8], one: Place, other: Place) -> bool {
         let node = &self.leaves[one.leaf as usize].node;
-        if one.leaf == other.leaf && !node.has_same_heads(one.at as usize, other.at as usize) {
-            return false;
-        }
+        (one.leaf != other.leaf || node.has_same_heads(one.at as usize, other.at as usize))
+            && self.has_equal_keys(image, one, other)
+    }
+
+    #[inline(never)]
+    fn has_equal_keys(&self, image: &[u8], one: Place, other: Place) -> bool {
         let key_of = |place| key_at(image, self.item(place).offset);
         equal(key_of(one), key_of(other))
     }
 
-    /// The first item that is newer than `since`, from `from` on as far as `reaches` says of keys.
+    /// The first item that is newer than `since` (any for `None`), from `from` on as far as `reaches` says of keys.
     pub(super) fn first_newer(
         &self,
         image: &[u8],
         from: &[u8],
-        since: u32,
+        since: Option<u32>,
         reaches: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Item> {
         let search = Newer { image, since, reaches };
@@ -287,6 +289,7 @@ impl Tree {
     }
 
     /// Goes on where the range does and nothing newer is below the node.
+    #[inline(never)]
     fn newer_below(
         &self,
         at: u32,
@@ -295,27 +298,28 @@ impl Tree {
         search: &Newer<'_>,
     ) -> ControlFlow<Option<Item>> {
         let Newer { image, since, reaches } = *search;
-        let node = if height == 0 { &self.leaves[at as usize].node } else { &self.inners[at as usize].node };
-        let start = from.map_or(0, |key| {
-            let found = node.search(image, Probe { key, delta: u32::MAX }, &mut 0).at;
-            if height == 0 { found } else { found.saturating_sub(1) }
-        });
-        for (index, &item) in node.items().iter().enumerate().skip(start) {
-            let is_first = height > 0 && index == start;
-            if !is_first && !reaches(key_at(image, item.offset)) {
+        let inner = if height == 0 { None } else { Some(&self.inners[at as usize]) };
+        let node = inner.map_or_else(|| &self.leaves[at as usize].node, |inner| &inner.node);
+        let mut from = from;
+        let mut index = from.map_or(0, |key| node.search(image, Probe { key, delta: u32::MAX }, &mut 0).at);
+        if inner.is_some() && from.is_some() {
+            // What is looked for may begin in the child before.
+            index = index.saturating_sub(1);
+        }
+        while index < node.len() {
+            let item = node.item(index);
+            let newest = inner.map_or(item.delta, |inner| inner.newest[index]);
+            if (inner.is_none() || from.is_none()) && !reaches(key_at(image, item.offset)) {
                 return ControlFlow::Break(None);
             }
-            if height == 0 {
-                if item.delta > since {
-                    return ControlFlow::Break(Some(item));
+            if since.is_none_or(|since| newest > since) {
+                match inner {
+                    None => return ControlFlow::Break(Some(item)),
+                    Some(inner) => self.newer_below(inner.children[index], height - 1, from, search)?,
                 }
-                continue;
             }
-            let inner = &self.inners[at as usize];
-            if inner.newest[index] > since {
-                let from = from.filter(|_| is_first);
-                self.newer_below(inner.children[index], height - 1, from, search)?;
-            }
+            from = None;
+            index += 1;
         }
         ControlFlow::Continue(())
     }

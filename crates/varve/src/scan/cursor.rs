@@ -100,19 +100,20 @@ impl Run<'_> {
         self.deaths % STEPS_TO_LOOK == 1
     }
 
-    /// The bounds of a gap that holds `key`, or what lies below it.
-    fn around(&mut self, key: &[u8], below: bool) -> Option<(Vec<u8>, Vec<u8>)> {
-        let copied = |(start, end): (&[u8], &[u8])| (start.to_vec(), end.to_vec());
-        let found = self.known.gaps.borrow().around(key, below, self.reader).map(copied);
-        let mut found = found.or_else(|| {
-            let found = self.own.as_ref()?.borrow().around(key, below, self.reader).map(copied);
+    /// Where the walk goes on behind a gap that holds `key`, or for `below` what lies below it.
+    #[inline(never)]
+    fn over(&mut self, key: &[u8], below: bool, backward: bool) -> Option<Vec<u8>> {
+        let mut found = self.known.gaps.borrow().over(key, below, backward, self.reader).map(<[u8]>::to_vec);
+        if let (None, Some(own)) = (&found, &self.own) {
+            found = own.borrow().over(key, below, backward, self.reader).map(<[u8]>::to_vec);
             self.is_past |= found.is_some();
-            found
-        })?;
-        if mutant::has(Mutant::GapsTooLong) {
-            found.1.push(0);
         }
-        Some(found)
+        if mutant::has(Mutant::GapsTooLong)
+            && let (Some(end), false) = (&mut found, backward)
+        {
+            end.push(0);
+        }
+        found
     }
 
     /// The run is over: nothing is alive from `start` up to `end`.
@@ -123,6 +124,7 @@ impl Run<'_> {
         }
     }
 
+    #[inline(never)]
     fn note(&mut self, start: &[u8], end: &[u8], merge: &Merge<'_>) {
         self.is_past |= merge.passed_newer();
         self.is_past &= !mutant::has(Mutant::GapsOfThePast);
@@ -275,7 +277,7 @@ impl Cursor {
         };
         // Where the dead began that are walked over: behind the last key that lives.
         let mut run_start = from.clone();
-        let start = run.around(&from, false).map_or(from, |(_, end)| end);
+        let start = run.over(&from, false, false).unwrap_or(from);
         let mut merge = Merge::start(sources, Start::Forward(Some(&start)), blocks)?;
         // `key` is the key looked at, `passed` the one before it: every version of that one is behind us.
         let mut key: Vec<u8> = Vec::new();
@@ -324,8 +326,8 @@ impl Cursor {
                 }
             }
             steps += 1;
-            let moved = match is_due.then(|| run.around(&key, false)).flatten() {
-                Some((_, end)) => merge.seek(Start::Forward(Some(&end)), blocks),
+            let moved = match is_due.then(|| run.over(&key, false, false)).flatten() {
+                Some(end) => merge.seek(Start::Forward(Some(&end)), blocks),
                 None => merge.advance(blocks),
             };
             if let Err(error) = moved {
@@ -352,8 +354,8 @@ impl Cursor {
         batch: &mut Batch,
     ) -> Result<Progress, ReadError> {
         let before = self.position.as_ref().or(self.options.upper.as_ref()).cloned();
-        let gap = before.as_ref().and_then(|before| run.around(before, true));
-        let start = gap.as_ref().map(|(start, _)| start).or(before.as_ref());
+        let gap = before.as_ref().and_then(|before| run.over(before, true, true));
+        let start = gap.as_ref().or(before.as_ref());
         let mut merge = Merge::start(sources, Start::Backward(start.map(Vec::as_slice)), blocks)?;
         // Where the dead end that are walked over: at the last key that lives, or where the walk began.
         let mut run_end = Vec::new();
@@ -390,8 +392,7 @@ impl Cursor {
                     run.end(if in_range { &key } else { &self.options.lower }, &run_end, &merge);
                     return Ok(if is_over { self.finish() } else { Progress::More });
                 }
-                if is_due && let Some((start, _)) = run.around(&key, false) {
-                    // A gap may go on below the range, as it may behind one that is walked forward.
+                if is_due && let Some(start) = run.over(&key, false, true) {
                     if let Err(error) = merge.seek(Start::Backward(Some(&start)), blocks) {
                         return if batch.count() > 0 && matches!(error, ReadError::Need(_)) {
                             Ok(Progress::More)
@@ -451,6 +452,7 @@ impl Cursor {
 }
 
 /// The first key behind `key`.
+#[inline(never)]
 fn behind(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }

@@ -43,10 +43,6 @@ impl Gap {
         GAP_BYTES + self.start.len() + self.end.len()
     }
 
-    fn holds(&self, key: &[u8]) -> bool {
-        compare(&self.start, key).is_le() && compare(key, &self.end).is_lt()
-    }
-
     fn is_seen_by(&self, reader: Moment) -> bool {
         (self.since.sequence <= reader.sequence || mutant::has(Mutant::GapsOfTheFuture))
             && self.since.now_ms <= reader.now_ms
@@ -68,29 +64,36 @@ impl Gaps {
         self.sorted.is_empty()
     }
 
-    /// The bounds of the gap that holds `key`, or the last key below it for `below`, as far as `reader` may know it.
-    pub(crate) fn around(&self, key: &[u8], below: bool, reader: Moment) -> Option<(&[u8], &[u8])> {
+    /// The gap that holds `key`, or for `below` the last key below it, as far as `reader` may know it: its end, or for `backward`
+    /// its start.
+    #[inline(never)]
+    pub(crate) fn over(&self, key: &[u8], below: bool, backward: bool, reader: Moment) -> Option<&[u8]> {
         let at = self.sorted.partition_point(|gap| {
             let order = compare(&gap.start, key);
             if below { order.is_lt() } else { order.is_le() }
         });
         let gap = self.sorted.get(at.checked_sub(1)?)?;
-        let is_within = compare(key, &gap.end).is_lt() || (below && key == gap.end);
-        if !is_within || !gap.is_seen_by(reader) {
+        let order = compare(key, &gap.end);
+        if !(order.is_lt() || (below && order.is_eq())) || !gap.is_seen_by(reader) {
             return None;
         }
+        gap.used.set(self.tick());
+        Some(if backward { &gap.start } else { &gap.end })
+    }
+
+    fn tick(&self) -> u64 {
         self.uses.set(self.uses.get() + 1);
-        gap.used.set(self.uses.get());
-        Some((&gap.start, &gap.end))
+        self.uses.get()
     }
 
     /// Notes that at `since` nothing was alive from `start` up to `end`, where `deaths` were walked over.
+    #[inline(never)]
     pub(crate) fn note(&mut self, start: &[u8], end: &[u8], since: Moment, deaths: u32) {
         if deaths < DEATHS_MIN || start >= end {
             return;
         }
-        self.uses.set(self.uses.get() + 1);
-        let mut gap = Gap { start: start.to_vec(), end: end.to_vec(), since, used: self.uses.clone() };
+        let used = Cell::new(self.tick());
+        let mut gap = Gap { start: start.to_vec(), end: end.to_vec(), since, used };
         let low = self.sorted.partition_point(|known| compare(&known.end, start).is_lt());
         let high = self.sorted.partition_point(|known| compare(&known.start, end).is_le());
         for known in self.sorted.drain(low..high) {
@@ -100,8 +103,7 @@ impl Gaps {
             gap.since.sequence = gap.since.sequence.max(known.since.sequence);
             gap.since.now_ms = gap.since.now_ms.max(known.since.now_ms);
         }
-        self.bytes += gap.bytes();
-        self.sorted.insert(low, gap);
+        self.put(low, gap);
         self.fit();
     }
 
@@ -113,28 +115,39 @@ impl Gaps {
         }
     }
 
+    #[inline(never)]
     fn cut_known(&mut self, key: &[u8]) {
         let at = self.sorted.partition_point(|gap| compare(&gap.end, key).is_le());
-        let Some(gap) = self.sorted.get_mut(at).filter(|gap| gap.holds(key)) else { return };
-        let behind = Gap { start: [key, &[0]].concat(), ..gap.clone() };
-        self.bytes -= gap.bytes();
-        gap.end = key.to_vec();
-        let before = self.sorted.remove(at);
-        let parts = [before, behind].into_iter().filter(|part| part.start < part.end);
-        for (at, part) in (at..).zip(parts) {
-            self.bytes += part.bytes();
-            self.sorted.insert(at, part);
+        if !self.sorted.get(at).is_some_and(|gap| compare(&gap.start, key).is_le()) {
+            return;
         }
+        let mut before = self.sorted.remove(at);
+        self.bytes -= before.bytes();
+        let behind = Gap { start: [key, &[0]].concat(), ..before.clone() };
+        before.end = key.to_vec();
+        self.put(at, behind);
+        self.put(at, before);
         self.fit();
     }
 
+    /// Puts a gap in, unless it is empty.
+    #[inline(never)]
+    fn put(&mut self, at: usize, gap: Gap) {
+        if gap.start < gap.end {
+            self.bytes += gap.bytes();
+            self.sorted.insert(at, gap);
+        }
+    }
+
     /// Forgets what may rest on writes behind `last`, which were refused.
+    #[inline(never)]
     pub(crate) fn forget_after(&mut self, last: Sequence) {
         self.sorted.retain(|gap| gap.since.sequence <= last);
         self.bytes = self.sorted.iter().map(Gap::bytes).sum();
     }
 
     /// Lets those go that were of use least lately, where all take too much.
+    #[inline(never)]
     fn fit(&mut self) {
         while self.bytes > BYTES_MAX {
             let oldest = (0..self.sorted.len()).min_by_key(|&at| self.sorted[at].used.get());
@@ -180,7 +193,7 @@ mod tests {
     fn a_gap_is_found_by_its_first_key_and_from_its_end() {
         let mut gaps = Gaps::default();
         gaps.note(b"b", b"d", NOW, 4);
-        let found = |key: &str, below| gaps.around(key.as_bytes(), below, NOW).is_some();
+        let found = |key: &str, below| gaps.over(key.as_bytes(), below, false, NOW).is_some();
         assert_eq!(["a", "b", "c", "d"].map(|key| found(key, false)), [false, true, true, false]);
         assert_eq!(["b", "c", "d", "e"].map(|key| found(key, true)), [false, true, true, false]);
     }
@@ -195,11 +208,11 @@ mod tests {
             (Moment { now_ms: 99, ..NOW }, false),
             (Moment { sequence: 11, now_ms: 101 }, true),
         ] {
-            assert_eq!(gaps.around(b"c", false, reader).is_some(), sees, "{reader:?}");
+            assert_eq!(gaps.over(b"c", false, false, reader).is_some(), sees, "{reader:?}");
         }
         gaps.note(b"c", b"e", Moment { sequence: 12, now_ms: 90 }, 4);
         assert_eq!(
-            gaps.around(b"b", false, Moment { sequence: 11, now_ms: 100 }),
+            gaps.over(b"b", false, true, Moment { sequence: 11, now_ms: 100 }),
             None,
             "joined, the later counts"
         );
@@ -213,7 +226,7 @@ mod tests {
         let key = |n: u32| [n.to_be_bytes().as_slice(), &[0; 200]].concat();
         for n in 0..1000 {
             gaps.note(&key(2 * n), &key(2 * n + 1), NOW, 4);
-            assert!(gaps.around(&key(0), false, NOW).is_some(), "what is of use stays");
+            assert!(gaps.over(&key(0), false, false, NOW).is_some(), "what is of use stays");
         }
         assert!(gaps.bytes <= BYTES_MAX && gaps.sorted.len() > 100);
     }

@@ -40,6 +40,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Goes elsewhere, in the direction that it has. After an error nothing is where it was.
+    #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn seek(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<(), ReadError> {
         self.order.clear();
