@@ -14,11 +14,11 @@ export const CLOSURES = join(root, 'build', 'closures.json');
  * The most that a file may weigh after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, what
  * a page loads) have budgets that were promised: 20 KiB for the client, which it left when every call learned to refuse options that it
  * does not know, and to ask the platform what keys and values are, and 100 KiB for the engine, which it left when it learned to do writes
- * once for many tabs, to tell changes, and to put many files into a slot. The others are held to what they are and a tenth.
+ * once for many tabs, to tell changes, to put many files into a slot, and to pass over the dead. The others are held to what they are and a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
-  ['varve.wasm', 116 * 1024],
-  ['index.js', 22 * 1024],
+  ['varve.wasm', 121 * 1024],
+  ['index.js', 22.5 * 1024],
   ['http.js', 20 * 1024],
   ['collections.js', 11.5 * 1024],
   ['deno.js', 12 * 1024],
@@ -28,7 +28,7 @@ export const GZIP_BYTES_MAX = new Map([
   ['compactor-worker.js', 8 * 1024],
   ['file-compactor-worker.js', 8 * 1024],
   ['sync.js', 39 * 1024],
-  ['here.js', 67 * 1024],
+  ['here.js', 68 * 1024],
   ['fs.js', 7 * 1024],
   ['cloudflare.js', 44 * 1024],
   ['testing.js', 56 * 1024],

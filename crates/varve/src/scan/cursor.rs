@@ -285,8 +285,7 @@ impl Cursor {
         let mut keys_seen = 0_u32;
         let mut decided = false;
         let mut steps = 0;
-        loop {
-            let Some(source) = merge.current() else { break };
+        while let Some(source) = merge.current() {
             if keys_seen == 0 || !equal(&key, source.key()) {
                 if self.options.upper.as_ref().is_some_and(|upper| compare(source.key(), upper).is_ge()) {
                     break;
