@@ -26,7 +26,7 @@ fn records_of_a_segment_that_are_not_flushed_are_missed() {
 
 #[test]
 fn the_header_of_a_segment_that_is_not_flushed_is_missed() {
-    assert!(is_missed(FlushKind::WalHeader, 100));
+    assert!(is_missed(FlushKind::WalHeader, 300));
 }
 
 #[test]

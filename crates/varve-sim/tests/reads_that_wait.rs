@@ -12,8 +12,8 @@ use varve_sim::waiting::{Waiting, drive};
 fn store(memory_bytes: usize) -> Store<Waiting> {
     let options = Options {
         memory_bytes,
-        memtable_bytes_min: 4096,
-        memtable_bytes_max: 4096,
+        memtable_bytes_min: 6144,
+        memtable_bytes_max: 6144,
         block_bytes: 256,
         table_bytes: 4096,
         l0_trigger: 3,

@@ -100,6 +100,12 @@ interface KeptExport {
   readonly notes: NotesState | undefined;
 }
 
+/** Whether the answer to a call promises that all before it outlives a crash. What a read saw may have been of the memory level. */
+function isPromise(single: Single): boolean {
+  if (single.op === 'write') return single.durability !== 'memory';
+  return single.op === 'batch' || single.op === 'setMany' || single.op === 'flush';
+}
+
 /** One history under way. */
 class Run {
   readonly #place: Place;
@@ -449,7 +455,7 @@ class Run {
         (answer) => {
           if (isDead) return;
           if (answer !== expected) fault ??= new Error(`${single.op}: ${answer}\ninstead of ${expected}`);
-          if (!('durability' in single) || single.durability !== 'memory') acknowledged = Math.max(acknowledged, i + 1);
+          if (isPromise(single)) acknowledged = Math.max(acknowledged, i + 1);
         },
         (error) => {
           if (!isDead) fault ??= error;
