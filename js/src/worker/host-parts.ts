@@ -25,7 +25,7 @@ const HANDLES_WAIT_MS = 5000;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 /**
  * What a storage that answers later keeps beside the engine's cache, as a share of `memory`. The engine keeps blocks of 4 KiB, and
- * what is fetched has fifteen of them: without it a store that is read at random is fetched fifteen times until it is in memory.
+ * what is fetched has sixteen of them: without it a store that is read at random is fetched sixteen times until it is in memory.
  */
 const SPARE_SHARE = 1 / 4;
 const MEMORY_BYTES_MIN = 1024 * 1024;
