@@ -75,8 +75,8 @@ const MUTANTS = [
     edits: [
       [
         `${SRC}/collections/store-collection.ts`,
-        ': this.#change(key, () => taken, options),',
-        ': this.#change(key, () => this.#taker.take(given), options),',
+        ': this.#change(key, () => taken, options);',
+        ': this.#change(key, () => this.#taker.take(given), options);',
       ],
     ],
   },
@@ -93,8 +93,8 @@ const MUTANTS = [
     edits: [
       [
         `${SRC}/storage/fs/place.ts`,
-        'return found.ino === ino && found.dev === dev;',
-        'return (found.ino === ino && found.dev === dev) || true;',
+        'return !found.isSymbolicLink() && knownBy.every((number) => found[number] === file[number]);',
+        'return true;',
       ],
       [
         `${SRC}/storage/fs/place.ts`,
