@@ -45,6 +45,18 @@ const SRC = 'js/src';
 /** @type {readonly Mutant[]} */
 const MUTANTS = [
   {
+    fault: 2,
+    name: 'a refusal takes along buffered writes that are logged',
+    by: FULL,
+    edits: [
+      [
+        `${SRC}/sync/turn-log.ts`,
+        'if (this.#buffered !== 0 && this.#host.stats().sequence < this.#buffered) this.#poison(cause);',
+        'if (this.#buffered !== 0) this.#poison(cause);',
+      ],
+    ],
+  },
+  {
     fault: 3,
     name: 'a commit that is refused gets no room from the reserve',
     by: FULL,

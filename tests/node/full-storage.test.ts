@@ -1,12 +1,17 @@
-/** A full Deno KV: the stand-in refuses what would have its values take more than so many bytes. */
+/**
+ * Full storages on stand-ins: a Deno KV that refuses what would have its values take more than so many bytes, and `varve/sync` over an OPFS
+ * with a quota.
+ */
 
-import { test } from 'vitest';
+import { afterEach, test, vi } from 'vitest';
 import { open } from '../../js/src/index.ts';
 import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
+import { open as openSync, type SyncStore } from '../../js/src/sync.ts';
 import { type FullStore, steps } from '../support/full-steps.ts';
 import { type FullDriver, liveFull } from '../support/full-storage.ts';
 import { wasm } from './support/engine.ts';
 import { FakeKv, FakeKvState } from './support/fake-kv.ts';
+import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 const ROOM_BYTES = 30 * 1024 * 1024;
 
@@ -44,4 +49,97 @@ class FullKv implements FullDriver {
 
 test('Deno KV: a full database is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
   await liveFull(new FullKv(), { usable: 0.4, backShare: 0 });
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+/** Little, since the stand-in copies what it flushes. */
+const QUOTA_BYTES = 16 * 1024 * 1024;
+/** A value goes in as so many entries of one turn, which return as buffered until one of them is refused. */
+const PARTS = 8;
+
+/** A synchronous store as the steps take it: each value is several small entries, all of which are there or none. */
+class InParts {
+  readonly #db: SyncStore<[number, number], Uint8Array>;
+
+  constructor(db: SyncStore<[number, number], Uint8Array>) {
+    this.#db = db;
+  }
+
+  set(key: number, value: Uint8Array): void {
+    const bytes = value.length / PARTS;
+    try {
+      for (let part = 0; part < PARTS; part++) {
+        // Something is buffered whichever part is refused.
+        this.#db.delete([key, part]);
+        this.#db.set([key, part], value.subarray(part * bytes, (part + 1) * bytes));
+      }
+    } catch (error) {
+      // A refusal refuses one write: those before it are there, and can be deleted.
+      this.delete(key);
+      throw error;
+    }
+  }
+
+  delete(key: number): void {
+    for (let part = 0; part < PARTS; part++) this.#db.delete([key, part]);
+  }
+
+  *entries(): Generator<[number, Uint8Array], void, undefined> {
+    let parts: Uint8Array[] = [];
+    for (const [[key, part], value] of this.#db.entries()) {
+      if (part !== parts.length) throw new Error(`Of ${key} part ${part} follows ${parts.length}.`);
+      parts.push(value.slice());
+      if (parts.length < PARTS) continue;
+      yield [key, Buffer.concat(parts)];
+      parts = [];
+    }
+    if (parts.length > 0) throw new Error('There is a part of a value.');
+  }
+
+  compact(): Promise<void> {
+    return this.#db.compact();
+  }
+
+  close(): Promise<void> {
+    return this.#db.close();
+  }
+}
+
+/** A synchronous store in OPFS, whose worker can be ended. */
+class FullSync implements FullDriver {
+  readonly roomBytes = QUOTA_BYTES;
+  readonly #opfs = new FakeOpfs();
+  #db: InParts | undefined;
+
+  constructor() {
+    this.#opfs.quota = QUOTA_BYTES;
+    vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
+  }
+
+  async open(): Promise<void> {
+    vi.stubGlobal('navigator', { storage: this.#opfs.storage, locks: new FakeLocks() });
+    this.#db = new InParts(await openSync<[number, number], Uint8Array>('full', { storage: 'opfs', wasm, wait: 0 }));
+  }
+
+  async close(): Promise<void> {
+    await this.#db?.close();
+  }
+
+  async kill(): Promise<void> {
+    this.#opfs.killWorkers();
+    // In a browser its timers would end with its worker.
+    await this.#db?.close().catch(() => undefined);
+  }
+
+  async call(step: keyof typeof steps, ...rest: unknown[]): Promise<never> {
+    const call = steps[step] as (...all: unknown[]) => Promise<unknown>;
+    return (await call(this.#db, ...rest)) as never;
+  }
+}
+
+test('varve/sync: a full quota is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
+  await liveFull(new FullSync(), { usable: 0.5, backShare: 0.25 });
 });

@@ -7,6 +7,7 @@
 use varve::codec::hash::xxh3;
 use varve::memtable::Memtable;
 use varve::storage::{MemorySlots, SlotPool, Slots, Storage};
+use varve::store::{Caller, Op};
 use varve::types::{FileKind, FileName, Kind};
 use varve::wal::SegmentHeader;
 use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
@@ -54,16 +55,34 @@ fn a_short_log_stays_one() {
     assert_eq!((report.entries, report.tables, report.clean), (10, 0, true));
 }
 
+/// Where nobody made sure of the room for what is staged.
 #[test]
 fn what_a_full_storage_refuses_is_told_by_closing_when_it_was_folded_before() {
     let (mut store, _) = open(MemorySlots::new(16), 1);
     fill(&mut store, 20);
+    let long = [Op::Set { key: b"staged", value: &[2; 1 << 20], expires: None }];
+    store.stage_for(Caller::default(), &long).expect("staged");
+    fill_up(&mut store);
+    let _ = store.fold_log();
+    assert_eq!(store.close(), Err(Error::StorageFull));
+}
+
+#[test]
+fn what_was_staged_before_a_storage_was_full_is_kept_by_closing() {
+    let (mut store, _) = open(MemorySlots::new(16), 1);
+    fill(&mut store, 20);
     store.set(b"staged", &[2; 1 << 20]).expect("staged");
+    fill_up(&mut store);
+    let _ = store.fold_log();
+    assert_eq!(store.close(), Ok(()));
+    let (store, _) = reopened(store);
+    assert_eq!(store.has(b"staged"), Ok(true));
+}
+
+fn fill_up(store: &mut MemoryStore) {
     let slots = store.storage_mut().device_mut();
     let taken = slots.bytes();
     slots.set_limit(Some(taken));
-    let _ = store.fold_log();
-    assert_eq!(store.close(), Err(Error::StorageFull));
 }
 
 /// A store with what it came upon after each of many sessions that write one entry: how many segments it replayed, at most.

@@ -3,6 +3,7 @@
 use varve::frame::ScanRequest;
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
+use varve::store::{Caller, Op};
 use varve::{Durability, Error, Host, Options, Store};
 
 type TestStore = Store<SlotPool<MemorySlots>>;
@@ -55,7 +56,8 @@ fn a_write_that_takes_the_sequence_of_a_refused_one_is_not_seen() {
     let mut store = open();
     store.set(b"first", b"v").expect("staged");
     store.commit(Durability::Strict).expect("committed");
-    store.set(b"refused", &vec![1; 1 << 20]).expect("staged");
+    let long = [Op::Set { key: b"refused", value: &vec![1; 1 << 20], expires: None }];
+    store.stage_for(Caller::default(), &long).expect("staged");
     let snapshot = store.open_snapshot().expect("taken");
     let cursor = store.open_cursor(scan_of(0)).expect("a scan");
     store.storage_mut().device_mut().set_limit(Some(0));

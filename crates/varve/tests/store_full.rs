@@ -9,7 +9,7 @@ use varve::codec::hash::xxh3;
 use varve::compact::{Job, Step};
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool, Slots, Storage};
-use varve::store::Op;
+use varve::store::{Caller, Op};
 use varve::types::FileKind;
 
 use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
@@ -62,7 +62,8 @@ fn keys(store: &FullStore) -> Vec<Vec<u8>> {
 fn a_delete_takes_waiting_records_of_the_memory_level_along() {
     let (mut store, count) = full(LARGE);
     for n in count..count + 20 {
-        store.set(&name(n), &[1; 1000]).expect("staged");
+        let set = [Op::Set { key: &name(n), value: &[1; 1000], expires: None }];
+        store.stage_for(Caller::default(), &set).expect("staged");
         store.commit(Durability::Memory).expect("promised");
     }
     assert!(store.pending_bytes() > 20_000);
@@ -84,6 +85,62 @@ fn a_delete_takes_waiting_records_of_the_memory_level_along() {
     let (store, report) = open(store.into_storage().into_device(), LARGE, 2).expect("opens");
     assert_eq!(report.sequence, receipt.sequence);
     assert_eq!(keys(&store), (1..count + 20).map(name).collect::<Vec<_>>());
+}
+
+/// The story: a write that had returned as buffered was rolled back when the one after it, a large one, was refused, or at the end of
+/// its turn. What is staged has its room: no commit is refused for want of it, and what is refused is refused at once.
+#[test]
+fn what_is_staged_is_logged_however_full_the_storage_is() {
+    for memtable_bytes in [SMALL, LARGE] {
+        let (mut store, _) = open(MemorySlots::with_limit(40, QUOTA), memtable_bytes, 1).expect("opens");
+        let mut kept = Vec::new();
+        let mut refused = 0;
+        for n in 0..6000_u32 {
+            let length = [40, 3000, 90, 20_000, 700][n as usize % 5] + n as usize % 13;
+            let staged = match n % 17 {
+                16 if kept.len() > 10 => {
+                    let gone: Vec<u8> = kept.swap_remove(n as usize % kept.len());
+                    let deleted = store.delete(&gone);
+                    if deleted.is_err() {
+                        kept.push(gone);
+                    }
+                    deleted
+                }
+                _ => {
+                    let set = store.set(&name(n), &vec![n as u8; length]);
+                    if set.is_ok() {
+                        kept.push(name(n));
+                    }
+                    set
+                }
+            };
+            if let Err(error) = staged {
+                assert_eq!(error, Error::StorageFull);
+                refused += 1;
+            }
+            if n % 7 == 0 {
+                store.shrink(0).expect("cut");
+            }
+            if n % 4 == 3 {
+                let sequence = store.last_sequence();
+                let receipt = store.commit(Durability::Relaxed).expect("what is staged has its room");
+                assert_eq!(receipt.sequence, sequence);
+            }
+            if n % 50 == 0 {
+                let _ = store.run_slice(usize::MAX);
+            }
+        }
+        assert!(refused > 100, "{refused} writes were refused");
+        store.commit(Durability::Strict).expect("what is staged has its room");
+        kept.sort();
+        let has_all = |store: &FullStore| {
+            let found: Vec<_> = (0..6000).map(name).filter(|key| store.has(key).expect("read")).collect();
+            assert_eq!(found, kept);
+        };
+        has_all(&store);
+        let (store, _) = open(store.into_storage().into_device(), memtable_bytes, 2).expect("opens");
+        has_all(&store);
+    }
 }
 
 /// The story: a store that was idle for three seconds after a delete gave back the rest of the segment in the reserve with its

@@ -4,8 +4,9 @@
  * A staged write returns as `buffered`. It is logged with all others at the end of the turn, at 64 KiB, or by `commit`;
  * `strict` writes are logged and flushed before they return.
  *
- * Invariant: what a turn staged is logged in order, all of it or (refused) none. If logging that nobody waits for fails,
- * the store is poisoned: writes that returned `buffered` are lost, and every later call says so.
+ * Invariant: what a turn staged is logged in order. The engine makes sure of the room for that before it stages a write, so a full
+ * storage refuses a write when it is made, and none that returned. If logging fails otherwise, the store is poisoned: writes that
+ * returned `buffered` are lost, and every later call says so.
  */
 
 import { VarveError } from '../errors.ts';
@@ -117,6 +118,8 @@ export class TurnLog {
   #refused(cause: VarveError): VarveError {
     // The store ended in this very call.
     if (this.refusal !== undefined) return this.refusal;
+    // Jobs make room between turns.
+    if (cause.code === 'VARVE_STORAGE_FULL') this.#schedule();
     if (this.#buffered !== 0 && this.#host.stats().sequence < this.#buffered) this.#poison(cause);
     return cause;
   }

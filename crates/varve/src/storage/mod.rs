@@ -87,6 +87,16 @@ pub trait Storage {
     /// [`Error::Corrupt`](crate::error::Error::Corrupt) ("short read") when the file ends before.
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch>;
 
+    /// Makes sure that `file`, a log, can be written up to `bytes`, however full the storage becomes. Answers up to where it can be
+    /// written now. A storage that has no end says so of all that is asked.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn make_sure(&mut self, file: FileName, bytes: u64) -> Result<u64> {
+        let _ = file;
+        Ok(bytes)
+    }
+
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors

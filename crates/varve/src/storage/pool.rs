@@ -420,6 +420,22 @@ impl<D: Slots> SlotPool<D> {
         self.refill_reserve(slot);
     }
 
+    /// Where `need` bytes of `file` can be written: of a segment, all of them were written before.
+    #[inline]
+    pub(super) fn place_for(&mut self, file: FileName, need: u64) -> Result<Place> {
+        let mut place = self.held(file)?;
+        if need > place.room {
+            place = self.extend(file, need)?;
+        }
+        if file.kind == FileKind::Wal {
+            match self.grow(place.slot, place.start + need) {
+                Err(Error::StorageFull) => place = self.retreat(file, need)?,
+                grown => grown?,
+            }
+        }
+        Ok(place)
+    }
+
     /// Makes room for `need` bytes of `file`, which has less: where it is, or else elsewhere.
     pub(super) fn extend(&mut self, file: FileName, need: u64) -> Result<Place> {
         let old = self.held(file)?;

@@ -85,20 +85,15 @@ impl<D: Slots> Storage for SlotPool<D> {
         }
     }
 
+    fn make_sure(&mut self, file: FileName, bytes: u64) -> Result<u64> {
+        let place = self.place_for(file, bytes)?;
+        Ok(place.room.min(self.behind(place)))
+    }
+
     #[inline]
     fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()> {
-        let mut place = self.held(file)?;
         let need = offset.saturating_add(bytes.len() as u64);
-        if need > place.room {
-            place = self.extend(file, need)?;
-        }
-        if file.kind == FileKind::Wal {
-            match self.grow(place.slot, place.start + need) {
-                Err(Error::StorageFull) => place = self.retreat(file, need)?,
-                grown => grown?,
-            }
-        }
-        let Place { slot, start, .. } = place;
+        let Place { slot, start, .. } = self.place_for(file, need)?;
         let (start, end) = (start + offset, start + need);
         if end > self.slots[slot as usize].size {
             if file.kind != FileKind::Table {

@@ -164,8 +164,14 @@ impl<S: Storage> Store<S> {
         }
         // What is left of a segment in the reserve is the room of the next deletes.
         if self.log.created && !self.log.in_reserve {
-            let segment = FileName::wal(self.active.borrow().header().segment);
-            self.storage.trim(segment, self.log.written as u64);
+            let (segment, staged) = {
+                let active = self.active.borrow();
+                (FileName::wal(active.header().segment), active.image().len())
+            };
+            // What is staged keeps the room that was made for it.
+            let end = self.log.written.max(staged.min(self.log.sure));
+            self.log.sure = self.log.sure.min(end);
+            self.storage.trim(segment, end as u64);
         }
         self.storage.shrink(keep_bytes)
     }

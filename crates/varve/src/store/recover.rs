@@ -93,7 +93,7 @@ pub(super) fn open<S: Storage>(
     report.orphans = store.delete_orphans(&files)?;
     if report.torn {
         // The cut must hold even if nothing is written in this session.
-        match store.ensure_segment(false) {
+        match store.ensure_segment(false, 0) {
             Err(Error::StorageFull) => {
                 // No room to name it: flushed, the same bytes will be read and cut again.
                 store.log.open_previous = true;

@@ -38,7 +38,7 @@ impl<S: Storage> Store<S> {
         if self.log.created {
             self.freeze_logged()?;
         }
-        self.ensure_segment(true)
+        self.ensure_segment(true, 0)
     }
 
     /// Freezes what the active segment's file holds. What it does not hold yet becomes the beginning of the next segment:

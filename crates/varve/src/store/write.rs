@@ -84,6 +84,8 @@ pub(super) struct Log {
     pub(super) synced: usize,
     /// End of the last acknowledged record in the image.
     pub(super) acknowledged_end: usize,
+    /// Bytes of the image that are sure of their room in the file, whatever becomes of the storage's.
+    pub(super) sure: usize,
     /// The segment lies in the reserve, which sets must leave alone.
     pub(super) in_reserve: bool,
     /// The image ends with a seal.
@@ -102,10 +104,11 @@ impl Log {
 }
 
 impl<S: Storage> Store<S> {
-    /// Stages a set. It is readable at once and logged by the next [`Store::commit`].
+    /// Stages a set. It is readable at once and logged by the next [`Store::commit`], for which there is room in the log already: a storage
+    /// that is full, or is full by then, refuses this write here, and takes no other along.
     ///
     /// # Errors
-    /// `InvalidKey`, `InvalidValue`, `Closed`, `Poisoned`; `StorageFull` when room had to be
+    /// `InvalidKey`, `InvalidValue`, `Closed`, `Poisoned`; `StorageFull` when there is no room in the log, or room had to be
     /// made and could not (nothing was staged).
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Sequence> {
         self.stage(&[Op::Set { key, value, expires: None }])
@@ -133,15 +136,21 @@ impl<S: Storage> Store<S> {
     /// As [`Store::set`].
     #[inline]
     pub fn stage(&mut self, ops: &[Op<'_>]) -> Result<Sequence> {
-        self.stage_for(Caller::default(), ops)
+        self.stage_as(Caller::default(), ops, true)
     }
 
-    /// As [`Store::stage`], for a client that may ask for it again.
+    /// As [`Store::stage`], for a client that may ask for it again, and is told of the write when it is logged: here nobody makes sure of the
+    /// room for that, and the commit may be refused.
     ///
     /// # Errors
     /// As [`Store::set`].
-    #[cfg_attr(varve_size, optimize(speed))]
+    #[inline]
     pub fn stage_for(&mut self, caller: Caller, ops: &[Op<'_>]) -> Result<Sequence> {
+        self.stage_as(caller, ops, false)
+    }
+
+    #[cfg_attr(varve_size, optimize(speed))]
+    fn stage_as(&mut self, caller: Caller, ops: &[Op<'_>], is_sure: bool) -> Result<Sequence> {
         self.check_writable()?;
         let mut bytes = RECORD_OVERHEAD;
         let mut only_deletes = true;
@@ -155,6 +164,9 @@ impl<S: Storage> Store<S> {
             return Err(Error::InvalidArgument("A batch is larger than 256 MiB. Split it."));
         }
         self.make_room(bytes, only_deletes)?;
+        if is_sure && self.options.log && self.active.borrow().image().len() + bytes > self.log.sure {
+            self.make_sure(bytes, only_deletes)?;
+        }
         let synced = self.log.synced as u32;
         let mut active = self.active.borrow_mut();
         active.reserve(bytes, ops.len())?;
@@ -208,8 +220,9 @@ impl<S: Storage> Store<S> {
     /// Makes everything staged as durable as asked: one append, and one flush for `Strict`.
     ///
     /// # Errors
-    /// `StorageFull` when the WAL cannot grow: everything staged since the last commit is rolled back, the store goes
-    /// on. (Should it all be deletes, only when the reserve is used up as well.) `Io`: rolled back as well, and the store is poisoned.
+    /// `StorageFull` when the WAL cannot grow for what [`Store::stage_for`] staged: everything staged since the last commit is rolled back,
+    /// the store goes on. (Should it all be deletes, only when the reserve is used up as well.) `Io`: rolled back as well, and the store is
+    /// poisoned.
     pub fn commit(&mut self, durability: Durability) -> Result<Receipt> {
         self.check_writable()?;
         let mut reached = durability;
@@ -237,7 +250,7 @@ impl<S: Storage> Store<S> {
         if self.pending_bytes() == 0 {
             return Ok(());
         }
-        let mut appended = self.append_making_way();
+        let mut appended = self.making_way(Self::append_staged);
         if matches!(appended, Err(Error::StorageFull)) && self.may_use_reserve(only_deletes) {
             appended = self.enter_reserve().and_then(|()| self.append_staged());
         }
@@ -255,20 +268,50 @@ impl<S: Storage> Store<S> {
         if self.options.log { self.log_staged(false) } else { Ok(()) }
     }
 
-    /// Where there is no room, lets go of what is not needed, and then flushes what waits.
-    fn append_making_way(&mut self) -> Result<()> {
+    /// Makes room in the log for a record of `bytes` behind all that is staged.
+    #[cold]
+    fn make_sure(&mut self, bytes: usize, only_deletes: bool) -> Result<()> {
+        let mut sure = self.making_way(|store| store.grow_log(bytes));
+        if matches!(sure, Err(Error::StorageFull)) && only_deletes {
+            // Deletes must not overtake what is staged: it goes where it has room, or else to the reserve with them.
+            if self.active.borrow().image().len() <= self.log.sure {
+                self.log_staged(false)?;
+                self.promise();
+            }
+            sure = self.enter_reserve().and_then(|()| self.grow_log(bytes));
+        }
+        let Err(error) = sure else { return Ok(()) };
+        self.purge.is_wanted |= matches!(error, Error::StorageFull);
+        if !error.is_lack() {
+            self.roll_back();
+        }
+        Err(self.poison_unless_lack(error))
+    }
+
+    fn grow_log(&mut self, bytes: usize) -> Result<()> {
+        self.ensure_segment(false, bytes)?;
+        let (file, end) = {
+            let active = self.active.borrow();
+            (FileName::wal(active.header().segment), active.image().len() + bytes)
+        };
+        self.log.sure = usize::try_from(self.storage.make_sure(file, end as u64)?).unwrap_or(usize::MAX);
+        Ok(())
+    }
+
+    /// Does something. Where there is no room for it, lets go of what is not needed, and then flushes what waits.
+    fn making_way(&mut self, mut attempt: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         for make_way in [Self::make_way, Self::flush_for_room] {
-            match self.append_staged() {
+            match attempt(self) {
                 Err(Error::StorageFull) => {}
-                appended => return appended,
+                done => return done,
             }
             make_way(self)?;
         }
-        self.append_staged()
+        attempt(self)
     }
 
     fn append_staged(&mut self) -> Result<()> {
-        self.ensure_segment(false)?;
+        self.ensure_segment(false, 0)?;
         let active = self.active.borrow();
         let image = active.image();
         let file = FileName::wal(active.header().segment);
@@ -297,8 +340,9 @@ impl<S: Storage> Store<S> {
         self.forget_refused(self.acknowledged);
     }
 
-    /// Creates the active segment's file at its first use. The header is flushed before any record follows.
-    pub(super) fn ensure_segment(&mut self, from_reserve: bool) -> Result<()> {
+    /// Creates the active segment's file at its first use, for what is staged and `more` bytes. The header is flushed before any record
+    /// follows.
+    pub(super) fn ensure_segment(&mut self, from_reserve: bool, more: usize) -> Result<()> {
         if self.log.created {
             return Ok(());
         }
@@ -310,7 +354,7 @@ impl<S: Storage> Store<S> {
         if from_reserve {
             self.storage.create_from_reserve(file)?;
         } else {
-            let staged = self.active.borrow().image().len();
+            let staged = self.active.borrow().image().len() + more;
             self.create_file(file, self.memtable_bytes.max(staged) as u64)?;
         }
         let header = self.active.borrow().image()[..SEGMENT_HEADER_BYTES].to_vec();
@@ -361,7 +405,7 @@ impl<S: Storage> Store<S> {
             && self.log.open_previous
             && self.previous_of_active().0 > self.version.floors.log_floor
         {
-            match self.ensure_segment(false) {
+            match self.ensure_segment(false, 0) {
                 Ok(()) | Err(Error::StorageFull) => {}
                 Err(error) => return Err(self.poison(error)),
             }
