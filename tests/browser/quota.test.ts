@@ -27,7 +27,7 @@ declare global {
 /** The code that a write through the synchronous API ends with. */
 function settledCode(worker: Worker, key: number): Promise<string> {
   return worker.evaluate(
-    (number) => codeOf(() => fullSync.set(number, String(number).repeat(5000), { durability: 'strict' })),
+    (number) => codeOf(() => fullSync.set(number, longValue(number), { durability: 'strict' })),
     key,
   );
 }
@@ -52,7 +52,7 @@ function fill(page: Page): Promise<Filled> {
     const refused: number[] = [];
     const codes = new Set<string>();
     for (let key = 1000; key < 1400 && refused.length < 10; key++) {
-      const code = await codeOf(() => full.set(key, String(key).repeat(5000), { durability: 'strict' }));
+      const code = await codeOf(() => full.set(key, longValue(key), { durability: 'strict' }));
       (code === 'ok' ? acknowledged : refused).push(key);
       if (code !== 'ok') codes.add(code);
     }
@@ -77,7 +77,7 @@ function contents(page: Page): Promise<number[]> {
   return page.evaluate(async () => {
     const keys: number[] = [];
     for await (const [key, value] of full.entries()) {
-      const expected = key < 1000 ? `small ${key}` : String(key).repeat(5000);
+      const expected = key < 1000 ? `small ${key}` : longValue(key);
       keys.push(value === expected && (await full.get(key)) === expected ? key : -1);
     }
     return keys;
@@ -87,7 +87,7 @@ function contents(page: Page): Promise<number[]> {
 function contentsSync(worker: Worker): Promise<number[]> {
   return worker.evaluate(() =>
     Array.from(fullSync.entries(), ([key, value]) => {
-      const expected = key < 1000 ? `small ${key}` : String(key).repeat(5000);
+      const expected = key < 1000 ? `small ${key}` : longValue(key);
       return value === expected && fullSync.get(key) === expected ? key : -1;
     }),
   );
@@ -133,7 +133,7 @@ test('a page that fills its quota is refused, loses nothing, deletes, and goes o
 
   await limited.detach();
   const more = await page.evaluate(async () => {
-    for (let key = 2000; key < 2100; key++) await full.set(key, String(key).repeat(5000));
+    for (let key = 2000; key < 2100; key++) await full.set(key, longValue(key));
     await full.set(0, 'small 0', { durability: 'strict' });
     await full.close();
     return Array.from({ length: 100 }, (_, i) => 2000 + i);
@@ -197,7 +197,7 @@ test('buffered writes that do not fit are refused when they are made, and those 
     const written: number[] = [];
     const codes = new Set<string>();
     for (let key = 1000; key < 1400; key++) {
-      const code = await codeOf(() => fullSync.set(key, String(key).repeat(5000)));
+      const code = await codeOf(() => fullSync.set(key, longValue(key)));
       if (code === 'ok') written.push(key);
       else codes.add(code);
       if (key % 3 === 0) await new Promise((resolve) => setTimeout(resolve));

@@ -6,10 +6,10 @@
 import { afterEach, test, vi } from 'vitest';
 import { open } from '../../js/src/index.ts';
 import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
-import { open as openSync, type SyncStore } from '../../js/src/sync.ts';
+import { type CheckReport, open as openSync, type SyncStore, type ToolsOptions } from '../../js/src/sync.ts';
 import { type FullStore, steps } from '../support/full-steps.ts';
 import { type FullDriver, liveFull } from '../support/full-storage.ts';
-import { wasm } from './support/engine.ts';
+import { tools, wasm } from './support/engine.ts';
 import { FakeKv, FakeKvState } from './support/fake-kv.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
@@ -43,12 +43,12 @@ class FullKv implements FullDriver {
 
   async call(step: keyof typeof steps, ...rest: unknown[]): Promise<never> {
     const call = steps[step] as (...all: unknown[]) => Promise<unknown>;
-    return (await call(this.#db, ...rest)) as never;
+    return (await call(this.#db, ...rest, ...(step === 'check' ? [{ tools }] : []))) as never;
   }
 }
 
 test('Deno KV: a full database is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
-  await liveFull(new FullKv(), { usable: 0.4, backShare: 0 });
+  await liveFull(new FullKv(), { name: 'Deno KV', usable: 0.4, backShare: 0 });
 });
 
 afterEach(() => {
@@ -99,8 +99,17 @@ class InParts {
     if (parts.length > 0) throw new Error('There is a part of a value.');
   }
 
+  get(key: number): Uint8Array | undefined {
+    const parts = Array.from({ length: PARTS }, (_, part) => this.#db.get([key, part]));
+    return parts.every((part) => part !== undefined) ? Buffer.concat(parts) : undefined;
+  }
+
   compact(): Promise<void> {
     return this.#db.compact();
+  }
+
+  check(options?: ToolsOptions): Promise<CheckReport> {
+    return this.#db.check(options);
   }
 
   close(): Promise<void> {
@@ -136,10 +145,10 @@ class FullSync implements FullDriver {
 
   async call(step: keyof typeof steps, ...rest: unknown[]): Promise<never> {
     const call = steps[step] as (...all: unknown[]) => Promise<unknown>;
-    return (await call(this.#db, ...rest)) as never;
+    return (await call(this.#db, ...rest, ...(step === 'check' ? [{ tools }] : []))) as never;
   }
 }
 
 test('varve/sync: a full quota is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
-  await liveFull(new FullSync(), { usable: 0.5, backShare: 0.25 });
+  await liveFull(new FullSync(), { name: 'varve/sync on a stand-in', usable: 0.5, backShare: 0.25 });
 });

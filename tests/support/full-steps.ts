@@ -1,15 +1,27 @@
-// What is done to a store whose storage is full, in whichever realm the store is open: a page, a worker, Node.
+// What is done to a store whose storage is full, in whichever realm the store is open (a page, a worker, Node), by either API.
 // Invariant: a step tells what was acknowledged and what was refused; who calls it keeps the account.
 
-import type { Store } from 'varve';
+import type { Store, ToolsOptions } from 'varve';
+import type { SyncStore } from 'varve/sync';
 
 /** Bytes of a value; none of them compresses. */
 export const VALUE_BYTES = 100 * 1024;
 /** Sets that are under way at once. */
 const TOGETHER = 8;
+/** A refused set is tried again after so long. */
+const PAUSE_MS = 100;
+/** For so long more is tried than what has to be taken. */
+const QUIET_MS = 2000;
 
-/** The store of the steps. */
-export type FullStore = Store<number, Uint8Array>;
+/** The store of the steps: what it answers at once is awaited all the same, which ends its turn. */
+export type FullStore = Store<number, Uint8Array> | SyncStore<number, Uint8Array>;
+
+/** How many values are to be set, how many at most, and how long that may take. */
+export interface Again {
+  readonly wanted: number;
+  readonly most: number;
+  readonly ms: number;
+}
 
 /** What became of writes: keys that were acknowledged, and what else was said, once each. */
 export interface Told {
@@ -36,10 +48,15 @@ export function noiseOf(key: number): Uint8Array {
   return new Uint8Array(words.buffer);
 }
 
+function isNoise(value: Uint8Array | undefined, key: number): boolean {
+  const expected = noiseOf(key);
+  return value?.length === expected.length && value.every((byte, i) => byte === expected[i]);
+}
+
 /** Does something for each key, some at once, as long as `goesOn`. */
 async function each(
   keys: Iterable<number>,
-  call: (key: number) => Promise<unknown>,
+  call: (key: number) => unknown,
   goesOn: (told: Told) => boolean,
 ): Promise<Told> {
   const told: Told = { keys: [], refusals: [] };
@@ -51,6 +68,8 @@ async function each(
       try {
         await call(next.value);
         told.keys.push(next.value);
+        // A synchronous store's jobs run between turns.
+        if (told.keys.length % TOGETHER === 0) await new Promise((resolve) => setTimeout(resolve));
       } catch (error) {
         const { code, message } = error as { code?: string; message: string };
         if (!told.refusals.includes(`${code}: ${message}`)) told.refusals.push(`${code}: ${message}`);
@@ -83,16 +102,24 @@ export const steps = {
       () => true,
     ),
 
-  /** Sets values from a key on until so many were taken, or so long. Refusals are no reason to end. */
-  async again(db: FullStore, first: number, count: number, ms: number): Promise<Told> {
+  /**
+   * Sets values from a key on until so many were taken; refusals are no reason to end. For less than `wanted` it waits `ms`, for what is
+   * beyond that only while values are taken.
+   */
+  async again(db: FullStore, first: number, { wanted, most, ms }: Again): Promise<Told> {
     const keys: number[] = [];
     const refusals = new Set<string>();
     const until = performance.now() + ms;
-    for (let key = first; keys.length < count && performance.now() < until; ) {
+    let quietFrom = until;
+    for (let key = first; keys.length < most; ) {
+      const now = performance.now();
+      if (now > (keys.length < wanted ? until : quietFrom + QUIET_MS)) break;
       const told = await steps.one(db, key);
       keys.push(...told.keys);
-      if (told.keys.length > 0) key++;
-      else await new Promise((resolve) => setTimeout(resolve, 100));
+      if (told.keys.length > 0) {
+        key++;
+        quietFrom = performance.now();
+      } else await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       for (const refusal of told.refusals) refusals.add(refusal);
     }
     return { keys, refusals: [...refusals] };
@@ -119,9 +146,22 @@ export const steps = {
     const found: Found = { keys: [], wrong: [] };
     for await (const [key, value] of db.entries()) {
       found.keys.push(key);
-      const expected = noiseOf(key);
-      if (value.length !== expected.length || value.some((byte, i) => byte !== expected[i])) found.wrong.push(key);
+      if (!isNoise(value, key)) found.wrong.push(key);
     }
     return found;
+  },
+
+  /** Reads single keys; answers those whose values are wrong or not there. */
+  async get(db: FullStore, keys: readonly number[]): Promise<number[]> {
+    const wrong: number[] = [];
+    for (const key of keys) {
+      if (!isNoise(await db.get(key), key)) wrong.push(key);
+    }
+    return wrong;
+  },
+
+  /** Verifies the store; answers what is wrong with it. */
+  async check(db: FullStore, options: ToolsOptions = {}): Promise<string[]> {
+    return (await db.check(options)).problems.map((problem) => JSON.stringify(problem));
   },
 };

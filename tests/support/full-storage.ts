@@ -1,5 +1,6 @@
-// The life of a store on a full storage, the same for all storages: nearly all of the room is used, deletes are taken, what they free
-// comes back by itself, and whatever happens meanwhile, what was acknowledged is there and what was refused is not.
+// The life of a store on a full storage, the same for all storages and both APIs: nearly all of the room is used, deletes are taken, what
+// they free comes back by itself, all of it once everything is deleted, and whatever happens meanwhile, what was acknowledged is there
+// and what was refused is not.
 
 import { expect } from 'vitest';
 import { type Found, type FullStore, type steps, type Told, VALUE_BYTES } from './full-steps.ts';
@@ -10,7 +11,7 @@ type Rest<S extends keyof Steps> = Parameters<Steps[S]> extends [FullStore, ...i
 
 /** A storage of little room with one store in it. */
 export interface FullDriver {
-  /** All of the room, in bytes. */
+  /** All of the room, in bytes; asked once the store is full. */
   readonly roomBytes: number;
   open(): Promise<void>;
   close(): Promise<void>;
@@ -22,17 +23,19 @@ export interface FullDriver {
 
 /** What is asked of a storage. */
 export interface FullPlan {
-  /** The part of the room that values take before one is refused, at least. */
+  /** Which storage it is. */
+  readonly name: string;
+  /** The part of the room that values take before one is refused, at least: of a new store, and once more when all was deleted. */
   readonly usable: number;
-  /** The part of what is deleted that can be set again soon, at least; 0 where nothing is promised of it. */
+  /** The part of what is deleted that can be set again soon, at least; 0 where nothing is promised of it, and nothing tried. */
   readonly backShare: number;
 }
 
 /** Within this time room that deletes freed comes back. */
 const BACK_MS = 60_000;
 
-/** Lives through it. */
-export async function liveFull(driver: FullDriver, { usable, backShare }: FullPlan): Promise<void> {
+/** Lives through it; gives the keys that are left. */
+export async function liveFull(driver: FullDriver, { name, usable, backShare }: FullPlan): Promise<number[]> {
   let kept: number[] = [];
   const compare = async (): Promise<void> => {
     const found: Found = await driver.call('read');
@@ -47,7 +50,9 @@ export async function liveFull(driver: FullDriver, { usable, backShare }: FullPl
   isRefused(filled);
   expect(filled.refusals).not.toEqual([]);
   kept = filled.keys;
-  expect(kept.length * VALUE_BYTES).toBeGreaterThan(usable * driver.roomBytes);
+  const fits = driver.roomBytes / VALUE_BYTES;
+  const wanted = Math.ceil(usable * fits);
+  const shares = [`usable ${share(kept.length, fits)}`];
   await compare();
 
   await driver.close();
@@ -61,10 +66,11 @@ export async function liveFull(driver: FullDriver, { usable, backShare }: FullPl
   expect(await driver.call('remove', half)).toEqual({ keys: half, refusals: [] });
   kept = kept.filter((_, i) => i % 2 === 1);
   await compare();
-  const wanted = Math.ceil(half.length * backShare);
-  const again = await driver.call('again', 10_000, wanted, BACK_MS);
+  const back = Math.ceil(half.length * backShare);
+  const most = (count: number): number => (backShare > 0 ? count : 0);
+  const again = await driver.call('again', 10_000, { wanted: back, most: most(half.length), ms: BACK_MS });
   isRefused(again);
-  expect(again.keys).toHaveLength(wanted);
+  shares.push(`back ${share(again.keys.length, half.length)}`);
   kept.push(...again.keys);
   await compare();
   const { refusals } = await driver.call('compact');
@@ -82,16 +88,27 @@ export async function liveFull(driver: FullDriver, { usable, backShare }: FullPl
   kept = kept.slice(10);
   await compare();
 
-  // Once nothing is left there is room, whatever was in the way.
-  if (backShare > 0) {
-    expect(await driver.call('remove', kept)).toEqual({ keys: [...kept].sort((a, b) => a - b), refusals: [] });
-    const anew = await driver.call('again', 30_000, 5, BACK_MS);
-    isRefused(anew);
-    expect(anew.keys).toHaveLength(5);
-    kept = anew.keys;
-  }
+  // Once nothing is left there is as much room as in the beginning, whatever was in the way.
+  expect(await driver.call('remove', kept)).toEqual({ keys: kept, refusals: [] });
+  const anew = await driver.call('again', 30_000, { wanted, most: most(Math.floor(fits)), ms: BACK_MS });
+  isRefused(anew);
+  kept = anew.keys;
+  shares.push(`usable again ${share(kept.length, fits)}`);
+  console.log(`${name}: ${shares.join(', ')}`);
+  await compare();
   await driver.close();
   await driver.open();
   await compare();
+  expect(await driver.call('get', kept)).toEqual([]);
+  expect(await driver.call('check')).toEqual([]);
   await driver.close();
+
+  expect(filled.keys.length).toBeGreaterThanOrEqual(wanted);
+  expect(again.keys.length).toBeGreaterThanOrEqual(back);
+  expect(anew.keys.length).toBeGreaterThanOrEqual(most(wanted));
+  return kept;
+}
+
+function share(part: number, whole: number): string {
+  return `${Math.round((100 * part) / whole)} %`;
 }

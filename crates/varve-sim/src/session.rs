@@ -233,7 +233,8 @@ impl<'a> Session<'a> {
     pub(crate) fn excuse(&mut self, op: &Op, error: Error) -> Outcome {
         self.observed.number(u64::from(error.code() as u8));
         let excusable = match error {
-            Error::StorageFull => self.add_missing_slots()? || self.faults,
+            // Files of a process that died are closed, as those are that the host opens anew.
+            Error::StorageFull => self.disk.is_dead() || self.add_missing_slots()? || self.faults,
             Error::Io(_) | Error::Poisoned => self.faults || self.disk.is_dead(),
             _ => false,
         };

@@ -27,6 +27,14 @@ unsafe impl GlobalAlloc for Limited {
         // SAFETY: as our caller promises.
         unsafe { System.dealloc(ptr, layout) }
     }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if size > layout.size() && size > MOST.get() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: as our caller promises.
+        unsafe { System.realloc(ptr, layout, size) }
+    }
 }
 
 #[global_allocator]

@@ -163,7 +163,7 @@ fn a_commit_that_finds_no_room_changes_nothing() {
 }
 
 #[test]
-fn a_table_that_finds_no_room_ends_where_it_ended_before() {
+fn a_table_that_finds_no_room_keeps_what_was_written() {
     let (mut pool, _, _, _) = store();
     let table = FileName::table(1);
     pool.create(table, 0).expect("created");
@@ -172,8 +172,13 @@ fn a_table_that_finds_no_room_ends_where_it_ended_before() {
         end += 70_000;
     }
     let len = pool.list().into_iter().find(|(file, _)| *file == table).map(|(_, len)| len);
-    assert_eq!((len, pool.bytes_on_disk()), (Some(end), pool.device().bytes()));
-    assert!(pool.device().bytes() < QUOTA, "what was appended in vain is given back");
+    assert!(len >= Some(end));
+    assert_eq!(pool.bytes_on_disk(), pool.device().bytes());
+    let mut last = [0; 70_000];
+    pool.read(table, end - 70_000, &mut last).expect("read");
+    assert_eq!(last, [5; 70_000]);
+    pool.shrink_idle(0).expect("cut");
+    assert!(pool.device().bytes() < QUOTA, "what was appended in vain can be given back");
 }
 
 /// The story: a compactor gave its job up, so the pool took the storage for full; a table outgrew its place, the gap that was written
@@ -227,7 +232,7 @@ fn idle_room_is_given_back_but_for_the_reserve() {
     pool.delete(segment.file).expect("exists");
     let full = pool.bytes_on_disk();
     pool.shrink_idle(u64::MAX).expect("cut");
-    assert_eq!(pool.bytes_on_disk(), full);
+    assert!(pool.bytes_on_disk() <= full);
     pool.shrink_idle(0).expect("cut");
     assert!(pool.bytes_on_disk() < full / 2 && pool.reserve_intact());
     assert_eq!(pool.bytes_on_disk(), pool.device().bytes());
@@ -302,15 +307,20 @@ fn a_host_that_miscounts_what_it_wrote_loses_and_leaks_nothing() {
     pool.create(table, 0).expect("created");
     pool.write(table, 0, &[1; 300_000]).expect("written");
     assert_eq!(pool.write(table, 300_000, &[2; 300_000]), Err(Error::StorageFull));
-    assert_eq!(pool.list(), [(table, 300_000)]);
+    assert_eq!(pool.slot_of(table), Some(0));
+    let mut written = vec![0; 300_000];
+    pool.read(table, 0, &mut written).expect("read");
+    assert_eq!(written, [1; 300_000]);
     assert_eq!(pool.bytes_on_disk(), pool.device().0.bytes());
 
+    pool.trim(table, 300_000);
     pool.create(wal, 0).expect("created");
     let mut end = 0;
     while pool.write(wal, end, &[3; 1000]).is_ok() {
         end += 1000;
     }
-    let written = 500_000 - 300_000 - 2 * SLOT_HEADER_BYTES;
+    // Behind the table, which takes whole pages.
+    let written = 500_000 - 74 * 4096 - SLOT_HEADER_BYTES;
     assert_eq!(end, written / 1000 * 1000, "all that has landed is used");
     let mut rest = vec![9; (written - end) as usize];
     assert_eq!(pool.read(wal, end, &mut rest), Ok(Fetch::Ready));

@@ -247,12 +247,131 @@ fn a_store_without_a_log_never_starts_one_on_a_full_disk() {
 }
 
 /// The story: half of what filled a storage was deleted, every delete acknowledged, and no set was taken for the rest of the
-/// session: a merge writes its outputs before its inputs go, and for that there was no room.
+/// session: a merge writes its outputs before its inputs go, and for that there was no room. Later sets were taken, but few: what was
+/// free lay in pieces that were all shorter than what was to be set aside in one piece, flushes never cut their outputs to such pieces,
+/// tables that hid nothing were cut to them all the same, and narrowed ones kept what they had lost. Once everything was deleted, a store
+/// of 30 MiB took no set at all.
 #[test]
 fn what_is_deleted_of_a_full_store_gives_its_room_back_by_the_jobs_that_are_due() {
-    for (quota, seed) in [(30 << 20, 1), (12 << 20, 7), (60 << 20, 3)] {
-        gives_room_back(quota, seed);
+    for (quota, seed) in [(30 << 20, 1), (12 << 20, 7), (8 << 20, 3)] {
+        gives_room_back(quota, seed, true);
     }
+}
+
+/// As on Deno without the permission to ask: memtables are as large as in a large storage.
+#[test]
+fn so_it_does_where_nobody_knows_how_much_room_there_is() {
+    gives_room_back(30 << 20, 2, false);
+}
+
+/// A store of long values on a small storage, whose jobs run after each write.
+struct Life {
+    store: FullStore,
+    seed: u32,
+    /// The host tells how much room there is.
+    is_told: bool,
+}
+
+const VALUE_BYTES: u64 = 100 << 10;
+
+impl Life {
+    fn begin(quota: u64, seed: u32, is_told: bool) -> Self {
+        let mut pool = SlotPool::open(MemorySlots::with_limit(40, quota)).expect("a pool");
+        pool.set_room(is_told.then_some(quota));
+        Self { store: Self::open(pool, seed), seed, is_told }
+    }
+
+    fn open(pool: SlotPool<MemorySlots>, seed: u32) -> FullStore {
+        Store::open(pool, Options::default(), host(seed)).expect("opens").0
+    }
+
+    fn again(self, quota: u64) -> Self {
+        let mut pool = SlotPool::open(self.store.into_storage().into_device()).expect("a pool");
+        pool.set_room(self.is_told.then_some(quota.saturating_sub(pool.bytes_on_disk())));
+        Self { store: Self::open(pool, self.seed), seed: self.seed, is_told: self.is_told }
+    }
+
+    /// Sets keys from `first` on, at most `most`, until so many were refused in a row.
+    fn fill(&mut self, first: u32, most: usize, refused_max: u32) -> Vec<u32> {
+        let mut taken = Vec::new();
+        let mut refused = 0;
+        while taken.len() < most && refused < refused_max {
+            let n = first + taken.len() as u32;
+            let set = self.store.set(&any_key(n, self.seed), &value(n));
+            if set.is_ok() {
+                self.store.commit(Durability::Relaxed).expect("what is staged has its room");
+                taken.push(n);
+                refused = 0;
+            } else {
+                assert_eq!(set, Err(Error::StorageFull));
+                refused += 1;
+                // As hosts do before they try again.
+                self.store.shrink(8 << 20).expect("cut");
+                self.store.want_room();
+            }
+            self.work();
+        }
+        taken
+    }
+
+    /// Runs all jobs that are due. One that finds no room is tried once more.
+    fn work(&mut self) {
+        let mut failures = 0;
+        while failures < 3
+            && self.store.run_slice(usize::MAX).unwrap_or_else(|_| {
+                failures += 1;
+                true
+            })
+        {}
+        self.store.refill_reserve().expect("as far as there is room");
+    }
+
+    fn delete(&mut self, keys: &[u32]) {
+        for n in keys {
+            let key = any_key(*n, self.seed);
+            self.store
+                .delete(&key)
+                .and_then(|_| self.store.commit(Durability::Strict))
+                .expect("a delete is taken");
+        }
+    }
+
+    fn has_only(&self, kept: &[u32], gone: &[u32]) {
+        for n in kept {
+            let found = self.store.get(&any_key(*n, self.seed)).expect("read");
+            assert_eq!(found.as_deref(), Some(value(*n).as_slice()), "{n}");
+        }
+        for n in gone {
+            assert_eq!(self.store.has(&any_key(*n, self.seed)), Ok(false), "{n}");
+        }
+    }
+}
+
+fn gives_room_back(quota: u64, seed: u32, is_told: bool) {
+    let mut life = Life::begin(quota, seed, is_told);
+    let share = |taken: &[u32]| taken.len() as u64 * VALUE_BYTES * 100 / quota;
+    let kept = life.fill(0, usize::MAX, 3);
+    let usable = share(&kept);
+
+    let (gone, mut kept): (Vec<u32>, Vec<u32>) = kept.into_iter().partition(|n| n % 2 == 0);
+    life.delete(&gone);
+    let taken = life.fill(1_000_000, gone.len(), 10);
+    let back = taken.len() * 100 / gone.len();
+    kept.extend(&taken);
+    life.has_only(&kept, &gone);
+    kept.extend(life.fill(1_500_000, usize::MAX, 1));
+    life = life.again(quota);
+    life.has_only(&kept, &gone);
+
+    life.delete(&kept);
+    let anew = life.fill(2_000_000, usize::MAX, 10);
+    let usable_again = share(&anew);
+    println!("{quota}: usable {usable} %, back {back} %, usable again {usable_again} %");
+    life.has_only(&anew, &kept);
+    life = life.again(quota);
+    life.has_only(&anew, &kept);
+    // 89, 97 and 87 % of 30 MiB, 89, 81 and 83 % of 12 MiB, 87, 83 and 83 % of 8 MiB.
+    assert!(usable >= 80 && back >= 75 && usable_again >= 80, "{:#?}", life.store.stats());
 }
 
 fn host(seed: u32) -> Host {
@@ -342,57 +461,27 @@ fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
     assert!(is_back, "{:#?}", store.stats());
 }
 
-fn gives_room_back(quota: u64, seed: u32) {
-    let host = host(seed);
-    let key = |n| any_key(n, seed);
-    let (mut store, kept) = filled(quota, seed);
-    let bytes = kept.len() as u64 * (100 << 10);
-    assert!(bytes * 100 >= quota * 78, "{} % of {quota} bytes are values", bytes * 100 / quota);
-
-    let (gone, kept): (Vec<u32>, Vec<u32>) = kept.into_iter().partition(|n| n % 2 == 0);
-    for n in &gone {
-        store.delete(&key(*n)).and_then(|_| store.commit(Durability::Strict)).expect("a delete is taken");
-    }
-    let mut taken = Vec::new();
-    let mut tries = 0;
-    while taken.len() < gone.len() / 2 {
-        let n = 1_000_000 + taken.len() as u32;
-        match store.set(&key(n), &value(n)).and_then(|_| store.commit(Durability::Relaxed)) {
-            Ok(_) => taken.push(n),
-            Err(error) => {
-                assert_eq!(error, Error::StorageFull);
-                tries += 1;
-                assert!(
-                    tries < 200,
-                    "{} of {} sets came back: {:#?}",
-                    taken.len(),
-                    gone.len(),
-                    store.stats()
-                );
-            }
-        }
-        // A job that finds no room is tried again, as hosts do.
-        for _ in 0..100 {
-            if !store.run_slice(usize::MAX).unwrap_or(true) {
-                break;
-            }
-        }
-    }
-    for n in kept.iter().chain(&taken) {
-        assert_eq!(store.get(&key(*n)).expect("read").as_deref(), Some(value(*n).as_slice()), "{n}");
-    }
-    for n in &gone {
-        assert_eq!(store.has(&key(*n)), Ok(false), "{n}");
-    }
-    let (store, _) = Store::open(
-        SlotPool::open(store.into_storage().into_device()).expect("a pool"),
-        Options::default(),
-        host,
-    )
-    .expect("opens");
-    for n in kept.iter().chain(&taken) {
-        assert_eq!(store.has(&key(*n)), Ok(true), "{n}");
-    }
+/// The story: a flush found no slot, the host added some, and sets were refused all the same until a job had flushed: where only jobs flush,
+/// a write does not try what was refused before. (Seed 1795520946000721.)
+#[test]
+fn a_flush_that_found_no_slot_is_tried_again_once_there_are_some() {
+    let options = Options {
+        log: false,
+        frozen_max: 1,
+        memtable_bytes_min: 512,
+        memtable_bytes_max: 512,
+        flush_when_full: false,
+        ..Options::default()
+    };
+    let pool = SlotPool::open(MemorySlots::new(3)).expect("a pool");
+    let (mut store, _) = Store::open(pool, options, host(1)).expect("opens");
+    let mut sets = 0..;
+    let mut set = |store: &mut FullStore| store.set(&name(sets.next().unwrap_or(0)), &[7; 100]);
+    while set(&mut store).is_ok() {}
+    assert_eq!(store.storage().free_slots(), 0);
+    store.storage_mut().device_mut().add(8);
+    store.storage_mut().added().expect("known format");
+    set(&mut store).expect("there is a slot");
 }
 
 /// The story: the room of a full storage lay in pieces of 1 MiB, and a memtable of 2 MiB was refused its flush for ever: only merges
@@ -470,12 +559,12 @@ fn tables_are_not_written_anew_again_and_again_where_nothing_changes() {
             (true, _) => refused.clear(),
             (false, written) => refused.push(written),
         }
-        if refused.len() == 8 {
+        if refused.len() == 16 {
             break;
         }
     }
-    assert_eq!(refused.len(), 8, "the storage has an end");
-    assert_eq!(refused[2], refused[7], "{refused:?}: nothing is written anew again and again");
+    assert_eq!(refused.len(), 16, "the storage has an end");
+    assert_eq!(refused[7], refused[15], "{refused:?}: nothing is written anew again and again");
     assert!(kept.len() > 80);
 }
 

@@ -6,10 +6,14 @@
  * size is asked for again, because Firefox miscounts those.
  *
  * A handle flushes nothing when it is closed: only `flush` makes bytes durable.
+ *
+ * Chromium counts an open file as the next power of two of the most that it was written to since it was opened, 1 MiB at least, until it
+ * is closed (its `FileSystemAccessCapacityTracker`). So once a file was refused to grow, those that were cut to their first page, which
+ * hold nothing, are closed and opened again.
  */
 
 import { VarveError } from '../errors.ts';
-import { type ManagedDevice, SlotError } from './device.ts';
+import { type ManagedDevice, SLOT_DATA_OFFSET, SlotError } from './device.ts';
 import { nameOf, OpfsUnavailable, openSlot, removeUnwritten, slotFiles, storeDirectory } from './opfs-directory.ts';
 import { outrunTornNames } from './opfs-names.ts';
 import { hasSyncHandles } from './opfs-realm.ts';
@@ -41,6 +45,9 @@ export class OpfsDevice implements ManagedDevice {
   readonly #directory: FileSystemDirectoryHandle;
   readonly #handles: (FileSystemSyncAccessHandle | undefined)[] = [];
   readonly #sizes: number[] = [];
+  /** Slots that were cut since they were opened. */
+  readonly #cut = new Set<number>();
+  #givingBack: ReturnType<typeof setTimeout> | undefined;
   /** One options object for all reads and writes: allocating one per call shows in a profile. */
   readonly #at = { at: 0 };
   #growing: Promise<unknown> = Promise.resolve();
@@ -124,10 +131,13 @@ export class OpfsDevice implements ManagedDevice {
       written = handle.write(bytes, this.#at);
     } catch (error) {
       this.#sizes[slot] = sizeOf(handle);
+      this.#giveBackSoon();
       throw slotError(error);
     }
-    if (written !== bytes.length) this.#sizes[slot] = sizeOf(handle);
-    else if (at + written > (this.#sizes[slot] ?? 0)) this.#sizes[slot] = at + written;
+    if (written !== bytes.length) {
+      this.#sizes[slot] = sizeOf(handle);
+      this.#giveBackSoon();
+    } else if (at + written > (this.#sizes[slot] ?? 0)) this.#sizes[slot] = at + written;
     return written;
   }
 
@@ -144,6 +154,7 @@ export class OpfsDevice implements ManagedDevice {
     try {
       handle.truncate(bytes);
       this.#sizes[slot] = bytes;
+      this.#cut.add(slot);
     } catch (error) {
       this.#sizes[slot] = sizeOf(handle);
       throw slotError(error);
@@ -174,6 +185,7 @@ export class OpfsDevice implements ManagedDevice {
 
   async closeAll(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#givingBack);
     await this.#growing;
     for (let slot = 0; slot < this.#handles.length; slot++) this.release(slot);
     const onClosed = this.#onClosed;
@@ -192,6 +204,16 @@ export class OpfsDevice implements ManagedDevice {
     if (this.#closed || end <= first) return 0;
     await this.#openRange(first, end, { wait: 0 });
     return this.#handles.length - first;
+  }
+
+  #giveBackSoon(): void {
+    this.#givingBack ??= setTimeout(() => {
+      this.#givingBack = undefined;
+      const isEmpty = (slot: number): boolean => this.isOpen(slot) && this.size(slot) <= SLOT_DATA_OFFSET;
+      const empty = [...this.#cut].filter(isEmpty);
+      for (const slot of empty) this.release(slot);
+      this.#growing = Promise.allSettled([this.#growing, ...empty.map((slot) => this.retake(slot))]);
+    });
   }
 
   /** Opens slots in parallel; all of them, or those before the first that would not open and an error. */
@@ -227,6 +249,7 @@ export class OpfsDevice implements ManagedDevice {
     }
     this.#handles[slot] = handle;
     this.#sizes[slot] = sizeOf(handle);
+    this.#cut.delete(slot);
   }
 
   #handle(slot: number): FileSystemSyncAccessHandle {

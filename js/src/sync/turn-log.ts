@@ -38,6 +38,8 @@ export class TurnLog {
   /** The newest write that returned as buffered and is not known to be logged; 0 when there is none. */
   #buffered = 0;
   #scheduled = false;
+  /** A write of this turn was refused for want of room. */
+  #isFull = false;
 
   /** `durability` is the level of writes that name none; undefined and `relaxed` mean that they are buffered. */
   constructor(host: EngineHost, durability: Durability | undefined) {
@@ -118,8 +120,10 @@ export class TurnLog {
   #refused(cause: VarveError): VarveError {
     // The store ended in this very call.
     if (this.refusal !== undefined) return this.refusal;
-    // Jobs make room between turns.
-    if (cause.code === 'VARVE_STORAGE_FULL') this.#schedule();
+    if (cause.code === 'VARVE_STORAGE_FULL') {
+      this.#isFull = true;
+      this.#schedule();
+    }
     if (this.#buffered !== 0 && this.#host.stats().sequence < this.#buffered) this.#poison(cause);
     return cause;
   }
@@ -146,6 +150,9 @@ export class TurnLog {
     if (this.refusal !== undefined) return;
     try {
       if (this.#level === 'buffered' && this.#isPending()) this.#log();
+      // Jobs make room between turns.
+      if (this.#isFull) this.#host.wantRoom();
+      this.#isFull = false;
       this.#host.afterTurn();
     } catch {
       // Nobody is there to catch what the end of a turn throws: every later call tells.

@@ -456,6 +456,15 @@ export class EngineHost implements FrameHost {
     }
   }
 
+  /** Has the engine make room for writes like one that was refused, when there is time. */
+  wantRoom(): void {
+    if (this.gate !== undefined || this.#closing !== undefined) return;
+    this.shrink();
+    this.store.wantRoom();
+    this.#quota?.look();
+    if (!this.#jobs.isBusy()) this.#jobs.kickNow();
+  }
+
   /** See `FrameHost`. */
   async makeRoom(attempts: number, untilMs: number): Promise<boolean> {
     this.shrink();

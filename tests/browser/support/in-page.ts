@@ -134,3 +134,14 @@ function text(value: object): string {
 function bytesOf(view: DataView): number[] {
   return Array.from({ length: view.byteLength }, (_, i) => view.getUint8(i));
 }
+
+/** 20,000 letters of a key, which do not compress. */
+export function longValue(key: number): string {
+  let state = (key + 1) * 0x9e37_79b1;
+  return Array.from({ length: 20_000 }, () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return String.fromCharCode(64 + (state & 63));
+  }).join('');
+}

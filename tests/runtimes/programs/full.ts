@@ -4,13 +4,17 @@ import * as process from 'node:process';
 import { createInterface } from 'node:readline';
 import { open } from 'varve';
 import { files } from 'varve/fs';
+import { open as openSync } from 'varve/sync';
 import { type FullStore, steps } from '../../support/full-steps.ts';
 import { say, told } from '../support/program.ts';
 
 type Line = { readonly step: keyof typeof steps | 'close'; readonly rest: unknown[] };
 
-const { directory } = told<object>();
-const db: FullStore = await open('full', { storage: files(directory) });
+const { directory, isSync } = told<{ isSync: boolean }>();
+const storage = files(directory);
+const db: FullStore = isSync
+  ? await openSync<number, Uint8Array>('full', { storage })
+  : await open<number, Uint8Array>('full', { storage });
 say('open');
 for await (const line of createInterface({ input: process.stdin })) {
   const { step, rest } = JSON.parse(line) as Line;

@@ -250,14 +250,15 @@ impl Check {
             let level = Some(level as u8);
             self.report.problems.push(Problem { file, kind, what, offset: None, level });
         }
-        for pair in version.level(0).windows(2) {
-            let [newer, older] = pair else { continue };
-            // Tables of one flush that was cut have the same sequences, and no keys in common.
-            let is_before = |left: &TableMeta, right: &TableMeta| {
-                left.max_key < right.min_key || left.max_key == right.min_key && left.range_tombstones > 0
+        // A flush on a full storage may have cut its table into several, in which other keys have sequences of the same time.
+        let fresh = version.level(0);
+        for (at, newer) in fresh.iter().enumerate() {
+            let holds_older = |older: &&Rc<TableMeta>| {
+                newer.min_sequence <= older.max_sequence
+                    && !newer.ends_before(older)
+                    && !older.ends_before(newer)
             };
-            let is_apart = is_before(newer, older) || is_before(older, newer);
-            if newer.min_sequence <= older.max_sequence && !is_apart {
+            if fresh[at + 1..].iter().any(|older| holds_older(&older)) {
                 let file = FileName::table(newer.id);
                 self.tell(
                     file,

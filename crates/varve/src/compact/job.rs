@@ -175,11 +175,6 @@ impl Job {
         std::mem::take(&mut self.output)
     }
 
-    /// Cuts outputs at this size from the next one on.
-    pub(crate) fn cut_at(&mut self, table_bytes: u64) {
-        self.outputs.cut_at(table_bytes);
-    }
-
     /// The encoded [`JobResult`], once `Step::Done` was answered.
     #[must_use]
     pub fn result(&self) -> Vec<u8> {
@@ -206,17 +201,15 @@ impl Job {
             State::Memtable { image, order, at } => {
                 let iterator = Memtable::frozen(image, order)?;
                 let from = *at;
-                let (mut handled, mut is_cut) = (0, false);
+                let mut handled = 0;
                 for entry in iterator.skip(from).take(budget) {
                     let entry = entry?;
                     claim(entry.value.len())?;
-                    if !self.keep.is_current(entry.key) && self.outputs.is_full(self.keep.below()) {
-                        self.outputs.cut(&self.kept_ranges, Some(entry.key));
-                        // The next one may be given another size.
-                        is_cut = true;
-                        break;
-                    }
                     handled += 1;
+                    let more = entry.key.len() + entry.value.len();
+                    if !self.keep.is_current(entry.key) && self.outputs.is_full(self.keep.below(), more) {
+                        self.outputs.cut(&self.kept_ranges, Some(entry.key));
+                    }
                     match self.keep.entry(entry.key, entry.sequence, entry.kind, entry.expires) {
                         Some(kind) if kind == entry.kind => {
                             self.outputs.add(entry.key, entry.sequence, kind, entry.expires, entry.value);
@@ -226,7 +219,7 @@ impl Job {
                     }
                 }
                 *at = from + handled;
-                if handled < budget && !is_cut {
+                if handled < budget {
                     self.outputs.cut(&self.kept_ranges, None);
                     self.state = State::Done;
                 }
@@ -295,7 +288,7 @@ impl Job {
                 (source.key(), source.sequence(), source.kind());
             if next.is_some() {
                 keep.below().advance(key);
-                if outputs.is_full(keep.below()) {
+                if outputs.is_full(keep.below(), key.len() + source.value_len()) {
                     keep.below().cut();
                     outputs.cut(kept_ranges, Some(key));
                 }

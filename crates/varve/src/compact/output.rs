@@ -6,7 +6,7 @@
 use std::rc::Rc;
 
 use super::below::Below;
-use super::spec::JobSpec;
+use super::spec::{JobInput, JobSpec};
 use crate::table::{Block, TableBuilder, TableMeta, TableOptions};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
@@ -39,6 +39,8 @@ struct OutputSpec {
     store: crate::types::StoreId,
     options: TableOptions,
     table_bytes: u64,
+    /// A table must not become longer than that, unless one entry is.
+    is_strict: bool,
 }
 
 impl Outputs {
@@ -50,7 +52,12 @@ impl Outputs {
             compress: spec.compress,
         };
         Self {
-            spec: OutputSpec { store: spec.store, options, table_bytes: spec.table_bytes },
+            spec: OutputSpec {
+                store: spec.store,
+                options,
+                table_bytes: spec.table_bytes,
+                is_strict: !spec.above.is_empty() || matches!(spec.input, JobInput::Memtable { .. }),
+            },
             builder: None,
             taken: 0,
             next: spec.first_output,
@@ -69,13 +76,14 @@ impl Outputs {
     /// Whether the open table has reached its size; or nearly, where a table of the next level ends (a later compaction
     /// of it then rewrites one table less: RocksDB, "Align Compaction Output File", 2022); or overlaps more of the next
     /// level than a later compaction should have to rewrite (LevelDB's rule of ten tables). The last number that was set
-    /// aside takes all that is left.
-    pub(crate) fn is_full(&self, below: &Below) -> bool {
-        let table_bytes = self.spec.table_bytes;
+    /// aside takes all that is left. Where tables must not be longer, `more` bytes that come next have to fit as well.
+    pub(crate) fn is_full(&self, below: &Below, more: usize) -> bool {
+        let OutputSpec { table_bytes, is_strict, .. } = self.spec;
+        let more = if is_strict { more as u64 } else { 0 };
         let reaches_far = below.passed_bytes() > table_bytes.saturating_mul(OVERLAP_TABLES_MAX);
         let enough = if below.is_boundary() { table_bytes - table_bytes / 8 } else { table_bytes };
         self.next < self.last
-            && self.builder.as_ref().is_some_and(|builder| reaches_far || builder.bytes() >= enough)
+            && self.builder.as_ref().is_some_and(|builder| reaches_far || builder.bytes() + more >= enough)
     }
 
     pub(crate) fn add(
@@ -113,11 +121,6 @@ impl Outputs {
             self.taken += bytes.len() as u64;
             self.queue.push_back(Out::Write { table: self.next, offset, bytes });
         }
-    }
-
-    /// Tables are cut at this size from now on.
-    pub(crate) fn cut_at(&mut self, table_bytes: u64) {
-        self.spec.table_bytes = table_bytes;
     }
 
     /// Ends the open table; `until` is the first key of the next one, `None` after the last.

@@ -209,7 +209,7 @@ impl Version {
             self.levels.pop();
         }
         for tables in self.levels.iter().skip(1) {
-            if tables.windows(2).any(|pair| overlaps(&pair[0], &pair[1])) {
+            if tables.windows(2).any(|pair| !pair[0].ends_before(&pair[1])) {
                 return Err(misfit("tables of one level overlap"));
             }
         }
@@ -225,15 +225,6 @@ fn newest_first(table: &TableMeta) -> core::cmp::Reverse<(u64, u64)> {
 /// The order of the other levels.
 fn by_key(a: &TableMeta, b: &TableMeta) -> core::cmp::Ordering {
     compare(&a.min_key, &b.min_key).then_with(|| compare(&a.max_key, &b.max_key))
-}
-
-/// Whether `right`, which starts no earlier than `left`, starts inside it.
-fn overlaps(left: &TableMeta, right: &TableMeta) -> bool {
-    match compare(&left.max_key, &right.min_key) {
-        core::cmp::Ordering::Less => false,
-        core::cmp::Ordering::Equal => left.range_tombstones == 0,
-        core::cmp::Ordering::Greater => true,
-    }
 }
 
 fn misfit(what: &'static str) -> Error {

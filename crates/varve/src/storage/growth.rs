@@ -3,12 +3,18 @@
 //! Invariant: a record is written only into bytes that were written before, as zeros. So the end of the room is met
 //! by the zeros: what a refused record would have changed is untouched.
 
-use super::pool::{SlotPool, failed};
+use super::pool::{SlotPool, Use, failed};
 use super::slots::{SlotError, Slots};
 use crate::error::{Error, Result};
 
 /// Smallest and largest step by which a WAL segment or manifest grows, in bytes.
 const GROWTH_BYTES: (u64, u64) = (64 << 10, 256 << 10);
+
+/// The least that Chromium grants a file.
+const GRANT_BYTES_MIN: u64 = 1 << 20;
+
+/// This part of all bytes more or less is about as long.
+const NEAR_SHARE: u64 = 8;
 
 impl<D: Slots> SlotPool<D> {
     /// Writes zeros until `slot` is at least `need` bytes long, in steps.
@@ -20,16 +26,61 @@ impl<D: Slots> SlotPool<D> {
             match self.device.write(slot, size, &zeros) {
                 Ok(len) if len == zeros.len() => self.lengthened(slot, grown(size)),
                 Ok(_) | Err(SlotError::Full) => {
-                    self.full = true;
                     // The count may be wrong, the length is not.
                     let size = self.device.size(slot);
                     self.slots[slot as usize].size = size;
+                    self.was_refused();
                     return if size >= need { Ok(()) } else { Err(Error::StorageFull) };
                 }
                 Err(error) => return Err(failed(error)),
             }
         }
         Ok(())
+    }
+
+    /// The device refused to make a slot longer. Others may have been granted more than they were written to: Chromium grants an open file
+    /// the next power of two, 1 MiB at least, and whoever grows by less finds no room for that. So all slots are written as far as they go.
+    pub(super) fn was_refused(&mut self) {
+        if !self.full {
+            for slot in 0..self.slots.len() as u32 {
+                self.use_up(slot);
+            }
+        }
+        self.ran_out();
+    }
+
+    /// Writes zeros as far as a slot may have been granted.
+    fn use_up(&mut self, slot: u32) {
+        let known = &mut self.slots[slot as usize];
+        let granted = known.reached.max(known.size).next_power_of_two().max(GRANT_BYTES_MIN);
+        if known.state != Use::Open || known.is_of_manifest() || !self.device.is_open(slot) {
+            return;
+        }
+        known.dirty = true;
+        while known.size < granted {
+            let zeros = vec![0; (granted - known.size).min(GROWTH_BYTES.0) as usize];
+            let written = self.device.write(slot, known.size, &zeros);
+            known.size = self.device.size(slot);
+            if written != Ok(zeros.len()) {
+                return;
+            }
+        }
+    }
+
+    /// There is no more room.
+    pub(super) fn ran_out(&mut self) {
+        self.full = true;
+        self.full_bytes = self.all_bytes();
+    }
+
+    /// Whether slots cannot be made longer, or could not when they were about as long as now: what was given back since is soon used up.
+    pub(super) fn is_tight(&self) -> bool {
+        let margin = self.full_bytes / NEAR_SHARE;
+        self.full || self.full_bytes > 0 && self.all_bytes().abs_diff(self.full_bytes) <= margin
+    }
+
+    pub(super) fn all_bytes(&self) -> u64 {
+        self.slots.iter().map(|known| known.size).sum()
     }
 
     /// A slot was written up to here, which is longer than it was.
@@ -47,10 +98,10 @@ impl<D: Slots> SlotPool<D> {
         if end <= size {
             return Error::Io("a write inside the file was cut short");
         }
-        self.full = true;
         if self.device.size(slot) > size && self.device.truncate(slot, size).is_err() {
             self.slots[slot as usize].size = self.device.size(slot);
         }
+        self.was_refused();
         Error::StorageFull
     }
 }

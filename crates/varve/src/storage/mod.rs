@@ -41,10 +41,10 @@ pub enum Fetch {
 }
 
 /// Pieces of room on a full storage, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pieces {
-    /// The longest that anything may have.
-    pub free: u64,
+    /// Those that anything may have.
+    pub free: Vec<u64>,
     /// What is set aside for a table.
     pub set_aside: u64,
 }
@@ -53,13 +53,31 @@ impl Pieces {
     /// The most bytes that a table is sure to find in one piece.
     #[must_use]
     pub fn longest(&self) -> u64 {
-        self.free.max(self.set_aside)
+        self.longest_free().max(self.set_aside)
     }
 
     /// Whether a table of so many bytes has more room in what is set aside than anywhere.
     #[must_use]
     pub fn only_reserve_fits(&self, bytes: u64) -> bool {
-        self.free < bytes && self.free < self.set_aside
+        let free = self.longest_free();
+        free < bytes && free < self.set_aside
+    }
+
+    /// How many bytes each table finds in one piece where tables of `bytes` in all are written; as few as `least`, where there is no room
+    /// for all of them.
+    #[must_use]
+    pub fn for_tables(&self, bytes: u64, least: u64) -> u64 {
+        let all = || self.free.iter().chain([&self.set_aside]);
+        let mut piece = self.longest();
+        // Each piece takes some tables, and what they leave of it nothing.
+        while piece > least && all().map(|room| room / piece * piece).sum::<u64>() < bytes {
+            piece = (piece / 8 * 7).max(least);
+        }
+        piece
+    }
+
+    fn longest_free(&self) -> u64 {
+        self.free.iter().copied().max().unwrap_or(0)
     }
 }
 
@@ -131,7 +149,7 @@ pub trait Storage {
         None
     }
 
-    /// The longest pieces of room that a table can have, once the storage has refused to give more room.
+    /// The pieces of room that tables can have, once the storage has refused to give more room.
     fn pieces_when_full(&self) -> Option<Pieces> {
         None
     }

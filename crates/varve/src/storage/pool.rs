@@ -63,6 +63,8 @@ pub(super) struct Slot {
     pub(super) state: Use,
     /// Bytes written, header page included.
     pub(super) size: u64,
+    /// The longest that it was before it was cut.
+    pub(super) reached: u64,
     /// How many files it holds.
     pub(super) files: usize,
     /// Whether something may have been written since the last flush.
@@ -80,6 +82,10 @@ impl Slot {
     pub(super) fn is_free(&self) -> bool {
         self.state == Use::Open && self.files == 0
     }
+
+    pub(super) fn is_of_manifest(&self) -> bool {
+        self.kind == Some(FileKind::Manifest) && self.files > 0
+    }
 }
 
 /// Slot files as a [`Storage`].
@@ -93,6 +99,8 @@ pub struct SlotPool<D> {
     generation: u64,
     /// The last attempt to make a slot longer was refused.
     pub(super) full: bool,
+    /// How long all slots were when that happened last; 0 before.
+    pub(super) full_bytes: u64,
     /// What the host believes that its slots may still grow by, all together.
     pub(super) room_bytes: Option<u64>,
     /// Spare slots may hold this much, however small the store.
@@ -114,6 +122,7 @@ impl<D: Slots> SlotPool<D> {
             store: None,
             generation: 0,
             full: false,
+            full_bytes: 0,
             room_bytes: None,
             spare_bytes_max: SPARE_BYTES,
         };
@@ -244,7 +253,7 @@ impl<D: Slots> SlotPool<D> {
     /// Gives a lent file up: its writer failed, in all likelihood for want of room. The slot is free as soon as it is
     /// open.
     pub fn abandon(&mut self, file: FileName) {
-        self.full = true;
+        self.ran_out();
         self.remove(file);
     }
 
@@ -258,8 +267,16 @@ impl<D: Slots> SlotPool<D> {
 
     /// Learns of a slot for the first time, or again after it was closed; answers its header.
     fn admit(&mut self, slot: u32) -> Result<Option<SlotHeader>> {
-        let mut known =
-            Slot { state: Use::Closed, size: 0, files: 0, dirty: true, kind: None, half: 0, is_lost: false };
+        let mut known = Slot {
+            state: Use::Closed,
+            size: 0,
+            reached: 0,
+            files: 0,
+            dirty: true,
+            kind: None,
+            half: 0,
+            is_lost: false,
+        };
         let mut header = None;
         if self.device.is_open(slot) {
             let mut page = vec![0; SLOT_HEADER_BYTES as usize];
@@ -383,7 +400,7 @@ impl<D: Slots> SlotPool<D> {
             }
             Ok(_) | Err(SlotError::Full) => {
                 known.size = self.device.size(slot);
-                self.full = true;
+                self.was_refused();
                 Err(Error::StorageFull)
             }
             Err(error) => Err(failed(error)),
@@ -571,8 +588,8 @@ impl<D: Slots> SlotPool<D> {
     /// Where in a slot files can go.
     pub(super) fn gaps_of(&self, slot: u32) -> Vec<Gap> {
         let known = &self.slots[slot as usize];
-        let is_of_manifest = known.kind == Some(FileKind::Manifest) && known.files > 0;
-        if known.state != Use::Open || known.files >= CLAIMS_MAX || known.is_lost || is_of_manifest {
+        let is_open = known.state == Use::Open && (known.files > 0 || self.device.is_open(slot));
+        if !is_open || known.files >= CLAIMS_MAX || known.is_lost || known.is_of_manifest() {
             return Vec::new();
         }
         gaps(self.spans(slot), known.size)
@@ -606,7 +623,8 @@ impl<D: Slots> SlotPool<D> {
     /// 1795278553000819.)
     pub(super) fn choose(&self, file: FileName, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
-        let spare = || (0u32..).zip(&self.slots).filter(|(_, known)| known.is_free());
+        let is_spare = |(slot, known): &(u32, &Slot)| known.is_free() && self.device.is_open(*slot);
+        let spare = || (0u32..).zip(&self.slots).filter(is_spare);
         let suits =
             |known: &Slot| known.size <= SLOT_HEADER_BYTES || known.kind.is_none_or(|kind| kind == file.kind);
         let any = self.full || file.kind != FileKind::Table || !spare().any(|(_, known)| suits(known));

@@ -146,6 +146,6 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn bytes_on_disk(&self) -> u64 {
-        self.slots.iter().map(|known| known.size).sum()
+        self.all_bytes()
     }
 }

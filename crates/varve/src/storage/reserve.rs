@@ -39,6 +39,13 @@ pub const MANIFEST_RESERVE_BYTES: u64 = 64 << 10;
 /// The room that is set aside for a table is this part of all bytes.
 const TABLE_SHARE: u64 = 16;
 
+/// A storage of so many bytes is small.
+const SMALL_BYTES: u64 = 64 << 20;
+
+/// Where it is not known to be, the room is what a memtable takes, or this part of all bytes.
+const MEMTABLE_ROOM_BYTES: u64 = (2 << 20) + (256 << 10);
+const UNTOLD_SHARE: u64 = 8;
+
 /// And at most so many.
 const TABLE_ROOM_BYTES_MAX: u64 = 5 << 20;
 
@@ -97,18 +104,37 @@ impl<D: Slots> SlotPool<D> {
             None => self.find_room(kind, wanted, wanted, None),
         };
         self.full = was_full;
-        let place = place.ok_or(Error::StorageFull)?;
-        self.grow(place.slot, place.end())?;
-        self.set_aside(kind, place);
-        Ok(())
+        let place = place.ok_or(Error::StorageFull);
+        let made =
+            place.and_then(|place| self.grow(place.slot, place.end()).map(|()| self.set_aside(kind, place)));
+        match made {
+            Err(Error::StorageFull) if self.set_longest_aside(kind, wanted, room) => Ok(()),
+            made => made,
+        }
     }
 
-    /// How much is set aside for a table on a full storage; 0 where that is too little to let go of more. `None` while the storage gives
-    /// room.
+    /// Sets aside the most that was written before in one piece, if that is more than `held`.
+    fn set_longest_aside(&mut self, kind: FileKind, wanted: u64, held: u64) -> bool {
+        let longest = self.gaps().into_iter().max_by_key(|(_, gap)| gap.written.min(wanted));
+        let Some((slot, gap)) = longest.filter(|(_, gap)| gap.written.min(wanted) > held.max(ROOM_BYTES - 1))
+        else {
+            return false;
+        };
+        let room = gap.written.min(wanted) / PAGE_BYTES * PAGE_BYTES;
+        self.set_aside(kind, Place { slot, start: gap.start, room, generation: 0 });
+        true
+    }
+
+    /// How much is set aside for a table on a full storage; 0 where that is too little to let go of more, and so is what is spare beside
+    /// it, in whatever pieces. `None` while the storage gives room, and has given more than when it was full.
     pub(super) fn room_when_full(&self) -> Option<u64> {
+        if !self.is_tight() {
+            return None;
+        }
         let room = self.reserved(FileKind::Table).map_or(0, |place| place.room);
-        let is_enough = room > self.wanted_bytes(FileKind::Table) / 2;
-        self.full.then_some(if is_enough { room } else { 0 })
+        let wanted = self.wanted_bytes(FileKind::Table);
+        let is_enough = room > wanted / 2 || room >= ROOM_BYTES && room + self.useful_bytes() > wanted;
+        Some(if is_enough { room } else { 0 })
     }
 
     /// How long the room for a file of this kind should be.
@@ -116,8 +142,11 @@ impl<D: Slots> SlotPool<D> {
         if kind != FileKind::Table {
             return ROOM_BYTES;
         }
-        let all: u64 = self.slots.iter().map(|known| known.size).sum();
-        pages((all / TABLE_SHARE).clamp(ROOM_BYTES, TABLE_ROOM_BYTES_MAX))
+        let all = self.all_bytes();
+        // Where the storage is not known to be small, memtables are not, and each must fit.
+        let is_small = self.room_bytes.is_some_and(|room| room.saturating_add(all) < SMALL_BYTES);
+        let memtable = if is_small { 0 } else { (all / UNTOLD_SHARE).min(MEMTABLE_ROOM_BYTES) };
+        pages((all / TABLE_SHARE).max(memtable).clamp(ROOM_BYTES, TABLE_ROOM_BYTES_MAX))
     }
 
     fn set_aside(&mut self, kind: FileKind, place: Place) {
@@ -177,7 +206,7 @@ impl<D: Slots> SlotPool<D> {
     /// would else leave their room empty until the next one. Only where the host knows of more room than the store takes: on a
     /// storage that is nearly full, what is given back might not be had again (seed 1795278553000819).
     pub(super) fn cut_surplus(&mut self, slot: u32) {
-        let all: u64 = self.slots.iter().map(|known| known.size).sum();
+        let all = self.all_bytes();
         let is_surplus = self.spare_bytes() > self.spare_bytes_max.max(all / SPARE_SHARE);
         let is_roomy = !self.full && self.room_bytes.is_some_and(|room| room > all);
         if is_surplus && is_roomy && self.slots[slot as usize].state == Use::Open {
@@ -211,7 +240,8 @@ impl<D: Slots> SlotPool<D> {
         let size = self.slots[slot as usize].size;
         if size > end {
             self.device.truncate(slot, end)?;
-            self.slots[slot as usize].size = end;
+            let known = &mut self.slots[slot as usize];
+            (known.size, known.reached) = (end, known.reached.max(size));
             self.room_bytes = self.room_bytes.map(|room| room.saturating_add(size - end));
             // It may grow again. (Chromium keeps for an open file what it once was granted.)
             self.full = false;
@@ -235,12 +265,17 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// The longest pieces that were written before, once no slot grows.
+    /// The pieces that were written before, once no slot grows.
     pub(super) fn pieces_when_full(&self) -> Option<Pieces> {
         self.full.then(|| Pieces {
-            free: self.gaps().into_iter().map(|(_, gap)| gap.written).max().unwrap_or(0),
+            free: self.gaps().into_iter().map(|(_, gap)| gap.written).collect(),
             set_aside: self.reserved(FileKind::Table).map_or(0, |place| place.room),
         })
+    }
+
+    /// Bytes that were written before, hold nothing, and lie in pieces that segments and tables go to.
+    fn useful_bytes(&self) -> u64 {
+        self.gaps().into_iter().map(|(_, gap)| gap.written).filter(|bytes| *bytes >= ROOM_BYTES).sum()
     }
 
     fn reserved(&self, kind: FileKind) -> Option<Place> {

@@ -102,7 +102,7 @@ impl<S: Storage> Store<S> {
     /// now. What was deleted must lie in tables to hide
     /// anything, and no delete may come in between the memtable and its table: so this flushes here and now, or waits for the flush.
     fn begin_purge(&mut self) -> Result<()> {
-        let is_longer = |lacking| self.longest_piece() > lacking;
+        let is_longer = |lacking| self.longest_piece().is_some_and(|longest| longest > lacking);
         let is_due = self.purge.seen != self.acknowledged || self.purge.lacking.is_some_and(is_longer);
         if !is_due || self.is_staged() {
             self.purge.is_wanted = false;
@@ -110,7 +110,9 @@ impl<S: Storage> Store<S> {
         }
         let seen = self.purge.flushing.unwrap_or(self.acknowledged);
         let flushed = if self.options.flush_when_full {
-            self.flush().and_then(|()| self.release())
+            // Where no flush finds room, what was written since waits behind it: each memtable more would take more room.
+            let fresh = if self.is_flush_refused() { Ok(()) } else { self.freeze_active() };
+            fresh.and_then(|()| self.flush_frozen()).and_then(|()| self.release())
         } else if self.purge.flushing.is_none() && !self.is_flush_refused() {
             self.freeze_active()
         } else {
@@ -130,7 +132,7 @@ impl<S: Storage> Store<S> {
 
     /// A purge found no room: it is tried again when there is a longer piece.
     pub(super) fn purge_failed(&mut self) {
-        let longest = self.longest_piece();
+        let longest = self.longest_piece().unwrap_or(u64::MAX);
         self.purge.lacking = Some(self.purge.lacking.map_or(longest, |lacking| lacking.min(longest)));
     }
 

@@ -155,10 +155,7 @@ impl<S: Storage> Store<S> {
     /// `Io` when the storage cannot cut a file.
     pub fn shrink(&mut self, keep_bytes: u64) -> Result<()> {
         self.release()?;
-        let tables: Vec<_> = self.version.tables().map(|(_, table)| (table.id, table.size)).collect();
-        for (id, size) in tables {
-            self.storage.trim(FileName::table(id), size);
-        }
+        self.trim_tables();
         for (segment, bytes) in self.history.lengths() {
             self.storage.trim(FileName::wal(segment), bytes);
         }
@@ -174,6 +171,27 @@ impl<S: Storage> Store<S> {
             self.storage.trim(segment, end as u64);
         }
         self.storage.shrink(keep_bytes)
+    }
+
+    /// Lets go of the room that tables were expected to take and do not. Slots tell of it until they are written again.
+    pub(super) fn trim_tables(&mut self) {
+        let tables: Vec<_> = self.version.tables().map(|(_, table)| (table.id, table.size)).collect();
+        for (id, size) in tables {
+            self.storage.trim(FileName::table(id), size);
+        }
+    }
+
+    /// Cuts all files behind what they hold, so that others may become longer, on a full storage. Answers whether they could be longer
+    /// than when that was done last.
+    pub(super) fn cut_for_room(&mut self) -> Result<bool> {
+        self.release()?;
+        let edits = Some(self.obsolete.edits());
+        let is_due = self.cut_at != edits;
+        if is_due {
+            self.cut_at = edits;
+            self.shrink(0)?;
+        }
+        Ok(is_due)
     }
 
     /// Gives the storage what is not needed: history, and files that only wait for an edit. Answers whether there was any.

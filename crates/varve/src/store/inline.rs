@@ -7,7 +7,7 @@
 //! [`Store::relieve`] does the work.
 
 use super::Store;
-use super::jobs::{Offer, piece_of};
+use super::jobs::Offer;
 use crate::compact::{Job, Step};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
@@ -26,8 +26,6 @@ pub(super) struct Inline {
     created: Vec<u64>,
     /// A flush or a purge lets go of as much room as it takes: it may have what is set aside.
     gives_room: bool,
-    /// Its outputs are cut to what is free in one piece.
-    is_in_pieces: bool,
 }
 
 impl std::fmt::Debug for Inline {
@@ -83,10 +81,14 @@ impl<S: Storage> Store<S> {
             return Ok(false);
         }
         let before = self.frozen.len();
-        let flushed = std::iter::repeat_with(|| self.flush_oldest()).take(before).find(Result::is_err);
-        match flushed.unwrap_or(Ok(())).and_then(|()| self.release()) {
-            Err(error) if error.is_lack() => {}
-            released => released?,
+        while !self.frozen.is_empty() {
+            let was_refused = self.is_flush_refused();
+            match self.flush_oldest().and_then(|()| self.release()) {
+                // The next one cuts its table to what is there.
+                Err(error) if error.is_lack() && !was_refused && self.is_flush_refused() => {}
+                Err(error) if error.is_lack() => break,
+                flushed => flushed?,
+            }
         }
         Ok(self.frozen.len() < before)
     }
@@ -98,6 +100,10 @@ impl<S: Storage> Store<S> {
     pub fn flush(&mut self) -> Result<()> {
         self.check_writable()?;
         self.freeze_active()?;
+        self.flush_frozen()
+    }
+
+    pub(super) fn flush_frozen(&mut self) -> Result<()> {
         while !self.frozen.is_empty() {
             self.flush_oldest()?;
         }
@@ -201,9 +207,9 @@ impl<S: Storage> Store<S> {
     }
 
     fn begin_inline(&mut self, (spec, running, bytes_hint): Offer) -> Result<Inline> {
-        let (id, gives_room, is_in_pieces) = (running.id, running.gives_room(), running.is_in_pieces);
-        let job = Job::new(spec)?;
-        let inline = Inline { id, job, bytes_hint, created: Vec::new(), gives_room, is_in_pieces };
+        let gives_room = running.gives_room();
+        let inline =
+            Inline { id: running.id, job: Job::new(spec)?, bytes_hint, created: Vec::new(), gives_room };
         self.begin(running);
         Ok(inline)
     }
@@ -218,21 +224,20 @@ impl<S: Storage> Store<S> {
             }
             Step::Write { table, offset } => {
                 let file = FileName::table(table);
-                if inline.created.last() != Some(&table) {
-                    let mut created = Err(Error::StorageFull);
-                    let pieces = self.storage.pieces_when_full().filter(|_| inline.gives_room);
-                    if !pieces.is_some_and(|pieces| pieces.only_reserve_fits(inline.bytes_hint)) {
-                        created = self.create_file(file, inline.bytes_hint);
-                    }
-                    if matches!(created, Err(Error::StorageFull)) && inline.gives_room {
-                        created = self.storage.create_from_reserve(file);
-                    }
-                    created?;
-                    inline.created.push(table);
+                let is_first = inline.created.last() != Some(&table);
+                if is_first {
+                    self.create_output(inline, file)?;
                 }
                 let output = inline.job.take_output();
                 let mut written = self.storage.write(file, offset, &output);
                 if matches!(written, Err(Error::StorageFull)) && self.make_way()? {
+                    written = self.storage.write(file, offset, &output);
+                }
+                if matches!(written, Err(Error::StorageFull)) && is_first {
+                    // Its place was thought to have room behind it.
+                    inline.created.pop();
+                    self.storage.delete(file)?;
+                    self.create_output(inline, file)?;
                     written = self.storage.write(file, offset, &output);
                 }
                 written?;
@@ -242,12 +247,6 @@ impl<S: Storage> Store<S> {
                 self.storage.sync(file)?;
                 // It is seldom as long as was expected.
                 self.storage.trim(file, size);
-                if inline.is_in_pieces {
-                    // The longest piece is taken now.
-                    let table_bytes = self.table_bytes_max();
-                    inline.job.cut_at(table_bytes);
-                    inline.bytes_hint = inline.bytes_hint.min(piece_of(table_bytes));
-                }
             }
             Step::Done => {
                 let result = inline.job.result();
@@ -259,11 +258,26 @@ impl<S: Storage> Store<S> {
         Ok(false)
     }
 
+    fn create_output(&mut self, inline: &mut Inline, file: FileName) -> Result<()> {
+        let mut created = Err(Error::StorageFull);
+        let pieces = self.storage.pieces_when_full().filter(|_| inline.gives_room);
+        if !pieces.is_some_and(|pieces| pieces.only_reserve_fits(inline.bytes_hint)) {
+            created = self.create_file(file, inline.bytes_hint);
+        }
+        if matches!(created, Err(Error::StorageFull)) && inline.gives_room {
+            created = self.storage.create_from_reserve(file);
+        }
+        created?;
+        inline.created.push(file.id);
+        Ok(())
+    }
+
     fn drop_inline(&mut self, inline: &Inline, error: Error) -> Error {
         let deleted =
             inline.created.iter().try_for_each(|table| self.storage.delete(FileName::table(*table)));
-        // With the room that it took, and that another try would find.
-        self.forget_job(inline.id, error == Error::StorageFull);
+        // With the room that it took, and that another try would find. A slot that is missing is none of room: the host adds some.
+        let is_full = error == Error::StorageFull && self.storage.pieces_when_full().is_some();
+        self.forget_job(inline.id, is_full);
         deleted.err().unwrap_or(error)
     }
 }

@@ -22,8 +22,12 @@ use crate::types::FileName;
 const BITS_PER_KEY: u32 = 14;
 /// What an output may be larger than its target by.
 const OUTPUT_SLACK_BYTES: u64 = 256 << 10;
-/// The smallest target of an output on a full storage.
-const TABLE_BYTES_MIN: u64 = 64 << 10;
+/// What a table takes beside its only entry, and what some entries are longer than others.
+const ENTRY_SLACK_BYTES: u64 = 1 << 10;
+/// The smallest piece of a full storage that an output goes to.
+const PIECE_BYTES_MIN: u64 = 64 << 10;
+/// This part of a piece is left for what a table takes beside its entries.
+const PIECE_SLACK: u64 = 16;
 /// Bytes of a flush's specification beside the memtable, about.
 const SPEC_BYTES: usize = 256;
 
@@ -71,8 +75,6 @@ pub(super) struct Running {
     level: u8,
     /// It is part of a sweep.
     swept: bool,
-    /// Its outputs are cut to what a full storage has in one piece.
-    pub(super) is_in_pieces: bool,
 }
 
 impl Running {
@@ -147,8 +149,7 @@ impl<S: Storage> Store<S> {
 
     fn running(&mut self, kind: JobKind, segments: (u64, u64), inputs: Vec<Input>, level: u8) -> Running {
         self.next_job += 1;
-        let (newer, swept, is_in_pieces) = (Vec::new(), false, false);
-        Running { id: self.next_job, kind, segments, inputs, newer, level, swept, is_in_pieces }
+        Running { id: self.next_job, kind, segments, inputs, newer: Vec::new(), level, swept: false }
     }
 
     /// A flush of the oldest memtable, and of as many behind it as do not make one of the usual size: what short sessions left are many
@@ -156,29 +157,29 @@ impl<S: Storage> Store<S> {
     pub(super) fn flush_job(&mut self) -> Result<Option<Offer>> {
         let Some(first) = self.frozen.front().map(|oldest| oldest.segment) else { return Ok(None) };
         let Some((memtable, last)) = self.oldest_memtables() else { return Ok(None) };
-        let (image, order) = {
+        let (image, order, entries) = {
             let memtable = memtable.borrow();
             let order = memtable.freeze_order();
             // With room for the rest of the specification, so that the copy is the only one.
             let mut image = Vec::new();
             room::reserve_exact(&mut image, memtable.image().len() + order.len() + SPEC_BYTES)?;
             image.extend_from_slice(memtable.image());
-            (image, order)
+            let entries = order.len() as u64 / 8;
+            (image, order, entries)
         };
         let bytes = image.len() as u64 + image.len() as u64 / 8 + (16 << 10);
-        // One table, unless no piece of a full storage took that.
-        let table_bytes = if self.is_flush_refused() { self.table_bytes_max() } else { u64::MAX };
-        let is_in_pieces = table_bytes < bytes;
-        let (outputs_max, table_bytes, bytes_hint) = if is_in_pieces {
-            (outputs_of(bytes, TABLE_BYTES_MIN), table_bytes, piece_of(table_bytes))
-        } else {
-            (1, u64::MAX, bytes)
-        };
+        let bytes_hint =
+            if self.is_flush_refused() { bytes.min(self.piece(image.len() as u64, entries)) } else { bytes };
         let bottom = self.version.tables().next().is_none();
+        // One table, unless no piece of a full storage took that.
+        let (outputs_max, table_bytes) = if bytes_hint < bytes {
+            (outputs_of(bytes, bytes_hint / 2), fitting(bytes_hint))
+        } else {
+            (1, u64::MAX)
+        };
         let mut spec = self.job_spec(outputs_max, table_bytes, 0, bottom);
         spec.input = JobInput::Memtable { image, order };
-        let mut running = self.running(JobKind::Flush, (first, last), Vec::new(), 0);
-        running.is_in_pieces = is_in_pieces;
+        let running = self.running(JobKind::Flush, (first, last), Vec::new(), 0);
         Ok(Some((spec, running, bytes_hint)))
     }
 
@@ -200,23 +201,30 @@ impl<S: Storage> Store<S> {
         Some((Rc::new(RefCell::new(joined)), last.segment))
     }
 
-    /// The most that a table may come to: what is in one piece on a full storage, but for what its end takes.
-    pub(super) fn table_bytes_max(&self) -> u64 {
-        match self.longest_piece() {
-            u64::MAX => u64::MAX,
-            bytes => (bytes / 4 * 3).max(TABLE_BYTES_MIN),
-        }
+    /// How long the pieces are that `bytes` of `entries` go to on a full storage, one table each.
+    fn piece(&self, bytes: u64, entries: u64) -> u64 {
+        let entry = (bytes / entries.max(1)).saturating_add(ENTRY_SLACK_BYTES);
+        let needed = bytes.saturating_add(bytes / PIECE_SLACK);
+        let pieces = self.storage.pieces_when_full();
+        pieces.map_or(u64::MAX, |pieces| pieces.for_tables(needed, entry.max(PIECE_BYTES_MIN)))
     }
 
     /// The longest piece of room, while the storage gives no more.
-    pub(super) fn longest_piece(&self) -> u64 {
-        self.storage.pieces_when_full().map_or(u64::MAX, |pieces| pieces.longest())
+    pub(super) fn longest_piece(&self) -> Option<u64> {
+        self.storage.pieces_when_full().map(|pieces| pieces.longest())
     }
 
     pub(super) fn compaction_job(&mut self, mut merge: Merge) -> Offer {
-        let piece_bytes = if merge.above.is_empty() { u64::MAX } else { self.table_bytes_max() };
-        let is_in_pieces = piece_bytes < merge.table_bytes;
-        merge.table_bytes = merge.table_bytes.min(piece_bytes);
+        let (mut hint_slack, mut is_in_pieces) = (OUTPUT_SLACK_BYTES, false);
+        if !merge.above.is_empty() {
+            let entries = merge.runs.iter().flatten().map(|table| table.entries).sum();
+            let piece = self.piece(merge.bytes(), entries);
+            if piece < merge.table_bytes.min(merge.bytes()) + OUTPUT_SLACK_BYTES {
+                merge.table_bytes = fitting(piece);
+                hint_slack = piece - merge.table_bytes;
+                is_in_pieces = true;
+            }
+        }
         let tables = || merge.runs.iter().flatten();
         let stored: u64 = merge.bytes();
         let raw: u64 = tables().map(|table| table.raw_bytes).sum();
@@ -228,7 +236,7 @@ impl<S: Storage> Store<S> {
         let inputs = tables().map(input).collect();
         let next_level: u64 = merge.below.first().into_iter().flatten().map(|table| table.live_bytes()).sum();
         // Uncompressed outputs may be larger than their inputs; some are cut for what they overlap.
-        let least = if is_in_pieces { TABLE_BYTES_MIN } else { merge.table_bytes };
+        let least = if is_in_pieces { merge.table_bytes / 2 } else { merge.table_bytes };
         let outputs_max = outputs_of(raw.max(stored) + next_level, least);
         let mut spec = self.job_spec(outputs_max, merge.table_bytes, merge.level as u8, true);
         spec.input = JobInput::Runs(merge.runs);
@@ -242,8 +250,7 @@ impl<S: Storage> Store<S> {
         let mut running = self.running(JobKind::Compaction, (0, 0), inputs, merge.level as u8);
         running.swept = self.sweep.is_some() && spec.above.is_empty();
         running.newer = newer;
-        running.is_in_pieces = is_in_pieces;
-        (spec, running, merge.table_bytes.min(stored) + OUTPUT_SLACK_BYTES)
+        (spec, running, merge.table_bytes.min(stored) + hint_slack)
     }
 
     /// Installs what a compactor made. Its tables must be flushed. A stale result is dropped with its tables.
@@ -345,6 +352,11 @@ impl<S: Storage> Store<S> {
     }
 
     fn install_compaction(&mut self, running: &Running, result: JobResult) -> Result<bool> {
+        let is_whole = running.inputs.iter().all(|input| input.skipped_bytes == 0);
+        if running.is_purge() && is_whole && result.entries_dropped + result.entries_expired == 0 {
+            // It gives nothing back, and the table as it is lies in one piece.
+            return Ok(false);
+        }
         let mut edit = Edit { floors: self.version.floors, ..Edit::default() };
         for input in &running.inputs {
             let known = self.version.table(input.id);
@@ -400,14 +412,14 @@ impl<S: Storage> Store<S> {
     }
 }
 
-/// How long the room of a table has to be that is cut at this size: its end comes on top.
-pub(super) fn piece_of(table_bytes: u64) -> u64 {
-    (table_bytes / 3).saturating_mul(4)
-}
-
 /// How many tables of a size a job may come to write.
 fn outputs_of(bytes: u64, table_bytes: u64) -> u64 {
     bytes / (table_bytes / 8 * 7).max(1) + 2
+}
+
+/// Bytes of a table that fits a piece of so many.
+fn fitting(piece: u64) -> u64 {
+    piece - piece / PIECE_SLACK
 }
 
 /// What a job dropped, no snapshot from before its newest input may read any more. An entry that expired was there also for

@@ -114,6 +114,8 @@ pub struct Store<S: Storage> {
     purge: Purge,
     /// The log's floor when a flush failed last: none has come to an end since, while it is the same.
     flush_refused: Option<u64>,
+    /// How many edits there were when files were cut for want of room.
+    cut_at: Option<u64>,
     /// No compaction was due after this many edits.
     settled_at: Option<u64>,
     next_job: u32,

@@ -91,6 +91,7 @@ pub(super) fn open<S: Storage>(
     report.tables = store.version.tables().count() as u64;
     report.sequence = store.last_sequence;
     report.orphans = store.delete_orphans(&files)?;
+    store.trim_tables();
     if report.torn {
         // The cut must hold even if nothing is written in this session.
         match store.ensure_segment(false, 0) {
@@ -279,6 +280,7 @@ fn assemble<S: Storage>(
         swept: (0, 0),
         purge: Purge::default(),
         flush_refused: None,
+        cut_at: None,
         settled_at: None,
         next_job: 0,
         next_table,

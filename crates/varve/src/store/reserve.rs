@@ -77,6 +77,9 @@ impl<S: Storage> Store<S> {
     /// Completes the reserve again before a set is admitted.
     pub(super) fn leave_reserve(&mut self) -> Result<()> {
         self.complete_reserve()?;
+        if self.is_short() && self.cut_for_room()? {
+            self.complete_reserve()?;
+        }
         if self.is_short() {
             return Err(Error::StorageFull);
         }

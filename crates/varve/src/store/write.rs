@@ -19,6 +19,8 @@ const STORE_SHARE: u64 = 16;
 const RECORD_OVERHEAD: usize = 96;
 /// Bytes an entry may take in it besides key and value.
 const ENTRY_OVERHEAD: usize = 24;
+/// A memtable of this part of its most bytes is flushed where its segment finds no more room.
+const FLUSHED_SHARE: usize = 4;
 
 /// One operation of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,12 +282,30 @@ impl<S: Storage> Store<S> {
             }
             sure = self.enter_reserve().and_then(|()| self.grow_log(bytes));
         }
+        if matches!(sure, Err(Error::StorageFull)) && self.is_worth_a_flush() {
+            // Its table goes to what is set aside, and another segment where this one was.
+            self.log_staged(false)?;
+            self.promise();
+            self.freeze();
+            self.flush_for_room()?;
+            sure = self.grow_log(bytes);
+        }
         let Err(error) = sure else { return Ok(()) };
         self.purge.is_wanted |= matches!(error, Error::StorageFull);
         if !error.is_lack() {
             self.roll_back();
         }
         Err(self.poison_unless_lack(error))
+    }
+
+    /// Whether flushing what was written last gives some room, on a full storage.
+    fn is_worth_a_flush(&self) -> bool {
+        let active = self.active.borrow();
+        self.options.flush_when_full
+            && self.frozen.is_empty()
+            && !self.log.in_reserve
+            && !active.is_empty()
+            && active.bytes() >= self.segment_bytes() / FLUSHED_SHARE
     }
 
     fn grow_log(&mut self, bytes: usize) -> Result<()> {
@@ -298,9 +318,9 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Does something. Where there is no room for it, lets go of what is not needed, and then flushes what waits.
+    /// Does something. Where there is no room for it, lets go of what is not needed, flushes what waits, and then cuts files.
     fn making_way(&mut self, mut attempt: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        for make_way in [Self::make_way, Self::flush_for_room] {
+        for make_way in [Self::make_way, Self::flush_for_room, Self::cut_for_room] {
             match attempt(self) {
                 Err(Error::StorageFull) => {}
                 done => return done,
@@ -355,7 +375,7 @@ impl<S: Storage> Store<S> {
             self.storage.create_from_reserve(file)?;
         } else {
             let staged = self.active.borrow().image().len() + more;
-            self.create_file(file, self.memtable_bytes.max(staged) as u64)?;
+            self.create_file(file, self.segment_bytes().max(staged) as u64)?;
         }
         let header = self.active.borrow().image()[..SEGMENT_HEADER_BYTES].to_vec();
         let written = self.storage.write(file, 0, &header).and_then(|()| self.storage.sync(file));
@@ -434,6 +454,14 @@ impl<S: Storage> Store<S> {
             self.purge.is_wanted |= matches!(left, Err(Error::StorageFull));
             left?;
         }
+        if !only_deletes && self.options.flush_when_full && self.is_behind() {
+            // What cannot be flushed keeps its room, and the deletes in it give none back: nothing more may come behind it.
+            self.flush_for_room()?;
+            if self.is_behind() {
+                self.purge.is_wanted = true;
+                return Err(Error::StorageFull);
+            }
+        }
         if self.has_room(bytes) {
             return Ok(());
         }
@@ -446,14 +474,22 @@ impl<S: Storage> Store<S> {
             return Ok(());
         }
         if self.frozen.len() >= self.options.frozen_max {
-            match self.relieve() {
+            match self.making_way(Self::relieve) {
                 // No room for a flush. Deletes may use the reserve, and one memtable more for that.
                 Err(error) if only_deletes && self.options.log && error.is_lack() => {}
-                result => result?,
+                relieved => {
+                    self.purge.is_wanted |= matches!(relieved, Err(Error::StorageFull));
+                    relieved?;
+                }
             }
         }
         self.freeze();
         Ok(())
+    }
+
+    /// Whether a memtable waits for its flush on a full storage.
+    fn is_behind(&self) -> bool {
+        !self.frozen.is_empty() && self.storage.room_when_full().is_some()
     }
 
     /// Most bytes of a memtable or a small table: where a storage gives little room in all, little of it waits to be written twice.
@@ -464,14 +500,19 @@ impl<S: Storage> Store<S> {
 
     fn has_room(&self, bytes: usize) -> bool {
         let active = self.active.borrow();
-        // A segment in the reserve ends where the reserve ends: the next one would find no room. On a full storage a memtable must
-        // fit what is set aside for its table: one that cannot be flushed keeps its room for ever.
-        let bytes_max = match self.storage.room_when_full() {
-            _ if self.log.in_reserve => self.memtable_bytes.max(RESERVE_BYTES as usize),
+        // A segment in the reserve ends where the reserve ends: the next one would find no room.
+        let reserve = if self.log.in_reserve { RESERVE_BYTES as usize } else { 0 };
+        let bytes_max = self.segment_bytes().max(reserve);
+        active.is_empty() || active.bytes() + bytes <= bytes_max
+    }
+
+    /// Bytes of a memtable now: on a full storage it must fit what is set aside for its table, for one that cannot be flushed keeps its
+    /// room for ever.
+    fn segment_bytes(&self) -> usize {
+        match self.storage.room_when_full() {
             Some(room) if room > 0 => self.memtable_bytes.min(room as usize / 8 * 7),
             _ => self.memtable_bytes,
-        };
-        active.is_empty() || active.bytes() + bytes <= bytes_max
+        }
     }
 
     /// Freezes the active memtable and starts a new one with a segment of its own.

@@ -13,6 +13,7 @@
 //! `min_key` raised to the first key that was not taken. What its file holds before that key is history, and must never
 //! be read again: a tombstone that hid it may be gone already.
 
+use crate::codec::bytes::compare;
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
 use crate::types::Sequence;
@@ -48,6 +49,16 @@ pub struct TableMeta {
 }
 
 impl TableMeta {
+    /// Whether all its keys come before those of `other`.
+    pub(crate) fn ends_before(&self, other: &Self) -> bool {
+        match compare(&self.max_key, &other.min_key) {
+            core::cmp::Ordering::Less => true,
+            // A range ends before its end.
+            core::cmp::Ordering::Equal => self.range_tombstones > 0,
+            core::cmp::Ordering::Greater => false,
+        }
+    }
+
     /// Bytes of the file that are still read, about.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
