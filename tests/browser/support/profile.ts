@@ -1,9 +1,11 @@
 // A Chromium with a profile on disk that outlives it: what a page stored is there after the browser was killed and
 // started again. Invariant: never an off-the-record context, whose files never reach the disk.
 
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { type BrowserContext, type CDPSession, chromium, type Page, type Worker } from 'playwright-core';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
 import { type Site, startSite } from './site.ts';
@@ -63,8 +65,11 @@ export class Profile {
       context.once('close', () => resolve());
     });
     // Playwright makes the browser the leader of a process group; a negative id is the whole group.
-    process.kill(-(await this.processId()), 'SIGKILL');
+    const group = await this.processId();
+    process.kill(-group, 'SIGKILL');
     await closed;
+    // A process that still ends has its files locked, and the next browser may take a database that it cannot lock for a damaged one.
+    for (let waits = 0; waits < 250 && hasRunning(group); waits++) await setTimeout(20);
     this.#context = await launch(this.#folder, this.#flags);
   }
 
@@ -98,6 +103,21 @@ export class Profile {
 /** Starts a browser with an empty profile. */
 export function newProfile(flags?: readonly string[]): Promise<Profile> {
   return Profile.create(flags);
+}
+
+/** Whether a process of a group still runs; false where no /proc tells. */
+function hasRunning(group: number): boolean {
+  const processes = process.platform === 'linux' ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
+  return processes.some((name) => {
+    try {
+      const [state, , ofGroup] = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*[)] /s, '')
+        .split(' ');
+      return Number(ofGroup) === group && state !== 'Z';
+    } catch {
+      return false;
+    }
+  });
 }
 
 async function launch(folder: string, flags: readonly string[]): Promise<BrowserContext> {
