@@ -290,12 +290,9 @@ impl<S: Storage> Store<S> {
             self.flush_for_room()?;
             sure = self.grow_log(bytes);
         }
-        let Err(error) = sure else { return Ok(()) };
-        self.purge.is_wanted |= matches!(error, Error::StorageFull);
-        if !error.is_lack() {
-            self.roll_back();
-        }
-        Err(self.poison_unless_lack(error))
+        // Nothing is staged yet, and what failed is told again by the next commit, if it goes on failing.
+        self.purge.is_wanted |= matches!(sure, Err(Error::StorageFull));
+        sure
     }
 
     /// Whether flushing what was written last gives some room, on a full storage.

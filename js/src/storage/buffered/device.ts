@@ -32,6 +32,8 @@ const JOURNAL_BYTES_MAX = 512 * 1024;
 const JOURNAL_ROWS_MAX = 1000;
 /** So many times as long it becomes on a full storage, and twice as long each time that folding it finds no room. */
 const FULL_PATIENCE = 32;
+/** Where what is deleted gives its room back at once, a full storage has no room for a longer one. */
+const TIGHT_BYTES_MAX = 16 * 1024;
 /** Chunks fetched ahead of one that is read in order. */
 const AHEAD_CHUNKS = 4;
 /** Bytes that may wait for their commit before writers should. */
@@ -421,6 +423,11 @@ export class BufferedDevice implements SettlingDevice {
     return this.#journalBytes > most * JOURNAL_BYTES_MAX || this.#journalRows > most * JOURNAL_ROWS_MAX;
   }
 
+  /** Whether folding the journal gives room back that is needed now. */
+  get #isInTheWay(): boolean {
+    return this.#room.givesBackAtOnce && this.#room.isTight && this.#journalBytes > this.#patience * TIGHT_BYTES_MAX;
+  }
+
   /** A commit went through. */
   #journaled({ row, folds }: Pick<Commit, 'row' | 'folds'>): void {
     if (folds) {
@@ -450,7 +457,7 @@ export class BufferedDevice implements SettlingDevice {
   async #commit(): Promise<void> {
     if (this.#settled === this.#turn) return;
     const { rowBytesMax } = this.#store;
-    const isLong = this.#isLong(1);
+    const isLong = this.#isLong(1) || this.#isInTheWay;
     // There was no moment to fold it by itself.
     const folds = this.#isLong(2);
     const incomplete = this.#slots.incomplete(isLong, rowBytesMax);

@@ -49,6 +49,11 @@ export class Room {
     return this.#isTight;
   }
 
+  /** Whether what is deleted can be used again at once. */
+  get givesBackAtOnce(): boolean {
+    return this.#reserve?.patienceMs === 0;
+  }
+
   /** Whether slots may become longer now. */
   mayGrow(): boolean {
     if (this.#isTight) void this.#keepWhole();
