@@ -49,7 +49,7 @@ impl Session<'_> {
         let reached = self.reached(level)?;
         let mut written: Vec<(u64, &[Change])> = Vec::new();
         let mut refusal = None;
-        let mut unknown: Vec<&[Change]> = Vec::new();
+        let mut unknown: Vec<(u8, &[Change])> = Vec::new();
         for (group, answer) in groups.iter().zip(answers.iter().step_by(2)) {
             match answer {
                 Answer::Ok(receipt) => written.push((sequence_of(op, receipt, reached)?, group)),
@@ -65,7 +65,7 @@ impl Session<'_> {
                     }
                     let in_doubt = [Code::Io as u8, Code::Poisoned as u8].contains(code);
                     if in_doubt {
-                        unknown.push(group);
+                        unknown.push((*code, group));
                     }
                     refusal = Some(*code);
                 }
@@ -87,7 +87,7 @@ impl Session<'_> {
         op: &Op,
         before: u64,
         mut written: Vec<(u64, &[Change])>,
-        unknown: Vec<&[Change]>,
+        unknown: Vec<(u8, &[Change])>,
         reached: Durability,
     ) -> Outcome {
         written.sort_by_key(|(last, _)| *last);
@@ -103,7 +103,9 @@ impl Session<'_> {
             self.acknowledge(reached);
         }
         if self.is_in_doubt()? {
-            self.model.doubt(unknown.into_iter().map(<[Change]>::to_vec).collect());
+            let failed = |code| code == Code::Io as u8;
+            self.model
+                .doubt(unknown.into_iter().map(|(code, group)| (failed(code), group.to_vec())).collect());
         } else if self.store()?.last_sequence() != at {
             let found = self.store()?.last_sequence();
             return Err(format!("{op}: answered up to sequence {at}, and the store is at {found}"));

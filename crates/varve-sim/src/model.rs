@@ -50,6 +50,8 @@ pub struct Model {
     groups: Vec<Group>,
     /// From this place on each group was refused by a machine that died: it may have been staged or not.
     doubtful_from: Option<usize>,
+    /// Those of them that were told of the fault itself: whatever was to make room for them failed, and none may have been staged.
+    failed: Vec<usize>,
     power_floor: usize,
     kill_floor: usize,
     /// What was written, expired or not.
@@ -144,17 +146,23 @@ impl Model {
         self.groups.push(group);
     }
 
-    /// Adds groups that were refused, all by a machine that is in doubt: each may have been staged before that.
-    pub fn doubt(&mut self, groups: Vec<Vec<Change>>) {
+    /// Adds groups that were refused, all by a machine that is in doubt, and whether by the fault itself: each may have been staged before
+    /// that.
+    pub fn doubt(&mut self, groups: Vec<(bool, Vec<Change>)>) {
         self.doubtful_from = Some(self.groups.len());
-        for changes in groups {
+        self.failed.clear();
+        for (failed, changes) in groups {
+            if failed {
+                self.failed.push(self.groups.len());
+            }
             let first_sequence = self.last_sequence() + 1;
             self.stage(Group { changes, first_sequence });
         }
     }
 
     /// The histories in which one of the doubtful groups never happened, and those behind it one after another; then those
-    /// without several deletes: on a full disk each is put off until the end of its frame, which may never have come.
+    /// without several deletes: on a full disk each is put off until the end of its frame, which may never have come. And the one without all
+    /// that failed.
     fn without_some(&self) -> impl Iterator<Item = Self> {
         let from = self.doubtful_from.unwrap_or(self.groups.len());
         let one = (from..self.groups.len()).map(|refused| vec![refused]);
@@ -166,7 +174,7 @@ impl Model {
                 let is_chosen = |&(bit, _): &(usize, &usize)| chosen >> bit & 1 == 1;
                 deletes.iter().enumerate().filter(is_chosen).map(|(_, at)| *at).collect()
             });
-        one.chain(several).map(move |refused: Vec<usize>| {
+        one.chain([self.failed.clone()]).chain(several).map(move |refused: Vec<usize>| {
             let mut other = self.clone();
             other.refuse(from);
             for (at, group) in self.groups.iter().enumerate().skip(from) {

@@ -138,7 +138,7 @@ impl Session<'_> {
             Some(Answer::Conflict(found, key)) => self.expect_conflict(op, held, read, (key, *found)),
             Some(Answer::Error(code)) => {
                 let doubt = [Code::Io as u8, Code::Poisoned as u8].contains(code);
-                let unknown = if doubt { vec![changes] } else { Vec::new() };
+                let unknown = if doubt { vec![(*code, changes)] } else { Vec::new() };
                 self.settle_frame(op, before, Vec::new(), unknown, reached)?;
                 match *code {
                     code if code == Code::StorageFull as u8 => self.excuse(op, Error::StorageFull),

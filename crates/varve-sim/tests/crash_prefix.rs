@@ -25,10 +25,17 @@ fn many_seeds_recover_a_prefix_of_their_history() {
 
 /// The story: in the middle of a frame the flush that was to make room failed, so one write was refused and not staged; those
 /// behind it were staged, and then the machine died. The oracle took all that were refused for staged, in order, and the
-/// sequences of the later ones were not what it thought.
+/// sequences of the later ones were not what it thought. Later a dozen were refused so, one after another.
 #[test]
 fn a_write_refused_amid_a_frame_that_dies_may_be_the_only_one_not_staged() {
     assert_eq!(run(&generate(31141)).failure, None);
+}
+
+/// The story: a full disk was used up by what is written into tables, hundreds of small ones, and the snapshot of the manifest, which an
+/// opening writes into its other file, found no room there.
+#[test]
+fn a_store_of_many_tables_opens_on_a_full_disk() {
+    assert_eq!(run(&generate(3360)).failure, None);
 }
 
 /// The story: on a full disk two deletes of a frame were put off until its end, where they may take from the reserve; the power went

@@ -43,8 +43,6 @@ pub enum Mutant {
     GapsNotCut,
     /// A scan of an earlier moment passes over what died later.
     GapsOfTheFuture,
-    /// What a refused commit had deleted stays hidden from scans.
-    GapsOfRefusedKept,
     /// What a scan of an earlier moment found dead is taken for dead now.
     GapsOfThePast,
     /// A scan that comes to a gap passes over the first key behind it as well.

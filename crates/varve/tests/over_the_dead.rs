@@ -5,7 +5,8 @@
 use varve::frame::ScanRequest;
 use varve::scan::{Batch, Cursor, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
-use varve::{Durability, Host, Op, Options, Store};
+use varve::store::Caller;
+use varve::{Durability, Error, Host, Op, Options, Store};
 
 type Slots = Store<SlotPool<MemorySlots>>;
 
@@ -162,4 +163,25 @@ fn counters_flush_next_to_nothing() {
         stats.flush_bytes,
         stats.flushes
     );
+}
+
+/// A gap over deletes that are staged, and that the commit is then refused: everything is alive again.
+#[test]
+fn deletes_that_are_refused_leave_no_gap() {
+    let mut store = filled(None);
+    let deletes: Vec<_> = (0..20_000).map(key).collect();
+    let ops: Vec<_> = deletes.iter().map(|key| Op::Delete { key }).collect();
+    store.stage_for(Caller::default(), &ops).unwrap();
+    assert_eq!(scan(&store, false, 10).0, 10);
+    store.storage_mut().device_mut().set_limit(Some(0));
+    // Not even the reserve takes this.
+    let long = [Op::Set { key: b"long", value: &[1; 1 << 20], expires: None }];
+    store.stage_for(Caller::default(), &long).unwrap();
+    assert_eq!(store.commit(Durability::Relaxed), Err(Error::StorageFull));
+    store.storage_mut().device_mut().set_limit(None);
+    // What comes now takes the sequences of what was refused.
+    for number in 0..30_000_u64 {
+        store.set(&number.to_be_bytes(), b"other").unwrap();
+    }
+    assert_eq!(u64::from(scan(&store, false, u64::MAX).0), KEYS);
 }

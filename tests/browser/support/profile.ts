@@ -58,8 +58,8 @@ export class Profile {
     return { page, errors };
   }
 
-  /** Kills the browser and all of its processes at once, as a crash or the system would, and starts it again. */
-  async kill(): Promise<void> {
+  /** Kills the browser and all of its processes at once, as a crash or the system would, and starts it again; `whileDown` sees its folder. */
+  async kill(whileDown?: (folder: string) => void): Promise<void> {
     const context = this.#context;
     const closed = new Promise<void>((resolve) => {
       context.once('close', () => resolve());
@@ -70,6 +70,7 @@ export class Profile {
     await closed;
     // A process that still ends has its files locked, and the next browser may take a database that it cannot lock for a damaged one.
     for (let waits = 0; waits < 250 && hasRunning(group); waits++) await setTimeout(20);
+    whileDown?.(this.#folder);
     this.#context = await launch(this.#folder, this.#flags);
   }
 

@@ -21,6 +21,8 @@ use crate::types::{FileName, StoreId};
 
 /// Edits may grow to this many bytes, or to the length of the snapshot if that is more, before a rotation.
 const EDITS_BYTES_MAX: u64 = 64 << 10;
+/// What a snapshot takes beside the version, and what later edits add to it that name no table.
+const SNAPSHOT_SLACK_BYTES: u64 = 8 << 10;
 
 /// How long a manifest file is expected to become, in bytes.
 const MANIFEST_BYTES_HINT: u64 = 60 << 10;
@@ -108,6 +110,10 @@ impl Manifest {
                 done => return done,
             }
         }
+        if !edit.added.is_empty() && !self.fits_behind(storage, version) {
+            // The next opening writes a snapshot into the other file, however full the storage is by then.
+            return self.rotate(storage, version);
+        }
         let file = self.file();
         match self.put(storage, file, self.end, &record) {
             Ok(()) => {}
@@ -118,6 +124,18 @@ impl Manifest {
         self.sync(storage, file)?;
         self.end += record.len() as u64;
         Ok(())
+    }
+
+    /// Whether a snapshot finds room in the other file; where the storage gives more room, it does.
+    fn fits_behind<S: Storage>(&self, storage: &S, version: &Version) -> bool {
+        if storage.room_when_full().is_none() {
+            return true;
+        }
+        let mut snapshot = Vec::new();
+        version.encode(&mut snapshot);
+        let other = FileName::manifest(1 - self.slot);
+        let room = storage.list().into_iter().find(|(file, _)| *file == other).map_or(0, |(_, len)| len);
+        snapshot.len() as u64 + SNAPSHOT_SLACK_BYTES <= room
     }
 
     /// The leader epoch: rises with each opening.

@@ -42,6 +42,12 @@ impl<D: Slots> SlotPool<D> {
     /// the next power of two, 1 MiB at least, and whoever grows by less finds no room for that. So all slots are written as far as they go.
     pub(super) fn was_refused(&mut self) {
         if !self.full {
+            // First what manifests need to be opened: no other slot's room is of use to them.
+            self.full = true;
+            let bytes = self.manifest_reserve_bytes();
+            for slot in self.manifest_slots().into_iter().flatten() {
+                let _ = self.grow(slot, bytes);
+            }
             for slot in 0..self.slots.len() as u32 {
                 self.use_up(slot);
             }

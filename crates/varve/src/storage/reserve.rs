@@ -282,11 +282,11 @@ impl<D: Slots> SlotPool<D> {
         self.files.get(reserve_of(kind))
     }
 
-    fn manifest_slots(&self) -> [Option<u32>; 2] {
+    pub(super) fn manifest_slots(&self) -> [Option<u32>; 2] {
         [0, 1].map(|id| self.slot_of(FileName::manifest(id)))
     }
 
-    fn manifest_reserve_bytes(&self) -> u64 {
+    pub(super) fn manifest_reserve_bytes(&self) -> u64 {
         let sizes = self.manifest_slots().into_iter().flatten().map(|slot| self.slots[slot as usize].size);
         sizes.max().unwrap_or(0).max(MANIFEST_RESERVE_BYTES)
     }

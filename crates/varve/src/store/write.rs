@@ -5,7 +5,6 @@
 
 use super::{Caller, Frozen, Store};
 use crate::error::{Error, Result};
-use crate::mutant::{self, Mutant};
 use crate::options::{Durability, Receipt};
 use crate::storage::{RESERVE_BYTES, Storage};
 use crate::types::{BATCH_BYTES_MAX, FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
@@ -351,9 +350,7 @@ impl<S: Storage> Store<S> {
         }
         drop(active);
         self.last_sequence = self.acknowledged;
-        if !mutant::has(Mutant::GapsOfRefusedKept) {
-            self.gaps.get_mut().forget_after(self.acknowledged);
-        }
+        self.gaps.get_mut().forget_after(self.acknowledged);
         self.forget_refused(self.acknowledged);
     }
 
