@@ -78,10 +78,9 @@ test.for(rounds)(
       await page.evaluate(([name, all]) => writer.start(name, all), [NAME, plan] as const);
       await told.reached(NAME, sets);
     }
-    const couldBeLost = wasTorn;
     await end(ending);
     const found = await reopen();
-    if (couldBeLost && found.state === 'lost') {
+    if (wasTorn && found.state === 'lost') {
       console.log(`round ${round}: lost by the browser`);
       history = new History();
       history.expect(found);
