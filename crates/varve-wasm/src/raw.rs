@@ -3,8 +3,8 @@
 //! Keys and values come through the scratch, answers go through the out cells: each export says what is where, and wasm-bindgen
 //! hands that on to its declarations.
 //!
-//! Invariants: a pointer that an export answers with is good until the next call on the same store. What is staged here has room in the
-//! log: no commit is refused for want of it.
+//! Invariants: a pointer that an export answers with is good until the next call on the same store. A write that is staged here has its
+//! room in the log: no commit is refused for want of it.
 
 use std::rc::Rc;
 

@@ -21,7 +21,7 @@ use crate::types::{FileName, StoreId};
 
 /// Edits may grow to this many bytes, or to the length of the snapshot if that is more, before a rotation.
 const EDITS_BYTES_MAX: u64 = 64 << 10;
-/// What a snapshot takes beside the version, and what later edits add to it that name no table.
+/// Bytes of a snapshot beside the version, and of later edits that add no table.
 const SNAPSHOT_SLACK_BYTES: u64 = 8 << 10;
 
 /// How long a manifest file is expected to become, in bytes.

@@ -42,7 +42,7 @@ const TABLE_SHARE: u64 = 16;
 /// A storage of so many bytes is small.
 const SMALL_BYTES: u64 = 64 << 20;
 
-/// Where it is not known to be, the room is what a memtable takes, or this part of all bytes.
+/// Of any other storage the room is as long as a memtable, or this part of all bytes.
 const MEMTABLE_ROOM_BYTES: u64 = (2 << 20) + (256 << 10);
 const UNTOLD_SHARE: u64 = 8;
 

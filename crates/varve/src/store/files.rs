@@ -165,7 +165,7 @@ impl<S: Storage> Store<S> {
                 let active = self.active.borrow();
                 (FileName::wal(active.header().segment), active.image().len())
             };
-            // What is staged keeps the room that was made for it.
+            // Staged records keep the room that was made for them.
             let end = self.log.written.max(staged.min(self.log.sure));
             self.log.sure = self.log.sure.min(end);
             self.storage.trim(segment, end as u64);

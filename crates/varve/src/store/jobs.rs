@@ -22,7 +22,7 @@ use crate::types::FileName;
 const BITS_PER_KEY: u32 = 14;
 /// What an output may be larger than its target by.
 const OUTPUT_SLACK_BYTES: u64 = 256 << 10;
-/// What a table takes beside its only entry, and what some entries are longer than others.
+/// Bytes of a table beside its only entry, and of an entry that is longer than the others.
 const ENTRY_SLACK_BYTES: u64 = 1 << 10;
 /// The smallest piece of a full storage that an output goes to.
 const PIECE_BYTES_MIN: u64 = 64 << 10;
