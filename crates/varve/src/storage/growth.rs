@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 /// Smallest and largest step by which a WAL segment or manifest grows, in bytes.
 const GROWTH_BYTES: (u64, u64) = (64 << 10, 256 << 10);
 
+/// So much is written at once of what was granted, in the middle of a call: of a large storage it is little.
+const USED_UP_BYTES_MAX: u64 = 8 << 20;
+
 /// The least that Chromium grants a file.
 const GRANT_BYTES_MIN: u64 = 1 << 20;
 
@@ -48,23 +51,25 @@ impl<D: Slots> SlotPool<D> {
             for slot in self.manifest_slots().into_iter().flatten() {
                 let _ = self.grow(slot, bytes);
             }
+            let mut bytes_left = USED_UP_BYTES_MAX;
             for slot in 0..self.slots.len() as u32 {
-                self.use_up(slot);
+                self.use_up(slot, &mut bytes_left);
             }
         }
         self.ran_out();
     }
 
-    /// Writes zeros as far as a slot may have been granted.
-    fn use_up(&mut self, slot: u32) {
+    /// Writes zeros as far as a slot may have been granted, and as many as are left.
+    fn use_up(&mut self, slot: u32, bytes_left: &mut u64) {
         let known = &mut self.slots[slot as usize];
         let granted = known.reached.max(known.size).next_power_of_two().max(GRANT_BYTES_MIN);
         if known.state != Use::Open || known.is_of_manifest() || !self.device.is_open(slot) {
             return;
         }
         known.dirty = true;
-        while known.size < granted {
-            let zeros = vec![0; (granted - known.size).min(GROWTH_BYTES.0) as usize];
+        while known.size < granted && *bytes_left > 0 {
+            let zeros = vec![0; (granted - known.size).min(GROWTH_BYTES.0).min(*bytes_left) as usize];
+            *bytes_left -= zeros.len() as u64;
             let written = self.device.write(slot, known.size, &zeros);
             known.size = self.device.size(slot);
             if written != Ok(zeros.len()) {
