@@ -48,7 +48,7 @@ class FullKv implements FullDriver {
 }
 
 test('Deno KV: a full database is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
-  await liveFull(new FullKv(), { name: 'Deno KV', usable: 0.4, backShare: 0 });
+  await liveFull(new FullKv(), { name: 'Deno KV', usable: 0.75, backShare: 0.75 });
 });
 
 afterEach(() => {

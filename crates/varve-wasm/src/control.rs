@@ -45,13 +45,15 @@ pub fn varve_open(
             history_bytes: (history_bytes >= 0.0).then_some(history_bytes as u64),
             ..Options::default()
         };
+        let mut pool = SlotPool::open(HostSlots::new(device))?;
         if log & 2 != 0 {
+            pool.leave_table_room();
             // A flush has to fit into what is set aside.
             options.memtable_bytes_min = 1 << 20;
         }
         options.memtable_bytes_max = options.memtable_bytes_max.min(options.memory_bytes / MEMTABLE_SHARE);
         options.memtable_bytes_min = options.memtable_bytes_min.min(options.memtable_bytes_max);
-        let (store, report) = Store::open(SlotPool::open(HostSlots::new(device))?, options, host)?;
+        let (store, report) = Store::open(pool, options, host)?;
         tell(&report);
         Ok(registry::add(Open::new(store)))
     }))

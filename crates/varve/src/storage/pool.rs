@@ -105,6 +105,8 @@ pub struct SlotPool<D> {
     pub(super) room_bytes: Option<u64>,
     /// Spare slots may hold this much, however small the store.
     pub(super) spare_bytes_max: u64,
+    /// See [`leave_table_room`](Self::leave_table_room).
+    pub(super) host_keeps_table_room: bool,
 }
 
 impl<D: Slots> SlotPool<D> {
@@ -125,6 +127,7 @@ impl<D: Slots> SlotPool<D> {
             full_bytes: 0,
             room_bytes: None,
             spare_bytes_max: SPARE_BYTES,
+            host_keeps_table_room: false,
         };
         let mut headers = Vec::new();
         for slot in 0..count {
@@ -190,6 +193,12 @@ impl<D: Slots> SlotPool<D> {
     /// told of more room than the store takes.
     pub fn set_spare(&mut self, bytes: u64) {
         self.spare_bytes_max = bytes;
+    }
+
+    /// Leaves the room for tables on a full storage to a host that runs all jobs itself, in slots that are lent, and keeps room for them. What
+    /// was set aside here would lie empty. To be called before a store is opened.
+    pub fn leave_table_room(&mut self) {
+        self.host_keeps_table_room = true;
     }
 
     /// Takes in slots that the host has added or opened since. What they claim to hold is not listed: the store

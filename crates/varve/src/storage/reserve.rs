@@ -75,7 +75,7 @@ impl<D: Slots> SlotPool<D> {
         for slot in self.manifest_slots().into_iter().flatten() {
             self.grow(slot, bytes)?;
         }
-        for kind in RESERVED {
+        for &kind in self.reserved_kinds() {
             match self.complete(kind) {
                 // As far as there is room: with less of it, deletes still have theirs.
                 Err(Error::StorageFull) if self.reserved(kind).is_some() => {}
@@ -131,10 +131,17 @@ impl<D: Slots> SlotPool<D> {
         if !self.is_tight() {
             return None;
         }
-        let room = self.reserved(FileKind::Table).map_or(0, |place| place.room);
         let wanted = self.wanted_bytes(FileKind::Table);
+        if self.host_keeps_table_room {
+            return Some(wanted);
+        }
+        let room = self.reserved(FileKind::Table).map_or(0, |place| place.room);
         let is_enough = room > wanted / 2 || room >= ROOM_BYTES && room + self.useful_bytes() > wanted;
         Some(if is_enough { room } else { 0 })
+    }
+
+    fn reserved_kinds(&self) -> &'static [FileKind] {
+        if self.host_keeps_table_room { &RESERVED[..1] } else { &RESERVED }
     }
 
     /// How long the room for a file of this kind should be.
@@ -161,7 +168,7 @@ impl<D: Slots> SlotPool<D> {
     pub fn reserve_intact(&self) -> bool {
         let bytes = self.manifest_reserve_bytes();
         let grown = |slot: u32| self.slots[slot as usize].size >= bytes;
-        RESERVED.iter().all(|&kind| self.reserved(kind).is_some())
+        self.reserved_kinds().iter().all(|&kind| self.reserved(kind).is_some())
             && self.manifest_slots().into_iter().flatten().all(grown)
     }
 
@@ -252,7 +259,7 @@ impl<D: Slots> SlotPool<D> {
     /// Room in a slot was set free: keeps it for the reserve if some is missing, or what is set aside for a table is short and this is
     /// longer. A flush that took it gives its segment's room back so, before other writes find that.
     pub(super) fn refill_reserve(&mut self, slot: u32) {
-        for kind in RESERVED {
+        for &kind in self.reserved_kinds() {
             let wanted = self.wanted_bytes(kind);
             let held = self.reserved(kind).map_or(ROOM_BYTES - 1, |place| place.room);
             if held >= wanted {

@@ -41,6 +41,8 @@ export type Need = 'any' | 'full' | 'small';
 export interface ChunkReserve {
   /** So long after a commit the room of what it replaced or dropped may come back, in milliseconds. */
   readonly patienceMs: number;
+  /** Whether a piece was given, in this session or an earlier one, and the reserve not completed since; known once the store was taken over. */
+  wasGiven(): boolean;
   /** Sets aside what is missing of it; resolves with whether it is whole, which it is not where there is no room. */
   complete(): Promise<boolean>;
   /** Gives a piece back to the storage, which takes no room; resolves with false when none is left of what there is for such a commit. */

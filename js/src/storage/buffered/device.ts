@@ -317,6 +317,7 @@ export class BufferedDevice implements SettlingDevice {
 
   async #load(): Promise<void> {
     this.#replay(await this.#store.takeOver());
+    this.#room.begin();
     // Neither taking over nor the last commit before it need have been strict.
     this.#isRelaxed = true;
     if (this.#slots.count === 0) await this.grow(SLOTS_FIRST);

@@ -8,7 +8,8 @@
  * the reserve is used up is sent again for a while, and writers may wait for `more`.
  *
  * Invariant: sets leave the room that flushes and merges need on a full storage, and these the room that deletes need. Where the reserve is not whole, it is completed beside the
- * commits: after each, and whenever somebody wants to grow. A session that writes little begins no reserve.
+ * commits: after each, and whenever somebody wants to grow. A session that writes little begins no reserve. A store that gave of it is tight
+ * when it is opened again, or its first sets would take the room that its first flush needs.
  */
 
 import { SlotError } from '../device.ts';
@@ -21,6 +22,8 @@ const PAUSE_MS_MAX = 250;
 const START_MS = 5000;
 /** Between two attempts to complete the reserve. */
 const COMPLETE_MS = 200;
+/** So long after a commit of a tight store the next ones may let go of something. */
+const NEXT_MS = 1000;
 /** Bytes that a session commits before it looks after the reserve. */
 const LITTLE_BYTES = 256 * 1024;
 /** Bytes of a small commit. */
@@ -36,6 +39,8 @@ export class Room {
   #notBefore = 0;
   /** Until then what commits let go of may come back. */
   #until = 0;
+  /** Until then the reserve may become whole. */
+  #wholeUntil = 0;
   #isClosed = false;
 
   constructor(reserve: ChunkReserve | undefined) {
@@ -43,6 +48,11 @@ export class Room {
     // A browser that was ended tidies up when it starts, and has less room meanwhile.
     if (reserve !== undefined && reserve.patienceMs > 0) this.#until = performance.now() + START_MS;
     this.#isWhole = reserve === undefined;
+  }
+
+  /** Begins, once the store was taken over. */
+  begin(): void {
+    this.#isTight = this.#reserve?.wasGiven() === true;
   }
 
   get isTight(): boolean {
@@ -74,7 +84,9 @@ export class Room {
         await delay(pauseMs);
       }
     }
-    this.#until = performance.now() + (this.#reserve?.patienceMs ?? 0);
+    const patienceMs = this.#reserve?.patienceMs ?? 0;
+    this.#until = performance.now() + patienceMs;
+    this.#wholeUntil = performance.now() + Math.max(patienceMs, NEXT_MS);
     this.#bytes += bytes;
     if (this.#isTight || (!this.#isWhole && this.#bytes > LITTLE_BYTES)) void this.#keepWhole();
   }
@@ -84,7 +96,7 @@ export class Room {
     for (let pauseMs = this.#notBefore - performance.now(); this.#isTight; pauseMs = PAUSE_MS_MAX) {
       await delay(Math.max(0, pauseMs));
       await this.#keepWhole();
-      if (!this.#mayComeBack || performance.now() >= untilMs) break;
+      if (this.#isClosed || performance.now() >= Math.min(untilMs, Math.max(this.#until, this.#wholeUntil))) break;
     }
     return !this.#isTight;
   }

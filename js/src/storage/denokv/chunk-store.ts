@@ -38,10 +38,13 @@ const WHOLE = -1;
 /** Reads that are under way at once. */
 const READS_MAX = 8;
 
-/** The reserve: how many values each of its pieces has, and who may have how many pieces, from the first one on. */
-const RESERVE_VALUES: readonly number[] = [10, 6, 1, 1];
+/**
+ * The reserve: how many values each of its pieces has, as many as one operation sets, and who may have how many pieces, from the first one
+ * on. A flush, which must go through for anything to be given back, writes a memtable of up to 2 MiB.
+ */
+const RESERVE_VALUES: readonly number[] = [12, 12, 8, 1, 1];
 const RESERVE_VALUE_BYTES = 63 * 1024;
-const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 2, small: 4 };
+const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 3, small: 5 };
 
 /** Where a store is. */
 export interface StorePlace {
@@ -68,6 +71,7 @@ export class DenoKvChunks implements ChunkStore {
   #sweeping: Promise<void> = Promise.resolve();
   readonly reserve: ChunkReserve = {
     patienceMs: 0,
+    wasGiven: () => this.#held().gaveReserve,
     complete: () => this.#completeReserve(),
     give: (need) => this.#giveReserve(PIECES[need]),
   };
@@ -184,6 +188,7 @@ export class DenoKvChunks implements ChunkStore {
       for (let piece = RESERVE_VALUES.length - 1; piece >= 0; piece--) {
         if (!there.has(piece)) await this.#held().write(this.#reserved(piece, new Uint8Array(RESERVE_VALUE_BYTES)));
       }
+      if (this.#held().gaveReserve) await this.#held().write([], { gaveReserve: false });
       return true;
     } catch (error) {
       if (error instanceof SlotError && error.kind === 'full') return false;
@@ -195,7 +200,7 @@ export class DenoKvChunks implements ChunkStore {
     const there = (await this.#list('reserve')).map(({ key }) => key.at(-2) as number);
     const piece = Math.min(...there);
     if (piece >= pieces) return false;
-    await this.#held().write(this.#reserved(piece, undefined));
+    await this.#held().write(this.#reserved(piece, undefined), { gaveReserve: true });
     return true;
   }
 

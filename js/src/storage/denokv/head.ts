@@ -37,6 +37,8 @@ interface HeadValue {
   readonly last: number;
   /** It is being deleted: nothing in it counts. */
   readonly isErased: boolean;
+  /** Room of the reserve was given, and is not set aside again yet. */
+  readonly gaveReserve: boolean;
   /** Counts how often its holder wrote it. */
   readonly writes: number;
   /** Who has the store, and until when it may not be taken away, in milliseconds since 1970. */
@@ -44,9 +46,17 @@ interface HeadValue {
 }
 
 /** What of the head its holder changes. */
-export type HeadChange = Partial<Pick<HeadValue, 'first' | 'last' | 'isErased'>>;
+export type HeadChange = Partial<Pick<HeadValue, 'first' | 'last' | 'isErased' | 'gaveReserve'>>;
 
-const NEW: HeadValue = { format: FORMAT, first: 1, last: 0, isErased: false, writes: 0, holder: null };
+const NEW: HeadValue = {
+  format: FORMAT,
+  first: 1,
+  last: 0,
+  isErased: false,
+  gaveReserve: false,
+  writes: 0,
+  holder: null,
+};
 
 /** How a head is claimed. */
 export interface ClaimOptions extends AdapterWait {
@@ -112,6 +122,10 @@ export class Head {
 
   get isErased(): boolean {
     return this.#value.isErased;
+  }
+
+  get gaveReserve(): boolean {
+    return this.#value.gaveReserve;
   }
 
   /** Makes changes, and one of the head with them: all or nothing, and nothing once somebody else has the store. */

@@ -48,8 +48,8 @@ const ASK_MS = 5000;
 const SHORT_BYTES = 64 * 1024;
 /** The reserve lies among the chunks, in a slot that there is none of. */
 const RESERVE_SLOT = 0xffffffff;
-const RESERVE_BYTES: readonly number[] = [768 * 1024, 1280 * 1024, 128 * 1024, 128 * 1024];
-/** Who may have how many of the pieces, from the first one on. */
+const RESERVE_BYTES: readonly number[] = [768 * 1024, 1280 * 1024, 128 * 1024, 128 * 1024, 1];
+/** Who may have how many of the pieces, from the first one on. The last stays: it says that there was a reserve. */
 const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 2, small: 4 };
 
 /** Epoch and number of a row, or slot and index of a chunk. */
@@ -75,10 +75,13 @@ export class IndexedDbChunks implements ChunkStore {
   #bytesMax = Number.POSITIVE_INFINITY;
   /** From then on the browser is asked again. */
   #askFrom = 0;
+  /** Pieces of the reserve that were there when the store was taken over. */
+  #pieces = 0;
   #isClosed = false;
 
   readonly reserve: ChunkReserve = {
     patienceMs: hasFiles() ? FILES_GO_MS : 0,
+    wasGiven: () => this.#pieces > 0 && this.#pieces < RESERVE_BYTES.length,
     complete: () => this.#completeReserve(),
     give: (need) => this.#giveReserve(PIECES[need]),
   };
@@ -90,8 +93,9 @@ export class IndexedDbChunks implements ChunkStore {
   async takeOver(): Promise<Uint8Array[]> {
     const database = unwrap(await this.#connect(true));
     // Not strict: what would be lost with the machine is the end of what was committed, and with it whoever is kept out.
-    const transaction = database.transaction('journal', 'readwrite', { durability: 'relaxed' });
+    const transaction = database.transaction(['journal', 'chunks'], 'readwrite', { durability: 'relaxed' });
     const journal = transaction.objectStore('journal');
+    const pieces = transaction.objectStore('chunks').count(IDBKeyRange.bound([RESERVE_SLOT, 0], [RESERVE_SLOT, END]));
     const found = journal.getAllKeys();
     const all = journal.getAll() as IDBRequest<Uint8Array[]>;
     all.onsuccess = () => {
@@ -108,6 +112,7 @@ export class IndexedDbChunks implements ChunkStore {
         if (!(refusal instanceof SlotError) || refusal.kind !== 'full' || this.#last === undefined) throw refusal;
       },
     );
+    this.#pieces = pieces.result;
     const [keys, rows, last] = [found.result as RowKey[], all.result, this.#last ?? [0, -1]];
     const ends = new Map<number, number>(keys);
     ends.set(last[0], last[1] + 1);
