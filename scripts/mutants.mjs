@@ -159,6 +159,18 @@ const MUTANTS = [
     ],
   },
   {
+    fault: 12,
+    name: 'a check reads a slot that was lent since',
+    by: fuzz('opfs', 150),
+    edits: [
+      [
+        `${SRC}/tools/check.ts`,
+        'tools.put(copy ?? (length === 0 ? new Uint8Array() : await read(slot, offset, length)));',
+        'tools.put(copy ?? (await read(slot, offset, length)));',
+      ],
+    ],
+  },
+  {
     fault: 13,
     name: 'each follower asks for a page of its own',
     by: fuzz('opfs'),
@@ -208,6 +220,18 @@ const MUTANTS = [
     by: fuzz('files'),
     edits: [
       [`${SRC}/options.ts`, 'if (!Object.hasOwn(known, name))', "if (!Object.hasOwn(known, name) && name === '')"],
+    ],
+  },
+  {
+    fault: 19,
+    name: 'junk is told as a damaged export',
+    by: { suite: 'js', filter: 'export-import' },
+    edits: [
+      [
+        `${SRC}/portable/block.ts`,
+        'if (!isExport(bytes)) throw notExport();',
+        "if (!isExport(bytes)) throw damaged(0, 'it does not begin as one does');",
+      ],
     ],
   },
   {

@@ -9,7 +9,7 @@
  */
 
 import type { VarveError } from '../errors.ts';
-import type { ManagedDevice } from '../storage/device.ts';
+import { isSettling, type ManagedDevice } from '../storage/device.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { JobsBeside } from './compactor-link.ts';
@@ -107,7 +107,9 @@ export class JobRunner {
   }
 
   #start(compactor: JobsBeside): void {
-    while (this.#running.size < JOBS_MAX) {
+    // On a full storage each would take the room that the other needs.
+    const most = isSettling(this.#device) && this.#device.isTight ? 1 : JOBS_MAX;
+    while (this.#running.size < most) {
       const ticket = this.#store.takeJob();
       if (ticket === undefined) return;
       // What cannot even be given up is told to whoever calls the engine next.
