@@ -166,7 +166,7 @@ function rowsIn(factory: IDBFactory): { files: number; bytes: number } {
 const PLACES = {
   opfs: {
     sessions: Math.ceil(SESSIONS * 0.9),
-    limits: { records: 64, segments: 20, tables: 32, files: 48, bytes: BYTES_MAX, calls: 400 },
+    limits: { records: 64, segments: 20, tables: 32, files: 60, bytes: BYTES_MAX, calls: 400 },
     size: () => ({ files: filesIn(opfs.root), bytes: opfs.used() }),
     counted: [
       [FakeFileHandle.prototype, ['createSyncAccessHandle', 'getFile']],
