@@ -27,8 +27,6 @@ export interface FullPlan {
   readonly name: string;
   /** The part of the room that values take before one is refused, at least: of a new store, and once more when all was deleted. */
   readonly usable: number;
-  /** The same of the second time, where less is promised of it. */
-  readonly usableAgain?: number;
   /** The part of what is deleted that can be set again soon, at least; 0 where nothing is promised of it, and nothing tried. */
   readonly backShare: number;
 }
@@ -37,10 +35,7 @@ export interface FullPlan {
 const BACK_MS = 60_000;
 
 /** Lives through it; gives the keys that are left. */
-export async function liveFull(
-  driver: FullDriver,
-  { name, usable, usableAgain = usable, backShare }: FullPlan,
-): Promise<number[]> {
+export async function liveFull(driver: FullDriver, { name, usable, backShare }: FullPlan): Promise<number[]> {
   let kept: number[] = [];
   const compare = async (): Promise<void> => {
     const found: Found = await driver.call('read');
@@ -95,8 +90,7 @@ export async function liveFull(
 
   // Once nothing is left there is as much room as in the beginning, whatever was in the way.
   expect(await driver.call('remove', kept)).toEqual({ keys: kept, refusals: [] });
-  const wantedAgain = Math.ceil(usableAgain * fits);
-  const anew = await driver.call('again', 30_000, { wanted: wantedAgain, most: most(Math.floor(fits)), ms: BACK_MS });
+  const anew = await driver.call('again', 30_000, { wanted, most: most(Math.floor(fits)), ms: BACK_MS });
   isRefused(anew);
   kept = anew.keys;
   shares.push(`usable again ${share(kept.length, fits)}`);
@@ -111,7 +105,7 @@ export async function liveFull(
 
   expect(filled.keys.length).toBeGreaterThanOrEqual(wanted);
   expect(again.keys.length).toBeGreaterThanOrEqual(back);
-  expect(anew.keys.length).toBeGreaterThanOrEqual(most(wantedAgain));
+  expect(anew.keys.length).toBeGreaterThanOrEqual(most(wanted));
   return kept;
 }
 

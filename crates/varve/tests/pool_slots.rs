@@ -197,6 +197,28 @@ fn a_host_that_keeps_the_room_for_tables_has_none_set_aside() {
     }
 }
 
+/// The story: of two log segments in one slot of a full Deno KV the first was flushed. Its megabyte stayed between the page and the second, which
+/// found no room for its own flush, for ever.
+#[test]
+fn such_a_host_gets_zeros_where_a_file_was_before_others() {
+    let mut pool = pool(5);
+    pool.leave_table_room();
+    for id in 1..=2 {
+        pool.create(FileName::wal(id), 0).expect("created");
+        pool.write(FileName::wal(id), 0, &vec![1; 100 << 10]).expect("written");
+    }
+    let slot = pool.slot_of(FileName::wal(1)).expect("there");
+    assert_eq!(pool.slot_of(FileName::wal(2)), Some(slot), "behind a short one");
+    let before = pool.place_of(FileName::wal(1)).expect("there");
+    pool.delete(FileName::wal(1)).expect("exists");
+    let mut read = vec![9; 100 << 10];
+    pool.device().read(slot, before.start, &mut read).expect("read");
+    assert!(read.iter().all(|byte| *byte == 0));
+    let mut other = vec![0; 100 << 10];
+    pool.read(FileName::wal(2), 0, &mut other).expect("read");
+    assert!(other.iter().all(|byte| *byte == 1));
+}
+
 /// The story: a table is told to be longer than it will be, so it took the slot of a WAL segment, twice its own length,
 /// and the next segment made another slot as long. A store of ten million pairs took twice what it held.
 #[test]

@@ -123,8 +123,12 @@ impl<D: Slots> Storage for SlotPool<D> {
     }
 
     fn delete(&mut self, file: FileName) -> Result<()> {
-        let slot = self.place(file)?.slot;
+        let place = self.place(file)?;
+        let slot = place.slot;
         self.remove(file);
+        if self.host_keeps_table_room {
+            self.hollow(place);
+        }
         if file.kind == FileKind::Table {
             self.cut_surplus(slot);
         }

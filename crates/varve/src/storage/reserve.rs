@@ -238,7 +238,7 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// Where the last file of a slot ends.
-    fn used_end(&self, slot: u32) -> u64 {
+    pub(super) fn used_end(&self, slot: u32) -> u64 {
         let held = self.files.iter().filter(|(_, place)| place.slot == slot);
         held.map(|(_, place)| place.end()).max().unwrap_or(SLOT_HEADER_BYTES)
     }
