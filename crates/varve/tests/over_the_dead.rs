@@ -179,7 +179,7 @@ fn deletes_that_are_refused_leave_no_gap() {
     store.stage_for(Caller::default(), &long).unwrap();
     assert_eq!(store.commit(Durability::Relaxed), Err(Error::StorageFull));
     store.storage_mut().device_mut().set_limit(None);
-    // What comes now takes the sequences of what was refused.
+    // The next writes take the sequences of the refused ones.
     for number in 0..30_000_u64 {
         store.set(&number.to_be_bytes(), b"other").unwrap();
     }

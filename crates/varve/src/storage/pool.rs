@@ -446,26 +446,6 @@ impl<D: Slots> SlotPool<D> {
         self.refill_reserve(slot);
     }
 
-    /// Writes zeros where a file was that others lie behind: to such a host they are room, and nothing else here gives that back.
-    pub(super) fn hollow(&mut self, place: Place) {
-        let is_inner = self.used_end(place.slot) > place.end();
-        if !is_inner || self.slots[place.slot as usize].state != Use::Open {
-            return;
-        }
-        let zeros = vec![0; COPY_BYTES as usize];
-        let end = place.end().min(self.slots[place.slot as usize].size);
-        let mut at = place.start;
-        while at < end {
-            let piece = &zeros[..zeros.len().min((end - at) as usize)];
-            // What could not be written keeps its room until the slot is cut.
-            if self.device.write(place.slot, at, piece) != Ok(piece.len()) {
-                return;
-            }
-            at += piece.len() as u64;
-        }
-        self.slots[place.slot as usize].dirty = true;
-    }
-
     /// Where `need` bytes of `file` can be written: of a segment, all of them were written before.
     #[inline]
     pub(super) fn place_for(&mut self, file: FileName, need: u64) -> Result<Place> {

@@ -49,6 +49,9 @@ const UNTOLD_SHARE: u64 = 8;
 /// And at most so many.
 const TABLE_ROOM_BYTES_MAX: u64 = 5 << 20;
 
+/// So many zeros are written at once.
+const ZEROS_BYTES: usize = 64 << 10;
+
 /// Spare slots may hold this part of all bytes.
 const SPARE_SHARE: u64 = 16;
 
@@ -238,9 +241,29 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// Where the last file of a slot ends.
-    pub(super) fn used_end(&self, slot: u32) -> u64 {
+    fn used_end(&self, slot: u32) -> u64 {
         let held = self.files.iter().filter(|(_, place)| place.slot == slot);
         held.map(|(_, place)| place.end()).max().unwrap_or(SLOT_HEADER_BYTES)
+    }
+
+    /// Writes zeros where a file was that others lie behind: to a host that keeps the room for tables they are room, and no cut gives it back.
+    pub(super) fn hollow(&mut self, place: Place) {
+        let is_inner = self.used_end(place.slot) > place.end();
+        if !is_inner || self.slots[place.slot as usize].state != Use::Open {
+            return;
+        }
+        self.slots[place.slot as usize].dirty = true;
+        let zeros = vec![0; ZEROS_BYTES];
+        let end = place.start + place.room.min(self.behind(place));
+        let mut at = place.start;
+        while at < end {
+            let piece = &zeros[..zeros.len().min((end - at) as usize)];
+            // A refusal is no matter: the room comes back when the slot is cut.
+            if self.device.write(place.slot, at, piece) != Ok(piece.len()) {
+                return;
+            }
+            at += piece.len() as u64;
+        }
     }
 
     pub(super) fn cut(&mut self, slot: u32, end: u64) -> core::result::Result<(), SlotError> {

@@ -1,7 +1,7 @@
 /**
  * Chunks and journal of a store in Deno KV.
  *
- *     [..., 'store', name]                                  the head: holder, first row that counts and a later one
+ *     [..., 'store', name]                                  the head: holder, first row that counts and a later one, whether the reserve was given
  *     [..., 'data', name, 'row', number, part]              rows of the journal; part -1: whole, of a commit of one operation
  *     [..., 'data', name, 'chunk', slot, index, generation] chunks, without the zeros at their end
  *     [..., 'data', name, 'debris', number, part]           what the commit of that number may leave behind
