@@ -83,8 +83,8 @@ class FullPage implements FullDriver {
 }
 
 const PLANS: Record<Place, Omit<FullPlan, 'name'>> = {
-  opfs: { usable: 0.7, backShare: 0.7 },
-  'opfs, varve/sync': { usable: 0.65, backShare: 0.7 },
+  opfs: { usable: 0.8, backShare: 0.7 },
+  'opfs, varve/sync': { usable: 0.8, backShare: 0.7 },
   indexeddb: { usable: 0.65, backShare: 0.55 },
 };
 

@@ -9,7 +9,7 @@
  *
  * Chromium counts an open file as the next power of two of the most that it was written to since it was opened, 1 MiB at least, until it
  * is closed (its `FileSystemAccessCapacityTracker`). So once a file was refused to grow, those that were cut to their first page, which
- * hold nothing, are closed and opened again.
+ * hold nothing, are closed and opened again. The two that manifests go to, which stay short, are made as long as a manifest first.
  */
 
 import { VarveError } from '../errors.ts';
@@ -20,6 +20,9 @@ import { hasSyncHandles } from './opfs-realm.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
+/** Of those the manifests, and how long they are made: what the engine expects a manifest to need (`MANIFEST_BYTES_HINT`). */
+const MANIFEST_SLOTS = [0, 1];
+const MANIFEST_SLOT_BYTES = 64 << 10;
 /** Safari allows 252 open handles for an origin; this leaves room for a second store. */
 const SLOTS_MAX = 128;
 /** How long a released slot is waited for before its worker counts as stuck. */
@@ -196,6 +199,12 @@ export class OpfsDevice implements ManagedDevice {
   async #openAll(options: OpfsDeviceOptions): Promise<void> {
     const files = await slotFiles(this.#directory);
     await this.#openRange(0, Math.max(files.length, SLOTS_FIRST), options, files);
+    if (files.length > 0) return;
+    for (const slot of MANIFEST_SLOTS) {
+      this.truncate(slot, MANIFEST_SLOT_BYTES);
+      this.release(slot);
+    }
+    await Promise.all(MANIFEST_SLOTS.map((slot) => this.retake(slot)));
   }
 
   async #grow(slots: number): Promise<number> {
