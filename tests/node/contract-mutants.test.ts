@@ -33,11 +33,11 @@ test.each(BREAKS)('%s: caught', async (_, create, starts) => {
 });
 
 test('what is caught is told as what was expected of the storage', async () => {
-  const clauses = clausesFor(() => broken((device) => ({ size: (slot) => device.size(slot) + 1 })));
+  const clauses = clausesFor(() => broken(() => ({ isOpen: () => false })));
   const caught = clauses.get(clauseNamed(clauses, 'a new store has'))?.();
   await expect(caught).rejects.toThrow(ContractError);
   await expect(clauses.get(clauseNamed(clauses, 'a new store has'))?.()).rejects.toThrow(
-    'slot 0 of a new store: open, size: [true,1] instead of [true,0].',
+    'whether slot 0 of a new store is open: false instead of true.',
   );
 });
 

@@ -50,10 +50,14 @@ describe.each([
     },
   ],
 ])('the %s device', (_, open) => {
-  test('begins with eight open, empty slots', async () => {
+  test('begins with eight open slots that hold nothing but zeros', async () => {
     const device = await open();
     expect(device.count()).toBe(8);
-    for (let slot = 0; slot < 8; slot++) expect([device.isOpen(slot), device.size(slot)]).toEqual([true, 0]);
+    for (let slot = 0; slot < 8; slot++) {
+      const held = new Uint8Array(device.size(slot)).fill(9);
+      expect([device.isOpen(slot), device.read(slot, held, 0)]).toEqual([true, held.length]);
+      expect(held.every((byte) => byte === 0)).toBe(true);
+    }
   });
 
   test('reads back what was written, fills gaps with zeros and stops at the end', async () => {
@@ -123,7 +127,7 @@ describe('a full storage', () => {
 
   test('a short count of OPFS is passed on, and the size is the real one', async () => {
     const device = await openOpfs();
-    opfs.quota = 3;
+    opfs.quota = opfs.used() + 3;
     opfs.fullStyle = 'short';
     expect(device.write(0, text('12345'), 0)).toBe(3);
     expect(device.size(0)).toBe(3);

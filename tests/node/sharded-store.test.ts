@@ -287,3 +287,18 @@ test('keys spread evenly, and a new shard takes its share and moves nothing else
   for (const count of counts.values()) expect(Math.abs(count - 2000)).toBeLessThan(200);
   expect(Math.abs(moved - 20_000 / 11)).toBeLessThan(200);
 });
+
+test('a batch writes what a value was when it was added, and refuses what cannot be copied', async () => {
+  const objects = new FakeNamespace();
+  const db = connect<Key, unknown>(objects.get('one'));
+  const note = { title: 'Silt', tags: ['a'] };
+  const key = ['note', 1];
+  const batch = db.batch().set(key, note);
+  note.title = 'Sand';
+  note.tags.push('b');
+  key[1] = 2;
+  expect(() => batch.set('callback', () => note)).toThrow(expect.objectContaining({ code: 'VARVE_INVALID_VALUE' }));
+  await batch.commit();
+  expect(await listed(db.entries())).toEqual([[['note', 1], { title: 'Silt', tags: ['a'] }]]);
+  await objects.close();
+});

@@ -1,7 +1,7 @@
 /**
  * Several writes that are sent together.
  *
- * Invariant: nothing is sent before `commit`. What goes to one object is applied as a whole or not at all; what goes to several
+ * Invariant: a write is taken as it is when it is added; nothing is sent before `commit`. What goes to one object is applied as a whole or not at all; what goes to several
  * is that for each of them only, and has to be asked for.
  */
 
@@ -81,11 +81,22 @@ export class RemoteBatch<K, V> {
 
   #add(item: BatchItem<K, V>): this {
     this.#ensureOpen();
-    this.#items.push(item);
+    this.#items.push(copyOf(item));
     return this;
   }
 
   #ensureOpen(): void {
     if (this.#committed) throw new VarveError('VARVE_INVALID_ARGUMENT', 'This batch was committed. Begin another one.');
+  }
+}
+
+/** The item as it is now, so that what its caller changes until `commit` is not written. */
+function copyOf<T>(item: T): T {
+  try {
+    return structuredClone(item);
+  } catch (cause) {
+    throw new VarveError('VARVE_INVALID_VALUE', 'A batch takes keys and values that structuredClone can copy.', {
+      cause,
+    });
   }
 }

@@ -20,8 +20,8 @@ import { hasSyncHandles } from './opfs-realm.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
-/** Of those the manifests, and how long they are made: what the engine expects a manifest to need (`MANIFEST_BYTES_HINT`). */
-const MANIFEST_SLOTS = [0, 1];
+/** Of those two for manifests, made as long as the engine expects a manifest to be (`MANIFEST_BYTES_HINT`), so that it takes them. */
+const MANIFEST_SLOTS = [SLOTS_FIRST - 2, SLOTS_FIRST - 1];
 const MANIFEST_SLOT_BYTES = 64 << 10;
 /** Safari allows 252 open handles for an origin; this leaves room for a second store. */
 const SLOTS_MAX = 128;

@@ -7,7 +7,7 @@
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/device.ts';
 import type { WasmSource } from '../wasm/compile.ts';
-import { ContractError } from './assert.ts';
+import { ContractError, expectBytes } from './assert.ts';
 
 /** Defines one test, as the `test` of vitest, `node:test`, `bun:test` and `Deno.test` do. */
 export type DefineTest = (name: string, run: () => Promise<void>) => unknown;
@@ -105,6 +105,12 @@ export class Subject {
   /** All bytes of a slot. */
   contents(device: ManagedDevice, slot: number): Promise<Uint8Array> {
     return this.part(device, slot, 0, device.size(slot));
+  }
+
+  /** Says whether a slot is as a new store has it: it may be long already, and holds nothing but zeros. */
+  async expectNew(device: ManagedDevice, slot: number): Promise<void> {
+    const held = await this.contents(device, slot);
+    expectBytes(held, new Uint8Array(held.length), `slot ${slot} of a new store`);
   }
 
   /** Takes the power away, and opens the store again. */

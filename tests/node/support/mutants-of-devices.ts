@@ -8,8 +8,8 @@ import { all, answer, type Break, broken, Mutant, restore } from './mutant.ts';
 export const DEVICE_BREAKS: Break[] = [
   [
     'a new store that has bytes in it',
-    () => broken((device) => answer(device.size(1) === 0 && device.write(1, new Uint8Array(1), 0), {})),
-    ['a new store has open, empty slots'],
+    () => broken((device) => answer(device.size(1) === 0 && device.write(1, new Uint8Array([7]), 0), {})),
+    ['a new store has open slots that hold nothing'],
   ],
   [
     'a short read that is not reported',
