@@ -164,7 +164,12 @@ impl<'a> Session<'a> {
             Op::Slice(budget) => self.counting_edits(|session| {
                 session.attempt(op, |store| store.run_slice(*budget)).map(|_| ())
             })?,
-            Op::Release => self.attempt(op, |store| store.shrink(64 << 10)).map(|_| ())?,
+            Op::Release => self
+                .attempt(op, |store| {
+                    store.set_idle(true);
+                    store.shrink(64 << 10)
+                })
+                .map(|_| ())?,
             Op::Shrink(keep_bytes) => self.attempt(op, |store| store.shrink(*keep_bytes)).map(|_| ())?,
             Op::AskForCompaction => self.attempt(op, SimStore::ask_for_compaction).map(|_| ())?,
             Op::TakeJob => self.counting_edits(|session| session.take_job(op))?,

@@ -116,10 +116,15 @@ pub fn varve_fold_log(h: u32) -> i32 {
     with(h, &mut |open| open.store.fold_log().map(|()| 0))
 }
 
-/// Gives room back to the browser. For longer idle moments.
+/// Gives room back to the browser. For longer `idle` moments, in which merges then clear away what was overwritten, and on a full storage.
 #[wasm_bindgen]
-pub fn varve_shrink(h: u32) -> i32 {
-    with(h, &mut |open| open.store.shrink(SPARE_BYTES).map(|()| 0))
+pub fn varve_shrink(h: u32, idle: bool) -> i32 {
+    with(h, &mut |open| {
+        if idle {
+            open.store.set_idle(true);
+        }
+        open.store.shrink(SPARE_BYTES).map(|()| 0)
+    })
 }
 
 /// Tells how many bytes the quota leaves: compactions then stay small enough to fit.

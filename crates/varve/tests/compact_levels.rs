@@ -307,3 +307,38 @@ fn one_turn_writes_as_much_as_it_likes_into_eight_slots() {
         }
     }
 }
+
+#[test]
+fn while_idle_little_is_kept_of_what_was_overwritten() {
+    let mut model = Model::new();
+    let mut store = open(MemorySlots::new(64));
+    let bytes = |store: &Memory| store.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
+    fill(&mut store, &mut model, 0..1500);
+    store.compact().expect("compacted");
+    let data_bytes = bytes(&store);
+    let mut most_bytes = 0;
+    for round in 0..4 {
+        for part in 0..15 {
+            fill(&mut store, &mut model, (part * 100..(part + 1) * 100).map(|at| (at * 7 + round) % 1500));
+            most_bytes = most_bytes.max(bytes(&store));
+        }
+    }
+    assert!(most_bytes < data_bytes * 3 / 2, "{most_bytes} bytes of {data_bytes}");
+    fill(&mut store, &mut model, (0..300).map(|at| at * 5));
+    store.flush().expect("flushed");
+    while store.run_slice(1000).expect("a job") {}
+    let before_bytes = bytes(&store);
+    store.set_idle(true);
+    while store.run_slice(1000).expect("a job") {}
+    let idle_bytes = bytes(&store);
+    assert!(
+        idle_bytes < before_bytes && idle_bytes <= data_bytes * 9 / 8,
+        "{before_bytes}, then {idle_bytes} bytes of {data_bytes}"
+    );
+    check(&store, &model);
+    // A flush ends it: level 0 may hold as much as before.
+    fill(&mut store, &mut model, 0..70);
+    store.flush().expect("flushed");
+    while store.run_slice(1000).expect("a job") {}
+    assert!(store.stats().levels[0].tables > 0);
+}

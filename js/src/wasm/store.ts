@@ -149,13 +149,14 @@ export class EngineStore {
     this.#call(() => this.exports.varve_want_room(this.h));
   }
 
-  /** Tells the engine how many bytes spare files may hold when a table goes. */
+  /** Tells the engine how many bytes spare files may hold when a file goes. */
   setSpare(bytes: number): void {
     this.#call(() => this.exports.varve_set_spare(this.h, bytes));
   }
 
-  shrink(): void {
-    this.#call(() => this.exports.varve_shrink(this.h));
+  /** Gives spare room back; where nobody writes, merges then clear away what was overwritten. */
+  shrink(isIdle = false): void {
+    this.#call(() => this.exports.varve_shrink(this.h, Number(isIdle)));
   }
 
   askForCompaction(): void {

@@ -87,7 +87,7 @@ export class EngineHost implements FrameHost {
     this.#device = device;
     this.#settling = isSettling(device) ? device : undefined;
     this.#lock = parts.lock;
-    this.#flusher = new Flusher(store);
+    this.#flusher = new Flusher(store, () => this.#jobs.kick());
     this.#slots = new SlotKeeper(store, device);
     this.#jobs = new JobRunner(store, device, this.#slots, parts.compactor);
     this.#quota = device.freeBytes === undefined ? undefined : new Quota(store, device);

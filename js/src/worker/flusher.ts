@@ -3,7 +3,7 @@
  *
  *     write ---- <= 100 ms ----> flush
  *     write ---- 250 ms without another ----> seal the log, let go of files that nobody needs
- *     write ----- 3 s without another ------> give spare room back to the browser
+ *     write ----- 3 s without another ------> give spare room back to the browser, and merge what was overwritten
  *
  * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a stretch without
  * writes: it costs a flush of its own.
@@ -18,6 +18,7 @@ const SHRINK_MS = 2750;
 /** Flushes and seals the log of one store. */
 export class Flusher {
   readonly #store: EngineStore;
+  readonly #onIdle: () => void;
   #flushTimer: ReturnType<typeof setTimeout> | undefined;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #shrinkTimer: ReturnType<typeof setTimeout> | undefined;
@@ -25,8 +26,10 @@ export class Flusher {
   #writes = 0;
   #stopped = false;
 
-  constructor(store: EngineStore) {
+  /** `onIdle` runs the jobs that are due while nobody writes. */
+  constructor(store: EngineStore, onIdle: () => void) {
     this.#store = store;
+    this.#onIdle = onIdle;
   }
 
   /** To be called after each turn that may have written. */
@@ -76,7 +79,9 @@ export class Flusher {
   }
 
   #shrink(): void {
-    if (this.#store.writesSinceSeal() === 0) this.#attempt(() => this.#store.shrink());
+    if (this.#store.writesSinceSeal() > 0) return;
+    this.#attempt(() => this.#store.shrink(true));
+    if (!this.#stopped) this.#onIdle();
   }
 
   /** What fails here closes the engine for writes, and the next writer is told; there is nobody to tell now. */

@@ -32,7 +32,7 @@ use crate::types::{FileKind, FileName, StoreId};
 const FREE_SLOTS_MIN: u32 = 4;
 
 /// See [`SlotPool::set_spare`].
-const SPARE_BYTES: u64 = 8 << 20;
+const SPARE_BYTES: u64 = 3 << 20;
 
 /// A segment begins behind others up to here while there are spare slots: short ones share a slot, and a long one
 /// leaves a slot of its own spare when it goes.
@@ -188,8 +188,8 @@ impl<D: Slots> SlotPool<D> {
         self.room_bytes = bytes;
     }
 
-    /// Lets spare slots hold this many bytes, or a sixteenth of all, when a table goes; what is more is given back. Default:
-    /// 8 MiB, because growing a file costs more than writing into one. Nothing is given back unless [`set_room`](Self::set_room) has
+    /// Lets spare slots hold this many bytes, or a sixteenth of all, when a file goes; what is more is given back. Default:
+    /// 3 MiB, because growing a file costs more than writing into one. Nothing is given back unless [`set_room`](Self::set_room) has
     /// told of more room than the store takes.
     pub fn set_spare(&mut self, bytes: u64) {
         self.spare_bytes_max = bytes;

@@ -129,9 +129,7 @@ impl<D: Slots> Storage for SlotPool<D> {
         if self.host_keeps_table_room {
             self.hollow(place);
         }
-        if file.kind == FileKind::Table {
-            self.cut_surplus(slot);
-        }
+        self.cut_surplus(slot);
         Ok(())
     }
 

@@ -211,6 +211,7 @@ impl<S: Storage> Store<S> {
             free_bytes: storage.free_bytes(),
             unit_bytes_max: self.unit_bytes_max(),
             tombstones_until: self.oldest_snapshot(),
+            is_idle: self.is_idle,
         }
     }
 

@@ -173,6 +173,15 @@ impl<S: Storage> Store<S> {
         self.storage.shrink(keep_bytes)
     }
 
+    /// Tells the store that nobody writes for a while, or ends that, as a flush does: level 0 is merged sooner meanwhile, so that less is
+    /// kept of what was overwritten.
+    pub fn set_idle(&mut self, is_idle: bool) {
+        if self.is_idle != is_idle {
+            self.is_idle = is_idle;
+            self.settled_at = None;
+        }
+    }
+
     /// Lets go of the room that tables were expected to take and do not. Slots tell of it until they are written again.
     pub(super) fn trim_tables(&mut self) {
         let tables: Vec<_> = self.version.tables().map(|(_, table)| (table.id, table.size)).collect();

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::view::SharedMemtable;
 use super::{Frozen, Store};
 use crate::codec::room;
-use crate::compact::{JobInput, JobKind, JobResult, JobSpec, Merge};
+use crate::compact::{JOB_SHARE_SMALL, JobInput, JobKind, JobResult, JobSpec, Merge};
 use crate::error::{Error, Result};
 use crate::manifest::{Edit, Floors};
 use crate::memtable::Memtable;
@@ -294,7 +294,7 @@ impl<S: Storage> Store<S> {
     fn is_much(&self, read: u64) -> bool {
         let bytes = self.version.bytes();
         let is_roomy = self.storage.free_bytes().is_some_and(|free| free > bytes);
-        is_roomy && read > bytes / 16 && read >= self.options.job_bytes_max / 8
+        is_roomy && read > bytes / 16 && read >= self.options.job_bytes_max / JOB_SHARE_SMALL / 2
     }
 
     /// Forgets a job that did not come to an end, for want of room (`is_full`) or otherwise; it will be offered again, a purge in the
@@ -340,6 +340,7 @@ impl<S: Storage> Store<S> {
             self.history.add(&frozen.memtable.borrow());
         }
         self.counters.count_flush(&result, self.now_ms);
+        self.set_idle(false);
         let added = result.tables.into_iter().map(|table| (0, table)).collect();
         let committed = self.commit_edit(Edit { added, floors, ..Edit::default() });
         if committed.is_err() {

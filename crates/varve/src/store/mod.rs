@@ -112,6 +112,8 @@ pub struct Store<S: Storage> {
     /// Bytes that the last sweep has done, of how many.
     swept: (u64, u64),
     purge: Purge,
+    /// See [`Store::set_idle`].
+    is_idle: bool,
     /// The log's floor when a flush failed last: none has come to an end since, while it is the same.
     flush_refused: Option<u64>,
     /// How many edits there were when files were cut for want of room.

@@ -279,6 +279,7 @@ fn assemble<S: Storage>(
         sweep: None,
         swept: (0, 0),
         purge: Purge::default(),
+        is_idle: false,
         flush_refused: None,
         cut_at: None,
         settled_at: None,

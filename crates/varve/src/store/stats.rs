@@ -179,7 +179,7 @@ impl<S: Storage> Store<S> {
         let counters = &self.counters;
         let filters = counters.filters.get();
         let frozen_bytes = self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes() as u64).sum();
-        let targets = Levels::of(&self.version, &self.options);
+        let targets = Levels::of(&self.version, &self.options, self.is_idle);
         let swept = self.sweep.map_or(self.swept, |sweep| (sweep.done_bytes, sweep.planned_bytes));
         let level = |level: usize| {
             let tables = self.version.level(level);

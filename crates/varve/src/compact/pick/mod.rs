@@ -32,8 +32,9 @@ use crate::storage::RESERVE_BYTES;
 use crate::table::TableMeta;
 use crate::types::{RangeTombstone, Sequence};
 
-/// A job takes in an eighth of the store; of a small one, an eighth of the cap.
+/// A job takes in an eighth of the store; of a small one, this part of the cap.
 const JOB_SHARE: u64 = 8;
+pub(crate) const JOB_SHARE_SMALL: u64 = 16;
 
 /// Room is short from this part of all on.
 const SHORT_SHARE: u64 = 8;
@@ -91,6 +92,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) unit_bytes_max: u64,
     /// Tombstones up to this sequence may go.
     pub(crate) tombstones_until: Sequence,
+    /// Nothing has been written for a while.
+    pub(crate) is_idle: bool,
 }
 
 /// Numbers of the tables that `range` deletes as a whole: dropping them needs no job (Pebble's delete-only compactions).
@@ -112,7 +115,7 @@ impl Situation<'_> {
         {
             return Some(Pick::Merge(merge));
         }
-        let levels = Levels::of(version, options);
+        let levels = self.levels();
         let score = |level| levels.score(version, options, level);
         let (due, highest) =
             (0..DEEPEST).map(|level| (level, score(level))).max_by_key(|(_, score)| *score)?;
@@ -169,7 +172,7 @@ impl Situation<'_> {
         let free = self.free_bytes.map_or(u64::MAX, |free| (free / 4).max(RESERVE_BYTES / 2));
         let most = self.job_bytes_cap();
         // Inputs and outputs of a job are both there for a while: that is to be little beside the store.
-        let share = (self.version.bytes() / JOB_SHARE).max(most / JOB_SHARE);
+        let share = (self.version.bytes() / JOB_SHARE).max(most / JOB_SHARE_SMALL);
         free.min(share).min(most)
     }
 
@@ -183,6 +186,10 @@ impl Situation<'_> {
         self.free_bytes.is_some_and(|free| free / 2 < self.table_bytes())
     }
 
+    fn levels(&self) -> Levels {
+        Levels::of(self.version, self.options, self.is_idle)
+    }
+
     fn sink(&self, level: usize) -> Option<Pick> {
         if level == 0 { self.level_zero().map(Pick::Merge) } else { self.sorted(level) }
     }
@@ -192,7 +199,7 @@ impl Situation<'_> {
         let tables = self.version.level(0);
         let begun = tables.iter().position(|table| table.is_narrowed()).unwrap_or(0);
         let runs = tables[begun..].iter().map(|table| vec![table.clone()]).collect();
-        self.merge(runs, Levels::of(self.version, self.options).base)
+        self.merge(runs, self.levels().base)
     }
 
     /// Moves or merges the best table of a level below 0 (and its neighbours, while they are small) into the next one.

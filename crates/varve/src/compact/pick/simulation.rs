@@ -115,6 +115,7 @@ impl Simulation {
                 free_bytes: None,
                 unit_bytes_max: u64::MAX,
                 tombstones_until: SEQUENCE_MAX,
+                is_idle: false,
             }
             .pick()
         };
@@ -131,7 +132,7 @@ impl Simulation {
             steps += 1;
             assert!(steps < 10_000, "the picker never comes to rest");
         }
-        let levels = Levels::of(&self.version, &self.options);
+        let levels = Levels::of(&self.version, &self.options, false);
         for level in 0..DEEPEST {
             assert!(levels.score(&self.version, &self.options, level) < SCORE_DUE, "level {level}");
         }
@@ -323,6 +324,7 @@ fn a_sweep_leaves_one_run_and_writes_it_once() {
             free_bytes: None,
             unit_bytes_max: u64::MAX,
             tombstones_until: SEQUENCE_MAX,
+            is_idle: false,
         })
         .whole(until) else {
             break;
@@ -348,6 +350,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
             free_bytes,
             unit_bytes_max: u64::MAX,
             tombstones_until: SEQUENCE_MAX,
+            is_idle: false,
         })
         .level_zero()
         .expect("level 0")
@@ -362,6 +365,34 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
         free_bytes: Some(4 * 200 * KIB),
         unit_bytes_max: u64::MAX,
         tombstones_until: SEQUENCE_MAX,
+        is_idle: false,
     };
     assert!(capped.whole(u64::MAX).expect("untidy").raw_bytes_max <= 200 * KIB);
+}
+
+/// MB of data, the bytes that may be written for each byte flushed, and the room at any moment beside the data. Measured: 4.6, 7.6,
+/// 6.2, 7.3 and 7.6; 1.21, 1.10, 1.21, 1.12 and 1.32. What jobs take while they run comes on top.
+const SMALL_COSTS: [(u64, f64, f64); 5] =
+    [(64, 5.5, 1.3), (128, 8.5, 1.3), (200, 7.5, 1.3), (320, 8.5, 1.3), (500, 8.5, 1.4)];
+
+#[test]
+fn overwriting_a_small_store_takes_little_more_room_at_any_moment() {
+    for (store_mib, cost, room) in SMALL_COSTS {
+        let store_bytes = store_mib * KIB;
+        let mut simulation = Simulation::new(options(1000));
+        let (entries, per_flush) = (store_bytes / ENTRY_BYTES, 2 * KIB / ENTRY_BYTES);
+        let (mut state, mut most_bytes) = (0x9e37_79b9_7f4a_7c15, 0);
+        for flush in 0..entries * 4 / per_flush {
+            simulation.flush((0..per_flush).map(|_| (random(&mut state) % entries) as u32).collect());
+            if flush > entries * 2 / per_flush {
+                most_bytes = simulation.bytes_on_disk().max(most_bytes);
+            }
+            simulation.settle();
+        }
+        let (written, most) = (simulation.write_amplification(), most_bytes as f64 / store_bytes as f64);
+        assert!(
+            written < cost && most < room,
+            "{store_mib} MB: wrote {written:.1} times, took {most:.2} times"
+        );
+    }
 }
