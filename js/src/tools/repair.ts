@@ -9,7 +9,7 @@
 import { decodeKey } from '../codec/key-reader.ts';
 import { abortError, VarveError } from '../errors.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import { isSettling, type ManagedDevice } from '../storage/device.ts';
+import { isSettling, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
 import { databaseName, hasDatabase } from '../storage/indexeddb/names.ts';
 import { MemoryDevice } from '../storage/memory.ts';
 import { isInOpfs } from '../storage/open-device.ts';
@@ -96,9 +96,15 @@ export async function repairStore(
   }
 }
 
+/** Whether no slot was written: a new one may be long already, and holds zeros. */
 function isEmpty(device: ManagedDevice): boolean {
-  for (let slot = 0; slot < device.count(); slot++) if (device.size(slot) > 0) return false;
-  return true;
+  const isNew = (slot: number): boolean => {
+    if (isSettling(device)) return device.size(slot) === 0;
+    const page = new Uint8Array(SLOT_DATA_OFFSET);
+    device.read(slot, page, 0);
+    return page.every((byte) => byte === 0);
+  };
+  return Array.from({ length: device.count() }, (_, slot) => slot).every(isNew);
 }
 
 /** Salvages the slots of one device into the empty slots of another. */
