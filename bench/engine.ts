@@ -19,7 +19,7 @@ export type Durability = 'memory' | 'relaxed' | 'strict';
 
 /**
  * What an engine can do; a suite runs on those that can do all it needs. `miss`: says itself that a key is absent;
- * `mixed`: reads what it was just given; `tuple`: takes tuples as keys; `transaction`: has `transact`.
+ * `mixed`: reads what it was just given; `tuple`: takes tuples as keys; `transaction`: has `transact`; `deleteRange`: has that.
  */
 export type Ability =
   | 'set'
@@ -29,6 +29,7 @@ export type Ability =
   | 'delete'
   | 'batch'
   | 'range'
+  | 'deleteRange'
   | 'open'
   | 'tuple'
   | 'transaction';
@@ -96,6 +97,8 @@ export interface SyncSession extends SessionBase {
   batch(entries: BatchEntries): void;
   /** Delivers `limit` entries (fewer at the end) from `from` on; from the first key when it is undefined. */
   range(from: Key | undefined, limit: number, sink: Sink): void;
+  /** Deletes the keys from `from` up to `to`, without it, in one call. Of engines with `deleteRange`. */
+  deleteRange?(from: Key, to: Key): void;
   /** Gets the values of the keys and sets all of them to new ones, as one; committed when it returns. Of engines with `transaction`. */
   transact?(entries: BatchEntries): readonly (Uint8Array | undefined)[];
   /** Returns when all that was written has reached the level of the row. */
@@ -110,6 +113,8 @@ export interface AsyncSession extends SessionBase {
   delete(key: Key): Promise<unknown>;
   batch(entries: BatchEntries): Promise<unknown>;
   range(from: Key | undefined, limit: number, sink: Sink): Promise<void>;
+  /** Deletes the keys from `from` up to `to`, without it, in one call. Of engines with `deleteRange`. */
+  deleteRange?(from: Key, to: Key): Promise<unknown>;
   /** Gets the values of the keys and sets all of them to new ones, as one. Of engines with `transaction`. */
   transact?(entries: BatchEntries): Promise<readonly (Uint8Array | undefined)[]>;
   /** Many point calls at once, the best way the engine has. Resolves with their values (undefined for writes). */
@@ -117,6 +122,12 @@ export interface AsyncSession extends SessionBase {
 }
 
 export type Session = SyncSession | AsyncSession;
+
+/** What the files of a store weigh, as the file system counts them. */
+export interface DiskUse {
+  readonly files: number;
+  readonly bytes: number;
+}
 
 /** Options of a session. */
 export interface SessionOptions {
@@ -142,6 +153,8 @@ export interface Engine {
   readonly durabilities: readonly Durability[];
   /** Point calls that it joins into one group itself, in access `worker`; 1 when absent. */
   readonly grouped?: number;
+  /** Its group is of calls that are under way together: where each is awaited, it is as its twin. */
+  readonly groupsInFlight?: boolean;
   /** Differs from its twin in these calls alone, and runs only where there are any. */
   readonly only?: 'writes' | 'point writes';
   /** All keys and values of a store together can have so many bytes: it sits out the suites that load or write more. */
@@ -156,8 +169,8 @@ export interface Engine {
   readonly recommended?: string;
   /** Opens the store `name`, new or as `close` left it. */
   open(name: string, options: SessionOptions): Promise<Session>;
-  /** Bytes of the files of a closed store, as the file system counts them. */
-  filesOf?(name: string): Promise<number>;
+  /** What the store `name` takes on disk, open or closed. Of engines whose files can be seen. */
+  disk?(name: string): Promise<DiskUse>;
   /** Removes the store `name`, if it is there. */
   remove(name: string): Promise<void>;
 }

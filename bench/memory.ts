@@ -5,7 +5,7 @@
  * see growth by, not to compare engines by.
  */
 
-import type { Session } from './engine.ts';
+import type { Session, StoreNumbers } from './engine.ts';
 import type { Row } from './rows.ts';
 
 export type Memory = NonNullable<Row['memory']>;
@@ -14,13 +14,18 @@ interface HeapTelling {
   readonly memory?: { readonly usedJSHeapSize: number };
 }
 
+/** Bytes that a store holds in memory: memtables, cache, and the indexes and filters of open tables. */
+export function heldBytes({ memtableBytes, frozenBytes, cacheBytes, residentBytes }: StoreNumbers): number {
+  return memtableBytes + frozenBytes + cacheBytes + residentBytes;
+}
+
 /** Of this thread and this session, now; undefined when nothing is told. */
 export async function memoryOf(session: Session): Promise<Memory | undefined> {
   const stats = await session.report?.();
   const heapBytes = (performance as HeapTelling).memory?.usedJSHeapSize;
   if (stats === undefined && heapBytes === undefined) return undefined;
   return {
-    ...(stats && { wasmBytes: stats.memtableBytes + stats.frozenBytes + stats.cacheBytes + stats.residentBytes }),
+    ...(stats && { wasmBytes: heldBytes(stats) }),
     ...(heapBytes !== undefined && { heapBytes }),
   };
 }

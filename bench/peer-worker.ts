@@ -18,6 +18,7 @@ type Values = readonly (Uint8Array | undefined)[];
 type Served = Session & {
   wave(calls: readonly PointCall[]): Values | Promise<Values>;
   transact(entries: BatchEntries): Values | Promise<Values>;
+  deleteRange(from: Key, to: Key): unknown;
 };
 
 const PEERS: Readonly<Record<string, (name: string, options: SessionOptions) => Promise<Served>>> = {
@@ -64,6 +65,9 @@ async function make(request: Request): Promise<Answer> {
       return { value: await opened().get(request.key) };
     case 'delete':
       await opened().delete(request.key);
+      return {};
+    case 'deleteRange':
+      await opened().deleteRange(request.from, request.to);
       return {};
     case 'batch':
       await opened().batch({ keys: request.keys, values: unpack(request.values) as Uint8Array[] });

@@ -5,13 +5,14 @@
 import type { Access, Durability, Role } from './engine.ts';
 import { bytes } from './figures.ts';
 import { Latencies, median } from './latency.ts';
+import type { LifeStory } from './lives/life.ts';
 import type { Round } from './measure.ts';
 
 /** Points of a timeline. */
 const TIMELINE_MAX = 100;
 
 /** What an operation of a row is. */
-export type Unit = 'ops' | 'entries' | 'ranges';
+export type Unit = 'ops' | 'entries' | 'ranges' | 'steps';
 
 /** Of a row of the suite `multi-tab`: what was called, by whom, and who else was there. */
 export interface InTabs {
@@ -93,6 +94,8 @@ export interface Row {
   readonly phase?: string;
   /** What a compaction made of the tables, where the row is of one. */
   readonly compaction?: { readonly before: OnDisk; readonly after: OnDisk };
+  /** Of a life: how the store was over time. On the row of its steps. */
+  readonly life?: LifeStory;
   /** Of the suite `multi-tab` only. */
   readonly tabs?: InTabs | undefined;
 }
@@ -112,6 +115,7 @@ export type RowHead = Pick<
   | 'note'
   | 'memory'
   | 'compaction'
+  | 'life'
   | 'engineVersion'
 >;
 

@@ -7,6 +7,7 @@
 import { type Callers, CONCURRENT, callable, READ_WHILE_WRITING, runCallers } from './callers/suite.ts';
 import { STEPS as COMPACTION_STEPS, runCompaction } from './compaction/suite.ts';
 import type { Access, Engine } from './engine.ts';
+import { LIFE_SUITES } from './lives/suite.ts';
 import { STEPS as MICRO_STEPS, runMicro } from './micro/suite.ts';
 import type { Emit, Plan } from './plan.ts';
 import { runScaleSuite } from './scale/suite.ts';
@@ -63,6 +64,7 @@ export const SPECIALS: readonly Special[] = [
   },
   ofCallers(CONCURRENT, '2 writers and 10 readers at once, from the page', 'S2'),
   ofCallers(READ_WHILE_WRITING, '4 readers beside a writer, from the page', 'beyond'),
+  ...LIFE_SUITES,
 ];
 
 function hasSync(engines: readonly Engine[]): boolean {

@@ -3,6 +3,7 @@
  */
 
 import type { StoreNumbers } from './engine.ts';
+import { heldBytes } from './memory.ts';
 import type { StorageReport } from './plan.ts';
 import type { Stage } from './stage.ts';
 import { ABSENT } from './trace.ts';
@@ -21,7 +22,7 @@ export async function storageReport(stage: Stage, suite: Suite): Promise<Storage
   await stage.close(async () => {
     // Where the files are in memory, or in a database, nobody weighs them.
     const hasFiles = options.storage === undefined || options.storage === 'opfs';
-    if (hasFiles && engine.filesOf !== undefined) diskBytes = await engine.filesOf(name);
+    if (hasFiles && engine.disk !== undefined) diskBytes = (await engine.disk(name)).bytes;
   });
   const entries = state.reduce((count, value) => count + (value === ABSENT ? 0 : 1), 0);
   if (stats === undefined || entries === 0) return undefined;
@@ -56,6 +57,11 @@ export function amplificationOf(
   };
 }
 
+/** Bytes that a store has written since it was opened: logged, flushed and merged. */
+export function writtenBytes({ walBytes, flushBytes, compactionBytesWritten }: StoreNumbers): number {
+  return walBytes + flushBytes + compactionBytesWritten;
+}
+
 type Figures = Pick<
   StorageReport,
   'writeAmplification' | 'readAmplification' | 'walSegments' | 'tablesPerLevel' | 'memoryBytes'
@@ -64,12 +70,11 @@ type Figures = Pick<
 function figuresOf(stats: StoreNumbers, entryBytes: number): Figures {
   const tablesPerLevel = stats.levels.map(({ tables }) => tables);
   const [overlapping = 0, ...sorted] = tablesPerLevel;
-  const written = stats.walBytes + stats.flushBytes + stats.compactionBytesWritten;
   return {
-    writeAmplification: stats.writes === 0 ? null : written / (stats.writes * entryBytes),
+    writeAmplification: stats.writes === 0 ? null : writtenBytes(stats) / (stats.writes * entryBytes),
     readAmplification: 1 + stats.frozen + overlapping + sorted.filter((tables) => tables > 0).length,
     walSegments: stats.walSegments,
     tablesPerLevel,
-    memoryBytes: stats.memtableBytes + stats.frozenBytes + stats.cacheBytes + stats.residentBytes,
+    memoryBytes: heldBytes(stats),
   };
 }

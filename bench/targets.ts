@@ -7,6 +7,7 @@
  */
 
 import type { Access } from './engine.ts';
+import { judgeLives } from './lives/story.ts';
 import type { Row } from './rows.ts';
 import { judgeThresholds } from './thresholds.ts';
 
@@ -87,7 +88,19 @@ export interface Judged {
 
 /** Judges every target whose rows were run. */
 export function judge(rows: readonly Row[]): Judged[] {
-  return [...judgeTargets(rows), ...judgeThresholds(rows)];
+  return [...judgeTargets(rows), ...judgeThresholds(rows), ...judgeStories(rows)];
+}
+
+function judgeStories(rows: readonly Row[]): Judged[] {
+  const placed = rows.map((row) => ({ ...row, part: row.phase, place: row.access }));
+  return judgeLives(placed).map(({ title, measured, wanted, reached, row }) => ({
+    target: { title, against: undefined, ratio: undefined, figure: undefined },
+    told: { measured, wanted },
+    varve: row,
+    other: undefined,
+    ratio: undefined,
+    reached,
+  }));
 }
 
 function judgeTargets(rows: readonly Row[]): Judged[] {

@@ -41,6 +41,10 @@ class LevelSession implements AsyncSession {
     return this.#db.del(key as string);
   }
 
+  deleteRange(from: Key, to: Key): Promise<void> {
+    return this.#db.clear({ gte: from as string, lt: to as string });
+  }
+
   batch({ keys, values }: BatchEntries): Promise<void> {
     return this.#db.batch(keys.map((key, i) => put(key, values[i] as Uint8Array)));
   }
@@ -81,7 +85,7 @@ export const browserLevel: Engine = {
     'batch() and getMany() for many entries, iterator.all() for a range of known size, and the encoding "view" for bytes (github.com/Level/abstract-level#readme).',
   role: 'peer',
   accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open'],
   durabilities: ['relaxed'],
   async open(name) {
     const Database = await load();

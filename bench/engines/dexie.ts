@@ -39,6 +39,10 @@ class DexieSession implements AsyncSession {
     return this.#table.delete(key as string);
   }
 
+  deleteRange(from: Key, to: Key): PromiseExtended<unknown> {
+    return this.#table.where(':id').between(from, to).delete();
+  }
+
   batch({ keys, values }: BatchEntries): PromiseExtended<unknown> {
     return this.#table.bulkPut(values, keys as readonly string[]);
   }
@@ -100,7 +104,7 @@ export const dexie: Engine = {
     'bulkPut, bulkGet and bulkDelete for many entries (dexie.org/docs/Table/Table.bulkPut()), and chromeTransactionDurability for the level (dexie.org/docs/Dexie/Dexie).',
   role: 'peer',
   accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   async open(name, { durability }) {
     const { Dexie: Database } = await import('dexie');

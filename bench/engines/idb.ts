@@ -28,6 +28,11 @@ class IdbSession implements AsyncSession {
     await Promise.all([transaction.store.delete(key as IDBValidKey), transaction.done]);
   }
 
+  async deleteRange(from: Key, to: Key): Promise<void> {
+    const transaction = this.#db.transaction(STORE, 'readwrite', { durability: this.#durability });
+    await Promise.all([transaction.store.delete(IDBKeyRange.bound(from, to, false, true)), transaction.done]);
+  }
+
   async batch({ keys, values }: BatchEntries): Promise<void> {
     const transaction = this.#db.transaction(STORE, 'readwrite', { durability: this.#durability });
     await Promise.all([
@@ -76,7 +81,7 @@ export const idb: Engine = {
   about: 'The idb library: one transaction per call; in flight: 100 transactions.',
   role: 'peer',
   accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple'],
   durabilities: ['relaxed', 'strict'],
   async open(name, options) {
     const { openDB } = await import('idb');

@@ -51,6 +51,10 @@ class IndexedDbSession implements AsyncSession {
     });
   }
 
+  deleteRange(from: Key, to: Key): Promise<void> {
+    return this.#write((store) => store.delete(IDBKeyRange.bound(from, to, false, true)));
+  }
+
   get(key: Key): Promise<Uint8Array | undefined> {
     return result(this.#read().get(key as IDBValidKey));
   }
@@ -158,7 +162,7 @@ async function removeDatabase(name: string): Promise<void> {
 
 const shared: Pick<Engine, 'role' | 'durabilities' | 'abilities' | 'open' | 'remove'> = {
   role: 'peer',
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   open: async (name, options) => new IndexedDbSession(await openDatabase(name), options),
   remove: removeDatabase,
@@ -177,5 +181,6 @@ export const indexedDbGrouped: Engine = {
   about: `Raw IndexedDB with ${GROUP} point calls in one transaction: the counterpart of a grouped set.`,
   accesses: ['worker'],
   grouped: GROUP,
+  groupsInFlight: true,
   only: 'point writes',
 };

@@ -13,7 +13,7 @@
 import type { PGliteInterface, Transaction } from '@electric-sql/pglite';
 import type { AsyncSession, BatchEntries, Engine, Place, PointCall, SessionOptions, Sink } from '../engine.ts';
 import type { Key } from '../generator.ts';
-import { removeFolder } from './opfs-folder.ts';
+import { folderUse, removeFolder } from './opfs-folder.ts';
 import { PGLITE, PGLITE_FOLDER, startPglite } from './pglite-files.ts';
 import { inWorker } from './remote.ts';
 import { type Run, runsOf } from './runs.ts';
@@ -35,6 +35,7 @@ const SQL = {
   setMany: `INSERT INTO entries (k, v) SELECT * FROM unnest($1::text[], $2::bytea[]) ${UPSERT}`,
   delete: 'DELETE FROM entries WHERE k = $1',
   deleteMany: 'DELETE FROM entries WHERE k = ANY($1::text[])',
+  deleteRange: 'DELETE FROM entries WHERE k >= $1 AND k < $2',
   from: 'SELECT k, v FROM entries WHERE k >= $1 ORDER BY k LIMIT $2',
   first: 'SELECT k, v FROM entries ORDER BY k LIMIT $1',
 } as const;
@@ -88,6 +89,10 @@ class PgliteSession implements AsyncSession {
         ? await this.#pg.query<Entry>(SQL.first, [limit], ROWS)
         : await this.#pg.query<Entry>(SQL.from, [from, limit], ROWS);
     for (const [key, value] of rows) sink.take(key, value);
+  }
+
+  deleteRange(from: Key, to: Key): Promise<unknown> {
+    return this.#pg.query(SQL.deleteRange, [from, to]);
   }
 
   async wave(calls: readonly PointCall[]): Promise<readonly (Uint8Array | undefined)[]> {
@@ -177,8 +182,9 @@ export const pglite: Engine = {
     'opfs-ahp in a worker (pglite.dev/docs/filesystems), PGliteWorker from a page (pglite.dev/docs/multi-tab-worker), parameters rather than text, relaxedDurability where it is enough (pglite.dev/docs/api).',
   role: 'peer',
   accesses: ['worker', 'page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'transaction'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'transaction'],
   durabilities: ['relaxed', 'strict'],
   open: (name, options) => (inWorker() ? openHere(name, options) : openFromPage(name, options)),
+  disk: (name) => folderUse(PGLITE_FOLDER, name),
   remove: (name) => removeFolder(PGLITE_FOLDER, name),
 };

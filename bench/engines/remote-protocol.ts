@@ -23,6 +23,7 @@ export type Call =
   | { readonly type: 'batch'; readonly keys: readonly Key[]; readonly values: PackedValues }
   | { readonly type: 'transact'; readonly keys: readonly Key[]; readonly values: PackedValues }
   | { readonly type: 'range'; readonly from: Key | undefined; readonly limit: number }
+  | { readonly type: 'deleteRange'; readonly from: Key; readonly to: Key }
   | { readonly type: 'wave'; readonly keys: readonly Key[]; readonly values: PackedValues }
   | { readonly type: 'settle'; readonly where: Place; readonly entries: number }
   | { readonly type: 'close' };

@@ -56,6 +56,10 @@ class RemoteSession implements AsyncSession {
     await this.call({ type: 'delete', key });
   }
 
+  async deleteRange(from: Key, to: Key): Promise<void> {
+    await this.call({ type: 'deleteRange', from, to });
+  }
+
   async batch({ keys, values }: BatchEntries): Promise<void> {
     const packed = pack(values);
     await this.call({ type: 'batch', keys, values: packed }, [packed.bytes.buffer]);

@@ -50,6 +50,7 @@ export const SQL = {
   get: 'SELECT v FROM entries WHERE k = ?1',
   set: 'INSERT INTO entries (k, v) VALUES (?1, ?2) ON CONFLICT (k) DO UPDATE SET v = excluded.v',
   delete: 'DELETE FROM entries WHERE k = ?1',
+  deleteRange: 'DELETE FROM entries WHERE k >= ?1 AND k < ?2',
   from: 'SELECT k, v FROM entries WHERE k >= ?1 ORDER BY k LIMIT ?2',
   first: 'SELECT k, v FROM entries ORDER BY k LIMIT ?1',
   begin: 'BEGIN',

@@ -93,6 +93,17 @@ export class SqliteWasmSession implements SyncSession {
     this.#reset(statement, this.#api.sqlite3_step(statement));
   }
 
+  deleteRange(from: Key, to: Key): void {
+    this.#join();
+    const statement = this.#statements.deleteRange.pointer;
+    const end = this.#encoder.encode(to as string);
+    this.#makeRoom(end.length);
+    this.#bindKey(statement, from);
+    this.#sqlite3.wasm.heap8u().set(end, this.#room + KEY_ROOM);
+    this.#api.sqlite3_bind_text(statement, 2, this.#room + KEY_ROOM, end.length, STATIC);
+    this.#reset(statement, this.#api.sqlite3_step(statement));
+  }
+
   batch({ keys, values }: BatchEntries): void {
     this.commit();
     this.#run('begin');

@@ -8,7 +8,7 @@
 import type { SAHPoolUtil, Sqlite3Static } from '@sqlite.org/sqlite-wasm';
 import type { Engine, SessionOptions } from '../engine.ts';
 import { assetUrl } from './assets.ts';
-import { removeFolder } from './opfs-folder.ts';
+import { folderUse, removeFolder } from './opfs-folder.ts';
 import { inWorker, openRemote } from './remote.ts';
 import { expectWal, GROUP, JOURNAL, setUp } from './sqlite-schema.ts';
 import { SqliteWasmSession } from './sqlite-wasm-session.ts';
@@ -68,8 +68,9 @@ const shared: Omit<Engine, 'name' | 'about' | 'open' | 'accesses'> = {
   recommended:
     'The VFS opfs-sahpool for the highest speed (sqlite.org/wasm/doc/trunk/persistence.md#vfs-opfs-sahpool), statements prepared once, and a write-ahead log with synchronous=NORMAL for most applications (sqlite.org/pragma.html#pragma_synchronous).',
   role: 'peer',
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'transaction'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'transaction'],
   durabilities: ['relaxed', 'strict'],
+  disk: (name) => folderUse(FOLDER, name),
   remove,
 };
 

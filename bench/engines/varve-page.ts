@@ -6,7 +6,7 @@ import { deleteStore, open, type Store } from 'varve';
 import { open as openHere } from 'varve/here';
 import type { AsyncSession, BatchEntries, Engine, Place, PointCall, Sink, StoreNumbers } from '../engine.ts';
 import type { Key } from '../generator.ts';
-import { storeFileBytes } from './varve-files.ts';
+import { storeFiles } from './varve-files.ts';
 
 class VarveSession implements AsyncSession {
   readonly kind = 'async';
@@ -36,6 +36,10 @@ class VarveSession implements AsyncSession {
 
   async range(from: Key | undefined, limit: number, sink: Sink): Promise<void> {
     for await (const [key, value] of this.#store.entries({ gte: from, limit })) sink.take(key, value);
+  }
+
+  deleteRange(from: Key, to: Key): Promise<unknown> {
+    return this.#store.deleteRange({ gte: from, lt: to });
   }
 
   transact({ keys, values }: BatchEntries): Promise<readonly (Uint8Array | undefined)[]> {
@@ -80,7 +84,7 @@ function nothing(): undefined {
 const shared: Omit<Engine, 'name' | 'about' | 'open'> = {
   role: 'varve',
   accesses: ['page', 'inflight'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
   durabilities: ['memory', 'relaxed', 'strict'],
   async remove(name) {
     await deleteStore(name);
@@ -93,7 +97,7 @@ export const varvePage: Engine = {
   about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
   open: async (name, { durability, memory, storage }) =>
     new VarveSession(await open<Key, Uint8Array>(name, { durability, memory, storage })),
-  filesOf: storeFileBytes,
+  disk: storeFiles,
 };
 
 export const varveIndexedDb: Engine = {

@@ -9,7 +9,7 @@ import { deleteStore, open, type SyncStore } from 'varve/sync';
 import { turn } from '../clock.ts';
 import type { BatchEntries, Engine, Place, SessionOptions, Sink, StoreNumbers, SyncSession } from '../engine.ts';
 import type { Key } from '../generator.ts';
-import { storeFileBytes } from './varve-files.ts';
+import { storeFiles } from './varve-files.ts';
 
 class VarveSyncSession implements SyncSession {
   readonly kind = 'sync';
@@ -39,6 +39,10 @@ class VarveSyncSession implements SyncSession {
 
   range(from: Key | undefined, limit: number, sink: Sink): void {
     for (const [key, value] of this.#store.entries({ gte: from, limit })) sink.take(key, value);
+  }
+
+  deleteRange(from: Key, to: Key): void {
+    this.#store.deleteRange({ gte: from, lt: to });
   }
 
   transact({ keys, values }: BatchEntries): (Uint8Array | undefined)[] {
@@ -82,6 +86,11 @@ class VarveSyncEachSession extends VarveSyncSession {
     super.delete(key);
     this.commit();
   }
+
+  override deleteRange(from: Key, to: Key): void {
+    super.deleteRange(from, to);
+    this.commit();
+  }
 }
 
 async function openStore(
@@ -96,10 +105,10 @@ export const varveSync: Engine = {
   about: 'varve/sync: sets are grouped into one append every 64 KiB, at the end of a turn and at commit().',
   role: 'varve',
   accesses: ['worker'],
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'tuple', 'transaction'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
   durabilities: ['memory', 'relaxed', 'strict'],
   open: async (name, options) => new VarveSyncSession(await openStore(name, options)),
-  filesOf: storeFileBytes,
+  disk: storeFiles,
   async remove(name) {
     await deleteStore(name);
   },

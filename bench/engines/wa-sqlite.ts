@@ -10,7 +10,7 @@ import type { AccessHandlePoolVFS } from 'wa-sqlite/src/examples/AccessHandlePoo
 import type { AsyncSession, BatchEntries, Engine, Place, PointCall, SessionOptions, Sink } from '../engine.ts';
 import type { Key } from '../generator.ts';
 import { compiledAsset } from './assets.ts';
-import { removeFolder } from './opfs-folder.ts';
+import { folderUse, removeFolder } from './opfs-folder.ts';
 import { inWorker, openRemote } from './remote.ts';
 import { CHECKPOINT, expectWal, GROUP, JOURNAL, SQL, type StatementName, setUp, TIDY } from './sqlite-schema.ts';
 import { versionOf } from './versions.ts';
@@ -75,6 +75,17 @@ class WaSqliteSession implements AsyncSession {
       while ((await api.step(statement)) === ROW) {
         sink.take(api.column_text(statement, 0), copied(api.column_blob(statement, 1)));
       }
+      await api.reset(statement);
+    });
+  }
+
+  deleteRange(from: Key, to: Key): Promise<void> {
+    return this.#alone(async () => {
+      const api = this.#api;
+      const statement = this.#statements.deleteRange;
+      api.bind_text(statement, 1, from as string);
+      api.bind_text(statement, 2, to as string);
+      await api.step(statement);
       await api.reset(statement);
     });
   }
@@ -221,8 +232,9 @@ const shared: Omit<Engine, 'name' | 'about' | 'open' | 'accesses'> = {
   recommended:
     'AccessHandlePoolVFS with the synchronous build as the quickest on OPFS, with an exclusive lock and a write-ahead log, which one connection allows (github.com/rhashimoto/wa-sqlite/tree/master/src/examples#vfs-comparison).',
   role: 'peer',
-  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'open', 'transaction'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'transaction'],
   durabilities: ['relaxed', 'strict'],
+  disk: (name) => folderUse(FOLDER, name),
   remove: (name) => removeFolder(FOLDER, name),
 };
 
@@ -242,6 +254,7 @@ export const waSqliteGrouped: Engine = {
   accesses: ['worker'],
   durabilities: ['relaxed'],
   grouped: GROUP,
+  groupsInFlight: true,
   only: 'point writes',
   open: openWaSqlite,
 };

@@ -12,6 +12,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { loadNow, type Machine, machine, machineText } from '../command/machine.ts';
 import { rate } from '../figures.ts';
+import { LIVES } from '../lives/lives.ts';
 import { compareEngines, compareReopening, type FileExtent } from './compare.ts';
 import type { FileEngine } from './engine.ts';
 import { leveldb } from './engines/leveldb.ts';
@@ -19,13 +20,17 @@ import { sqlite } from './engines/sqlite.ts';
 import { varve } from './engines/varve.ts';
 import { varveSync } from './engines/varve-sync.ts';
 import { floors } from './floors.ts';
+import { compareLives, lifeTargets } from './lives.ts';
 import { type FileRow, fileTable } from './row.ts';
 import { REOPEN, SUITES } from './suites.ts';
+
+/** The names of all suites, in the order in which they run. */
+const NAMES = [...SUITES, REOPEN, ...LIVES].map(({ name }) => name);
 
 const HELP = `npm run bench -- fs [options]
 
   --peers LIST       of sqlite, leveldb: the suites below on Varve and on these (default: bare file calls alone)
-  --suite LIST       of ${[...SUITES, REOPEN].map(({ name }) => name).join(', ')} (default: all); with --peers
+  --suite LIST       of ${NAMES.join(', ')} (default: all); with --peers
   --quick            a tenth of the entries, short rounds; with --peers
   --rounds N         (default 5; with --quick 3)
   --directory PATH   where the files are (default: the system's folder for temporary ones)
@@ -71,14 +76,16 @@ async function compare(peers: readonly string[], suites: readonly string[], exte
   const failures: string[] = [];
   const engines = await enginesOf(peers, failures);
   const rows: FileRow[] = [];
-  for (const suite of [...SUITES, REOPEN]) {
+  const suitesOfAll = [
+    ...SUITES.map((suite) => ({ ...suite, run: () => compareEngines(engines, suite, directory, extent) })),
+    { ...REOPEN, run: () => compareReopening(engines, directory, extent) },
+    ...LIVES.map((life) => ({ ...life, run: () => compareLives(engines, life, directory, extent) })),
+  ];
+  for (const suite of suitesOfAll) {
     if (!suites.includes(suite.name)) continue;
     try {
-      const isReopen = !('next' in suite);
-      const made = await (isReopen
-        ? compareReopening(engines, directory, extent)
-        : compareEngines(engines, suite, directory, extent));
-      for (const row of made) console.error(`${row.suite}, ${row.engine}: ${rate(row.opsPerSecond)}/s`);
+      const made = await suite.run();
+      for (const row of made) console.error(`${row.suite}, ${row.work}, ${row.engine}: ${rate(row.opsPerSecond)}/s`);
       rows.push(...made);
     } catch (error) {
       failures.push(`${suite.name}: ${error instanceof Error ? error.message : error}`);
@@ -99,7 +106,8 @@ async function compare(peers: readonly string[], suites: readonly string[], exte
 function textOf({ rows, versions, failures, machine: on, load }: Result): string {
   const shown = Object.entries(versions).map(([name, version]) => `${name}: ${version}`);
   const failed = failures.map((failure) => `\nFailed: ${failure}`);
-  return `${fileTable(rows)}\n\n${shown.join('; ')}\n${machineText(on, load)}\n${failed.join('\n')}`;
+  const targets = lifeTargets(rows);
+  return `${fileTable(rows)}\n\n${targets === undefined ? '' : `${targets}\n\n`}${shown.join('; ')}\n${machineText(on, load)}\n${failed.join('\n')}`;
 }
 
 function failIfWrong({ rows, failures }: Result): void {
@@ -138,8 +146,7 @@ async function main(): Promise<void> {
       print(await floors(directory, rounds), values.markdown);
       return;
     }
-    const names = [...SUITES, REOPEN].map(({ name }) => name);
-    const suites = listOf('suite', values.suite?.join(',') ?? names.join(','), names);
+    const suites = listOf('suite', values.suite?.join(',') ?? NAMES.join(','), NAMES);
     const extent = { isQuick: values.quick, rounds, round_ms: values.quick ? ROUND_MS.quick : ROUND_MS.full };
     const result = await compare(listOf('peers', values.peers, Object.keys(PEERS)), suites, extent, directory);
     print(textOf(result), values.markdown);

@@ -38,6 +38,9 @@ function storeOf(map: Store): FileStore {
       sorted()
         .filter(([key]) => key >= gte)
         .slice(0, limit),
+    deleteRange: (gte, lt) => {
+      for (const key of map.keys()) if (key >= gte && key < lt) map.delete(key);
+    },
     all: sorted,
     settle: async () => undefined,
     close: async () => undefined,

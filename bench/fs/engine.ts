@@ -5,6 +5,8 @@
  * synchronous engines return no promise, and nobody waits a turn for them.
  */
 
+import type { StoreNumbers } from '../engine.ts';
+
 /** What a call gives at once or later. */
 export type Eventual<T> = T | Promise<T>;
 /** A key and its value. */
@@ -22,6 +24,10 @@ export interface FileStore {
   batch(pairs: readonly Pair[]): Eventual<void>;
   /** The first `limit` entries from a key on. */
   range(gte: string, limit: number): Eventual<readonly Pair[]>;
+  /** Deletes the keys from `gte` up to `lt`, without it, in one call. */
+  deleteRange(gte: string, lt: string): Eventual<void>;
+  /** Numbers about the store; Varve's stores have them. */
+  report?(): Eventual<StoreNumbers | undefined>;
   /** Everything, in the order of keys. */
   all(): Iterable<Pair> | AsyncIterable<Pair>;
   /** Brings what was loaded into the form in which it is read best, as the engine's documentation has it. */

@@ -7,6 +7,7 @@
 
 import { duration, percent, rate, times } from '../figures.ts';
 import { Latencies, median } from '../latency.ts';
+import type { LifeStory } from '../lives/life.ts';
 import { spreadOf } from '../rows.ts';
 import type { FileEngine, Level } from './engine.ts';
 
@@ -43,6 +44,9 @@ export interface FileRow {
   /** Operations a second of each round. */
   readonly rounds: readonly number[];
   readonly problem?: string | undefined;
+  /** Of a life: how the store was over time, and that in one line. On the row of its steps. */
+  readonly life?: LifeStory | undefined;
+  readonly note?: string | undefined;
 }
 
 /** Sums up the rounds of one engine in one suite; `problem` is what the pass over its store found. */
@@ -87,12 +91,13 @@ export function fileTable(rows: readonly FileRow[]): string {
     '| --- | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |',
   ];
   for (const row of rows) {
-    const varve = rows.find(({ suite, engine }) => suite === row.suite && engine === OURS);
+    const varve = rows.find(({ suite, work, engine }) => suite === row.suite && work === row.work && engine === OURS);
     const ratio = varve === undefined || row.engine === OURS ? '' : times(varve.opsPerSecond / row.opsPerSecond);
     const times_us = [row.p50, row.p95, row.p99, row.max].map(duration);
     const durability = `${row.durability}: ${row.writes}`;
+    const isPart = rows.some(({ suite, work }) => suite === row.suite && work !== row.work);
     const cells = [
-      row.suite,
+      isPart ? `${row.suite}, ${row.work}` : row.suite,
       row.engine,
       durability,
       rate(row.opsPerSecond),
@@ -102,5 +107,8 @@ export function fileTable(rows: readonly FileRow[]): string {
     ];
     lines.push(`| ${[...cells, row.verified ? 'yes' : '**no**'].join(' | ')} |`);
   }
-  return lines.join('\n');
+  const stories = rows.flatMap(({ suite, engine, note }) =>
+    note === undefined ? [] : [`- ${suite}, ${engine}: ${note}`],
+  );
+  return [lines.join('\n'), ...(stories.length === 0 ? [] : [stories.join('\n')])].join('\n\n');
 }

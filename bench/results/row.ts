@@ -95,7 +95,8 @@ function partOf({ phase, tabs }: Row): string | undefined {
   return `${others}, ${call}, all call${role === 'all' ? '' : ` (the part of the ${role})`}`;
 }
 
-function roleOf(engine: string): Role {
+/** What an engine of the suites on Node or over HTTP stands for. */
+export function roleOf(engine: string): Role {
   if (engine.startsWith('varve')) return 'varve';
   return /^(bare|floor)/.test(engine) ? 'floor' : 'peer';
 }

@@ -7,7 +7,7 @@
 
 import { deleteStore, open, type SyncStore } from 'varve/sync';
 import { now, turn } from '../clock.ts';
-import { storeFileBytes } from '../engines/varve-files.ts';
+import { storeFiles } from '../engines/varve-files.ts';
 import { isValueFor, keyOf, PAIR_BYTES, randomBelow, valueFor } from './pairs.ts';
 import { readsBesideCompaction } from './reads.ts';
 
@@ -97,7 +97,7 @@ class Run {
     await this.#phase('compact', this.#pairs, async () => {
       await store.compact();
       await store.close();
-      const bytes = await storeFileBytes(NAME);
+      const { bytes } = await storeFiles(NAME);
       store = await open<Uint8Array, Uint8Array>(NAME);
       return { file_bytes: bytes, space: bytes / (this.#pairs * PAIR_BYTES) };
     });

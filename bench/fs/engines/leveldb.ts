@@ -39,6 +39,7 @@ export function leveldb(): FileEngine {
             await iterator.close();
           }
         },
+        deleteRange: (gte, lt) => db.clear({ gte, lt }),
         all: () => db.iterator(),
         settle: () => db.compactRange('', LAST),
         close: () => db.close(),

@@ -58,6 +58,7 @@ function storeOf(db: Database, level: Level): FileStore {
   const get = db.prepare('SELECT value FROM pairs WHERE key = ?').raw();
   const remove = db.prepare('DELETE FROM pairs WHERE key = ?');
   const range = db.prepare('SELECT key, value FROM pairs WHERE key >= ? ORDER BY key LIMIT ?').raw();
+  const removeRange = db.prepare('DELETE FROM pairs WHERE key >= ? AND key < ?');
   const all = db.prepare('SELECT key, value FROM pairs ORDER BY key').raw();
   const batch = db.transaction((pairs: readonly Pair[]) => {
     for (const [key, value] of pairs) put.run(key, value);
@@ -68,6 +69,7 @@ function storeOf(db: Database, level: Level): FileStore {
     delete: (key) => void remove.run(key),
     batch: (pairs) => void batch(pairs),
     range: (gte, limit) => range.all(gte, limit) as Pair[],
+    deleteRange: (gte, lt) => void removeRange.run(gte, lt),
     all: () => all.iterate() as Iterable<Pair>,
     settle: async () => void db.pragma('wal_checkpoint(TRUNCATE)'),
     close: async () => void db.close(),

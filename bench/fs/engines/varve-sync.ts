@@ -30,6 +30,8 @@ function storeOf(store: SyncStore<string, Uint8Array>, level: Level): FileStore 
     delete: (key) => logged(() => store.delete(key)),
     batch: (pairs) => logged(() => store.setMany(pairs)),
     range: (gte, limit) => [...store.entries({ gte, limit })],
+    deleteRange: (gte, lt) => logged(() => store.deleteRange({ gte, lt })),
+    report: () => ({ ...store.stats() }),
     all: () => store.entries(),
     settle: () => store.compact(),
     close: () => store.close(),

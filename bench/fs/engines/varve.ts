@@ -23,6 +23,8 @@ export function varve(): FileEngine {
           for await (const pair of store.entries({ gte, limit })) found.push(pair);
           return found;
         },
+        deleteRange: async (gte, lt) => void (await store.deleteRange({ gte, lt })),
+        report: async () => ({ ...(await store.stats()) }),
         all: () => store.entries(),
         settle: () => store.compact(),
         close: () => store.close(),
