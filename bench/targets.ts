@@ -7,7 +7,7 @@
  */
 
 import type { Access } from './engine.ts';
-import { judgeLives } from './lives/story.ts';
+import { judgeLives, type LifeRow } from './lives/story.ts';
 import type { Row } from './rows.ts';
 import { judgeThresholds } from './thresholds.ts';
 
@@ -79,7 +79,7 @@ export interface Judged {
   readonly target: Pick<Target, 'title' | 'against' | 'ratio' | 'figure'>;
   /** Of a threshold: what was measured and what is wanted, in words. */
   readonly told?: { readonly measured: string; readonly wanted: string };
-  readonly varve: Row;
+  readonly varve: Pick<Row, 'opsPerSecond' | 'unit'>;
   readonly other: Row | undefined;
   readonly ratio: number | undefined;
   /** By the ratio, or by the figure where one was set; undefined where neither can be told. */
@@ -88,12 +88,13 @@ export interface Judged {
 
 /** Judges every target whose rows were run. */
 export function judge(rows: readonly Row[]): Judged[] {
-  return [...judgeTargets(rows), ...judgeThresholds(rows), ...judgeStories(rows)];
+  const placed = rows.map((row) => ({ ...row, part: row.phase, place: row.access }));
+  return [...judgeTargets(rows), ...judgeThresholds(rows), ...judgeStories(placed)];
 }
 
-function judgeStories(rows: readonly Row[]): Judged[] {
-  const placed = rows.map((row) => ({ ...row, part: row.phase, place: row.access }));
-  return judgeLives(placed).map(({ title, measured, wanted, reached, row }) => ({
+/** Judges the lives among rows, wherever they were lived. */
+export function judgeStories(rows: readonly (LifeRow & Pick<Row, 'unit'>)[]): Judged[] {
+  return judgeLives(rows).map(({ title, measured, wanted, reached, row }) => ({
     target: { title, against: undefined, ratio: undefined, figure: undefined },
     told: { measured, wanted },
     varve: row,

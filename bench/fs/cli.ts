@@ -13,6 +13,10 @@ import { parseArgs } from 'node:util';
 import { loadNow, type Machine, machine, machineText } from '../command/machine.ts';
 import { rate } from '../figures.ts';
 import { LIVES } from '../lives/lives.ts';
+import { TARGET_COLUMNS, targetCells } from '../report.ts';
+import { lifeRowOf } from '../results/row.ts';
+import { table } from '../table.ts';
+import { judgeStories } from '../targets.ts';
 import { compareEngines, compareReopening, type FileExtent } from './compare.ts';
 import type { FileEngine } from './engine.ts';
 import { leveldb } from './engines/leveldb.ts';
@@ -20,7 +24,7 @@ import { sqlite } from './engines/sqlite.ts';
 import { varve } from './engines/varve.ts';
 import { varveSync } from './engines/varve-sync.ts';
 import { floors } from './floors.ts';
-import { compareLives, lifeTargets } from './lives.ts';
+import { compareLives } from './lives.ts';
 import { type FileRow, fileTable } from './row.ts';
 import { REOPEN, SUITES } from './suites.ts';
 
@@ -106,8 +110,9 @@ async function compare(peers: readonly string[], suites: readonly string[], exte
 function textOf({ rows, versions, failures, machine: on, load }: Result): string {
   const shown = Object.entries(versions).map(([name, version]) => `${name}: ${version}`);
   const failed = failures.map((failure) => `\nFailed: ${failure}`);
-  const targets = lifeTargets(rows);
-  return `${fileTable(rows)}\n\n${targets === undefined ? '' : `${targets}\n\n`}${shown.join('; ')}\n${machineText(on, load)}\n${failed.join('\n')}`;
+  const judged = judgeStories(rows.map(lifeRowOf));
+  const targets = judged.length === 0 ? '' : `${table(TARGET_COLUMNS, judged.map(targetCells))}\n\n`;
+  return `${fileTable(rows)}\n\n${targets}${shown.join('; ')}\n${machineText(on, load)}\n${failed.join('\n')}`;
 }
 
 function failIfWrong({ rows, failures }: Result): void {

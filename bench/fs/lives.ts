@@ -8,9 +8,7 @@ import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DiskUse } from '../engine.ts';
 import { IDLE_MS, type Life, type LifeStore, live } from '../lives/life.ts';
-import { judgeLives, storyText } from '../lives/story.ts';
-import { roleOf } from '../results/row.ts';
-import { table } from '../table.ts';
+import { storyText } from '../lives/story.ts';
 import type { FileExtent } from './compare.ts';
 import type { FileEngine, FileStore, Level } from './engine.ts';
 import { type FileRow, makeFileRow } from './row.ts';
@@ -48,15 +46,6 @@ export async function compareLives(
     }
   }
   return rows;
-}
-
-/** The targets of the lives that were run, as a table; nothing where there were none. */
-export function lifeTargets(rows: readonly FileRow[]): string | undefined {
-  const placed = rows.map((row) => ({ ...row, role: roleOf(row.engine), part: row.work, place: row.runtime }));
-  const lines = judgeLives(placed).map(({ title, measured, wanted, reached }) => [
-    ...[title, measured, wanted, reached ? 'yes' : 'no'],
-  ]);
-  return lines.length === 0 ? undefined : table(['target', 'measured', 'wanted', 'reached'], lines);
 }
 
 /** An engine's store in its folder. */

@@ -138,9 +138,9 @@ test('a life whose time is up ends early, and its store is where its model is', 
 });
 
 const story = (rates: readonly number[], more: Partial<LifeStory> = {}): LifeStory => ({
-  planned: rates.length * 10,
+  planned: rates.length * 10_000,
   samples: rates.map((stepsPerSecond, i) => ({
-    ...{ steps: (i + 1) * 10, at_ms: i, stepsPerSecond, p99: 1, disk: { files: 2, bytes: 30e6 } },
+    ...{ steps: (i + 1) * 10_000, at_ms: i, stepsPerSecond, p99: 1, disk: { files: 2, bytes: 30e6 } },
   })),
   livingBytes: 20e6,
   ...more,
@@ -161,8 +161,11 @@ test('a queue that slows below 0.7 of its first window misses its target, on its
   expect(verdicts(row('queue', { life: story([100, 70]) }))).toEqual([['0.70x', true]]);
   // A window that was cut short says nothing.
   const cut = story([100, 90, 10]);
-  const samples = cut.samples.map((sample, i) => (i === 2 ? { ...sample, steps: 21 } : sample));
+  const samples = cut.samples.map((sample, i) => (i === 2 ? { ...sample, steps: 21_000 } : sample));
   expect(slowestShare({ samples })).toBeCloseTo(0.9);
+  // Of a quick run, whose windows are short.
+  const quick = { ...cut, samples: cut.samples.map((sample) => ({ ...sample, steps: sample.steps / 10 })) };
+  expect(verdicts(row('queue', { life: quick }))).toEqual([]);
 });
 
 test('a queue is first only where no peer of its place is quicker', () => {

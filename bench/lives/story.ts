@@ -8,8 +8,9 @@ import { bestPeers, type Comparable, comparisonsOf, ratioText } from '../compari
 import { bytes, rate, times } from '../figures.ts';
 import { FRESH_SCAN, type LifeStory, SCAN } from './life.ts';
 
-/** Of the rate of the first window, the least that a queue may fall to. */
+/** Of the rate of the first window, the least that a queue may fall to; shorter windows than this are some milliseconds of the machine. */
 const STEADY_MIN = 0.7;
+const WINDOW_STEPS_MIN = 10_000;
 const SCAN_P50_RATIO_MAX = 2;
 const SCAN_P99_RATIO_MAX = 3;
 const SPACE_MAX = 2;
@@ -86,7 +87,9 @@ export function judgeLives<R extends LifeRow>(rows: readonly R[]): LifeVerdict<R
     ...atLeast(
       'queue: slowest window, of the first',
       STEADY_MIN,
-      figuresOf(own('queue'), ({ life }) => life && slowestShare(life)),
+      figuresOf(own('queue'), ({ life }) => {
+        return (life?.samples[0]?.steps ?? 0) < WINDOW_STEPS_MIN ? undefined : life && slowestShare(life);
+      }),
     ),
     ...atLeast('queue: beside the best peer', 1, besidePeers(rows.filter(({ suite }) => suite === 'queue'))),
     ...['rotate', 'counters'].flatMap((suite) => [

@@ -11,6 +11,7 @@ import { type Bar, BarsChart } from './bars-chart.ts';
 import { isRound } from './chart-kit.ts';
 import { byId, make } from './dom.ts';
 import { latencyCurve, shareText } from './latency-curve.ts';
+import { LifeCharts } from './life-charts.ts';
 import { LinesChart } from './lines-chart.ts';
 import { lookOf } from './palette.ts';
 import { caseTable } from './row-table.ts';
@@ -34,6 +35,7 @@ export class CaseView {
     x: { title: 'seconds', logarithmic: false, text: (figure) => `${Number(figure.toFixed(3))} s`, min: 0 },
     y: { title: 'a second', logarithmic: true, text: rate, isShown: isRound },
   });
+  readonly #lives = new LifeCharts();
   #cases: readonly Case[] = [];
   #chosen: string | undefined;
 
@@ -52,6 +54,7 @@ export class CaseView {
     });
     const charts = byId('case-charts');
     charts.append(this.#rates.frame.element, this.#latencies.frame.element, this.#throughput.frame.element);
+    charts.append(...this.#lives.elements);
     this.#select.addEventListener('change', () => {
       this.#chosen = this.#select.value;
       this.#draw();
@@ -114,10 +117,13 @@ export class CaseView {
     );
     this.#throughput.show(
       one.rows
+        // A life has charts of its own, over its steps.
+        .filter(({ life }) => life === undefined)
         .map((row) => ({ engine: row.engine, points: timelineOf(row) }))
         .filter(({ points }) => points.length > 1),
       `Medians of the rounds, a second: ${words}.`,
     );
+    this.#lives.show(one.rows);
     byId('case-table').replaceChildren(caseTable(one));
   }
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { Latencies } from '../latency.ts';
+import type { LifeStory } from '../lives/life.ts';
 import { CHOICES } from '../workloads.ts';
 import { familiesOf } from './families.ts';
 import { latencyCurve, shareText } from './latency-curve.ts';
 import { sortable } from './ordering.ts';
-import { LiveThroughput, timelineOf } from './throughput.ts';
+import { LiveThroughput, lifePoints, timelineOf } from './throughput.ts';
 
 test('a curve of latencies passes through their percentiles and ends with the last call', () => {
   const latencies = new Latencies();
@@ -66,4 +67,22 @@ test('formatted figures are sorted by their size', () => {
     undefined,
     'varve',
   ]);
+});
+
+test('a life is drawn over its steps, without the figures that nobody told', () => {
+  const life: LifeStory = {
+    ...{ planned: 40, livingBytes: 5 },
+    samples: [
+      { steps: 10, at_ms: 1, stepsPerSecond: 7, p99: 3, disk: { files: 1, bytes: 100 } },
+      { steps: 20, at_ms: 2, stepsPerSecond: 8, p99: 4 },
+    ],
+  };
+  const rates = [
+    { x: 10, y: 7 },
+    { x: 20, y: 8 },
+  ];
+  expect(lifePoints({ life }, ({ stepsPerSecond }) => stepsPerSecond)).toEqual(rates);
+  expect(lifePoints({ life }, ({ disk }) => disk?.bytes)).toEqual([{ x: 10, y: 100 }]);
+  expect(lifePoints({ life }, ({ memoryBytes }) => memoryBytes)).toEqual([]);
+  expect(lifePoints({}, ({ p99 }) => p99)).toEqual([]);
 });

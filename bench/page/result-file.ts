@@ -58,7 +58,7 @@ export function resultOf(parsed: unknown): Result {
 
 function rowOf(value: unknown, index: number): Row {
   const which = `Row ${index + 1}`;
-  const row = fieldsOf(value, which);
+  const { life, ...row } = fieldsOf(value, which);
   for (const name of TEXTS) if (typeof row[name] !== 'string') throw new Error(`${which} has no ${name}.`);
   for (const [name, choices] of Object.entries(ONE_OF)) {
     if (!choices.includes(row[name])) throw new Error(`${which} has no ${name} that this page knows.`);
@@ -77,7 +77,19 @@ function rowOf(value: unknown, index: number): Row {
     groupSize: figureOf(row['groupSize'], 1),
     histogram: typeof row['histogram'] === 'string' ? row['histogram'] : '',
     timeline: listOf(row['timeline']) as Row['timeline'],
+    ...(isLife(life) && { life }),
   } as unknown as Row;
+}
+
+/** What cannot be drawn is no life. */
+function isLife(value: unknown): boolean {
+  const { planned, samples, livingBytes } = (value ?? {}) as Fields;
+  const areFigures = (...figures: unknown[]): boolean => figures.every((figure) => typeof figure === 'number');
+  return (
+    areFigures(planned, livingBytes) &&
+    Array.isArray(samples) &&
+    samples.every((sample) => areFigures(sample?.steps, sample?.stepsPerSecond, sample?.p99))
+  );
 }
 
 function fieldsOf(value: unknown, what: string): Fields {

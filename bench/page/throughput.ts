@@ -1,10 +1,11 @@
 /**
- * Throughput over time while a run goes on, and of finished rows.
+ * Throughput over time while a run goes on, and of finished rows; the figures of a life over its steps.
  *
  * Invariant: time is measured time: the rounds of an engine follow one another without what was between them, so that
  * engines which took turns lie over one another.
  */
 
+import type { LifeSample } from '../lives/life.ts';
 import type { RunEvent } from '../plan.ts';
 import type { Row } from '../rows.ts';
 import type { Line, Point } from './lines-chart.ts';
@@ -61,5 +62,14 @@ export function timelineOf({ timeline }: Pick<Row, 'timeline'>): Point[] {
     const took_ms = at_ms - last_ms;
     last_ms = at_ms;
     return took_ms > 0 ? [{ x: at_ms / 1000, y: (ops * 1000) / took_ms }] : [];
+  });
+}
+
+/** A figure of a row's life over its steps. */
+export function lifePoints({ life }: Pick<Row, 'life'>, of: (sample: LifeSample) => number | undefined): Point[] {
+  return (life?.samples ?? []).flatMap((sample): Point[] => {
+    const y = of(sample);
+    // A logarithmic axis has no place for nothing.
+    return y === undefined || y <= 0 ? [] : [{ x: sample.steps, y }];
   });
 }

@@ -7,8 +7,10 @@
 
 import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText } from '../comparison.ts';
 import { rate, times } from '../figures.ts';
+import { lifeCharts } from './life-charts.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';
+import { line, place, svgOf, WIDTH, words } from './svg.ts';
 
 /** A file below docs/results. */
 export interface Chart {
@@ -28,7 +30,6 @@ const SHOWN: readonly (readonly [suite: string, place: string])[] = [
   ['read-rand-mem', 'page, in flight'],
 ];
 
-const WIDTH = 860;
 /** As wide as its longest names ask for. */
 const OVERVIEW_LEFT = 450;
 const LEFT = 250;
@@ -58,6 +59,7 @@ export function chartsOf(results: Results): Chart[] {
       const group = groups.find(([row]) => row?.suite === suite && row.place === place && row.part === undefined);
       return group === undefined ? [] : [ratesOf(group)];
     }),
+    ...lifeCharts(groups),
   ];
 }
 
@@ -72,7 +74,7 @@ function overview(best: readonly Comparison<ResultRow>[]): Chart {
   return {
     file: 'overview.svg',
     title,
-    svg: svgOf(title, bars, { from: 1, left: OVERVIEW_LEFT, right: 190, write: times }),
+    svg: barsOf(title, bars, { from: 1, left: OVERVIEW_LEFT, right: 190, write: times }),
   };
 }
 
@@ -89,7 +91,7 @@ function ratesOf(group: readonly ResultRow[]): Chart {
       return { name: row.engine, value: row.opsPerSecond, low, high, label, kind: row.role };
     });
   const name = `${first.suite} ${first.place}`.replaceAll(/[^\w-]+/g, '-');
-  return { file: `${name}.svg`, title, svg: svgOf(title, bars, { left: LEFT, right: RIGHT, write: rate }) };
+  return { file: `${name}.svg`, title, svg: barsOf(title, bars, { left: LEFT, right: RIGHT, write: rate }) };
 }
 
 interface Look {
@@ -101,7 +103,7 @@ interface Look {
   readonly write: (figure: number) => string;
 }
 
-function svgOf(title: string, bars: readonly Bar[], { from, left, right, write }: Look): string {
+function barsOf(title: string, bars: readonly Bar[], { from, left, right, write }: Look): string {
   // Of the values alone: the interval of a noisy row reaches over any number of decades, and is cut off at the ends.
   const values = bars.map(({ value }) => value).filter((value) => value > 0);
   const first = Math.floor(Math.log10(Math.min(...values, from ?? Number.POSITIVE_INFINITY)));
@@ -112,20 +114,15 @@ function svgOf(title: string, bars: readonly Bar[], { from, left, right, write }
   };
   const height = TOP + bars.length * STEP + 26;
   const ticks = Array.from({ length: last - first + 1 }, (_, at) => 10 ** (first + at));
-  return `${[
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${escaped(title)}">`,
-    `<title>${escaped(title)}</title>`,
-    STYLE,
-    `<text class="title" x="8" y="20">${escaped(title)}</text>`,
+  return svgOf(title, height, [
     ...ticks.map((value) => tick(x(value), height, write(value))),
     ...bars.map((bar, at) => barOf(bar, at, x, from, left)),
     ...(from === undefined ? [] : [line('zero', x(from), TOP - 8, x(from), height - 22)]),
-    '</svg>',
-  ].join('\n')}\n`;
+  ]);
 }
 
 function tick(at: number, height: number, text: string): string {
-  return `${line('grid', at, TOP - 8, at, height - 22)}<text class="tick" x="${place(at)}" y="${height - 8}">${escaped(text)}</text>`;
+  return `${line('grid', at, TOP - 8, at, height - 22)}${words('tick', at, height - 8, text)}`;
 }
 
 function barOf(bar: Bar, at: number, x: (value: number) => number, from: number | undefined, left: number): string {
@@ -136,41 +133,14 @@ function barOf(bar: Bar, at: number, x: (value: number) => number, from: number 
   const isTold = Number.isFinite(bar.low) && Number.isFinite(bar.high);
   const farthest = Math.max(start, end, isTold ? x(bar.high) : 0);
   return [
-    `<text class="name ${bar.kind}" x="${left - 8}" y="${place(middle + 4)}">${escaped(shortened(bar.name))}</text>`,
+    words(`name ${bar.kind}`, left - 8, middle + 4, shortened(bar.name)),
     `<rect class="${bar.kind}" x="${place(Math.min(start, end))}" y="${top}" width="${place(Math.abs(end - start))}" height="${BAR}"/>`,
     isTold ? line('spread', x(bar.low), middle, x(bar.high), middle) : '',
-    `<text class="label" x="${place(farthest + 6)}" y="${place(middle + 4)}">${escaped(bar.label)}</text>`,
+    words('label', farthest + 6, middle + 4, bar.label),
   ].join('');
-}
-
-function line(kind: string, x1: number, y1: number, x2: number, y2: number): string {
-  return `<line class="${kind}" x1="${place(x1)}" y1="${place(y1)}" x2="${place(x2)}" y2="${place(y2)}"/>`;
-}
-
-function place(at: number): string {
-  return String(Number(at.toFixed(1)));
 }
 
 /** What fits beside the bars of the widest chart. */
 function shortened(name: string): string {
   return name.length <= NAME_CHARS_MAX ? name : `${name.slice(0, NAME_CHARS_MAX - 1)}\u2026`;
 }
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
-}
-
-/** Blue, grey and orange are told apart by the colour-blind as well. */
-const STYLE = `<style>
-text{font:12px system-ui,sans-serif;fill:#24292f}
-.title{font-size:14px;font-weight:600}
-.name{text-anchor:end}.name.varve,.name.slower{font-weight:700}
-.tick{text-anchor:middle;fill:#57606a}
-rect.varve{fill:#0969da}rect.slower{fill:#bc4c00}rect.peer{fill:#8c959f}rect.floor{fill:none;stroke:#8c959f;stroke-dasharray:3 2}
-.grid{stroke:#d0d7de}.zero{stroke:#24292f;stroke-width:1.5}.spread{stroke:#24292f;stroke-width:1.5}
-@media (prefers-color-scheme:dark){
-text{fill:#e6edf3}.tick{fill:#9198a1}
-rect.varve{fill:#4493f8}rect.slower{fill:#f0883e}rect.peer{fill:#656c76}rect.floor{stroke:#9198a1}
-.grid{stroke:#30363d}.zero{stroke:#e6edf3}.spread{stroke:#e6edf3}
-}
-</style>`;

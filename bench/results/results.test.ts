@@ -109,6 +109,34 @@ test('a chart has every engine with its figure, and no colour of one theme alone
   }
 });
 
+test('a life has a chart over its steps for each place, Node among them, and its targets are judged there', () => {
+  const samples = [100, 60, 50].map((stepsPerSecond, i) => ({
+    ...{ steps: (i + 1) * 10_000, at_ms: i, stepsPerSecond, p99: 5, disk: { files: 3, bytes: 5e6 } },
+  }));
+  const life = { planned: 30, samples, livingBytes: 2e5 };
+  const lived = { ...(browserRun.rows[0] as Row), suite: 'queue', life, note: '30 of 30 steps' };
+  const peer = { ...lived, engine: 'sqlite-wasm', role: 'peer' } as const;
+  const [onNode] = serverRun.rows as [(typeof serverRun.rows)[number]];
+  const browser = { ...browserRun, rows: [lived, peer] };
+  const server = { ...serverRun, rows: [{ ...onNode, suite: 'queue', work: 'a queue', life, note: '30 of 30 steps' }] };
+  const both = resultsOf([{ browser: [browser], server: [server] }], [], []);
+  const charts = chartsOf(both).filter(({ file }) => file.endsWith('-life.svg'));
+  expect(charts.map(({ file }) => file)).toEqual(['queue-in-the-worker-life.svg', 'queue-node-life.svg']);
+  const [worker] = charts;
+  expect([...(worker?.svg.matchAll(/<polyline class="(\w+)"/g) ?? [])].map(([, role]) => role)).toEqual(
+    // Rate, p99 and disk: nobody tells what is in memory.
+    ['varve', 'peer', 'varve', 'peer', 'varve', 'peer'],
+  );
+  expect(worker?.svg).toContain('>sqlite-wasm</text>');
+  expect(worker?.svg).not.toContain('in memory');
+  const text = pageText(both, charts);
+  expect(text).toMatch(
+    /\| queue: slowest window, of the first: worst, varve-sync \(node\) +\|.* 0\.50x .* at least 0\.70x \| +no \|/,
+  );
+  expect(text).toContain('30 of 30 steps');
+  expect(parseResults(resultsText(both))).toEqual(both);
+});
+
 test('the README gets its figures between the markers, and nothing else is touched', () => {
   const readme = filesOf(results, () => README).get('README.md') ?? '';
   expect(readme.startsWith('Before.\n\n<!-- results:begin -->\n**Varve is slower** in 3 of 7 comparisons')).toBe(true);

@@ -11,8 +11,8 @@ import { browserOf } from '../compare/baseline.ts';
 import type { Plan, StorageReport } from '../plan.ts';
 import { shownStorage, targetCells } from '../report.ts';
 import type { Failover } from '../rows.ts';
-import { judge } from '../targets.ts';
-import { fromBrowser, fromServer, type ResultRow, type ServerRow } from './row.ts';
+import { judge, judgeStories } from '../targets.ts';
+import { fromBrowser, fromServer, lifeRowOf, type ResultRow, type ServerRow } from './row.ts';
 
 const VERSION = 1;
 
@@ -129,7 +129,10 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
       ...raw.map(({ engine, engineVersion }) => [engine, engineVersion] as const),
       ...server.flatMap((run) => run.rows.map(({ engine, version }) => [engine, version] as const)),
     ]),
-    targets: judge(raw).map((judged) => ({ cells: targetCells(judged), reached: judged.reached ?? null })),
+    targets: [...judge(raw), ...judgeStories(server.flatMap((run) => run.rows.map(lifeRowOf)))].map((judged) => ({
+      cells: targetCells(judged),
+      reached: judged.reached ?? null,
+    })),
     storage: shownStorage(browser.flatMap(({ storage }) => storage)).map(({ stats: _, ...report }) => report),
     sizes: first.sizes,
     problems: [

@@ -6,6 +6,7 @@
  */
 
 import type { Access, Durability, Role } from '../engine.ts';
+import type { LifeStory } from '../lives/life.ts';
 import { noteOf, type Row } from '../rows.ts';
 
 /** One row. Figures have four digits that count, so that the kept file says no more than was measured. */
@@ -34,7 +35,18 @@ export interface ResultRow {
   readonly errors?: number;
   /** How the load was made, or what a compaction made of the tables. */
   readonly note?: string;
+  /** Of a life: how the store was over its steps. */
+  readonly life?: readonly LifePoint[];
 }
+
+/** A sample of a life; null where it was not told. */
+export type LifePoint = readonly [
+  steps: number,
+  perSecond: number,
+  p99_us: number,
+  diskBytes: number | null,
+  memoryBytes: number | null,
+];
 
 /** What the suites on Node and over HTTP write for each row. */
 export interface ServerRow {
@@ -54,6 +66,8 @@ export interface ServerRow {
   readonly errors: number;
   readonly verified: boolean;
   readonly rounds: readonly number[];
+  readonly note?: string | undefined;
+  readonly life?: LifeStory | undefined;
 }
 
 const PLACES: Readonly<Record<Access, string>> = {
@@ -73,17 +87,32 @@ export function fromBrowser(row: Row): ResultRow {
     ...{ suite, ...(part === undefined ? {} : { part }), place: PLACES[access], engine: engine + who },
     ...{ role, durability, unit, ...figuresOf(row), verified },
     ...(note === undefined ? {} : { note }),
+    ...lifeOf(row),
   };
+}
+
+/** The same row for who judges lives. */
+export function lifeRowOf(row: ServerRow) {
+  return { ...row, role: roleOf(row.engine), part: row.work, place: row.runtime, unit: 'steps' } as const;
 }
 
 /** Of a row of a suite on Node or over HTTP. */
 export function fromServer(row: ServerRow): ResultRow {
-  const { suite, work, runtime, engine, durability, connections, loop, verified, errors } = row;
+  const { suite, work, runtime, engine, durability, connections, loop, verified, errors, note } = row;
   const by = connections > 1 ? `, ${connections} ${loop === 'calls' ? 'in flight' : 'connections'}` : '';
   const how = loop === 'open' ? ', at a fixed rate' : '';
   return {
     ...{ suite, ...(work === undefined ? {} : { part: work }), place: `${runtime}${by}${how}`, engine },
-    ...{ role: roleOf(engine), durability, unit: 'ops', ...figuresOf(row), verified, errors },
+    ...{
+      role: roleOf(engine),
+      durability,
+      unit: row.life === undefined ? 'ops' : 'steps',
+      ...figuresOf(row),
+      verified,
+      errors,
+    },
+    ...(note === undefined ? {} : { note }),
+    ...lifeOf(row),
   };
 }
 
@@ -99,6 +128,15 @@ function partOf({ phase, tabs }: Row): string | undefined {
 export function roleOf(engine: string): Role {
   if (engine.startsWith('varve')) return 'varve';
   return /^(bare|floor)/.test(engine) ? 'floor' : 'peer';
+}
+
+function lifeOf({ life }: { readonly life?: LifeStory | undefined }): Pick<ResultRow, 'life'> {
+  if (life === undefined) return {};
+  const told = (figure: number | undefined): number | null => (figure === undefined ? null : four(figure));
+  const points = life.samples.map(({ steps, stepsPerSecond, p99, disk, memoryBytes }): LifePoint => {
+    return [steps, four(stepsPerSecond), four(p99), told(disk?.bytes), told(memoryBytes)];
+  });
+  return { life: points };
 }
 
 type Figures = Pick<ResultRow, 'opsPerSecond' | 'rounds' | 'p50' | 'p95' | 'p99' | 'max'>;

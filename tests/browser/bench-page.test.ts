@@ -86,7 +86,12 @@ test('a saved file is taken in, its table sorted by a column, and copied as it i
   const engines = { 'varve-sync': ['varve', 4], indexeddb: ['peer', 1], idb: ['peer', 8], map: ['floor', 2] } as const;
   const rows = Object.entries(engines).map(([engine, [role, part]]) => {
     const rate = row.opsPerSecond * part;
-    return { ...row, engine, role, opsPerSecond: rate, rounds: [rate, rate * 1.01, rate * 0.99] };
+    const samples = [1, 2].map((i) => ({
+      ...{ steps: i * 10, at_ms: i, stepsPerSecond: rate, p99: 9, disk: { files: 1, bytes: i * 1e6 } },
+    }));
+    // Of a life, as far as this page draws; a row whose life is none is shown without it.
+    const life = role === 'floor' ? { samples: 'none' } : { planned: 20, samples, livingBytes: 1e6 };
+    return { ...row, engine, role, opsPerSecond: rate, rounds: [rate, rate * 1.01, rate * 0.99], life };
   });
   const environment = { ...saved.environment, date: '2026-01-02T03:04:05.000Z' };
   const file = JSON.stringify({ ...saved, environment, rows });
@@ -96,6 +101,15 @@ test('a saved file is taken in, its table sorted by a column, and copied as it i
   expect(await page.textContent('#results-title')).toBe('other');
   expect(await page.textContent('#summary .behind')).toBe('Slower than the best peer in 1 of 1:');
   expect(await page.textContent('#summary ul')).toContain('read-rand-mem (worker): 0.50x the rate of idb');
+
+  const charts = await page
+    .locator('#case-charts figure:not([hidden]) canvas')
+    .evaluateAll((all) => all.map((canvas) => canvas.getAttribute('aria-label')));
+  expect(charts.map((label) => label?.split('.')[0])).toEqual(
+    expect.arrayContaining(['Rate over the steps', 'p99 over the steps', 'Disk over the steps']),
+  );
+  expect(charts.join()).not.toContain('Memory over the steps');
+  expect(charts.at(-1)).toContain('varve-sync: 20.0 of 20.0 steps; slowest window 1.00x the first');
 
   const header = page.locator('#case-table thead th', { hasText: 'per second' });
   await header.getByRole('button').click();
