@@ -24,8 +24,8 @@ import { sqlite } from './engines/sqlite.ts';
 import { varve } from './engines/varve.ts';
 import { varveSync } from './engines/varve-sync.ts';
 import { floors } from './floors.ts';
-import { compareLives } from './lives.ts';
-import { type FileRow, fileTable } from './row.ts';
+import { liveOn } from './lives.ts';
+import { type FileRow, fileTable, nameOf } from './row.ts';
 import { REOPEN, SUITES } from './suites.ts';
 
 /** The names of all suites, in the order in which they run. */
@@ -80,19 +80,26 @@ async function compare(peers: readonly string[], suites: readonly string[], exte
   const failures: string[] = [];
   const engines = await enginesOf(peers, failures);
   const rows: FileRow[] = [];
-  const suitesOfAll = [
-    ...SUITES.map((suite) => ({ ...suite, run: () => compareEngines(engines, suite, directory, extent) })),
-    { ...REOPEN, run: () => compareReopening(engines, directory, extent) },
-    ...LIVES.map((life) => ({ ...life, run: () => compareLives(engines, life, directory, extent) })),
+  const runs: { readonly name: string; readonly on?: string; readonly run: () => Promise<FileRow[]> }[] = [
+    ...SUITES.map((suite) => ({ name: suite.name, run: () => compareEngines(engines, suite, directory, extent) })),
+    { name: REOPEN.name, run: () => compareReopening(engines, directory, extent) },
+    // One engine after another, so that one that fails takes no other with it.
+    ...LIVES.flatMap((life) =>
+      engines.map((engine) => ({
+        name: life.name,
+        on: `, ${engine.name}`,
+        run: () => liveOn(engine, life, directory, extent),
+      })),
+    ),
   ];
-  for (const suite of suitesOfAll) {
-    if (!suites.includes(suite.name)) continue;
+  for (const { name, on = '', run } of runs) {
+    if (!suites.includes(name)) continue;
     try {
-      const made = await suite.run();
-      for (const row of made) console.error(`${row.suite}, ${row.work}, ${row.engine}: ${rate(row.opsPerSecond)}/s`);
+      const made = await run();
+      for (const row of made) console.error(`${nameOf(row, made)}, ${row.engine}: ${rate(row.opsPerSecond)}/s`);
       rows.push(...made);
     } catch (error) {
-      failures.push(`${suite.name}: ${error instanceof Error ? error.message : error}`);
+      failures.push(`${name}${on}: ${error instanceof Error ? error.message : error}`);
     }
   }
   const versions = Object.fromEntries(engines.map(({ name, version }) => [name, version]));

@@ -1,8 +1,10 @@
 // The comparison on stores that are maps, some of which lie: it must notice.
 
 import { expect, test } from 'vitest';
+import { LIVES } from '../lives/lives.ts';
 import { compareEngines, compareReopening } from './compare.ts';
 import type { FileEngine, FileStore, Pair } from './engine.ts';
+import { liveOn } from './lives.ts';
 import { fileTable } from './row.ts';
 import { type FileSuite, SUITES } from './suites.ts';
 
@@ -91,4 +93,20 @@ test('reopening is verified by the first get', async () => {
     ['reopen', true],
     ['reopen', false],
   ]);
+});
+
+test('a life gives its rows, with its story on the first; one that is lived wrongly is not verified', async () => {
+  const counters = LIVES.find(({ name }) => name === 'counters') as (typeof LIVES)[number];
+  const rows = await liveOn(mapEngine('honest'), counters, 'place', EXTENT);
+  expect(rows.map(({ suite, work, verified }) => [suite, work, verified])).toEqual([
+    ['counters', 'increment', true],
+    ['counters', 'scan', true],
+    ['counters', 'scan, fresh store', true],
+  ]);
+  expect(rows[0]?.life?.samples.length).toBeGreaterThan(0);
+  expect(fileTable(rows)).toContain('| counters, scan, fresh store | honest |');
+  expect(fileTable(rows)).toMatch(/^- counters, honest: \S+ of 20\.0k steps/m);
+  const forgetful = mapEngine('forgetful', () => ({ set: () => undefined }));
+  const [wrong] = await liveOn(forgetful, counters, 'place', EXTENT);
+  expect(wrong).toMatchObject({ verified: false });
 });

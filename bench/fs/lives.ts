@@ -1,5 +1,5 @@
 /**
- * The lives (bench/lives) on Node: each on every engine, one engine after another.
+ * The lives (bench/lives) on Node.
  *
  * Invariant: an engine lives a life once, from a new store in a folder of its own to its end: rounds do not apply.
  */
@@ -15,9 +15,9 @@ import { type FileRow, makeFileRow } from './row.ts';
 
 const LEVEL: Level = 'relaxed';
 
-/** One life on all engines. */
-export async function compareLives(
-  engines: readonly FileEngine[],
+/** One life on one engine. */
+export async function liveOn(
+  engine: FileEngine,
   life: Life,
   directory: string,
   { isQuick, round_ms }: FileExtent,
@@ -30,22 +30,14 @@ export async function compareLives(
     idle_ms: IDLE_MS[mode],
     signal: new AbortController().signal,
   } as const;
-  const rows: FileRow[] = [];
-  for (const engine of engines) {
-    const { parts, story, problem } = await live(
-      life,
-      extent,
-      (name) => new FolderStore(engine, join(directory, `${name}-${engine.name}`)),
-    );
-    for (const [i, { phase, round }] of parts.entries()) {
-      const { tally, elapsed_ms, latencies } = round;
-      const suite = { name: life.name, title: phase ?? life.title, level: LEVEL };
-      const made = { operations: tally.ops, wrong: tally.wrong, elapsed_ms, latencies };
-      const row = makeFileRow(suite, engine, [made], problem);
-      rows.push(i === 0 ? { ...row, life: story, note: storyText(story) } : row);
-    }
-  }
-  return rows;
+  const storeOf = (name: string): LifeStore => new FolderStore(engine, join(directory, `${name}-${engine.name}`));
+  const { parts, story, problem } = await live(life, extent, storeOf);
+  return parts.map(({ phase, round: { tally, elapsed_ms, latencies } }, i) => {
+    const suite = { name: life.name, title: phase ?? life.title, level: LEVEL };
+    const made = { operations: tally.ops, wrong: tally.wrong, elapsed_ms, latencies };
+    const row = makeFileRow(suite, engine, [made], problem);
+    return i === 0 ? { ...row, life: story, note: storyText(story) } : row;
+  });
 }
 
 /** An engine's store in its folder. */

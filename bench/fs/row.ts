@@ -84,6 +84,11 @@ export function makeFileRow(
 /** The engine that peers are compared with. */
 const OURS = 'varve-sync';
 
+/** The suite of a row, with its part where the suite has several. */
+export function nameOf({ suite, work }: FileRow, rows: readonly FileRow[]): string {
+  return rows.some((row) => row.suite === suite && row.work !== work) ? `${suite}, ${work}` : suite;
+}
+
 /** The rows as one table, each peer beside Varve. */
 export function fileTable(rows: readonly FileRow[]): string {
   const lines = [
@@ -95,9 +100,8 @@ export function fileTable(rows: readonly FileRow[]): string {
     const ratio = varve === undefined || row.engine === OURS ? '' : times(varve.opsPerSecond / row.opsPerSecond);
     const times_us = [row.p50, row.p95, row.p99, row.max].map(duration);
     const durability = `${row.durability}: ${row.writes}`;
-    const isPart = rows.some(({ suite, work }) => suite === row.suite && work !== row.work);
     const cells = [
-      isPart ? `${row.suite}, ${row.work}` : row.suite,
+      nameOf(row, rows),
       row.engine,
       durability,
       rate(row.opsPerSecond),
