@@ -48,7 +48,12 @@ beforeAll(() => {
 
 const SUITES = ['write-rand', 'write-batch', 'read-rand-mem', 'range-100', 'mixed-70', 'delete', 'tuple-read', 'open'];
 
-async function run(engine: Engine, accesses: readonly Access[]): Promise<{ rows: string[]; problems: string[] }> {
+async function run(
+  engine: Engine,
+  accesses: readonly Access[],
+  suites: readonly string[] = SUITES,
+  calls = 300,
+): Promise<{ rows: string[]; problems: string[] }> {
   const rows: string[] = [];
   const problems: string[] = [];
   const emit = (event: RunEvent): void => {
@@ -60,9 +65,9 @@ async function run(engine: Engine, accesses: readonly Access[]): Promise<{ rows:
     }
     if (event.type === 'problem') problems.push(event.text);
   };
-  const custom = { entries: 250, calls: 300 };
+  const custom = { entries: 250, calls };
   const rest = { mode: 'quick', rounds: 1, seed: 1, scale: 1, custom } as const;
-  const plan: Plan = { ...rest, suites: SUITES, engines: [engine.name], accesses };
+  const plan: Plan = { ...rest, suites, engines: [engine.name], accesses };
   await new SuiteRunner(plan, [engine], emit, new AbortController().signal).run(accesses);
   return { rows, problems };
 }
@@ -90,6 +95,12 @@ test.each(IN_WORKER)('$name gives back what it was given, with many calls in fli
   const { rows, problems } = await run(engine, ['inflight']);
   expect(problems).toEqual([]);
   expect(rows).toContain('mixed-70 inflight');
+});
+
+test.each([[idb], [dexie], [browserLevel]])('$name deletes ranges, in a log that rotates', async (engine) => {
+  const { rows, problems } = await run(engine, ['page'], ['rotate'], 20);
+  expect(problems).toEqual([]);
+  expect(rows).toEqual(['rotate page', 'rotate page', 'rotate page']);
 });
 
 test('localStorage gives back what it was given, and leaves nothing behind', async () => {

@@ -18,6 +18,7 @@ import { storyText } from './story.ts';
 const DURABILITY = 'relaxed';
 /** Opening a store takes a page tens of milliseconds: fewer sessions than on Node show the same. */
 const SESSIONS_MAX = 500;
+const ROUNDS_MAX = 60;
 
 /** The suites, for the list of those that make their rows themselves. */
 export const LIFE_SUITES: readonly Special[] = LIVES.map((life) => ({
@@ -30,11 +31,12 @@ export const LIFE_SUITES: readonly Special[] = LIVES.map((life) => ({
   run: (context) => runLife(context, life),
 }));
 
-/** The engines that can live it. Floors cannot: they have no ranges over what was just written, and store nothing. Calls are awaited one by one. */
+/** The engines that have its calls. */
 function ableOf(life: Life, engines: readonly Engine[], access: Access): Engine[] {
   return candidatesOf(engines, access).filter((engine) => lackingOf(life, engine).length === 0);
 }
 
+/** Floors have no ranges over what was just written, and store nothing. Calls are awaited one by one: there is nothing in flight to join. */
 function candidatesOf(engines: readonly Engine[], access: Access): Engine[] {
   return engines.filter(
     ({ role, accesses, durabilities, groupsInFlight }) =>
@@ -76,7 +78,7 @@ async function runEngine(
   const extent = {
     mode,
     steps: planned,
-    budget_ms: budgetMs(plan) * life.rounds[mode],
+    budget_ms: budgetMs(plan) * Math.min(life.rounds[mode], ROUNDS_MAX),
     idle_ms: IDLE_MS[mode],
     signal,
     told: (sample: { readonly steps: number; readonly at_ms: number }) => {
