@@ -42,6 +42,8 @@ export interface FileEngine {
   readonly version: string;
   /** How a write is made at each level, in words. */
   readonly writes: Readonly<Record<Level, string>>;
+  /** How often one process can open a store, where that has an end: a life of sessions is no longer. */
+  readonly opensMax?: number;
   /** Opens the store in a folder of its own, or makes it. */
   open(directory: string, level: Level): Promise<FileStore>;
 }

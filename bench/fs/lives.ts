@@ -23,9 +23,10 @@ export async function liveOn(
   { isQuick, round_ms }: FileExtent,
 ): Promise<FileRow[]> {
   const mode = isQuick ? 'quick' : 'full';
+  const { opensMax = Number.POSITIVE_INFINITY } = life.needs.includes('open') ? engine : {};
   const extent = {
     mode,
-    steps: life.steps[mode],
+    steps: Math.min(life.steps[mode], opensMax),
     budget_ms: round_ms * life.rounds[mode],
     idle_ms: IDLE_MS[mode],
     signal: new AbortController().signal,

@@ -12,6 +12,9 @@ import type Libsql from 'libsql';
 import { versionOf } from '../../packages.ts';
 import type { FileEngine, FileStore, Level, Pair } from '../engine.ts';
 
+/** libsql 0.5 keeps some two files open of each database that was closed, and a process may have as few as 1024. */
+const LIBSQL_OPENS_MAX = 200;
+
 type Database = Libsql.Database;
 type Constructor = new (path: string) => Database;
 
@@ -22,6 +25,7 @@ export async function sqlite(): Promise<FileEngine> {
     name: 'sqlite',
     version: `SQLite ${sqliteVersion(Database)} by ${name} ${versionOf(name)}`,
     writes: { relaxed: 'WAL, synchronous NORMAL', strict: 'WAL, synchronous FULL' },
+    ...(name === 'libsql' && { opensMax: LIBSQL_OPENS_MAX }),
     open: async (directory, level) => {
       mkdirSync(directory, { recursive: true });
       return storeOf(new Database(join(directory, 'bench.db')), level);
