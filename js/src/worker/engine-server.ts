@@ -400,6 +400,8 @@ export class EngineServer {
           return;
         case 'close': {
           if (from !== this.own) {
+            // Behind the answers that wait for their commit.
+            await this.#answerAll();
             from.send({ type: 'result', id, value: undefined });
             this.leave(from, false);
             return;
