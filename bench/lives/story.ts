@@ -1,7 +1,7 @@
 /**
- * What a life came to: in figures, in words, and beside its targets.
+ * The results of a life: in figures, in words, and beside its targets.
  *
- * Invariant: a target is judged on the worst of Varve's rows, which is the one that is told. What is missing makes no verdict.
+ * Invariant: a target is judged on the worst of Varve's rows, and the report names that row. A missing figure gives no verdict.
  */
 
 import { bestPeers, type Comparable, comparisonsOf, ratioText } from '../comparison.ts';

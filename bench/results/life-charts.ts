@@ -1,8 +1,8 @@
 /**
  * The lives over their steps: rate, p99, disk and memory of every engine, one below the other in one chart.
  *
- * Invariant: a line is named at its end, so that colour tells nothing alone. Upward scales are logarithmic. What no engine tells has no
- * panel.
+ * Invariant: a line is named at its end, so that colour tells nothing alone. Upward scales are logarithmic. A figure
+ * that no engine tells has no panel.
  */
 
 import { bytes, duration, rate } from '../figures.ts';

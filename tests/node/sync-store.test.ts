@@ -1,6 +1,6 @@
 /** The synchronous store over the real engine, in memory: against a model, and one behaviour at a time. */
 
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { decodeKey } from '../../js/src/codec/key-reader.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
@@ -340,4 +340,24 @@ describe('closing', () => {
     await first.close();
     expect(second.get('k')).toBe(2);
   });
+});
+
+test('while nobody writes, merges clear away what was overwritten', { timeout: 60_000 }, async () => {
+  const db = await openMemory({ memory: 8 << 20 });
+  const random = randomFrom(7);
+  const value = (): Uint8Array => Uint8Array.from({ length: 1000 }, () => random(256));
+  const save = async (from: number, to: number): Promise<void> => {
+    for (let i = from; i < to; i++) {
+      db.set(i, value());
+      if (i % 100 === 99) await nextTurn();
+    }
+    await db.flush();
+  };
+  const overwritten = (): number => db.stats().levels[0]?.bytes ?? 0;
+  await save(0, 6000);
+  await db.compact();
+  await save(0, 3000);
+  expect(overwritten()).toBeGreaterThan(1 << 20);
+  await vi.waitFor(() => expect(overwritten()).toBe(0), { timeout: 30_000, interval: 100 });
+  expect(db.count()).toBe(6000);
 });

@@ -1,8 +1,8 @@
 /**
  * Several writes that are sent together.
  *
- * Invariant: a write is taken as it is when it is added; nothing is sent before `commit`. What goes to one object is applied as a whole or not at all; what goes to several
- * is that for each of them only, and has to be asked for.
+ * Invariant: a write is copied when it is added, and sent by `commit`. One object applies its part as a whole or not at all. A
+ * batch for several objects is whole in each of them only, and has to be asked for.
  */
 
 import { VarveError } from '../errors.ts';

@@ -98,13 +98,15 @@ export async function repairStore(
 
 /** Whether no slot was written: a new one may be long already, and holds zeros. */
 function isEmpty(device: ManagedDevice): boolean {
-  const isNew = (slot: number): boolean => {
-    if (isSettling(device)) return device.size(slot) === 0;
+  for (let slot = 0; slot < device.count(); slot++) {
+    if (device.size(slot) === 0) continue;
+    // What a settling device holds may not be in memory.
+    if (isSettling(device)) return false;
     const page = new Uint8Array(SLOT_DATA_OFFSET);
     device.read(slot, page, 0);
-    return page.every((byte) => byte === 0);
-  };
-  return Array.from({ length: device.count() }, (_, slot) => slot).every(isNew);
+    if (page.some((byte) => byte !== 0)) return false;
+  }
+  return true;
 }
 
 /** Salvages the slots of one device into the empty slots of another. */

@@ -173,7 +173,7 @@ impl<S: Storage> Store<S> {
         self.storage.shrink(keep_bytes)
     }
 
-    /// Tells the store that nobody writes for a while, or ends that, as a flush does: level 0 is merged sooner meanwhile, so that less is
+    /// Tells the store that nobody writes for a while, or ends that, as a flush does. Meanwhile levels are merged sooner, so that less is
     /// kept of what was overwritten.
     pub fn set_idle(&mut self, is_idle: bool) {
         if self.is_idle != is_idle {

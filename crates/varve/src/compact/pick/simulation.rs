@@ -371,7 +371,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
 }
 
 /// MB of data, the bytes that may be written for each byte flushed, and the room at any moment beside the data. Measured: 4.6, 7.6,
-/// 6.2, 7.3 and 7.6; 1.21, 1.10, 1.21, 1.12 and 1.32. What jobs take while they run comes on top.
+/// 6.2, 7.3 and 7.6; 1.21, 1.10, 1.21, 1.12 and 1.32. A running job takes more room for a while, which is not counted.
 const SMALL_COSTS: [(u64, f64, f64); 5] =
     [(64, 5.5, 1.3), (128, 8.5, 1.3), (200, 7.5, 1.3), (320, 8.5, 1.3), (500, 8.5, 1.4)];
 
