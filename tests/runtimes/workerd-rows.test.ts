@@ -36,9 +36,10 @@ test('opening costs 5 rows the first time, 4 where there is a log to replay, els
   for (let round = 0; round < 4; round++) await idle.store.fill(10_000, 300, 500, round);
   await expect.poll(() => idle.store.isAtRest(), { timeout: 30_000 }).toBe(true);
   expect((await idle.store.state()).tables).toBeGreaterThan(1);
-  const large = await construct();
-  expect(large.rows).toBeLessThanOrEqual(4);
-  // Jobs that an opening found due are over: what is left is the opening itself.
-  await expect.poll(() => large.store.isAtRest(), { timeout: 30_000 }).toBe(true);
+  // The log that an opening makes a table of may make a merge due, which is no part of the opening.
+  const { store } = await construct();
+  await expect.poll(() => store.isAtRest(), { timeout: 30_000 }).toBe(true);
+  await store.run([['set', 0, 'again']]);
+  expect((await construct()).rows).toBeLessThanOrEqual(4);
   expect((await construct()).rows).toBeLessThanOrEqual(2);
 });
