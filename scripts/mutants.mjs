@@ -203,6 +203,24 @@ const MUTANTS = [
     edits: [[`${SRC}/storage/fs/files.ts`, 'if (others.length > 0) throw kept(', 'if (others.length > 0) void kept(']],
   },
   {
+    fault: 17,
+    name: 'a service worker joins a store in OPFS as long as a page has it open',
+    by: { suite: 'browser', filter: 'tests/browser/life', env: { VARVE_SESSIONS: '200' } },
+    edits: [
+      [
+        `${SRC}/share/membership.ts`,
+        "if (report.storage.kind === 'opfs' && !hasSyncHandles) return this.#fail(outOfReach(name));",
+        'void [hasSyncHandles, outOfReach];',
+      ],
+    ],
+  },
+  {
+    fault: 18,
+    name: 'on a server stores are opened as in a browser',
+    by: { suite: 'runtimes', filter: 'tests/runtimes/life', env: { VARVE_SESSIONS: '50' } },
+    edits: [[`${SRC}/storage/open-device.ts`, 'if (isServer()) throw onServer(name);', 'void [isServer, onServer];']],
+  },
+  {
     fault: 19,
     name: 'options that nobody knows are taken',
     by: fuzz('files'),
@@ -287,11 +305,6 @@ const ELSEWHERE = [
     12,
     'a check that reads a slot lent since: it must be cut, lent and read within one check, which 270 s of histories never met: tests/node/check-repair.test.ts.',
   ],
-  [
-    17,
-    'service workers and their storages: tests/engines/store.test.ts in each browser. A history cannot change its realm.',
-  ],
-  [18, 'a server has no storage, so no history begins there: tests/node/on-server.test.ts.'],
 ];
 
 /** Files of the tree, with changes that are not committed. */

@@ -1,6 +1,7 @@
 // Hundreds of short sessions in a real browser, as pages and tabs live them: a page opens a store, writes a little once, and goes:
-// closes the store, is loaded again, or closed, or the browser is killed, some of them only after a while. Every write is taken, nothing
-// acknowledged is lost, and the store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
+// closes the store, is loaded again, or closed, or the browser is killed, some of them only after a while; some sessions are those of a
+// service worker, which has a push to keep. Every write is taken, but never by a service worker over OPFS, nothing acknowledged is lost, and
+// the store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
 
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -21,6 +22,8 @@ const UNCLOSED = 25;
 const DWELLS_EVERY = 25;
 const DWELL_MS_MAX = 2000;
 const WAIT_MS = 30_000;
+/** One visit of so many is a push. */
+const PUSH_EVERY = 10;
 const LIMITS: Record<VisitPlan['storage'], Census> = {
   opfs: { records: 100, segments: 32, tables: 32, files: 64, bytes: 32 << 20, calls: 0 },
   indexeddb: { records: 100, segments: 32, tables: 32, files: 0, bytes: 32 << 20, calls: 0 },
@@ -94,10 +97,19 @@ class Life {
     return { storage: this.storage, write: visitWrite(this.#seed, visit), asked, ...how };
   }
 
-  judge({ asked, readsAll }: VisitPlan, { census, values, entries }: Visited): void {
+  /** A service worker's session: not in the one storage, as in any page in the other. */
+  judgePush(visit: number, plan: VisitPlan, visited: Visited | string): void {
+    if (this.storage === 'opfs') return expect(visited).toBe('VARVE_UNSUPPORTED');
+    if (typeof visited === 'string') throw new Error(`The push was refused: ${visited}`);
+    this.judge(visit, plan, visited);
+  }
+
+  /** What a session came upon, and that it has ended. */
+  judge(visit: number, { asked, readsAll, waits }: VisitPlan, { census, values, entries }: Visited): void {
     this.guestbook.check(asked.map((key, at) => [key, values[at]]));
     if (readsAll) this.guestbook.checkAll(entries);
     this.censuses.push(census);
+    this.guestbook.ended(visit, waits);
   }
 }
 
@@ -108,21 +120,27 @@ test('any number of short sessions leaves all that was acknowledged, and little 
   const last = Math.ceil(SESSIONS / STORAGES.length);
   for (let visit = 0; visit <= last; visit++) {
     const ending = endingOf(visit);
-    const waits = ending !== 'goes at once';
+    const isPush = random(PUSH_EVERY) === 0;
+    const waits = isPush || ending !== 'goes at once';
     // A page that stays closes its stores; others do so now and then.
     const closes = ending === 'stays' || (waits && !isUnclosed(visit) && random(3) === 0);
     const dwell = random(DWELLS_EVERY) === 0 ? random(DWELL_MS_MAX) : 0;
     const wait = random(3) === 0 ? undefined : WAIT_MS;
     const readsAll = visit % KILL_EVERY === 0 || visit === last;
     const plans = lives.map((life) => life.plan(visit, { readsAll, waits, closes, dwell, wait }));
-    const visiting = page.evaluate((all) => Promise.all(all.map((plan) => globalThis.visit(plan))), plans);
-    const visited = await visiting.catch((cause: unknown) => {
+    const isOpenInPage = random(2) === 0;
+    try {
+      await Promise.all(
+        lives.map(async (life, i) => {
+          const plan = plans[i] as VisitPlan;
+          if (!isPush) return life.judge(visit, plan, await page.evaluate((it) => globalThis.visit(it), plan));
+          const pushed = page.evaluate(([it, isOpen]) => globalThis.push(it, isOpen), [plan, isOpenInPage] as const);
+          life.judgePush(visit, plan, await pushed);
+        }),
+      );
+    } catch (cause) {
       throw new Error(`session ${visit} failed; so many were well: ${visit * STORAGES.length}`, { cause });
-    });
-    lives.forEach((life, i) => {
-      life.judge(plans[i] as VisitPlan, visited[i] as Visited);
-      life.guestbook.ended(visit, waits);
-    });
+    }
     await end(ending);
   }
   for (const { storage, guestbook, censuses } of lives) {

@@ -1,6 +1,6 @@
 // Short sessions of a store in files, in processes that live some of them and are killed in the last: every write is taken, nothing
-// acknowledged is lost, and neither the files nor the log grow with the number of sessions. `VARVE_SESSIONS` sets how many sessions a
-// runtime has, `VARVE_SEED` which, `VARVE_RUNTIME` where.
+// acknowledged is lost, and neither the files nor the log grow with the number of sessions. What opens a store as a page does is
+// refused in each of them. `VARVE_SESSIONS` sets how many sessions a runtime has, `VARVE_SEED` which, `VARVE_RUNTIME` where.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -54,6 +54,7 @@ test.each(RUNTIMES)(
       await running.line('stays');
       running.process.kill('SIGKILL');
       await running.ended;
+      expect(running.lines).toContain('on a server: VARVE_UNSUPPORTED');
       const wrote = new Set(running.lines.filter((line) => line.startsWith('wrote ')));
       for (const line of running.lines.filter((one) => one.startsWith('came '))) {
         const { visit, census, asked, values, entries } = JSON.parse(line.slice('came '.length)) as Came;

@@ -49,6 +49,8 @@ export class Guestbook {
     const random = randomFrom(this.#seed, visit, ASKED);
     const keys = Array.from({ length: ASKED }, () => visitWrite(this.#seed, random(visit + 1)).key);
     if (visit > 0) keys.push(visitWrite(this.#seed, visit - 1).key);
+    // The visit before may have been refused: what is in doubt may be older.
+    if (this.#doubtful !== undefined) keys.push(this.#doubtful.key);
     return keys;
   }
 

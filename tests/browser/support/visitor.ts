@@ -1,4 +1,4 @@
-// What the life test and its page have in common: the global `visit`.
+// What the life test and its page have in common: the globals `visit` and `push`.
 
 import type { Census, VisitWrite } from '../../support/visits.ts';
 
@@ -26,5 +26,8 @@ export interface Visited {
 }
 
 declare global {
+  /** A session of the page. */
   var visit: (plan: VisitPlan) => Promise<Visited>;
+  /** A session of the service worker, while the page has the store open or not. Answers with the code of the error if it was refused. */
+  var push: (plan: VisitPlan, isOpenInPage: boolean) => Promise<Visited | string>;
 }

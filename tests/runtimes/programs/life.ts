@@ -17,6 +17,11 @@ async function census(db: Store<string, string>): Promise<Census> {
   return { records: db.recovery.records, segments: walSegments, tables, files: slots, bytes: diskBytes, calls: 0 };
 }
 
+// What is shared with pages runs here as well, where no page is.
+await open(NAME).then(
+  () => say('on a server: opened'),
+  (error) => say(`on a server: ${error.code}`),
+);
 const guestbook = new Guestbook(seed);
 for (let visit = from; visit < to; visit++) {
   const isLast = visit === to - 1;
