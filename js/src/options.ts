@@ -50,6 +50,24 @@ export function checkOptions(options: unknown, known: Readonly<Record<string, 1>
   }
 }
 
+/** Several keys, entries or documents, as they were given. Throws `VARVE_INVALID_ARGUMENT` for what cannot be iterated. */
+export function several<T>(items: Iterable<T>): Iterable<T> {
+  const given: Iterable<T> | null | undefined = items;
+  if (typeof given?.[Symbol.iterator] === 'function') return items;
+  throw refused(`Several keys, entries or documents are an array or another iterable, not ${typeName(items)}.`);
+}
+
+/** One of several entries. Throws `VARVE_INVALID_ARGUMENT` for what is no array. */
+export function pair<K, V>(entry: readonly [K, V]): readonly [K, V] {
+  if (Array.isArray(entry)) return entry;
+  throw refused(`An entry is an array of a key and a value, not ${typeName(entry)}.`);
+}
+
+/** What it is, in a word: it may be anything, and refuse to become a string. */
+function typeName(value: unknown): string {
+  return value === null ? 'null' : typeof value;
+}
+
 /** Whether it is a range, and no key: a plain object. With a codec such may be keys, but for those with `known` fields alone. */
 export function isRange<K, R extends KeyRange<K>>(
   target: K | R,

@@ -1,4 +1,7 @@
-/** An option that nobody knows is refused by every call that takes options, and nothing is done. */
+/**
+ * An option that nobody knows is refused by every call that takes options, and nothing is done. So is what is no list, where there are to be
+ * several keys or entries.
+ */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { collection } from '../../js/src/collections.ts';
@@ -236,4 +239,47 @@ test('what is no object is no options, and the options are there to choose from'
     'There is no option ttl here; there is signal, durability, ifSequence, expiresIn, expiresAt.',
   );
   await expect(db.set('b', 1, { toString: 5 } as never)).rejects.toThrow('There is no option toString here');
+});
+
+test('what is no list is refused, and nothing is done', async () => {
+  const snapshot = await db.snapshot();
+  const moment = now.snapshot();
+  const notes = collection<{ readonly id: number }>()(db, 'notes', { key: 'id' });
+  for (const none of [null, undefined, 5, {}, Object.create(null), () => undefined] as never[]) {
+    for (const several of [
+      () => db.getMany(none),
+      () => db.hasMany(none),
+      () => db.setMany(none),
+      () => snapshot.getMany(none),
+      () => db.transaction((tx) => tx.getMany(none)),
+      () => db.transaction((tx) => tx.hasMany(none)),
+      () => notes.getMany(none),
+      () => notes.insertMany(none),
+    ]) {
+      const error = {
+        code: 'VARVE_INVALID_ARGUMENT',
+        message: expect.stringMatching(/^Several .* iterable, not [a-z]+\.$/),
+      };
+      // The error is a rejection: nothing is thrown that `catch` of the promise would not have.
+      await expect(several()).rejects.toMatchObject(error);
+    }
+    for (const several of [
+      () => now.getMany(none),
+      () => now.hasMany(none),
+      () => now.setMany(none),
+      () => moment.getMany(none),
+      () => now.transaction((tx) => void tx.getMany(none)),
+    ]) {
+      expect(several).toThrow(/^Several .* iterable, not [a-z]+\.$/);
+    }
+  }
+  for (const entry of [null, 5, 'ab', { 0: 'b', 1: 2 }] as never[]) {
+    await expect(db.setMany([['b', 1], entry])).rejects.toThrow(
+      /^An entry is an array of a key and a value, not [a-z]+\.$/,
+    );
+    expect(() => now.setMany([['b', 1], entry])).toThrow(/^An entry is an array of a key and a value, not [a-z]+\.$/);
+  }
+  expect([await db.count(), now.count()]).toEqual([1, 1]);
+  await snapshot.close();
+  moment.close();
 });

@@ -8,7 +8,7 @@
 import { mappedKey } from '../codec/key-format.ts';
 import { encodeKey } from '../codec/keys.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known } from '../options.ts';
+import { checkOptions, type Known, pair, several } from '../options.ts';
 import { checkLimit } from '../store/options.ts';
 import { SYNC_SCAN } from '../sync/sync-options.ts';
 import type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from '../types.ts';
@@ -99,9 +99,12 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 
   /** Gives several keys their values. */
-  setMany(entries: Iterable<readonly [K, V]>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
+  async setMany(entries: Iterable<readonly [K, V]>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
     const batch = this.batch();
-    for (const [key, value] of entries) batch.set(key, value);
+    for (const entry of several(entries)) {
+      const [key, value] = pair(entry);
+      batch.set(key, value);
+    }
     return batch.commit(options);
   }
 
@@ -185,7 +188,7 @@ export class RemoteStore<K = Key, V = unknown> {
   async #many<R>(keys: Iterable<K>, ask: (shard: number, keys: K[]) => Promise<R[]>): Promise<R[]> {
     const parts = new Map<number, { keys: K[]; places: number[] }>();
     let count = 0;
-    for (const key of keys) {
+    for (const key of several(keys)) {
       const shard = this.#shardOf(key);
       const part = parts.get(shard) ?? { keys: [], places: [] };
       parts.set(shard, part);

@@ -4,6 +4,7 @@
  * Invariant: whatever a walk holds, a scan and maybe a snapshot, is let go when the walk ends or is left.
  */
 
+import { several } from '../options.ts';
 import type { StoreIterator } from '../store/scan-iterator.ts';
 import type { Key, KeyRange, WaitOptions } from '../types.ts';
 import type { Access, View } from './access.ts';
@@ -41,7 +42,7 @@ export class Reader {
   }
 
   async getMany(keys: Iterable<Key>, options?: WaitOptions): Promise<unknown[]> {
-    const places = Array.from(keys, (key) => this.layout.place(key));
+    const places = Array.from(several(keys), (key) => this.layout.place(key));
     return this.#access.plain(async () => this.#access.view.getMany(places, options), options?.signal);
   }
 

@@ -7,7 +7,7 @@
  */
 
 import type { VarveError } from '../errors.ts';
-import { checkOptions, WRITE } from '../options.ts';
+import { checkOptions, several, WRITE } from '../options.ts';
 import type { Batch } from '../store/batch.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
@@ -92,7 +92,7 @@ export class StoreCollection extends Reader {
 
   async insertMany(documents: Iterable<Loose>, options?: WriteOptions): Promise<Key[]> {
     const claims = new Claims();
-    const all = Array.from(documents, (given) => this.#taker.take(given));
+    const all = Array.from(several(documents), (given) => this.#taker.take(given));
     for (const { place, entries } of all) claims.takeAll(place, entries.values());
     const fill: Fill = (batch): void => {
       for (const { place, bytes, entries } of all) {

@@ -5,6 +5,7 @@
  * after another, also when they are called at once: each sees the entries of the one before it.
  */
 
+import { several } from '../options.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { type Call, inTurn } from '../transaction/turns.ts';
 import type { Key } from '../types.ts';
@@ -43,7 +44,7 @@ export class TransactionCollection extends Reader {
   }
 
   async insertMany(documents: Iterable<Loose>): Promise<Key[]> {
-    const next = Array.from(documents, (given) => this.#taker.take(given));
+    const next = Array.from(several(documents), (given) => this.#taker.take(given));
     await this.#queue(() => this.#write(next, true));
     return next.map(({ key }) => key);
   }

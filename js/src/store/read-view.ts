@@ -6,7 +6,7 @@
 
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { abortError, type VarveError } from '../errors.ts';
-import { checkOptions, type Known, RANGE, SCAN, WAIT } from '../options.ts';
+import { checkOptions, type Known, RANGE, SCAN, several, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, KeyRange, ScanOptions, WaitOptions } from '../types.ts';
@@ -71,8 +71,8 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * @example
    * const [a, b] = await db.getMany(['a', 'b']);
    */
-  getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
-    return this.#submit(this.#operations.getMany, undefined, [...keys], options);
+  async getMany(keys: Iterable<K>, options?: WaitOptions): Promise<(V | undefined)[]> {
+    return this.#submit(this.#operations.getMany, undefined, [...several(keys)], options);
   }
 
   /**
@@ -101,8 +101,8 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
    * @example
    * const [a, b] = await db.hasMany(['a', 'b']);
    */
-  hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
-    return Promise.all(Array.from(keys, (key) => this.has(key, options)));
+  async hasMany(keys: Iterable<K>, options?: WaitOptions): Promise<boolean[]> {
+    return Promise.all(Array.from(several(keys), (key) => this.has(key, options)));
   }
 
   /**

@@ -16,8 +16,10 @@ import {
   EXPORT,
   isRange,
   type Known,
+  pair,
   RANGE,
   SET,
+  several,
   WAIT,
   WRITE,
 } from '../options.ts';
@@ -169,7 +171,10 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   setMany(entries: Iterable<readonly [K, V]>, options?: WriteOptions): Promise<Receipt> {
     const { keys, values } = this.#operations;
     return this.#collected((writer) => {
-      for (const [key, value] of entries) writer.set(keys, key, values, value);
+      for (const entry of several(entries)) {
+        const [key, value] = pair(entry);
+        writer.set(keys, key, values, value);
+      }
     }, options);
   }
 

@@ -13,7 +13,7 @@
 import { textOfBytes } from '../codec/byte-text.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
-import { checkOptions, type Known, LIFETIME, SCAN, WRITE } from '../options.ts';
+import { checkOptions, type Known, LIFETIME, SCAN, several, WRITE } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
@@ -87,8 +87,8 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /** The values of several keys, in their order. */
-  getMany(keys: Iterable<K>): Promise<(V | undefined)[]> {
-    return Promise.all(Array.from(keys, (key) => this.get(key)));
+  async getMany(keys: Iterable<K>): Promise<(V | undefined)[]> {
+    return Promise.all(Array.from(several(keys), (key) => this.get(key)));
   }
 
   /** Whether a key is there. */
@@ -98,8 +98,8 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /** Whether each of several keys is there, in their order. */
-  hasMany(keys: Iterable<K>): Promise<boolean[]> {
-    return Promise.all(Array.from(keys, (key) => this.has(key)));
+  async hasMany(keys: Iterable<K>): Promise<boolean[]> {
+    return Promise.all(Array.from(several(keys), (key) => this.has(key)));
   }
 
   /** The keys of a range, in order, as they are at this call: writes that follow do not change it. */

@@ -6,6 +6,7 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { several } from '../options.ts';
 import { whenCollected } from '../store/collected.ts';
 import { dispose } from '../store/dispose.ts';
 import type { Entry, KeyRange } from '../types.ts';
@@ -51,7 +52,7 @@ export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
 
   /** The values of several keys, in their order. */
   getMany(keys: Iterable<K>): (V | undefined)[] {
-    return Array.from(keys, (key) => this.get(key));
+    return Array.from(several(keys), (key) => this.get(key));
   }
 
   /** The value of a key with its sequence and expiry, or undefined. */
@@ -66,7 +67,7 @@ export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
 
   /** Whether each of several keys is there, in their order. */
   hasMany(keys: Iterable<K>): boolean[] {
-    return Array.from(keys, (key) => this.has(key));
+    return Array.from(several(keys), (key) => this.has(key));
   }
 
   /** The keys of a range, in order. */

@@ -11,7 +11,7 @@ import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { codeNumber } from '../errors.ts';
-import { CHECK, COMPACT, checkOptions, EXPORT } from '../options.ts';
+import { CHECK, COMPACT, checkOptions, EXPORT, pair, several } from '../options.ts';
 import type { RawEntry } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { itemOf } from '../protocol/batch-writer.ts';
@@ -140,7 +140,7 @@ export class SyncStore<K, V> {
 
   /** The values of several keys, in their order. */
   getMany(keys: Iterable<K>): (V | undefined)[] {
-    return Array.from(keys, (key) => this.get(key));
+    return Array.from(several(keys), (key) => this.get(key));
   }
 
   /** The value of a key with its sequence and expiry, or undefined. */
@@ -175,7 +175,7 @@ export class SyncStore<K, V> {
 
   /** Whether each of several keys is there, in their order. */
   hasMany(keys: Iterable<K>): boolean[] {
-    return Array.from(keys, (key) => this.has(key));
+    return Array.from(several(keys), (key) => this.has(key));
   }
 
   /** Gives a key a value, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is the one that was read. */
@@ -218,7 +218,10 @@ export class SyncStore<K, V> {
   /** Gives several keys their values, together. */
   setMany(entries: Iterable<readonly [K, V]>, options?: SyncWriteOptions): Receipt {
     const batch = this.batch();
-    for (const [key, value] of entries) batch.set(key, value);
+    for (const entry of several(entries)) {
+      const [key, value] = pair(entry);
+      batch.set(key, value);
+    }
     return batch.commit(options);
   }
 

@@ -10,7 +10,7 @@
 
 import type { ByteRange } from '../codec/range.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known, LIFETIME, RANGE } from '../options.ts';
+import { checkOptions, type Known, LIFETIME, RANGE, several } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { checkDurability } from '../store/options.ts';
 import { overtaken } from '../transaction/again.ts';
@@ -66,7 +66,7 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
 
   /** The values of several keys, in their order. */
   getMany(keys: Iterable<K>): (V | undefined)[] {
-    return Array.from(keys, (key) => this.get(key));
+    return Array.from(several(keys), (key) => this.get(key));
   }
 
   /** Whether a key is there. */
@@ -77,7 +77,7 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
 
   /** Whether each of several keys is there, in their order. */
   hasMany(keys: Iterable<K>): boolean[] {
-    return Array.from(keys, (key) => this.has(key));
+    return Array.from(several(keys), (key) => this.has(key));
   }
 
   /** The keys of a range, in order, as they are at this call: writes that follow do not change it. */
