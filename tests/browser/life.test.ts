@@ -97,7 +97,7 @@ class Life {
     return { storage: this.storage, write: visitWrite(this.#seed, visit), asked, ...how };
   }
 
-  /** A service worker's session: not in the one storage, as in any page in the other. */
+  /** A service worker's session: refused on OPFS; over IndexedDB it is judged as one of a page. */
   judgePush(visit: number, plan: VisitPlan, visited: Visited | string): void {
     if (this.storage === 'opfs') return expect(visited).toBe('VARVE_UNSUPPORTED');
     if (typeof visited === 'string') throw new Error(`The push was refused: ${visited}`);

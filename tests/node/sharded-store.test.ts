@@ -126,6 +126,11 @@ test('a write to several shards is refused unless that is asked for', async () =
   const together = entries.filter(([key]) => db.shardOf(key) === 'b');
   expect(await db.setMany(together)).toEqual([{ shard: 'b', sequence: together.length, durability: 'strict' }]);
   expect(await db.setMany([])).toEqual([]);
+  const noList = { code: 'VARVE_INVALID_ARGUMENT', message: expect.stringContaining('iterable, not null.') };
+  await expect(db.getMany(null as never)).rejects.toMatchObject(noList);
+  await expect(db.hasMany(null as never)).rejects.toMatchObject(noList);
+  await expect(db.setMany(null as never)).rejects.toMatchObject(noList);
+  await expect(db.setMany([5 as never])).rejects.toThrow('An entry is an array of a key and a value, not number.');
   await namespace.close();
 });
 

@@ -1,6 +1,6 @@
 /**
- * An option that nobody knows is refused by every call that takes options, and nothing is done. So is what is no list, where there are to be
- * several keys or entries.
+ * An option that nobody knows is refused by every call that takes options, and nothing is done. Calls that take several keys, entries or
+ * documents refuse anything that is no list.
  */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

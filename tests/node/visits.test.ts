@@ -56,6 +56,15 @@ test.for([true, false])(
   },
 );
 
+test('a write in doubt is asked for until its key was read, also after a visit that was refused', () => {
+  const { guestbook } = lived();
+  const { key, value } = visitWrite(SEED, VISITS);
+  guestbook.ended(VISITS, false);
+  for (const visit of [VISITS + 1, VISITS + 2, VISITS + 20]) expect(guestbook.asked(visit)).toContain(key);
+  guestbook.check([[key, value]]);
+  expect(guestbook.asked(VISITS + 20)).not.toContain(key);
+});
+
 test('counts that grow with the visits, or beyond their limit, are refused', () => {
   const census = (files: number): Census => ({ records: 1, segments: 1, tables: 1, files, bytes: 1, calls: 1 });
   const limits = { ...census(50), records: 1 };

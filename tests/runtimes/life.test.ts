@@ -1,6 +1,6 @@
 // Short sessions of a store in files, in processes that live some of them and are killed in the last: every write is taken, nothing
-// acknowledged is lost, and neither the files nor the log grow with the number of sessions. What opens a store as a page does is
-// refused in each of them. `VARVE_SESSIONS` sets how many sessions a runtime has, `VARVE_SEED` which, `VARVE_RUNTIME` where.
+// acknowledged is lost, and neither the files nor the log grow with the number of sessions. Each process also opens a store as a page
+// does, and is refused. `VARVE_SESSIONS` sets how many sessions a runtime has, `VARVE_SEED` which, `VARVE_RUNTIME` where.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

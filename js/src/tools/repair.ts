@@ -100,7 +100,7 @@ export async function repairStore(
 function isEmpty(device: ManagedDevice): boolean {
   for (let slot = 0; slot < device.count(); slot++) {
     if (device.size(slot) === 0) continue;
-    // What a settling device holds may not be in memory.
+    // The bytes of a settling device may not be in memory.
     if (isSettling(device)) return false;
     const page = new Uint8Array(SLOT_DATA_OFFSET);
     device.read(slot, page, 0);

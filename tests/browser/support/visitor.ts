@@ -1,4 +1,4 @@
-// What the life test and its page have in common: the globals `visit` and `push`.
+// The life test and its page share these globals: `visit` and `push`.
 
 import type { Census, VisitWrite } from '../../support/visits.ts';
 

@@ -17,7 +17,7 @@ async function census(db: Store<string, string>): Promise<Census> {
   return { records: db.recovery.records, segments: walSegments, tables, files: slots, bytes: diskBytes, calls: 0 };
 }
 
-// What is shared with pages runs here as well, where no page is.
+// An app may run the code of its pages on a server as well: there it must be told.
 await open(NAME).then(
   () => say('on a server: opened'),
   (error) => say(`on a server: ${error.code}`),
