@@ -107,11 +107,14 @@ export interface Census {
 /** So many visits may pass until a store is as large as it gets, and so many more it takes to tell. */
 const YOUNG_MAX = 100;
 const TOLD_MIN = 400;
+/** How much more, on average, the last third of the visits may come upon than the first. */
+const GROWTH_MAX = 2;
 
 /**
  * Refuses counts beyond `limits`, and those that grow with the number of visits, where there were enough of them to tell: the last third of
- * the visits comes upon more, on average, than any visit of the first third. Averages alone do not tell: tables become more until they are
- * merged, again and again, and it is chance when. Bytes grow with what is in the store, and have a limit only.
+ * the visits comes upon twice as much as the first, on average, and that is more than any visit of the first third. Averages alone do not
+ * tell: tables become more until they are merged, again and again, and it is chance when. Bytes grow with what is in the store, and have a
+ * limit only.
  */
 export function checkBounded(censuses: readonly Census[], limits: Census): void {
   const grown = censuses.length < YOUNG_MAX + TOLD_MIN ? [] : censuses.slice(YOUNG_MAX);
@@ -119,12 +122,13 @@ export function checkBounded(censuses: readonly Census[], limits: Census): void 
   const faults: string[] = [];
   for (const name of Object.keys(limits) as (keyof Census)[]) {
     const most = Math.max(...censuses.map((census) => census[name]));
-    const counts = grown.map((census) => census[name]);
-    const [first, last] = [Math.max(...counts.slice(0, third)), mean(counts.slice(2 * third))];
     if (most > limits[name]) faults.push(`${most} ${name}, more than ${limits[name]}`);
+    const counts = grown.map((census) => census[name]);
+    const first = counts.slice(0, third);
+    const [before, after] = [mean(first), mean(counts.slice(2 * third))];
     // One more of something is no growth.
-    if (name !== 'bytes' && last > first + 1) {
-      faults.push(`${name} grow, from ${first} at most to ${last.toFixed(1)} on average`);
+    if (name !== 'bytes' && after > GROWTH_MAX * Math.max(1, before) && after > Math.max(...first)) {
+      faults.push(`${name} grow, from ${before.toFixed(1)} to ${after.toFixed(1)} on average`);
     }
   }
   if (faults.length > 0) throw new Error(`The store grows with the number of its sessions: ${faults.join('; ')}.`);
