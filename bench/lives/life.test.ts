@@ -137,6 +137,20 @@ test('a life whose time is up ends early, and its store is where its model is', 
   expect(storyText(story)).toContain('of 100k steps');
 });
 
+test('a life with a pace takes its time, which is not in its figures', async () => {
+  const life = LIVES.find(({ pace }) => pace !== undefined);
+  if (life === undefined) throw new Error('No life has a pace.');
+  const slow = { ...life, idles: false, pace: { quick: 500, full: 500 } };
+  const since = performance.now();
+  const { parts } = await live(slow, extent, () => mapStore());
+  const took_ms = performance.now() - since;
+  const least_ms = (extent.steps / 500) * 1000;
+  // The last pause may end a little early.
+  expect(took_ms).toBeGreaterThan(least_ms - 20);
+  expect(parts[0]?.round.tally.ops).toBe(extent.steps);
+  expect(parts[0]?.round.elapsed_ms).toBeLessThan(took_ms - least_ms / 2);
+});
+
 const story = (rates: readonly number[], more: Partial<LifeStory> = {}): LifeStory => ({
   planned: rates.length * 10_000,
   samples: rates.map((stepsPerSecond, i) => ({

@@ -3,15 +3,16 @@
  *
  * Invariant: one definition of each life (lives.ts) serves the browser and Node. The calls of a step are made before the clock
  * runs, and each answer is compared with the model after it. A life goes on without a pause from its first step to its last, but
- * for looks at the disk and the scans between two windows, which are not in its time. Afterwards the whole store is walked.
+ * for looks at the disk, the scans between two windows, and the pauses of one with a pace; these are not in its time. Afterwards the whole
+ * store is walked.
  */
 
-import { GROUP_STEPS, timerStepMs, turn } from '../clock.ts';
+import { GROUP_STEPS, now, timerStepMs, turn } from '../clock.ts';
 import type { Ability, DiskUse } from '../engine.ts';
 import type { FileStore, Pair } from '../fs/engine.ts';
 import { sameBytes } from '../generator.ts';
 import { Latencies } from '../latency.ts';
-import { type Limits, measure, type Round } from '../measure.ts';
+import { type Limits, measure, type Round, SAMPLE_MS } from '../measure.ts';
 import { heldBytes } from '../memory.ts';
 import { writtenBytes } from '../storage.ts';
 import type { Task } from '../tasks/task.ts';
@@ -64,6 +65,8 @@ export interface Life {
   readonly valueBytes: number;
   /** What an engine must be able to do. */
   readonly needs: readonly Ability[];
+  /** It pauses now and then, so that it makes no more steps a second than so many. */
+  readonly pace?: Count;
   /** Left alone for a while at its end, to see what it gives back. */
   readonly idles?: boolean;
   begin(mode: keyof Count): Course;
@@ -133,6 +136,8 @@ const REHEARSAL_GROUP = 64;
 /** Scans, or groups of them, between two windows. */
 const SCANS = 20;
 const SCANS_MS = 100;
+/** A life with a pace makes the steps of so much time at once. */
+const BURST_MS = 20;
 const LOAD_BATCH = 500;
 const PAGE = 1000;
 /** Before every key of a life. */
@@ -167,11 +172,32 @@ async function fill(store: LifeStore, pairs: readonly Pair[]): Promise<void> {
   await turn();
 }
 
+/** Pauses, so that there are no more steps a second than are wanted. */
+class Pace {
+  readonly burst: number;
+  readonly #stepsPerSecond: number;
+  #due_ms = 0;
+
+  constructor(stepsPerSecond: number) {
+    this.#stepsPerSecond = stepsPerSecond;
+    this.burst = Math.ceil((stepsPerSecond * BURST_MS) / 1000);
+  }
+
+  /** Resolves when it is time for the next steps, after so many. Time that was lost is not caught up with. */
+  async keep(steps: number): Promise<void> {
+    const steps_ms = (steps * 1000) / this.#stepsPerSecond;
+    this.#due_ms = Math.max(this.#due_ms + steps_ms, now());
+    const pause_ms = this.#due_ms - now();
+    if (pause_ms > 0) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+  }
+}
+
 /** Calls of one part of a life, with what they came to so far. */
 class Part {
   readonly phase: string | undefined;
   readonly #make: () => readonly LifeCall[];
   readonly #store: LifeStore;
+  readonly #pace: Pace;
   readonly #tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
   readonly #latencies = new Latencies();
   readonly #timeline: [number, number][] = [];
@@ -179,10 +205,16 @@ class Part {
   groupSize = 1;
   writtenBytes = 0;
 
-  constructor(phase: string | undefined, store: LifeStore, make: () => readonly LifeCall[]) {
+  constructor(
+    phase: string | undefined,
+    store: LifeStore,
+    make: () => readonly LifeCall[],
+    pace = Number.POSITIVE_INFINITY,
+  ) {
     this.phase = phase;
     this.#store = store;
     this.#make = make;
+    this.#pace = new Pace(pace);
   }
 
   get steps(): number {
@@ -204,7 +236,21 @@ class Part {
 
   /** Makes as many calls as there is time for. */
   async goOn(calls: number, budget_ms: number, signal: AbortSignal, look?: () => Promise<void>): Promise<Round> {
-    const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample: look });
+    const { burst } = this.#pace;
+    const latencies = new Latencies();
+    const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+    let elapsed_ms = 0;
+    while (tally.ops < calls && elapsed_ms < budget_ms) {
+      const limits = { group: this.groupSize, budget_ms: budget_ms - elapsed_ms, signal, sample: look };
+      const part = await this.#measured(Math.min(burst, calls - tally.ops), limits);
+      tally.ops += part.tally.ops;
+      tally.bytes += part.tally.bytes;
+      tally.wrong += part.tally.wrong;
+      latencies.addAll(part.latencies);
+      elapsed_ms += part.elapsed_ms;
+      await this.#pace.keep(part.tally.ops);
+    }
+    const round = { tally, elapsed_ms, latencies, timeline: [] };
     this.add(round);
     return round;
   }
@@ -320,7 +366,7 @@ class Living {
     this.#course = course;
     this.#extent = extent;
     this.#store = store;
-    this.#steps = new Part(life.phase, store, () => course.step());
+    this.#steps = new Part(life.phase, store, () => course.step(), life.pace?.[extent.mode]);
     const first = course.holds();
     this.#loadedBytes = bytesOf(first);
     const scan = (entries: readonly Pair[]): LifeCall[] => (course.scan === undefined ? [] : [course.scan(entries)]);
@@ -363,8 +409,12 @@ class Living {
   async #window(steps: number, left_ms: number, number: number): Promise<void> {
     const { signal, told } = this.#extent;
     let disk: DiskUse | undefined;
+    let looked_ms = 0;
     const look = async (): Promise<void> => {
+      // The end of a burst is no reason to look once more.
+      if (now() - looked_ms < SAMPLE_MS) return;
       const seen = await this.#store.disk?.();
+      looked_ms = now();
       if (seen !== undefined && seen.bytes >= (disk?.bytes ?? 0)) disk = seen;
     };
     const { tally, elapsed_ms, latencies } = await this.#steps.goOn(steps, left_ms, signal, look);

@@ -275,7 +275,10 @@ export interface StoreStats {
   readonly compactBytesMax: number;
   /** Bytes written to tables for each byte flushed to one. */
   readonly writeAmplification: number;
-  /** 1 while writers wait: `frozenMax` memtables wait and the active one is half full, or level 0 has `levelZeroStall` tables. */
+  /**
+   * 1 while writers wait: `frozenMax` memtables wait and the active one is half full, or level 0 has `levelZeroStall` tables, or it is four
+   * times as long as when it is merged and much of it is overwritten.
+   */
   readonly stalled: number;
   readonly frozenMax: number;
   /** Tables in level 0 that start a compaction. */

@@ -597,3 +597,21 @@ fn a_purge_reads_no_more_than_it_needs() {
     }
     assert!(read < 2 << 20, "{read} bytes");
 }
+
+/// The story: a session made so many tables that the manifest's snapshot outgrew the file that the next one goes to. In idle moments this is
+/// made as long as the other one, but others filled the disk before there was one, and the store did not open. (Seed 1795608956000360.)
+#[test]
+fn a_store_of_many_tables_opens_on_a_disk_that_was_filled_all_at_once() {
+    let options = Options { l0_trigger: 1000, l0_stall: 1000, ..Options::default() };
+    let pool = SlotPool::open(MemorySlots::new(40)).expect("a pool");
+    let (mut store, _) = Store::open(pool, options, host(1)).expect("opens");
+    let key = |n: u32| [&[b'k'; 900][..], &n.to_be_bytes()].concat();
+    for n in 0..200 {
+        store.set(&key(n), b"value").expect("staged");
+        store.flush().expect("flushed");
+        let mut slots = store.storage().device().clone();
+        slots.set_limit(Some(slots.bytes()));
+        let (store, _) = open(slots, LARGE, 2).unwrap_or_else(|error| panic!("{n} tables: {error}"));
+        assert_eq!(store.get(&key(n)), Ok(Some(b"value".to_vec())));
+    }
+}

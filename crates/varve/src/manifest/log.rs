@@ -15,14 +15,15 @@ use super::record;
 use super::version::Version;
 use crate::codec::frame::{begin_record, end_record, record_for};
 use crate::codec::hash::xxh3;
+use crate::codec::room;
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::{FileName, StoreId};
 
 /// Edits may grow to this many bytes, or to the length of the snapshot if that is more, before a rotation.
 const EDITS_BYTES_MAX: u64 = 64 << 10;
-/// Bytes of a snapshot beside the version, and of later edits that add no table.
-const SNAPSHOT_SLACK_BYTES: u64 = 8 << 10;
+/// A file becomes longer than it has to be by so many bytes, for edits that follow.
+const SLACK_BYTES: u64 = 8 << 10;
 
 /// How long a manifest file is expected to become, in bytes.
 const MANIFEST_BYTES_HINT: u64 = 60 << 10;
@@ -110,9 +111,11 @@ impl Manifest {
                 done => return done,
             }
         }
-        if !edit.added.is_empty() && !self.fits_behind(storage, version) {
-            // The next opening writes a snapshot into the other file, however full the storage is by then.
-            return self.rotate(storage, version);
+        if !edit.added.is_empty() {
+            match self.lengthen_other(storage, self.end + record.len() as u64) {
+                Err(Error::StorageFull) => return self.rotate(storage, version),
+                lengthened => lengthened?,
+            }
         }
         let file = self.file();
         match self.put(storage, file, self.end, &record) {
@@ -126,16 +129,16 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether a snapshot finds room in the other file; where the storage gives more room, it does.
-    fn fits_behind<S: Storage>(&self, storage: &S, version: &Version) -> bool {
-        if storage.room_when_full().is_none() {
-            return true;
-        }
-        let mut snapshot = Vec::new();
-        version.encode(&mut snapshot);
+    /// Makes the other file as long as this one will be: no snapshot of what this one says is longer. The next opening writes it there, and
+    /// the storage may have become full by then (seed 1795608956000360).
+    fn lengthen_other<S: Storage>(&mut self, storage: &mut S, end: u64) -> Result<()> {
         let other = FileName::manifest(1 - self.slot);
-        let room = storage.list().into_iter().find(|(file, _)| *file == other).map_or(0, |(_, len)| len);
-        snapshot.len() as u64 + SNAPSHOT_SLACK_BYTES <= room
+        let len = storage.list().into_iter().find(|(file, _)| *file == other).map_or(0, |(_, len)| len);
+        if len >= end {
+            return Ok(());
+        }
+        let zeros = room::zeros((end - len + SLACK_BYTES) as usize)?;
+        self.put(storage, other, len, &zeros)
     }
 
     /// The leader epoch: rises with each opening.

@@ -73,6 +73,7 @@ impl<S: Storage> Store<S> {
         self.obsolete.views.push(Rc::downgrade(&old));
         drop(old);
         self.fit_memory();
+        self.weigh_level_zero();
     }
 
     /// Commits an edit and takes on the version after it.

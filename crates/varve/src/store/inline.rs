@@ -3,18 +3,24 @@
 //! Invariant: an inline job that fails leaves nothing behind: its outputs are deleted, and it is offered again.
 //!
 //! The stall rules, which `stats` shows: a writer waits while `frozen_max` memtables wait for their flush and the active
-//! one is half full, while level 0 has `l0_stall` tables, or on a full storage while any memtable waits. Where nothing can wait,
-//! [`Store::relieve`] does the work.
+//! one is half full, while level 0 is full, or on a full storage while any memtable waits. Level 0 is full with `l0_stall` tables,
+//! or once it is long and the last merge of it dropped much: else a store whose entries are all saved again and again, as fast as it
+//! goes, would take many times its data. A load of new keys waits for the number of tables only. Where nothing can wait,
+//! [`Store::thin_level_zero`] and [`Store::flush_oldest`] do the work.
 
 use super::Store;
 use super::jobs::Offer;
-use crate::compact::{Job, Step};
+use crate::compact::{Job, Levels, Step};
 use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::FileName;
 
 /// A closing store that has so many segments leaves none to replay.
 const SEGMENTS_FOLDED: usize = 8;
+/// So many jobs take more from level 0 than a flush adds.
+const THINNING_JOBS: usize = 2;
+/// Level 0 may be so many times as long as when it is merged, where much of it is overwritten.
+const OVERWRITTEN_MAX: u64 = 4;
 /// Entries handled by one step of an inline job.
 const INLINE_BUDGET: usize = 4096;
 
@@ -36,17 +42,31 @@ impl std::fmt::Debug for Inline {
 
 impl<S: Storage> Store<S> {
     /// Whether a writer should wait for a job before it writes more: the queue of frozen memtables is full and the active
-    /// one is half full as well, or level 0 has grown to its limit.
+    /// one is half full as well, or level 0 is full.
     pub fn is_stalled(&self) -> bool {
         let queued = self.frozen.len() >= self.options.frozen_max;
         queued && self.active.borrow().bytes() > self.memtable_bytes / 2
-            || self.version.level(0).len() >= self.options.l0_stall
+            || self.level_zero_full
             || !self.frozen.is_empty() && self.storage.room_when_full().is_some()
     }
 
-    /// Makes room for one more frozen memtable inside a synchronous turn.
-    pub(super) fn relieve(&mut self) -> Result<()> {
-        while self.options.flush_when_full && self.version.level(0).len() >= self.options.l0_stall {
+    /// Looks whether level 0 is as large as writers may make it.
+    pub(super) fn weigh_level_zero(&mut self) {
+        let tables = self.version.level(0);
+        // Those that a merge has begun keep their files until it ends.
+        let bytes: u64 = tables.iter().map(|table| table.size).sum();
+        let target_bytes = Levels::of(&self.version, &self.options, false).target_bytes[0];
+        let is_long = self.overwrites && bytes > OVERWRITTEN_MAX * target_bytes;
+        self.level_zero_full = is_long | (tables.len() >= self.options.l0_stall);
+    }
+
+    /// Merges some of level 0 inside a synchronous turn when it is full. It comes before a compactor's job. A merge may fail, over a
+    /// damaged block for one: then level 0 stays as it is.
+    pub(super) fn thin_level_zero(&mut self) -> Result<()> {
+        for _ in 0..THINNING_JOBS {
+            if !self.options.flush_when_full || !self.level_zero_full {
+                break;
+            }
             let next = if self.is_compacting() {
                 let merge = self.situation().level_zero();
                 merge.map(|merge| self.compaction_job(merge))
@@ -54,16 +74,15 @@ impl<S: Storage> Store<S> {
                 self.next_compaction()?
             };
             let Some(job) = next else { break };
-            let is_last = self.is_compacting();
-            self.run_to_end(job)?;
-            if is_last {
-                break;
+            match self.run_to_end(job) {
+                Err(error) if !self.poisoned && !matches!(error, Error::Retry) => break,
+                done => done?,
             }
         }
-        self.flush_oldest()
+        Ok(())
     }
 
-    fn flush_oldest(&mut self) -> Result<()> {
+    pub(super) fn flush_oldest(&mut self) -> Result<()> {
         if !self.options.flush_when_full && self.is_flush_refused() {
             return Err(Error::StorageFull);
         }
@@ -130,13 +149,11 @@ impl<S: Storage> Store<S> {
     }
 
     /// Brings all that is frozen into tables, and merges level 0 where it has become long: sessions that end before a job does leave
-    /// the next ones no more work than this. A merge may fail, over a damaged block for one: then this only flushes.
+    /// the next ones no more work than this.
     pub(super) fn fold(&mut self) -> Result<()> {
         while !self.frozen.is_empty() {
-            match self.relieve() {
-                Err(_) if !self.poisoned => self.flush_oldest()?,
-                relieved => relieved?,
-            }
+            self.thin_level_zero()?;
+            self.flush_oldest()?;
         }
         Ok(())
     }

@@ -28,6 +28,8 @@ const ENTRY_SLACK_BYTES: u64 = 1 << 10;
 const PIECE_BYTES_MIN: u64 = 64 << 10;
 /// This part of a piece is left for what a table takes beside its entries.
 const PIECE_SLACK: u64 = 16;
+/// A merge that drops more than this part of what it keeps is one of overwrites.
+const OVERWRITTEN_SHARE: u64 = 8;
 /// Bytes of a flush's specification beside the memtable, about.
 const SPEC_BYTES: usize = 256;
 
@@ -383,6 +385,10 @@ impl<S: Storage> Store<S> {
         }
         raise_gc(&mut edit.floors, &result);
         self.counters.count_compaction(&result, self.now_ms);
+        if running.inputs.first().is_some_and(|newest| newest.level == 0) {
+            let kept: u64 = result.tables.iter().map(|table| table.entries).sum();
+            self.overwrites = result.entries_dropped > kept / OVERWRITTEN_SHARE;
+        }
         if let Some(sweep) = self.sweep.as_mut().filter(|_| running.swept) {
             sweep.done_bytes += result.bytes_read;
         }

@@ -118,6 +118,10 @@ pub struct Store<S: Storage> {
     flush_refused: Option<u64>,
     /// How many edits there were when files were cut for want of room.
     cut_at: Option<u64>,
+    /// The last merge of level 0 dropped much.
+    overwrites: bool,
+    /// Level 0 is as large as writers may make it.
+    level_zero_full: bool,
     /// No compaction was due after this many edits.
     settled_at: Option<u64>,
     next_job: u32,

@@ -290,6 +290,8 @@ fn assemble<S: Storage>(
         acknowledged: last_sequence,
         recovered: last_sequence,
         clients: replay.clients,
+        overwrites: false,
+        level_zero_full: false,
         obsolete: Obsolete::default(),
         history,
         entropy: host.entropy,

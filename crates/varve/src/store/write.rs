@@ -467,8 +467,13 @@ impl<S: Storage> Store<S> {
             // What it held was refused room, and went to the reserve.
             return Ok(());
         }
-        if self.frozen.len() >= self.options.frozen_max {
-            match self.making_way(Self::relieve) {
+        let is_full = self.frozen.len() >= self.options.frozen_max;
+        // New keys are merged later, by jobs, as long as flushes keep up.
+        if is_full || self.overwrites {
+            self.thin_level_zero()?;
+        }
+        if is_full {
+            match self.making_way(Self::flush_oldest) {
                 // No room for a flush. Deletes may use the reserve, and one memtable more for that.
                 Err(error) if only_deletes && self.options.log && error.is_lack() => {}
                 relieved => {
