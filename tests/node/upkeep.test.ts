@@ -1,0 +1,74 @@
+// Upkeep beside use, as a program has it that checks, flushes and compacts its stores while it goes on: nothing is refused, every check
+// finds a sound store, and all that was written is there. Each store lives a second and is opened again. `VARVE_UPKEEP_SECONDS` says how
+// long in each storage, `VARVE_SEED` what is written.
+
+import { afterEach, expect, test, vi } from 'vitest';
+import type { AnyStore } from '../support/api/singles.ts';
+import { randomFrom } from '../support/random.ts';
+import { numberFrom, runSeed } from '../support/seed.ts';
+import { tools } from './support/engine.ts';
+import { filePlace, indexedDbPlace, type NodePlace, opfsPlace } from './support/places.ts';
+
+const SECONDS = numberFrom('VARVE_UPKEEP_SECONDS', 3);
+const SESSION_MS = 1000;
+const KEYS = 300;
+const BATCH_MAX = 40;
+const BYTES_MAX = 3000;
+const PAUSE_MS_MAX = 10;
+const SPEC = { memory: 2 ** 20, durability: 'relaxed', cache: false } as const;
+const PLACES = { files: filePlace, indexeddb: indexedDbPlace, opfs: opfsPlace };
+
+const seed = runSeed('js', 'upkeep');
+let place: NodePlace | undefined;
+
+afterEach(() => {
+  place?.end();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test.each(['files', 'indexeddb', 'opfs'] as const)(
+  'a store is kept up while it is used: %s',
+  {
+    timeout: 60_000 + 2000 * SECONDS,
+  },
+  async (storage) => {
+    const here = PLACES[storage]();
+    place = here;
+    const random = randomFrom(seed);
+    const expected = new Map<string, Uint8Array>();
+    const end = performance.now() + SECONDS * 1000;
+    do {
+      const db = await here.open('kept up', SPEC, {});
+      expect(await all(db)).toEqual(expected);
+      const sessionEnd = Math.min(end, performance.now() + SESSION_MS);
+      const until = async (step: () => Promise<unknown>): Promise<void> => {
+        while (performance.now() < sessionEnd) await step();
+      };
+      const write = async (): Promise<void> => {
+        const key = (): string => `key ${random(KEYS)}`;
+        const entry = (): [string, Uint8Array] => [key(), new Uint8Array(random(BYTES_MAX)).fill(random(256))];
+        const entries = Array.from({ length: 1 + random(BATCH_MAX) }, entry);
+        const gone = key();
+        await Promise.all([db.setMany(entries), db.delete(gone)]);
+        for (const [name, value] of entries) expected.set(name, value);
+        expected.delete(gone);
+      };
+      const check = async (): Promise<void> => expect((await db.check({ tools })).problems).toEqual([]);
+      const now = (call: 'flush' | 'compact') => async (): Promise<void> => {
+        await db[call]();
+        await pause(random(PAUSE_MS_MAX));
+      };
+      await Promise.all([until(write), until(check), until(check), until(now('flush')), until(now('compact'))]);
+      await db.close();
+    } while (performance.now() < end);
+  },
+);
+
+async function all(db: AnyStore): Promise<Map<unknown, unknown>> {
+  const found = new Map<unknown, unknown>();
+  for await (const [key, value] of db.entries()) found.set(key, value);
+  return found;
+}
