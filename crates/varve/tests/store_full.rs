@@ -602,16 +602,52 @@ fn a_purge_reads_no_more_than_it_needs() {
 /// made as long as the other one, but others filled the disk before there was one, and the store did not open. (Seed 1795608956000360.)
 #[test]
 fn a_store_of_many_tables_opens_on_a_disk_that_was_filled_all_at_once() {
+    for more in 0..60 {
+        let mut store = of_many_tables(10 + more);
+        let bytes = store.storage().device().bytes();
+        store.storage_mut().device_mut().set_limit(Some(bytes));
+        reopen(store);
+    }
+}
+
+/// The story: the last edit before the disk was full fitted only as a snapshot in the other file. The file it left was too short for the next
+/// one. (Seed 1795612492000736.)
+#[test]
+fn so_it_does_when_it_made_tables_until_they_were_refused() {
+    for (count, spare) in (28..40).flat_map(|count| (0..48).map(move |pages| (count, pages << 12))) {
+        let mut store = of_many_tables(count);
+        let bytes = store.storage().device().bytes();
+        store.storage_mut().device_mut().set_limit(Some(bytes + spare));
+        for n in 1000.. {
+            let flushed = store.set(&long_key(n), b"value").and_then(|_| store.flush());
+            if flushed.is_err() {
+                break;
+            }
+        }
+        reopen(store);
+    }
+}
+
+fn long_key(n: u32) -> Vec<u8> {
+    [&[b'k'; 900][..], &n.to_be_bytes()].concat()
+}
+
+/// A store of so many tables, each of which takes 1.8 KB of a manifest.
+fn of_many_tables(count: u32) -> FullStore {
     let options = Options { l0_trigger: 1000, l0_stall: 1000, ..Options::default() };
     let pool = SlotPool::open(MemorySlots::new(40)).expect("a pool");
     let (mut store, _) = Store::open(pool, options, host(1)).expect("opens");
-    let key = |n: u32| [&[b'k'; 900][..], &n.to_be_bytes()].concat();
-    for n in 0..200 {
-        store.set(&key(n), b"value").expect("staged");
+    for n in 0..count {
+        store.set(&long_key(n), b"value").expect("staged");
         store.flush().expect("flushed");
-        let mut slots = store.storage().device().clone();
-        slots.set_limit(Some(slots.bytes()));
-        let (store, _) = open(slots, LARGE, 2).unwrap_or_else(|error| panic!("{n} tables: {error}"));
-        assert_eq!(store.get(&key(n)), Ok(Some(b"value".to_vec())));
     }
+    store
+}
+
+/// Opens it on the disk as it is, its first entry in it.
+fn reopen(store: FullStore) {
+    let tables = store.stats().levels[0].tables;
+    let slots = store.into_storage().into_device();
+    let (store, _) = open(slots, LARGE, 2).unwrap_or_else(|error| panic!("{tables} tables: {error}"));
+    assert_eq!(store.get(&long_key(0)), Ok(Some(b"value".to_vec())));
 }

@@ -112,7 +112,8 @@ impl Manifest {
             }
         }
         if !edit.added.is_empty() {
-            match self.lengthen_other(storage, self.end + record.len() as u64) {
+            let other = FileName::manifest(1 - self.slot);
+            match self.lengthen(storage, other, self.end + record.len() as u64) {
                 Err(Error::StorageFull) => return self.rotate(storage, version),
                 lengthened => lengthened?,
             }
@@ -129,16 +130,15 @@ impl Manifest {
         Ok(())
     }
 
-    /// Makes the other file as long as this one will be: no snapshot of what this one says is longer. The next opening writes it there, and
-    /// the storage may have become full by then (seed 1795608956000360).
-    fn lengthen_other<S: Storage>(&mut self, storage: &mut S, end: u64) -> Result<()> {
-        let other = FileName::manifest(1 - self.slot);
-        let len = storage.list().into_iter().find(|(file, _)| *file == other).map_or(0, |(_, len)| len);
+    /// Makes one file as long as the other will be: no snapshot of what that says is longer. The next opening writes it there, and the
+    /// storage may have become full by then (seeds 1795608956000360 and, for the file that a rotation leaves, 1795612492000736).
+    fn lengthen<S: Storage>(&mut self, storage: &mut S, file: FileName, end: u64) -> Result<()> {
+        let len = storage.list().into_iter().find(|(known, _)| *known == file).map_or(0, |(_, len)| len);
         if len >= end {
             return Ok(());
         }
         let zeros = room::zeros((end - len + SLACK_BYTES) as usize)?;
-        self.put(storage, other, len, &zeros)
+        self.put(storage, file, len, &zeros)
     }
 
     /// The leader epoch: rises with each opening.
@@ -205,6 +205,10 @@ impl Manifest {
         version.encode(&mut image);
         end_record(&mut image, start, next.salt, 0);
         let other = FileName::manifest(1 - self.slot);
+        // An opening goes on from what fits.
+        if self.snapshot_end > 0 {
+            self.lengthen(storage, self.file(), image.len() as u64)?;
+        }
         self.put(storage, other, 0, &image)?;
         self.sync(storage, other)?;
         Ok((next, image.len() as u64))
