@@ -236,21 +236,7 @@ class Part {
 
   /** Makes as many calls as there is time for. */
   async goOn(calls: number, budget_ms: number, signal: AbortSignal, look?: () => Promise<void>): Promise<Round> {
-    const { burst } = this.#pace;
-    const latencies = new Latencies();
-    const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
-    let elapsed_ms = 0;
-    while (tally.ops < calls && elapsed_ms < budget_ms) {
-      const limits = { group: this.groupSize, budget_ms: budget_ms - elapsed_ms, signal, sample: look };
-      const part = await this.#measured(Math.min(burst, calls - tally.ops), limits);
-      tally.ops += part.tally.ops;
-      tally.bytes += part.tally.bytes;
-      tally.wrong += part.tally.wrong;
-      latencies.addAll(part.latencies);
-      elapsed_ms += part.elapsed_ms;
-      await this.#pace.keep(part.tally.ops);
-    }
-    const round = { tally, elapsed_ms, latencies, timeline: [] };
+    const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample: look });
     this.add(round);
     return round;
   }
@@ -271,11 +257,23 @@ class Part {
   }
 
   async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<Round> {
-    const task = new LifeTask(this.#store, this.#make, calls, limits.group);
-    const round = await measure(task, { ...limits, calls_max: calls, together: false });
-    await task.catchUp();
-    this.writtenBytes += task.writtenBytes;
-    return round;
+    const latencies = new Latencies();
+    const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+    let elapsed_ms = 0;
+    while (tally.ops < calls && elapsed_ms < limits.budget_ms) {
+      const task = new LifeTask(this.#store, this.#make, Math.min(this.#pace.burst, calls - tally.ops), limits.group);
+      const budget_ms = limits.budget_ms - elapsed_ms;
+      const burst = await measure(task, { ...limits, budget_ms, calls_max: task.calls, together: false });
+      await task.catchUp();
+      this.writtenBytes += task.writtenBytes;
+      tally.ops += task.tally.ops;
+      tally.bytes += task.tally.bytes;
+      tally.wrong += task.tally.wrong;
+      latencies.addAll(burst.latencies);
+      elapsed_ms += burst.elapsed_ms;
+      await this.#pace.keep(task.tally.ops);
+    }
+    return { tally, elapsed_ms, latencies, timeline: [] };
   }
 }
 
