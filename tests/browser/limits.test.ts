@@ -19,7 +19,7 @@ declare global {
 }
 
 beforeAll(async () => {
-  profile = await newProfile();
+  profile = await newProfile(['--js-flags=--expose-gc']);
   ({ page, errors } = await profile.openPage());
   ({ worker } = await openWorker(page));
 });
@@ -424,4 +424,26 @@ test('everything works under a strict policy: WebAssembly, but no eval and no in
     document.head.append(script);
   });
   await expect.poll(() => strict.errors.join(), PATIENT).toContain('Content Security Policy');
+});
+
+// Chromium never answers `createSyncAccessHandle` of a file handle that is garbage meanwhile. An opening that lets go of one waits for ever.
+test('a store opens while the garbage collector runs', PATIENT, async () => {
+  const opened = await worker.evaluate(async () => {
+    const collect = (globalThis as { gc?: (how: { type: 'major'; execution: 'async' }) => Promise<void> }).gc;
+    if (!collect) throw new Error('the browser was started without gc');
+    let ended = false;
+    const collecting = (async () => {
+      while (!ended) await collect({ type: 'major', execution: 'async' });
+    })();
+    let times = 0;
+    for (; times < 20; times++) {
+      const store = await varveSync.open<number, number>('collected');
+      store.set(times, times);
+      await store.close();
+    }
+    ended = true;
+    await collecting;
+    return times;
+  });
+  expect(opened).toBe(20);
 });

@@ -94,6 +94,7 @@ export async function openSlot(
   for (let pause = 1; ; pause = Math.min(RETRY_MS_MAX, pause * 2)) {
     options.signal?.throwIfAborted();
     try {
+      // Chromium 156 never answers for a file handle that is collected meanwhile. The next round needs `file`, which keeps it.
       return await file.createSyncAccessHandle();
     } catch (cause) {
       if (nameOf(cause) !== 'NoModificationAllowedError') throw cause;
