@@ -2,10 +2,12 @@
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import threads from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 
 /** The built entry; its types are those of the sources that it was built from. */
@@ -49,6 +51,36 @@ test('varve/sync keeps a store in memory', async () => {
     ['note', 42],
   ]);
   expect(db.storage.kind).toBe('memory');
+  await db.close();
+});
+
+test('closing a store does not wait for a compactor that has yet to start', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'varve-node-'));
+  const { Worker } = threads;
+  let started = 0;
+  threads.Worker = class extends Worker {
+    constructor() {
+      // It takes for ever to start.
+      super('setInterval(() => undefined, 1000);', { eval: true });
+      started++;
+    }
+  };
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    threads.Worker = Worker;
+    syncBuiltinESMExports();
+    rmSync(directory, { recursive: true });
+  });
+  const { files } = await import(/* @vite-ignore */ fileURLToPath(new URL('../../dist/fs.js', import.meta.url)));
+  for (let session = 0; session < 4; session++) {
+    const db = await entry.open<string, number>('short', { storage: files(directory) });
+    db.set('session', session);
+    await new Promise(setImmediate);
+    await db.close();
+  }
+  expect(started).toBeGreaterThan(0);
+  const db = await entry.open<string, number>('short', { storage: files(directory) });
+  expect(db.get('session')).toBe(3);
   await db.close();
 });
 

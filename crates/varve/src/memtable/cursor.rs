@@ -5,7 +5,7 @@
 
 use super::Memtable;
 use super::node::{Item, Probe};
-use super::tree::Place;
+use super::tree::{Place, STEPS_TO_SEEK};
 use crate::types::{Kind, Sequence};
 use crate::wal::{Entry, key_at};
 
@@ -17,11 +17,19 @@ pub struct MemtableCursor<'a> {
     until: Option<u32>,
     at: Option<(Place, Sequence, Entry<'a>)>,
     passed_newer: bool,
+    /// Versions of the next key that are passed one by one before the rest is jumped over.
+    steps: u32,
 }
 
 impl<'a> MemtableCursor<'a> {
     pub(super) fn new(memtable: &'a Memtable, snapshot: Sequence) -> Self {
-        Self { memtable, until: memtable.delta(snapshot), at: None, passed_newer: false }
+        Self {
+            memtable,
+            until: memtable.delta(snapshot),
+            at: None,
+            passed_newer: false,
+            steps: STEPS_TO_SEEK,
+        }
     }
 
     /// Whether the walk came by a key whose newest version is a value that its reader does not see.
@@ -56,7 +64,8 @@ impl<'a> MemtableCursor<'a> {
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn next(&mut self) {
         if let Some((place, ..)) = self.at {
-            self.settle_on(self.memtable.index.tree.next_key(&self.memtable.image, place));
+            let next = self.memtable.index.tree.next_key(&self.memtable.image, place, &mut self.steps);
+            self.settle_on(next);
         }
     }
 
@@ -125,7 +134,7 @@ impl<'a> MemtableCursor<'a> {
         while let Some(place) = next {
             match self.visible(place) {
                 Some(seen) => return self.show(seen),
-                None => next = tree.next_key(image, place),
+                None => next = tree.next_key(image, place, &mut self.steps),
             }
         }
         self.at = None;

@@ -183,8 +183,8 @@ impl Node {
         let heads = &self.heads[..self.len()];
         let equal = heads[from..].iter().take_while(|&&head| head == wanted).count();
         let (mut low, mut high) = (from, from + equal);
-        // The newest version of a key comes first, and it is what most probes are after.
-        let mut middle = low;
+        // The newest version of a key comes first, and it is what most probes are after; the others want its oldest.
+        let mut middle = if probe.delta == 0 { high.saturating_sub(1) } else { low };
         while low < high {
             if self.precedes(image, middle, probe) {
                 low = middle + 1;

@@ -19,8 +19,8 @@ const NONE: u32 = u32::MAX;
 /// Items that stay in the left half of a split node.
 const HALF: usize = WIDTH.div_ceil(2);
 
-/// Versions of a key that are passed one by one before the rest is jumped over.
-const STEPS_TO_SEEK: usize = 4;
+/// Versions of a key that are passed one by one before the rest is jumped over; behind a key that fills leaves it is one.
+pub(super) const STEPS_TO_SEEK: u32 = 4;
 
 /// Inner levels at most: all nodes but those on the right edge have at least 15 items, and there are at most
 /// 2^32 / 3 entries in an image.
@@ -242,24 +242,24 @@ impl Tree {
         }
     }
 
-    /// The first item behind all versions of the key at `place`.
+    /// The first item behind all versions of the key at `place`. `steps` is how many of them are passed one by one; it is brought up
+    /// to date for the next key.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
-    pub(super) fn next_key(&self, image: &[u8], place: Place) -> Option<Place> {
-        let mut next = self.next(place)?;
-        let mut steps = 0;
-        while self.is_same_key(image, place, next) {
-            steps += 1;
-            next = if steps < STEPS_TO_SEEK {
-                self.next(next)?
-            } else {
-                // At its oldest version, if that is the first entry of all, else behind it.
-                let oldest = Probe { key: key_at(image, self.item(place).offset), delta: 0 };
-                let found = self.lower_bound(image, oldest)?;
-                if self.is_same_key(image, place, found) { self.next(found)? } else { found }
-            };
+    pub(super) fn next_key(&self, image: &[u8], place: Place, steps: &mut u32) -> Option<Place> {
+        let mut next = place;
+        for _ in 0..*steps {
+            next = self.next(next)?;
+            if !self.is_same_key(image, place, next) {
+                return Some(next);
+            }
         }
-        Some(next)
+        // At its oldest version, if that is the first entry of all, else behind it.
+        let oldest = Probe { key: key_at(image, self.item(place).offset), delta: 0 };
+        let found = self.lower_bound(image, oldest)?;
+        *steps = if found.leaf == place.leaf { STEPS_TO_SEEK } else { 1 };
+        let is_first = self.item(found).delta == 0 && self.is_same_key(image, place, found);
+        if is_first { self.next(found) } else { Some(found) }
     }
 
     /// Whether two items are versions of one key. Nearly always their heads tell that they are not.

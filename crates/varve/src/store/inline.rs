@@ -21,6 +21,8 @@ const SEGMENTS_FOLDED: usize = 8;
 const THINNING_JOBS: usize = 2;
 /// Level 0 may be so many times as long as when it is merged, where much of it is overwritten.
 const OVERWRITTEN_MAX: u64 = 4;
+/// Tables of this part of a memtable, or less, are little.
+const SMALL_SHARE: u64 = 16;
 /// Entries handled by one step of an inline job.
 const INLINE_BUDGET: usize = 4096;
 
@@ -60,14 +62,15 @@ impl<S: Storage> Store<S> {
         self.level_zero_full = is_long | (tables.len() >= self.options.l0_stall);
     }
 
-    /// Merges some of level 0 inside a synchronous turn when it is full. It comes before a compactor's job. A merge may fail, over a
-    /// damaged block for one: then level 0 stays as it is.
+    /// Merges some of level 0 inside a synchronous turn when it is full, or the store is small. It comes before a compactor's job. A
+    /// merge may fail, over a damaged block for one: then level 0 stays as it is.
     pub(super) fn thin_level_zero(&mut self) -> Result<()> {
         for _ in 0..THINNING_JOBS {
-            if !self.options.flush_when_full || !self.level_zero_full {
+            let is_small = !self.version.level(0).is_empty() && self.is_small();
+            if !self.options.flush_when_full || !(self.level_zero_full || is_small) {
                 break;
             }
-            let next = if self.is_compacting() {
+            let next = if is_small || self.is_compacting() {
                 let merge = self.situation().level_zero();
                 merge.map(|merge| self.compaction_job(merge))
             } else {
@@ -80,6 +83,13 @@ impl<S: Storage> Store<S> {
             }
         }
         Ok(())
+    }
+
+    /// Whether little is left of what was written so far, as of counters: merged into one table wherever a memtable is full, it costs
+    /// no more than the flush did, and each table would cost a scan as much as the few keys do.
+    pub(super) fn is_small(&self) -> bool {
+        let most = self.options.memtable_bytes_max as u64 / SMALL_SHARE;
+        self.storage.room_when_full().is_none() && (1..=most).contains(&self.version.bytes())
     }
 
     pub(super) fn flush_oldest(&mut self) -> Result<()> {

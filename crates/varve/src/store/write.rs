@@ -483,6 +483,9 @@ impl<S: Storage> Store<S> {
             }
         }
         self.freeze();
+        if self.is_small() && self.flush_for_room()? {
+            self.thin_level_zero()?;
+        }
         Ok(())
     }
 

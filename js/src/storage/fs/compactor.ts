@@ -64,9 +64,13 @@ export function spawnFileCompactor(): CompactorPort {
   const worker = new Worker(script(), { name: 'varve-compactor' });
   worker.unref();
   let ending: Promise<void> | undefined;
-  let isOver = false;
+  // Before its first message it has asked for no slot, so it has no file open: who closes the store need not wait until it has started.
+  let mayWrite = false;
+  worker.on('message', () => {
+    mayWrite = true;
+  });
   worker.on('exit', () => {
-    isOver = true;
+    mayWrite = false;
   });
   return {
     postMessage: (message, transfer) => worker.postMessage(message, transfer as ArrayBuffer[]),
@@ -82,7 +86,8 @@ export function spawnFileCompactor(): CompactorPort {
       }
     },
     terminate: () => {
-      ending ??= isOver ? Promise.resolve() : end(worker);
+      if (!mayWrite) void worker.terminate();
+      ending ??= mayWrite ? end(worker) : Promise.resolve();
       return ending;
     },
     ref: () => worker.ref(),
