@@ -8,7 +8,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type BrowserContext, chromium, type Page } from 'playwright';
 import { browserFlags, findBrowser } from '../scripts/browser.mjs';
 import { ISOLATED, serve } from '../scripts/server.mjs';
 import { root } from '../scripts/tools.mjs';

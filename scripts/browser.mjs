@@ -40,7 +40,7 @@ export async function findBrowser() {
   if (named) return named;
   const system = onPath(...NAMES) ?? PLACES.find(isExecutable);
   if (system) return system;
-  const { chromium } = await import('playwright-core');
+  const { chromium } = await import('playwright');
   const own = chromium.executablePath();
   return own && existsSync(own) ? own : undefined;
 }

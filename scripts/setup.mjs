@@ -83,7 +83,7 @@ async function browser() {
   if (await findBrowser()) return;
   console.log('Installing Chromium (the browser tests and the benchmark run in it).');
   await fromDebian(['chromium']);
-  if (!(await findBrowser())) await attempt(() => run('playwright-core', ['install', '--no-shell', 'chromium']));
+  if (!(await findBrowser())) await attempt(() => run('playwright', ['install', '--no-shell', 'chromium']));
   if (!(await findBrowser())) {
     throw new Problem(
       'No Chromium was found and none could be installed: install Chromium or Chrome, or set VARVE_BROWSER to its path.',

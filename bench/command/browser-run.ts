@@ -4,7 +4,7 @@
  * Invariant: every run begins with a new browser and a new profile, so that no run sees what another has left.
  */
 
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { rate } from '../figures.ts';
 import { paramsOf } from '../options.ts';
 import type { PageEvent } from '../page.ts';

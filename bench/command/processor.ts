@@ -4,7 +4,7 @@
  * Invariant: a process that ended keeps what it had taken when it was last asked for.
  */
 
-import type { CDPSession, Page } from 'playwright-core';
+import type { CDPSession, Page } from 'playwright';
 import type { Access } from '../engine.ts';
 
 /** What one suite took through one way in. */

@@ -2,7 +2,7 @@
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { busyOf, summary } from './summary.ts';
 import { PROFILER_CATEGORY, profilesOf } from './trace.ts';
 

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { ProgressLine } from '../command/progress.ts';
 import { drive, inBrowser } from '../session.ts';
 import { table } from '../table.ts';

@@ -6,7 +6,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import type { TabRequest } from './house.ts';
 
 /** What a tab takes to be told from others: no browser says which process is whose, so the one that grows by this is its. */

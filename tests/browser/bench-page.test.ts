@@ -3,7 +3,7 @@
 
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { runPlanInBrowser } from '../../bench/command/browser-run.ts';
 import { planFrom } from '../../bench/options.ts';

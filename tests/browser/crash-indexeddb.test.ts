@@ -5,7 +5,7 @@
 // In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB, and two starts later Chromium finds it
 // corrupt and deletes it (tests/engines/torn-logs.test.ts). The store must say that it was lost, then, and begins anew.
 
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isTorn, logsOf } from '../engines/support/leveldb.ts';
 import { History } from '../support/history.ts';

@@ -4,7 +4,7 @@
 // Two stores are written at once, one through `varve` and one through `varve/sync`, over and over: what a round leaves
 // is what the next one goes on from. `VARVE_KILL_ROUNDS` sets how many, `VARVE_SEED` which.
 
-import type { Page, Worker } from 'playwright-core';
+import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { History, type Plan } from '../support/history.ts';
 import { randomFrom, shuffled } from '../support/random.ts';

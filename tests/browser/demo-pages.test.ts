@@ -2,7 +2,7 @@
 // Each test has a site, and with it an origin and stores, of its own.
 
 import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { violationsOf } from './support/axe.ts';
 import { buildDemo, DemoSite } from './support/demo-site.ts';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openLock } from '../../js/src/share/names.ts';
 import { buildDemo, DemoSite } from './support/demo-site.ts';

@@ -1,6 +1,6 @@
 // A full quota, in a real Chromium.
 
-import type { Page, Worker } from 'playwright-core';
+import type { Page, Worker } from 'playwright';
 import { expect, onTestFinished, test } from 'vitest';
 import type { FullStore, steps } from '../support/full-steps.ts';
 import { type FullDriver, type FullPlan, liveFull } from '../support/full-storage.ts';

@@ -1,7 +1,7 @@
 // Stores in IndexedDB, in a real browser: in a page (beside it and on its main thread), a dedicated worker, a service worker and
 // a shared worker; killed, evicted, out of room.
 
-import type { Page, Worker } from 'playwright-core';
+import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 

@@ -3,7 +3,7 @@
 // service worker, which has a push to keep. Every write is taken, but never by a service worker over OPFS, nothing acknowledged is lost, and
 // the store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
 
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';

@@ -1,7 +1,7 @@
 // The edges of the contract, in a real browser: what is refused and by which code, the largest and smallest of what is
 // taken, iterators that are left, a closed store, memory in place of files, and the strict policy of the page.
 
-import type { Page, Worker } from 'playwright-core';
+import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 

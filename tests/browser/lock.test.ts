@@ -1,6 +1,6 @@
 // A store belongs to the tabs that share it, or to one worker of `varve/sync`: the others are refused, or wait; nobody is harmed.
 
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 

@@ -1,7 +1,7 @@
 // The ground the other browser tests stand on: this browser keeps OPFS files on disk in a profile that outlives it,
 // a quota can be set, a worker can be terminated, and the strict policy is in force.
 
-import type { Worker } from 'playwright-core';
+import type { Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 

@@ -1,7 +1,7 @@
 // A full storage refuses what does not fit, with VARVE_STORAGE_FULL, and nothing else happens: what was acknowledged is
 // there, what was refused is not, deletes still work, and writes go on when there is room again.
 
-import type { CDPSession, Page, Worker } from 'playwright-core';
+import type { CDPSession, Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 

@@ -1,7 +1,7 @@
 // A crash during recovery, again and again, and one right after it: nothing more is lost, and what was cut off once never
 // comes back.
 
-import type { Worker } from 'playwright-core';
+import type { Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { History, type Plan } from '../support/history.ts';
 import { randomFrom } from '../support/random.ts';

@@ -1,6 +1,6 @@
 // One store in several tabs of a browser: whoever is gone, the others go on.
 
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { processOf } from '../engines/support/processes.ts';
 import { newProfile, type Profile } from './support/profile.ts';

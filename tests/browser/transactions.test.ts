@@ -1,6 +1,6 @@
 // Transactions of a page over a worker and OPFS: those that run at the same time leave what some order of them would.
 
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { newProfile, type Profile } from './support/profile.ts';
 

@@ -3,7 +3,7 @@
 
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { STRICT_POLICY, serve } from '../../../scripts/server.mjs';
 import { buildPages, writeCities } from '../../../scripts/site.mjs';
 import { root } from '../../../scripts/tools.mjs';

@@ -6,7 +6,7 @@ import { mkdtemp, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { type BrowserContext, type CDPSession, chromium, type Page, type Worker } from 'playwright-core';
+import { type BrowserContext, type CDPSession, chromium, type Page, type Worker } from 'playwright';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
 import { type Site, startSite } from './site.ts';
 

@@ -1,7 +1,7 @@
 // The test's end of what writers tell: how far each store's history is acknowledged. Invariant: it never runs ahead of
 // the writer; after a kill it may be behind what the writer knew, which only makes the test more lenient.
 
-import type { Page } from 'playwright-core';
+import type { Page } from 'playwright';
 import { ACKNOWLEDGED, FAILED } from './writer.ts';
 
 interface Waiter {

@@ -2,7 +2,7 @@
 
 import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
+import { type BrowserContext, type Page, chromium as playwright } from 'playwright';
 import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
 import type { Browser, Engine, Tab } from './engine.ts';
 import { processOf } from './processes.ts';
