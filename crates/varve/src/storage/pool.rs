@@ -485,10 +485,10 @@ impl<D: Slots> SlotPool<D> {
         self.relocate(file, old, Place { slot, start: gap.start, room, generation: 0 })
     }
 
-    /// Copied and durable before anything says that it is there.
+    /// Copied and durable before anything says that it is there. The new place is as long as what was written to the old one: behind it
+    /// lie others.
     fn relocate(&mut self, file: FileName, old: Place, place: Place) -> Result<Place> {
-        let known = &self.slots[old.slot as usize];
-        let bytes = old.room.min(known.size.saturating_sub(old.start));
+        let bytes = old.room.min(self.behind(old)).min(place.room);
         self.grow(place.slot, place.start + bytes)?;
         self.copy(old, place, bytes)?;
         self.flush(place.slot)?;
