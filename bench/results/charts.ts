@@ -30,6 +30,25 @@ const SHOWN: readonly (readonly [suite: string, place: string])[] = [
   ['read-rand-mem', 'page, in flight'],
 ];
 
+/** The chart of the README. */
+export const HEADLINES = 'headlines.svg';
+
+/** Its bars, in its order. */
+const HEADLINE_ROWS: readonly (readonly [suite: string, place: string, name: string])[] = [
+  ['read-rand-mem', 'in the worker', 'get, in memory'],
+  ['read-rand-disk', 'in the worker', 'get, from tables'],
+  ['write-rand', 'in the worker', 'set'],
+  ['write-batch', 'in the worker', 'batches of 100, entries'],
+  ['range-100', 'in the worker', 'ranges of 100'],
+  ['mixed-70', 'in the worker', '70% gets, 30% sets'],
+  ['strict-set', 'in the worker', 'set, flushed to the disk'],
+  ['open', 'in the worker', 'open and first get'],
+  ['read-rand-mem', 'page, awaited', 'get from the page, awaited'],
+  ['write-rand', 'page, awaited', 'set from the page, awaited'],
+  ['read-rand-mem', 'page, in flight', 'get from the page, 100 in flight'],
+  ['write-rand', 'page, in flight', 'set from the page, 100 in flight'],
+];
+
 /** As wide as its longest names ask for. */
 const OVERVIEW_LEFT = 450;
 const LEFT = 250;
@@ -54,13 +73,30 @@ export function chartsOf(results: Results): Chart[] {
   const best = bestPeers(comparisonsOf(groupsOf(results.rows))).sort((a, b) => a.ratio - b.ratio);
   const groups = groupsOf(results.rows);
   return [
-    ...(best.length === 0 ? [] : [overview(best)]),
+    ...(best.length === 0 ? [] : [headlines(best), overview(best)]),
     ...SHOWN.flatMap(([suite, place]) => {
       const group = groups.find(([row]) => row?.suite === suite && row.place === place && row.part === undefined);
       return group === undefined ? [] : [ratesOf(group)];
     }),
     ...lifeCharts(groups),
   ];
+}
+
+function headlines(best: readonly Comparison<ResultRow>[]): Chart {
+  const title = 'Varve beside the fastest peer, in times its rate. Left of the line Varve is slower';
+  const bars = HEADLINE_ROWS.flatMap(([suite, where, name]) =>
+    best
+      .filter(({ varve }) => varve.suite === suite && varve.place === where && varve.part === undefined)
+      .filter(({ varve }) => !varve.engine.includes('indexeddb'))
+      .map((one): Bar => {
+        const { varve, peer, ratio, low, high } = one;
+        const label = `${ratioText(ratio)}: ${rate(varve.opsPerSecond)}/s, ${peer.engine} ${rate(peer.opsPerSecond)}/s`;
+        const kind = isSlower(one) ? 'slower' : 'varve';
+        const how = varve.engine === 'varve-sync-each' ? ', committed one by one' : '';
+        return { name: name + how, value: ratio, low, high, label, kind };
+      }),
+  );
+  return { file: HEADLINES, title, svg: barsOf(title, bars, { from: 1, left: 310, right: 250, write: times }) };
 }
 
 function overview(best: readonly Comparison<ResultRow>[]): Chart {

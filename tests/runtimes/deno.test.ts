@@ -122,8 +122,10 @@ test('a store in Deno KV needs leave for the file of the database, and to read t
   expect(stdout).toBe('deno-kv Silt [ "notes" ]\n');
 });
 
-test('the example of docs/deno.md serves, with a store that is opened for requests', { timeout: 120_000 }, async () => {
-  const text = readFileSync(join(root, 'docs', 'deno.md'), 'utf8');
+test('the example of docs/guide/deno-kv.md serves, with a store that is opened for requests', {
+  timeout: 120_000,
+}, async () => {
+  const text = readFileSync(join(root, 'docs', 'guide', 'deno-kv.md'), 'utf8');
   const [config = '', main = ''] = ['json', 'ts'].map((kind) => {
     const [, block] = new RegExp(`\`(?:deno\\.json|main\\.ts)\`:\n\n\`\`\`${kind}\n([^]*?)\n\`\`\``).exec(text) ?? [];
     return block;

@@ -1,4 +1,4 @@
-/** A store in files behind `Deno.serve`: the form of docs/http.md. */
+/** A store in files behind `Deno.serve`: the form of docs/guide/http.md. */
 
 import process from 'node:process';
 import { open } from 'varve';

@@ -1,4 +1,4 @@
-/** A store in files behind srvx, on Node: the form of docs/http.md. */
+/** A store in files behind srvx, on Node: the form of docs/guide/http.md. */
 
 import process from 'node:process';
 import { serve } from 'srvx';

@@ -1,4 +1,4 @@
-/** A store in a Durable Object behind its Worker: the form of docs/http.md, with one object. */
+/** A store in a Durable Object behind its Worker: the form of docs/guide/http.md, with one object. */
 
 import { type ObjectNamespace, VarveObject } from 'varve/cloudflare';
 import { createHandler, type Handler } from 'varve/http';

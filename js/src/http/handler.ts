@@ -42,7 +42,7 @@ const HTTP: Known<HttpOptions> = { base: 1, authorize: 1, cors: 1, hosts: 1, lim
 
 /**
  * Makes a fetch handler over a store: give it to `Deno.serve`, `Bun.serve`, a Worker's `fetch`, a service worker, or to a
- * package that serves it on Node. Its routes and bodies are in the README ("Over HTTP"). It holds nothing open: stop serving,
+ * package that serves it on Node. Its routes and bodies are in docs/guide/http.md. It holds nothing open: stop serving,
  * then close the store. Throws `VARVE_INVALID_ARGUMENT` for an option that makes no sense.
  *
  * @example

@@ -1,16 +1,20 @@
-// The code blocks of README.md: what is tested is what a reader copies.
+// The code blocks of README.md and of the guide: what is tested is what a reader copies.
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../../../scripts/tools.mjs';
 
-/** The first block of a kind (`ts`, `js`, `html`, or nothing) that has `marker` in it. */
+const GUIDE = join(root, 'docs', 'guide');
+
+/** The first block of a kind (`ts`, `js`, `html`, or nothing) that has `marker` in it. The README comes before the guide. */
 export function readmeBlock(kind: string, marker: string): string {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  for (const [, language, code = ''] of readme.matchAll(/^```(\w*)\n(.*?)^```$/gms)) {
-    if (language === kind && code.includes(marker)) return code;
+  const pages = readdirSync(GUIDE).sort();
+  for (const file of [join(root, 'README.md'), ...pages.map((page) => join(GUIDE, page))]) {
+    for (const [, language, code = ''] of readFileSync(file, 'utf8').matchAll(/^```(\w*)\n(.*?)^```$/gms)) {
+      if (language === kind && code.includes(marker)) return code;
+    }
   }
-  throw new Error(`README.md has no block of ${kind} with ${marker}.`);
+  throw new Error(`Neither README.md nor docs/guide has a block of ${kind} with ${marker}.`);
 }
 
 /** The README's first example: it opens the store `notes`, writes, reads and scans. It is JavaScript, too. */
