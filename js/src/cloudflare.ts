@@ -1,5 +1,5 @@
 /**
- * `varve/cloudflare`: stores in Durable Objects, and clients for Workers that have a binding of such objects.
+ * `varve/cloudflare`: stores in Durable Objects, and clients for Workers that have a binding to such objects.
  *
  * Invariant: runs on workerd only, where a `.wasm` file is imported as a compiled module.
  */
@@ -15,9 +15,9 @@ export type VarveObjectOptions<K = Key, V = unknown> = AllOptions<K, V>;
 /**
  * A Durable Object with an ordered store in it, open whenever one of its methods runs.
  *
- * A turn's writes are durable before anything that the object sends after them leaves it (the platform's output gate): no
- * `await`, no flush. They are one billed row, however many they are. Flushes and compactions run in slices when its alarm
- * goes off; nothing keeps it from hibernating.
+ * The writes of one turn are durable before any message that the object sends after them leaves it (the platform's output
+ * gate). You need no `await` and no flush. All writes of a turn are one billed row. Flushes and compactions run in slices
+ * when the object's alarm goes off. Nothing stops the object from hibernating.
  *
  * @example
  * import { VarveObject } from 'varve/cloudflare';

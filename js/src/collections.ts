@@ -1,9 +1,9 @@
 /**
  * The package `varve/collections`: documents with typed secondary indexes, over any store of `varve` or `varve/here`.
  *
- * Invariant: it brings no engine along, and uses nothing of a store but its public API and what that has for it: values that are encoded
+ * Invariant: it contains no engine. It uses only the public API of a store, and two internal parts of that API: values that are encoded
  * already, and the statement of which keys are derived. A document and its index entries are written in one batch or one transaction;
- * there is no moment at which they disagree, but behind a mark that an import has set.
+ * they never disagree, except while a mark set by an import says so.
  */
 
 import { Layout } from './collections/definition.ts';
@@ -45,9 +45,10 @@ export { uuid7 } from './collections/uuid7.ts';
 export { VarveError, type VarveErrorCode } from './errors.ts';
 
 /**
- * A collection of documents of the type `T`, called in two steps so that the rest of the types follow from the definition. It takes no
- * time: its indexes are looked after when it is first used, or by `ready()`. Its keys in the store all begin with its name: `[name, 'doc', key]` is a
- * document. The store must have no codec for keys, and one for values that gives back what it was given, as the default one does.
+ * Creates a collection of documents of the type `T`. It is called in two steps, so that the other types are inferred from the
+ * definition. The call takes no time: the indexes are checked and built at the first use, or by `ready()`. All keys of the collection
+ * in the store begin with its name: `[name, 'doc', key]` is a document. The store must have no key codec, and its value codec must
+ * return the same value that it was given, as the default codec does.
  *
  * Throws `VARVE_INVALID_ARGUMENT` for a definition that makes no sense.
  *
@@ -69,7 +70,7 @@ export { VarveError, type VarveErrorCode } from './errors.ts';
  */
 export function collection<T extends object>(): <
   const P extends KeyProperty<T> | ((document: T) => Key),
-  // Without a default: functions in it would not be told the type of their document.
+  // Without a default: with one, functions in it would not get the type of their document.
   const I extends Indexes<T>,
   G extends (() => KeyOf<T, P>) | undefined = undefined,
 >(
@@ -79,7 +80,7 @@ export function collection<T extends object>(): <
 ) => Collection<T, KeyOf<T, P>, ValuesOf<T, I>, NewDocument<T, P, G>> {
   return (db, name, definition) => {
     const layout = new Layout(name, definition as ConstructorParameters<typeof Layout>[1]);
-    // Inside, documents and values are whatever they are; these types are what callers see of it.
+    // The implementation does not know the types of documents and values; callers see these types.
     return new StoreCollection(db, new Readiness(db, layout)) as never;
   };
 }

@@ -1,7 +1,7 @@
 /**
- * `varve/deno`: stores in Deno KV, in the `deno` binary and where Deno is hosted without files that last.
+ * `varve/deno`: stores in Deno KV, in the `deno` binary and on Deno hosts without persistent files.
  *
- * Invariant: importing this touches nothing of Deno; it is an adapter for the option `storage` of `varve`.
+ * Invariant: importing this uses nothing of Deno; it is an adapter for the option `storage` of `varve`.
  */
 
 import { VarveError } from './errors.ts';
@@ -15,19 +15,19 @@ export { VarveError, type VarveErrorCode } from './errors.ts';
 export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
 export type { Kv, KvAtomic, KvEntry, KvKey, KvKeyPart, KvReadOptions } from './storage/denokv/platform.ts';
 
-/** Shorter than the default `wait` of `open`: what died while it held a store keeps nobody out for so long. */
+/** Shorter than the default `wait` of `open`: so an owner that died does not block the next `open` for longer than `wait`. */
 const LEASE_MS = 4000;
 const LEASE_MS_MIN = 1000;
-/** What a prefix leaves of a key for the longest name of a store. */
+/** Most bytes of a prefix: the rest of a key is for the longest name of a store. */
 const PREFIX_BYTES_MAX = KEY_BYTES_MAX / 2;
 
 /** Options of `denoKv`. */
 export interface DenoKvOptions {
-  /** What the keys of all stores begin with. Default `['varve']`. */
+  /** Prefix of the keys of all stores. Default `['varve']`. */
   readonly prefix?: KvKey | undefined;
   /**
-   * Milliseconds for which a store belongs to whoever opened it, renewed once a third of them is over. Others are refused for
-   * so long after a holder died. From 1,000; default 4,000.
+   * Milliseconds for which a store belongs to the isolate that opened it. The lease is renewed when a third of it is over. After an
+   * owner died, others are refused for this long. At least 1,000; default 4,000.
    */
   readonly lease?: number | undefined;
 }
@@ -35,12 +35,12 @@ export interface DenoKvOptions {
 const DENO_KV: Known<DenoKvOptions> = { prefix: 1, lease: 1 };
 
 /**
- * Stores in a database of Deno KV. One isolate has a store open at a time: others get `VARVE_LOCKED`, or wait for as long as
- * the option `wait` of `open` says. One that died, or was frozen for longer than its lease, is taken over from; should it
- * wake up, its next write fails with `VARVE_LOCKED` and changes nothing.
+ * Stores in a database of Deno KV. One isolate has a store open at a time. Others wait for as long as the option `wait` of
+ * `open` says, and then get `VARVE_LOCKED`. If the owner died, or was frozen for longer than its lease, another isolate takes the
+ * store over. If the old owner wakes up, its next write fails with `VARVE_LOCKED` and changes nothing.
  *
- * A write resolves when Deno KV has it: `relaxed` is as durable as `strict`. All that is written until an operation of Deno KV
- * is back goes into the next one together. Reads that find their bytes in memory ask nobody.
+ * A write resolves when Deno KV has it: `relaxed` is as durable as `strict`. While an operation of Deno KV is running, new writes
+ * are collected; they go together into the next operation. Reads that find their bytes in memory do not call Deno KV.
  *
  * @example
  * import { open } from 'npm:varve';

@@ -40,21 +40,21 @@ const ENGINE_CODES: readonly VarveErrorCode[] = [
   'VARVE_RETRY',
 ];
 
-/** The way out of a damaged store. */
+/** What to do about a damaged store. */
 const SALVAGE = 'Call check() to see what is wrong, and repair() to salvage the rest into a new store.';
 
-/** What a `VARVE_CONFLICT` came upon. */
+/** What caused a `VARVE_CONFLICT`. */
 export interface Conflict {
   /**
-   * The key whose entry is not as the write asked, or was written after a transaction had read it. Where a whole range was
-   * deleted, the start of the part that the transaction had read; undefined if that is no key.
+   * The key whose entry does not meet the condition of the write, or was written after a transaction had read it. If a whole range
+   * was deleted: the start of the part that the transaction had read, or undefined if that start is not a key.
    */
   readonly key: unknown;
-  /** The sequence that its entry has; null where there is none. */
+  /** The sequence of its entry; null if there is no entry. */
   readonly sequence: number | null;
 }
 
-/** What crosses a worker boundary instead of an error object. */
+/** The form in which an error crosses a worker boundary. */
 export interface WireError {
   readonly code: VarveErrorCode;
   readonly message: string;
@@ -69,10 +69,10 @@ export interface WireError {
  */
 export class VarveError extends Error {
   override readonly name = 'VarveError';
-  /** Stable name of what went wrong; branch on this. */
+  /** Stable name of the error; branch on this. */
   readonly code: VarveErrorCode;
 
-  /** With `VARVE_CONFLICT`: what was found instead of what the write or the transaction depends on. */
+  /** With `VARVE_CONFLICT`: the key, and the sequence that was found instead of the one that the write or transaction depends on. */
   readonly conflict: Conflict | undefined;
 
   constructor(code: VarveErrorCode, message: string, options?: { cause?: unknown; conflict?: Conflict }) {
@@ -98,7 +98,7 @@ export function codeNumber(code: VarveErrorCode): number {
   return code === 'VARVE_INTERNAL' ? 0 : Math.max(0, ENGINE_CODES.indexOf(code));
 }
 
-/** Describes any thrown thing so that it can cross a worker boundary. */
+/** Describes any thrown value so that it can cross a worker boundary. */
 export function toWire(error: unknown): WireError {
   if (error instanceof VarveError) return { code: error.code, message: error.message };
   const message = error instanceof Error ? error.message : String(error);

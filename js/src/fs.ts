@@ -16,16 +16,17 @@ export { VarveError, type VarveErrorCode } from './errors.ts';
 export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
 export type { ManagedDevice, SlotDevice } from './storage/device.ts';
 
-/** Files of a store. */
+/** Most files of a store. */
 const FILES_MAX = 1000;
-/** With fewer, level 0 and the inputs and outputs of a merge do not find room beside each other. */
+/** With fewer files there is no room for level 0 together with the inputs and outputs of a merge. */
 const FILES_MIN = 64;
 
 /** Options of `files`. */
 export interface FilesOptions {
   /**
-   * Most files of a store, all of them open at once: an integer from 64. A store of `n` files holds up to `n / 2` times
-   * 32 MiB. Default 1000, or half of what the process may have open (Linux tells), but 64 at least.
+   * Most files of a store, all of them open at once: an integer, at least 64. A store of `n` files holds up to `n / 2` times
+   * 32 MiB. Default: 1000, or half of the files that the process may have open if that is fewer (known on Linux only), but at
+   * least 64.
    */
   readonly filesMax?: number | undefined;
 }
@@ -33,11 +34,11 @@ export interface FilesOptions {
 const FILES: Known<FilesOptions> = { filesMax: 1 };
 
 /**
- * Stores in files under `directory`, a folder each. One process has a store open at a time, and one thread of it; another one gets
- * `VARVE_LOCKED`, which names the process. A process that was killed leaves its stores to the next one.
+ * Stores in files under `directory`, one folder for each store. Only one thread of one process has a store open at a time; others get
+ * `VARVE_LOCKED`, with the process named in the message. After a process was killed, the next one can open its stores.
  *
- * `relaxed` hands a write to the operating system, so it survives the death of the process; `strict` has it flushed
- * (fdatasync), so it survives power loss. A relative path counts from the directory that the process is in now.
+ * `relaxed` hands a write to the operating system, so it survives the death of the process; `strict` also flushes it
+ * (fdatasync), so it survives power loss. A relative path is relative to the working directory at the time of this call.
  *
  * @example
  * import { open } from 'varve';
@@ -57,7 +58,7 @@ export function files(directory: string | URL, options: FilesOptions = {}): Stor
   });
 }
 
-/** How many files a store has at most: not all that the process may open. */
+/** How many files a store has at most: fewer than the process may open. */
 function filesMaxHere(): number {
   const limit = openFilesMax();
   return limit === undefined ? FILES_MAX : Math.max(FILES_MIN, Math.min(FILES_MAX, Math.floor(limit / 2)));

@@ -1,8 +1,8 @@
 /**
- * The package `varve/here`: the API of `varve`, with the engine in the realm of whoever imports it.
+ * The package `varve/here`: the API of `varve`, with the engine in the realm that imports it.
  *
- * For service workers, which may neither start workers nor import code later on, and for pages that want no worker. `varve` itself
- * loads the same code by itself where there are no workers.
+ * For service workers, which may neither start workers nor import code later on, and for pages that want no worker. Where there are
+ * no workers, `varve` loads the same code by itself.
  *
  * Invariant: the same stores, files and semantics. OPFS needs a dedicated worker: elsewhere new stores go to IndexedDB.
  */
@@ -26,14 +26,14 @@ import { engineHere } from './worker/here.ts';
 
 const { worker: _, ...HERE } = OPEN;
 
-/** Which stores are meant. */
+/** Selects the storage. */
 export interface HereOptions extends WaitOptions {
-  /** An adapter, instead of what the browser has. */
+  /** A storage adapter. Default: the storage of the browser. */
   storage?: StorageAdapter | undefined;
 }
 
 /**
- * Opens a store, making it where there is none: see `open` of `varve`.
+ * Opens a store, and creates it if it does not exist: see `open` of `varve`.
  *
  * @example
  * import { open } from 'varve/here';
@@ -50,7 +50,7 @@ export async function open<K = Key, V = unknown>(
 ): Promise<Store<K, V>> {
   checkOptions(options, HERE);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
-  // A service worker may not import later on: all of it is part of this.
+  // A service worker may not import later on: so this module contains everything.
   loaders.transactions = async () => transactions;
   loaders.changes = async () => changes;
   loaders.live = async () => live;
@@ -69,12 +69,12 @@ export function listStores(options: HereOptions = {}): Promise<string[]> {
   return listIn(here(options));
 }
 
-/** Deletes a store and all it holds; resolves with whether there was one: see `deleteStore` of `varve`. */
+/** Deletes a store with all its data; resolves with true if it existed: see `deleteStore` of `varve`. */
 export function deleteStore(name: string, options: HereOptions & { wait?: number | undefined } = {}): Promise<boolean> {
   return deleteIn(name, here(options));
 }
 
-/** The options with an engine here, which knows the adapter, behind the interface of a worker. */
+/** The options, with a `worker` function that runs the engine in this realm, with the adapter, behind the interface of a worker. */
 function here<O extends { storage?: OpenOptions['storage'] }>(
   options: O,
 ): O & { storage: never; worker: () => Worker } {

@@ -1,8 +1,8 @@
 /**
  * The package `varve/http`: a store behind a fetch handler, on every runtime that has `Request` and `Response`.
  *
- * Invariant: nothing here knows a server. What leaves the handler is what the store's API would have answered, or an error
- * with its code.
+ * Invariant: nothing here depends on a particular server. The handler responds with the result that the store's API would return,
+ * or with an error and its code.
  */
 
 export { type BearerTokens, bearer, secretsEqual } from './http/bearer.ts';

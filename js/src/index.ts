@@ -1,8 +1,8 @@
 /**
- * The package `varve`: durable, ordered stores for a page, their engine in a worker.
+ * The package `varve`: durable, ordered stores for a page, with the engine in a worker.
  *
- * Invariant: importing this starts nothing; `open` makes the worker. The worker's script lies beside this file in the
- * package, and `new Worker(new URL(...))` stands here in the one form that every bundler finds.
+ * Invariant: importing this starts nothing; `open` starts the worker. The worker's script is beside this file in the
+ * package, and `new Worker(new URL(...))` is written here in the one form that every bundler recognizes.
  */
 
 import { checkOptions, type Known, WAIT } from './options.ts';
@@ -91,19 +91,19 @@ export type {
 
 /** Options of `listStores`. */
 export interface ListOptions extends WaitOptions, Pick<OpenOptions, 'worker'> {
-  /** An adapter, instead of what the browser has. */
+  /** A storage adapter. Default: the storage of the browser. */
   storage?: StorageAdapter | undefined;
 }
 
 /** Options of `deleteStore`. */
 export interface DeleteOptions extends ListOptions {
-  /** How long to wait for another holder of the store, in milliseconds. Default 5000. */
+  /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
   wait?: number | undefined;
 }
 
 /** Options of `repair`. */
 export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'worker'> {
-  /** An adapter, instead of what the browser has. */
+  /** A storage adapter. Default: the storage of the browser. */
   storage?: StorageAdapter | undefined;
 }
 
@@ -112,13 +112,13 @@ const DELETE: Known<DeleteOptions> = { ...LIST, wait: 1 };
 const REPAIR: Known<RepairOptions> = { ...DELETE, onProgress: 1, tools: 1, into: 1, strict: 1 };
 
 /**
- * Opens a store, making it where there is none. Its keys and values follow the codecs; with the default codecs they are
- * what the type arguments say.
+ * Opens a store, and creates it if it does not exist. The types of keys and values follow from the codecs; with the default
+ * codecs, the type arguments give them.
  *
- * Rejects with `VARVE_LOCKED` when another tab or worker holds the store for longer than `wait`, `VARVE_CORRUPT` when its
- * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them, `VARVE_UNSUPPORTED` where workers cannot be had,
- * `VARVE_INVALID_ARGUMENT` for a name or an option that makes no sense, `VARVE_ABORTED` when the signal aborts; with a `version`
- * that is lower than the store's, `VARVE_VERSION`, and with what `upgrade` throws.
+ * Rejects with `VARVE_LOCKED` when another tab or worker has the store open for longer than `wait`, `VARVE_CORRUPT` when its
+ * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them or `version` is lower than the store's version,
+ * `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, `VARVE_ABORTED` when
+ * the signal aborts, and with any error that `upgrade` throws.
  *
  * @example
  * const db = await open<string, number>('counters', { durability: 'strict' });
@@ -149,7 +149,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 }
 
 /**
- * Deletes a store and all it holds; resolves with whether there was one. Rejects with `VARVE_LOCKED` when it stays open
+ * Deletes a store with all its data; resolves with true if it existed. Rejects with `VARVE_LOCKED` when it stays open
  * somewhere for longer than `wait`.
  *
  * @example
@@ -161,14 +161,14 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
 }
 
 /**
- * Salvages what can be read of a damaged store into a new one, and tells what is lost. The damaged store, which nobody may
- * have open, is not changed. Every block and every record whose checksum holds is taken: of each key the newest version that
- * is left, with its sequence and its expiry. See `RepairReport` for what to mind about it.
+ * Salvages the readable data of a damaged store into a new store, and reports what is lost. The damaged store must not be open
+ * anywhere; it is not changed. The repair reads every block and every record whose checksum is right. For each key it takes the
+ * newest version that is left, with its sequence and its expiry. See `RepairReport` for the limits of this.
  *
- * To go on under the old name, delete the damaged store and repair the repaired one into it: of a sound store, a repair is
- * a copy. (After LevelDB's RepairDB and the `.recover` of SQLite's shell.)
+ * To continue under the old name, delete the damaged store and repair the new store into the old name: the repair of an undamaged
+ * store is a copy. (After LevelDB's RepairDB and the `.recover` of SQLite's shell.)
  *
- * Rejects with `VARVE_INVALID_ARGUMENT` when there is no such store, or one where the new one should go; `VARVE_LOCKED`,
+ * Rejects with `VARVE_INVALID_ARGUMENT` when the store does not exist, or the new store already exists; with `VARVE_LOCKED`,
  * `VARVE_STORAGE_FULL`, `VARVE_VERSION`, `VARVE_UNSUPPORTED` and `VARVE_ABORTED` as `open` does.
  *
  * @example

@@ -1,10 +1,10 @@
 /**
  * Which options a call has.
  *
- * An option that is misspelt does nothing, and nobody notices: a value lives for ever, a write is less durable than it was meant
- * to be, a range is wider. So every call refuses what it does not know.
+ * A misspelt option would do nothing, and nobody would notice: a value lives for ever, a write is less durable than intended, a
+ * range is too wide. So every call refuses options that it does not know.
  *
- * Invariant: a list has exactly the options of its type; the compiler holds that.
+ * Invariant: a list has exactly the options of its type; the compiler checks that.
  */
 
 import { VarveError } from './errors.ts';
@@ -40,7 +40,7 @@ export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
 export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT };
 export const SCAN: Known<ScanOptions> = { ...RANGE, ...WAIT, reverse: 1, limit: 1 };
 
-/** Throws `VARVE_INVALID_ARGUMENT` for what is no object, or has a property that is not known. */
+/** Throws `VARVE_INVALID_ARGUMENT` for anything that is not an object, or has an unknown property. */
 export function checkOptions(options: unknown, known: Readonly<Record<string, 1>>): void {
   if (options === undefined) return;
   if (typeof options !== 'object' || options === null) throw refused(`Options are an object, not ${String(options)}.`);
@@ -50,25 +50,28 @@ export function checkOptions(options: unknown, known: Readonly<Record<string, 1>
   }
 }
 
-/** Several keys, entries or documents, as they were given. Throws `VARVE_INVALID_ARGUMENT` for what cannot be iterated. */
+/** Several keys, entries or documents, unchanged. Throws `VARVE_INVALID_ARGUMENT` for a value that cannot be iterated. */
 export function several<T>(items: Iterable<T>): Iterable<T> {
   const given: Iterable<T> | null | undefined = items;
   if (typeof given?.[Symbol.iterator] === 'function') return items;
   throw refused(`Several keys, entries or documents are an array or another iterable, not ${typeName(items)}.`);
 }
 
-/** One of several entries. Throws `VARVE_INVALID_ARGUMENT` for what is no array. */
+/** One of several entries. Throws `VARVE_INVALID_ARGUMENT` for a value that is not an array. */
 export function pair<K, V>(entry: readonly [K, V]): readonly [K, V] {
   if (Array.isArray(entry)) return entry;
   throw refused(`An entry is an array of a key and a value, not ${typeName(entry)}.`);
 }
 
-/** What it is, in a word: it may be anything, and refuse to become a string. */
+/** The type of a value, in one word. The value may be anything, and may refuse to become a string. */
 function typeName(value: unknown): string {
   return value === null ? 'null' : typeof value;
 }
 
-/** Whether it is a range, and no key: a plain object. With a codec such may be keys, but for those with `known` fields alone. */
+/**
+ * Whether it is a range and not a key: a plain object. With a key codec plain objects may be keys too, but not those that have only
+ * `known` fields.
+ */
 export function isRange<K, R extends KeyRange<K>>(
   target: K | R,
   codec: KeyCodec<K> | undefined,
@@ -80,7 +83,7 @@ export function isRange<K, R extends KeyRange<K>>(
     const isPlain = prototype === Object.prototype || prototype === null;
     return isPlain && (codec === undefined || Object.keys(target).every((field) => Object.hasOwn(known, field)));
   } catch {
-    // A proxy that threw: refused as the key that it is not.
+    // A proxy that threw: it is treated as a key, and refused as an invalid one.
     return false;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * `varve/sync`: the store for code that already runs in a dedicated worker. Every operation returns at once.
  *
- * Invariant: the same store, files and semantics as `varve`; one of the two holds a store at a time.
+ * Invariant: the same store, files and semantics as `varve`; only one of the two has a store open at a time.
  */
 
 import { formatOf, structured } from './codec/values.ts';
@@ -20,20 +20,20 @@ import type { Key, OpenOptions, ValueCodec } from './types.ts';
 import { EngineHost } from './worker/engine-host.ts';
 import { spawnCompactor } from './worker/spawn-compactor.ts';
 
-/** Which storage is meant. */
+/** Selects the storage. */
 export interface StorageOption {
-  /** An adapter, instead of what the browser has. */
+  /** A storage adapter. Default: the storage of the browser. */
   storage?: StorageAdapter | undefined;
 }
 
 /** Options of `open`: those of `varve`, without the worker. */
 export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker' | 'cache'> {
   /**
-   * Brings the store from the version that it has to the `version` asked for. Its writes and the new version are one strict
-   * transaction: if it throws, `open` rejects with that, the store stays as it was, and is closed.
+   * Upgrades the store from its present version to the given `version`. The writes of this function and the new version are one
+   * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
    */
   upgrade?: SyncUpgrade<K, V> | undefined;
-  /** Flush and compact in a worker of its own (true), or in slices on this one. Default true. */
+  /** Flush and compact in a separate worker (true), or in slices on this one (false). Default true. */
   compactor?: boolean | undefined;
 }
 
@@ -44,15 +44,15 @@ const DELETE: Known<StorageOption & { wait: number }> = { ...LIST, wait: 1 };
 const REPAIR: Known<RepairOptions & StorageOption> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
 
 /**
- * Opens a store, or makes it.
+ * Opens a store, and creates it if it does not exist.
  *
  * @example
  * const db = await open('notes');
  * db.set(['note', 42], { title: 'Silt' });
  * for (const [key, value] of db.entries({ prefix: ['note'] })) console.log(key, value);
  *
- * @throws `VARVE_LOCKED` while another tab or worker has it open for longer than `wait`; `VARVE_CORRUPT`, `VARVE_VERSION` (also
- * for a `version` lower than the store's), what `upgrade` throws,
+ * @throws `VARVE_LOCKED` when another tab or worker has it open for longer than `wait`; `VARVE_CORRUPT`, `VARVE_VERSION` (also
+ * for a `version` lower than the store's), any error that `upgrade` throws,
  * `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
  */
 export async function open<K = Key, V = unknown>(
@@ -77,7 +77,7 @@ export async function open<K = Key, V = unknown>(
     store.upgradeTo(version, upgrade);
     return store;
   } catch (error) {
-    // Why it was not upgraded matters more than what closing it might meet.
+    // The reason why the upgrade failed matters more than an error of `close`.
     await store.close().catch(() => undefined);
     throw error;
   }
@@ -95,8 +95,8 @@ export async function listStores(options: StorageOption = {}): Promise<string[]>
 }
 
 /**
- * Deletes a store and all it holds; resolves with whether there was one. Rejects with `VARVE_LOCKED` when it stays open
- * somewhere for longer than `wait` milliseconds (5000).
+ * Deletes a store with all its data; resolves with true if it existed. Rejects with `VARVE_LOCKED` when it stays open
+ * somewhere for longer than `wait` milliseconds (default 5000).
  *
  * @example
  * await deleteStore('counters');
@@ -113,7 +113,7 @@ export async function deleteStore(
 }
 
 /**
- * Salvages what can be read of a damaged store into a new one, and tells what is lost: see `repair` of `varve`. It runs on
+ * Salvages the readable data of a damaged store into a new store, and reports what is lost: see `repair` of `varve`. It runs on
  * this worker, in slices.
  *
  * @example

@@ -1,5 +1,5 @@
 /**
- * `varve/testing`: for those who write a storage, the contract that it has to keep, as tests; for those who use one, a
+ * `varve/testing`: for authors of a storage adapter, tests of the contract that an adapter must keep; for users of the library, a
  * storage in memory that loses power on demand.
  *
  * Invariant: no test framework is needed, and none is loaded.

@@ -1,12 +1,12 @@
 /**
- * Waiting for what a signal may make pointless.
+ * Waiting for a promise that a signal may abort.
  *
- * Invariant: an abort settles the promise at once; whoever works is told to stop, and what then comes is dropped.
+ * Invariant: an abort settles the promise at once; the work is told to stop, and its later result is dropped.
  */
 
 import { abortError } from './errors.ts';
 
-/** What is awaited, or `VARVE_ABORTED` as soon as the signal aborts; then `stop` is called. */
+/** Resolves with the awaited value, or rejects with `VARVE_ABORTED` as soon as the signal aborts; then `stop` is called. */
 export function untilAborted<T>(
   awaited: PromiseLike<T>,
   signal: AbortSignal | undefined,

@@ -1,7 +1,7 @@
-//! The control plane: what is called rarely.
+//! The control plane: exports that are called rarely.
 //!
-//! Invariant: numbers of tables and sizes travel as f64, exact up to 2^53, or as u64 in two out cells; longer answers lie where
-//! cells 0 (pointer) and 1 (length) say.
+//! Invariant: numbers of tables and sizes travel as f64, exact up to 2^53, or as u64 in two out cells; longer results lie where
+//! cells 0 (pointer) and 1 (length) point.
 
 use varve::compact::JobKind;
 use varve::error::Error;
@@ -21,12 +21,13 @@ const SPARE_BYTES: u64 = 256 << 10;
 /// A memtable takes at most this part of the memory.
 const MEMTABLE_SHARE: usize = 8;
 
-/// Bytes of a store id and of the entropy behind it.
+/// Bytes of a store id and of the entropy after it.
 const OPENING_BYTES: usize = 24;
 
-/// Opens the store in a registered device, or makes a new one there, with a store id and entropy (8 bytes) at the scratch. `log`: bit 0 whether there is one, bit 1 that the storage settles later. A
-/// history below 0 is as much as suits the store. Answers its number; how it was found is in cell 0 (0 new, 1 clean, 2 replayed, 3 torn), the
-/// records read and dropped in 2 and 4.
+/// Opens the store in a registered device, or makes a new one there. The scratch has a store id and entropy (8 bytes). `log`: bit 0 is set
+/// if there is a log, bit 1 if the storage commits its writes later. A history below 0 means the default amount for the store. Returns the
+/// store's number. Cell 0 has the state in which the store was found (0 new, 1 clean, 2 replayed, 3 torn), cells 2 and 4 the number of
+/// records read and dropped.
 #[wasm_bindgen]
 pub fn varve_open(
     device: u32,
@@ -48,7 +49,7 @@ pub fn varve_open(
         let mut pool = SlotPool::open(HostSlots::new(device))?;
         if log & 2 != 0 {
             pool.leave_table_room();
-            // A flush has to fit into what is set aside.
+            // A flush must fit into the reserved room.
             options.memtable_bytes_min = 1 << 20;
         }
         options.memtable_bytes_max = options.memtable_bytes_max.min(options.memory_bytes / MEMTABLE_SHARE);
@@ -59,7 +60,7 @@ pub fn varve_open(
     }))
 }
 
-/// What a host gives an opening.
+/// The values that a host supplies when a store opens.
 fn host(now_ms: f64) -> Result<Host, Error> {
     let missing = Error::InvalidArgument("A store id has 16 bytes, and entropy 8.");
     let Some((id, entropy)) = scratch::bytes(OPENING_BYTES).split_first_chunk() else { return Err(missing) };
@@ -82,13 +83,13 @@ fn tell(report: &RecoveryReport) {
     scratch::set_out_u64(4, report.records_dropped);
 }
 
-/// Commits, seals and closes a store. It is gone afterwards.
+/// Commits, seals and closes a store. Its number is not valid afterwards.
 #[wasm_bindgen]
 pub fn varve_close(h: u32) -> i32 {
     status(registry::close(h))
 }
 
-/// The sentence of the last error that an export answered with, in cells 0 and 1.
+/// The sentence of the last error that an export returned, in cells 0 and 1.
 #[wasm_bindgen]
 pub fn varve_last_error() {
     scratch::answer(last_error(Error::message).into_bytes());
@@ -110,13 +111,14 @@ pub fn varve_seal(h: u32) -> i32 {
     })
 }
 
-/// Flushes what the next opening would replay, if it is much. Before closing.
+/// Flushes the writes that the next open would replay, if they are many. Call it before closing.
 #[wasm_bindgen]
 pub fn varve_fold_log(h: u32) -> i32 {
     with(h, &mut |open| open.store.fold_log().map(|()| 0))
 }
 
-/// Gives room back to the browser. For longer `idle` moments, in which merges then clear away what was overwritten, and on a full storage.
+/// Returns free room to the browser. Call it on a full storage, and with `idle` in longer idle times: then merges also remove overwritten
+/// entries.
 #[wasm_bindgen]
 pub fn varve_shrink(h: u32, idle: bool) -> i32 {
     with(h, &mut |open| {
@@ -127,7 +129,7 @@ pub fn varve_shrink(h: u32, idle: bool) -> i32 {
     })
 }
 
-/// Tells how many bytes the quota leaves: compactions then stay small enough to fit.
+/// Sets how many bytes the quota leaves: compactions then stay small enough to fit.
 #[wasm_bindgen]
 pub fn varve_set_room(h: u32, bytes: f64) -> i32 {
     with(h, &mut |open| {
@@ -136,7 +138,8 @@ pub fn varve_set_room(h: u32, bytes: f64) -> i32 {
     })
 }
 
-/// Has tables written anew without what newer ones hide of them: a write was refused for want of room before it came here.
+/// Asks for tables to be rewritten without the entries that newer tables hide. Call it when a write was refused for lack
+/// of room before it reached the engine.
 #[wasm_bindgen]
 pub fn varve_want_room(h: u32) -> i32 {
     with(h, &mut |open| {
@@ -145,7 +148,7 @@ pub fn varve_want_room(h: u32) -> i32 {
     })
 }
 
-/// Lets spare files hold this many bytes when a table goes.
+/// Sets how many bytes spare files may keep when a table is removed.
 #[wasm_bindgen]
 pub fn varve_set_spare(h: u32, bytes: f64) -> i32 {
     with(h, &mut |open| {
@@ -154,8 +157,8 @@ pub fn varve_set_spare(h: u32, bytes: f64) -> i32 {
     })
 }
 
-/// Completes the reserve that deletes need on a full storage, and gives back the room of files that only wait for
-/// the next edit. For idle moments.
+/// Completes the reserve that deletes need on a full storage, and frees the room of files that only wait for the next
+/// edit. Call it in idle times.
 #[wasm_bindgen]
 pub fn varve_release(h: u32) -> i32 {
     with(h, &mut |open| {
@@ -164,20 +167,20 @@ pub fn varve_release(h: u32) -> i32 {
     })
 }
 
-/// Asks for everything to be flushed and merged by the jobs that are offered from now on.
+/// Requests that the jobs offered from now on flush and merge everything.
 #[wasm_bindgen]
 pub fn varve_ask_for_compaction(h: u32) -> i32 {
     with(h, &mut |open| open.store.ask_for_compaction().map(|()| 0))
 }
 
-/// Freezes the active memtable, so that the next job flushes it. For tests, which replay what the native engine did.
+/// Freezes the active memtable, so that the next job flushes it. For tests that replay the work of the native engine.
 #[wasm_bindgen]
 pub fn varve_freeze(h: u32) -> i32 {
     with(h, &mut |open| open.store.freeze_active().map(|()| 0))
 }
 
-/// The next job that is due: 0 none, 1 a flush, 2 a compaction. Its specification is the answer, its number is in cell 2, and how large
-/// one output may get in 4.
+/// The next job that is due: 0 none, 1 a flush, 2 a compaction. Cells 0 and 1 point to its specification. Its number is in cell 2,
+/// 1 in cell 3 if it frees as much room as it takes, and the maximum size of one output in cells 4 and 5.
 #[wasm_bindgen]
 pub fn varve_take_job(h: u32) -> i32 {
     with(h, &mut |open| {
@@ -193,13 +196,14 @@ pub fn varve_take_job(h: u32) -> i32 {
     })
 }
 
-/// Claims a slot for an output table; the caller closes it and hands it to the compactor. Answers 1 + the slot, 0 when none is spare.
+/// Claims a slot for an output table. The caller closes it and passes it to the compactor. Returns 1 + the slot, or 0 when no slot is
+/// spare.
 #[wasm_bindgen]
 pub fn varve_lend(h: u32, table: f64, bytes_hint: f64) -> i32 {
     let (file, bytes_hint) = (FileName::table(table as u64), bytes_hint as u64);
     with(h, &mut |open| {
         let lent = match open.store.storage_mut().lend(file, bytes_hint) {
-            // The history goes before work has to wait for room.
+            // The history is dropped before work has to wait for room.
             Err(Error::StorageFull) if open.store.drop_history()? => {
                 open.store.storage_mut().lend(file, bytes_hint)
             }
@@ -209,7 +213,7 @@ pub fn varve_lend(h: u32, table: f64, bytes_hint: f64) -> i32 {
     })
 }
 
-/// Takes a lent table back, its slot open again and no shorter than `size`.
+/// Takes a lent table back. Its slot must be open again and not shorter than `size`.
 #[wasm_bindgen]
 pub fn varve_reclaim(h: u32, table: f64, size: f64) -> i32 {
     with(h, &mut |open| {
@@ -217,7 +221,7 @@ pub fn varve_reclaim(h: u32, table: f64, size: f64) -> i32 {
     })
 }
 
-/// Gives a lent table up.
+/// Abandons a lent table.
 #[wasm_bindgen]
 pub fn varve_abandon(h: u32, table: f64) -> i32 {
     with(h, &mut |open| {
@@ -235,14 +239,14 @@ pub fn varve_read_input(h: u32, table: f64, offset: f64, length: u32) -> i32 {
     })
 }
 
-/// Makes the outputs of a job count; its result is the input.
+/// Installs the outputs of a job in the store. The input is the result of the job.
 #[wasm_bindgen]
 pub fn varve_finish_job(h: u32, id: u32) -> i32 {
     let result = scratch::take_input();
     with(h, &mut |open| open.store.finish_job(id, &result).map(|()| 0))
 }
 
-/// Forgets a job that failed, `full` for want of room; it will be offered again.
+/// Drops a job that failed. `full` means that it failed for lack of room. The job will be offered again.
 #[wasm_bindgen]
 pub fn varve_fail_job(h: u32, id: u32, full: u32) -> i32 {
     with(h, &mut |open| {
@@ -257,13 +261,13 @@ pub fn varve_run_slice(h: u32, entries: usize) -> i32 {
     with(h, &mut |open| open.store.run_slice(entries).map(u32::from))
 }
 
-/// How many slots the host should add.
+/// Number of slots that the host should add.
 #[wasm_bindgen]
 pub fn varve_wanted_slots(h: u32) -> i32 {
     with(h, &mut |open| Ok(open.store.storage().wanted_slots()))
 }
 
-/// Takes in slots that the host added.
+/// Registers slots that the host added.
 #[wasm_bindgen]
 pub fn varve_slots_added(h: u32) -> i32 {
     with(h, &mut |open| open.store.storage_mut().added().map(|()| 0))
@@ -279,7 +283,7 @@ pub fn varve_stats(h: u32) -> i32 {
     })
 }
 
-/// The numbers of a store one after another, then those of each level; `js/src/wasm/stats.ts` has their names.
+/// The numbers of a store one after another, then the numbers of each level; `js/src/wasm/stats.ts` has their names.
 fn stats_numbers(stats: &Stats) -> Vec<f64> {
     let numbers = [
         stats.sequence,

@@ -1,7 +1,7 @@
 //! A job on the compactor's side: blocks in, blocks out.
 //!
-//! Invariant: `varve_job_step` says what to do next and is not called again before that is done: what is needed fed, the output
-//! taken.
+//! Invariant: `varve_job_step` returns what to do next, and is not called again before that is done: the needed bytes fed, the
+//! output taken.
 
 use varve::compact::{Job, Step};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -18,14 +18,14 @@ const DONE: u32 = 4;
 /// A flush or compaction in progress.
 pub(crate) struct CompactionJob(Job);
 
-/// Starts the job whose specification is the input; answers its number.
+/// Starts the job whose specification is the input. Returns its number.
 #[wasm_bindgen]
 pub fn varve_job_new() -> i32 {
     status(Job::decode(scratch::take_input()).map(|job| add_job(CompactionJob(job))))
 }
 
-/// Handles up to `entries` entries: 0 working, 1 bytes are needed, 2 the output is to be written, 3 a table is finished, 4 done. Which table
-/// is in cells 0 and 1, an offset or the size of the finished table in 2 and 3, how many bytes are needed in 4.
+/// Handles up to `entries` entries. Returns 0 working, 1 bytes are needed, 2 the output must be written, 3 a table is finished, 4 done. The
+/// table number is in cells 0 and 1, an offset or the size of the finished table in 2 and 3, the number of needed bytes in 4.
 #[wasm_bindgen]
 pub fn varve_job_step(number: u32, entries: usize) -> i32 {
     job(number, |CompactionJob(job)| {
@@ -43,7 +43,7 @@ pub fn varve_job_step(number: u32, entries: usize) -> i32 {
     })
 }
 
-/// Takes the input as what was needed.
+/// Supplies the input as the bytes that were needed.
 #[wasm_bindgen]
 pub fn varve_job_feed(number: u32) -> i32 {
     job(number, |CompactionJob(job)| {
@@ -61,7 +61,7 @@ pub fn varve_job_output(number: u32) -> i32 {
     })
 }
 
-/// What the engine needs to make the outputs count, in cells 0 and 1.
+/// The result that the engine needs to install the outputs, in cells 0 and 1.
 #[wasm_bindgen]
 pub fn varve_job_result(number: u32) -> i32 {
     job(number, |CompactionJob(job)| {
@@ -70,7 +70,7 @@ pub fn varve_job_result(number: u32) -> i32 {
     })
 }
 
-/// Lets a job go.
+/// Closes a job.
 #[wasm_bindgen]
 pub fn varve_job_free(number: u32) {
     drop_job(number);

@@ -1,10 +1,10 @@
 //! The raw exports: points, writes, commits, frames.
 //!
-//! Keys and values come through the scratch, answers go through the out cells: each export says what is where, and wasm-bindgen
-//! hands that on to its declarations.
+//! Keys and values come through the scratch, results go through the out cells. Each export documents what is where, and
+//! wasm-bindgen copies that to its declarations.
 //!
-//! Invariants: a pointer that an export answers with is good until the next call on the same store. A write that is staged here has its
-//! room in the log: no commit is refused for want of it.
+//! Invariants: a pointer that an export returns is valid until the next call on the same store. A write that is staged here has its
+//! room in the log: no commit is refused for lack of room.
 
 use std::rc::Rc;
 
@@ -17,31 +17,31 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::registry::{Open, raw};
 use crate::scratch;
 
-/// Makes the scratch hold `bytes`; answers where it begins. Null: there is no memory for so many, and no scratch.
+/// Makes the scratch `bytes` long. Returns where it begins. Null: there is no memory for that many bytes, and no scratch.
 #[wasm_bindgen]
 pub fn varve_scratch(bytes: usize) -> *const u8 {
     scratch::reserve(bytes)
 }
 
-/// Makes room for the input of one call; answers where, or null.
+/// Makes room for the input of one call. Returns where it begins, or null.
 #[wasm_bindgen]
 pub fn varve_input(bytes: usize) -> *const u8 {
     scratch::reserve_input(bytes)
 }
 
-/// Lets go of the last answer, which was long.
+/// Frees the last result, which was long.
 #[wasm_bindgen]
 pub fn varve_forget_answer() {
     drop(scratch::take_answer());
 }
 
-/// Where the 16 out cells are.
+/// The address of the 16 out cells.
 #[wasm_bindgen]
 pub fn varve_out() -> *const u32 {
     scratch::out()
 }
 
-/// Tells a store the time: milliseconds since 1970.
+/// Sets the time of a store: milliseconds since 1970.
 #[wasm_bindgen]
 pub fn varve_now(h: u32, ms: f64) -> i32 {
     raw(h, |open| {
@@ -50,7 +50,7 @@ pub fn varve_now(h: u32, ms: f64) -> i32 {
     })
 }
 
-/// Stages a set of the key and the value at the scratch; answers how many bytes are staged, its sequence in cells 0 and 1.
+/// Stages a set of the key and the value in the scratch. Returns how many bytes are staged; its sequence is in cells 0 and 1.
 #[wasm_bindgen]
 pub fn varve_set(h: u32, key: usize, value: usize) -> i32 {
     let (key, value) = scratch::pair(key, value);
@@ -60,7 +60,7 @@ pub fn varve_set(h: u32, key: usize, value: usize) -> i32 {
     })
 }
 
-/// Stages a delete; answers as `varve_set`.
+/// Stages a delete. Returns the same as `varve_set`.
 #[wasm_bindgen]
 pub fn varve_delete(h: u32, key: usize) -> i32 {
     let key = scratch::bytes(key);
@@ -70,7 +70,7 @@ pub fn varve_delete(h: u32, key: usize) -> i32 {
     })
 }
 
-/// Stages the removal of a range; an empty end is the end of the store. Answers as `varve_set`.
+/// Stages the removal of a range; an empty end means the end of the store. Returns the same as `varve_set`.
 #[wasm_bindgen]
 pub fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
     let (start, end) = scratch::pair(start, end);
@@ -82,8 +82,8 @@ pub fn varve_delete_range(h: u32, start: usize, end: usize) -> i32 {
     })
 }
 
-/// Stages the items of a batch: all of them or, on an error, none; `snapshot` is the one that its transaction read. Answers as `varve_set`; a
-/// conflict names its key (cells 0 and 1) and the sequence found (cells 2 and 3).
+/// Stages the items of a batch: all of them or, on an error, none. `snapshot` is the one that its transaction read. Returns the same as
+/// `varve_set`. For a conflict, the cells have its key (0 and 1) and the sequence found (2 and 3).
 #[wasm_bindgen]
 pub fn varve_batch(h: u32, length: usize, snapshot: u32) -> i32 {
     raw(h, |open| {
@@ -105,19 +105,20 @@ fn staged(open: &Open, sequence: u64) -> u32 {
     open.store.pending_bytes() as u32
 }
 
-/// Finds a value: 1 with pointer and length in cells 0 and 1, or 0.
+/// Finds a value. Returns 1, with pointer and length in cells 0 and 1, or 0.
 #[wasm_bindgen]
 pub fn varve_get(h: u32, key: usize) -> i32 {
     raw(h, |open| found(open, 0, scratch::bytes(key), |_| {}))
 }
 
-/// Whether a key is there.
+/// Whether a key exists.
 #[wasm_bindgen]
 pub fn varve_has(h: u32, key: usize) -> i32 {
     raw(h, |open| Ok(u32::from(open.store.sequence_of(scratch::bytes(key))? > 0)))
 }
 
-/// Finds, in a snapshot or (0) in the store as it is, a value, its sequence (cells 2 and 3) and its expiry (cells 4 and 5, an f64; 0 for none).
+/// Finds a value in a snapshot or, for 0, in the current state of the store, with its sequence (cells 2 and 3) and its expiry (cells 4 and
+/// 5, an f64; 0 for none).
 #[wasm_bindgen]
 pub fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
     raw(h, |open| {
@@ -128,7 +129,7 @@ pub fn varve_get_entry(h: u32, key: usize, snapshot: u32) -> i32 {
     })
 }
 
-/// Finds a value and names its bytes where they lie: in a memtable, or in a block that is kept for it.
+/// Finds a value and puts the address of its bytes in the cells: they are in a memtable, or in a block that is kept for it.
 #[inline]
 fn found(open: &mut Open, snapshot: u32, key: &[u8], more: impl FnOnce(&Entry<'_>)) -> Result<u32, Error> {
     let Open { store, block, .. } = open;
@@ -145,8 +146,8 @@ fn found(open: &mut Open, snapshot: u32, key: &[u8], more: impl FnOnce(&Entry<'_
     })?)
 }
 
-/// Makes all that is staged as durable as asked (1 memory, 2 relaxed, 3 strict); answers the level reached, the last sequence in
-/// cells 0 and 1.
+/// Makes everything staged as durable as requested (1 memory, 2 relaxed, 3 strict). Returns the level reached; the last sequence
+/// is in cells 0 and 1.
 #[wasm_bindgen]
 pub fn varve_commit(h: u32, durability: u32) -> i32 {
     raw(h, |open| {
@@ -191,10 +192,11 @@ pub fn varve_stalled(h: u32) -> i32 {
     raw(h, |open| Ok(u32::from(open.store.is_stalled())))
 }
 
-/// A response is ended when it has so many bytes; the frame goes on in another one.
+/// A response ends when it has this many bytes; the frame continues in another response.
 const RESPONSE_BYTES: usize = 4 << 20;
 
-/// Answers a request frame, from one of its requests on, with a response frame (cells 0 and 1); gives the request to go on from, 0 when all are answered.
+/// Runs a request frame, from one of its requests on, and makes a response frame (cells 0 and 1). Returns the request to continue from, or
+/// 0 when all are done.
 #[wasm_bindgen]
 pub fn varve_frame(h: u32, length: usize, from: usize) -> i32 {
     raw(h, |open| {

@@ -1,7 +1,7 @@
 //! The open stores and jobs of this instance, by number, and the last error.
 //!
-//! Invariant: a number is not used again while what it names is open; a call on a number that is not open answers
-//! `Closed`. Host imports never call back, so what is called is borrowed where it is.
+//! Invariant: a number is not used again while its store or job is open; a call on a number that is not open returns
+//! `Closed`. Host imports never call back, so a call borrows the store or job in place.
 
 use core::cell::RefCell;
 use std::rc::Rc;
@@ -17,10 +17,10 @@ use crate::job::CompactionJob;
 /// The engine over the slots of a JavaScript device.
 pub(crate) type HostStore = Store<SlotPool<HostSlots>>;
 
-/// An open store, and what its last answer points into.
+/// An open store, and the block that its last result points into.
 pub(crate) struct Open {
     pub(crate) store: HostStore,
-    /// The block that the last value lies in.
+    /// The block that contains the last value.
     pub(crate) block: Option<Rc<Block>>,
     /// The sequence up to which the log was sealed.
     pub(crate) sealed: u64,
@@ -33,7 +33,7 @@ impl Open {
     }
 }
 
-/// Things by number.
+/// Items by number.
 struct Numbered<T>(Vec<Option<Box<T>>>);
 
 impl<T> Numbered<T> {
@@ -65,7 +65,7 @@ thread_local! {
     static ERROR: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 
-/// The answer of a call: its number, or the negated number of its error, which is kept for `varve_last_error`.
+/// The return value of a call: its number, or the negated number of its error. The error is kept for `varve_last_error`.
 #[inline]
 pub(crate) fn status(result: Result<u32, Error>) -> i32 {
     match result {
@@ -82,17 +82,17 @@ fn failed(error: Error) -> i32 {
     number
 }
 
-/// The last error of a call, and keeps it.
+/// Passes the last error of a call to `tell`, and keeps it.
 pub(crate) fn last_error<R>(tell: impl FnOnce(&Error) -> R) -> R {
     ERROR.with_borrow(|error| tell(error.as_ref().unwrap_or(&Error::Closed)))
 }
 
-/// Keeps an open store; answers its number.
+/// Stores an open store. Returns its number.
 pub(crate) fn add(open: Open) -> u32 {
     STORES.with_borrow_mut(|stores| stores.add(open))
 }
 
-/// Closes a store and forgets it.
+/// Closes a store and removes it.
 pub(crate) fn close(handle: u32) -> Result<u32, Error> {
     STORES.with_borrow_mut(|stores| {
         let Some(mut open) = stores.remove(handle) else { return Ok(0) };
@@ -100,13 +100,13 @@ pub(crate) fn close(handle: u32) -> Result<u32, Error> {
     })
 }
 
-/// Runs a call on a store, in line: for what is called most.
+/// Runs a call on a store, inlined: for the calls that are made most often.
 #[inline]
 pub(crate) fn raw(handle: u32, call: impl FnOnce(&mut Open) -> Result<u32, Error>) -> i32 {
     STORES.with_borrow_mut(|stores| status(stores.get(handle).and_then(call)))
 }
 
-/// Runs a call on a store: one function of the program, and not code in every export.
+/// Runs a call on a store. This is one function in the compiled program, instead of code in every export.
 #[inline(never)]
 pub(crate) fn with(handle: u32, call: &mut dyn FnMut(&mut Open) -> Result<u32, Error>) -> i32 {
     raw(handle, call)
@@ -126,7 +126,7 @@ pub(crate) fn with_two(
     })
 }
 
-/// Keeps a job; answers its number.
+/// Stores a job. Returns its number.
 pub(crate) fn add_job(job: CompactionJob) -> u32 {
     JOBS.with_borrow_mut(|jobs| jobs.add(job))
 }
@@ -136,7 +136,7 @@ pub(crate) fn job(number: u32, call: impl FnOnce(&mut CompactionJob) -> Result<u
     JOBS.with_borrow_mut(|jobs| status(jobs.get(number).and_then(call)))
 }
 
-/// Forgets a job.
+/// Removes a job.
 pub(crate) fn drop_job(number: u32) {
     JOBS.with_borrow_mut(|jobs| drop(jobs.remove(number)));
 }

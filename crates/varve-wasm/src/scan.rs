@@ -5,7 +5,7 @@
 //! next: the batch that varve::scan::Batch encodes
 //! ```
 //!
-//! Invariant: a scan that is finished, or failed, is closed; its number then answers an error.
+//! Invariant: a scan that is finished, or failed, is closed; a call with its number then returns an error.
 
 use varve::frame;
 use varve::scan::Progress;
@@ -14,13 +14,13 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::registry::{raw, with_two};
 use crate::scratch;
 
-/// Opens a scan; answers its number, above 0.
+/// Opens a scan. Returns its number, above 0.
 #[wasm_bindgen]
 pub fn varve_scan_open(h: u32, length: usize) -> i32 {
     raw(h, |open| open.store.open_cursor(frame::parse_scan(scratch::bytes(length))?))
 }
 
-/// Brings the next batch of about `bytes` (cells 0 and 1): 1 when there may be more, 0 when the scan is finished.
+/// Returns the next batch of about `bytes` in cells 0 and 1. The result is 1 when there may be more, 0 when the scan is finished.
 #[wasm_bindgen]
 pub fn varve_scan_next(h: u32, scan: u32, bytes: usize) -> i32 {
     raw(h, |open| {
@@ -28,7 +28,7 @@ pub fn varve_scan_next(h: u32, scan: u32, bytes: usize) -> i32 {
         let more = progress == Progress::More;
         let mut answer = scratch::take_answer();
         if let Err(error) = batch.reserve(&mut answer) {
-            // It has gone on already, and would leave the batch out.
+            // The scan has already advanced, and would skip this batch.
             open.store.close_cursor(scan);
             return Err(error);
         }
@@ -47,7 +47,7 @@ pub fn varve_scan_close(h: u32, scan: u32) -> i32 {
     })
 }
 
-/// Takes a snapshot; answers its number, above 0, its sequence in cells 0 and 1.
+/// Takes a snapshot. Returns its number, above 0; its sequence is in cells 0 and 1.
 #[wasm_bindgen]
 pub fn varve_snapshot_open(h: u32) -> i32 {
     raw(h, |open| {
@@ -57,7 +57,7 @@ pub fn varve_snapshot_open(h: u32) -> i32 {
     })
 }
 
-/// Gives a store the snapshots and scans of one that was open on the same device before, as `Store::adopt` says.
+/// Moves to a store the snapshots and scans of a store that was open on the same device before. See `Store::adopt`.
 #[wasm_bindgen]
 pub fn varve_adopt(h: u32, former: u32) -> i32 {
     with_two(h, former, |open, other| {
@@ -66,7 +66,7 @@ pub fn varve_adopt(h: u32, former: u32) -> i32 {
     })
 }
 
-/// Lets go of everything that a client has open, and, unless `may_return`, of what it could have asked for again.
+/// Closes everything that a client has open. Unless `may_return`, also forgets the requests that it could have asked for again.
 #[wasm_bindgen]
 pub fn varve_forget_client(h: u32, client_low: u32, client_high: u32, may_return: u32) -> i32 {
     raw(h, |open| {
@@ -80,7 +80,7 @@ pub fn varve_forget_client(h: u32, client_low: u32, client_high: u32, may_return
     })
 }
 
-/// Lets a snapshot go.
+/// Closes a snapshot.
 #[wasm_bindgen]
 pub fn varve_snapshot_close(h: u32, number: u32) -> i32 {
     raw(h, |open| {

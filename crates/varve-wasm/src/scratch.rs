@@ -7,7 +7,7 @@
 //! answer:  bytes out                     cells 0 and 1 name them, or where else they lie
 //! ```
 //!
-//! All but the cells may be long, so making them may fail: then the pointer is null, and JavaScript refuses the call.
+//! All regions except the cells may be long, so allocating them may fail. Then the pointer is null, and JavaScript refuses the call.
 //!
 //! Invariant: JavaScript writes the scratch only between calls, and a call reads it only before it returns, so no
 //! borrow outlives a call. There are no threads.
@@ -29,26 +29,27 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Zeros, or none where there is no memory for them.
+/// A vector of zeros; empty if there is no memory for them.
 fn zeros(bytes: usize) -> Vec<u8> {
     varve::codec::room::zeros(bytes).unwrap_or_default()
 }
 
-/// Where bytes begin; null for none.
+/// The address of the first byte; null for no bytes.
 fn start(bytes: &[u8]) -> *const u8 {
     if bytes.is_empty() { core::ptr::null() } else { bytes.as_ptr() }
 }
 
-/// Makes the scratch hold `bytes`, at least one, and lets go of what it held; answers where it begins. Null: there is no memory, and no scratch.
+/// Makes the scratch `bytes` long, at least one, and drops its old contents. Returns where it begins. Null: there is no memory, and no
+/// scratch.
 pub(crate) fn reserve(bytes: usize) -> *const u8 {
-    // SAFETY: one thread, and no call holds a slice of the scratch while this one runs.
+    // SAFETY: one thread, and no other call has a slice of the scratch while this one runs.
     let scratch = unsafe { &mut *REGIONS.scratch.get() };
     *scratch = Vec::new();
     *scratch = zeros(bytes);
     start(scratch)
 }
 
-/// Makes the input hold `bytes`, at least one; answers where it begins, or null where there is no memory.
+/// Makes the input `bytes` long, at least one. Returns where it begins, or null if there is no memory.
 pub(crate) fn reserve_input(bytes: usize) -> *const u8 {
     INPUT.with_borrow_mut(|input| {
         *input = zeros(bytes);
@@ -56,38 +57,38 @@ pub(crate) fn reserve_input(bytes: usize) -> *const u8 {
     })
 }
 
-/// The input: whoever takes it has it.
+/// Takes the input: the caller owns it.
 pub(crate) fn take_input() -> Vec<u8> {
     INPUT.take()
 }
 
-/// Keeps bytes for JavaScript to read, and names them in the out cells.
+/// Keeps bytes for JavaScript to read, and puts their address and length in the out cells.
 pub(crate) fn answer(bytes: Vec<u8>) {
     set_out_bytes(&bytes);
     ANSWER.set(bytes);
 }
 
-/// What was kept, to be written over.
+/// Takes the bytes that were kept, to overwrite them.
 pub(crate) fn take_answer() -> Vec<u8> {
     let mut answer = ANSWER.take();
     answer.clear();
     answer
 }
 
-/// The first `length` bytes of the scratch, or fewer where it is shorter.
+/// The first `length` bytes of the scratch, or fewer if it is shorter.
 pub(crate) fn bytes<'a>(length: usize) -> &'a [u8] {
     // SAFETY: one thread; JavaScript writes between calls only, and `reserve` runs in a call of its own.
     let scratch = unsafe { &*REGIONS.scratch.get() };
     scratch.get(..length).unwrap_or(scratch)
 }
 
-/// Two neighbours at the start of the scratch.
+/// Two adjacent slices at the start of the scratch.
 pub(crate) fn pair<'a>(first: usize, second: usize) -> (&'a [u8], &'a [u8]) {
     let all = bytes(first.saturating_add(second));
     all.split_at(first.min(all.len()))
 }
 
-/// Where the out cells are.
+/// The address of the out cells.
 pub(crate) fn out() -> *const u32 {
     REGIONS.out.get().cast()
 }
@@ -101,7 +102,7 @@ pub(crate) fn set_out(cell: usize, value: u32) {
     }
 }
 
-/// Names bytes in out cells 0 (pointer) and 1 (length).
+/// Puts the address of bytes in out cell 0 (pointer) and their length in cell 1.
 pub(crate) fn set_out_bytes(bytes: &[u8]) {
     set_out(0, bytes.as_ptr() as u32);
     set_out(1, bytes.len() as u32);
@@ -117,13 +118,13 @@ pub(crate) fn set_out_u64(cell: usize, value: u64) {
 mod tests {
     use super::*;
 
-    /// What JavaScript does between calls: it writes through the pointer that it was given.
+    /// Does what JavaScript does between calls: writes through the pointer that it got.
     fn write(at: *const u8, bytes: &[u8]) {
-        // SAFETY: `reserve` answered `at` for at least this many bytes, and no slice of the scratch is in use.
+        // SAFETY: `reserve` returned `at` for at least this many bytes, and no slice of the scratch is in use.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at.cast_mut(), bytes.len()) };
     }
 
-    /// One test, for the regions are one: to be run under Miri, which sees every access.
+    /// One test, because the regions are global. Run it under Miri, which checks every access.
     #[test]
     fn what_is_written_between_calls_is_read_in_the_next_one() {
         let at = reserve(8);
@@ -141,7 +142,7 @@ mod tests {
 
         set_out_u64(0, 0x1122_3344_5566_7788);
         set_out(16, 1);
-        // SAFETY: the cells are 16, and nobody writes them now.
+        // SAFETY: there are 16 cells, and nothing writes to them now.
         let cells = unsafe { std::slice::from_raw_parts(out(), 16) };
         assert_eq!(cells[..2], [0x5566_7788, 0x1122_3344]);
     }

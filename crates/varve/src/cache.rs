@@ -7,11 +7,11 @@
 //!                      in ghost
 //! ```
 //!
-//! Most blocks are read once, by a scan: they pass through `small` and push nothing out of `main`. A hit moves
-//! nothing, it only counts. From "FIFO queues are all you need for cache eviction" (Yang et al., SOSP 2023).
+//! Most blocks are read once, by a scan: they pass through `small` and push nothing out of `main`. A hit moves nothing;
+//! it only increments a counter. From "FIFO queues are all you need for cache eviction" (Yang et al., SOSP 2023).
 //!
-//! Invariant: the weight of what is held never exceeds the capacity, not even while inserting, but for one open table, which
-//! is held however large it is; blocks that readers still hold beyond that are theirs.
+//! Invariant: the weight of the cached items never exceeds the capacity, not even while inserting, except for one open
+//! table, which is cached however large it is. Evicted blocks that readers still use are not counted.
 
 mod places;
 
@@ -26,18 +26,18 @@ use crate::types::FileName;
 /// The name of a cached block: its file and its offset there.
 pub type CacheKey = (FileName, u64);
 
-/// Where an open table is filed: no block has this offset.
+/// The offset in the key of an open table: no block has this offset.
 const TABLE_OFFSET: u64 = u64::MAX;
 
 const READS_MAX: u8 = 3;
 /// Reads in `small` that move a block to `main`.
 const READS_TO_STAY: u8 = 2;
-/// `small` may hold this part of the capacity before it is evicted from first.
+/// When `small` exceeds this part of the capacity, entries are evicted from it first.
 const SMALL_DIVISOR: usize = 10;
-/// What an entry takes beside its block: slot, queue and map.
+/// Bytes of an entry besides its block: slot, queue and map.
 const ENTRY_BYTES: usize = 96;
 
-/// What a slot keeps alive.
+/// The item that a slot keeps alive.
 #[derive(Debug)]
 enum Held {
     Block(Rc<Block>),
@@ -53,7 +53,7 @@ struct Slot {
     in_main: bool,
 }
 
-/// Open tables and blocks of them, kept while they are worth their weight.
+/// A cache of open tables and their blocks. Items that are read often stay longer.
 #[derive(Debug, Default)]
 pub struct Cache {
     capacity_bytes: usize,
@@ -71,13 +71,13 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache that may hold `capacity_bytes`.
+    /// An empty cache with a capacity of `capacity_bytes`.
     #[must_use]
     pub fn new(capacity_bytes: usize) -> Self {
         Self { capacity_bytes, ..Self::default() }
     }
 
-    /// The block, if it is held.
+    /// The block, if it is cached.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn get(&mut self, key: CacheKey) -> Option<Rc<Block>> {
@@ -92,8 +92,8 @@ impl Cache {
         Some(Rc::clone(block))
     }
 
-    /// Holds the block, evicting others for it. One that is held already stays (blocks never change); one
-    /// larger than the whole cache is not held.
+    /// Caches the block and evicts others to make room. A block that is already cached stays (blocks never change). A
+    /// block larger than the whole cache is not cached.
     pub fn insert(&mut self, key: CacheKey, block: Rc<Block>) {
         let bytes = block.weight() + ENTRY_BYTES;
         if bytes > self.capacity_bytes || self.places.get(key).is_some() {
@@ -103,13 +103,14 @@ impl Cache {
         self.hold(Slot { key, held: Held::Block(block), bytes, reads: 0, in_main });
     }
 
-    /// Holds an open table, evicting others for it. It is taken to be read again: a read that finds its table closed has to
-    /// read all of index and filter. For that reason it is held however large it is.
+    /// Caches an open table and evicts others to make room. It is assumed that the table will be read again. A read that
+    /// finds its table closed has to read the whole index and filter. For that reason the table is cached however large it
+    /// is.
     pub fn insert_table(&mut self, table: Rc<Table>) {
         let key = (FileName::table(table.id()), TABLE_OFFSET);
         let bytes = table.resident_bytes() + ENTRY_BYTES;
         if let Some(place) = self.places.get(key) {
-            // It has its filter now, and is weighed anew.
+            // It now has its filter, so its weight is computed again.
             self.drop_slot(place as u32);
             self.main.retain(|&other| u64::from(other) != place);
         }
@@ -138,7 +139,7 @@ impl Cache {
         }
     }
 
-    /// Forgets all blocks of a file.
+    /// Removes all blocks of a file, and its open table.
     pub fn remove_file(&mut self, file: FileName) {
         for place in 0..self.slots.len() {
             if self.slots[place].as_ref().is_some_and(|slot| slot.key.0 == file) {
@@ -151,31 +152,31 @@ impl Cache {
         self.ghost.remove_file(file);
     }
 
-    /// Changes how much the cache may hold, evicting at once if that is less.
+    /// Changes the capacity of the cache. If the new capacity is smaller, evicts at once.
     pub fn set_capacity(&mut self, capacity_bytes: usize) {
         self.capacity_bytes = capacity_bytes;
         self.evict_to(capacity_bytes);
     }
 
-    /// How much the cache may hold, in bytes.
+    /// The capacity of the cache in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity_bytes
     }
 
-    /// Bytes that the cache holds: its blocks and what it takes to keep them.
+    /// Bytes in use: the cached items and the overhead of each.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.small_bytes + self.main_bytes
     }
 
-    /// Bytes that open tables take of that: their indexes and filters.
+    /// The part of these bytes that open tables take: their indexes and filters.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
         self.table_bytes
     }
 
-    /// The open table, if it is held.
+    /// The open table, if it is cached.
     #[must_use]
     pub fn table(&self, id: u64) -> Option<Rc<Table>> {
         let place = self.places.get((FileName::table(id), TABLE_OFFSET))?;
@@ -185,31 +186,31 @@ impl Cache {
         }
     }
 
-    /// Whether open tables may take `bytes` more and leave blocks an eighth of the capacity.
+    /// Whether open tables may take `bytes` more and still leave an eighth of the capacity for blocks.
     #[must_use]
     pub fn has_room(&self, bytes: usize) -> bool {
         self.table_bytes + bytes <= self.capacity_bytes / 8 * 7
     }
 
-    /// How many blocks and open tables are held.
+    /// Number of cached blocks and open tables.
     #[must_use]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether nothing is held.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.len() == 0
     }
 
-    /// Gets that found their block.
+    /// Number of gets that found their block.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits
     }
 
-    /// Gets that did not.
+    /// Number of gets that did not find their block.
     #[must_use]
     pub fn misses(&self) -> u64 {
         self.misses
@@ -225,7 +226,7 @@ impl Cache {
         }
     }
 
-    /// Takes the oldest of `small`: to `main` if it was read, else out.
+    /// Removes the oldest of `small`: it moves to `main` if it was read, otherwise it is evicted.
     fn evict_small(&mut self) {
         let Some(place) = self.small.pop_front() else {
             return;
@@ -245,7 +246,7 @@ impl Cache {
         self.ghost.put(key, self.places.len());
     }
 
-    /// Takes the oldest of `main`: to its end if it was read since, else out.
+    /// Removes the oldest of `main`: it moves to the end if it was read since, otherwise it is evicted.
     fn evict_main(&mut self) {
         let Some(place) = self.main.pop_front() else {
             return;
@@ -266,7 +267,7 @@ impl Cache {
         }
     }
 
-    /// Empties a slot. The callers take its place out of its queue.
+    /// Empties a slot. The callers remove its place from its queue.
     fn drop_slot(&mut self, place: u32) {
         let Some(slot) = self.slots[place as usize].take() else {
             return;
@@ -284,12 +285,12 @@ impl Cache {
     }
 }
 
-/// Names of blocks that left `small` unread, oldest first; as many as the cache holds blocks.
+/// Names of blocks that left `small` unread, oldest first; at most as many as there are cached blocks.
 #[derive(Debug, Default)]
 struct Ghost {
     /// When each name was put in.
     times: Places,
-    /// In order of time; one whose time is not that of `times` is out already.
+    /// In order of time. A name whose time differs from the one in `times` was already removed.
     queue: VecDeque<(CacheKey, u64)>,
     time: u64,
 }
@@ -309,7 +310,7 @@ impl Ghost {
         }
     }
 
-    /// Whether the name was kept; it is not any more.
+    /// Removes a name, and returns whether it was present.
     fn take(&mut self, key: CacheKey) -> bool {
         self.times.remove(key).is_some()
     }

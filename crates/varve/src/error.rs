@@ -1,8 +1,8 @@
-//! What can go wrong, as one enum.
+//! All errors, as one enum.
 //!
-//! Invariant: every error has a stable [`Code`] that the TypeScript side shares (`VARVE_CORRUPT` for
-//! [`Code::Corrupt`] and so on), and a sentence that says what to do. What takes room lies in a box: every
-//! result carries room for an error, and is copied on its way up.
+//! Invariant: every error has a stable [`Code`] that the TypeScript side shares (`VARVE_CORRUPT` for [`Code::Corrupt`]
+//! and so on), and a sentence that tells the user what to do. Large contents are boxed: every result has room for an
+//! error, and is copied at each return.
 
 use core::fmt;
 
@@ -16,19 +16,20 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 pub enum Error {
     /// Bytes that should be there are missing or fail their checksum.
     Corrupt(Box<Damage>),
-    /// The storage has no room (quota or disk); nothing of the failed write was kept.
+    /// The storage has no room (quota or disk); no part of the failed write was kept.
     StorageFull,
-    /// Another context holds the store.
+    /// Another context has the store open.
     Locked,
     /// The store was closed.
     Closed,
-    /// A condition of the write did not hold, or what its transaction had read was written since; nothing of it was written.
+    /// A condition of the write did not hold, or data that its transaction had read was written since. No part of the write
+    /// was kept.
     Conflict(Box<Conflict>),
-    /// The key is not acceptable.
+    /// The key is not valid.
     InvalidKey(&'static str),
-    /// The value is not acceptable.
+    /// The value is not valid.
     InvalidValue(&'static str),
-    /// An earlier write to the storage failed: the store only reads until it is reopened.
+    /// An earlier write to the storage failed: the store is read-only until it is reopened.
     Poisoned,
     /// The files were written in a format this code does not know.
     Version {
@@ -39,13 +40,13 @@ pub enum Error {
     },
     /// An argument is out of range.
     InvalidArgument(&'static str),
-    /// The storage failed in a way that says nothing of what was written.
+    /// The storage failed, and it is unknown what was written.
     Io(&'static str),
-    /// It depended on what the process that had the store open before took with it.
+    /// The call depended on state of the process that had the store open before, and that state is lost.
     Retry,
 }
 
-/// What is known of bytes that fail.
+/// What is known about damaged bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The file, when it is known.
@@ -59,9 +60,9 @@ pub struct Damage {
 /// Why a write with conditions was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The key that is not as it was read.
+    /// The key that changed since it was read.
     pub key: Vec<u8>,
-    /// The sequence that its entry has; 0 when there is none.
+    /// The sequence of its entry now; 0 when it has none.
     pub found: Sequence,
 }
 
@@ -96,25 +97,25 @@ pub enum Code {
 }
 
 impl Error {
-    /// There is no memory for what was asked; nothing of it was done.
+    /// There is not enough memory for the call; no part of it was done.
     pub const NO_MEMORY: Self = Self::InvalidArgument(
         "The engine has no memory for so much at once. Read or write less at a time, or open the store with less memory for its cache.",
     );
 
-    /// Whether it only tells of a lack, of room or of memory: nothing was changed, and the store goes on.
+    /// Whether this error only means a lack of room or of memory: nothing was changed, and the store stays usable.
     #[must_use]
     pub fn is_lack(&self) -> bool {
         *self == Self::StorageFull || *self == Self::NO_MEMORY
     }
 
-    /// A [`Error::Corrupt`] at a place in a file.
+    /// An [`Error::Corrupt`] at a place in a file.
     #[cold]
     #[must_use]
     pub fn corrupt(file: FileName, offset: u64, what: &'static str) -> Self {
         Self::Corrupt(Box::new(Damage { file: Some(file), offset, what }))
     }
 
-    /// A [`Error::Conflict`] over a key that has the sequence `found`.
+    /// An [`Error::Conflict`] for a key that has the sequence `found`.
     #[cold]
     #[must_use]
     pub fn conflict(key: &[u8], found: Sequence) -> Self {
@@ -148,8 +149,7 @@ impl Error {
         text
     }
 
-    /// What happened and what to do, as a sentence. Put together without `core::fmt`, which the compiled engine would carry for
-    /// this alone.
+    /// What happened and what to do, as a sentence. It is built without `core::fmt`: the compiled engine would contain that only for this.
     #[must_use]
     pub fn message(&self) -> String {
         let mut said = String::new();

@@ -1,14 +1,14 @@
-//! What can be set about a store, with its defaults and limits.
+//! The options of a store, with their defaults and limits.
 //!
-//! Invariant: options change speed and memory, never what is stored or how it is read back.
+//! Invariant: options change speed and memory, never which data is stored or how it is read back.
 
 use crate::types::StoreId;
 
-/// How sure a write is when it resolves.
+/// How durable a write is when its call returns success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Durability {
-    /// In memory: its record rides ahead of the next logged write.
+    /// In memory: its record is logged just before the next logged write.
     Memory = 1,
     /// Handed to the operating system: survives the death of the process.
     Relaxed = 2,
@@ -17,7 +17,7 @@ pub enum Durability {
 }
 
 impl Durability {
-    /// The level of a byte, as frames carry it.
+    /// Converts the byte that frames carry to its level; `None` for any other byte.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
         match byte {
@@ -29,7 +29,7 @@ impl Durability {
     }
 }
 
-/// What a commit reached.
+/// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     /// The sequence of the last write of the commit.
@@ -41,13 +41,13 @@ pub struct Receipt {
 /// Sizes and limits of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Bound over memtables, cached blocks, and the indexes and filters of open tables, in bytes.
+    /// Limit for memtables, cached blocks, and the indexes and filters of open tables, in bytes.
     pub memory_bytes: usize,
-    /// Size of the first memtable, in bytes; each next one is twice as large.
+    /// Size of the first memtable, in bytes; each later one is twice as large as the one before.
     pub memtable_bytes_min: usize,
     /// Largest memtable, in bytes. A batch larger than this becomes a memtable of its own.
     pub memtable_bytes_max: usize,
-    /// Memtables that may wait for their flush before a writer has to wait (or flush inline).
+    /// How many memtables may wait for their flush before a writer has to wait (or flush inline).
     pub frozen_max: usize,
     /// Size of a data block before compression, in bytes.
     pub block_bytes: usize,
@@ -55,29 +55,31 @@ pub struct Options {
     pub restart_interval: usize,
     /// Smallest target size of a compacted table, in bytes; grows with the store so that files stay few.
     pub table_bytes: u64,
-    /// Files the storage can keep open; half of them may be tables.
+    /// How many files the storage can keep open; half of them may be tables.
     pub files_max: u64,
     /// Size that the first level below 0 may reach, in bytes; the deepest level sets the others.
     pub level_base_bytes: u64,
     /// How many times larger each level may be than the one above it, at most.
     pub level_factor: u64,
-    /// Most bytes that one compaction takes in, about; near the quota a quarter of what is free. A larger one takes a
-    /// key range. Tables grow up to half of this, which bounds the store: `Options::store_bytes_max`.
+    /// How many bytes one compaction reads at most, approximately; near the quota, a quarter of the free room. A
+    /// compaction that would read more takes only a key range. Tables grow up to half of this size, which limits the
+    /// size of the store: `Options::store_bytes_max`.
     pub job_bytes_max: u64,
-    /// Tables in level 0 that start a compaction.
+    /// Number of tables in level 0 that starts a compaction.
     pub l0_trigger: usize,
-    /// Tables in level 0 at which a writer has to wait (or compact inline).
+    /// Number of tables in level 0 at which a writer has to wait (or compact inline).
     pub l0_stall: usize,
-    /// Compress blocks below level 0 with LZ4 where it pays.
+    /// Compress blocks below level 0 with LZ4 where that saves at least 12%.
     pub compress: bool,
-    /// Whether there is a WAL. Without one, only what was flushed survives.
+    /// Whether there is a WAL. Without one, only flushed writes survive.
     pub log: bool,
-    /// On a full storage, flush at once: before a write is refused, and before tables are written anew without what newer ones hide. Not
-    /// where a storage refuses commits and not writes: there only jobs do such work, whose commits are small.
+    /// On a full storage, flush at once: before a write is refused, and before tables are rewritten without the entries that newer tables
+    /// hide. Turn this off for a storage that refuses commits instead of writes: there only jobs do such work, because their commits are
+    /// small.
     pub flush_when_full: bool,
-    /// Flushed WAL segments that are kept for [`Store::changes`](crate::store::Store::changes), in bytes; they take at most an
-    /// eighth of the room that is known to be free. `None`: 1/32 of the bytes of the tables and at most 8 MiB; and, once
-    /// somebody has asked for changes in this session, at least the last segment.
+    /// How many bytes of flushed WAL segments are kept for [`Store::changes`](crate::store::Store::changes). They take at most an eighth of
+    /// the room that is known to be free. `None` means 1/32 of the bytes of the tables, and at most 8 MiB. Once a caller has asked for
+    /// changes in this session, `None` also keeps at least the last segment.
     pub history_bytes: Option<u64>,
 }
 
@@ -106,28 +108,29 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Bytes left for blocks and open tables when memtables hold so many bytes: they always have their share.
+    /// Bytes left for blocks and open tables when memtables take `memtable_bytes`. Memtables always count with at least
+    /// their share. The result is at least an eighth of the memory.
     #[must_use]
     pub fn cache_bytes(&self, memtable_bytes: usize) -> usize {
         let memtables = memtable_bytes.max(self.memtable_bytes_max * (self.frozen_max + 1));
         self.memory_bytes.saturating_sub(memtables).max(self.memory_bytes / 8)
     }
 
-    /// The size up to which a store keeps within `files_max` files, in bytes: half of the files are tables of at most
-    /// half a job. 2 GiB with 128 files, 15.6 GiB with 1,000.
+    /// The size in bytes up to which a store needs at most `files_max` files: half of the files are tables, and a table
+    /// is at most half of `job_bytes_max`. 2 GiB with 128 files, 15.6 GiB with 1,000.
     #[must_use]
     pub fn store_bytes_max(&self) -> u64 {
         (self.files_max / 2).saturating_mul(self.table_bytes.max(self.job_bytes_max / 2))
     }
 }
 
-/// What only the host knows: the engine has no clock and no randomness of its own.
+/// Values that only the host knows: the engine has no clock and no randomness of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
     /// Milliseconds since 1970.
     pub now_ms: u64,
     /// 64 fresh random bits; every salt is derived from them.
     pub entropy: u64,
-    /// Identity for the store, used when it does not exist yet.
+    /// Identity of a new store; used only when no store exists yet.
     pub store_id: StoreId,
 }

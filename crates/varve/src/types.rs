@@ -1,10 +1,10 @@
-//! The small types that every room of the engine shares.
+//! The small types that all parts of the engine share.
 
 use core::fmt;
 
 use crate::error::decimal;
 
-/// The place of a write in history: 56 bits, 1 is the first write of a store, 0 is "before everything".
+/// The position of a write in history: 56 bits. 1 is the first write of a store; 0 means "before everything".
 pub type Sequence = u64;
 
 /// The highest sequence number a store can reach.
@@ -13,17 +13,18 @@ pub const SEQUENCE_MAX: Sequence = (1 << 56) - 1;
 /// Longest encoded key in bytes: 64 KiB of content and one type byte.
 pub const KEY_BYTES_MAX: usize = 65_537;
 
-/// Longest encoded value in bytes (128 MiB). WebAssembly has 4 GiB for a store: a merge or a scan may hold one value of each table of level 0
-/// (20 at most) and of each level, a writer three memtables of a batch each.
+/// Longest encoded value in bytes (128 MiB). WebAssembly has 4 GiB for a store. A merge or a scan may hold one value of each table of level
+/// 0 (20 at most) and one of each level. A writer may hold three memtables of one batch each.
 pub const VALUE_BYTES_MAX: usize = 1 << 27;
 
-/// Longest batch in bytes, and longest answer to one request (256 MiB).
+/// Longest batch in bytes, and longest response to one request (256 MiB).
 pub const BATCH_BYTES_MAX: usize = 1 << 28;
 
-/// Identifies a store; seeds the checksums of its tables, so that a block of another store is never taken for one of this.
+/// Identifies a store. It seeds the checksums of the store's tables, so that a block of another store is never mistaken
+/// for one of this store.
 pub type StoreId = [u8; 16];
 
-/// What an entry says about its key. On disk, bit 7 of the kind byte means that an expiry follows.
+/// What an entry does to its key. On disk, bit 7 of the kind byte means that an expiry follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -39,7 +40,8 @@ impl Kind {
     /// Bit 7 of a kind byte: an expiry in milliseconds since 1970 follows.
     pub const EXPIRES: u8 = 0x80;
 
-    /// The kind of a byte without its expiry bit; 3 (merge) and 4 (blob reference) are reserved.
+    /// Converts a kind byte without its expiry bit to its kind; `None` for an unknown byte. 3 (merge) and 4 (blob
+    /// reference) are reserved.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
         match byte {
@@ -58,7 +60,7 @@ pub struct RangeTombstone {
     pub start: Vec<u8>,
     /// First key after the range.
     pub end: Vec<u8>,
-    /// When the range was deleted.
+    /// The sequence at which the range was deleted.
     pub sequence: Sequence,
 }
 
@@ -83,7 +85,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind of a byte, as slot headers and frames carry it.
+    /// Converts the byte that slot headers and frames carry to its kind; `None` for any other byte.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
         match byte {
@@ -123,7 +125,7 @@ impl FileName {
         Self { kind: FileKind::Table, id }
     }
 
-    /// What messages call the file: `table 7`.
+    /// The name of the file in messages, such as `table 7`.
     #[must_use]
     pub fn label(&self) -> String {
         let kind = match self.kind {

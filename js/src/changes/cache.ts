@@ -1,12 +1,12 @@
 /**
- * Values of a store kept in the tab, and given up when they change: what `open({ cache })` asks for.
+ * Values of a store kept in the tab, and dropped when they change: the cache of `open({ cache })`.
  *
  * Invariants:
- * - A value is answered from here only while no write to its key was called in this tab since it was read, no change to it has
+ * - A value is returned from here only while no write to its key was called in this tab since it was read, no change to it has
  *   arrived, and it is younger than `ttl` and not expired. So a tab sees its own writes at once, and those of others when the feed
- *   has told them, or `ttl` is over.
- * - An answer that was under way when its key was written, or when everything was given up, is not kept.
- * - Bytes are kept, and decoded for each answer: what a caller does to a value is its own affair.
+ *   has reported them, or `ttl` is over.
+ * - The result of a read that was running when its key was written, or when everything was dropped, is not kept.
+ * - Bytes are kept, and decoded for each answer: so a caller that changes a value does not change the cache.
  */
 
 import { textOfBytes } from '../codec/byte-text.ts';
@@ -27,7 +27,7 @@ const BYTES = 4 * 1024 * 1024;
 const TTL_MS = 5000;
 const ITEM_HEAD_BYTES = 12;
 
-/** Has a client answer reads from values kept here. Gives what forgets them all. */
+/** Makes a client answer reads from values kept here. Returns a function that drops them all. */
 export function cacheReads<K, V>(
   client: Client,
   operations: Operations<K, V>,
@@ -36,7 +36,7 @@ export function cacheReads<K, V>(
 ): () => void {
   const cache = new ReadCache(client, operations, now, options);
   client.submit = cache.submit;
-  // What the leader before had told nobody may be committed.
+  // The previous leader may have committed changes that it did not report to anybody.
   client.numbers.open.add({ restore: () => cache.clear() });
   return () => cache.clear();
 }
@@ -49,7 +49,7 @@ class ReadCache<K, V> {
   readonly #values: RecentValues;
   readonly #read: Operation<Uint8Array, undefined, Kept>;
   readonly #send: Client['submit'];
-  /** Changes arrive. */
+  /** Whether changes arrive. */
   #isFed = false;
 
   constructor(
@@ -73,13 +73,13 @@ class ReadCache<K, V> {
     this.#feed();
   }
 
-  /** In the place of the client's own. */
+  /** Replaces the client's own `submit`. */
   readonly submit: Client['submit'] = (operation, given, value, level, signal) => {
     const { get, has, getMany, keys } = this.#operations;
     const any: unknown = operation;
     let key = given;
     try {
-      // It is looked at here and sent on.
+      // The key is read here and then sent on, so it is settled first.
       if ((operation.key as unknown) === keys) key = keys.settled(given as unknown as K) as unknown as typeof given;
     } catch (error) {
       return Promise.reject(error);
@@ -96,7 +96,7 @@ class ReadCache<K, V> {
     return this.#send(operation, key, value, level, signal);
   };
 
-  /** Forgets everything; what is under way is not kept either. */
+  /** Drops everything; the results of running reads are not kept either. */
   clear(): void {
     this.#values.dropRange('', undefined);
   }
@@ -119,7 +119,7 @@ class ReadCache<K, V> {
     return kept === undefined ? undefined : Promise.resolve(kept.bytes !== undefined);
   }
 
-  /** What is not here is asked for together, in the frame of the turn. */
+  /** Keys that are not here are requested together, in the frame of the turn. */
   #many(keys: readonly K[], signal: AbortSignal | undefined): Promise<(V | undefined)[]> | undefined {
     const encoded = keys.map((key) => this.#bytesOf(key));
     if (encoded.includes(undefined)) return undefined;
@@ -151,7 +151,7 @@ class ReadCache<K, V> {
     return { bytes: answer.bytes.slice(answer.start + ENTRY_HEAD_BYTES, answer.end), until: Math.min(until, expires) };
   }
 
-  /** Gives up what a write of this tab is about to change. */
+  /** Drops the values that a write of this tab is about to change. */
   #forget(code: number, key: unknown, value: unknown): void {
     if (code === Op.set || code === Op.delete) {
       const bytes = this.#bytesOf(key as K);
@@ -164,7 +164,7 @@ class ReadCache<K, V> {
     this.#values.dropRange(textOfBytes(start), end.length === 0 ? undefined : textOfBytes(end));
   }
 
-  /** The picture of a batch is in protocol/frame.ts. */
+  /** Drops the values that a batch changes; its layout is in protocol/frame.ts. */
   #forgetBatch(bytes: Uint8Array): void {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     for (let at = 4; at + ITEM_HEAD_BYTES <= bytes.length; ) {
@@ -179,7 +179,7 @@ class ReadCache<K, V> {
     }
   }
 
-  /** The bytes of a key; undefined for what is no key, which the store tells. */
+  /** The bytes of a key; undefined for an invalid key, which the store then refuses. */
   #bytesOf(key: K): Uint8Array | undefined {
     try {
       return this.#operations.keys.encode(key);
@@ -188,7 +188,7 @@ class ReadCache<K, V> {
     }
   }
 
-  /** Follows all changes until that fails; the next read begins anew. Whatever was read before it began is not kept. */
+  /** Follows all changes until that fails; then the next read starts it again. Values read before it began are not kept. */
   #feed(): void {
     this.#isFed = true;
     this.#follow().catch(() => {

@@ -1,8 +1,9 @@
 /**
- * The iterator that `changes()` and `watch()` give.
+ * The iterator that `changes()` and `watch()` return.
  *
- * Invariant: changes come in order, each once, also when `next()` is called again before the last one settled. It holds one page
- * at most, and asks for the next one when that was taken. It ends when the loop is left, on an error, and when the signal aborts.
+ * Invariant: changes come in order, each once, also when `next()` is called again before the last call settled. It keeps one page
+ * at most, and requests the next page when that one was consumed. It ends when the loop is left, on an error, and when the signal
+ * aborts.
  */
 
 import { abortError } from '../errors.ts';
@@ -17,10 +18,10 @@ const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 export interface Following<K, V> {
   readonly feed: Feed;
   readonly wanted: PageWanted;
-  /** Where it begins. */
+  /** The sequence after which it begins. */
   readonly since: number | Promise<number>;
   readonly signal: AbortSignal | undefined;
-  /** The change that an answer tells. */
+  /** Converts a change from its raw form. */
   readonly change: (raw: RawChange) => Change<K, V>;
 }
 
@@ -108,7 +109,7 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
     return feed.next(wanted, since, this.#reader);
   }
 
-  /** What is waited for, or undefined as soon as the iterator is left or its signal aborts. */
+  /** The awaited value, or undefined as soon as the iterator is left or its signal aborts. */
   #unlessEnded<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       this.#interrupt = () => resolve(undefined);

@@ -1,7 +1,7 @@
 /**
- * Following the changes of a store, loaded when it is first asked for: few programs need it.
+ * Following the changes of a store, loaded at its first use: few programs need it.
  *
- * Invariant: all readers of a store share one feed, which has one request waiting in the engine at most.
+ * Invariant: all readers of a store share one feed, which has at most one request waiting in the engine.
  */
 
 import { type ByteRange, halfOpen } from '../codec/range.ts';
@@ -14,7 +14,7 @@ import { Feed } from './feed.ts';
 import { ChangeKind, type PageWanted, pageWanted, type RawChange } from './page.ts';
 import type { Change, ChangeIterator } from './types.ts';
 
-/** What the store hands in. */
+/** The parts that the store passes in. */
 export interface ChangesParts<K, V> {
   readonly client: Client;
   readonly operations: Operations<K, V>;
@@ -38,7 +38,7 @@ export function feedOf(client: Client): Feed {
   return feed;
 }
 
-/** What a reader of a range asks for. */
+/** The pages that a reader of a range requests. */
 export function pageOf(range: ByteRange, keysOnly: boolean, bytes_max?: number): PageWanted {
   const { start, end } = halfOpen(range);
   return pageWanted(start, end, keysOnly, bytes_max);
@@ -54,8 +54,8 @@ export function follow<K, V>(parts: ChangesParts<K, V>, wanted: Wanted): ChangeI
       return { type: 'deleteRange', range: deletedRange(key, value, codec), sequence };
     const name = keys.read(key, 0, key.length);
     if (kind === ChangeKind.delete) return { type: 'delete', key: name, sequence };
-    // With keysOnly the caller's type of values has undefined in it.
-    // Other readers may have the same page.
+    // With keysOnly the caller's value type includes undefined.
+    // Other readers may have the same page, so the value is copied.
     const read = keysOnly ? (undefined as V) : values.read(value.slice(), 0, value.length);
     return { type: 'set', key: name, value: read, sequence, expires };
   };

@@ -1,18 +1,18 @@
 /**
- * The range that a deletion was called with, from its bytes.
+ * The range that a deletion was called with, computed from its bytes.
  *
- * Invariant: the range given holds exactly the keys that the bytes do, though it may be written otherwise: what began after a key
- * begins at the bytes of that key and a zero, and what a prefix ended ends at the prefix with its last byte counted up.
+ * Invariant: the returned range has exactly the keys that the bytes have, but it may be written in another form. In bytes, a range
+ * after a key begins at the bytes of that key and a zero; a range with a prefix ends at the prefix with its last byte incremented.
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
 import { compareBytes, successor } from '../codec/range.ts';
 import type { Key, KeyCodec, KeyRange } from '../types.ts';
 
-/** Ends of ranges from here on lie behind all keys. */
+/** A range end that begins with this byte is after all keys. */
 const RESERVED = 0xff;
 
-/** The key of bytes, if they are those of one. */
+/** The key with these bytes, if there is one. */
 function attempt(bytes: Uint8Array): Key | undefined {
   try {
     return decodeKey(bytes);
@@ -21,7 +21,7 @@ function attempt(bytes: Uint8Array): Key | undefined {
   }
 }
 
-/** The key that these bytes come right after, if they come right after one. */
+/** The key directly before these bytes, if there is one. */
 function before(bytes: Uint8Array): Key | undefined {
   return bytes.at(-1) === 0 ? attempt(bytes.subarray(0, -1)) : undefined;
 }

@@ -5,12 +5,12 @@
  *     reader       notes the round, reads its page; with nothing in it, waits until that round is over, and reads again
  *
  * Invariants:
- * - A reader waits for the end of the round in which it began to look, and `after` asks for the end of that same round. So a write
- *   that its page has not seen ends its wait, whatever other readers have seen or asked for meanwhile.
- * - One request waits in the engine for each store, whoever waits here. A reader is a position: who does not ask costs nothing,
- *   and writers never wait for anybody.
- * - Readers that ask for the same page at the same time share one request; where more different ones are asked for than
- *   `DIFFERENT_MAX`, the rest share a page of all keys first, and only those ask further whose range it touches.
+ * - A reader waits for the end of the round in which it began to read, and `after` asks for the end of that same round. So a write
+ *   that is not in its page ends its wait, whatever other readers have seen or requested meanwhile.
+ * - One request waits in the engine for each store, however many readers wait here. A reader is only a position: a reader that
+ *   requests nothing costs nothing, and writers never wait for a reader.
+ * - Readers that request the same page at the same time share one request. If more than `DIFFERENT_MAX` different pages are
+ *   requested, the other readers first share a page of all keys, and only readers whose range it touches make another request.
  */
 
 import { compareBytes } from '../codec/range.ts';
@@ -18,16 +18,16 @@ import type { StoreState } from '../protocol/messages.ts';
 import type { Client } from '../worker/client.ts';
 import { ChangeKind, type Page, type PageWanted, page_operation, pageWanted, type RawChange } from './page.ts';
 
-/** What a reader knows when its position has moved. */
+/** The result for a reader when its position has moved. */
 export interface Moved {
   readonly page: Page;
-  /** Where it is now. */
+  /** Its position now. */
   readonly position: number;
-  /** Whether what happened in between is not known. */
+  /** Whether the changes in between are unknown. */
   readonly isGap: boolean;
 }
 
-/** Somebody who follows changes, in one step at a time. */
+/** A reader that follows changes, one step at a time. */
 export class Reader {
   isOver = false;
   /** Ends its wait. */
@@ -44,15 +44,15 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** The time in which a state was the last one that was told. */
+/** The time in which one state was the last one reported. */
 interface Round {
   readonly state: StoreState | undefined;
   readonly waiters: Set<Waiter>;
-  /** Pages that are under way, by the names of what is wanted. All were asked for in this round. */
+  /** Requested pages, by the names of the requests. All were requested in this round. */
   readonly pages: Map<string, { readonly since: number; readonly page: Promise<Page | undefined> }>;
 }
 
-/** So many different pages are asked for at the same time; the engine reads each by itself. */
+/** At most this many different pages are requested at the same time; the engine reads each separately. */
 const DIFFERENT_MAX = 8;
 const ALL_KEYS = pageWanted(new Uint8Array(0), new Uint8Array(0), true);
 
@@ -66,7 +66,7 @@ export class Feed {
     this.#client = client;
   }
 
-  /** The next changes behind `since`, once there are any, or a gap; undefined once the reader is over. */
+  /** The next changes after `since`, once there are any, or a gap; undefined once the reader has ended. */
   async next(wanted: PageWanted, since: number, reader: Reader): Promise<Moved | undefined> {
     for (let position = since; !reader.isOver; ) {
       const round = this.#round;
@@ -94,7 +94,7 @@ export class Feed {
     return isOfInterest ? this.#page(round, wanted, since) : all && { ...all, changes: [] };
   }
 
-  /** A page; undefined while the leader does not answer: it goes on when that does. */
+  /** A page; undefined while the leader does not answer: the reader continues when the leader answers. */
   #page({ pages }: Round, { name, ...wanted }: PageWanted, since: number): Promise<Page | undefined> {
     const asked = pages.get(name);
     if (asked?.since === since) return asked.page;
@@ -106,7 +106,7 @@ export class Feed {
     return page;
   }
 
-  /** Resolves when the round is over, or the reader is. */
+  /** Resolves when the round is over, or the reader has ended. */
   #ended(round: Round, reader: Reader): Promise<void> {
     if (round !== this.#round || reader.isOver) return Promise.resolve();
     if (!this.#isAsking) void this.#ask();
@@ -120,7 +120,7 @@ export class Feed {
     });
   }
 
-  /** Has the engine tell when the store is no longer in the state of this round. */
+  /** Asks the engine to report when the store is no longer in the state of this round. */
   async #ask(): Promise<void> {
     const { state, waiters } = this.#round;
     this.#isAsking = true;
@@ -143,7 +143,7 @@ function roundOf(state: StoreState | undefined): Round {
   return { state, waiters: new Set(), pages: new Map() };
 }
 
-/** Whether history behind `since` is not known. */
+/** Whether the history after `since` is unknown. */
 function isCut({ floor, through }: Page, since: number): boolean {
   return floor > since || through < since;
 }
@@ -154,7 +154,7 @@ function touches({ kind, key, value }: RawChange, { start, end }: PageWanted): b
   return kind === ChangeKind.deleteRange ? isBefore(start, value) : !isBefore(key, start);
 }
 
-/** A leader that does not answer is no reason to stop following it. */
+/** Returns undefined for the error of a leader that does not answer, which is no reason to stop following; throws any other error. */
 function orStalled(error: unknown): undefined {
   if ((error as { code?: unknown })?.code !== 'VARVE_LEADER_STALLED') throw error;
 }

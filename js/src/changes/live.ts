@@ -1,8 +1,8 @@
 /**
  * Queries that are kept up to date.
  *
- * Invariant: a value that subscribers get is that of the store at one moment; the last one they get, once writes cease, is that of the
- * store as it then is. However many changes come while a query runs, it runs once after them. Once it is stopped it reads nothing more.
+ * Invariant: each value that subscribers get is from one read point. When writes have stopped, the last value is that of the store
+ * as it then is. However many changes arrive while a query runs, it runs once after them. Once stopped, it reads nothing more.
  */
 
 import type { ByteRange } from '../codec/range.ts';
@@ -17,7 +17,7 @@ import { feedOf, pageOf } from './changes.ts';
 import { Reader } from './feed.ts';
 import type { LiveRange } from './types.ts';
 
-/** A value, and the sequence behind which changes are changes to it. */
+/** A value, and the sequence after which changes may change it. */
 interface Reading {
   readonly value: unknown;
   readonly since: number;
@@ -28,11 +28,11 @@ interface Query<K, V> {
   readonly client: Client;
   readonly store: Store<K, V>;
   readonly operations: Operations<K, V>;
-  /** What it reads: what a function makes of a snapshot; of a range, these; without it, the value of a key. */
+  /** What it reads: a function that reads a snapshot, or the options for a range; if undefined, the value of a key. */
   readonly target: ((view: Snapshot<K, V>) => unknown) | Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'> | undefined;
-  /** What it depends on: the range, or from the key to the key. */
+  /** The bytes that it depends on: the range, or a range with only the key. */
   readonly bytes: ByteRange;
-  /** Asks how far the store is at the call. */
+  /** Asks for the sequence of the store at the call. */
   readonly now: Operation<undefined, undefined, number>;
 }
 
@@ -43,7 +43,7 @@ export async function keepLive<K, V>(
   signal: AbortSignal,
 ): Promise<void> {
   const feed = feedOf(query.client);
-  // One change is enough to know.
+  // One change is enough to run the query again.
   const wanted = pageOf(query.bytes, true, 1);
   const read = readerOf(query);
   const reader = new Reader();
@@ -62,14 +62,15 @@ export async function keepLive<K, V>(
 }
 
 /**
- * What is read again, of another moment: where something cannot be told of one (indexes of a collection that an import has put out of
- * date), and where a leader is gone, and with it the moment that was being read, or does not answer.
+ * Returns undefined for errors after which the query is read again, at another read point: the read point cannot answer the query
+ * (an import has put the indexes of a collection out of date), or the leader is gone with its read point, or the leader does not
+ * answer.
  */
 function orAgain(error: unknown): undefined {
   if (!['VARVE_RETRY', 'VARVE_LEADER_STALLED'].includes((error as { code?: string })?.code ?? '')) throw error;
 }
 
-/** What reads the value of a query. What is called in one turn is of one moment. */
+/** A function that reads the value of a query. Reads called in one turn have one read point. */
 function readerOf<K, V>(query: Query<K, V>): () => Promise<Reading> {
   const { client, store, target, now } = query;
   const sequence = (): Promise<number> => client.submit(now, undefined, undefined, 0);

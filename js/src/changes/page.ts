@@ -1,5 +1,5 @@
 /**
- * Asking the engine for changes, and reading what it answers.
+ * Requests changes from the engine, and reads its answers.
  *
  *   value    u64 since | u32 bytes to aim at | u32 flags (1: no values) | u32 start_len | u32 end_len | start | end (empty: to the end)
  *   answer   u64 through | u64 floor | u32 count | u32 0 | change*
@@ -13,7 +13,7 @@ import { Op } from '../protocol/frame.ts';
 import { type FrameReader, malformed } from '../protocol/frame-reader.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 
-/** Which changes. */
+/** The request of a page. */
 export interface PageRequest {
   readonly since: number;
   readonly bytes_max: number;
@@ -22,13 +22,13 @@ export interface PageRequest {
   readonly end: Uint8Array;
 }
 
-/** Which changes, but for where they begin. */
+/** The request of a page, without its start. */
 export interface PageWanted extends Omit<PageRequest, 'since'> {
-  /** The same for all that want the same. */
+  /** Equal requests have the same name. */
   readonly name: string;
 }
 
-/** Bytes of a page, about. */
+/** Approximate bytes of a page. */
 const PAGE_BYTES = 64 * 1024;
 
 /** The changes of a range; no bytes mean an open side. */
@@ -39,7 +39,7 @@ export function pageWanted(start: Uint8Array, end: Uint8Array, keysOnly: boolean
 /** Kinds of changes. */
 export const ChangeKind = { delete: 0, set: 1, deleteRange: 2 } as const;
 
-/** A change, its parts views of the answer. */
+/** A change; its parts are views of the answer. */
 export interface RawChange {
   readonly sequence: number;
   readonly kind: number;
@@ -50,9 +50,9 @@ export interface RawChange {
 
 /** An answer. */
 export interface Page {
-  /** Everything up to here was looked at; lower than `since` where a crash took away what was seen before. */
+  /** Everything up to this sequence was read. It is lower than `since` if a crash lost changes that were seen before. */
   readonly through: number;
-  /** Above `since`: history begins behind this sequence. */
+  /** If above `since`: the history begins after this sequence. */
   readonly floor: number;
   readonly changes: readonly RawChange[];
 }

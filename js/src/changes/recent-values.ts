@@ -1,31 +1,31 @@
 /**
- * The bytes of values read most recently, by the text of their keys, and the reads that are under way.
+ * The bytes of the most recently read values, by the text of their keys, and the running reads.
  *
- * Invariant: there are at most so many entries and bytes; the one that was used longest ago goes first. What is dropped while it is being
- * read is not kept when it arrives.
+ * Invariant: the numbers of entries and bytes are limited; the least recently used entry is dropped first. A value that is dropped
+ * while it is being read is not kept when it arrives.
  */
 
-/** A value as it was read; without bytes there was none. */
+/** A value as it was read; without bytes the key was absent. */
 export interface Kept {
   readonly bytes: Uint8Array | undefined;
-  /** How long it may be answered, in milliseconds since 1970. */
+  /** Until when it may be returned, in milliseconds since 1970. */
   readonly until: number;
 }
 
-/** A read that is under way. */
+/** A running read. */
 export interface Ticket {
   readonly id: string;
   isStale: boolean;
 }
 
-/** What an entry counts besides its key and value, in bytes. */
+/** Bytes counted for an entry besides its key and value. */
 const ENTRY_BYTES = 64;
 
-/** A bounded map with the order of use. */
+/** A bounded map in the order of use. */
 export class RecentValues {
   readonly #entries_max: number;
   readonly #bytes_max: number;
-  /** The one used longest ago is the first. */
+  /** The least recently used entry is the first. */
   readonly #kept = new Map<string, Kept>();
   readonly #awaited = new Set<Ticket>();
   #bytes = 0;
@@ -56,7 +56,7 @@ export class RecentValues {
     this.#awaited.delete(ticket);
   }
 
-  /** Keeps what was read. */
+  /** Keeps a value that was read. */
   keep({ id, isStale }: Ticket, { bytes, until }: Kept): void {
     if (isStale) return;
     this.#drop(id);

@@ -12,9 +12,9 @@ export interface SetChange<K, V> {
   readonly key: K;
   /** Undefined with `keysOnly`. */
   readonly value: V;
-  /** Rises with every change; those of one batch have sequences one after another. */
+  /** Rises with every change; the changes of one batch have consecutive sequences. */
   readonly sequence: number;
-  /** When the entry expires, or undefined when it does not. That it expires is no change. */
+  /** When the entry expires; undefined if it does not expire. The expiry itself is not a change. */
   readonly expires: Date | undefined;
 }
 
@@ -28,40 +28,43 @@ export interface DeleteChange<K> {
 /** All keys of a range were deleted; the range may reach beyond what is watched. */
 export interface DeleteRangeChange<K> {
   readonly type: 'deleteRange';
-  /** As `deleteRange` takes it; without bounds after `clear()`. */
+  /** The range in the form that `deleteRange` takes; without bounds after `clear()`. */
   readonly range: KeyRange<K>;
   readonly sequence: number;
 }
 
-/** History was cut: what happened behind `since`, up to `sequence`, is not known. Read anew; the changes go on behind `sequence`. */
+/**
+ * A part of the history is gone: the changes after `since`, up to `sequence`, are unknown. Read your data again; the next changes are
+ * those after `sequence`.
+ */
 export interface Gap {
   readonly type: 'gap';
   readonly since: number;
   readonly sequence: number;
 }
 
-/** What `changes` and `watch` bring. */
+/** A change, as `changes` and `watch` report it. */
 export type Change<K, V> = SetChange<K, V> | DeleteChange<K> | DeleteRangeChange<K> | Gap;
 
 /** Options of `watch`. */
 export interface WatchOptions extends WaitOptions {
-  /** Leaves the values out: they are undefined then. Default false. */
+  /** Omits the values: they are then undefined. Default false. */
   keysOnly?: boolean | undefined;
 }
 
 /** Options of `changes`. */
 export interface ChangesOptions<K> extends WatchOptions, KeyRange<K> {
   /**
-   * Only changes behind this sequence: that of the last change that was handled (of a batch, of its last one), of a receipt, of a
-   * snapshot, or 0 for all there is. Default: from the call on.
+   * Only changes after this sequence: the sequence of the last change that you handled (of a batch, of its last change), of a receipt,
+   * or of a snapshot; or 0 for the whole history. Default: only changes after the call.
    */
   since?: number | undefined;
 }
 
-/** An iterator over changes. It ends only when it is left, by its signal, or with the store (`VARVE_CLOSED`). */
+/** An iterator over changes. It ends only when the loop is left, its signal aborts, or the store is closed (`VARVE_CLOSED`). */
 export type ChangeIterator<K, V> = StoreIterator<Change<K, V>>;
 
-/** What a live range is read as. */
+/** A range for a live query, and what the query returns for it. */
 export interface LiveRange<K> extends Omit<ScanOptions<K>, 'signal'> {
   /** Default `entries`. */
   as?: 'entries' | 'keys' | 'values' | 'count' | undefined;
@@ -69,29 +72,29 @@ export interface LiveRange<K> extends Omit<ScanOptions<K>, 'signal'> {
 
 /** Options of `live`. */
 export interface LiveOptions<T> {
-  /** The value until the query has one. Default undefined. */
+  /** The value until the query has a result. Default undefined. */
   initial?: T;
 }
 
 /**
- * A query whose result is kept up to date while somebody is subscribed: a store in the sense of Svelte, and what React's
- * `useSyncExternalStore(live.subscribe, live.getSnapshot, live.getServerSnapshot)` takes. `Q` is what `update` takes.
+ * A query whose result is kept up to date while somebody is subscribed. It is a store in the sense of Svelte, and it fits React's
+ * `useSyncExternalStore(live.subscribe, live.getSnapshot, live.getServerSnapshot)`. `Q` are the arguments of `update`.
  */
 export interface Live<T, Q extends readonly unknown[] = never> {
   /**
-   * Calls `next` at once with the value that there is, `initial` before the first one, then with each new one; `error` with what the
-   * query or the store fails with, which ends it. Gives what ends the subscription.
+   * Calls `next` at once with the present value (`initial` before the first result), and then with each new value. If the query or the
+   * store fails, calls `error`, and the subscription ends. Returns a function that ends the subscription.
    */
   readonly subscribe: (next: (value: T) => void, error?: (error: unknown) => void) => () => void;
-  /** The last value; the same object until there is another. */
+  /** The last value: the same object until there is a new value. */
   readonly getSnapshot: () => T;
-  /** The value of `initial`: what a server renders, and a page that takes over what it rendered. */
+  /** The value of `initial`: for rendering on a server, and for hydrating that result in a page. */
   readonly getServerSnapshot: () => T;
   /** The last value. */
   readonly value: T;
   /**
-   * Puts another query in the place of this one. The value stays until the new query has one. Throws for what is no query; the old
-   * one goes on then.
+   * Replaces this query by another one. The value stays until the new query has a result. Throws for an invalid query; then the old
+   * query continues.
    *
    * @example
    * const found = db.live({ prefix: ['tag', 'red'] }, { initial: [] });

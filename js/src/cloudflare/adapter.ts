@@ -1,8 +1,8 @@
 /**
- * Stores in the SQL storage of a Durable Object, each a table of its own (`varve:NAME`) beside the object's other tables.
+ * Stores in the SQL storage of a Durable Object. Each store has its own table (`varve:NAME`) beside the object's other tables.
  *
- * Invariant: an object has a store open once. The table is Varve's alone: `deleteAll()`, and rows changed by hand, are for
- * when no store is open.
+ * Invariant: an object opens a store only once at a time. Only Varve writes the table: call `deleteAll()`, or change rows by
+ * hand, only when no store is open.
  */
 
 import { abortError, VarveError } from '../errors.ts';
@@ -13,14 +13,14 @@ import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
 import type { SqlStorage } from './platform.ts';
 import { SqlDevice } from './sql-device.ts';
 
-/** The platform keeps at most 10 GB in an object; this leaves some to the rows themselves and to other tables. */
+/** The platform keeps at most 10 GB in an object. The rest is for the overhead of the rows and for other tables. */
 const BYTES_MAX_DEFAULT = 9e9;
-/** Slots are rows: any number would do. */
+/** Slots are rows, so any number would work. */
 const SLOTS_MAX = 1000;
-/** How often one that waits looks whether the store was closed. */
+/** How often a waiting caller checks whether the store was closed. */
 const LOOK_MS = 10;
 
-/** What the storage asks of `ctx`. */
+/** The parts of `ctx` that the storage uses. */
 export interface StorageContext {
   readonly storage: { readonly sql: SqlStorage };
   abort(reason?: string): void;
@@ -28,7 +28,10 @@ export interface StorageContext {
 
 /** Options of `objectStorage`. */
 export interface ObjectStorageOptions {
-  /** Bytes that each store may take, then `VARVE_STORAGE_FULL`. Default 9e9, of the 10 GB that an object may have. */
+  /**
+   * The most bytes that each store may take. Further writes are refused with `VARVE_STORAGE_FULL`. Default 9e9, of the 10 GB that an
+   * object may have.
+   */
   bytesMax?: number | undefined;
 }
 
@@ -39,7 +42,7 @@ interface OpenTable {
   readonly device: SqlDevice;
 }
 
-/** What is open, by the object's storage: two adapters of one object are no way around the lock. */
+/** The open stores, by the object's storage, so that two adapters of one object cannot avoid the lock. */
 const openTables = new WeakMap<SqlStorage, Map<string, OpenTable>>();
 
 /** The storage of one Durable Object. */
@@ -60,7 +63,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     return this.#whenClosed(name, options, () => this.openNow(name));
   }
 
-  /** `open`, at once. */
+  /** `open`, without waiting. */
   openNow(name: string): SqlDevice {
     const sql = this.#sql();
     const open = this.#closed(name);
@@ -75,12 +78,12 @@ export class ObjectStorageAdapter implements StorageAdapter {
     return device;
   }
 
-  /** Rows that an open store has written, as the platform counts them. */
+  /** Rows that an open store has written, in the platform's count. */
   rowsWritten(name: string): number {
     return this.#open().get(name)?.table.rowsWritten ?? 0;
   }
 
-  /** Closes what is open without another write. */
+  /** Closes all open stores without another write. */
   abandon(): void {
     for (const { device } of [...this.#open().values()]) device.abandon();
   }
@@ -99,7 +102,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     });
   }
 
-  /** Acts when nobody has the store open, or the time is up, with nobody else coming in between. */
+  /** Calls `act` when nobody has the store open or the time is up. Nobody else can come in between. */
   async #whenClosed<T>(name: string, { wait, signal }: AdapterWait, act: () => T): Promise<T> {
     for (let left = wait; ; left -= LOOK_MS) {
       if (signal?.aborted) throw abortError(signal);
@@ -119,7 +122,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     return known;
   }
 
-  /** What is open, if that store is not. */
+  /** Returns the open stores. Throws if this store is among them. */
   #closed(name: string): Map<string, OpenTable> {
     const open = this.#open();
     if (open.has(name)) throw new VarveError('VARVE_LOCKED', `This object has the store ${name} open.`);
@@ -128,7 +131,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
 }
 
 /**
- * The SQL storage of a Durable Object as the option `storage` of `open`. `VarveObject` does all of this by itself.
+ * The SQL storage of a Durable Object, for the option `storage` of `open`. `VarveObject` does all of this by itself.
  *
  * @example
  * import { open } from 'varve/sync';

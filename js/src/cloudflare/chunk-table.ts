@@ -4,8 +4,9 @@
  *     id = slot * 2^22 + chunk * 2        base: bytes of the chunk from its start, as far as they were written
  *     id + 1                              patch: bytes that replace those from `start` on, if it has the base's version
  *
- * A small write into a large chunk writes the patch, not the base: both count as one written row, but the patch is short. A
- * base that takes its patch in has a higher version, so the row of the patch need not be deleted (which would be a second row).
+ * A small write into a large chunk writes the patch, not the base: both count as one written row, but the patch is short. When
+ * the patch is merged into the base, the base gets a higher version, so the row of the patch need not be deleted (which would
+ * be a second row).
  *
  * Invariant: no index besides the primary key, which is the row's own number: a written row is billed once. A row stays far
  * below the platform's limit of 2 MB.
@@ -15,32 +16,32 @@ import { VarveError } from '../errors.ts';
 import type { SqlStorage } from './platform.ts';
 
 /**
- * Bytes of a chunk. A read of a few kilobytes costs a walk over all pages of the row, so not more; each row that a flush or a
- * compaction writes is billed, so not less: measured in docs/benchmarks.md.
+ * Bytes of a chunk. Not more, because a read of a few kilobytes walks over all pages of the row. Not less, because each row that
+ * a flush or a compaction writes is billed. Measured in docs/benchmarks.md.
  */
 export const CHUNK_BYTES = 128 * 1024;
 /** Twice the chunks that a slot may have: 2^21, which is 256 GiB. */
 const IDS_PER_SLOT = 2 ** 22;
-/** Tables of stores are called so, with the name of the store behind it. */
+/** The name of a store's table is this prefix followed by the name of the store. */
 const TABLE_PREFIX = 'varve:';
 
-/** What is stored of a chunk. */
+/** The stored part of a chunk. */
 export interface StoredChunk {
   readonly slot: number;
   readonly chunk: number;
   readonly version: number;
   /** Bytes in its base. */
   readonly base: number;
-  /** A row with a patch is there, of this version or an older one. */
+  /** There is a row with a patch, of this version or an older one. */
   readonly hasPatch: boolean;
-  /** Where a patch of this version begins and ends; both 0 without one. */
+  /** The start and end of a patch of this version; both 0 if there is none. */
   readonly patchStart: number;
   readonly patchEnd: number;
 }
 
 /** The table of one store. */
 export class ChunkTable {
-  /** Rows written through this table since it was opened: what the platform bills. */
+  /** Rows written through this table since it was opened. The platform bills these. */
   rowsWritten = 0;
   readonly #sql: SqlStorage;
   readonly #put: string;
@@ -49,7 +50,7 @@ export class ChunkTable {
   readonly #touch: string;
   readonly #list: string;
 
-  /** Makes the table where there is none. */
+  /** Makes the table if it does not exist. */
   constructor(sql: SqlStorage, store: string) {
     const table = quoted(store);
     this.#sql = sql;
@@ -84,7 +85,7 @@ export class ChunkTable {
     return found;
   }
 
-  /** Bytes of a base, or of a patch, from `from` on; fewer than `length` where it ends. */
+  /** Bytes of a base, or of a patch, from `from` on; fewer than `length` if it ends earlier. */
   read(slot: number, chunk: number, kind: 'base' | 'patch', from: number, length: number): Uint8Array {
     const [row] = this.#sql.exec(this.#read, from + 1, length, idOf(slot, chunk, kind)).toArray();
     const bytes = row?.['bytes'];
@@ -107,8 +108,8 @@ export class ChunkTable {
   }
 
   /**
-   * A statement that writes nothing and costs no row. To the platform it is a write: from here on what the turn sends is held
-   * back until all that the turn writes is durable.
+   * A statement that writes nothing and costs no row. For the platform it is a write: from here on it holds back the output of the
+   * turn until all writes of the turn are durable.
    */
   touch(): void {
     this.#write(this.#touch);
@@ -145,7 +146,7 @@ export function sqlOf(storage: { readonly sql: SqlStorage }): SqlStorage {
   try {
     if (storage.sql !== undefined) return storage.sql;
   } catch {
-    // The getter throws where the storage is the older kind.
+    // The getter throws if the storage is of the older kind.
   }
   throw new VarveError(
     'VARVE_UNSUPPORTED',

@@ -1,21 +1,21 @@
 /**
- * One chunk of a slot: what is stored of it, and its bytes while they are being written.
+ * One chunk of a slot: its stored part, and its bytes while they are being written.
  *
  *     |<------------- base ------------->|                      stored
  *                            |<- patch ->|<- dirty ->|          stored, in memory only
  *
- * Invariant: what `read` gives is base, patch and dirty bytes on top of each other, and zeros behind. `settle` writes one row,
- * after which nothing is dirty.
+ * Invariant: `read` returns the base, with the patch and the dirty bytes on top of it, and zeros after them. `settle` writes one
+ * row; after that nothing is dirty.
  */
 
 import type { ChunkTable, StoredChunk } from './chunk-table.ts';
 import { CHUNK_BYTES } from './chunk-table.ts';
 
-/** A patch may always be this long; a longer one only as a few times what is newly written. */
+/** A patch may always be this long. A longer patch is limited to a few times the newly written bytes. */
 const PATCH_BYTES = 16 * 1024;
-/** How many times the newly written bytes a patch may be long beyond that. */
+/** How many times the newly written bytes a patch may be longer than that. */
 const PATCH_TIMES = 4;
-/** Memory is taken in these steps. */
+/** Memory is allocated in steps of this many bytes. */
 const BUFFER_STEP = 4096;
 
 /** A chunk. */
@@ -29,7 +29,7 @@ export class Chunk {
   #hasPatch: boolean;
   #patchStart: number;
   #patchEnd: number;
-  /** What was written since it was stored; empty when both are equal. */
+  /** The range that was written since it was stored; empty if both are equal. */
   #dirtyStart = 0;
   #dirtyEnd = 0;
   /** The base has to be written anew, because the chunk became shorter. */
@@ -50,7 +50,7 @@ export class Chunk {
     this.length = Math.max(stored.base, stored.patchEnd);
   }
 
-  /** A chunk of which nothing is stored. */
+  /** A chunk without a stored part. */
   static empty(table: ChunkTable, slot: number, chunk: number): Chunk {
     return new Chunk(table, { slot, chunk, version: 0, base: 0, hasPatch: false, patchStart: 0, patchEnd: 0 });
   }
@@ -59,12 +59,12 @@ export class Chunk {
     return this.#dirtyEnd > this.#dirtyStart || this.#isCut;
   }
 
-  /** Bytes of memory that its content takes. */
+  /** The bytes of memory that its content uses. */
   get bytesHeld(): number {
     return this.#buffer?.length ?? 0;
   }
 
-  /** Lets go of the bytes in memory, unless they are all there is. */
+  /** Releases the bytes in memory, unless some of them are not stored yet. */
   release(): void {
     if (!this.isDirty) this.#buffer = undefined;
   }
@@ -96,7 +96,7 @@ export class Chunk {
     this.length = Math.max(this.length, end);
   }
 
-  /** Cuts off what lies behind `length`, in memory. */
+  /** Cuts off everything after `length`, in memory. */
   cut(length: number): void {
     if (length >= this.length) return;
     this.#hold(this.length, false).fill(0, length);
@@ -106,7 +106,7 @@ export class Chunk {
     this.#isCut = true;
   }
 
-  /** Writes what is dirty as one row. */
+  /** Writes the dirty bytes as one row. */
   settle(): void {
     const buffer = this.#buffer;
     if (buffer === undefined || !this.isDirty) return;
@@ -120,14 +120,14 @@ export class Chunk {
     this.#isCut = false;
   }
 
-  /** Whether a patch of `length` bytes is the better way, for now and for the next writes. */
+  /** Whether a patch of `length` bytes is better than a new base, for this write and the next ones. */
   #pays(length: number): boolean {
     const dirty = this.#dirtyEnd - this.#dirtyStart;
     return this.#base > 0 && length <= PATCH_BYTES + PATCH_TIMES * dirty && length * 2 <= this.length;
   }
 
   #putBase(buffer: Uint8Array): void {
-    // A stored patch has the old version from now on: it is void.
+    // From now on a stored patch has an old version, so it is ignored.
     if (this.#hasPatch) this.#version += 1;
     const bytes = buffer.subarray(0, this.length);
     this.#table.put(this.#slot, this.#chunk, 'base', { version: this.#version, start: 0, bytes });
@@ -144,7 +144,7 @@ export class Chunk {
     this.#patchEnd = end;
   }
 
-  /** Has the bytes in memory, with room for `capacity` of them. */
+  /** Loads the bytes into memory, with room for `capacity` bytes. */
   #hold(capacity: number, isReplaced: boolean): Uint8Array {
     const held = this.#buffer;
     if (held !== undefined && held.length >= capacity) return held;

@@ -4,19 +4,19 @@
  *     turn that leaves a job due -> alarm at once -> slices ... -> nothing due: done
  *                                        ^------------ still due: alarm again
  *
- * Invariant: no timer is left behind when nothing is due, so that the object can hibernate. An alarm that the program has set is
- * never moved: until it goes off, the engine does in a writer's turn what cannot wait.
+ * Invariant: no timer stays when nothing is due, so that the object can hibernate. An alarm that the program has set is never
+ * moved: until it goes off, the engine does urgent jobs in a writer's turn.
  */
 
 import type { EngineHost } from '../worker/engine-host.ts';
 import type { ObjectStorage } from './platform.ts';
 
-/** Slices of about 2 ms between two looks at other events. The clock stands still meanwhile, so they are counted. */
+/** Slices of about 2 ms before other events get a turn. The clock stands still meanwhile, so the slices are counted. */
 const SLICES_PER_TURN = 4;
-/** Turns of one alarm; what is left then waits for the next. */
+/** The most turns of one alarm. The remaining work waits for the next alarm. */
 const TURNS_PER_ALARM = 256;
 
-/** Keeps the store of one object in shape. */
+/** Runs the flushes and compactions of one object's store. */
 export class Maintenance {
   readonly #host: EngineHost;
   readonly #storage: ObjectStorage;
@@ -28,20 +28,20 @@ export class Maintenance {
     this.#storage = storage;
   }
 
-  /** What the alarm does. */
+  /** The work of an alarm. */
   async run(): Promise<void> {
     this.#isArmed = true;
     try {
       this.#isArmed = await this.#workLong();
       if (this.#isArmed) await this.#storage.setAlarm(Date.now());
     } catch (error) {
-      // The platform tries an alarm again that failed, but not for ever.
+      // The platform repeats a failed alarm, but not for ever.
       this.#isArmed = false;
       throw error;
     }
   }
 
-  /** As much as one alarm does; false when nothing is left. */
+  /** Does the work of one alarm; returns false when nothing is left. */
   async #workLong(): Promise<boolean> {
     for (let turn = 0; turn < TURNS_PER_ALARM; turn++) {
       if (!this.#work()) {
@@ -53,7 +53,7 @@ export class Maintenance {
     return true;
   }
 
-  /** Runs a few slices; false when nothing is left. */
+  /** Runs a few slices; returns false when nothing is left. */
   #work(): boolean {
     for (let slice = 0; slice < SLICES_PER_TURN; slice++) {
       if (!this.#host.slice()) return false;
@@ -61,12 +61,12 @@ export class Maintenance {
     return true;
   }
 
-  /** To be called after each turn: sees to it that the alarm goes off if there is something to do. */
+  /** To be called after each turn: makes sure that the alarm goes off if there is something to do. */
   look(): void {
     if (this.#isArmed || !this.#host.isDue()) return;
     this.#isArmed = true;
     this.#arm().catch(() => {
-      // The object is going down; the next incarnation looks again.
+      // The object is shutting down; its next incarnation checks again.
       this.#isArmed = false;
     });
   }
@@ -76,7 +76,7 @@ export class Maintenance {
   }
 }
 
-/** Lets other events of the object in. */
+/** Lets other events of the object run. */
 function nextEvent(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }

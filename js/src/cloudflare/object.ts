@@ -2,10 +2,10 @@
  * A Durable Object with a store in it.
  *
  * Life: constructed -> store opened while events wait -> events, each a few synchronous turns -> evicted or hibernating, without
- * a word -> constructed again, the log replayed.
+ * notice -> constructed again, the log replayed.
  *
- * Invariant: nothing has to happen before an eviction: a turn's writes are in the object's storage when the turn ends, and what
- * the object sends is held back until they are durable. Nor is anything pending that would keep the object from hibernating.
+ * Invariant: nothing has to happen before an eviction: a turn's writes are in the object's storage when the turn ends, and the
+ * platform holds back the object's output until they are durable. No pending work keeps the object from hibernating.
  */
 
 import { DurableObject } from 'cloudflare:workers';
@@ -31,19 +31,19 @@ const MEMORY_BYTES_DEFAULT = 8 * 1024 * 1024;
 export interface VarveObjectOptions<K = Key, V = unknown> {
   /** The name of the store in the object. Default `store`. */
   name?: string | undefined;
-  /** Bytes for memtables, cached blocks, indexes and filters of this object. Default 8 MiB, at least 1 MiB. */
+  /** The most bytes for memtables, cached blocks, indexes and filters of this object. Default 8 MiB, at least 1 MiB. */
   memory?: number | undefined;
   /** Maps your keys onto Varve keys. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
   /** Turns values into bytes. Default: `structured`. */
   values?: ValueCodec<V> | undefined;
-  /** The version of what you keep in the store: see `open` of `varve`. */
+  /** The version of your data in the store: see `open` of `varve`. */
   version?: number | undefined;
-  /** Brings a store of a lower version to this one, in one transaction. */
+  /** Upgrades a store of a lower version to this version, in one transaction. */
   upgrade?: SyncUpgrade<K, V> | undefined;
-  /** Bytes that the store may take, then `VARVE_STORAGE_FULL`. Default 9e9. */
+  /** The most bytes that the store may take. Further writes are refused with `VARVE_STORAGE_FULL`. Default 9e9. */
   bytesMax?: number | undefined;
-  /** The compiled engine. Default: the one that comes with the package. */
+  /** The compiled engine. Default: the engine in the package. */
   wasm?: WebAssembly.Module | undefined;
 }
 
@@ -61,14 +61,14 @@ const OBJECT: Known<VarveObjectOptions> = {
 /** A Durable Object whose `store` is open whenever one of its methods runs. */
 export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends DurableObject<Env> {
   /**
-   * The store: synchronous, as the object's own storage is. A write needs no `await` and no flush: what the object sends
-   * after it is held back until the write is durable.
+   * The store. It is synchronous, like the object's own storage. A write needs no `await` and no flush: the platform holds back
+   * the output of the object after the write until the write is durable.
    */
   protected store!: SyncStore<K, V>;
   #maintenance: Maintenance | undefined;
   #adapter: ObjectStorageAdapter;
 
-  /** A class of yours passes `ctx` and `env` on, and options if it has any. */
+  /** Your class passes `ctx` and `env` to this constructor, and options if it has any. */
   constructor(ctx: ObjectContext, env: Env, options: VarveObjectOptions<K, V> = {}) {
     super(ctx, env);
     this.#adapter = new ObjectStorageAdapter(ctx, { bytesMax: options.bytesMax });
@@ -82,24 +82,24 @@ export abstract class StoreObject<Env = unknown, K = Key, V = unknown> extends D
   }
 
   /**
-   * Flushes and compacts, in slices. A class of yours that has alarms of its own calls `await super.alarm()` in its `alarm`.
+   * Flushes and compacts, in slices. If your class has its own alarms, call `await super.alarm()` in its `alarm`.
    */
   async alarm(): Promise<void> {
     await this.#maintenance?.run();
   }
 
-  /** What `connect` and `shards` call. Not for you: its form may change with any version. */
+  /** Called by `connect` and `shards`. Do not call it yourself: its form may change with any version. */
   async varve(request: StoreRequest<K, V>): Promise<StoreReply> {
     return serve(this.store, request);
   }
 
-  /** Rows that the store has written since the object was constructed, as the platform bills them (alarms not counted). */
+  /** Rows that the store has written since the object was constructed, counted as the platform bills them (without alarms). */
   protected rowsWritten(): number {
     return this.#adapter.rowsWritten(this.store.name);
   }
 }
 
-/** Opens the store of an object. Nothing here refers to the object: the registry that waits for its collection would keep it. */
+/** Opens the store of an object. Nothing here may refer to the object: the registry that waits for its collection would keep it alive. */
 async function openHost<K, V>(
   ctx: ObjectContext,
   adapter: ObjectStorageAdapter,
@@ -131,19 +131,19 @@ function storeOf<K, V>(host: EngineHost, options: VarveObjectOptions<K, V>): Syn
   return store;
 }
 
-/** How to let go of what an object of this isolate left in the engine, by the object's id. */
+/** Functions that release the memory and handles that objects of this isolate left in the engine, by the object's id. */
 const predecessors = new Map<string, () => void>();
 
 const collected = whenCollected<() => void>((letGo) => letGo());
 
 /**
- * The platform evicts an object without a word, and what it held in the engine would stay. It is let go of when the object is
- * collected, or constructed again, whichever is first.
+ * The platform evicts an object without notice, and its memory and handles in the engine would stay. They are released when the
+ * object is collected or constructed again, whichever comes first.
  */
 function whenGone(object: object, id: string, host: EngineHost, adapter: ObjectStorageAdapter): void {
   const letGo = (): void => {
     if (predecessors.get(id) === letGo) predecessors.delete(id);
-    // First the device, so that the engine has nowhere to write to.
+    // The device is abandoned first, so that the engine cannot write any more.
     adapter.abandon();
     host.abandon();
   };

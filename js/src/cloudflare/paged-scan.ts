@@ -1,14 +1,14 @@
 /**
  * A scan over one shard, page by page, and the merge of several into one order.
  *
- * Invariant: entries come in the order of their keys' bytes, no key twice. A page is of one moment; the next page of that
- * shard, and pages of other shards, are of later ones.
+ * Invariant: entries come in the order of their keys' bytes, no key twice. A page has one read point. The next page of that
+ * shard has a later one, and pages of other shards have their own.
  */
 
 import { compareBytes } from '../codec/range.ts';
 import type { Page, PageOptions } from './rpc.ts';
 
-/** Entries that the first page of each of several shards has; the next ones are four times as long. */
+/** Entries of the first page of each shard, if there are several shards. Each next page is four times as long. */
 const FIRST_PAGE = 64;
 const PAGE_GROWTH = 4;
 const PAGE_MAX = 1000;
@@ -48,7 +48,7 @@ export async function* mergedScan<K, V>(
   let given = 0;
   let last: Uint8Array | undefined;
   for (let entry = heads.shift(); entry !== undefined; entry = heads.shift()) {
-    // While keys are being moved, one may be in two shards.
+    // While keys are being moved, a key may be in two shards.
     if (last === undefined || compareBytes(last, entry.bytes) !== 0) {
       yield entry;
       if (++given >= limit) return;
@@ -82,7 +82,7 @@ async function* shardEntries<K, V>(
   }
 }
 
-/** Puts an entry where it belongs in an ordered list. */
+/** Inserts an entry into an ordered list. */
 function insert<T>(list: T[], item: T, order: (a: T, b: T) => number): void {
   let low = 0;
   let high = list.length;
@@ -94,7 +94,7 @@ function insert<T>(list: T[], item: T, order: (a: T, b: T) => number): void {
   list.splice(low, 0, item);
 }
 
-/** Of one key in two shards, the one where reads look for it. */
+/** If a key is in two shards, orders the shard first in which reads look for it. */
 function ownedFirst<K, V>(source: ScanSource<K, V>, a: ShardEntry<K, V>, b: ShardEntry<K, V>): number {
   const owner = source.owner(a.bytes);
   return Number(b.shard === owner) - Number(a.shard === owner);

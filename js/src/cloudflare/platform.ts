@@ -1,13 +1,14 @@
 /**
- * What is used of the platform's API, as structure: the objects that workerd hands out fit it, and so do stand-ins of tests.
+ * The part of the platform's API that is used here, as structural types. The objects of workerd match them, and so do the
+ * stand-ins in tests.
  *
- * Invariant: types only. The declarations of the package depend on nobody's version of the platform's types.
+ * Invariant: types only. The declarations of the package depend on no version of the platform's types.
  */
 
 /** A value of a row or a binding. */
 export type SqlValue = ArrayBuffer | string | number | null;
 
-/** The rows that a statement gave, and what it is billed as. */
+/** The rows that a statement returned, and the row counts for which it is billed. */
 export interface SqlCursor extends Iterable<Record<string, SqlValue>> {
   toArray(): Record<string, SqlValue>[];
   readonly rowsRead: number;

@@ -1,13 +1,13 @@
 /**
- * Reads of stored chunks, a little more than was asked for where reads follow each other: a statement costs more than the bytes
- * that it brings.
+ * Reads stored chunks. Where reads follow each other, it reads a little more than was asked for, because a statement costs more
+ * than the bytes that it returns.
  *
- * Invariant: never holds bytes of a chunk that was written since (`forget`).
+ * Invariant: it never keeps bytes of a chunk that was written since (`forget`).
  */
 
 import type { Chunk } from './chunk.ts';
 
-/** Bytes that are read at once behind a read that continued the one before. */
+/** Bytes that are read at once when a read continues the one before it. */
 const WINDOW_BYTES = 64 * 1024;
 /** Windows in memory: one for each of a few tables that a scan or a merge reads in turn. */
 const WINDOWS_MAX = 8;
@@ -19,7 +19,7 @@ interface Window {
   bytes: Uint8Array;
 }
 
-/** What was read last of a few chunks. */
+/** The last reads of a few chunks. */
 export class ReadAhead {
   readonly #windows = new Map<Chunk, Window>();
 
@@ -54,7 +54,7 @@ export class ReadAhead {
   #window(chunk: Chunk): Window {
     const known = this.#windows.get(chunk);
     const window = known ?? { next: -1, start: 0, bytes: NOTHING };
-    // The one used last at the end, so that the first is the one to go.
+    // The window used last is at the end of the map, so the first one is removed.
     this.#windows.delete(chunk);
     this.#windows.set(chunk, window);
     for (const [oldest] of this.#windows) {

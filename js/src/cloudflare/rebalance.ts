@@ -1,24 +1,24 @@
 /**
- * Moving keys to where another set of shards looks for them.
+ * Moves keys to the shards where another set of shards looks for them.
  *
  *     1. every key that belongs elsewhere is copied there, with its expiry     readers may use the old set
  *     2. it is deleted where it was                                           readers use the new set
  *
- * Invariant: a key is deleted only where the new set has it. Each step changes nothing when it is done again, so a run that was
- * cut off is simply repeated.
+ * Invariant: a key is deleted only if the new set has it. A step changes nothing when it is done again, so an interrupted run is
+ * simply repeated.
  */
 
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { RemoteStore } from './remote-store.ts';
 
-/** Keys that are moved by one call to each shard. */
+/** Keys that one call to each shard moves. */
 const KEYS_AT_ONCE = 100;
 
-/** How far a `rebalance` is. */
+/** The progress of a `rebalance`. */
 export interface RebalanceProgress {
   readonly step: 'copy' | 'delete';
-  /** The shard whose keys are looked at. */
+  /** The shard whose keys are being read. */
   readonly shard: string;
   /** Keys copied so far, in all shards. */
   readonly copied: number;
@@ -28,24 +28,24 @@ export interface RebalanceProgress {
 
 /** Options of `rebalance`. */
 export interface RebalanceOptions {
-  /** Called after every hundred keys or so. */
+  /** Called about once for every hundred keys. */
   onProgress?: ((progress: RebalanceProgress) => void) | undefined;
-  /** Called between the two steps, when both sets have all keys: let readers go over to the new one. */
+  /** Called between the two steps, when both sets have all keys. Switch readers to the new set here. */
   onCopied?: (() => void | Promise<void>) | undefined;
 }
 
 const REBALANCE: Known<RebalanceOptions> = { onProgress: 1, onCopied: 1 };
 
-/** What a `rebalance` did. */
+/** The result of a `rebalance`. */
 export interface RebalanceReport {
   readonly copied: number;
   readonly deleted: number;
 }
 
 /**
- * Moves the keys of a store over one set of shards to where another set looks for them. Nobody may write meanwhile, nor between
- * a run that was cut off and its repetition: what it has copied already is not copied again, and would win. Between two sets
- * that differ by one shard, one key in as many as there are shards moves.
+ * Moves the keys of a store from one set of shards to the shards in which another set looks for them. Nobody may write meanwhile,
+ * nor between an interrupted run and its repetition: keys that were already copied are not copied again, so the older copies
+ * would win. If two sets differ by one shard, one in n keys moves, where n is the number of shards.
  *
  * @example
  * const old = shards(env.NOTES, { count: 16 });
@@ -77,7 +77,7 @@ export async function rebalance<K, V>(
   return { copied, deleted };
 }
 
-/** For each shard, the keys in it that belong into another. */
+/** For each shard, its keys that belong in another shard. */
 function batchesOf<K, V>(from: RemoteStore<K, V>, to: RemoteStore<K, V>): [string, AsyncGenerator<K[]>][] {
   return from.names.map((name) => [name, misplaced(from.shard(name), name, to)]);
 }
@@ -94,7 +94,7 @@ async function* misplaced<K, V>(source: RemoteStore<K, V>, name: string, to: Rem
   if (batch.length > 0) yield batch;
 }
 
-/** Copies keys that are not there yet; gives how many. */
+/** Copies keys that the new set does not have yet; returns how many. */
 async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys: K[]): Promise<number> {
   const there = await to.hasMany(keys);
   const missing = keys.filter((_, i) => !there[i]);
@@ -114,7 +114,7 @@ async function copy<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys
   return batch.size;
 }
 
-/** Deletes keys that the new set has; gives how many. */
+/** Deletes keys that the new set has; returns how many. */
 async function remove<K, V>(source: RemoteStore<K, V>, to: RemoteStore<K, V>, keys: K[]): Promise<number> {
   const there = await to.hasMany(keys);
   const batch = source.batch();

@@ -1,8 +1,8 @@
 /**
  * Several writes that are sent together.
  *
- * Invariant: a write is copied when it is added, and sent by `commit`. One object applies its part as a whole or not at all. A
- * batch for several objects is whole in each of them only, and has to be asked for.
+ * Invariant: a write is copied when it is added, and sent by `commit`. One object applies its part completely or not at all. A
+ * batch for several objects is atomic only within each of them, and the caller has to allow that.
  */
 
 import { VarveError } from '../errors.ts';
@@ -10,9 +10,9 @@ import { checkOptions, type Known } from '../options.ts';
 import type { Condition, KeyRange, SetItemOptions } from '../types.ts';
 import type { BatchItem } from './rpc.ts';
 
-/** What a shard answers to its part of a write. */
+/** The receipt of one shard for its part of a write. */
 export interface ShardReceipt {
-  /** The name of the shard; of a store that `connect` made, an empty one. */
+  /** The name of the shard; an empty string for a store that `connect` made. */
   readonly shard: string;
   /** The sequence of the last entry written there. */
   readonly sequence: number;
@@ -22,8 +22,8 @@ export interface ShardReceipt {
 /** Options of a write that may go to several shards. */
 export interface ShardWriteOptions {
   /**
-   * False: a write over several shards may be applied to some of them only, should others fail. Default true: such a
-   * write is refused with `VARVE_INVALID_ARGUMENT` before anything is sent.
+   * False: a write over several shards may be applied in only some of them if others fail. Default true: such a write is
+   * refused with `VARVE_INVALID_ARGUMENT` before anything is sent.
    */
   atomic?: boolean | undefined;
 }
@@ -36,7 +36,7 @@ export type SendBatch<K, V> = (
   options: ShardWriteOptions,
 ) => Promise<ShardReceipt[]>;
 
-/** Collects writes. */
+/** A batch of writes that are sent together. */
 export class RemoteBatch<K, V> {
   readonly #items: BatchItem<K, V>[] = [];
   readonly #send: SendBatch<K, V>;
@@ -62,14 +62,14 @@ export class RemoteBatch<K, V> {
     return this.#add(['delete', key, options]);
   }
 
-  /** Adds the deletion of every key of a range: it goes to all shards. */
+  /** Adds the deletion of every key of a range. It is sent to all shards. */
   deleteRange(range: KeyRange<K>): this {
     return this.#add(['deleteRange', range]);
   }
 
   /**
-   * Applies all of it; resolves with what each shard that it went to says. Can be called once.
-   * @throws `VARVE_CONFLICT` when a condition did not hold: nothing was written in that shard. `VARVE_INVALID_ARGUMENT` when it
+   * Applies all writes; resolves with one receipt for each shard that the batch was sent to. Can be called once.
+   * @throws `VARVE_CONFLICT` if a condition was not true: nothing was written in that shard. `VARVE_INVALID_ARGUMENT` if the batch
    * goes to several shards and `atomic` is not false.
    */
   async commit(options: ShardWriteOptions = {}): Promise<ShardReceipt[]> {
@@ -90,7 +90,7 @@ export class RemoteBatch<K, V> {
   }
 }
 
-/** The item as it is now, so that what its caller changes until `commit` is not written. */
+/** A copy of the item, so that later changes by the caller are not written by `commit`. */
 function copyOf<T>(item: T): T {
   try {
     return structuredClone(item);

@@ -1,8 +1,9 @@
 /**
  * A store in other objects: in one (`connect`), or spread over several by key (`shards`).
  *
- * Invariant: a key is in one shard, named by `Rendezvous` over its encoded bytes. One call to one shard is atomic and sees one
- * moment; nothing is, over several. There is no state here: any number of Workers may have such a store at a time.
+ * Invariant: a key is in one shard, which `Rendezvous` chooses by its encoded bytes. One call to one shard is atomic and has one
+ * read point. Calls to several shards are not atomic and have no common read point. There is no state here: any number of Workers
+ * may use such a store at the same time.
  */
 
 import { mappedKey } from '../codec/key-format.ts';
@@ -31,25 +32,25 @@ export interface RemoteOptions<K = Key> {
   keys?: KeyCodec<K> | undefined;
 }
 
-/** Which objects the shards are. */
+/** The objects that are the shards: either `count` or `names`. */
 export interface ShardOptions<K = Key> extends RemoteOptions<K> {
-  /** So many, named `shard-0`, `shard-1`, ...: an integer from 1. */
+  /** The number of shards, named `shard-0`, `shard-1`, ...: an integer from 1. */
   count?: number | undefined;
-  /** Or by name. */
+  /** The names of the shards, instead of `count`. */
   names?: readonly string[] | undefined;
 }
 
 const REMOTE: Known<RemoteOptions> = { keys: 1 };
 const SHARDS: Known<ShardOptions> = { ...REMOTE, count: 1, names: 1 };
 
-/** A stub of an object, as far as it is used. */
+/** The part of an object's stub that is used. */
 interface StoreStub<K, V> {
   varve(request: StoreRequest<K, V>): Promise<StoreReply>;
 }
 
 /** A store in one object or several. Made by `connect` and `shards`. */
 export class RemoteStore<K = Key, V = unknown> {
-  /** The names of its shards, in order; one empty name for `connect`. */
+  /** The names of its shards, sorted; one empty name for `connect`. */
   readonly names: readonly string[];
   readonly #places: Rendezvous;
   readonly #stub: (name: string) => object;
@@ -68,37 +69,40 @@ export class RemoteStore<K = Key, V = unknown> {
     return (await this.#call(this.#shardOf(key), { call: 'get', keys: [key] }))[0];
   }
 
-  /** The values of several keys, in their order: one call to each shard that has some of them. */
+  /** The values of several keys, in the order of the keys: one call to each shard that has some of them. */
   getMany(keys: Iterable<K>): Promise<(V | undefined)[]> {
     return this.#many(keys, (shard, part) => this.#call(shard, { call: 'get', keys: part }));
   }
 
-  /** The value of a key with its sequence and expiry, or undefined. Sequences are each shard's own. */
+  /** The value of a key with its sequence and expiry, or undefined. Each shard has its own sequences. */
   async getEntry(key: K): Promise<Entry<V> | undefined> {
     return (await this.#call(this.#shardOf(key), { call: 'getEntry', keys: [key] }))[0];
   }
 
-  /** The entries of several keys, in their order. */
+  /** The entries of several keys, in the order of the keys. */
   getEntryMany(keys: Iterable<K>): Promise<(Entry<V> | undefined)[]> {
     return this.#many(keys, (shard, part) => this.#call(shard, { call: 'getEntry', keys: part }));
   }
 
-  /** Whether a key is there. */
+  /** Whether a key exists. */
   async has(key: K): Promise<boolean> {
     return (await this.#call(this.#shardOf(key), { call: 'has', keys: [key] }))[0] === true;
   }
 
-  /** Whether each of several keys is there, in their order. */
+  /** Whether each of several keys exists, in the order of the keys. */
   hasMany(keys: Iterable<K>): Promise<boolean[]> {
     return this.#many(keys, (shard, part) => this.#call(shard, { call: 'has', keys: part }));
   }
 
-  /** Gives a key a value, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is the one that was read. */
+  /**
+   * Sets the value of a key, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is still the one that was
+   * read.
+   */
   set(key: K, value: V, options?: SetItemOptions): Promise<ShardReceipt> {
     return this.#one(key, ['set', key, value, options]);
   }
 
-  /** Gives several keys their values. */
+  /** Sets the values of several keys. */
   async setMany(entries: Iterable<readonly [K, V]>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
     const batch = this.batch();
     for (const entry of several(entries)) {
@@ -108,12 +112,12 @@ export class RemoteStore<K = Key, V = unknown> {
     return batch.commit(options);
   }
 
-  /** Removes a key; with `ifSequence` only if its entry is the one that was read. */
+  /** Deletes a key; with `ifSequence` only if its entry is still the one that was read. */
   delete(key: K, options?: Condition): Promise<ShardReceipt> {
     return this.#one(key, ['delete', key, options]);
   }
 
-  /** Removes every key of a range, in all shards. A range without bounds is refused. */
+  /** Deletes every key of a range, in all shards. A range without bounds is refused. */
   deleteRange(range: KeyRange<K>, options?: ShardWriteOptions): Promise<ShardReceipt[]> {
     return this.batch().deleteRange(range).commit(options);
   }
@@ -134,25 +138,25 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 
   /**
-   * The entries of a range, in the order of their keys, read in pages: each page is of one moment of its shard, the next of a
-   * later one. With a `limit`, each shard is asked for no more than that.
+   * The entries of a range, in the order of their keys, read in pages. Each page has one read point of its shard; the next page
+   * has a later one. With a `limit`, no shard is asked for more entries than that.
    */
   async *entries(options: PageOptions<K> = {}): AsyncGenerator<[K, V]> {
     for await (const { key, value } of this.#scan(options, true)) yield [key, value as V];
   }
 
-  /** How many keys a range has. */
+  /** The number of keys in a range. */
   async count(range: KeyRange<K> = {}): Promise<number> {
     const counts = await Promise.all(this.names.map((_, shard) => this.#call(shard, { call: 'count', range })));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** The name of the shard that a key is in. */
+  /** The name of the shard of a key. */
   shardOf(key: K): string {
     return this.names[this.#shardOf(key)] ?? '';
   }
 
-  /** The store of one of its shards by itself. */
+  /** One of its shards as a store. */
   shard(name: string): RemoteStore<K, V> {
     if (!this.names.includes(name)) throw new VarveError('VARVE_INVALID_ARGUMENT', `There is no shard ${name}.`);
     return new RemoteStore([name], this.#stub, { keys: this.#keys });
@@ -184,7 +188,7 @@ export class RemoteStore<K = Key, V = unknown> {
     return unwrap(await stub.varve(request)) as StoreAnswers<K, V>[R['call']];
   }
 
-  /** Asks each shard for its part of the keys; gives the answers in the order of the keys. */
+  /** Asks each shard for its part of the keys; returns the results in the order of the keys. */
   async #many<R>(keys: Iterable<K>, ask: (shard: number, keys: K[]) => Promise<R[]>): Promise<R[]> {
     const parts = new Map<number, { keys: K[]; places: number[] }>();
     let count = 0;
@@ -236,7 +240,7 @@ export class RemoteStore<K = Key, V = unknown> {
   }
 }
 
-/** The receipts of all shards, or the error of the first that has one. */
+/** Returns the receipts of all shards, or throws the error of the first shard that failed. */
 function settled(results: PromiseSettledResult<ShardReceipt>[]): ShardReceipt[] {
   const receipts: ShardReceipt[] = [];
   let failure: PromiseRejectedResult | undefined;
@@ -268,10 +272,10 @@ export function connect<K = Key, V = unknown>(stub: object, options: RemoteOptio
 }
 
 /**
- * A store over several objects of a namespace, for what outgrows one: each key is in one of them.
+ * A store over several objects of a namespace, for data that outgrows one object: each key is in one of them.
  *
- * Atomic is what one call writes to one shard. Scans are in the order of keys over all shards. The set of names is part of the
- * data: with other names keys are looked for elsewhere, so `rebalance` them first.
+ * The writes of one call to one shard are atomic. Scans return the keys of all shards in order. The set of names is part of the
+ * data: with other names, keys are looked for in other shards, so `rebalance` them first.
  *
  * @example
  * const db = shards(env.NOTES, { count: 16 });

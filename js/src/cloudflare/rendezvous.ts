@@ -1,12 +1,12 @@
 /**
- * Which shard has a key: rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998).
- * Each shard's name gives the key a score; the highest has it. So a new shard takes its share from all others, one in n keys,
- * and no key moves between the others.
+ * Finds the shard of a key by rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998).
+ * The name of each shard gives the key a score; the shard with the highest score has the key. So a new shard takes its share,
+ * one in n keys, from all others, and no key moves between the others.
  *
  * The hash is MurmurHash3 (x86, 32 bits; Appleby, public domain), its finalizer mixing key and name.
  *
- * Invariant: where a key lies depends on its encoded bytes and on the set of names, not on their order, and never changes with a
- * version of this package: a test holds places that were computed once.
+ * Invariant: the shard of a key depends on its encoded bytes and on the set of names, not on their order. It never changes with a
+ * version of this package: a test compares it with results that were computed once.
  */
 
 const C1 = 0xcc9e2d51;
@@ -62,7 +62,7 @@ function scrambled(word: number): number {
   return Math.imul((once << 15) | (once >>> 17), C2);
 }
 
-/** The finalizer: every bit of the input changes half of the bits, and no two inputs give the same. */
+/** The finalizer: every bit of the input changes half of the bits, and no two inputs have the same result. */
 function mixed(hash: number): number {
   let h = hash;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);

@@ -1,8 +1,8 @@
 /**
- * What a client asks of an object, and how it is answered.
+ * The requests that a client sends to an object, and the responses.
  *
- * Invariant: an error is an answer, not an exception: across the platform's RPC an exception keeps its message only, and a
- * conflict is nothing that an operator should be shown. Keys and values travel as they are (structured clone).
+ * Invariant: an error is a response, not an exception: across the platform's RPC an exception keeps only its message, and
+ * operators should not see a conflict as an exception. Keys and values are sent as they are (structured clone).
  */
 
 import { type Conflict, VarveError, type VarveErrorCode } from '../errors.ts';
@@ -15,13 +15,13 @@ export type BatchItem<K, V> =
   | readonly ['delete', K, Condition?]
   | readonly ['deleteRange', KeyRange<K>];
 
-/** A range, which way, and at most how many. */
+/** A range, its direction, and the most entries to return. */
 export interface PageOptions<K> extends KeyRange<K> {
   reverse?: boolean | undefined;
   limit?: number | undefined;
 }
 
-/** What is asked. */
+/** A request. */
 export type StoreRequest<K, V> =
   | { readonly call: 'get'; readonly keys: readonly K[] }
   | { readonly call: 'getEntry'; readonly keys: readonly K[] }
@@ -30,15 +30,15 @@ export type StoreRequest<K, V> =
   | { readonly call: 'page'; readonly range: PageOptions<K>; readonly values: boolean }
   | { readonly call: 'count'; readonly range: KeyRange<K> };
 
-/** Some entries of a scan; `values` is empty where only keys were asked for. */
+/** Some entries of a scan; `values` is empty if only keys were asked for. */
 export interface Page<K, V> {
   readonly keys: K[];
   readonly values: V[];
-  /** Nothing lies behind the last of them. */
+  /** No entries follow after the last of these. */
   readonly isLast: boolean;
 }
 
-/** The answers, by what was asked. */
+/** The responses, by the kind of the request. */
 export interface StoreAnswers<K, V> {
   get: (V | undefined)[];
   getEntry: (Entry<V> | undefined)[];
@@ -48,7 +48,7 @@ export interface StoreAnswers<K, V> {
   count: number;
 }
 
-/** An answer, or why there is none. */
+/** A response, or the error instead of one. */
 export type StoreReply =
   | { readonly value: unknown }
   | {
@@ -59,12 +59,12 @@ export type StoreReply =
       };
     };
 
-/** Entries of a page at most. */
+/** The most entries of a page. */
 const PAGE_ENTRIES_MAX = 1000;
-/** A page ends with the entry that makes it this long, about: the platform takes 32 MiB at once, and the object has 128 MB. */
+/** A page ends with the entry that makes it about this long: the platform takes 32 MiB at once, and the object has 128 MB. */
 const PAGE_BYTES = 1024 * 1024;
 
-/** Answers a request; throws only what is no `VarveError`. */
+/** Responds to a request. A `VarveError` becomes a part of the response; other errors are thrown. */
 export function serve<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): StoreReply {
   try {
     return { value: answer(store, request) };
@@ -74,7 +74,7 @@ export function serve<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>)
   }
 }
 
-/** The value of a reply; throws the error of one that has none. */
+/** The value of a reply. Throws if the reply is an error. */
 export function unwrap(reply: StoreReply): unknown {
   if ('value' in reply) return reply.value;
   const { code, message, conflict } = reply.error;
@@ -106,7 +106,7 @@ function answer<K, V>(store: SyncStore<K, V>, request: StoreRequest<K, V>): unkn
   }
 }
 
-/** All of it is one record of the log. Logged at once, so that what refuses it is told. */
+/** Writes the whole batch as one record of the log. It is logged immediately, so that the caller gets the error if it is refused. */
 function write<K, V>(store: SyncStore<K, V>, items: readonly BatchItem<K, V>[]): Receipt {
   const batch = store.batch();
   for (const item of items) {
@@ -131,7 +131,7 @@ function page<K, V>(store: SyncStore<K, V>, range: PageOptions<K>, withValues: b
   return { keys, values, isLast: keys.length < limit };
 }
 
-/** About how long a value is when it is sent; what it holds twice is sent once. */
+/** About how many bytes a value has when it is sent. An object that occurs twice in it is sent once. */
 function sizeOf(value: unknown, met = new Set<object>()): number {
   if (typeof value === 'string') return value.length * 2;
   if (ArrayBuffer.isView(value)) return value.byteLength;
@@ -142,7 +142,7 @@ function sizeOf(value: unknown, met = new Set<object>()): number {
   return parts.reduce((sum: number, part) => sum + 16 + sizeOf(part, met), 16);
 }
 
-/** A view of a larger buffer would be sent with all of that buffer. */
+/** Copies a view of a larger buffer, because the platform would send the whole buffer with it. */
 function owned<T>(value: T): T {
   return value instanceof Uint8Array && value.byteLength < value.buffer.byteLength ? (value.slice() as T) : value;
 }

@@ -1,16 +1,16 @@
 /**
  * Slots in the SQL storage of a Durable Object.
  *
- * What a turn writes is kept in memory and goes into the table at the turn's end, each chunk as one row. The platform commits
- * all rows that are written without waiting for I/O in between as one transaction, and holds back what the object sends until
- * that is durable (its output gate). So a flush has nothing to do: a turn is durable as a whole before anybody can know of it.
+ * The writes of a turn are kept in memory and go into the table at the end of the turn, each chunk as one row. The platform
+ * commits all rows that are written without waiting for I/O in between as one transaction, and holds back the object's output
+ * until that is durable (its output gate). So a flush has nothing to do: a whole turn is durable before anybody can know of it.
  *
  *     first write   `touch`: the gate closes
  *     more writes   in memory; from 4 MiB on, rows ahead of time (the same transaction)
  *     end of turn   every chunk that was written: one row each
  *
- * Invariant: rows that cannot be written end the object (`onFailure`) before anything that rests on them has left it. Growth by
- * zeros takes no rows; after a restart a slot is as long as what was written to it.
+ * Invariant: if rows cannot be written, the object is ended (`onFailure`) before it sends anything that depends on them. Growth
+ * by zeros takes no rows; after a restart a slot ends with the last written bytes.
  */
 
 import { type ManagedDevice, type OutputGate, SlotError } from '../storage/device.ts';
@@ -18,26 +18,26 @@ import { Chunk } from './chunk.ts';
 import { CHUNK_BYTES, type ChunkTable } from './chunk-table.ts';
 import { ReadAhead } from './read-ahead.ts';
 
-/** Spare slots at the opening: they cost nothing, and a synchronous turn cannot wait for more. */
+/** Spare slots when the device opens: they cost nothing, and a synchronous turn cannot wait for more. */
 const SPARE_SLOTS = 24;
 /** Zeros of at least this length at the end of a slot are not stored. */
 const ZEROS_MIN = 4096;
-/** Dirty bytes that are written before the end of the turn. */
+/** With more dirty bytes than this, rows are written before the end of the turn. */
 const DIRTY_BYTES_MAX = 4 * 1024 * 1024;
 /** Chunks whose bytes stay in memory, because the next write likely goes there. */
 const CHUNKS_HELD_MAX = 4;
-/** Microtasks without a write after which a turn counts as over. Loops that await what is ready write in every few. */
+/** Microtasks without a write after which a turn counts as over. A loop that awaits ready results writes once in every few of them. */
 const PATIENCE = 8;
 
-/** How a device is made. */
+/** Options of a device. */
 export interface SqlDeviceOptions {
-  /** Bytes over all slots before writes fall short. */
+  /** The most bytes in all slots together. Beyond it, writes are cut short. */
   readonly bytesMax: () => number;
   /** Most slots. */
   readonly slotsMax: number;
-  /** Rows could not be written: nothing that is held back may leave. */
+  /** Called if rows could not be written: the output that is held back must not be sent. */
   readonly onFailure: (cause: unknown) => void;
-  /** The device was closed. */
+  /** Called when the device was closed. */
   readonly onClose: () => void;
 }
 
@@ -57,7 +57,7 @@ export class SqlDevice implements ManagedDevice {
   readonly #options: SqlDeviceOptions;
   readonly #slots: Slot[] = [];
   readonly #ahead = new ReadAhead();
-  /** Chunks with bytes in memory, the one written last at the end. */
+  /** Chunks with bytes in memory; the last written one is at the end. */
   readonly #held = new Set<Chunk>();
   #bytesUsed = 0;
   #dirtyBytes = 0;
@@ -120,7 +120,7 @@ export class SqlDevice implements ManagedDevice {
     return count;
   }
 
-  /** Nothing: see the invariant. */
+  /** Does nothing: see the top of this file. */
   flush(slot: number): void {
     this.#slot(slot);
   }
@@ -161,7 +161,7 @@ export class SqlDevice implements ManagedDevice {
     }
   }
 
-  /** Closes it without writing anything: the object that it belonged to is gone, and may have a successor. */
+  /** Closes the device without writing anything: its object no longer exists, and may have a successor. */
   abandon(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -218,7 +218,7 @@ export class SqlDevice implements ManagedDevice {
     queueMicrotask(this.#tick);
   }
 
-  /** Waits for a few microtasks without a write: `for (...) await something` is one turn to the platform, too. */
+  /** Waits for a few microtasks without a write: for the platform, `for (...) await something` is also one turn. */
   #endTurn(): void {
     if (this.#quiet++ < PATIENCE) {
       queueMicrotask(this.#tick);
@@ -273,7 +273,7 @@ export class SqlDevice implements ManagedDevice {
   }
 }
 
-/** Calls with each chunk that `length` bytes from `at` on touch: its number, where in it, where in the bytes, how many. */
+/** Calls `visit` for each chunk in `length` bytes from `at` on: its number, the place in it, the place in the bytes, and the length. */
 function eachChunk(
   at: number,
   length: number,

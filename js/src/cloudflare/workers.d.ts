@@ -1,4 +1,4 @@
-// What the platform's module is to this package. Not shipped: in a program, the platform's own types take this place.
+// The part of the platform's module that this package uses. Not shipped: in a program, the platform's own types replace it.
 
 declare module 'cloudflare:workers' {
   export abstract class DurableObject<Env = unknown> {

@@ -1,5 +1,5 @@
 /**
- * Bytes that `CborWriter` made, back to the value (the picture is in cbor-writer.ts).
+ * Turns bytes that `CborWriter` wrote back into the value (the format is in cbor-writer.ts).
  *
  * Invariant: any bytes give a value or a thrown `Malformed`; nothing is read past the end, no array is made longer than
  * the bytes that are left, and nesting is bounded.
@@ -29,7 +29,7 @@ import {
 } from './cbor-writer.ts';
 import { readUtf8 } from './text.ts';
 
-/** Thrown for bytes that are no structured value. */
+/** Thrown for bytes that are not a structured value. */
 export class Malformed extends Error {}
 
 type TypedArrayConstructor = new (buffer: ArrayBuffer) => ArrayBufferView;
@@ -41,7 +41,7 @@ const typed_arrays = new Map<number, string>(Object.entries(TYPED_ARRAY_TAGS).ma
 const ERRORS: ReadonlyMap<string, ErrorConstructor> = new Map(
   [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((type) => [type.name, type]),
 );
-/** What one level of a value takes at most: its container, its tag 28 and a name. */
+/** One level of a value has at most three: its container, its tag 28 and a name. */
 const NESTING_MAX = 3 * DEPTH_MAX;
 const NAME_SLOTS = 512;
 const NAME_BYTES_MAX = 32;
@@ -102,7 +102,7 @@ export class CborReader {
     return this.#bytes[this.#at++] as number;
   }
 
-  /** Steps over `length` bytes and gives where they start. */
+  /** Skips `length` bytes and returns their start. */
   #take(length: number): number {
     const start = this.#at;
     if (length > this.#end - start) throw new Malformed('the bytes end too early');
@@ -141,7 +141,7 @@ export class CborReader {
     }
   }
 
-  /** Remembers an object that stands under tag 28, before what it holds is read. */
+  /** Remembers an object under tag 28, before its contents are read. */
   #keep<T>(value: T): T {
     if (this.#sharing >= 0) {
       this.#shared[this.#sharing] = value;
@@ -319,7 +319,7 @@ export class CborReader {
     const error = this.#keep(new (ERRORS.get(name) ?? Error)(message));
     const hidden = { configurable: true, writable: true, enumerable: false };
     if (error.name !== name) Object.defineProperty(error, 'name', { value: name, ...hidden });
-    // Where it was thrown is not stored; where it was read would mislead.
+    // The place where the error was thrown is not stored; the place where it was read would mislead.
     Object.defineProperty(error, 'stack', { value: `${name}: ${message}`, ...hidden });
     if (has_cause) {
       this.#enter(1);

@@ -1,8 +1,8 @@
 /**
  * Structured values to bytes: CBOR (RFC 8949) with registered tags, so that other tools can read what is stored.
  *
- * Invariant: what `write` accepts, `CborReader` gives back equal (prototypes of plain data, identity inside the value and
- * cycles included); everything else is refused with a path, never changed silently.
+ * Invariant: for every value that `write` accepts, `CborReader` returns an equal value (prototypes of plain data, identity inside
+ * the value and cycles included); every other value is refused with a path, never changed silently.
  *
  *   number        integer, or a double when fractional, -0, NaN or infinite         bigint      tags 2 and 3
  *   string        text; with lone surrogates 27 ["String", UTF-16 units]             Date        tag 1, seconds
@@ -13,8 +13,8 @@
  *
  * Typed arrays are stored as the platform has them; every platform with WebAssembly is little-endian.
  *
- * Each part is read once, and what it is and holds is asked of the platform (intrinsics.ts), so getters, subclasses and proxies
- * cannot make bytes that do not read back. Which objects are shared is known at the end: the tags are put in then.
+ * Each part is read once, and its type and contents are read with functions of the platform (intrinsics.ts). So getters, subclasses
+ * and proxies cannot cause bytes that do not read back. Shared objects are known only at the end: the tags are inserted then.
  */
 
 import { VarveError } from '../errors.ts';
@@ -23,7 +23,7 @@ import { bytesUnder, getter, timeOf, typedArrayName } from './intrinsics.ts';
 import type { ByteSink } from './sink.ts';
 import { isWellFormed, writeShortAscii, writeUtf8 } from './text.ts';
 
-/** Containers in containers at most, in a value. */
+/** Most levels of containers in a value. */
 export const DEPTH_MAX = 1000;
 
 /** Major types, in the upper three bits. */
@@ -59,7 +59,7 @@ export const TYPED_ARRAY_TAGS: Readonly<Record<string, number>> = {
 };
 
 const CHANGED = 'changed while it was being written';
-/** Items of an array at most: each takes a byte at least. */
+/** Most items of an array: each takes at least one byte. */
 const ITEMS_MAX = 2 ** 30;
 
 const mapSize = getter<number>(Map.prototype, 'size');
@@ -72,7 +72,7 @@ const { values } = Set.prototype;
 const double = new Float64Array(1);
 const double_bytes = new Uint8Array(double.buffer);
 
-/** Why a value cannot be stored, and the way to the part that is at fault, innermost step first. */
+/** Why a value cannot be stored, and the path to the part that causes it, innermost step first. */
 class Refusal {
   readonly steps: string[] = [];
   constructor(readonly what: string) {}
@@ -92,9 +92,9 @@ class Refusal {
 /** Writes values into a sink. One writer serves one value at a time. */
 export class CborWriter {
   #sink: ByteSink;
-  /** Objects met, and where each stands. */
+  /** Objects that were met, and the position of each. */
   readonly #met = new Map<object, number>();
-  /** Where an object was met again, and where it stands, in the order of writing. Nothing is written there yet. */
+  /** The places where an object was met again, and the position of that object, in the order of writing. No bytes are there yet. */
   #again: { readonly at: number; readonly stands: number }[] = [];
   #depth = 0;
 
@@ -122,12 +122,12 @@ export class CborWriter {
     }
   }
 
-  /** Puts in tag 28 where objects stand that were met again, and tag 29 where they were. */
+  /** Inserts tag 28 at objects that were met again, and tag 29 at the places where they were met again. */
   #share(start: number): void {
     const sink = this.#sink;
     const places = [...new Set(this.#again.map(({ stands }) => stands))].sort((a, b) => a - b);
     const numbers = new Map(places.map((at, number) => [at, number]));
-    // At one place references come first: they took no bytes, so what stands there was met after them.
+    // At one place references come first: they took no bytes, so the object at that place was met after them.
     const marks = [...this.#again, ...places.map((at) => ({ at, stands: -1 }))].sort((a, b) => a.at - b.at);
     const written = sink.copy(start);
     let from = start;
@@ -188,7 +188,7 @@ export class CborWriter {
     }
   }
 
-  /** Four bytes, most significant first; room was made. */
+  /** Writes four bytes, most significant first; the room must be reserved already. */
   #u32(value: number): void {
     const { bytes, at } = this.#sink;
     bytes[at] = value >>> 24;
@@ -222,7 +222,7 @@ export class CborWriter {
         return;
       }
     }
-    // The head is as wide as the longest encoding may need; what was written then tells the length.
+    // The head is as wide as the longest encoding may need; the length is known after the text is written.
     const width = 3 * length < 0x100 ? 1 : 3 * length < 0x1_0000 ? 2 : 4;
     const start = sink.at + 1 + width;
     let end = writeShortAscii(text, sink.bytes, start);
@@ -248,7 +248,7 @@ export class CborWriter {
     this.#sink.append(bytes);
   }
 
-  /** Tag 27: an array of a type's name and what makes it again. */
+  /** Tag 27: an array with the name of a type, and the values from which it is made again. */
   #named(name: string, count: number): void {
     this.#head(TAG, TAG_OBJECT);
     this.#head(ARRAY, count);
@@ -271,7 +271,7 @@ export class CborWriter {
   }
 
   #array(value: readonly unknown[]): void {
-    // A proxy says what it likes.
+    // A proxy may return anything.
     const length = value.length;
     if (!Number.isInteger(length) || length < 0 || length > ITEMS_MAX)
       throw new Refusal(`an array of ${String(length)} items`);
@@ -303,7 +303,7 @@ export class CborWriter {
 
   #special(value: object): void {
     if (ArrayBuffer.isView(value)) return this.#view(value);
-    // A first guess only: each case goes on with what works for real ones alone.
+    // A first guess only: each case continues with a function that works only for real objects of that type.
     const type = Object.prototype.toString.call(value).slice(8, -1);
     if (value instanceof Error || (type === 'Error' && !(Symbol.toStringTag in value)))
       return this.#error(value as Error);
@@ -338,7 +338,7 @@ export class CborWriter {
   }
 
   #regExp(value: RegExp): void {
-    // Throws unless it is one. Of one that is, the constructor copies what it was made of.
+    // Throws unless it is one. The constructor then copies its source and flags.
     sourceOf.call(value);
     const { source, flags } = new RegExp(value);
     this.#named('RegExp', 3);

@@ -1,8 +1,8 @@
 /**
- * What an object of the platform is and holds, told by the platform itself.
+ * The type and contents of a platform object, read with functions of the platform itself.
  *
- * Invariant: nothing here runs code of the object. A subclass, an own property, a `Symbol.toStringTag` and a proxy may say
- * anything about themselves; none of them is asked. What works for an object of this realm works for one of another.
+ * Invariant: nothing here runs code of the object. A subclass, an own property, a `Symbol.toStringTag` and a proxy may return
+ * anything; none of them is used. Everything that works for an object of this realm works for one of another realm.
  */
 
 const typed_array: object = Object.getPrototypeOf(Uint8Array.prototype);
@@ -13,11 +13,11 @@ const lengthOf = getter<number>(typed_array, 'byteLength');
 const bufferOfView = getter<ArrayBuffer>(DataView.prototype, 'buffer');
 const offsetOfView = getter<number>(DataView.prototype, 'byteOffset');
 const lengthOfView = getter<number>(DataView.prototype, 'byteLength');
-/** Refuses a view whose buffer was detached, or shrank below it; the getters say 0 then. */
+/** Refuses a view whose buffer was detached, or became too short for it; the getters return 0 then. */
 const { keys: validate } = typed_array as Uint8Array;
 const { getTime } = Date.prototype;
 
-/** A getter of a prototype, called on what is to be asked. It throws a TypeError for an object of another kind. */
+/** A getter of a prototype, called with the object as `this`. It throws a TypeError for an object of another kind. */
 export function getter<T>(prototype: object, name: string | symbol): (this: unknown) => T {
   return Object.getOwnPropertyDescriptor(prototype, name)?.get as () => T;
 }
@@ -27,18 +27,18 @@ export function typedArrayName(value: unknown): string | undefined {
   return nameOf.call(value);
 }
 
-/** Whether it is a Uint8Array, or of a subclass. */
+/** Whether it is a Uint8Array, or an object of a subclass. */
 export function isBytes(value: unknown): value is Uint8Array {
   return nameOf.call(value) === 'Uint8Array';
 }
 
-/** How many bytes there are; -1 where their buffer was detached, or shrank below them. */
+/** How many bytes there are; -1 if their buffer was detached, or became too short for them. */
 export function byteCount(bytes: Uint8Array): number {
   const count = lengthOf.call(bytes);
   return count === 0 && bytesUnder(bytes) === undefined ? -1 : count;
 }
 
-/** The bytes under a typed array or a DataView; undefined where the buffer was detached, or shrank below it. */
+/** The bytes under a typed array or a DataView; undefined if the buffer was detached, or became too short for it. */
 export function bytesUnder(view: ArrayBufferView): Uint8Array | undefined {
   try {
     if (nameOf.call(view) === undefined)

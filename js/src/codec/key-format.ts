@@ -1,7 +1,7 @@
 /**
  * How a store writes and reads its keys: the key codec of the user, if any, over the bytes of keys.ts.
  *
- * Invariant: the order of the store is the order of the Varve keys that the codec gives.
+ * Invariant: the order of the store is the order of the Varve keys that the codec returns.
  */
 
 import { VarveError } from '../errors.ts';
@@ -11,13 +11,13 @@ import { encodeKey, writeKey } from './keys.ts';
 import { KEY_BYTES_MAX, settled } from './settled.ts';
 import type { ByteSink } from './sink.ts';
 
-/** Keys of one store to bytes and back. */
+/** Turns keys of one store into bytes and back. */
 export interface KeyFormat<K> {
-  /** Appends the bytes of a key. Throws `VARVE_INVALID_KEY`. Code of the user runs before the sink is looked at. */
+  /** Appends the bytes of a key. Throws `VARVE_INVALID_KEY`. Code of the user runs before the sink is used. */
   write(key: K, sink: ByteSink): void;
   /** The bytes of a key. Throws `VARVE_INVALID_KEY`. */
   encode(key: K): Uint8Array;
-  /** The key to go on with where it is needed more than once: it must not be another one the second time. */
+  /** The settled key, for code that needs the key more than once: it is the same each time. */
   settled(key: K): K;
   read(bytes: Uint8Array, start: number, end: number): K;
   /** The keys of a scan batch; key `i` ends at `ends[i]`. */
@@ -34,7 +34,7 @@ export function keyFormatOf<K>(codec: KeyCodec<K> | undefined): KeyFormat<K> {
   return {
     write: (key, sink) => appendKey(mappedKey(codec, key), sink),
     encode: (key) => encodeKey(mappedKey(codec, key)),
-    // What it is made of is the affair of its codec.
+    // Only the codec knows the parts of its keys.
     settled: (key) => key,
     read: (bytes, start, end) => codec.decode(decodeKey(bytes, start, end)),
     readAll: (blob, ends) => decodeKeys(blob, ends).map((key) => codec.decode(key)),
@@ -52,7 +52,7 @@ export function appendKey(key: Key, sink: ByteSink): void {
   sink.at = end;
 }
 
-/** The Varve key that a codec gives. Throws `VARVE_INVALID_KEY` when the codec refuses. */
+/** The Varve key that a codec returns. Throws `VARVE_INVALID_KEY` when the codec refuses. */
 export function mappedKey<K>(codec: KeyCodec<K>, key: K): Key {
   try {
     return codec.encode(key);

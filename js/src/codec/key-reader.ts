@@ -1,7 +1,7 @@
 /**
- * Key bytes back to keys (the picture is in keys.ts), one at a time and a scan batch at a time.
+ * Turns key bytes back into keys (the format is in keys.ts), one at a time and a scan batch at a time.
  *
- * Invariant: bytes that no key encodes to give `VARVE_CORRUPT`, never another key.
+ * Invariant: bytes that are not the encoding of a key give `VARVE_CORRUPT`, never another key.
  */
 
 import { VarveError } from '../errors.ts';
@@ -37,7 +37,7 @@ export function decodeKey(bytes: Uint8Array, start = 0, end: number = bytes.leng
   return key;
 }
 
-/** So many keys are decoded each alone: cheaper than the text of all. */
+/** Up to this many keys are decoded one by one: this is cheaper than decoding the text of all together. */
 const KEYS_FEW = 2;
 
 /**
@@ -48,7 +48,7 @@ export function decodeKeys(blob: Uint8Array, ends: ArrayLike<number>): Key[] {
   const keys = new Array<Key>(ends.length);
   const text = ends.length > KEYS_FEW && allStrings(blob, ends) ? batch_decoder.decode(blob) : '';
   let start = 0;
-  // As many chars as bytes: no char took more than one byte.
+  // If there are as many chars as bytes, each char took one byte.
   const ascii = text.length === blob.length;
   for (let i = 0; i < ends.length; i++) {
     const end = ends[i] as number;
@@ -120,7 +120,7 @@ class KeyReader {
     }
   }
 
-  /** Content up to 00 01, handed to `of` with its escapes undone. */
+  /** Reads content up to 00 01, and calls `of` with the content without its escapes. */
   #terminated<T>(of: (bytes: Uint8Array, start: number, end: number) => T): T {
     const { bytes, at: start } = this;
     let escapes = 0;
@@ -155,7 +155,7 @@ class KeyReader {
   #date(): Date {
     const time = this.#number();
     const date = new Date(time);
-    // A Date takes whole milliseconds of a bounded time only.
+    // A Date accepts only whole milliseconds in a limited range.
     if (date.getTime() !== time) throw corrupt();
     return date;
   }

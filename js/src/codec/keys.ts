@@ -11,7 +11,7 @@
  *   0x60 Date      8 B: its time value as a number
  *   0x70 array     its elements
  *
- * 00 is below every type byte and 00 01 below 00 FF, so a shorter array or string sorts before one it begins.
+ * 00 is below every type byte and 00 01 below 00 FF, so an array or string sorts before a longer one that begins with it.
  */
 
 import type { Key } from '../types.ts';
@@ -31,7 +31,7 @@ export const TYPE_DATE = 0x60;
 export const TYPE_ARRAY = 0x70;
 /** After 00: the end of a string or bytes inside an array. */
 export const TERMINATOR = 0x01;
-/** After 00: the 00 was content. */
+/** After 00: the 00 is content. */
 export const ESCAPED = 0xff;
 
 const double = new Float64Array(1);
@@ -39,8 +39,8 @@ const double_bytes = new Uint8Array(double.buffer);
 const scratch = new Uint8Array(KEY_BYTES_MAX + 1);
 
 /**
- * Writes a settled key at `at` and gives the end, or -1 when `into` has no room for it (grow it and call again; with
- * `KEY_BYTES_MAX` bytes of room it never happens). Throws `VARVE_INVALID_KEY`.
+ * Writes a settled key at `at` and returns the end, or -1 when `into` has no room for it (grow it and call again; with
+ * `KEY_BYTES_MAX` bytes of room this never happens). Throws `VARVE_INVALID_KEY`.
  *
  * @example
  * const end = writeKey('apple', scratch, 0); // 6: the type byte and five letters
@@ -55,7 +55,7 @@ export function writeKey(key: Key, into: Uint8Array, at: number): number {
   }
   const end = put(key, into, at, 0);
   if (end >= 0 && end <= into.length && end - at <= KEY_BYTES_MAX) return end;
-  // No room, or too long: told apart by encoding where a key of any legal length fits.
+  // No room, or too long: to know which, encode it where a key of any legal length fits.
   if (into !== scratch && encodedLength(key) <= KEY_BYTES_MAX) return -1;
   throw tooLong();
 }
@@ -70,7 +70,7 @@ function encodedLength(key: Key): number {
   return writeKey(key, scratch, 0);
 }
 
-/** Writes without minding the room: what does not fit goes nowhere and the end tells, or is -1 where it is unknown. */
+/** Writes without checking the room. Bytes that do not fit are not written; the returned end shows it, or is -1 if it is unknown. */
 function put(key: Key, into: Uint8Array, at: number, depth: number): number {
   switch (typeof key) {
     case 'string':
@@ -138,7 +138,7 @@ function putBytes(key: Uint8Array, into: Uint8Array, at: number, inside: boolean
   return inside ? terminate(into, at, end) : end;
 }
 
-/** Escapes the zeros of content that was written plainly, and ends it. */
+/** Escapes the zeros of content that was written without escapes, and adds the terminator. */
 function terminate(into: Uint8Array, start: number, end: number): number {
   let zeros = 0;
   for (let i = start; i < end; i++) if (into[i] === 0) zeros++;

@@ -27,7 +27,7 @@ export interface ByteRange {
   readonly empty: boolean;
 }
 
-/** Unsigned order of bytes, as the engine has it. */
+/** Compares bytes in unsigned order, as the engine does. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
@@ -38,8 +38,8 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * The byte range of a key range. Throws `VARVE_INVALID_ARGUMENT` for two lower or two upper bounds and for a prefix that
- * is no array, string or Uint8Array, and for what is none of the `known` options; `VARVE_INVALID_KEY` for a bound that is no key.
+ * The byte range of a key range. Throws `VARVE_INVALID_ARGUMENT` for two lower or two upper bounds, for a prefix that is not an
+ * array, string or Uint8Array, and for an option that is not in `known`; `VARVE_INVALID_KEY` for a bound that is not a key.
  */
 export function encodeRange<K>(
   range: KeyRange<K>,
@@ -73,7 +73,7 @@ export function halfOpen(range: ByteRange): { start: Uint8Array; end: Uint8Array
 
 /**
  * The half-open form of a range to delete; undefined when no key can be in it. Throws `VARVE_INVALID_ARGUMENT` for a range
- * without bounds, which a misspelt or undefined bound would make: deleting everything is asked for by name.
+ * without bounds, because a misspelt or undefined bound would cause it: to delete everything there is a method with its own name.
  */
 export function encodeDeletion<K>(
   range: KeyRange<K>,
@@ -107,7 +107,7 @@ function prefixBytes(prefix: unknown): Uint8Array {
   return encodeKey(key);
 }
 
-/** The smallest bytes above everything that begins with `bytes`. A type byte is never FF, so there always are some. */
+/** The smallest bytes above everything that begins with `bytes`. A type byte is never FF, so such bytes always exist. */
 export function successor(bytes: Uint8Array): Uint8Array {
   let length = bytes.length;
   while (bytes[length - 1] === 0xff) length--;

@@ -1,10 +1,10 @@
 /**
- * Keys that a store keeps for itself.
+ * Keys that a store reserves for itself.
  *
- * Invariant: their bytes begin with ff, which no key of a user does. So they are in no range, in no export, and `clear` leaves them.
+ * Invariant: their bytes begin with ff; keys of users never do. So they are in no range and in no export, and `clear` keeps them.
  */
 
-/** A reserved key, in the place of a user's key. */
+/** A reserved key, passed instead of a user's key. */
 export class ReservedKey {
   readonly bytes: Uint8Array;
   readonly #isReserved = true;
@@ -13,7 +13,7 @@ export class ReservedKey {
     this.bytes = Uint8Array.of(0xff, ...new TextEncoder().encode(text));
   }
 
-  /** Whether it is one; nothing of the object is asked, as a proxy would notice. */
+  /** Whether it is one; no property of the object is read, because a proxy would notice that. */
   static is(key: object): key is ReservedKey {
     return #isReserved in key;
   }

@@ -1,10 +1,11 @@
 /**
- * Keys whose parts were all read.
+ * Settled keys: all their parts were read once.
  *
- * A key can run code of the user while it is read: getters and proxies of arrays. So it is read once, before anything is written,
- * and what goes on with it runs none: that code can neither change a key between two looks at it nor write where one is written.
+ * Reading a key can run code of the user: getters and proxies of arrays. So a key is read once, before anything is written, and
+ * later uses of it run no such code. So that code cannot change a key between two reads, and cannot make a write while a key is
+ * being written.
  *
- * Invariant: in a settled key every array is a copy; reading it gives the same each time.
+ * Invariant: in a settled key every array is a copy; every read of it returns the same.
  */
 
 import { VarveError } from '../errors.ts';
@@ -12,13 +13,13 @@ import type { Key } from '../types.ts';
 
 /** Most bytes of an encoded key: 64 KiB of content and one type byte. */
 export const KEY_BYTES_MAX = 65_537;
-/** Arrays in arrays at most. */
+/** Most levels of arrays in arrays. */
 export const KEY_DEPTH_MAX = 32;
 
-/** Elements that the key being settled may still have: each takes a byte at least. */
+/** Elements that the key being settled may still have: each takes at least one byte. */
 let elements_left = 0;
 
-/** A key whose parts were all read, once: arrays are copies. Throws `VARVE_INVALID_KEY` for one that cannot be read. */
+/** Settles a key: reads all its parts once, and copies arrays. Throws `VARVE_INVALID_KEY` for a key that cannot be read. */
 export function settled(key: Key): Key {
   if (typeof key !== 'object' || key === null) return key;
   elements_left = KEY_BYTES_MAX;
@@ -34,7 +35,7 @@ function copyOf(key: Key, depth: number): Key {
   if (!Array.isArray(key)) return key;
   if (depth >= KEY_DEPTH_MAX) throw invalid(`A key nests at most ${KEY_DEPTH_MAX} arrays.`);
   const length = Number(key.length);
-  // Not a number, if a proxy says so.
+  // A proxy may return a length that is not a number.
   if (!(length <= elements_left)) throw tooLong();
   elements_left -= length;
   const copy: Key[] = [];
@@ -42,12 +43,12 @@ function copyOf(key: Key, depth: number): Key {
   return copy;
 }
 
-/** The refusal of a key that is too long. */
+/** The error for a key that is too long. */
 export function tooLong(): VarveError {
   return invalid(`A key takes at most ${KEY_BYTES_MAX} bytes; this one is longer. Shorten it.`);
 }
 
-/** The refusal of a key. */
+/** The error for an invalid key. */
 export function invalid(message: string, cause?: unknown): VarveError {
   return new VarveError('VARVE_INVALID_KEY', message, cause === undefined ? undefined : { cause });
 }

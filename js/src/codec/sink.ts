@@ -1,16 +1,16 @@
 /**
- * A growing run of bytes that keys, values and frames are written into.
+ * A growing buffer into which keys, values and frames are written.
  *
- * Invariant: `at` is the end of what was written; a writer calls `reserve` before it writes and takes `bytes` anew
+ * Invariant: `at` is the end of the written bytes; a writer calls `reserve` before it writes and reads `bytes` again
  * afterwards, because growing replaces it.
  */
 
 import { VarveError } from '../errors.ts';
 
-/** Above all that may be stored at once: a value or batch that is too long is told as such before memory is lacking. */
+/** More than may be stored at once: so a value or batch that is too long gets its own error before memory is exhausted. */
 const SINK_BYTES_MAX = 2 ** 29;
 
-/** Gives a larger buffer that begins with the first `used` bytes of the old one. */
+/** Returns a larger buffer that begins with the first `used` bytes of the old one. */
 export type Grow = (bytes_min: number, used: number, old: Uint8Array) => Uint8Array;
 
 const doubled: Grow = (bytes_min, used, old) => {
@@ -31,7 +31,7 @@ export class ByteSink {
   at = 0;
   readonly #grow: Grow;
 
-  /** A sink over `bytes` (or as many fresh ones); `grow` says where more come from, by default twice as many. */
+  /** A sink over `bytes`, or over a new buffer of that length; `grow` makes a larger buffer, by default one twice as long. */
   constructor(bytes: Uint8Array | number = 256, grow: Grow = doubled) {
     this.bytes = typeof bytes === 'number' ? new Uint8Array(bytes) : bytes;
     this.#grow = grow;
@@ -55,7 +55,7 @@ export class ByteSink {
     this.at += 4;
   }
 
-  /** Writes a little-endian u32 over bytes that are there already. */
+  /** Overwrites four bytes with a little-endian u32. */
   setU32(at: number, value: number): void {
     const bytes = this.bytes;
     bytes[at] = value;
@@ -78,7 +78,7 @@ export class ByteSink {
     while (this.at < end) this.bytes[this.at++] = 0;
   }
 
-  /** A copy of what was written from `start`. */
+  /** A copy of the bytes written from `start`. */
   copy(start = 0): Uint8Array {
     return this.bytes.slice(start, this.at);
   }

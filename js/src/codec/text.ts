@@ -1,16 +1,16 @@
 /**
- * Strings to UTF-8 and back, tuned for short ASCII.
+ * Strings to UTF-8 and back, optimized for short ASCII.
  *
- * Invariant: what was written reads back as the same string, or is refused before: lone surrogates have no UTF-8
+ * Invariant: a written string reads back as the same string, or is refused before it is written: lone surrogates have no UTF-8
  * (`isWellFormed`), and a leading byte order mark is content.
  *
- * A loop over char codes beats `TextEncoder` and `TextDecoder` for short strings, in Chromium up to five times.
+ * For short strings a loop over char codes is faster than `TextEncoder` and `TextDecoder`, in Chromium up to five times.
  */
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const LONE_SURROGATE = /\p{Surrogate}/u;
-/** Longest string that is written char by char; above, `encodeInto` wins. */
+/** Longest string that is written char by char; for longer ones `encodeInto` is faster. */
 const LOOP_CHARS_MAX = 64;
 /** Longest run of bytes that is read without the decoder. */
 const LOOP_BYTES_MAX = 36;
@@ -26,8 +26,8 @@ export function isWellFormed(text: string): boolean {
 }
 
 /**
- * Writes ASCII text and gives the end, or -1 when a char is not ASCII or the text is long: then use `writeUtf8`.
- * Writes past the end of `into` go nowhere: compare the result with its length.
+ * Writes ASCII text and returns the end, or -1 when a char is not ASCII or the text is long: then use `writeUtf8`.
+ * Writes past the end of `into` have no effect: compare the result with its length.
  */
 export function writeShortAscii(text: string, into: Uint8Array, at: number): number {
   const length = text.length;
@@ -40,18 +40,18 @@ export function writeShortAscii(text: string, into: Uint8Array, at: number): num
   return at + length;
 }
 
-/** Writes UTF-8 and gives the end, or -1 when there is no room. */
+/** Writes UTF-8 and returns the end, or -1 when there is no room. */
 export function writeUtf8(text: string, into: Uint8Array, at: number): number {
   if (at > into.length) return -1;
   const { read, written } = encoder.encodeInto(text, into.subarray(at));
   return read === text.length ? at + written : -1;
 }
 
-/** Reads UTF-8 that is known to be well formed. */
+/** Reads UTF-8 that is known to be well-formed. */
 export function readUtf8(bytes: Uint8Array, start: number, end: number): string {
   let text = '';
   if (end - start > LOOP_BYTES_MAX) return decoder.decode(bytes.subarray(start, end));
-  // Four at a time, which a call takes as quickly as one; what lies behind the end is cut off again.
+  // Four at a time: a call with four is as fast as with one. Chars after the end are cut off again.
   for (let i = start; i < end; i += 4) {
     const [a, b, c, d] = [bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]] as [number, number, number, number];
     if ((a | b | c | d) > 127) return decoder.decode(bytes.subarray(start, end));

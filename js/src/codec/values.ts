@@ -3,14 +3,15 @@
  *
  *   0 raw bytes (a Uint8Array)   1 structured (cbor-writer.ts)   2 string, UTF-8   3 JSON, UTF-8   4 a codec of the user
  *
- * Invariant: the tag says how the rest reads, so opening a store with another codec gives `VARVE_INVALID_VALUE`, never a
+ * Invariant: the tag says how the rest is read, so reading a value with another codec gives `VARVE_INVALID_VALUE`, never a
  * misread value.
  *
- * Why structured values are coded here and not by a library (gzip; encode + decode of a 280-byte document in Node, where
+ * Why structured values are encoded here and not by a library (gzip; encode + decode of a 280-byte document in Node, where
  * this codec takes 4.3 KB and 1.4 + 1.5 us): msgpackr without eval 13.3 KB, 2.5 + 2.2 us, but -0 becomes 0, a `__proto__`
- * key is renamed, class instances lose their class and lone surrogates their value without an error, and it brings a native
+ * key is renamed, class instances lose their class and lone surrogates their value without an error, and it has a native
  * addon; cborg/extended 9.0 KB, 8.8 + 14.1 us, no cycles, no DataView; @msgpack/msgpack 5.9 KB, 4.8 + 5.1 us, no bigint,
- * Map, Set, undefined or cycles. Each would need our own walk on top, to refuse with a path. What is written is plain CBOR.
+ * Map, Set, undefined or cycles. Each would also need a walk of our own, to name the path of a refused part. The output is
+ * plain CBOR.
  */
 
 import { VarveError } from '../errors.ts';
@@ -42,14 +43,14 @@ const scratch = new ByteSink(1024);
 const cbor_writer = new CborWriter(scratch);
 const cbor_reader = new CborReader();
 
-/** A codec that comes with Varve. Its `encode` gives the bytes as they are stored, tag byte first. */
+/** A codec that comes with Varve. Its `encode` returns the bytes as they are stored, tag byte first. */
 export abstract class BuiltInCodec<V> implements ValueFormat<V> {
   abstract readonly name: string;
   abstract write(value: V, sink: ByteSink): void;
   abstract read(bytes: Uint8Array, start: number, end: number): V;
 
   /**
-   * The same codec, taken to hold values of type `T`. Nothing is checked at run time.
+   * Returns the same codec, typed for values of type `T`. Nothing is checked at run time.
    *
    * @example
    * const db = await open('notes', { values: structured.as<Note>() }); // Store<Key, Note>
@@ -151,19 +152,20 @@ class JsonCodec extends BuiltInCodec<unknown> {
 
 /**
  * The default codec: primitives, Date, RegExp, Map, Set, Error (name, message, cause), ArrayBuffer, typed arrays, DataView,
- * plain objects and arrays, with identity and cycles kept inside one value. A Uint8Array and a string pass as they are.
- * Functions, symbols, class instances and `undefined` itself give `VARVE_INVALID_VALUE`, as does what changes while it is written,
- * and bytes whose buffer was detached. Each part is read once; a getter, or a proxy of an object or an array, is stored as what it gives.
+ * plain objects and arrays, with identity and cycles kept inside one value. A Uint8Array and a string are stored as they are.
+ * Functions, symbols, class instances and `undefined` itself give `VARVE_INVALID_VALUE`. So do objects that change while they are
+ * written, and bytes whose buffer was detached. Each part is read once. For a getter, the returned value is stored; for a proxy of an
+ * object or an array, the values that the proxy returns.
  */
 export const structured: BuiltInCodec<unknown> = new StructuredCodec();
-/** Uint8Array only, stored as it is. What is read is a view of a larger buffer: `slice()` what you keep or transfer. */
+/** Uint8Array only, stored as it is. Reads return a view of a larger buffer: `slice()` it if you keep or transfer it. */
 export const bytes: BuiltInCodec<Uint8Array> = new BytesCodec();
 /** Strings only, stored as UTF-8. */
 export const utf8: BuiltInCodec<string> = new Utf8Codec();
-/** What `JSON.stringify` makes of a value. */
+/** Values as the JSON text that `JSON.stringify` returns. */
 export const json: BuiltInCodec<unknown> = new JsonCodec();
 
-/** The format of a codec: a built-in one as it is, any other behind the tag byte of users' codecs. */
+/** The format of a codec: a built-in codec itself, or any other codec with the tag byte for codecs of users. */
 export function formatOf<V>(codec: ValueCodec<V>): ValueFormat<V> {
   if (codec instanceof BuiltInCodec) return codec as ValueFormat<V>;
   const { name } = codec;
@@ -186,13 +188,13 @@ export function formatOf<V>(codec: ValueCodec<V>): ValueFormat<V> {
   return { name, encode: (value) => codec.encode(value), decode: (bytes) => codec.decode(bytes), write, read };
 }
 
-/** Refuses a value of more bytes than there may be. */
+/** Refuses a value that has too many bytes. */
 export function checkLength(bytes: number): void {
   if (bytes > VALUE_BYTES_MAX)
     throw invalid('A value takes at most 128 MiB; this one is longer. Split it over several keys.');
 }
 
-/** How many bytes a value of bytes has. Throws `VARVE_INVALID_VALUE` for those that cannot be stored. */
+/** The length of a value of bytes. Throws `VARVE_INVALID_VALUE` for bytes that cannot be stored. */
 export function checkedBytes(value: Uint8Array): number {
   const count = byteCount(value);
   if (count < 0)
@@ -209,7 +211,7 @@ function writeBytes(tag: number, value: Uint8Array, sink: ByteSink): void {
   sink.at += length + 1;
 }
 
-/** `bytes.subarray(start, end)`, a little quicker: `subarray` looks up which class to make. */
+/** `bytes.subarray(start, end)`, a little faster: `subarray` looks up the class of the new view. */
 function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start);
 }

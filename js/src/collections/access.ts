@@ -1,8 +1,8 @@
 /**
- * How a collection reads: of the store as it is, or of a moment that somebody holds, a snapshot or a transaction.
+ * How a collection reads: from the current store, or at a fixed read point, which is a snapshot or a transaction.
  *
- * Invariant: an index is read only where it is known to be whole at the moment that is read, and only by the definition that it was
- * built for. Entries of an index and the documents they name are read of one moment.
+ * Invariant: an index is read only where it is known to be complete at the read point, and only by the definition that it was
+ * built for. Index entries and the documents that they name are read at the same read point.
  */
 
 import type { ReadView } from '../store/read-view.ts';
@@ -16,29 +16,29 @@ import type { Layout } from './definition.ts';
 import { tooOld } from './errors.ts';
 import type { Kept, Readiness } from './readiness.ts';
 
-/** What can be read. */
+/** A source of reads: the store, a snapshot or a transaction. */
 export type View = ReadView<Key, unknown> | Transaction<Key, unknown>;
 
-/** An index that is being walked, and where its documents are read. */
+/** A running scan of an index, and the view from which its documents are read. */
 export interface Walk<T> {
   readonly scan: StoreIterator<T>;
   readonly view: View;
-  /** Lets go of what was held for it. */
+  /** Releases what was opened for it. */
   close(): void;
 }
 
-/** What a collection reads by. */
+/** The way in which a collection reads. */
 export interface Access {
   readonly view: View;
-  /** Runs a read of documents, behind what was called before it. The signal ends the wait for indexes, here and below. */
+  /** Runs a read of documents, after the calls made before it. The signal ends the wait for indexes, here and below. */
   plain<T>(read: () => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
-  /** Runs a read that is told by an index alone; again where the index was not whole, after `drop` of what it had. */
+  /** Runs a read that needs only an index. If the index was not complete, it passes the result to `drop` and reads again. */
   indexed<T>(read: () => Promise<T>, signal: AbortSignal | undefined, drop?: (result: T) => void): Promise<T>;
-  /** Opens an index whose documents are then read of the same moment. `open` is called with what it is to scan. */
+  /** Opens an index whose documents are then read at the same read point. `open` is called with the view to scan. */
   walk<T>(open: (view: View) => StoreIterator<T>, signal: AbortSignal | undefined): Promise<Walk<T>>;
 }
 
-/** The store as it is at each call. */
+/** Reads of the current store at each call. */
 export class StoreAccess implements Access {
   readonly view: Store<Key, unknown>;
   readonly #readiness: Readiness;
@@ -57,7 +57,7 @@ export class StoreAccess implements Access {
       let generation = 0;
       const [result, isOver] = await this.plain(async () => {
         ({ generation } = this.#readiness);
-        // Both are called in one turn, so that no time is lost over it.
+        // Both are called in one turn, so the check costs no extra time.
         return Promise.all([read(), this.#readiness.isOver(generation)]);
       }, signal);
       if (!isOver) return result;
@@ -78,8 +78,9 @@ export class StoreAccess implements Access {
   }
 
   /**
-   * A scan of the index and a snapshot for the documents, in one round trip. Calls of one turn travel together, so the scan has the moment
-   * of the snapshot; where something came in between after all, the snapshots before and behind it differ, and it is opened again.
+   * Opens a scan of the index and a snapshot for the documents, in one round trip. Calls of one turn travel together, so the scan has the
+   * read point of the snapshot. If a write came in between after all, the snapshots before and after the scan differ, and the scan is
+   * opened again.
    */
   async #walk<T>(open: (view: View) => StoreIterator<T>): Promise<Walk<T>> {
     const { view } = this;
@@ -102,7 +103,7 @@ export class StoreAccess implements Access {
   }
 }
 
-/** A moment that somebody holds. */
+/** A fixed read point: a snapshot or a transaction. */
 export class MomentAccess implements Access {
   readonly view: View;
   readonly #layout: Layout;
@@ -130,7 +131,10 @@ export class MomentAccess implements Access {
     return { scan: open(view), view, close: () => undefined };
   }
 
-  /** Resolves when the indexes are whole at this moment, with whether the collection was there; asks until that has succeeded. */
+  /**
+   * Resolves when the indexes are complete at this read point, with whether the collection existed there. After a failure, the next call
+   * asks again.
+   */
   check(signal?: AbortSignal): Promise<boolean> {
     if (this.#checked === undefined) {
       const checked = this.#readiness.run(() => this.#check());
@@ -146,7 +150,7 @@ export class MomentAccess implements Access {
     const { definition, documents, name } = this.#layout;
     const kept = (await this.view.get(definition)) as Kept | undefined;
     if (await this.#isWhole(kept)) return true;
-    // Others may have begun a generation that this client has not met; or nobody yet, after an import.
+    // Other clients may have begun a generation that this client does not know; or, after an import, nobody has begun one yet.
     await this.#readiness.renew(this.#readiness.generation);
     if (await this.#isWhole(kept)) return true;
     if (kept === undefined && (await this.view.count({ prefix: documents })) === 0) return false;

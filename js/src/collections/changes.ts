@@ -1,7 +1,7 @@
 /**
- * What a change of a document changes in the indexes.
+ * Works out how a change of a document changes the indexes.
  *
- * Invariant: entries that stay are not written again.
+ * Invariant: unchanged entries are not written again.
  */
 
 import type { Key } from '../types.ts';
@@ -9,17 +9,17 @@ import type { IndexEntry } from './definition.ts';
 import { taken } from './errors.ts';
 import { textOf } from './key.ts';
 
-/** Places that may be taken once in one batch, whose conditions are all compared with the store before it. */
+/** Places that may be taken only once in one batch. The conditions of a batch are all compared with the store before the batch. */
 export class Claims {
   readonly #taken = new Set<string>();
 
-  /** Throws `VARVE_CONFLICT` for a place that was taken before. */
+  /** Takes a place. Throws `VARVE_CONFLICT` if it was taken before. */
   take(place: Key): void {
     const { size } = this.#taken;
     if (this.#taken.add(textOf(place)).size === size) throw taken(place, null);
   }
 
-  /** Takes the place of a document that is new, and those of its unique values. */
+  /** Takes the place of a new document, and the places of its unique values. */
   takeAll(place: Key, entries: Iterable<IndexEntry>): void {
     this.take(place);
     for (const { index, key } of entries) if (index.isUnique) this.take(key);

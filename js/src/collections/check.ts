@@ -1,8 +1,9 @@
 /**
- * Comparing the documents of a collection with the entries of its indexes.
+ * Compares the documents of a collection with the entries of its indexes.
  *
- * Invariant: documents and entries are of one moment, at which the indexes are whole; where they cannot be built, the documents alone are
- * compared with each other. Beside the differences it holds one page of each, and only in the latter case the unique values.
+ * Invariant: documents and entries are read at one read point, at which the indexes are complete. If the indexes cannot be built, only
+ * the documents are compared with each other. Besides the differences, memory contains one page of each; the unique values are in memory
+ * only if the indexes cannot be built.
  */
 
 import { abortError } from '../errors.ts';
@@ -22,7 +23,7 @@ type Entries = ReadonlyMap<string, IndexEntry>;
 
 const PAGE = 250;
 const DIFFERENCES_MAX = 1000;
-/** Moments tried where imports come in between. */
+/** The most snapshots that one check takes, if imports come in between. */
 const ATTEMPTS_MAX = 16;
 
 /** One check. */
@@ -98,7 +99,7 @@ export class Checker {
     if (isBuilt) await this.#pages(moment, entries, (page) => this.#compareEntries(moment, page));
   }
 
-  /** Goes through a range page by page. */
+  /** Reads a range page by page. */
   async #pages(moment: Moment, prefix: readonly Key[], each: (page: [Key, unknown][]) => Promise<void>): Promise<void> {
     const { signal } = this.#options;
     let page: [Key, unknown][] = [];
@@ -112,7 +113,7 @@ export class Checker {
     if (page.length > 0) await each(page);
   }
 
-  /** Looks for the entries that documents are to have. */
+  /** Looks for the entries that the documents should have. */
   async #compareDocuments(moment: Moment, expected: readonly Expected[]): Promise<void> {
     const stored = await moment.getMany(expected.map(({ entry }) => entry.key));
     for (const [i, { entry, key }] of expected.entries()) {
@@ -126,7 +127,7 @@ export class Checker {
     }
   }
 
-  /** Looks whether unique values of documents are those of documents before them. */
+  /** Checks whether an earlier document has the same unique value. */
   #compareOwners(owners: Map<string, Key>, { text, entry, key }: Expected): void {
     if (!entry.index.isUnique) return;
     const other = owners.get(text);
@@ -134,7 +135,7 @@ export class Checker {
     else this.#note({ kind: 'conflict', ...named(entry), key, other });
   }
 
-  /** Looks for the documents that entries are of. */
+  /** Looks for the documents that the entries belong to. */
   async #compareEntries(moment: Moment, page: readonly [Key, unknown][]): Promise<void> {
     const named = page.map(([place, value]) => {
       const [, , index, of, last] = place as readonly [string, string, string, Key, Key?];
@@ -145,10 +146,10 @@ export class Checker {
     const documents = (await moment.getMany(owners)).values();
     for (const { place, value, index, of, key, own } of named) {
       this.#entries++;
-      // Of what is no key there is no document.
+      // Where there is no valid key, there is no document.
       const document = own === undefined ? undefined : documents.next().value;
       const entries = this.#expected(document as Document | undefined, key);
-      // Of a document that is refused this has been told.
+      // The document is refused by an index; this was already reported.
       if (entries === undefined) continue;
       const entry = entries.get(textOf(place));
       if (entry === undefined || !isSame(value, entry.value)) this.#note({ kind: 'stray', index, value: of, key });
@@ -160,7 +161,7 @@ export class Checker {
     return this.#expected(document, key)?.has(textOf(place)) === true;
   }
 
-  /** The entries of a document; tells of one that has none because an index refuses it. */
+  /** The entries of a document. Reports a document that an index refuses, and returns undefined for it. */
   #entriesOf(document: Document, key: Key): Entries | undefined {
     try {
       return this.#layout.entriesOf(document, this.#layout.place(key)[2]);
@@ -183,7 +184,7 @@ export class Checker {
   }
 }
 
-/** An entry that a document is to have. */
+/** An entry that a document should have. */
 interface Expected {
   readonly text: string;
   readonly entry: IndexEntry;
@@ -195,7 +196,7 @@ const named = ({ index, key }: IndexEntry): { index: string; value: Key } => ({
   value: (key as readonly Key[])[3] as Key,
 });
 
-/** What is a key; undefined for anything else that an entry has in its place. */
+/** The value if it is a key; undefined for anything else that an entry has in its place. */
 function keyIn(value: unknown): Key | undefined {
   try {
     return checkKey(value, 'It');
@@ -204,7 +205,7 @@ function keyIn(value: unknown): Key | undefined {
   }
 }
 
-/** Whether the value of an entry is what it is to be: true, or a key. */
+/** Whether the value of an entry is the wanted one: true, or a key. */
 function isSame(value: unknown, wanted: unknown): boolean {
   const key = keyIn(value);
   return key !== undefined && textOf(key) === textOf(wanted as Key);

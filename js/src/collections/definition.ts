@@ -1,6 +1,6 @@
 /**
- * A definition, checked and ready to be applied: where a document's key comes from, what each index makes of it, and under which keys
- * of the store all of it lies:
+ * A definition, checked and ready to be applied: where a document's key comes from, which values each index computes, and under which
+ * keys of the store everything is stored:
  *
  *     [name, 'doc', key]                  the document
  *     [name, 'by', index, value, key]     true: the document has this value
@@ -8,7 +8,7 @@
  *     ff "collection" name                how the indexes are defined and built (see readiness.ts)
  *     ff "over" name generation           they have been defined anew since, or documents imported; and once more for the latter
  *
- * Invariant: what an entry is follows from the document and the definition alone. So the entries of a stored document are known
+ * Invariant: an entry follows from the document and the definition alone. So the entries of a stored document are known
  * without looking for them.
  */
 
@@ -19,7 +19,7 @@ import type { Key } from '../types.ts';
 import { checkKey, textOf } from './key.ts';
 import type { IndexValue, MultiIndex } from './types.ts';
 
-/** A document, whatever it is. */
+/** Any document. */
 export type Document = Readonly<Record<string, unknown>>;
 
 /** An index as it is applied. */
@@ -27,11 +27,11 @@ export interface DefinedIndex {
   readonly name: string;
   readonly isUnique: boolean;
   readonly isMulti: boolean;
-  /** Differs where entries differ: what it is of, its options, and for a function the version of the collection. */
+  /** Differs if the entries differ: it contains the properties, the options and, for a function, the version of the collection. */
   readonly kind: string;
-  /** Where its entries lie. */
+  /** The prefix of its entries. */
   readonly base: readonly Key[];
-  /** What it makes of a document. */
+  /** The index values of a document. */
   readonly values: (document: Document) => Iterable<IndexValue>;
 }
 
@@ -42,7 +42,7 @@ export interface IndexEntry {
   readonly value: unknown;
 }
 
-/** What a definition looks like once its types are checked. */
+/** A definition after its types are checked. */
 export interface LooseDefinition {
   readonly key: unknown;
   readonly newKey?: (() => Key) | undefined;
@@ -58,11 +58,11 @@ export class Layout {
   readonly name: string;
   readonly version: number;
   readonly indexes: ReadonlyMap<string, DefinedIndex>;
-  /** Where the documents lie. */
+  /** The prefix of the documents. */
   readonly documents: readonly Key[];
-  /** Where all indexes lie. */
+  /** The prefix of all indexes. */
   readonly entries: readonly Key[];
-  /** Where the definition is kept. */
+  /** The key under which the definition is stored. */
   readonly definition: Key;
   readonly #key: unknown;
   readonly #newKey: (() => Key) | undefined;
@@ -88,17 +88,20 @@ export class Layout {
     this.indexes = new Map(Object.entries(indexes).map(define));
   }
 
-  /** Says that a generation is over. Each batch that writes depends on its absence. */
+  /** The key of a note that a generation is over. Each batch that writes depends on the absence of this note. */
   retired(generation: number): Key {
     return reserved(`over ${JSON.stringify(this.name)} ${generation}`);
   }
 
-  /** Says that it is over because of an import. Nobody else writes it, so transactions that read it conflict with imports alone. */
+  /**
+   * The key of a note that a generation is over because of an import. Only imports write it, so transactions that read it conflict with
+   * imports alone.
+   */
   imported(generation: number): Key {
     return reserved(`over ${JSON.stringify(this.name)} ${generation} by import`);
   }
 
-  /** Where a document lies. Throws `VARVE_INVALID_KEY`. */
+  /** The store key of a document. Throws `VARVE_INVALID_KEY`. */
   place(key: Key): readonly [string, string, Key] {
     return [this.name, 'doc', checkKey(key, `The key of a document of '${this.name}'`)];
   }
@@ -110,7 +113,7 @@ export class Layout {
     return checkKey(key, `The key of a document of '${this.name}'`);
   }
 
-  /** A document with its key: as it is, or one with the next key where it had none. */
+  /** A document with its key: the same document if it has a key, otherwise a copy with a new key. */
   withKey(document: Document): Document {
     const property = this.#key;
     if (this.#newKey === undefined || typeof property !== 'string' || (document[property] ?? undefined) !== undefined)
@@ -118,7 +121,7 @@ export class Layout {
     return { ...document, [property]: this.#newKey() };
   }
 
-  /** The index of a name. Throws `VARVE_INVALID_ARGUMENT` where there is none. */
+  /** The index with this name. Throws `VARVE_INVALID_ARGUMENT` if there is none. */
   index(name: string): DefinedIndex {
     const index = this.indexes.get(name);
     if (index !== undefined) return index;
@@ -128,7 +131,7 @@ export class Layout {
     );
   }
 
-  /** The entries of a document with a key, by texts that are the same for the same entry. */
+  /** The entries of a document with this key, by a text that is the same for the same entry. */
   entriesOf(
     document: Document | undefined,
     key: Key,
@@ -149,7 +152,7 @@ export class Layout {
   }
 }
 
-/** No key of a user, so that it outlives a `clear` of the store, and no copy brings another store's. */
+/** A reserved key, not a user's key. So it survives a `clear` of the store, and a copy does not bring the one of another store. */
 function reserved(text: string): Key {
   return new ReservedKey(text) as unknown as Key;
 }
@@ -172,7 +175,7 @@ function defined(spec: unknown, base: readonly [string, string, string], version
 
 const alone = (one: (document: Document) => unknown) => (document: Document) => [one(document) as IndexValue];
 
-/** One array of several properties, where all of them are there. */
+/** One array of several properties, if the document has all of them. */
 function together(properties: readonly string[]): DefinedIndex['values'] {
   return (document) => {
     const parts = properties.map((property) => document[property] as IndexValue);
@@ -183,7 +186,7 @@ function together(properties: readonly string[]): DefinedIndex['values'] {
 function listed(list: (document: Document) => unknown, name: string): DefinedIndex['values'] {
   return (document) => {
     const values = list(document) ?? [];
-    // The letters of a string are hardly what is meant.
+    // A string is iterable too, but its letters are hardly what the user wants.
     if (typeof values !== 'object' || typeof (values as Iterable<IndexValue>)[Symbol.iterator] !== 'function')
       throw invalid(`The index '${name}' is multi: it takes an array or a Set of values, not a ${typeof values}.`);
     return values as Iterable<IndexValue>;

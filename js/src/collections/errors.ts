@@ -1,14 +1,14 @@
 /**
- * What the errors of collections say.
+ * The errors of collections.
  *
- * Invariant: their codes are the store's, and a conflict over a key keeps what the store says of it.
+ * Invariant: their codes are the store's codes, and a conflict over a key keeps the details that the store reported.
  */
 
 import { type Conflict, VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 import { textOf } from './key.ts';
 
-/** The indexes have been defined anew since this code had them ready. */
+/** The indexes were defined anew after this code had them ready. */
 export function outdated(name: string): VarveError {
   return new VarveError(
     'VARVE_VERSION',
@@ -16,7 +16,7 @@ export function outdated(name: string): VarveError {
   );
 }
 
-/** A snapshot or a transaction does not see the indexes as they now are. */
+/** A snapshot or a transaction does not see the current indexes. */
 export function tooOld(name: string): VarveError {
   return new VarveError(
     'VARVE_RETRY',
@@ -24,7 +24,7 @@ export function tooOld(name: string): VarveError {
   );
 }
 
-/** There is an entry at a key of the store: a document, or one of a unique index. */
+/** A key of the store already has an entry: a document, or an entry of a unique index. */
 export function taken(place: Key, sequence: number | null): VarveError {
   const [name, kind, ...rest] = place as readonly [string, string, ...Key[]];
   const what =
@@ -34,7 +34,7 @@ export function taken(place: Key, sequence: number | null): VarveError {
   return conflict(`${what}. Nothing was written.`, { key: place, sequence });
 }
 
-/** A document was written by others, again and again. */
+/** Others wrote a document again and again. */
 export function contended(place: Key): VarveError {
   const [name, , key] = place as readonly [string, string, Key];
   return conflict(
@@ -46,7 +46,7 @@ export function contended(place: Key): VarveError {
   );
 }
 
-/** Two documents that an index cannot have both. */
+/** Two documents have the same value in a unique index. */
 export function notUnique(place: Key, one: Key, other: Key): VarveError {
   const [name, , index, value] = place as readonly [string, string, string, Key];
   return conflict(
@@ -55,7 +55,7 @@ export function notUnique(place: Key, one: Key, other: Key): VarveError {
   );
 }
 
-/** Whether building indexes failed over documents: two that have one unique value, or one that an index makes no key of. */
+/** Whether documents caused the build of indexes to fail: two with the same unique value, or one from which an index makes no key. */
 export function isOfDocuments(error: unknown): boolean {
   const code = error instanceof VarveError ? error.code : 'VARVE_INVALID_KEY';
   return ['VARVE_CONFLICT', 'VARVE_INVALID_KEY', 'VARVE_INVALID_ARGUMENT'].includes(code);
@@ -67,12 +67,12 @@ export function placeOf(error: unknown, name: string): readonly Key[] | undefine
   return Array.isArray(key) && key[0] === name ? key : undefined;
 }
 
-/** Whether a batch was refused because its generation is over: of all that it depends on, only that note is no key of users. */
+/** Whether a batch was refused because its generation is over. Of all its conditions, only that note is not on a user's key. */
 export function isOver(error: unknown): boolean {
   return error instanceof VarveError && error.conflict !== undefined && error.conflict.key === undefined;
 }
 
-/** What the caller of a write is told. */
+/** The error for the caller of a write. */
 export function explained(error: unknown, name: string): unknown {
   const place = placeOf(error, name);
   return place === undefined ? error : taken(place, (error as VarveError).conflict?.sequence ?? null);

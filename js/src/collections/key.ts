@@ -1,8 +1,9 @@
 /**
- * Keys as a collection looks at them: whether something is one, which comes first, and one that comes after all others.
+ * Keys as a collection uses them: whether a value is a key, which of two keys comes first, and a key that comes after all others.
  *
- * Invariant: `compareKeys` is the store's order, written down once more: comparing bytes would bring the codec along, 3 KB. `TOP` sorts after every key that `checkKey` lets through, alone and as an element of
- * an array: arrays sort last, so one that is nested deeper than any other sorts after all of them.
+ * Invariant: `compareKeys` is the store's order, written a second time: comparing bytes would add the codec to the bundle, 3 KB. `TOP`
+ * sorts after every key that `checkKey` accepts, alone and as an element of an array: arrays sort last, so an array that is nested
+ * deeper than any other sorts after all of them.
  */
 
 import { bytesUnder, isBytes, timeOf } from '../codec/intrinsics.ts';
@@ -10,16 +11,16 @@ import { settled } from '../codec/settled.ts';
 import { VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 
-/** Arrays in arrays at most, in keys and values of indexes. */
+/** The deepest nesting of arrays in keys and index values. */
 export const NESTING_MAX = 8;
 
-/** After all others: an end for "everything that begins with ...". It is never stored. */
+/** Sorts after all other keys: an end for "everything that begins with ...". It is never stored. */
 export const TOP: Key = nested(NESTING_MAX + 1);
 
 const KINDS = ['bytes', 'string', 'number', 'bigint', 'boolean', 'date', 'array'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** The kind of a key, undefined for what is none. */
+/** The kind of a key; undefined if the value is not a key. */
 function kindOf(value: unknown): Kind | undefined {
   switch (typeof value) {
     case 'string':
@@ -37,7 +38,7 @@ function kindOf(value: unknown): Kind | undefined {
   }
 }
 
-/** Gives a copy of what is a key, which nobody can change; throws `VARVE_INVALID_KEY`, whose sentence begins with `what`. */
+/** Returns a copy of a key, which nobody else can change. Throws `VARVE_INVALID_KEY`; the message begins with `what`. */
 export function checkKey(value: unknown, what: string): Key {
   let cause: unknown;
   try {
@@ -71,14 +72,14 @@ function copyOf(value: unknown, nesting: number): Key | undefined {
   }
 }
 
-/** Below 0, 0 or above 0, as the store orders two keys. */
+/** Below 0, 0 or above 0, in the store's order of keys. */
 export function compareKeys(a: Key, b: Key): number {
   const kind = kindOf(a) as Kind;
   const other = kindOf(b) as Kind;
   if (kind !== other) return KINDS.indexOf(kind) - KINDS.indexOf(other);
   if (kind === 'array') return compareLists(a as readonly Key[], b as readonly Key[], compareKeys);
   if (kind === 'bytes') return compareLists(a as Uint8Array, b as Uint8Array, (x, y) => x - y);
-  // By code points, as UTF-8 sorts; JavaScript compares halves of surrogate pairs.
+  // By code points, which is the order of UTF-8. JavaScript compares halves of surrogate pairs.
   if (kind === 'string') return compareLists(pointsOf(a as string), pointsOf(b as string), (x, y) => x - y);
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -92,7 +93,7 @@ function compareLists<E>(a: ArrayLike<E>, b: ArrayLike<E>, compare: (x: E, y: E)
   return a.length - b.length;
 }
 
-/** A text that two keys share when they are equal, and only then. */
+/** A text that is the same for two keys if, and only if, they are equal. */
 export function textOf(key: Key): string {
   if (typeof key === 'string') return JSON.stringify(key);
   const kind = kindOf(key);
@@ -100,7 +101,7 @@ export function textOf(key: Key): string {
   return `${kind}:${kind === 'date' ? (key as Date).getTime() : String(key)}`;
 }
 
-/** The least key after all that begin with a string, bytes or elements. */
+/** The lowest key after all keys that begin with this string, these bytes or these elements. */
 export function afterPrefix(prefix: string | Uint8Array | readonly Key[]): Key {
   if (typeof prefix === 'string') {
     const next = incremented(pointsOf(prefix), 0x10ffff);
@@ -111,11 +112,11 @@ export function afterPrefix(prefix: string | Uint8Array | readonly Key[]): Key {
   return next === undefined ? '' : Uint8Array.from(next);
 }
 
-/** The least list of numbers after all that begin with this one. */
+/** The lowest list of numbers after all lists that begin with this one. */
 function incremented(numbers: number[], max: number): number[] | undefined {
   while (numbers.at(-1) === max) numbers.pop();
   const last = numbers.pop();
-  // Behind the last code point before surrogates comes the first one after them.
+  // After the last code point before the surrogates comes the first one behind them.
   return last === undefined ? undefined : [...numbers, last === 0xd7ff ? 0xe000 : last + 1];
 }
 

@@ -1,7 +1,7 @@
 /**
- * The reads of a collection, by whichever access.
+ * The reads of a collection, with any kind of access.
  *
- * Invariant: whatever a walk holds, a scan and maybe a snapshot, is let go when the walk ends or is left.
+ * Invariant: everything that a walk has open, a scan and maybe a snapshot, is closed when the walk ends or its caller leaves it.
  */
 
 import { several } from '../options.ts';
@@ -17,7 +17,7 @@ import { type LooseWhere, rangeOf, whereOf } from './where.ts';
 const PAGE_MIN = 32;
 const PAGE_MAX = 128;
 
-/** What is looked for, in which index; by the keys of documents without one. */
+/** A query: what to find, and in which index. Without an index it goes by the keys of documents. */
 interface Query {
   readonly index: DefinedIndex | undefined;
   readonly where: LooseWhere;
@@ -99,7 +99,7 @@ export class Reader {
     yield* await this.#access.plain(read, signal);
   }
 
-  /** Documents by an index: its entries, and page by page the documents that they name. */
+  /** Documents by an index: reads its entries and, page by page, the documents that they name. */
   async *#indexed(query: Query, index: DefinedIndex): AsyncGenerator<unknown, void, undefined> {
     const { signal } = query.where;
     const { scan, view, close } = await this.#access.walk((of) => scanOf(of, query, index), signal);
@@ -127,7 +127,7 @@ export class Reader {
   }
 }
 
-/** Opens a scan of an index: at once, in the turn of the call. */
+/** Opens a scan of an index immediately, in the turn of the call. */
 function scanOf(view: View, { range, where, isRepeating }: Query, index: DefinedIndex): StoreIterator<unknown> {
   const { reverse, signal } = where;
   const options = { ...range, reverse, signal, limit: isRepeating ? undefined : where.limit };
@@ -156,7 +156,7 @@ async function* keysOf(
   }
 }
 
-/** The documents of keys, the next page being fetched while one is consumed. */
+/** The documents of keys. The next page is fetched while the caller consumes the current one. */
 async function* documentsOf(
   view: View,
   keys: AsyncIterator<Key, void>,
@@ -175,22 +175,22 @@ async function* documentsOf(
   };
   for (let page = await fetchPage(); page.length > 0; ) {
     const next = fetchPage();
-    // Who comes to it hears of a failure.
+    // A caller that gets to this page gets the error.
     next.catch(() => undefined);
     for (const document of page) {
-      // One that a transaction has deleted since.
+      // Undefined: a transaction has deleted the document since.
       if (document !== undefined) yield document as Document;
     }
     page = await next;
   }
 }
 
-/** The key of the document: the last part of where it or its entry lies. */
+/** The key of the document: the last part of the store key of the document or of its entry. */
 function keyIn(place: Key): Key {
   return (place as readonly Key[]).at(-1) as Key;
 }
 
-/** A query that is run by each walk. */
+/** A query that runs once for each walk. */
 class Finding<T> implements Found<T> {
   readonly #walk: () => AsyncGenerator<T, void, undefined>;
 

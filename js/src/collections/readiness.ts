@@ -1,15 +1,15 @@
 /**
- * Whether the indexes that the store has are those of the definition; and making them so.
+ * Checks whether the indexes in the store match the definition, and builds them if they do not.
  *
- * What the store keeps is a generation, the kinds of all indexes, and which of them are still being built; and, among its derived
- * keys (transaction/derived.ts), that the entries of this generation follow from the documents. Code that defines them otherwise begins
- * the next generation in one transaction: it notes that the former one is over, drops what is no longer an index, and lists what is
- * missing. An import of documents notes the same, so whoever comes next begins a generation of the same definition with all of its
- * indexes missing. Then the documents are gone through page by page, each page a transaction that also says how far it is: tabs that
- * do that at once take turns, and one that dies leaves the rest to the next.
+ * The store keeps a generation, the kinds of all indexes, and the list of those that are still being built. It also keeps, among its
+ * derived keys (transaction/derived.ts), that the entries of this generation follow from the documents. Code with a different definition
+ * begins the next generation in one transaction: it notes that the former one is over, deletes what is no longer an index, and lists the
+ * missing indexes. An import of documents writes the same note, so the next client begins a generation of the same definition with all
+ * indexes missing. Then the documents are read page by page. Each page is a transaction that also records the progress. Tabs that do
+ * this at the same time take turns, and if a tab dies, the next one does the rest.
  *
- * Invariant: a writer of a generation that is over is refused, because each of its batches depends on that note being absent. Nobody
- * of the new generation writes before it is built. So a page that is built stays true.
+ * Invariant: a writer of a generation that is over is refused, because each of its batches depends on the absence of that note. No
+ * client of the new generation writes before it is built. So a page that is built stays correct.
  */
 
 import { abortError, VarveError } from '../errors.ts';
@@ -23,17 +23,17 @@ import { isOfDocuments, notUnique, outdated } from './errors.ts';
 import { textOf } from './key.ts';
 import type { ReadyOptions } from './types.ts';
 
-/** What the store keeps of a collection. */
+/** The state of a collection in the store. */
 export interface Kept {
   readonly generation: number;
   /** The version that built all of its indexes. */
   readonly version: number;
   /** The kinds of the indexes by their names. */
   readonly indexes: Readonly<Record<string, string>>;
-  /** Indexes that lack entries of documents behind `after`. */
+  /** Indexes that do not have the entries of documents after `after` yet. */
   readonly building: readonly string[];
   readonly after?: Key | undefined;
-  /** Documents gone through, and how many there were. */
+  /** Documents read so far, and how many there were at the start. */
   readonly done: number;
   readonly total: number;
 }
@@ -43,21 +43,21 @@ export const READY: Known<ReadyOptions> = { onProgress: 1, signal: 1 };
 
 type Tx = Transaction<Key, unknown>;
 
-/** Documents gone through in one transaction. */
+/** Documents read in one transaction. */
 const PAGE = 250;
-/** Others that build take turns, so one may lose several times in a row. */
+/** Clients that build at the same time take turns, so one may lose several times in a row. */
 const RETRIES = 1000;
 const NEW: Kept = { generation: 0, version: 0, indexes: {}, building: [], done: 0, total: 0 };
 
-/** The indexes of one collection, as one client of the store has them. */
+/** The state of the indexes of one collection, in one client of the store. */
 export class Readiness {
   readonly layout: Layout;
   readonly #db: Store<Key, unknown>;
   #generation = 0;
   #pending: Promise<void> | undefined;
-  /** Whether this client has had its definition begun: then another one is other code's. */
+  /** Whether this client has begun its definition. If so, a different definition comes from other code. */
   #hasBegun = false;
-  /** Who waits until the indexes are ready. */
+  /** Callers that wait until the indexes are ready. */
   readonly #waiting = new Set<ReadyOptions>();
 
   constructor(db: Store<Key, unknown>, layout: Layout) {
@@ -65,17 +65,17 @@ export class Readiness {
     this.layout = layout;
   }
 
-  /** The generation that was ready last; 0 before. */
+  /** The last generation that was ready; 0 before the first. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Runs what needs the indexes: at once where they are ready, so that calls of one turn stay in their order. */
+  /** Runs a call that needs the indexes. If they are ready it runs immediately, so calls of one turn stay in their order. */
   run<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#generation > 0 ? run() : this.#wait({ signal }).then(run);
   }
 
-  /** Resolves when the indexes are as they are defined; what failed is tried again by the next call. */
+  /** Resolves when the indexes match their definition. After a failure, the next call tries again. */
   async ready(options: ReadyOptions = {}): Promise<void> {
     checkOptions(options, READY);
     if (this.#generation === 0 || (await this.isOver(this.#generation))) await this.#wait(options);
@@ -98,7 +98,7 @@ export class Readiness {
     if (this.#generation === generation) await this.#wait({ signal });
   }
 
-  /** Waits for the preparation that is under way, or for a new one. It ends when nobody waits for it any more. */
+  /** Waits for the running preparation, or starts a new one. A preparation ends when nobody waits for it any more. */
   async #wait(options: ReadyOptions, isAnew = false): Promise<void> {
     if (options.signal?.aborted) throw abortError(options.signal);
     this.#waiting.add(options);
@@ -128,7 +128,7 @@ export class Readiness {
       try {
         kept = await this.#in((tx) => this.#buildPage(tx, generation));
       } catch (error) {
-        // Whoever mends a document does so without its entries: those that were built cannot be believed then.
+        // A user who repairs a document writes it without its entries, so the entries built until now would no longer be reliable.
         if (isOfDocuments(error)) await this.#in((tx) => this.#restart(tx, generation));
         throw error;
       }
@@ -154,7 +154,7 @@ export class Readiness {
     return this.layout.indexes.get(name)?.kind;
   }
 
-  /** What the store keeps; begins the next generation unless that is this definition, and not over. */
+  /** Returns the state in the store. Begins the next generation unless that state has this definition and is not over. */
   async #begin(tx: Tx, isAnew: boolean): Promise<Kept> {
     const { layout } = this;
     const stored = (await tx.get(layout.definition)) as Kept | undefined;
@@ -168,13 +168,13 @@ export class Readiness {
     const isDefined = this.#isDefined(stored);
     if (!isDefined && this.#hasBegun) throw outdated(layout.name);
     const { generation } = stored;
-    // A repair may bring back one that is over. That is not asked in the transaction, which every write would then conflict with.
+    // A repair may bring back a generation that is over. This is not read in the transaction: every write would then conflict with it.
     const [isImported, isOver] = await Promise.all([tx.has(layout.imported(generation)), this.isOver(generation)]);
     const isWhole = !isAnew && !isImported && !isOver;
     return isWhole && isDefined ? stored : this.#beginAfter(tx, stored, isWhole);
   }
 
-  /** Begins the generation after another, and keeps those of its indexes that are whole. */
+  /** Begins the generation after `kept`, and keeps those of its indexes that are complete. */
   async #beginAfter(tx: Tx, kept: Kept, isWhole: boolean): Promise<Kept> {
     const { layout } = this;
     const isSame = (name: string): boolean =>
@@ -183,12 +183,12 @@ export class Readiness {
     const ranges = isWhole ? gone.map((name) => [...layout.entries, name]) : [layout.entries];
     for (const prefix of ranges) if (await hasKeys(tx, prefix)) tx.deleteRange({ prefix });
     const missing = [...layout.indexes.keys()].filter((name) => !isSame(name));
-    // Not counted in the transaction, which every write of a document would then conflict with.
+    // Not counted in the transaction: every write of a document would then conflict with it.
     const total = await this.#db.count({ prefix: layout.documents });
     const isEmpty = total === 0 && (await tx.count({ prefix: layout.documents })) === 0;
     const building = isEmpty ? [] : missing;
     let generation = kept.generation + 1;
-    // After a repair that lost what was kept.
+    // Needed after a repair that lost the stored state.
     while (await tx.has(layout.retired(generation))) generation++;
     const version = building.length === 0 ? layout.version : kept.version;
     const indexes = Object.fromEntries([...layout.indexes].map(([name, { kind }]) => [name, kind]));
@@ -204,7 +204,7 @@ export class Readiness {
   async #buildPage(tx: Tx, generation: number): Promise<Kept> {
     const { layout } = this;
     const kept = (await tx.get(layout.definition)) as Kept | undefined;
-    // Others have begun another one, or an import wrote documents: it begins again.
+    // Others have begun another generation, or an import wrote documents: begin again.
     if (kept?.generation !== generation || (await tx.has(layout.imported(generation)))) return this.#begin(tx, false);
     if (kept.building.length === 0) return kept;
     const missing = kept.building.map((name) => layout.index(name));
@@ -222,7 +222,7 @@ export class Readiness {
     return next;
   }
 
-  /** Has a generation that is being built begin with its first document again. */
+  /** Makes a generation that is being built start again with the first document. */
   async #restart(tx: Tx, generation: number): Promise<Kept> {
     const { layout } = this;
     const kept = (await tx.get(layout.definition)) as Kept | undefined;

@@ -1,9 +1,9 @@
 /**
  * A collection of a store.
  *
- * Invariant: each change of a document is one batch with the changes of its entries. The batch depends on what the entries were worked out
- * from: the document as it was read, or that there was none; of a unique index, that nobody has the value; and that the definition is not
- * over. So it is right however many tabs write, without a transaction, and an insert reads nothing.
+ * Invariant: each change of a document is one batch with the changes of its entries. The batch has three conditions: the document is as it
+ * was read, or still absent; no document has the value in a unique index; and the generation of the definition is not over. So the result
+ * is correct with any number of tabs that write, without a transaction, and an insert reads nothing.
  */
 
 import type { VarveError } from '../errors.ts';
@@ -27,10 +27,10 @@ import type { CollectionReport, ReadyOptions } from './types.ts';
 
 const NONE: ReadonlyMap<string, IndexEntry> = new Map();
 
-/** What is made of a document: another one; null, none; undefined, nothing. */
+/** Computes the change of a document: a new document; null deletes it; undefined changes nothing. */
 type Make = (old: Document | undefined) => Taken | null | undefined | PromiseLike<Taken | null | undefined>;
 
-/** Adds writes to a batch; a batch that is made again is filled again. */
+/** Adds writes to a batch. It runs again if the batch has to be made again. */
 type Fill = (batch: Batch<Key, unknown>) => void;
 
 /** Documents with indexes in a store; its types are those of `Collection`. */
@@ -71,7 +71,7 @@ export class StoreCollection extends Reader {
     let reader = this.#views.get(view);
     if (reader === undefined) {
       const isTransaction = Object(view) === view && 'derivations' in view;
-      // A store goes on while indexes are built, so that what is read of it is of no moment.
+      // The store changes while indexes are built, so reads of it have no fixed read point.
       if (!isTransaction && !(Object(view) === view && 'sequence' in view))
         throw invalid(
           `in() of '${this.name}' takes a transaction or a snapshot. Of the store as it is, the collection itself reads.`,
@@ -147,7 +147,7 @@ export class StoreCollection extends Reader {
     await this.#readiness.run(() => this.#commit(fill, options), options?.signal);
   }
 
-  /** Reads a document, and writes what is made of it; again while somebody else writes it in between. */
+  /** Reads a document and writes its change. Repeats this as long as somebody else writes the document in between. */
   async #change(key: Key, make: Make, options: WriteOptions | undefined): Promise<void> {
     checkOptions(options, WRITE);
     const { layout } = this;
@@ -155,14 +155,14 @@ export class StoreCollection extends Reader {
     const attempt = async (call: Call): Promise<void> => {
       const entry = await this.#db.getEntry(place, { signal: options?.signal });
       const old = entry?.value as Document | undefined;
-      // Before a function of the caller's has it, and changes it in place.
+      // Computed before the caller's function gets the document, because that function may change it in place.
       const before = layout.entriesOf(old, key);
       const made = await call(() => make(old));
       if (made === undefined) return;
       const ifSequence = entry?.sequence ?? null;
       const { gone, added } = differences(before, made?.entries ?? NONE);
       const fill: Fill = (batch): void => {
-        // First of what the batch depends on: a conflict over a unique value is then one with another document.
+        // This is the first condition of the batch: a later conflict over a unique value is then with another document.
         if (made === null) batch.delete(place, { ifSequence });
         else batch.setEncoded(place, made.bytes, { ifSequence, expiresAt: made.isUpdate ? entry?.expires : undefined });
         for (const entry of gone) batch.delete(entry.key);
@@ -177,7 +177,7 @@ export class StoreCollection extends Reader {
     });
   }
 
-  /** Commits a batch that is refused once the generation is over, then one of the next. */
+  /** Commits a batch. If it is refused because the generation is over, it commits one of the next generation. */
   async #commit(fill: Fill, options: WriteOptions | undefined): Promise<void> {
     for (;;) {
       const { generation } = this.#readiness;

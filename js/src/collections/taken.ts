@@ -1,9 +1,9 @@
 /**
- * What the writes of a collection are given, as it was when they were called.
+ * The arguments of the writes of a collection, as they were at the call.
  *
- * Invariant: key and entries are worked out from what the bytes of a document say when they are read, so they are those of the document
- * that is stored: whatever its getters tell whom, and however it changes while a write waits for the indexes, for a read or for
- * those before it.
+ * Invariant: key and entries are computed from the encoded bytes of a document, decoded again. So they always belong to the document that
+ * is stored. It does not matter what its getters return, or how the caller changes it while a write waits for the indexes, for a read or
+ * for the writes before it.
  */
 
 import { ByteSink } from '../codec/sink.ts';
@@ -18,19 +18,19 @@ export type Loose = object;
 /** A document that is to be written. */
 export interface Taken {
   readonly key: Key;
-  /** Where it lies. */
+  /** The store key of the document. */
   readonly place: Key;
-  /** Its value as the store keeps it. */
+  /** Its value in the encoding of the store. */
   readonly bytes: Uint8Array;
   readonly entries: ReadonlyMap<string, IndexEntry>;
-  /** It keeps the expiry of the one before it. */
+  /** It keeps the expiry of the document that it replaces. */
   readonly isUpdate?: boolean;
 }
 
-/** Changes a document: undefined stands for none. */
+/** Changes a document: undefined stands for no change. */
 export type TakenChange = (old: Document) => Promise<Document | undefined>;
 
-/** Takes documents of one collection in the format of its store. */
+/** Copies documents of one collection in the format of its store. */
 export class Taker {
   readonly #db: Store<Key, unknown>;
   readonly #layout: Layout;
@@ -40,9 +40,9 @@ export class Taker {
     this.#layout = layout;
   }
 
-  /** A document that is inserted or put: with the next key where it has none. */
+  /** A document that is inserted or put. It gets a new key if it has none. */
   take(given: Loose): Taken {
-    // What it is made of is asked once; with a key it is another document.
+    // The caller's object is read only once. With a new key it is a different document, which is encoded again.
     const copy = this.#copy(given);
     const keyed = this.#layout.withKey(copy.value);
     const { bytes, value } = keyed === copy.value ? copy : this.#copy(keyed);
@@ -51,7 +51,7 @@ export class Taker {
     return { key, place, bytes, entries: this.#layout.entriesOf(value, key) };
   }
 
-  /** What `update` makes of the document with a key. Throws when that has another key. */
+  /** The document that `update` writes under this key. Throws if it has another key. */
   takeAs(key: Key, given: Loose): Taken {
     const taken = this.take(given);
     if (textOf(taken.key) === textOf(key)) return { ...taken, isUpdate: true };
@@ -60,7 +60,7 @@ export class Taker {
     );
   }
 
-  /** A change that `update` is given. Properties are copied now, also those whose value is undefined. */
+  /** The change that the caller passed to `update`. Properties are copied now, also those whose value is undefined. */
   change(given: unknown): TakenChange {
     if (typeof given === 'function') return async (old) => (await given(old)) as Document | undefined;
     const copy = this.#copy(given).value;

@@ -1,8 +1,8 @@
 /**
  * A collection inside a transaction.
  *
- * Invariant: what a change depends on is read in the transaction, so that it conflicts with whoever writes that meanwhile. Changes run one
- * after another, also when they are called at once: each sees the entries of the one before it.
+ * Invariant: everything that a change depends on is read in the transaction, so the transaction conflicts with concurrent writes of it.
+ * Changes run one after another, also when they are called at the same time: each sees the entries of the one before it.
  */
 
 import { several } from '../options.ts';
@@ -19,7 +19,7 @@ import type { Loose, Taken, Taker } from './taken.ts';
 
 const NONE: ReadonlyMap<string, IndexEntry> = new Map();
 
-/** A document that is to be put, or the place of one that is to be deleted. */
+/** A document to put, or the place of a document to delete. */
 type Next = Taken | Pick<Taken, 'key' | 'place'>;
 
 /** A collection as one transaction sees and writes it; its types are those of `CollectionInTransaction`. */
@@ -61,7 +61,7 @@ export class TransactionCollection extends Reader {
     const change = this.#taker.change(given);
     const text = textOf(own);
     let isOvertaken = false;
-    // The function may wait for other changes, so it cannot be in the queue itself: it runs again if the document was among them.
+    // The function may wait for other changes, so it cannot run inside the queue. It runs again if one of those changed the document.
     const attempt = async (call: Call): Promise<unknown> => {
       isOvertaken = false;
       const written = this.#written;
@@ -97,7 +97,7 @@ export class TransactionCollection extends Reader {
     });
   }
 
-  /** Looks whether all of it can be written, and then writes all of it. */
+  /** Checks whether all documents can be written, and then writes all of them. */
   async #write(documents: readonly Next[], isNew: boolean): Promise<void> {
     const { layout } = this;
     const tx = this.#tx;
@@ -128,10 +128,10 @@ export class TransactionCollection extends Reader {
     for (const { key, value } of added) tx.set(key, value);
   }
 
-  /** Runs a change behind those that were called before it. */
+  /** Runs a change after those that were called before it. */
   #queue<T>(change: () => Promise<T>): Promise<T> {
     const checked = async (): Promise<T> => {
-      // One that does not see the definition would not notice that there is one now.
+      // A transaction that does not see the definition would not notice that one exists now.
       if (!(await this.#moment.check())) throw tooOld(this.layout.name);
       return change();
     };

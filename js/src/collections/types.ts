@@ -1,5 +1,5 @@
 /**
- * What a collection is defined by and what it offers, as types.
+ * The types of the definition and the methods of a collection.
  *
  * Invariant: the names of indexes and the types of their values come from the definition alone; nothing is repeated by hand.
  */
@@ -10,18 +10,18 @@ import type { Transaction } from '../store/transaction.ts';
 import type { Key, ScanOptions, WaitOptions, WriteOptions } from '../types.ts';
 
 /**
- * The store of a collection: one of any keys and any values. (`set` stands here once more as a property, whose parameters the compiler
- * compares: those of methods it does not, and would take a store of strings and numbers.)
+ * The store of a collection: it takes any keys and any values. (`set` is repeated here as a property because the compiler compares the
+ * parameters of properties, but not those of methods. It would otherwise accept a store of strings and numbers.)
  */
 export type DocumentStore = Store<Key, unknown> & { readonly set: (key: Key, value: unknown) => unknown };
 
-/** What an index makes of a document: a key, or null or undefined where the document is not to be found by it. */
+/** The value of a document in an index: a key, or null or undefined if the index should not contain the document. */
 export type IndexValue = Key | null | undefined;
 
 /** Names of the properties whose values can be keys. */
 export type KeyProperty<T> = { [P in keyof T & string]-?: T[P] extends IndexValue ? P : never }[keyof T & string];
 
-/** Names of the properties that hold several keys. */
+/** Names of the properties that contain several keys. */
 export type ListProperty<T> = {
   [P in keyof T & string]-?: T[P] extends Iterable<IndexValue> | null | undefined ? P : never;
 }[keyof T & string];
@@ -29,8 +29,8 @@ export type ListProperty<T> = {
 /** An index with one value for each document. */
 export interface SingleIndex<T> {
   /**
-   * A property; several, whose values are then one array (a document without one of them is not indexed); or a function of the document,
-   * which must give the same for an equal document (raise `version` when you change it).
+   * A property, several properties or a function of the document. The values of several properties form one array; a document without one
+   * of them is not indexed. A function must return the same value for an equal document. Raise `version` when you change the function.
    */
   readonly of: KeyProperty<T> | readonly KeyProperty<T>[] | ((document: T) => IndexValue);
   readonly multi?: false | undefined;
@@ -38,35 +38,35 @@ export interface SingleIndex<T> {
   readonly unique?: boolean | undefined;
 }
 
-/** An index with any number of values for each document; one that comes twice counts once. */
+/** An index with any number of values for each document. A value that occurs twice counts once. */
 export interface MultiIndex<T> {
-  /** A property that holds an array or a Set of keys, or a function that gives such. */
+  /** A property that contains an array or a Set of keys, or a function that returns one. */
   readonly of: ListProperty<T> | ((document: T) => Iterable<IndexValue> | null | undefined);
   readonly multi: true;
-  /** Whether no two documents may have one of the values in common. Default false. */
+  /** Whether no two documents may share a value. Default false. */
   readonly unique?: boolean | undefined;
 }
 
-/** An index: a property, several, a function, or one of these with options. */
+/** An index: a property, several properties, a function, or one of these with options. */
 export type Index<T> = SingleIndex<T>['of'] | SingleIndex<T> | MultiIndex<T>;
 
 /** Indexes by name. */
 export type Indexes<T> = Readonly<Record<string, Index<T>>>;
 
-/** What `collection` takes. */
+/** The definition that `collection` takes. */
 export interface Definition<T, P, I, G> {
-  /** The property that holds a document's key, or a function of the document. The key of a document never changes. */
+  /** The property that contains a document's key, or a function of the document. The key of a document never changes. */
   readonly key: P;
-  /** Makes the key of a document that is inserted or put without one, where `key` is a property: `uuid7`, or a function of yours. */
+  /** Makes the key of a document that is inserted or put without one: `uuid7`, or your own function. Only if `key` is a property. */
   readonly newKey?: G | undefined;
   /** Indexes by name. */
   readonly indexes?: I | undefined;
   /**
-   * An integer from 1, default 1. Raise it when a function of an index computes something else: such indexes are then built anew. (Other
-   * changes of `indexes` are noticed without.) Code with a lower version than the collection has is refused with `VARVE_VERSION`.
+   * An integer from 1, default 1. Raise it when a function of an index computes a different value: such indexes are then built anew.
+   * (Other changes of `indexes` are detected without this.) Code with a lower version than the collection is refused with `VARVE_VERSION`.
    */
   readonly version?: number | undefined;
-  /** Never given: what the documents are. */
+  /** Never set. It carries the type of the documents. */
   readonly document?: T;
 }
 
@@ -84,7 +84,7 @@ export type ValueOf<T, X> = X extends { readonly of: infer O; readonly multi: tr
     ? SingleOf<T, O>
     : SingleOf<T, X>;
 
-/** The types of the values of indexes, by name; of a definition without indexes there are none. */
+/** The types of the index values, by name; empty for a definition without indexes. */
 export type ValuesOf<T, I> = string extends keyof I
   ? Record<never, never>
   : { readonly [N in keyof I]: ValueOf<T, I[N]> };
@@ -99,7 +99,7 @@ type SingleOf<T, X> = X extends keyof T
 
 type ElementOf<L> = L extends Iterable<infer E> ? NonNullable<E> : never;
 
-/** What a prefix of such a value is: of a string or of bytes its beginning, of an array its first elements. */
+/** The type of a prefix of a value: the beginning of a string or of bytes, or the first elements of an array. */
 export type PrefixOf<V> = V extends string
   ? string
   : V extends Uint8Array
@@ -117,7 +117,7 @@ type FirstOf<V extends readonly unknown[]> = number extends V['length']
 /** A bound: a value, or the first elements of an array. */
 type BoundOf<V> = V extends readonly Key[] ? FirstOf<V> : V;
 
-/** Which documents, in which order, and how many of them. At most one of `gt`/`gte` and one of `lt`/`lte`; `prefix` narrows them further. */
+/** Which documents to find, in which order, and how many. At most one of `gt`/`gte` and one of `lt`/`lte`; `prefix` narrows the range. */
 export interface Where<V> extends Pick<ScanOptions, 'limit' | 'signal'> {
   /** Exactly this value, without other bounds. */
   readonly eq?: V | undefined;
@@ -125,35 +125,36 @@ export interface Where<V> extends Pick<ScanOptions, 'limit' | 'signal'> {
   readonly gte?: BoundOf<V> | undefined;
   readonly lt?: BoundOf<V> | undefined;
   readonly lte?: BoundOf<V> | undefined;
-  /** Strings and bytes that begin so; arrays whose first elements are these. */
+  /** Only strings or bytes that begin with this, or arrays whose first elements are these. */
   readonly prefix?: PrefixOf<V> | undefined;
-  /** Highest value first. Default false: in the order of the values, and of the keys where values are equal. */
+  /** Highest value first. Default false: ordered by value and, if values are equal, by key. */
   readonly reverse?: boolean | undefined;
 }
 
-/** A document that may come without its key, where there is `newKey`. */
+/** A document that may come without its key, if the definition has `newKey`. */
 export type NewDocument<T, P, G> = G extends () => Key ? (P extends keyof T ? Omit<T, P> & Partial<Pick<T, P>> : T) : T;
 
-/** Documents that are being found: nothing is read until they are walked, and each walk is of the moment at which it begins. */
+/** The result of a query. Nothing is read until you iterate it, and each iteration reads at the read point at which it begins. */
 export interface Found<T> extends AsyncIterable<T> {
   [Symbol.asyncIterator](): AsyncGenerator<T, void, undefined>;
-  /** All of them. */
+  /** All results as an array. */
   toArray(): Promise<T[]>;
 }
 
 /**
- * Reads of a collection: `T` is what a document is, `K` its key, `X` the values of the indexes by name, `O` what reads by keys are given.
+ * Reads of a collection. `T` is the type of a document, `K` of its key, `X` of the index values by name, and `O` of the options of reads
+ * by key.
  */
 export interface CollectionReads<T, K, X, O = WaitOptions> {
-  /** A document, or undefined where there is none. */
+  /** The document with this key, or undefined if there is none. */
   get(key: K, options?: O): Promise<T | undefined>;
-  /** Documents in the order of the keys given, undefined where there is none. */
+  /** The documents with these keys, in the order of the keys; undefined where there is none. */
   getMany(keys: Iterable<K>, options?: O): Promise<(T | undefined)[]>;
-  /** Whether there is a document. */
+  /** Whether a document with this key exists. */
   has(key: K, options?: O): Promise<boolean>;
   /**
-   * Documents by their keys, or by an index: those with a value, or with values in a range. Of an index with several values a
-   * document comes once, at the first of its values in the range.
+   * Finds documents by their keys or by an index: those with one value, or with values in a range. If the index has several values for a
+   * document, the document comes once, at the first of its values in the range.
    *
    * @example
    * for await (const note of notes.find('edited', { gte: monday, reverse: true, limit: 20 })) show(note);
@@ -162,42 +163,46 @@ export interface CollectionReads<T, K, X, O = WaitOptions> {
    */
   find(where?: Where<K>): Found<T>;
   find<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Found<T>;
-  /** The first document that `find` would give. */
+  /** The first document that `find` would return. */
   first(where?: Where<K>): Promise<T | undefined>;
   first<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Promise<T | undefined>;
-  /** The keys of what `find` would give; documents are not read. */
+  /** The keys of the documents that `find` would return. Documents are not read. */
   keys(where?: Where<K>): Found<K>;
   keys<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Found<K>;
-  /** How many documents `find` would give, whatever the limit. */
+  /** How many documents `find` would return without a limit. */
   count(where?: Where<K>): Promise<number>;
   count<N extends keyof X & string>(index: N, where?: X[N] | Where<X[N]>): Promise<number>;
 }
 
 /**
- * Writes of a collection; `N` is what a document is that has no key yet. A document and its entries in all indexes are written
- * together. Each method rejects with `VARVE_VERSION` when another tab has changed the indexes (reload to get its code), with
- * `VARVE_INVALID_KEY` where an index makes something of a document that is no key, and with what `set` of the store rejects with.
+ * Writes of a collection. `N` is the type of a document that may have no key yet. A document and its entries in all indexes are written
+ * together. Each method rejects with `VARVE_VERSION` if another tab has changed the indexes (reload to get its code), with
+ * `VARVE_INVALID_KEY` if the value of a document in an index is not a key, and with the errors of the store's `set`.
  */
 export interface CollectionWrites<T, K, N, O> {
   /**
-   * Adds a document; resolves with its key. `VARVE_CONFLICT` when there is one with this key, or with the same value of a unique
-   * index: `conflict.key` is `[name, 'doc', key]` or `[name, 'by', index, value]`.
+   * Adds a document; resolves with its key. Rejects with `VARVE_CONFLICT` if there is a document with this key, or with the same value
+   * in a unique index: `conflict.key` is `[name, 'doc', key]` or `[name, 'by', index, value]`.
    */
   insert(document: N, options?: O): Promise<K>;
-  /** Adds documents, all or none; resolves with their keys. */
+  /** Adds all documents or none; resolves with their keys. */
   insertMany(documents: Iterable<N>, options?: O): Promise<K[]>;
-  /** Adds a document or replaces the one with its key; resolves with the key. `VARVE_CONFLICT` as `insert`, over a unique index. */
+  /**
+   * Adds a document, or replaces the document with the same key; resolves with the key. Rejects with `VARVE_CONFLICT` over a unique index,
+   * as `insert` does.
+   */
   put(document: N, options?: O): Promise<K>;
   /**
-   * Replaces properties of a document, or the document by what a function makes of it; resolves with what it is then, undefined where
-   * there is none. If somebody writes it meanwhile, it is read and changed again. A function that gives undefined leaves it as it is.
+   * Replaces properties of a document, or replaces the document with the result of a function. Resolves with the document after the update,
+   * or undefined if there is none. If somebody writes the document meanwhile, it is read and changed again. If the function returns
+   * undefined, the document stays as it is.
    *
    * @example
    * await notes.update(id, { title: 'Silt' });
    * await notes.update(id, (note) => ({ ...note, views: note.views + 1 }));
    */
   update(key: K, change: Change<T>, options?: O): Promise<T | undefined>;
-  /** Deletes a document; resolves with whether it was there. */
+  /** Deletes a document; resolves with whether it existed. */
   delete(key: K, options?: O): Promise<boolean>;
   /** Deletes all documents, at the cost of one write. */
   clear(options?: O): Promise<void>;
@@ -206,45 +211,49 @@ export interface CollectionWrites<T, K, N, O> {
 /** Properties to replace, or a function of the document. */
 export type Change<T> = Partial<T> | ((document: T) => T | undefined | PromiseLike<T | undefined>);
 
-/** How far a collection has been gone through. */
+/** The progress of reading through a collection. */
 export interface BuildProgress {
-  /** Documents looked at. */
+  /** Documents read so far. */
   readonly done: number;
-  /** Documents that there were when it began. */
+  /** Number of documents at the start. */
   readonly total: number;
 }
 
 /** Options of `ready`, `reindex` and `check`. */
 export interface ReadyOptions {
-  /** Called after each page of documents, where indexes have to be built; by `check` also after those that it compares. */
+  /** Called after each page of documents while indexes are built. `check` also calls it after each page that it compares. */
   readonly onProgress?: ((progress: BuildProgress) => void) | undefined;
-  /** Ends the wait with `VARVE_ABORTED`; and what is under way after its page, unless somebody else waits for it. The next use goes on with it. */
+  /**
+   * Ends the wait with `VARVE_ABORTED`. The work itself stops after its current page, unless somebody else waits for it. The next use
+   * continues it.
+   */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A document and an entry of an index that do not agree. */
+/** A difference between a document and the entries of an index. */
 export interface Difference<K> {
   /**
-   * `missing`: a document has no entry for a value of its. `stray`: an entry is of no document, or of one that has not this value.
-   * `conflict`: a document has a value of a unique index that `other` has. `refused`: an index makes no key of a document, see `error`.
+   * `missing`: a document has no entry for one of its values. `stray`: an entry belongs to no document, or to a document that does not have
+   * this value. `conflict`: a document has a value in a unique index that `other` also has. `refused`: the value of a document in an index
+   * is not a key, see `error`.
    */
   readonly kind: 'missing' | 'stray' | 'conflict' | 'refused';
   /** The name of the index. */
   readonly index?: string | undefined;
-  /** The value in it. */
+  /** The value in the index. */
   readonly value?: Key | undefined;
-  /** The key of the document. Of what is foreign, whatever stands in the place of one: it need be no key. */
+  /** The key of the document. For an entry that a collection did not write, any value in the place of the key, which may not be a key. */
   readonly key: K;
   readonly other?: K | undefined;
   readonly error?: unknown;
 }
 
-/** What `check` of a collection resolves with. */
+/** The result of `check` of a collection. */
 export interface CollectionReport<K> {
-  /** Whether there is no difference. */
+  /** True if there are no differences. */
   readonly ok: boolean;
   readonly documents: number;
-  /** Entries of all indexes; 0 where these could not be built, because of conflicts or refusals. */
+  /** Entries of all indexes; 0 if the indexes could not be built because of conflicts or refused documents. */
   readonly entries: number;
   /** How many differences there are. */
   readonly found: number;
@@ -260,32 +269,32 @@ export type CollectionInTransaction<T, K, X, N = T> = CollectionReads<T, K, X, u
 export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, CollectionWrites<T, K, N, WriteOptions> {
   readonly name: string;
   /**
-   * Resolves when the indexes are as they are defined. Every other method waits for that by itself. Rejects with `VARVE_VERSION` when newer
-   * code has defined them, and with `VARVE_CONFLICT` when documents have the same value in an index that is now unique.
+   * Resolves when the indexes match the definition. Every other method waits for that by itself. Rejects with `VARVE_VERSION` if newer
+   * code has defined them, and with `VARVE_CONFLICT` if documents have the same value in an index that is now unique.
    *
    * @example
    * await notes.ready({ onProgress: ({ done, total }) => show(done / total) });
    */
   ready(options?: ReadyOptions): Promise<void>;
   /**
-   * Builds all indexes anew, from the documents, under whoever uses them: other calls, and other tabs, wait for it. An import asks for that
-   * by itself. Rejects as `ready`.
+   * Builds all indexes anew from the documents. You can call it while the collection is in use: other calls and other tabs wait for it.
+   * After an import this happens by itself. Rejects with the same errors as `ready`.
    *
    * @example
    * await notes.reindex({ onProgress: ({ done, total }) => show(done / total), signal });
    */
   reindex(options?: ReadyOptions): Promise<void>;
   /**
-   * Compares documents with the entries of indexes, at one moment, and tells what does not agree. Where documents cannot be indexed it lists
-   * those: two with one value in a unique index, as an import can leave, or one that an index makes no key of.
+   * Compares documents with index entries, at one read point, and reports the differences. If documents cannot be indexed, it lists those:
+   * two with the same value in a unique index, which can happen after an import, or one whose value in an index is not a key.
    *
    * @example
    * const { ok, differences } = await notes.check();
    */
   check(options?: ReadyOptions): Promise<CollectionReport<K>>;
   /**
-   * The same calls inside a transaction of the store, together with whatever else it does; or the reads in a snapshot, which
-   * are then all of one moment.
+   * The same methods inside a transaction of the store, together with its other reads and writes. With a snapshot: the reads, all at
+   * the read point of the snapshot.
    *
    * @example
    * await db.transaction(async (tx) => {
@@ -296,7 +305,7 @@ export interface Collection<T, K, X, N = T> extends CollectionReads<T, K, X>, Co
   in(tx: Transaction<Key, unknown>): CollectionInTransaction<T, K, X, N>;
   in(snapshot: Snapshot<Key, unknown>): CollectionReads<T, K, X>;
   /**
-   * The key that the store has a document under.
+   * The key under which the store keeps a document.
    *
    * @example
    * for await (const change of db.watch(notes.keyOf(42))) render(change);

@@ -1,7 +1,7 @@
 /**
- * Keys that are made where they are needed, and sort by when they were made: UUIDs of version 7 (RFC 9562).
+ * Keys that any client can make by itself, and that sort by the time when they were made: UUIDs of version 7 (RFC 9562).
  *
- * Invariant: of one realm, each is after the one before it, also within a millisecond and when the clock goes back.
+ * Invariant: within one realm, each key sorts after the one before it, also within a millisecond and when the clock goes back.
  *
  *   48 bits ms since 1970 | 4 bits version | 12 bits counter | 2 bits variant | 62 random bits
  */
@@ -10,7 +10,7 @@ let last_ms = 0;
 let counter = 0;
 
 /**
- * A UUID of version 7: later ones sort later, those of other tabs by their clocks.
+ * Makes a UUID of version 7. Later keys sort later. Keys of different tabs sort by the clocks of the tabs.
  *
  * @example
  * const notes = collection<Note>()(db, 'notes', { key: 'id', newKey: uuid7 });

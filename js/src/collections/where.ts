@@ -1,8 +1,8 @@
 /**
- * From what a caller looks for to a range of the store's keys.
+ * Turns a caller's conditions into a range of the store's keys.
  *
- * Invariant: a range holds the entries of exactly the values asked for, whichever keys follow the values in their entries. Its ends
- * are values or `TOP` behind one, so they hold for entries with and without a key behind the value.
+ * Invariant: a range contains the entries of exactly the values asked for, whichever keys follow the values in their entries. Its ends
+ * are values, or a value followed by `TOP`, so they are correct for entries with and without a key after the value.
  */
 
 import { isBytes } from '../codec/intrinsics.ts';
@@ -11,7 +11,7 @@ import type { Key, KeyRange } from '../types.ts';
 import { invalid } from './definition.ts';
 import { afterPrefix, checkKey, compareKeys, TOP } from './key.ts';
 
-/** What is looked for, its types set aside. */
+/** The conditions of a query, without their exact types. */
 export interface LooseWhere {
   readonly eq?: Key | undefined;
   readonly gt?: Key | undefined;
@@ -26,7 +26,10 @@ export interface LooseWhere {
 
 const WHERE: Known<LooseWhere> = { eq: 1, ...SCAN };
 
-/** What is looked for, in keys that nobody else can change: a value stands for itself. Throws `VARVE_INVALID_ARGUMENT` for what makes no sense. */
+/**
+ * The conditions of a query, with copies of keys that nobody else can change. A plain value stands for itself. Throws
+ * `VARVE_INVALID_ARGUMENT` for conditions that make no sense.
+ */
 export function whereOf(target: unknown): LooseWhere {
   if (target === undefined) return {};
   if (!isRange<unknown, LooseWhere>(target, undefined)) return { eq: checkKey(target, 'What is looked for') };
@@ -47,7 +50,7 @@ export function whereOf(target: unknown): LooseWhere {
   return { ...bounds, reverse, limit, signal };
 }
 
-/** The keys of the store that lie under `base` and go on with a value that is looked for. */
+/** The range of store keys that begin with `base`, followed by a wanted value. */
 export function rangeOf(base: readonly Key[], { eq, gt, gte, lt, lte, prefix }: LooseWhere): KeyRange<Key> {
   const at = (value: Key): Key => [...base, value];
   const after = (value: Key): Key => [...base, value, TOP];

@@ -15,7 +15,7 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** The bytes of base64; undefined for what is none. */
+/** The bytes of base64; undefined if the text is not base64. */
 export function fromBase64(text: string): Uint8Array | undefined {
   // `atob` would skip white space.
   if (!/^[\w+/-]*={0,2}$/.test(text)) return undefined;

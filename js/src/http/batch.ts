@@ -4,12 +4,12 @@
  *   body      [{ "op": "set", "key", "value" | "bytes" | "cbor", "expiresIn"?, "ifSequence"? },
  *              { "op": "delete", "key", "ifSequence"? }, { "op": "deleteRange", "range": { gt gte lt lte prefix } },
  *              { "op": "get", "key" }]
- *   answer    { "results": [receipt | entry | null | { "error": problem }] }, in their order
+ *   response  { "results": [receipt | entry | null | { "error": problem }] }, in their order
  *   atomic    all or nothing, without get: one receipt, or one problem
  *
- * Without `atomic` the operations run in their order, each for itself; they travel to the engine together.
+ * Without `atomic` the operations run in their order, each independently; they are sent to the engine together.
  *
- * Invariant: nothing runs before the whole body has been understood.
+ * Invariant: nothing runs before the whole body has been parsed and checked.
  */
 
 import { abortError, VarveError } from '../errors.ts';
@@ -22,7 +22,7 @@ import { malformed, problemOf, Refusal } from './problem.ts';
 import { prefixOf } from './query.ts';
 import type { HttpStore } from './types.ts';
 
-/** Operations that run together where some of them read: what their answers take is looked at in between. */
+/** Operations that run together if some of them read. Between such groups the size of the results is checked. */
 const READS_TOGETHER = 64;
 
 interface SetOperation<K> {
@@ -105,7 +105,7 @@ async function runEach<K, V>(
     return result;
   };
   for (let at = 0; at < operations.length; at += step) {
-    // Here and not with every operation: a signal is watched by one listener for each.
+    // Checked here and not passed to every operation, because each operation would add a listener to the signal.
     const { signal } = exchange.request;
     if (signal.aborted) throw abortError(signal);
     if (bytes >= exchange.limits.answer) {
@@ -145,7 +145,7 @@ function entryToJson(entry: Entry<unknown> | undefined): unknown {
 }
 
 const VALUES = ['value', 'bytes', 'cbor'];
-/** What an operation may have besides `op`. */
+/** The members that an operation may have besides `op`. */
 const MEMBERS: Readonly<Record<Operation<unknown>['op'], readonly string[]>> = {
   set: ['key', ...VALUES, 'expiresIn', 'ifSequence'],
   delete: ['key', 'ifSequence'],

@@ -1,15 +1,15 @@
 /**
- * Bearer tokens, compared in a time that tells nothing of them.
+ * Bearer tokens, compared in a time that reveals nothing about them.
  *
- * Invariant: what is compared are SHA-256 digests, all of each, so that neither the length nor the first difference of a
- * token shows in how long it took.
+ * Invariant: the SHA-256 digests are compared, always in full, so the time depends neither on the length of a token nor on
+ * its first difference.
  */
 
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { Access } from './types.ts';
 
-/** Who has which rights, by token. */
+/** Tokens by the rights that they give. */
 export interface BearerTokens {
   /** Tokens that may do everything. */
   readonly write?: readonly string[] | undefined;
@@ -19,7 +19,7 @@ export interface BearerTokens {
 
 const TOKENS: Known<BearerTokens> = { write: 1, read: 1 };
 
-/** What can stand in `Authorization: Bearer <token>` (RFC 6750, b64token). */
+/** The form of a token in `Authorization: Bearer <token>` (RFC 6750, b64token). */
 const TOKEN = /^[\w.~+/-]+=*$/;
 
 const encoder = new TextEncoder();
@@ -36,8 +36,8 @@ function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
 }
 
 /**
- * An `authorize` for fixed tokens: one that may do everything, or lists of those that may and of those that may only read.
- * `/health` needs none, so that a load balancer can ask.
+ * An `authorize` function for fixed tokens: one token that may do everything, or a list of those that may do everything and a
+ * list of those that may only read. `/health` needs no token, so that a load balancer can use it.
  *
  * @example
  * createHandler(db, { authorize: bearer(process.env.TOKEN) });
@@ -45,11 +45,11 @@ function areEqual(a: ArrayBuffer, b: ArrayBuffer): boolean {
  */
 export function bearer(tokens: string | BearerTokens): (access: Access) => Promise<boolean> {
   if (typeof tokens !== 'string') checkOptions(tokens, TOKENS);
-  // A variable of the environment may be unset.
+  // `tokens` may be undefined: an environment variable may be unset.
   const { write = [], read = [] } = typeof tokens === 'string' ? { write: [tokens] } : (tokens ?? {});
-  // The letters of a string would each be a token.
+  // Only arrays: if a string were spread, each of its letters would be a token.
   const all = Array.isArray(write) && Array.isArray(read) ? [...write, ...read] : [];
-  // Another one would let nobody in, whatever is sent.
+  // A token of another form could never match, whatever a client sends.
   if (all.length === 0 || !all.every((token) => typeof token === 'string' && TOKEN.test(token))) {
     throw new VarveError(
       'VARVE_INVALID_ARGUMENT',

@@ -1,13 +1,13 @@
 /**
  * The body of a request, read up to a limit.
  *
- * Invariant: no more than the limit and one chunk is ever held; a body that is announced as longer is not read at all.
+ * Invariant: memory never contains more than the limit and one chunk. A body that is announced as longer is not read at all.
  */
 
 import { abortError } from '../errors.ts';
 import { malformed, Refusal } from './problem.ts';
 
-/** The bytes of a body. Refuses with 413 beyond `bytes_max`, with 415 for one that is compressed. */
+/** The bytes of a body. Refuses a body longer than `bytes_max` with 413, and a compressed one with 415. */
 export async function readBody(request: Request, bytes_max: number): Promise<Uint8Array> {
   const encoding = request.headers.get('content-encoding');
   if (encoding !== null && encoding.trim().toLowerCase() !== 'identity') {
@@ -26,7 +26,7 @@ export async function readBody(request: Request, bytes_max: number): Promise<Uin
     if (done) break;
     length += value.length;
     if (length > bytes_max) {
-      // Not waited for: a client that sends on is not to hold the answer up.
+      // Not awaited: a client that continues to send must not delay the response.
       reader.cancel().catch(() => undefined);
       throw tooLong(bytes_max);
     }
@@ -35,7 +35,7 @@ export async function readBody(request: Request, bytes_max: number): Promise<Uin
   return joined(chunks, length);
 }
 
-/** The client has gone, or what it sent is no HTTP. */
+/** The error of a body that could not be read: the client disconnected, or sent invalid HTTP. */
 function unread({ signal }: Request): Error {
   return signal.aborted ? abortError(signal) : malformed('The body ended before it was complete.');
 }

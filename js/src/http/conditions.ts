@@ -4,13 +4,14 @@
  * The ETag of an entry is its sequence in quotes: `"17"`. Every write has a sequence of its own, so equal ETags of one store
  * mean the same write.
  *
- * Invariant: a write whose condition names one state (`If-Match: "17"`, `If-None-Match: *`) is compared by the engine
- * when it is applied; any other is decided on an entry that was read, and applied only if that entry is still there.
+ * Invariant: if the condition of a write names one state (`If-Match: "17"`, `If-None-Match: *`), the engine checks it when it
+ * applies the write. Any other condition is checked on an entry that was read; the write is applied only if that entry is still
+ * there.
  */
 
 import { malformed } from './problem.ts';
 
-/** One ETag of a header: the sequence that it stands for, undefined for one that is not ours. */
+/** One ETag of a header: the sequence that it stands for, undefined if it is not an ETag of this store. */
 interface Tag {
   readonly weak: boolean;
   readonly sequence: number | undefined;
@@ -18,7 +19,7 @@ interface Tag {
 
 type Tags = '*' | readonly Tag[];
 
-/** What a request makes its outcome depend on. */
+/** The conditions of a request. */
 export class Conditions {
   readonly #match: Tags | undefined;
   readonly #none_match: Tags | undefined;
@@ -28,26 +29,26 @@ export class Conditions {
     this.#none_match = parse('If-None-Match', headers.get('if-none-match'));
   }
 
-  /** Whether there are none. */
+  /** Whether the request has no conditions. */
   get none(): boolean {
     return this.#match === undefined && this.#none_match === undefined;
   }
 
-  /** The one state that a write asks for: a sequence, or null for no entry; undefined when it takes more to say. */
+  /** The one state that a write requires: a sequence, or null for no entry; undefined if one state cannot express the conditions. */
   get state(): number | null | undefined {
     if (this.#match === undefined) return this.#none_match === '*' ? null : undefined;
     const [tag, ...others] = this.#match === '*' || this.#none_match !== undefined ? [] : this.#match;
     return others.length === 0 && tag?.weak === false ? tag.sequence : undefined;
   }
 
-  /** Whether If-Match lets the request through, for an entry with this sequence (null: none). Weak tags never match. */
+  /** Whether If-Match allows the request, for an entry with this sequence (null: no entry). Weak tags never match. */
   matches(sequence: number | null): boolean {
     if (this.#match === undefined) return true;
     if (sequence === null) return false;
     return this.#match === '*' || this.#match.some((tag) => !tag.weak && tag.sequence === sequence);
   }
 
-  /** Whether If-None-Match lets it through; of a read, 304 is told otherwise. */
+  /** Whether If-None-Match allows the request. If not, a read gets the response 304. */
   differs(sequence: number | null): boolean {
     if (this.#none_match === undefined || sequence === null) return true;
     return this.#none_match !== '*' && !this.#none_match.some((tag) => tag.sequence === sequence);

@@ -3,11 +3,11 @@
  *
  *   GET, HEAD  the value; ETag its sequence, Varve-Expires when it expires; If-Match, If-None-Match (304)
  *   PUT        ?expiresIn=<ms> &durability=<level>; If-Match, If-None-Match
- *   DELETE     ?durability=<level>; If-Match, If-None-Match; alike whether the key was there or not
+ *   DELETE     ?durability=<level>; If-Match, If-None-Match; the same response whether the key existed or not
  *
- * Invariant: a write is applied only if its conditions held at the moment when it was applied.
+ * Invariant: a write is applied only if its conditions are true when it is applied.
  *
- * The request's signal is not watched here: an entry takes less than the watching is worth.
+ * The request's signal is not watched here: that would cost more than one entry does.
  */
 
 import { VarveError } from '../errors.ts';
@@ -40,7 +40,7 @@ export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string |
   return new Response(bytes as Uint8Array<ArrayBuffer>, { headers });
 }
 
-/** Writes an entry; 201 where there surely was none, else 200. */
+/** Writes an entry; 201 if there was certainly none before, else 200. */
 export async function putEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {
   const { request, query, store, keys, limits } = exchange;
   const key = storeKey(keyOf(exchange, segment), keys);
@@ -67,7 +67,7 @@ export async function deleteEntry<K, V>(exchange: Exchange<K, V>, segment: strin
   return jsonResponse(receipt);
 }
 
-/** Writes on conditions; on those that name more than one state, again when another write came in between. */
+/** Writes on conditions. If they name more than one state, it tries again when another write came in between. */
 async function conditionally<K, V>(
   { store, keys }: Exchange<K, V>,
   key: K,
@@ -86,7 +86,7 @@ async function conditionally<K, V>(
   };
   const place = { owner: store, key: JSON.stringify(keyToJson(varveKey(key, keys))) };
   return inTurn(place, attempt, {
-    // By its code: the store may have come from another copy of the package.
+    // Recognized by its code: the store may come from another copy of the package.
     is: (error) => isLate && (error as { code?: unknown })?.code === 'VARVE_CONFLICT',
     last: () => new Refusal(503, 'Others wrote the entry again and again.', 'VARVE_RETRY'),
   });

@@ -1,21 +1,21 @@
 /**
- * JSON that is taken as it was sent, or not at all.
+ * JSON that is accepted exactly as it was sent, or not at all.
  *
- * `JSON.parse` keeps the last of two members of one name, and the nearest number that it has. So the text is read a second
- * time, token by token: what it would have lost or changed is refused.
+ * `JSON.parse` keeps the last of two members with the same name, and rounds a number to the nearest double. So the text is read
+ * a second time, token by token: a text that would lose or change something is refused.
  *
- * Invariant: every member and every digit of a text that passes is in its value.
+ * Invariant: the value of an accepted text contains every member and every digit of the text.
  */
 
-/** A number that is longer than this keeps not all of its digits, or has zeros that say nothing. */
+/** A longer number loses some of its digits, or has zeros without meaning. */
 const NUMBER_CHARS_MAX = 500;
-/** The most digits that `toExponential` gives. */
+/** The most digits that `toExponential` returns. */
 const DIGITS_MAX = 101;
 
-/** Why a JSON text is refused that is JSON after all. */
+/** The error of a text that is valid JSON, but would lose something. */
 export class InexactJson extends Error {}
 
-/** The value of a JSON text. Throws `SyntaxError` for what is no JSON, `InexactJson` for what its value would not say in full. */
+/** The value of a JSON text. Throws `SyntaxError` if it is not JSON, `InexactJson` if the value would lose something of the text. */
 export function parseExactJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   checkTokens(text);
@@ -63,13 +63,13 @@ function endOfNumber(text: string, start: number): number {
 }
 
 function addName(names: Set<string> | undefined, quoted: string): void {
-  // Escaped or not, it is the same name.
+  // A name is the same with and without escapes.
   const name = JSON.parse(quoted) as string;
   if (names?.has(name)) throw new InexactJson(`The member ${JSON.stringify(name.slice(0, 40))} is given twice.`);
   names?.add(name);
 }
 
-/** Throws unless a double has all digits of a number: rounded to as many digits, it reads as the number does. */
+/** Throws unless a double has all digits of a number: rounded to the same number of digits, it has the same text. */
 function checkNumber(text: string): void {
   const number = Number(text);
   if (String(number) === text) return;

@@ -1,7 +1,7 @@
 /**
- * One request on its way through an endpoint: what it asks, of which store, under which limits.
+ * One request on its way through an endpoint: its query, its store and its limits.
  *
- * Invariant: `key` and `range` are of the store's own key type; everything outside of here speaks of Varve keys as JSON.
+ * Invariant: `key` and `range` have the store's own key type. All other code uses Varve keys as JSON.
  */
 
 import { VarveError } from '../errors.ts';
@@ -9,10 +9,10 @@ import type { Key, KeyCodec, KeyRange, Receipt, WaitOptions } from '../types.ts'
 import type { Query } from './query.ts';
 import type { HttpStore, Limits } from './types.ts';
 
-/** What an endpoint works on. */
+/** The input of an endpoint. */
 export interface Exchange<K, V> {
   readonly request: Request;
-  /** The request's signal, for calls that wait; a synchronous store has none of those. */
+  /** The request's signal, for calls that wait. A synchronous store has no such calls. */
   readonly wait: WaitOptions;
   readonly query: Query;
   readonly store: HttpStore<K, V>;
@@ -45,13 +45,13 @@ export function storeRange<K>({ gt, gte, lt, lte, prefix }: KeyRange, keys: KeyC
   return { gt: bound(gt), gte: bound(gte), lt: bound(lt), lte: bound(lte), prefix };
 }
 
-/** A receipt that is true by the time it is sent: what `varve/sync` has only buffered is logged. */
+/** A receipt that is true when it is sent: writes that `varve/sync` has only buffered are written to the log first. */
 export function settled<K, V>(store: HttpStore<K, V>, receipt: Receipt): Receipt {
   if (receipt.durability !== 'buffered' || store.commit === undefined) return receipt;
   return { sequence: receipt.sequence, durability: store.commit().durability };
 }
 
-/** An answer in JSON. */
+/** A response in JSON. */
 export function jsonResponse(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), {
     status,

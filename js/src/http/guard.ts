@@ -1,11 +1,12 @@
 /**
- * Who may call: hosts, sites, tokens.
+ * Decides which requests are allowed, by host, site and token.
  *
- * A browser sends what any page tells it to, to any address that it reaches, localhost and private networks included. So
- * requests of other sites are refused, reads too, by what browsers say of them: `Sec-Fetch-Site`, and `Origin` where a
- * browser does not send that. (After Go's `http.CrossOriginProtection`, which lets reads through.) Programs send neither.
+ * A browser sends requests for any page to any address that it can reach, including localhost and private networks. So
+ * requests from other sites are refused, reads too. They are recognized by the headers of browsers: `Sec-Fetch-Site`, or
+ * `Origin` if a browser does not send the first. (After Go's `http.CrossOriginProtection`, which allows reads.) Programs send
+ * neither.
  *
- * Invariant: without `cors` no answer carries a CORS header; a request is looked at no further before it has passed here.
+ * Invariant: without `cors` no response has a CORS header. No other part of a request is examined before it has passed here.
  */
 
 import { Refusal } from './problem.ts';
@@ -16,7 +17,7 @@ const REQUEST_HEADERS = 'authorization, content-type, accept, if-match, if-none-
 const RESPONSE_HEADERS = 'etag, link, retry-after, varve-expires';
 const CORS_AGE_DEFAULT = 600;
 
-/** Refuses a request that is addressed to another host (421), or comes from another site (403). */
+/** Refuses a request to another host (421), or from another site (403). */
 export function guardOrigin(request: Request, url: URL, { hosts, cors }: HttpOptions<never>): void {
   if (hosts !== undefined && !hosts.some((host) => host.toLowerCase() === url.host)) {
     throw new Refusal(421, 'This handler does not answer for that host.');
@@ -30,7 +31,7 @@ export function guardOrigin(request: Request, url: URL, { hosts, cors }: HttpOpt
   if (!own) throw new Refusal(403, 'Requests of other sites are refused. See the option cors.');
 }
 
-/** The answer to a preflight; undefined for what is none. */
+/** The response to an OPTIONS request, such as a preflight; undefined for other methods. */
 export function preflight(request: Request, cors: CorsOptions | undefined): Response | undefined {
   if (request.method !== 'OPTIONS') return undefined;
   const asked = request.headers.has('access-control-request-method');
@@ -43,7 +44,7 @@ export function preflight(request: Request, cors: CorsOptions | undefined): Resp
   return new Response(null, { status: 204, headers });
 }
 
-/** Lets a request in by its token, or refuses it with 401. */
+/** Accepts a request by its token, or refuses it with 401. */
 export async function guardAccess(
   request: Request,
   kind: Access['kind'],
@@ -57,7 +58,7 @@ export async function guardAccess(
   throw new Refusal(401, 'This needs a valid bearer token.', undefined, { 'www-authenticate': challenge });
 }
 
-/** Adds what every answer has: that it is no script of another site, and CORS headers for who was named. */
+/** Adds the headers of every response: other sites cannot use it as a script, and the named origins get CORS headers. */
 export function sealHeaders(headers: Headers, request: Request, cors: CorsOptions | undefined): void {
   headers.set('x-content-type-options', 'nosniff');
   const origin = request.headers.get('origin');
@@ -74,7 +75,7 @@ function isAllowed(origin: string, cors: CorsOptions | undefined): boolean {
   return cors !== undefined && (cors.origins === '*' || cors.origins.includes(origin));
 }
 
-/** By its host alone: behind a proxy that ends TLS, the scheme that the handler sees is not the browser's. */
+/** The host of an origin. Only the host is compared: behind a proxy that ends TLS, the handler and the browser see different schemes. */
 function hostOf(origin: string): string | undefined {
   try {
     return new URL(origin).host;

@@ -1,8 +1,8 @@
 /**
- * The fetch handler: guards, the table of routes, and what every answer has in common.
+ * The fetch handler: guards, the table of routes, and the common parts of all responses.
  *
- * Invariant: the promise of a handler never rejects; every error is an answer (problem.ts). A body that is not asked for
- * (HEAD) is cancelled, so that nothing goes on behind it.
+ * Invariant: the promise of a handler never rejects; every error becomes a response (problem.ts). A body that the client did not
+ * ask for (HEAD) is cancelled, so that no work continues for it.
  */
 
 import { KEY_BYTES_MAX } from '../codec/settled.ts';
@@ -41,9 +41,9 @@ const CORS: Known<CorsOptions> = { origins: 1, maxAge: 1 };
 const HTTP: Known<HttpOptions> = { base: 1, authorize: 1, cors: 1, hosts: 1, limits: 1, keys: 1, onError: 1 };
 
 /**
- * Makes a fetch handler over a store: give it to `Deno.serve`, `Bun.serve`, a Worker's `fetch`, a service worker, or to a
- * package that serves it on Node. Its routes and bodies are in docs/guide/http.md. It holds nothing open: stop serving,
- * then close the store. Throws `VARVE_INVALID_ARGUMENT` for an option that makes no sense.
+ * Makes a fetch handler for a store. Pass it to `Deno.serve`, `Bun.serve`, a Worker's `fetch`, a service worker, or to a
+ * package that serves it on Node. docs/guide/http.md describes its routes and bodies. The handler keeps nothing open: to shut
+ * down, stop serving, then close the store. Throws `VARVE_INVALID_ARGUMENT` for an option that makes no sense.
  *
  * @example
  * const db = await open('notes', { storage });
@@ -64,7 +64,7 @@ export function createHandler<K = Key, V = unknown>(store: HttpStore<K, V>, opti
     if (flight !== undefined) return flight;
     const methods = route === undefined ? undefined : own(routes, route);
     if (methods === undefined) {
-      // Who has no token is not told which paths there are.
+      // A client without a token does not learn which paths exist.
       await guardAccess(request, 'read', authorize);
       throw new Refusal(404, `There is nothing at this path. There is ${Object.keys(routes).join(', ')}.`);
     }
@@ -111,7 +111,7 @@ function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> 
         kind: 'health',
         run: async ({ query }) => {
           query.end();
-          // What every writer needs: an engine that answers and a log that can be flushed.
+          // Tests what every writer needs: an engine that responds and a log that can be flushed.
           await store.flush();
           return jsonResponse({ status: 'ok' });
         },
@@ -130,7 +130,7 @@ function routesOf<K, V>(metrics: Metrics, store: HttpStore<K, V>): Routes<K, V> 
   };
 }
 
-/** The route of a path and, below `/kv`, the one segment behind it. */
+/** The route of a path and, under `/kv`, the one segment after it. */
 function placeOf(pathname: string, base: string): [route: string | undefined, segment: string | undefined] {
   if (!pathname.startsWith(`${base}/`)) return [undefined, undefined];
   const path = pathname.slice(base.length);
@@ -138,7 +138,7 @@ function placeOf(pathname: string, base: string): [route: string | undefined, se
   return key === undefined ? [path, undefined] : ['/kv', key];
 }
 
-/** A member that is not the prototype's: methods are whatever clients send. */
+/** A member of the object itself, not of its prototype: clients can send any text as a method. */
 function own<T>(members: Readonly<Partial<Record<string, T>>>, name: string): T | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
@@ -147,7 +147,7 @@ function tell(onError: HttpOptions['onError'], error: unknown, request: Request)
   try {
     onError?.(error, request);
   } catch {
-    // The client gets its answer all the same.
+    // The client gets its response even if `onError` fails.
   }
 }
 

@@ -1,13 +1,14 @@
 /**
- * Keys as JSON, the form in which they stand in queries and bodies.
+ * Keys as JSON, their form in queries and bodies.
  *
  *   "text"   42   true   ["note", 42]          as they are
  *   { "bytes": "AAEC" }                        Uint8Array, base64
  *   { "bigint": "-12" }                        decimal digits
- *   { "date": "2026-01-31T12:00:00.000Z" }     as `toISOString` gives it
+ *   { "date": "2026-01-31T12:00:00.000Z" }     as `toISOString` returns it
  *   { "number": "Infinity" }                   and "-Infinity"
  *
- * Invariant: every Varve key has one JSON form, and reading it gives the key again; anything else is `VARVE_INVALID_KEY`.
+ * Invariant: every Varve key has exactly one JSON form, and reading that form returns the same key. Anything else is
+ * `VARVE_INVALID_KEY`.
  */
 
 import { encodeKey } from '../codec/keys.ts';
@@ -18,7 +19,7 @@ import { fromBase64, toBase64 } from './base64.ts';
 import { InexactJson, parseExactJson } from './exact-json.ts';
 import { Refusal } from './problem.ts';
 
-/** The JSON form of a key. Throws `VARVE_INVALID_KEY` for what is no key. */
+/** The JSON form of a key. Throws `VARVE_INVALID_KEY` if the value is not a key. */
 export function keyToJson(key: Key): unknown {
   switch (typeof key) {
     case 'string':
@@ -35,7 +36,7 @@ export function keyToJson(key: Key): unknown {
   throw invalid('What the store calls a key is none.');
 }
 
-/** The key that JSON stands for, no longer than `bytes_max` bytes when it is stored. */
+/** The key of a JSON form, at most `bytes_max` bytes long in its stored form. */
 export function keyFromJson(json: unknown, bytes_max: number): Key {
   const key = read(json, bytes_max, 0);
   if (encodeKey(key).length > bytes_max) throw tooLong(bytes_max);
@@ -78,7 +79,7 @@ const FORMS =
 
 function tagged(tag: string, content: unknown, bytes_max: number): Key {
   if (typeof content !== 'string') throw invalid(`A key's {"${shown(tag)}": ...} holds a string. ${FORMS}`);
-  // Before it is parsed: digits of a bigint take more than linear time.
+  // Checked before it is parsed: parsing the digits of a bigint takes more than linear time.
   if (content.length > 3 * bytes_max + 64) throw tooLong(bytes_max);
   switch (tag) {
     case 'bytes': {

@@ -1,20 +1,20 @@
 /**
- * Lines as a stream of bytes, made as they are taken.
+ * Lines as a stream of bytes, made when the reader takes them.
  *
- * Invariant: a chunk is made only when the reader asks for one, so a slow client makes the store read slowly and nothing
- * piles up. The items are let go when they end, fail, or the client leaves. An error after the first chunk ends the
- * stream as an error: the connection breaks, it does not look complete.
+ * Invariant: a chunk is made only when the reader asks for one, so with a slow client the store reads slowly and nothing
+ * piles up. The iterator is closed when it ends or fails, or when the client disconnects. An error after the first chunk ends the
+ * stream with an error: the connection breaks, so the response does not look complete.
  */
 
-/** A chunk is sent when it has about so many characters. */
+/** A chunk is sent when it has about this many characters. */
 const CHUNK_CHARS = 64 * 1024;
 
-/** What a line is made of. */
+/** One line. */
 export interface Line {
   readonly text: string;
 }
 
-/** The lines as a stream. Rejects where already the first chunk fails, while the answer can still be an error. */
+/** The lines as a stream. Rejects if the first chunk fails, because the response can still be an error then. */
 export async function lineStream(lines: AsyncGenerator<Line, void, undefined>): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
   const chunk = async (): Promise<Uint8Array | undefined> => {

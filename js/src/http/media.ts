@@ -1,14 +1,14 @@
 /**
- * Values as bodies: which media type a value has, and what a client asks for.
+ * Values as bodies: the media type of a value, and the type that a client asks for.
  *
- *   application/json           what JSON expresses as it is
+ *   application/json           values that JSON can express without change
  *   application/octet-stream   a Uint8Array, its bytes
  *   application/cbor           any value: the CBOR that Varve stores (codec/cbor-writer.ts), dates, maps, cycles and all
  *
- * Where many values stand in one body they are { "value": json }, { "bytes": base64 } or { "cbor": base64 }.
+ * If one body contains many values, they are { "value": json }, { "bytes": base64 } or { "cbor": base64 }.
  *
- * Invariant: a value is never changed to fit: what JSON cannot express goes as CBOR, or is refused with 406; JSON that a value cannot
- * express is refused with 400.
+ * Invariant: a value is never changed to fit. A value that JSON cannot express is sent as CBOR, or refused with 406. JSON that a value
+ * cannot express is refused with 400.
  */
 
 import { CborReader } from '../codec/cbor-reader.ts';
@@ -24,19 +24,19 @@ export const BYTES_TYPE = 'application/octet-stream';
 export const CBOR_TYPE = 'application/cbor';
 export const NDJSON_TYPE = 'application/x-ndjson';
 
-/** Levels of arrays and objects that JSON is walked through; deeper values go as CBOR. */
+/** The most levels of arrays and objects that are sent as JSON; deeper values are sent as CBOR. */
 const DEPTH_MAX = 500;
 
 /** A value inside a larger JSON body. */
 export type JsonValue = { readonly value: unknown } | { readonly bytes: string } | { readonly cbor: string };
 
-/** A value as the part of a JSON body. */
+/** A value as a part of a JSON body. */
 export function valueToJson(value: unknown): JsonValue {
   if (value instanceof Uint8Array) return { bytes: toBase64(value) };
   return isJson(value) ? { value } : { cbor: toBase64(cborOf(value)) };
 }
 
-/** The value of `{ value }`, `{ bytes }` or `{ cbor }`, of which there must be one. */
+/** The value of `{ value }`, `{ bytes }` or `{ cbor }`. Exactly one of them must be given. */
 export function valueFromJson(item: Readonly<Record<string, unknown>>): unknown {
   const given = ['value', 'bytes', 'cbor'].filter((name) => Object.hasOwn(item, name));
   if (given.length !== 1) throw invalid('A value is given as one of value, bytes and cbor.');
@@ -47,7 +47,7 @@ export function valueFromJson(item: Readonly<Record<string, unknown>>): unknown 
   return given[0] === 'bytes' ? bytes : valueOfCbor(bytes);
 }
 
-/** A value as a body, in the media type that the client prefers of those that it can have. */
+/** A value as a body, in the media type that the client prefers among those that the value can have. */
 export function valueToBody(value: unknown, accept: string | null): { type: string; bytes: Uint8Array } {
   const is_bytes = value instanceof Uint8Array;
   const plain = is_bytes ? BYTES_TYPE : isJson(value) ? JSON_TYPE : undefined;
@@ -123,7 +123,7 @@ function mediaRange(text: string): MediaRange {
   return { range, quality: quality >= 0 && quality <= 1 ? quality : 0 };
 }
 
-/** What the most specific range that matches says. */
+/** The quality of the most specific range that matches. */
 function qualityOf(type: string, ranges: readonly MediaRange[]): number {
   const family = `${type.slice(0, type.indexOf('/'))}/*`;
   for (const name of [type, family, '*/*']) {
@@ -134,8 +134,8 @@ function qualityOf(type: string, ranges: readonly MediaRange[]): number {
 }
 
 /**
- * Whether `JSON.stringify` gives JSON that is read as the same value. An object that is met twice is not JSON: a small
- * value can hold one object in many places, and its JSON would be many times as long.
+ * Whether `JSON.stringify` returns JSON that is read as the same value. A value that contains one object twice does not count as
+ * JSON: a small value can contain one object in many places, and its JSON would be many times as long.
  */
 function isJson(value: unknown, met: Set<object> = new Set(), depth = 0): boolean {
   switch (typeof value) {

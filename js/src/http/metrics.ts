@@ -1,5 +1,5 @@
 /**
- * Counts of requests, and them with the store's own numbers in the text format of Prometheus (version 0.0.4).
+ * Counts requests, and writes these counts and the store's own numbers in the text format of Prometheus (version 0.0.4).
  *
  * Invariant: labels come from short fixed lists, whatever clients send.
  */
@@ -16,7 +16,7 @@ export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 type Kind = 'gauge' | 'counter';
 type NumberOf = { [name in keyof StoreStats]-?: StoreStats[name] extends number ? name : never }[keyof StoreStats];
 
-/** Which of the store's numbers are shown, as what. Counts are of this session: they start anew when the store is opened. */
+/** The store's numbers that are shown: name, kind and help of each. Counts start at 0 when the store is opened. */
 const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [
   ['sequence', 'sequence', 'gauge', 'Sequence of the last write.'],
   ['memtableEntries', 'memtable_entries', 'gauge', 'Entries in the active memtable.'],
@@ -52,14 +52,14 @@ interface Timing {
   count: number;
 }
 
-/** What one handler has answered. */
+/** The counts of one handler. */
 export class Metrics {
   readonly #requests = new Map<string, number>();
   readonly #timings = new Map<string, Timing>();
-  /** Requests being answered now. */
+  /** Requests in progress. */
   in_flight = 0;
 
-  /** Notes one answer: `route` from a fixed list, the time until its head was ready. */
+  /** Counts one response. `route` is from a fixed list; `seconds` is the time until the head of the response was ready. */
   note(route: string, method: string, status: number, seconds: number): void {
     const labels = `route="${route}",method="${METHODS.includes(method) ? method : 'other'}",status="${status}"`;
     this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);

@@ -1,10 +1,10 @@
 /**
- * Errors as answers: a status and a body of `application/problem+json` (RFC 9457).
+ * Errors as responses: a status and a body of `application/problem+json` (RFC 9457).
  *
  *   { "title": "Precondition Failed", "status": 412, "detail": "...", "code": "VARVE_CONFLICT", "conflict": { ... } }
  *
- * Invariant: whatever a handler throws becomes an answer here; what is no `VarveError` and no `Refusal` tells nothing of
- * itself but that it happened.
+ * Invariant: everything that a handler throws becomes a response here. If it is neither a `VarveError` nor a `Refusal`, the
+ * response contains no details of it.
  */
 
 import { VarveError, type VarveErrorCode } from '../errors.ts';
@@ -30,12 +30,12 @@ export class Refusal extends Error {
   }
 }
 
-/** The refusal of a request that makes no sense. */
+/** The refusal of an invalid request. */
 export function malformed(detail: string, code: VarveErrorCode = 'VARVE_INVALID_ARGUMENT'): Refusal {
   return new Refusal(400, detail, code);
 }
 
-/** What is asked of the client before it tries again, in seconds. */
+/** The time that a client should wait before it tries again, in seconds. */
 const RETRY_AFTER = '1';
 
 const STATUS_OF: Readonly<Record<VarveErrorCode, number>> = {
@@ -43,7 +43,7 @@ const STATUS_OF: Readonly<Record<VarveErrorCode, number>> = {
   VARVE_INVALID_VALUE: 400,
   VARVE_INVALID_ARGUMENT: 400,
   VARVE_CONFLICT: 412,
-  // Nobody reads it: the client has gone. The status that proxies log for that.
+  // Nobody reads this response, because the client has disconnected. Proxies log this status in that case.
   VARVE_ABORTED: 499,
   VARVE_LOCKED: 503,
   VARVE_LEADER_STALLED: 503,
@@ -76,7 +76,7 @@ const TITLES: Readonly<Record<number, string>> = {
   507: 'Insufficient Storage',
 };
 
-/** An error as JSON: the body of an answer, or of one result of a batch. */
+/** An error as JSON: the body of a response, or of one result of a batch. */
 export interface Problem {
   readonly title: string;
   readonly status: number;
@@ -85,10 +85,10 @@ export interface Problem {
   readonly conflict?: { readonly key?: unknown; readonly sequence: number | null } | undefined;
 }
 
-/** Describes what was thrown. */
+/** Describes a thrown error. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Refusal) return problem(error.status, error.message, error.code);
-  // By its shape: the store may have come from another copy of the package.
+  // Recognized by its shape: the store may come from another copy of the package.
   if (error instanceof VarveError || isVarveError(error)) {
     const { code, message, conflict } = error;
     const found = problem(STATUS_OF[code] ?? 500, message, code);
@@ -98,7 +98,7 @@ export function problemOf(error: unknown): Problem {
   return problem(500, 'The handler stopped on an unexpected error.', 'VARVE_INTERNAL');
 }
 
-/** The answer to what was thrown. */
+/** The response for a thrown error. */
 export function problemResponse(error: unknown): Response {
   const body = problemOf(error);
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' });
@@ -117,7 +117,7 @@ function problem(status: number, detail: string, code: VarveErrorCode | undefine
   return code === undefined ? { title, status, detail } : { title, status, detail, code };
 }
 
-/** With a key codec of the user's a key may be anything, which is left out where it is no Varve key. */
+/** A key for a problem. With a user's key codec a key may be any value; it is omitted if it is not a Varve key. */
 function keyInProblem(key: unknown): unknown {
   try {
     return keyToJson(key as Key);

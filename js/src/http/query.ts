@@ -1,20 +1,20 @@
 /**
  * The query of a request, read strictly.
  *
- * Invariant: a parameter that is unknown, given twice or not decodable refuses the request, so that a misspelt bound never
- * widens a range. (`URLSearchParams` would replace what it cannot decode, and so name another key.)
+ * Invariant: a request with a parameter that is unknown, given twice or not decodable is refused, so that a misspelt bound
+ * never widens a range. (`URLSearchParams` would replace bytes that it cannot decode, and so name another key.)
  */
 
 import type { Durability, Key, KeyRange } from '../types.ts';
 import { parseKey } from './json-key.ts';
 import { malformed } from './problem.ts';
 
-/** The parameters of one request; each is taken by the endpoint that knows it. */
+/** The parameters of one request. The endpoint takes each parameter that it knows. */
 export class Query {
   readonly #parameters = new Map<string, string>();
   readonly #key_bytes_max: number;
 
-  /** Reads what follows the `?` of a URL. */
+  /** Reads the part of a URL after the `?`. */
   constructor(search: string, key_bytes_max: number) {
     this.#key_bytes_max = key_bytes_max;
     for (const part of search.replace(/^\?/, '').split('&')) {
@@ -71,7 +71,7 @@ export class Query {
     return { gt, gte, lt, lte, prefix: prefixOf(this.key('prefix')) };
   }
 
-  /** Refuses what no one has taken. */
+  /** Refuses the request if a parameter was not taken. */
   end(): void {
     for (const name of this.#parameters.keys()) throw malformed(`The parameter ${shown(name)} is unknown here.`);
   }
@@ -85,7 +85,7 @@ export function prefixOf(prefix: Key | undefined): KeyRange['prefix'] {
   return prefix as KeyRange['prefix'];
 }
 
-/** A part of a query or a path without its percent-encoding. */
+/** A part of a query or a path, with its percent-encoding decoded. */
 export function decoded(text: string, is_path = false): string {
   try {
     return decodeURIComponent(is_path ? text : text.replaceAll('+', ' '));

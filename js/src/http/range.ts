@@ -4,13 +4,13 @@
  *   GET /range     ?gt gte lt lte prefix (JSON keys) &reverse &limit &values=false
  *                  Accept: application/json: a page { entries: [{ key, value | bytes | cbor }], next }
  *                  Accept: application/x-ndjson: a stream of the same entries, one a line
- *   DELETE /range  the bounds and durability; one without bounds is refused
+ *   DELETE /range  the bounds and durability; a request without bounds is refused
  *   GET /count     the bounds
  *
- * A page ends at its `limit`, or before when its entries take too many bytes; `next` is the URL of the one after it, also
- * as a Link header, and null at the end. Each page is of its own moment; a stream is of one.
+ * A page ends at its `limit`, or earlier if its entries take too many bytes. `next` is the URL of the following page, also sent
+ * as a Link header, and null at the end. Each page has its own read point; a stream has one.
  *
- * Invariant: entries are read as the client takes them: neither a stream nor a page holds more than its limits.
+ * Invariant: entries are read as the client takes them. Neither a stream nor a page keeps more in memory than its limits.
  */
 
 import type { KeyRange } from '../types.ts';
@@ -20,7 +20,7 @@ import { lineStream } from './line-stream.ts';
 import { JSON_TYPE, NDJSON_TYPE, preferred, valueToJson } from './media.ts';
 import { Refusal } from './problem.ts';
 
-/** What a range asks for. */
+/** The parameters of a range request. */
 interface Wanted {
   readonly range: KeyRange;
   readonly reverse: boolean;
@@ -69,7 +69,7 @@ async function page<K, V>(exchange: Exchange<K, V>, wanted: Wanted): Promise<Res
   let bytes = 0;
   let last: unknown;
   let next: string | null = null;
-  // One more than the page has: whether there is a next one.
+  // One entry more than the page has, to find out whether there is a next page.
   for await (const { key, text } of texts(exchange, wanted, limit === 0 ? 0 : limit + 1)) {
     if (entries.length === limit || bytes >= limits.answer) {
       next = nextUrl(exchange.base, wanted, last);
@@ -104,7 +104,7 @@ async function* texts<K, V>(
   }
 }
 
-/** The URL of the page that goes on behind a key. */
+/** The URL of the page that continues after a key. */
 function nextUrl(base: string, { range, reverse, values, limit }: Wanted, last: unknown): string {
   const parameters: string[] = [];
   const add = (name: string, json: unknown): void => {

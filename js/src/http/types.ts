@@ -1,4 +1,4 @@
-/** The options of the fetch handler and what it needs of a store. Types only. */
+/** The options of the fetch handler, and the parts of a store that it uses. Types only. */
 
 import type {
   Condition,
@@ -16,10 +16,10 @@ import type {
   WriteOptions,
 } from '../types.ts';
 
-/** What a store of `varve` gives later and one of `varve/sync` at once. */
+/** A result that a store of `varve` returns as a promise, and a store of `varve/sync` directly. */
 export type Eventual<T> = T | PromiseLike<T>;
 
-/** A batch as both kinds of store have it. */
+/** The common interface of the batches of both kinds of store. */
 export interface HttpBatch<K, V> {
   set(key: K, value: V, options?: SetItemOptions): unknown;
   delete(key: K, options?: Condition): unknown;
@@ -27,7 +27,7 @@ export interface HttpBatch<K, V> {
   commit(options?: WriteOptions): Eventual<Receipt>;
 }
 
-/** What the handler uses of a store: `Store` of `varve` and `SyncStore` of `varve/sync` both have it. */
+/** The part of a store that the handler uses. `Store` of `varve` and `SyncStore` of `varve/sync` both have it. */
 export interface HttpStore<K, V> {
   readonly name: string;
   getEntry(key: K, options?: WaitOptions): Eventual<Entry<V> | undefined>;
@@ -40,25 +40,25 @@ export interface HttpStore<K, V> {
   count(range?: KeyRange<K> & WaitOptions): Eventual<number>;
   flush(): Eventual<void>;
   stats(): Eventual<StoreStats>;
-  /** Of `varve/sync`: logs what was buffered, so that an answer promises no more than is true. */
+  /** Only in `varve/sync`: writes the buffered writes to the log, so that the durability in a response is true. */
   commit?(): Receipt;
 }
 
-/** The most that one request may bring or ask for. */
+/** Limits on the size of one request and of its response. */
 export interface HttpLimits {
-  /** Bytes of a request's body. Above: 413. Default 8 MiB. */
+  /** Most bytes of a request's body. A longer one gets 413. Default 8 MiB. */
   body?: number | undefined;
-  /** Bytes of a key as it is stored, at most 65,537. Above: 413. Default 4096. */
+  /** Most bytes of a key in its stored form, at most 65,537. A longer key gets 413. Default 4096. */
   key?: number | undefined;
-  /** Entries of a JSON page; a higher `limit` is lowered to it. NDJSON streams have no such limit. Default 1000. */
+  /** Most entries of a JSON page; a higher `limit` is lowered to this. NDJSON streams have no such limit. Default 1000. */
   results?: number | undefined;
-  /** Bytes of entries after which a JSON page ends (with its `next`), and after which a batch answers no more reads. Default 16 MiB. */
+  /** Bytes of entries after which a JSON page ends (with its `next`), and after which a batch runs no more operations. Default 16 MiB. */
   answer?: number | undefined;
-  /** Operations of a batch. Above: 413. Default 1000. */
+  /** Most operations of a batch. More get 413. Default 1000. */
   operations?: number | undefined;
 }
 
-/** What a request asks for, as `authorize` is told. */
+/** The description of a request that `authorize` gets. */
 export interface Access {
   /** `read`: entries, ranges, counts. `write`: everything that can change the store, batches too. */
   readonly kind: 'read' | 'write' | 'health' | 'metrics';
@@ -67,34 +67,34 @@ export interface Access {
   readonly request: Request;
 }
 
-/** Origins, besides the handler's own, whose pages may call it. */
+/** The origins, besides the handler's own, whose pages may call it. */
 export interface CorsOptions {
-  /** As browsers send them (`https://app.example`), or `'*'` for all. */
+  /** Origins in the form that browsers send (`https://app.example`), or `'*'` for all. */
   origins: '*' | readonly string[];
-  /** How long a browser may keep the answer to its preflight, in seconds. Default 600. */
+  /** How long a browser may cache the response to its preflight, in seconds. Default 600. */
   maxAge?: number | undefined;
 }
 
 /** Options of `createHandler`. */
 export interface HttpOptions<K = Key> {
-  /** The path it is mounted at, such as `/api/store`. Default: the root. */
+  /** The path at which the handler is mounted, such as `/api/store`. Default: the root. */
   base?: string | undefined;
   /**
-   * Lets a request in, or answers 401. Called for every request but preflights. Default: everyone is let in who can reach the
-   * handler and is not another site. See `bearer` for tokens.
+   * Decides whether a request is accepted: return true to accept it, or false to respond with 401. Called for every request
+   * except preflights. Default: everyone who can reach the handler is accepted, except other sites. See `bearer` for tokens.
    */
   authorize?: ((access: Access) => boolean | PromiseLike<boolean>) | undefined;
-  /** Other origins that may call. Default: none, and no CORS header is ever sent. */
+  /** Other origins that may call the handler. Default: none, and no CORS header is ever sent. */
   cors?: CorsOptions | undefined;
   /**
-   * Host names (with the port, if it is none of the usual) that requests may be addressed to; others get 421. Name them on a
-   * private network or on localhost: a site whose name is made to resolve to your address is then refused. Default: any.
+   * Host names that requests may be addressed to, with the port unless it is the default port. Requests to other hosts get 421.
+   * Set this on a private network or on localhost: it refuses a site whose name is made to resolve to your address. Default: any.
    */
   hosts?: readonly string[] | undefined;
   limits?: HttpLimits | undefined;
   /** The key codec that the store was opened with. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
-  /** Told of every error that answers with a status of 500 or above. Default: nobody is. */
+  /** Called with every error whose response has a status of 500 or above. Default: no function is called. */
   onError?: ((error: unknown, request: Request) => void) | undefined;
 }
 

@@ -9,8 +9,8 @@
  *   digest       SHA-256 of the digest before it and of all of the block up to here (of a header: of the 40 B before)
  *   check        the first 8 B of the SHA-256 of the digest before and of the 8 B of the head
  *
- * Invariant: digests form a chain, so that a block which is changed, missing, moved or of another export does not verify, and
- * neither does anything behind it. A length is believed only when its check has been verified.
+ * Invariant: digests form a chain. So a block that is changed, missing, moved or from another export does not verify, and
+ * neither does anything after it. A length is used only after its check has been verified.
  */
 
 import { ByteSink } from '../codec/sink.ts';
@@ -22,17 +22,17 @@ export const HEADER_BYTES = 72;
 export const HEAD_BYTES = 16;
 export const DIGEST_BYTES = 32;
 export const ID_BYTES = 16;
-/** Most bytes of a body: the longest entry, 128 MiB and 64 KiB, may follow shorter ones, 256 KiB of them as they are scanned. */
+/** The most bytes of a body: the longest entry, 128 MiB and 64 KiB, may follow shorter entries, which are scanned 256 KiB at a time. */
 export const BODY_BYTES_MAX = 2 ** 27 + 2 ** 19;
 
-/** How an export begins: `VRVX`. */
+/** The first bytes of an export: `VRVX`. */
 const MAGIC = Uint8Array.of(0x56, 0x52, 0x56, 0x58);
 const HEADER_HASHED = HEADER_BYTES - DIGEST_BYTES;
 const CHECK_BYTES = 8;
 
-/** What an export says of itself. */
+/** The header of an export. */
 export interface Header {
-  /** Random: tells this export from any other. */
+  /** Random bytes that distinguish this export from any other. */
   readonly id: Uint8Array;
   /** The sequence of the last write in it. */
   readonly sequence: number;
@@ -40,7 +40,7 @@ export interface Header {
   readonly version: number;
 }
 
-/** SHA-256. Rejects with `VARVE_UNSUPPORTED` where there is none: on pages that are not served securely. */
+/** SHA-256. Rejects with `VARVE_UNSUPPORTED` if it is unavailable, which is so on pages that are not served securely. */
 export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
   const { subtle } = globalThis.crypto ?? {};
   if (subtle === undefined) {
@@ -69,7 +69,7 @@ export function isExport(bytes: Uint8Array): boolean {
   return bytes.length > 0 && areEqual(bytes.subarray(0, MAGIC.length), MAGIC.subarray(0, bytes.length));
 }
 
-/** Reads a header. Throws `VARVE_CORRUPT` for what is none, `VARVE_VERSION` for one of newer code. */
+/** Reads a header. Throws `VARVE_CORRUPT` if the bytes are not a header, `VARVE_VERSION` if newer code wrote it. */
 export async function decodeHeader(bytes: Uint8Array): Promise<Header> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   if (!isExport(bytes)) throw notExport();
@@ -85,7 +85,7 @@ export async function decodeHeader(bytes: Uint8Array): Promise<Header> {
   return { id: bytes.slice(8, 8 + ID_BYTES), sequence: getU64(view, 24), version: getU64(view, 32) };
 }
 
-/** Collects the entries of one block behind the digest of the one before. */
+/** Collects the entries of one block, after the digest of the block before it. */
 export class BlockWriter {
   readonly #sink = new ByteSink(64 * 1024);
   #entries = 0;
@@ -113,13 +113,13 @@ export class BlockWriter {
     this.#entries++;
   }
 
-  /** Adds what the end says. */
+  /** Adds the contents of an end block. */
   end(entries: number, blocks: number): void {
     putU64(this.#sink, entries);
     putU64(this.#sink, blocks);
   }
 
-  /** The bytes of the block, a copy, with its digest behind. */
+  /** A copy of the bytes of the block, followed by its digest. */
   async finish(): Promise<Uint8Array> {
     const sink = this.#sink;
     sink.setU32(DIGEST_BYTES, sink.at - DIGEST_BYTES - HEAD_BYTES);
@@ -147,10 +147,10 @@ export async function decodeHead(previous: Uint8Array, head: Uint8Array, offset:
   return { length, entries: view.getUint32(4, true) };
 }
 
-/** What goes before a body when its digest is taken. */
+/** The bytes before a body that its digest also covers. */
 export const ROOM_BYTES: number = DIGEST_BYTES + HEAD_BYTES;
 
-/** Verifies a block: body and digest behind `ROOM_BYTES` of room. Throws `VARVE_CORRUPT`; gives the body. */
+/** Verifies a block: its body and digest follow `ROOM_BYTES` of room. Returns the body. Throws `VARVE_CORRUPT`. */
 export async function verifyBlock(
   previous: Uint8Array,
   head: Uint8Array,
@@ -165,10 +165,10 @@ export async function verifyBlock(
   return block.subarray(ROOM_BYTES, end);
 }
 
-/** One entry of a body: its key and its value as they are stored, its expiry as u64 bytes. */
+/** Receives one entry of a body: its key and value in their stored form, and its expiry as the bytes of a u64. */
 export type EachEntry = (key: Uint8Array, value: Uint8Array, expires: Uint8Array | undefined) => void;
 
-/** Walks the entries of a verified body. Throws `VARVE_CORRUPT` unless they are as many as the head says and fill it. */
+/** Reads the entries of a verified body. Throws `VARVE_CORRUPT` unless their number matches the head and they fill the body. */
 export function readEntries(body: Uint8Array, entries: number, offset: number, each: EachEntry): void {
   let at = 0;
   const take = (length: number): Uint8Array => {
@@ -195,7 +195,7 @@ export function readEntries(body: Uint8Array, entries: number, offset: number, e
   if (at !== body.length) throw damaged(offset, 'the entries of a block');
 }
 
-/** What an end says. */
+/** The contents of an end block. */
 export function readEnd(body: Uint8Array, offset: number): { entries: number; blocks: number } {
   if (body.length !== 16) throw damaged(offset, 'its end');
   const view = new DataView(body.buffer, body.byteOffset, body.length);
@@ -207,7 +207,7 @@ export function digestOf(bytes: Uint8Array): Uint8Array {
   return bytes.slice(bytes.length - DIGEST_BYTES);
 }
 
-/** The error of an export that is not as it was written. */
+/** The error of an export that changed after it was written. */
 export function damaged(offset: number, what: string): VarveError {
   const intact = offset === 0 ? 'Nothing of it was read' : 'What came before it is intact';
   return new VarveError(
@@ -216,7 +216,7 @@ export function damaged(offset: number, what: string): VarveError {
   );
 }
 
-/** What says that there is nothing to import. */
+/** The error of bytes that are not an export. */
 export function notExport(): VarveError {
   return new VarveError(
     'VARVE_CORRUPT',
@@ -230,12 +230,12 @@ export function putU64(sink: ByteSink, value: number): void {
   sink.u32(Math.floor(value / 2 ** 32));
 }
 
-/** A u64; what is above 2^53 loses its last bits. */
+/** A u64; numbers above 2^53 lose their last bits. */
 export function getU64(view: DataView, at: number): number {
   return view.getUint32(at, true) + view.getUint32(at + 4, true) * 2 ** 32;
 }
 
-/** Whether two runs of bytes are the same. */
+/** Whether two arrays contain the same bytes. */
 export function areEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }

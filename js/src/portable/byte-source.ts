@@ -1,7 +1,8 @@
 /**
- * Chunks of a stream as runs of as many bytes as are wanted.
+ * Reads the chunks of a stream as pieces of any wanted length.
  *
- * Invariant: no more is held than what was asked for and one chunk. An abort ends the waiting for a chunk that does not come.
+ * Invariant: memory contains no more than the bytes that were asked for and one chunk. An abort ends the wait for a chunk that does
+ * not come.
  */
 
 import { abortError } from '../errors.ts';
@@ -9,7 +10,7 @@ import type { ExportedBytes } from './types.ts';
 
 interface Chunks {
   next(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }>;
-  /** Lets go of the stream; also while `next` waits. */
+  /** Closes the stream, also while `next` waits. */
   end(): Promise<unknown>;
 }
 
@@ -17,7 +18,7 @@ interface Chunks {
 export class ByteSource {
   readonly #chunks: Chunks;
   readonly #signal: AbortSignal | undefined;
-  /** Rejects the step that waits. */
+  /** Rejects the waiting step. */
   #interrupt: ((error: unknown) => void) | undefined;
   #unwatch: (() => void) | undefined;
   #chunk: Uint8Array = new Uint8Array(0);
@@ -31,7 +32,7 @@ export class ByteSource {
     this.#unwatch = () => signal.removeEventListener('abort', abort);
   }
 
-  /** The next `length` bytes, behind `room` bytes for the caller's own; fewer where the stream ends before. */
+  /** The next `length` bytes, after `room` bytes for the caller's own use; fewer if the stream ends earlier. */
   async take(length: number, room = 0): Promise<Uint8Array> {
     const parts = [new Uint8Array(room), this.#cut(Math.min(length, this.#chunk.length))];
     let have = parts[1]!.length;
@@ -46,18 +47,18 @@ export class ByteSource {
     return joined(parts);
   }
 
-  /** Puts bytes back, to be taken again. */
+  /** Puts bytes back, so that they are taken again. */
   back(bytes: Uint8Array): void {
     this.#chunk = joined([bytes, this.#chunk]);
   }
 
-  /** Lets go of the stream. */
+  /** Closes the stream. */
   close(): void {
     this.#unwatch?.();
     this.#chunks.end().catch(ignore);
   }
 
-  /** One chunk. Not by `Promise.race`, whose long-lived side would hold on to every chunk that there was. */
+  /** One chunk. Not with `Promise.race`: its long-lived side would keep every earlier chunk in memory. */
   #step(): ReturnType<Chunks['next']> {
     return new Promise((resolve, reject) => {
       if (this.#signal?.aborted) throw abortError(this.#signal);
@@ -73,7 +74,7 @@ export class ByteSource {
   }
 }
 
-/** Runs of bytes as one. */
+/** Joins several arrays of bytes. */
 export function joined(parts: readonly Uint8Array[]): Uint8Array {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -84,7 +85,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** By its reader where it has one: not every browser can iterate a stream. */
+/** Reads a stream with its reader if it has one, because not every browser can iterate a stream. */
 function chunksOf(bytes: ExportedBytes): Chunks {
   if ('getReader' in bytes) {
     const reader = bytes.getReader();

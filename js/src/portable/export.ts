@@ -1,8 +1,9 @@
 /**
- * Writing an export: a snapshot of a store, block after block, without what is derived from the rest (transaction/derived.ts).
+ * Writes an export: a snapshot of a store, block after block, without the keys that are derived from others
+ * (transaction/derived.ts).
  *
- * Invariant: a block is read only when the stream has taken the one before, so that no more than one is held. The snapshot is
- * let go when the export ends, fails, or its reader leaves.
+ * Invariant: a block is read only after the stream has taken the one before, so that memory contains no more than one. The
+ * snapshot is closed when the export ends or fails, or when its reader cancels.
  */
 
 import { compareBytes, successor } from '../codec/range.ts';
@@ -14,14 +15,14 @@ import { BlockWriter, digestOf, encodeHeader, ID_BYTES } from './block.ts';
 import type { RawRange, RawScan, RawStore } from './raw-store.ts';
 import type { ExportWanted } from './types.ts';
 
-/** A snapshot that the export lets go of. */
+/** A snapshot that the export closes. */
 export interface Moment {
   readonly number: number;
   readonly sequence: number;
   close(): unknown;
 }
 
-/** Writes what a snapshot holds of a range. What fails aborts the stream; this itself does not reject. */
+/** Writes the entries of a range in a snapshot. A failure aborts the stream; the returned promise does not reject. */
 export async function exportTo(
   raw: RawStore,
   moment: Moment,
@@ -30,7 +31,7 @@ export async function exportTo(
 ): Promise<void> {
   const writer = writable.getWriter();
   const abort = (): void => void writer.abort(signal && abortError(signal)).catch(ignore);
-  // Whoever waits for a write hears of it there.
+  // A failure also rejects the pending write, where it is handled.
   writer.closed.catch(ignore);
   let scan: RawScan | undefined;
   try {
@@ -75,7 +76,7 @@ export async function exportTo(
   }
 }
 
-/** The parts of a range that are not derived, in order. */
+/** The parts of a range without derived keys, in order. */
 function* partsWithout(
   { lower, upper }: RawRange,
   stated: readonly Derivation[],

@@ -1,5 +1,5 @@
 /**
- * How far an import has come: a reserved entry of the store that it goes into.
+ * The progress of an import: a reserved entry of the target store.
  *
  *   key      ff "import"
  *   value    id of the export 16 B | u64 offset | u64 entries | u64 blocks | u64 version of the data | digest of the last block 32 B
@@ -15,7 +15,7 @@ export const IMPORT_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().e
 
 const RECORD_BYTES = ID_BYTES + 4 * 8 + DIGEST_BYTES;
 
-/** Where an import stands: behind the block whose digest this is. */
+/** The position of an import: after the block with this digest. */
 export interface ImportRecord {
   readonly id: Uint8Array;
   readonly offset: number;
@@ -34,7 +34,7 @@ export function encodeRecord({ id, offset, entries, blocks, version, digest }: I
   return sink.copy();
 }
 
-/** The record of a value; undefined for none, or one that other code wrote. */
+/** The record of a value; undefined if there is no value, or if other code wrote it. */
 export function decodeRecord(value: Uint8Array | undefined): ImportRecord | undefined {
   if (value?.length !== RECORD_BYTES) return undefined;
   const view = new DataView(value.buffer, value.byteOffset, value.length);

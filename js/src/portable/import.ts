@@ -1,13 +1,13 @@
 /**
- * Reading an export into a store.
+ * Reads an export into a store.
  *
- * Each block is verified and then applied as one batch, together with a record of how far the import has come. So an import
- * that was interrupted, by an error, a closed tab or a lost power supply, goes on behind the last block that is in the store:
- * a source that can begin anywhere begins there, any other is read again from its start, and what is there already is verified
- * and passed over.
+ * Each block is verified and then applied as one batch, together with a record of the progress. So an import that was
+ * interrupted, by an error, a closed tab or a power failure, continues after the last block that is in the store. A source that
+ * can begin anywhere begins there. Any other source is read again from its start: blocks that are in the store already are
+ * verified and skipped.
  *
- * Invariant: nothing of a block is applied before all of it has been verified, and then all of it. In one batch with the first entry
- * that other keys of the store are derived from, those are marked as out of date.
+ * Invariant: no part of a block is applied before the whole block has been verified; then all of it is applied. If other keys of the
+ * store are derived from imported entries, one batch writes the first such entry and marks the derived keys as out of date.
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
@@ -43,16 +43,16 @@ const IMPORT: Known<ImportOptions> = { ...WRITE, merge: 1, onProgress: 1 };
 /** The value of a mark, which nobody reads. */
 const MARK = new Uint8Array(0);
 
-/** No key of a user begins so. */
+/** No key of a user begins with this byte. */
 const RESERVED = 0xff;
 
-/** Imports an export; resolves when all of it is on the disk. */
+/** Imports an export; resolves when everything is on disk. */
 export async function importFrom(raw: RawStore, source: ImportSource, options: ImportOptions): Promise<ImportReport> {
   checkOptions(options, IMPORT);
   const { signal, merge = false } = options;
   if (signal?.aborted) throw abortError(signal);
   const is_empty = await isEmpty(raw);
-  // Of a store that was emptied since, it tells nothing.
+  // If the store was emptied since, the record means nothing.
   const record = is_empty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);
   const { bytes, at } = await begin(source, record, signal);
   try {
@@ -70,7 +70,7 @@ export async function importFrom(raw: RawStore, source: ImportSource, options: I
   }
 }
 
-/** Where the source stands: behind its header, or where the import left off if it can begin there. */
+/** The position of the source: after its header, or where the import stopped if the source can begin there. */
 async function begin(
   source: ImportSource,
   record: ImportRecord | undefined,
@@ -86,7 +86,7 @@ async function begin(
       return { bytes, at: record };
     } catch (error) {
       bytes.close();
-      // It may be another export: its header tells.
+      // It may be another export; its header will show that.
       if ((error as { code?: unknown })?.code !== 'VARVE_CORRUPT') throw error;
     }
   }
@@ -105,7 +105,7 @@ async function fromStart(bytes: ByteSource): Promise<{ bytes: ByteSource; at: Im
   }
 }
 
-/** Applies the blocks that end behind `applied`, and verifies those before it. */
+/** Applies the blocks that end after `applied`, and verifies those before it. */
 async function applyBlocks(
   raw: RawStore,
   bytes: ByteSource,
@@ -137,14 +137,14 @@ async function applyBlocks(
   }
 }
 
-/** A block whose bytes have been verified. */
+/** A verified block. */
 interface Block {
   readonly body: Uint8Array;
   readonly entries: number;
   readonly offset: number;
 }
 
-/** Applies a block, as of what is derived in the store when it is applied. */
+/** Applies a block, according to the derivations that the store has when it is applied. */
 async function commitBlock(
   raw: RawStore,
   block: Block,
@@ -157,15 +157,15 @@ async function commitBlock(
       await raw.commit(batchOf(block, record, stated), durability);
       return;
     } catch (error) {
-      // Somebody has stated something else in between.
+      // Somebody has changed the derivations in between.
       if ((error as { code?: unknown })?.code !== 'VARVE_CONFLICT') throw error;
     }
   }
 }
 
 /**
- * A block and the record of it as one batch. Derived keys stay as they are here: the sources that the block has are what they are to be
- * derived from, and the marks of those say so.
+ * A block and its record as one batch. The derived keys in the store are not changed here. They have to be derived again from the source
+ * keys in the block, and the marks of these source keys record that.
  */
 function batchOf({ body, entries, offset }: Block, record: ImportRecord, stated: RawEntry | undefined): Uint8Array {
   const batch = new RawBatch();
@@ -174,7 +174,7 @@ function batchOf({ body, entries, offset }: Block, record: ImportRecord, stated:
   batch.expect(DERIVED_KEY, stated);
   readEntries(body, entries, offset, (key, value, expires) => {
     if (key.length === 0 || key.length > KEY_BYTES_MAX || key[0] === RESERVED) throw damaged(offset, 'a key');
-    // Of a key that is none every later scan would fail.
+    // Checks the key: with an invalid key in the store, every later scan would fail.
     decodeKey(key);
     if (isDerived(derivations, key)) return;
     const derivation = derivations.find(({ source }) => hasPrefix(key, source));

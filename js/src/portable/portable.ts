@@ -1,7 +1,7 @@
 /**
- * Exports and imports of the asynchronous store, loaded when the first of them is called: few programs need them.
+ * Exports and imports of the asynchronous store. Few programs need them, so they are loaded at the first call.
  *
- * Invariant: what the page has loaded already is handed in, not imported, so that it is not split off for this.
+ * Invariant: code that the page has already loaded is passed in, not imported, so that a bundler does not split it off for this.
  */
 
 import { ENTRY_HEAD_BYTES, levelNumber, Op, Status } from '../protocol/frame.ts';
@@ -16,17 +16,17 @@ import { importFrom } from './import.ts';
 import type { RawEntry, RawStore } from './raw-store.ts';
 import type { ExportWanted, ImportOptions, ImportReport, ImportSource } from './types.ts';
 
-/** What the store hands in. */
+/** The parts that the store passes in. */
 export interface PortableParts {
   readonly client: Client;
   readonly Cursor: typeof Cursor;
-  /** Scans that bring keys and values. */
+  /** Scans that return keys and values. */
   readonly scan: ScanOperations;
-  /** Number of the store's durability. */
+  /** The number of the store's durability level. */
   readonly level: number;
 }
 
-/** Writes what a snapshot holds into a stream. */
+/** Writes the contents of a snapshot into a stream. */
 export function exportStore(
   parts: PortableParts,
   snapshot: Moment,

@@ -1,7 +1,7 @@
 /**
  * A batch of raw keys and values, in the layout of protocol/batch-writer.ts.
  *
- * Invariant: what is added is written as it is; nobody has checked it here.
+ * Invariant: items are written as they are added; nothing is checked here.
  */
 
 import { ByteSink } from '../codec/sink.ts';
@@ -29,7 +29,7 @@ export class RawBatch {
     this.#item(BatchKind.delete, key);
   }
 
-  /** Makes the batch depend on what a key has: writes the same again, under the condition that nobody wrote it since. */
+  /** Makes the batch depend on the entry of a key: writes the same entry again, on the condition that nobody wrote it since. */
   expect(key: Uint8Array, entry: RawEntry | undefined): void {
     const sequence = new ByteSink(8);
     putU64(sequence, entry?.sequence ?? 0);
@@ -37,13 +37,13 @@ export class RawBatch {
     this.#item(kind | (ItemFlag.ifSequence << 8), key, sequence.copy(), entry?.value);
   }
 
-  /** All of it. */
+  /** The bytes of the whole batch. */
   bytes(): Uint8Array {
     this.#sink.setU32(0, this.#count);
     return this.#sink.bytes.subarray(0, this.#sink.at);
   }
 
-  /** Adds an item whose value begins with what its flags announce. */
+  /** Adds an item. Its value begins with the fields that its flags announce. */
   #item(kind: number, key: Uint8Array, before: Uint8Array = NOTHING, value: Uint8Array = NOTHING): void {
     const sink = this.#sink;
     sink.u32(kind);

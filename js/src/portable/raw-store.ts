@@ -1,10 +1,10 @@
-/** A store below its codecs, as exports and imports use it. Types only. */
+/** A store below its codecs, for exports and imports. Types only. */
 
 import type { Bound } from '../codec/range.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import type { Durability } from '../types.ts';
 
-/** What one kind of store gives later and the other at once. */
+/** A result that one kind of store returns as a promise, and the other directly. */
 export type Eventual<T> = T | PromiseLike<T>;
 
 /** A range of keys; an absent bound is open. */
@@ -20,18 +20,18 @@ export interface RawScan {
   close(): void;
 }
 
-/** A value as it is stored, and the sequence of the write that made it. */
+/** A value in its stored form, and the sequence of the write that made it. */
 export interface RawEntry {
   readonly value: Uint8Array;
   readonly sequence: number;
 }
 
-/** Keys and values as they are stored. */
+/** Access to keys and values in their stored form. */
 export interface RawStore {
-  /** What a key has, in a snapshot (0: now). */
+  /** The entry of a key, in a snapshot (0: now). */
   get(key: Uint8Array, snapshot: number): Eventual<RawEntry | undefined>;
   /** Scans a range of users' keys. */
   scan(range: RawRange, snapshot: number): RawScan;
-  /** Applies the items of a batch (protocol/batch-writer.ts). `VARVE_CONFLICT` when a condition of one does not hold. */
+  /** Applies the items of a batch (protocol/batch-writer.ts). Fails with `VARVE_CONFLICT` if a condition of an item is not true. */
   commit(items: Uint8Array, durability: Durability | undefined): Eventual<unknown>;
 }

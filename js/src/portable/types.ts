@@ -1,9 +1,9 @@
-/** What exports and imports are told, and what they tell. Types only. */
+/** The options and results of exports and imports. Types only. */
 
 import type { ByteRange } from '../codec/range.ts';
 import type { Durability, KeyRange, WaitOptions } from '../types.ts';
 
-/** How far an export or an import is. */
+/** The progress of an export or an import. */
 export interface PortableProgress {
   /** Entries so far. */
   readonly entries: number;
@@ -17,33 +17,36 @@ export interface ExportOptions<K> extends KeyRange<K>, WaitOptions {
   onProgress?: ((progress: PortableProgress) => void) | undefined;
 }
 
-/** The options of an export as they were at its call, its range in bytes. */
+/** The options of an export as they were at its call, with the range in bytes. */
 export interface ExportWanted extends Pick<ExportOptions<never>, 'signal' | 'onProgress'> {
   readonly range: ByteRange;
 }
 
-/** The bytes of an export: a `ReadableStream` (a file's, a response's body), or any async iterable of chunks (a stream of Node's). */
+/** The bytes of an export: a `ReadableStream` (of a file, a response body), or any async iterable of chunks (a Node stream). */
 export type ExportedBytes = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** An export to import: its bytes, or a function that gives them from an offset on, so that an import that goes on need not read them all. */
+/**
+ * An export to import: its bytes, or a function that returns the bytes from an offset on. With a function, an import that continues after
+ * an interruption need not read all bytes again.
+ */
 export type ImportSource = ExportedBytes | ((offset: number) => ExportedBytes | PromiseLike<ExportedBytes>);
 
 /** Options of `import`. */
 export interface ImportOptions extends WaitOptions {
-  /** Import over what the store holds; without it a store that is not empty is refused. Default false. */
+  /** Imports into a store that already has entries. Without this, a store that is not empty is refused. Default false. */
   merge?: boolean | undefined;
-  /** Level of each block; the whole is `strict` when `import` resolves. Default: the store's `durability`. */
+  /** Durability of each block. When `import` resolves, everything is `strict`. Default: the store's `durability`. */
   durability?: Durability | undefined;
-  /** Called when a block has been applied. */
+  /** Called after each applied block. */
   onProgress?: ((progress: PortableProgress) => void) | undefined;
 }
 
-/** What `import` resolves with. */
+/** The result of `import`. */
 export interface ImportReport {
   /** Entries of the export. */
   readonly entries: number;
   /** Bytes of the export. */
   readonly bytes: number;
-  /** Bytes that an interrupted import before this one had applied; 0 when it began anew. */
+  /** Bytes that an earlier, interrupted import had applied; 0 if this import began at the start. */
   readonly resumedAt: number;
 }

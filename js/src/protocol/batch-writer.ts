@@ -1,10 +1,10 @@
 /**
  * The items of a batch, as the operation `batch` carries them: u32 count, then
- * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. By its flags a value begins with a
- * lifetime and with a condition. What a transaction has read are items as well.
+ * { u8 kind, u8 flags, u16 0, u32 key_len, u32 value_len, key, value, pad to 4 }. The flags say whether a value begins with
+ * a lifetime and a condition. The keys and ranges that a transaction has read are items too.
  *
- * Invariant: the sink holds whole items only; an item whose key or value was refused leaves no trace. Keys and values
- * are encoded when they are added, so changing an object afterwards changes nothing.
+ * Invariant: the sink has whole items only; an item whose key or value was refused leaves no trace. Keys and values
+ * are encoded when they are added, so later changes of an object do not change the batch.
  */
 
 import { timeOf } from '../codec/intrinsics.ts';
@@ -25,15 +25,15 @@ export class BatchWriter {
   #count = 0;
   #has_conditions = false;
   #writing = false;
-  /** Where the key and the value of the last item lie in the sink. */
+  /** The positions of the key and the value of the last item in the sink. */
   key_at = 0;
   key_end = 0;
   value_at = 0;
   value_end = 0;
-  /** How long the entry of the last set lives. */
+  /** The lifetime of the entry of the last set. */
   lifetime: Lifetime | undefined;
 
-  /** Collects into `sink`, from its start; it must be left alone meanwhile. */
+  /** Collects into `sink`, from its start; nothing else may use the sink meanwhile. */
   constructor(sink: ByteSink = new ByteSink(512)) {
     this.#sink = sink;
     sink.at = 0;
@@ -45,7 +45,7 @@ export class BatchWriter {
     return this.#count;
   }
 
-  /** Whether an item depends on what is there. */
+  /** Whether an item has a condition. */
   get has_conditions(): boolean {
     return this.#has_conditions;
   }
@@ -94,7 +94,7 @@ export class BatchWriter {
     given?: SetItemOptions,
   ): void {
     if (this.#writing) throw reentered();
-    // Read once, before the sink is looked at: options may be getters, and inherited.
+    // Options are read once, before the sink is used: they may be getters, and inherited.
     const options = itemOf(given);
     const flags = options === undefined ? 0 : itemFlags(options);
     const sink = this.#sink;
@@ -133,19 +133,19 @@ export class BatchWriter {
   }
 }
 
-/** Longest lifetime, in milliseconds: what expires then is still a Date. */
+/** Longest lifetime, in milliseconds: the time when it ends still fits into a Date. */
 const EXPIRES_IN_MAX = 8e15;
-/** The last Date there is. */
+/** The time of the last possible Date. */
 const EXPIRES_AT_MAX = 8.64e15;
 
-/** The options of an item as they are now; undefined where it is no more than a key and a value. Only a batch carries the rest. */
+/** The options of an item as they are now; undefined if it has only a key and a value. Items with options need a batch. */
 export function itemOf(given: SetItemOptions | undefined): SetItemOptions | undefined {
   const { expiresIn, expiresAt, ifSequence } = given ?? {};
   const isPlain = expiresIn === undefined && expiresAt === undefined && ifSequence === undefined;
   return isPlain ? undefined : { expiresIn, expiresAt: msOf(expiresAt), ifSequence };
 }
 
-/** The flags of an item. Throws `VARVE_INVALID_ARGUMENT` for a lifetime or a sequence that is none. */
+/** The flags of an item. Throws `VARVE_INVALID_ARGUMENT` for an invalid lifetime or sequence. */
 function itemFlags({ expiresIn, expiresAt, ifSequence }: SetItemOptions): number {
   let flags = 0;
   if (expiresIn !== undefined) {
@@ -169,7 +169,7 @@ function itemFlags({ expiresIn, expiresAt, ifSequence }: SetItemOptions): number
   return flags;
 }
 
-/** An expiry in milliseconds: a Date is asked what it is, not what it says. */
+/** An expiry in milliseconds. The time of a Date is read without its own methods, which may be overridden. */
 function msOf(at: Date | number | undefined): number | undefined {
   return typeof at === 'object' ? (timeOf(at) ?? Number.NaN) : at;
 }
@@ -182,7 +182,7 @@ function invalid(message: string): VarveError {
   return new VarveError('VARVE_INVALID_ARGUMENT', message);
 }
 
-/** A whole number of up to 53 bits; a part of a millisecond counts as one. */
+/** Writes an integer of up to 53 bits; a fraction of a millisecond is rounded up. */
 function putU64(number: number, sink: ByteSink): void {
   const whole = Math.ceil(number);
   sink.u32(whole >>> 0);

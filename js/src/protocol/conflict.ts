@@ -1,14 +1,14 @@
 /**
- * A conflict as the engine tells it, and as the caller of a write is told.
+ * A conflict as the engine reports it, and as the caller of a write gets it.
  *
- * Invariant: an `EngineConflict` never reaches a caller: its key is bytes, and only the store that wrote knows how to
- * read them.
+ * Invariant: an `EngineConflict` never reaches a caller: its key is in bytes, and only the store that made the write can
+ * decode them.
  */
 
 import type { KeyFormat } from '../codec/key-format.ts';
 import { VarveError } from '../errors.ts';
 
-/** A condition that did not hold: the bytes of the key, and the sequence found, 0 for none. */
+/** A condition that was not true: the bytes of the key, and the sequence found, 0 for none. */
 export class EngineConflict extends VarveError {
   readonly key_bytes: Uint8Array;
   readonly found: number;
@@ -20,10 +20,10 @@ export class EngineConflict extends VarveError {
   }
 }
 
-/** What is said of a write whose own condition did not hold. */
+/** The message for a write whose own condition was not true. */
 const CONDITION = 'A condition of this write did not hold';
 
-/** The error that the caller gets: a conflict with its key read, anything else as it is. `what` begins its sentence. */
+/** The error that the caller gets: a conflict with its key decoded, any other error unchanged. `what` begins its message. */
 export function namedConflict<K>(error: unknown, keys: KeyFormat<K>, what = CONDITION): unknown {
   if (!(error instanceof EngineConflict)) return error;
   const { key_bytes, found } = error;
@@ -35,13 +35,13 @@ export function namedConflict<K>(error: unknown, keys: KeyFormat<K>, what = COND
     key = keys.read(key_bytes, 0, key_bytes.length);
     name = `the key ${shown(key)}`;
   } catch {
-    // A range was deleted, and where it starts there is no key.
+    // A range was deleted, and its start is not a key.
   }
   const message = `${what}: ${name} ${state}. Nothing was written; read again and retry.`;
   return new VarveError('VARVE_CONFLICT', message, { conflict: { key, sequence } });
 }
 
-/** A key in a sentence. */
+/** A key in a message. */
 function shown(key: unknown): string {
   if (typeof key === 'string') return JSON.stringify(key);
   if (Array.isArray(key)) return `[${key.map(shown).join(', ')}]`;

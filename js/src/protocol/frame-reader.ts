@@ -1,8 +1,8 @@
 /**
- * Walks the answers of a response frame (the picture is in frame.ts) and reads their payloads.
+ * Walks the answers of a response frame (its layout is in frame.ts) and reads their payloads.
  *
  * Invariant: an answer is handed out only when all of it lies inside the frame; anything else gives `VARVE_INTERNAL`.
- * Payloads are read in place: what they hold are views of the frame.
+ * Payloads are read in place: the bytes in them are views of the frame.
  */
 
 import { readUtf8 } from '../codec/text.ts';
@@ -32,7 +32,7 @@ export class FrameReader {
   request = 0;
   /** A `Status`. */
   status = 0;
-  /** Where the payload lies in `bytes`. */
+  /** The start of the payload in `bytes`. */
   start = 0;
   end = 0;
 
@@ -64,7 +64,7 @@ export class FrameReader {
     return true;
   }
 
-  /** The error of an answer whose status says so: u32 code, text; of a conflict u32 code, u64 sequence found, key. */
+  /** The error of an answer with the status `error`: u32 code, text; for a conflict u32 code, u64 sequence found, key. */
   error(): VarveError {
     this.#need(4);
     const number = this.u32(this.start);
@@ -83,14 +83,14 @@ export class FrameReader {
     return { sequence: this.u64(this.start), durability };
   }
 
-  /** The head of a getEntry payload: u64 sequence, f64 expiry in milliseconds; the value follows 16 bytes in. */
+  /** The head of a getEntry payload: u64 sequence, f64 expiry in milliseconds; the value begins at byte 16. */
   entryHead(): { sequence: number; expires: Date | undefined } {
     this.#need(16);
     const expires_ms = this.#view.getFloat64(this.start + 8, true);
     return { sequence: this.u64(this.start), expires: expires_ms === 0 ? undefined : new Date(expires_ms) };
   }
 
-  /** What a scan or a snapshot sees. */
+  /** The read point of a scan or a snapshot. */
   seen(): Seen {
     this.#need(MOMENT_BYTES);
     return { sequence: this.u64(this.start), now_ms: this.u64(this.start + 8) };
@@ -133,10 +133,10 @@ export class FrameReader {
   }
 }
 
-/** What a scan or a snapshot sees: the writes up to a sequence, and what had not expired at a time. */
+/** The read point of a scan or a snapshot: it sees the writes up to a sequence, without the entries that had expired at a time. */
 export interface Seen {
   readonly sequence: number;
-  /** In milliseconds since 1970; 0 when it cannot be opened again by another leader. */
+  /** In milliseconds since 1970; 0 if another leader cannot open it again. */
   readonly now_ms: number;
 }
 

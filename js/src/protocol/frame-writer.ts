@@ -1,9 +1,9 @@
 /**
- * Packs operations into one request frame (the picture is in frame.ts).
+ * Packs operations into one request frame (its layout is in frame.ts).
  *
- * Invariant: between calls the sink holds whole operations only; an operation whose key or value was refused leaves no
- * trace. The sink is used again for every frame, and what is sent is an exact copy of its own. While an operation is being
- * encoded, which may run code of the user, nothing else is added, taken or removed.
+ * Invariant: between calls the sink has whole operations only; an operation whose key or value was refused leaves no
+ * trace. The sink is used again for every frame; the frame that is sent is an exact copy in a buffer of its own. While an
+ * operation is being encoded, which may run code of the user, nothing else is added, taken or removed.
  */
 
 import { ByteSink } from '../codec/sink.ts';
@@ -12,7 +12,7 @@ import { VarveError } from '../errors.ts';
 import { FRAME_HEADER_BYTES, FRAME_MAGIC, OP_HEADER_BYTES, Op, type OpCode } from './frame.ts';
 import type { FrameReader } from './frame-reader.ts';
 
-/** A sink that grew beyond this is let go after its frame. */
+/** A sink that grew beyond this is not kept after its frame. */
 const SINK_BYTES_KEPT = 4 * 1024 * 1024;
 
 /** Writes one kind of thing into a sink. */
@@ -25,11 +25,11 @@ export interface Operation<K, V, T> {
   readonly code: OpCode;
   readonly key: Encoder<K> | undefined;
   readonly value: Encoder<V> | undefined;
-  /** The result of an answer that is no error. */
+  /** The result of an answer that is not an error. */
   read(answer: FrameReader): T;
 }
 
-/** The refusal of a call out of the encoding of another. */
+/** The error of a call that is made while another call is being encoded. */
 export function reentered(): VarveError {
   return new VarveError(
     'VARVE_INVALID_ARGUMENT',
@@ -37,9 +37,9 @@ export function reentered(): VarveError {
   );
 }
 
-/** Bytes as they are. */
+/** Writes bytes unchanged. */
 export const rawBytes: Encoder<Uint8Array> = { write: (bytes, sink) => sink.append(bytes) };
-/** One u32. */
+/** Writes one u32. */
 export const word: Encoder<number> = { write: (value, sink) => sink.u32(value) };
 
 /** Collects the operations of a frame. */
@@ -49,7 +49,7 @@ export class FrameWriter {
   #writing = false;
   readonly #client: number;
 
-  /** For the frames of a client: a number below 2^53, 0 for nobody that could ask again. */
+  /** `client` is the number of the client, below 2^53; 0 for a client that cannot send requests again. */
   constructor(client = 0) {
     this.#client = client;
     this.#begin();
@@ -65,12 +65,12 @@ export class FrameWriter {
     return this.#sink.at;
   }
 
-  /** Why the store cannot be called now: an operation is being encoded, and its codec or a getter calls. */
+  /** The error if the store cannot be called now, because the call comes from a codec or a getter while an operation is encoded. */
   get reentrance(): VarveError | undefined {
     return this.#writing ? reentered() : undefined;
   }
 
-  /** Appends one operation; what its encoders throw passes through and the frame stays as it was. */
+  /** Appends one operation; an error of its encoders is passed on, and the frame is then unchanged. */
   add<K, V>(request: number, operation: Operation<K, V, unknown>, level: number, key: K, value: V): void {
     if (this.#writing) throw reentered();
     const sink = this.#sink;
@@ -98,7 +98,7 @@ export class FrameWriter {
     }
   }
 
-  /** Takes an operation out again, before the frame is sent. False when it is not in the frame. */
+  /** Removes an operation again, before the frame is sent. Returns false if it is not in the frame. */
   remove(request: number): boolean {
     if (this.#writing) return false;
     const sink = this.#sink;
@@ -109,7 +109,7 @@ export class FrameWriter {
     return true;
   }
 
-  /** The frame as a buffer of its own, sent when all requests before `answered` have their answers; the writer is empty afterwards. */
+  /** Returns the frame as a buffer of its own. All requests before `answered` have their answers. The writer is empty afterwards. */
   take(answered = 0): ArrayBuffer {
     if (this.#writing) throw reentered();
     this.#sink.setU32(4, this.#count);
@@ -132,13 +132,13 @@ export class FrameWriter {
   }
 }
 
-/** A request frame with those operations only whose requests are wanted. */
+/** A request frame with only the operations whose requests are wanted. */
 export function filtered(frame: ArrayBuffer, isWanted: (request: number) => boolean): ArrayBuffer {
   const bytes = new Uint8Array(frame.slice(0));
   return bytes.buffer.slice(0, keep(bytes, bytes.length, isWanted));
 }
 
-/** Drops what is not wanted from a frame that ends at `end`, and gives where it ends then. */
+/** Drops unwanted operations from a frame that ends at `end`, and returns its new end. */
 function keep(bytes: Uint8Array, end: number, isWanted: (request: number) => boolean): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   let [to, count] = [FRAME_HEADER_BYTES, 0];

@@ -1,16 +1,16 @@
 /**
- * The numbers of frames: what page and worker agree on, beside the engine's own (crates/varve/src/frame).
+ * The numbers of frames: the format on which page and worker agree; the engine has its own copy (crates/varve/src/frame).
  *
  * Invariant: little-endian; every operation and every answer begins at a multiple of four.
  *
  *   request   u32 "VRF2" | u32 count | u64 client | u32 answered | u32 0 | operation*
- *             client: who sends it, a random number for each opening; answered: all requests before it have their answers
+ *             client: the sender, a random number for each opening; answered: all requests before it have their answers
  *   operation u32 request | u8 op | u8 durability | u16 snapshot | u32 key_len | u32 value_len | key | value | pad to 4
- *             snapshot: what a read is of, what a batch's transaction read, what is opened or let go; 0 for none
+ *             snapshot: of a read, of a batch's transaction, or the one to open or release; 0 for none
  *   response  u32 "VRF2" | u32 count | answer*
  *   answer    u32 request | u8 status | u8[3] 0 | u32 payload_len | u32 0 | payload | pad to 4
  *
- * Numbers of requests rise by one and wrap. Numbers of scans and snapshots are chosen by the client, and are its own.
+ * Numbers of requests rise by one and wrap. The client chooses the numbers of scans and snapshots; each client has its own numbers.
  *
  * The operations of a frame run in order and see the frame's earlier writes; all its writes are one group commit.
  */
@@ -32,7 +32,7 @@ export const Op = {
   delete: 5,
   /** value: u32 count, then items { u8 BatchKind, u8 ItemFlag, u16 0, u32 klen, u32 vlen, key, value, pad to 4 } */
   batch: 6,
-  /** key: u32 cursor, not 0, in the place of one that has that number; value: the picture in scan.ts. Answer: what it sees, and a batch */
+  /** key: u32 cursor, not 0, replaces one with that number; value: see scan.ts. Answer: its read point, and a batch */
   scanOpen: 7,
   /** key: u32 cursor; value: u32 bytes of the batch wanted */
   scanNext: 8,
@@ -44,13 +44,13 @@ export const Op = {
   deleteRange: 11,
   /** flushes the log */
   sync: 12,
-  /** takes the snapshot of the header, in the place of one that has that number; answer: what it sees */
+  /** takes the snapshot of the header, replaces one with that number; answer: its read point */
   snapshotOpen: 13,
-  /** lets the snapshot of the header go */
+  /** releases the snapshot of the header */
   snapshotClose: 14,
-  /** opens the snapshot of the header again that was taken in another process; value and answer: what it sees */
+  /** opens the snapshot of the header, which was taken in another process, again; value and answer: its read point */
   snapshotRestore: 15,
-  /** value: the picture in changes/page.ts */
+  /** value: see changes/page.ts */
   changes: 16,
 } as const;
 export type OpCode = (typeof Op)[keyof typeof Op];
@@ -58,7 +58,7 @@ export type OpCode = (typeof Op)[keyof typeof Op];
 /** Kinds of a batch's items. */
 export const BatchKind = { delete: 0, set: 1, deleteRange: 2, readKey: 3, readRange: 4 } as const;
 
-/** What the value of a batch's item begins with, in this order, before the value itself; vlen counts it. */
+/** The fields at the beginning of a batch item's value, in this order, before the value itself; vlen includes them. */
 export const ItemFlag = {
   /** u64: milliseconds after which the entry expires */
   expiresIn: 1,
@@ -68,12 +68,12 @@ export const ItemFlag = {
   expiresAt: 4,
 } as const;
 
-/** What a scan or a snapshot sees: u64 sequence, u64 milliseconds since 1970; those are 0 for one that cannot be opened again. */
+/** A read point of a scan or a snapshot: u64 sequence, u64 milliseconds since 1970, which are 0 if it cannot be opened again. */
 export const MOMENT_BYTES = 16;
-/** What the payload of getEntry begins with: u64 sequence, f64 expiry. */
+/** The head of a getEntry payload: u64 sequence, f64 expiry. */
 export const ENTRY_HEAD_BYTES = 16;
 
-/** How an answer went. */
+/** The status of an answer. */
 export const Status = { ok: 0, missing: 1, error: 2 } as const;
 
 /** A length that stands for "no value". */
@@ -86,7 +86,7 @@ export function levelNumber(durability: Durability): number {
   return LEVELS.indexOf(durability);
 }
 
-/** The durability of a level number; undefined for a number that is none. */
+/** The durability of a level number; undefined for a number that is not a level. */
 export function levelOf(number: number): Durability | undefined {
   return LEVELS[number];
 }

@@ -1,7 +1,7 @@
 /**
- * The messages beside the frames, as discriminated unions: opening, closing and what is called rarely.
+ * The messages other than frames, as discriminated unions: opening, closing and rare calls.
  * Invariant: a message is an object; an ArrayBuffer is a frame (frame-writer.ts). Both travel over one port, in order,
- * so a `close` sent after a frame finds the frame answered.
+ * so a frame is answered before a `close` that was sent after it.
  */
 
 import type { WireError } from '../errors.ts';
@@ -9,28 +9,28 @@ import type { RepairRequest } from '../tools/repair.ts';
 import type { EngineOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
 
 /**
- * What the engine's methods outside frames are called. `stop` ends the check of that number, or without one the repair. `after` is
- * answered with the state of the store as soon as that is another than the one it names; without one at once.
+ * The names of the engine's methods outside frames. `stop` ends the check with the given number, or without a number the repair.
+ * `after` is answered with the state of the store as soon as that differs from the given state; without a given state, at once.
  */
 export type CallMethod = 'stats' | 'compact' | 'check' | 'stop' | 'after';
 
-/** How far a store is. Two states are equal only if nothing was written or taken back between them. */
+/** The state of a store. Two states are equal only if nothing was written or lost between them. */
 export interface StoreState {
   /** The sequence of the last acknowledged write. */
   readonly sequence: number;
-  /** Another one each time the engine opens the store: what was told before may not have been committed. */
+  /** A different number each time the engine opens the store: changes reported before may not have been committed. */
   readonly opening: number;
 }
 
-/** What the worker is told when it opens a store: plain data only. */
+/** The options that the worker gets when it opens a store: plain data only. */
 export interface OpenMessageOptions extends EngineOptions {
   /** URL of the wasm file, or the module compiled already. */
   wasm?: string | WebAssembly.Module | undefined;
 }
 
-/** Who opens a store together with other tabs. */
+/** A client that opens a store together with other tabs. */
 export interface SharingOptions {
-  /** The worker's name among those that would lead. */
+  /** The worker's name among the candidates for leader. */
   readonly member: string;
   /** The client's number. */
   readonly client: number;
@@ -40,7 +40,7 @@ export interface SharingOptions {
 
 /** Page to worker. `id` comes back with the answer. */
 export type Request =
-  /** With `sharing` it is opened, or waited for until its leader is gone; without, by nobody else meanwhile. */
+  /** Opens a store. With `sharing`, waits while there is another leader; without it, nobody else can open the store meanwhile. */
   | {
       readonly type: 'open';
       readonly id: number;
@@ -48,15 +48,15 @@ export type Request =
       readonly options: OpenMessageOptions;
       readonly sharing?: SharingOptions | undefined;
     }
-  /** The first message of a client to a leader: answered by `welcome` at once, and `opened` when the store is. */
+  /** The first message of a client to a leader: answered by `welcome` at once, and by `opened` when the store is open. */
   | {
       readonly type: 'join';
       readonly id: number;
       readonly client: number;
       readonly protocol: number;
-      /** Rises with each attempt of the client: a late one does not replace a later one. */
+      /** Rises with each attempt of the client: so a delayed message does not replace that of a later attempt. */
       readonly attempt: number;
-      /** What the client's `open` asked for. */
+      /** The storage that the client's `open` asked for. */
       readonly storage: StorageKind | undefined;
       readonly isLogged: boolean;
     }
@@ -66,19 +66,19 @@ export type Request =
   | { readonly type: 'list'; readonly id: number }
   /** Removes a store: answered by a `result` with whether it was there. Needs no open store. */
   | { readonly type: 'delete'; readonly id: number; readonly name: string; readonly wait: number }
-  /** Salvages a store into a new one: tells progress, then a `result` with a `RepairReport`. Needs no open store. */
+  /** Salvages a store into a new one: answered by `progress`, then a `result` with a `RepairReport`. Needs no open store. */
   | { readonly type: 'repair'; readonly id: number; readonly name: string; readonly request: RepairRequest }
   /** The page is hidden or goes away: flush at once. Not answered. */
   | { readonly type: 'hidden' }
-  /** It can be seen again. Not answered. */
+  /** The page is visible again. Not answered. */
   | { readonly type: 'visible' }
-  /** What the client had open is open again. Not answered. */
+  /** The scans and snapshots that the client had open are open again. Not answered. */
   | { readonly type: 'returned' }
-  /** To its own worker: who leads has to be asked again. Not answered. */
+  /** To its own worker: ask again which worker leads. Not answered. */
   | { readonly type: 'seek' }
-  /** Answered by `pong` at once, whatever is under way. */
+  /** Answered by `pong` at once, whatever else is running. */
   | { readonly type: 'ping' }
-  /** Comes with a port to the broker, through which clients are handed over. Not answered. */
+  /** Comes with a port to the broker, through which the ports of clients arrive. Not answered. */
   | { readonly type: 'line' };
 
 /** What `open` reports. */
@@ -91,23 +91,23 @@ export interface OpenReport {
 export type Response =
   | { readonly type: 'opened'; readonly id: number; readonly report: OpenReport }
   | { readonly type: 'result'; readonly id: number; readonly value: unknown }
-  /** How far a call is that will be answered later. */
+  /** The progress of a call that will be answered later. */
   | { readonly type: 'progress'; readonly id: number; readonly value: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly error: WireError }
   /** The engine cannot go on (not the answer to one request): everything pending is rejected with it. */
   | { readonly type: 'dead'; readonly error: WireError }
-  /** The leader has the client. */
+  /** The leader has accepted the client. */
   | { readonly type: 'welcome' }
   | { readonly type: 'pong' }
-  /** To its own page: another worker leads, or has what its leader would need; this one waits for it to end. */
+  /** To its own page: another worker leads, or has a resource that a leader needs; this one waits for that worker to end. */
   | { readonly type: 'waits' }
-  /** To its own page: it has the lock, and opens the store. */
+  /** To its own page: this worker has the lock, and opens the store. */
   | { readonly type: 'opening' }
-  /** To its own page: that one leads. `hasSyncHandles`: whether this one could open a store in OPFS as well. */
+  /** To its own page: `member` leads. `hasSyncHandles`: whether this worker could open a store in OPFS too. */
   | { readonly type: 'leader'; readonly member: string; readonly hasSyncHandles: boolean }
   /** To its own page: this worker leads. */
   | { readonly type: 'leads'; readonly report: OpenReport }
-  /** To its own page: it does not any more. */
+  /** To its own page: this worker no longer leads. */
   | { readonly type: 'retired' }
   /** To its own page: get a `line`. */
   | { readonly type: 'broker' }

@@ -1,20 +1,20 @@
 /**
- * What opens a scan, and the batches that it answers with.
+ * The request that opens a scan, and the batches in the answers.
  *
  *   open   u16 flags | u16 snapshot | u32 limit | u32 batch bytes | u32 lower_len | u32 upper_len | lower | upper
  *   batch  u32 cursor (0: finished) | u32 count | u32 keys_bytes | u32 values_bytes
  *          | u32 key_end[count] if keys | u32 value_end[count] if values | keys, pad to 4 | values, pad to 4
  *
- * With the flag `expiries` a value begins with its entry's: u64 milliseconds since 1970, 0 for none.
+ * With the flag `expiries` a value begins with the expiry of its entry: u64 milliseconds since 1970, 0 for none.
  *
- * Invariant: ends grow and stay inside their blob, else `VARVE_INTERNAL`; what was not asked for takes no bytes.
+ * Invariant: ends grow and stay inside their blob, else `VARVE_INTERNAL`; parts that were not requested take no bytes.
  */
 
 import type { ByteRange } from '../codec/range.ts';
 import type { ByteSink } from '../codec/sink.ts';
 import { malformed } from './frame-reader.ts';
 
-/** Most bytes of a batch that is exported, but for the entry that exceeds them: what one block holds. */
+/** Most bytes of a batch for an export, which fills one block; only the last entry may exceed them. */
 export const EXPORT_BATCH: number = 256 * 1024;
 
 /** Flags of an opening. */
@@ -30,7 +30,7 @@ export const ScanFlag = {
   expiries: 128,
 } as const;
 
-/** What a scan walks over and what it brings. */
+/** The range of a scan, and what its batches contain. */
 export interface ScanRequest {
   readonly range: ByteRange;
   readonly reverse: boolean;
@@ -79,10 +79,10 @@ export interface ScanBatch {
   readonly value_ends: Ends;
 }
 
-/** Where keys or values end. */
+/** The ends of keys or values. */
 export type Ends = Uint32Array | readonly number[];
 
-/** So many words are read one by one: cheaper than a view of them. */
+/** Up to this many words are read one by one: this is cheaper than a view of them. */
 const WORDS_FEW = 8;
 
 /** Reads the batch at `bytes[start..end]`. */
@@ -113,7 +113,7 @@ export function readScanBatch(
   };
 }
 
-/** Words in place where they are many and aligned (in a frame they are), else copied. */
+/** Words as a view if they are many and aligned (in a frame they are), else a copy. */
 function words(bytes: Uint8Array, start: number, count: number): Ends {
   const offset = bytes.byteOffset + start;
   if (count > WORDS_FEW && offset % 4 === 0) return new Uint32Array(bytes.buffer, offset, count);
@@ -136,5 +136,5 @@ function checkEnds(ends: Ends, size: number): void {
   if (last !== size) throw malformed();
 }
 
-/** Entries that one step of a count looks at: about a millisecond. */
+/** Entries that one step of a count reads: this takes about a millisecond. */
 export const COUNT_BATCH = 10_000;

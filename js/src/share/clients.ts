@@ -1,12 +1,12 @@
 /**
- * The clients of a leader that are in other tabs: they come over ports that a broker hands over, or over channels.
+ * The clients of a leader that are in other tabs. They connect over ports that a broker hands over, or over channels.
  *
  *     leader -> client   welcome
  *     client -> leader   join
  *     leader -> client   opened, as soon as the store is; from then on as between a page and its own worker
  *
- * Invariant: a client has one connection at a time, the one of its latest attempt. When its lock is free its page is gone, and
- * what it had open is let go of.
+ * Invariant: a client has one connection at a time, the one of its latest attempt. When its lock is free, its page is gone, and
+ * its snapshots and scans are closed.
  */
 
 import { toWire, VarveError } from '../errors.ts';
@@ -18,10 +18,10 @@ import { clientLock, linkChannel, PROTOCOL } from './names.ts';
 
 type Join = Extract<Request, { type: 'join' }>;
 
-/** How long to wait, at most, for the clients of the leader before. */
+/** The maximum time to wait for the clients of the previous leader, in milliseconds. */
 const RETURN_MS = 2000;
 
-/** A client that came. */
+/** A client that has joined. */
 interface Guest {
   readonly connection: Connection;
   readonly attempt: number;
@@ -29,17 +29,17 @@ interface Guest {
   readonly close: () => void;
 }
 
-/** Accepts clients and hands what they send to the server. */
+/** Accepts clients and passes their messages and frames to the server. */
 export class Clients {
   readonly #store: string;
   readonly #member: string;
   readonly #server: EngineServer;
   readonly #guests = new Map<number, Guest>();
-  /** Ways by which somebody may come yet. */
+  /** The close functions of all open ways, with or without a client yet. */
   readonly #doors = new Set<() => void>();
-  /** Those that have open again what they had. */
+  /** The clients that have reopened their snapshots and scans. */
   readonly #returned = new Set<number>();
-  /** Wakes whoever waits for clients. */
+  /** Wakes the call of `returned` that waits for clients. */
   #wake: () => void = () => undefined;
   #isOver = false;
 
@@ -53,7 +53,7 @@ export class Clients {
     };
   }
 
-  /** Takes clients from a broker. */
+  /** Accepts clients from a broker. */
   listen(line: MessagePort | undefined): void {
     if (line === undefined || this.#isOver) return;
     line.onmessage = ({ ports: [port] }) => {
@@ -66,7 +66,7 @@ export class Clients {
     line.postMessage({ type: 'lead', member: this.#member });
   }
 
-  /** Takes a client that comes over a channel. */
+  /** Accepts a client over a channel. */
   reach(link: string): void {
     if (this.#isOver) return;
     const channel = new BroadcastChannel(linkChannel(this.#store, link));
@@ -76,7 +76,7 @@ export class Clients {
     );
   }
 
-  /** Resolves when every client that there is has open again what it had, or after two seconds. */
+  /** Resolves when all clients have reopened their snapshots and scans, or after two seconds. */
   async returned(): Promise<void> {
     const { held = [] } = await navigator.locks.query();
     const prefix = clientLock(this.#store, 0).slice(0, -1);
@@ -94,20 +94,20 @@ export class Clients {
     }
   }
 
-  /** Takes nobody any more; those who came are answered still. */
+  /** Accepts no more clients. The clients that came before are still answered. */
   end(): void {
     this.#isOver = true;
     this.#wake();
     for (const { gone } of this.#guests.values()) gone.abort();
   }
 
-  /** Closes all ways to it, once nothing is left to be answered. */
+  /** Closes all ways to this leader. Called when there is nothing left to answer. */
   close(): void {
     this.end();
     for (const close of this.#doors) close();
   }
 
-  /** What hears what comes one way: the first must be a `join`. */
+  /** Returns the message handler of one way. The first message must be a `join`. */
   #reception(send: Send, close: () => void): (event: MessageEvent) => void {
     this.#doors.add(close);
     let guest: Guest | undefined;

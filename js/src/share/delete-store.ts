@@ -1,8 +1,8 @@
 /**
- * Deleting a store that other tabs may have open: they are asked to close it.
+ * Deletes a store that other tabs may have open: they are asked to close it.
  *
- * Invariant: while it is deleted nobody has it open, and nobody stands in line for it: a tab that did would find an empty store where its
- * own was. The lock of open stores sees to that.
+ * Invariant: while a store is deleted, nobody has it open and nobody waits to lead it. Otherwise a tab would find an empty store in
+ * the place of its own. The lock of open stores ensures this.
  */
 
 import { isAdapter, type StorageAdapter } from '../storage/adapter.ts';
@@ -12,7 +12,7 @@ import { type ChannelMessage, canShare, channelOf, PROTOCOL, uniqueName } from '
 /**
  * Removes a store and everything in it.
  * @param wait How long others have to close it, in milliseconds; with 0 they are not asked.
- * @returns Whether it was there.
+ * @returns Whether the store existed.
  * @throws `VARVE_LOCKED` while somebody has it open.
  */
 export async function deleteShared(name: string, wait: number, adapter?: StorageAdapter): Promise<boolean> {

@@ -1,10 +1,10 @@
 /**
- * A client's way to a leader in another tab: a port handed over by the broker, or a channel where that cannot be had.
+ * A client's way to a leader in another tab: a port that the broker hands over or, if there is none, a channel.
  *
- * Invariant: what comes through a link that was ended is not heard.
+ * Invariant: messages that come through an ended link are ignored.
  *
- * A leader that says nothing for five seconds, though it was asked, is stalled: its page is frozen, most likely. What waits
- * for it is told so; nobody else can lead until it thaws or dies.
+ * A leader that sends nothing for five seconds, although it was asked, is stalled: most likely its page is frozen. Calls that
+ * wait for it are rejected with `VARVE_LEADER_STALLED`. Nobody else can lead until the page thaws or dies.
  */
 
 import { VarveError } from '../errors.ts';
@@ -13,17 +13,17 @@ import type { SharingReport } from '../types.ts';
 import type { Client, Link } from '../worker/client.ts';
 import { linkChannel, uniqueName } from './names.ts';
 
-/** How long the broker has to hand a port over before a channel is tried. It answers in a few ms, and starts in some 30. */
+/** How long the broker has to hand a port over before a channel is tried. It answers in a few ms, and starts in about 30 ms. */
 const BROKER_MS = 200;
 /** How often a leader is asked for a sign of life, while something waits for it. */
 const PING_MS = 1000;
-/** How many it may leave unanswered. */
+/** How many pings the leader may leave unanswered. */
 const STALL_PINGS = 5;
 
-/** What is told to a leader first. */
+/** The first message to a leader. */
 export type Join = Extract<Request, { type: 'join' }>;
 
-/** The two ways, before anything was said. */
+/** A way to the leader, a port or a channel, before any message was sent. */
 interface Way {
   readonly via: SharingReport['via'];
   post(message: unknown, transfer: object[]): void;
@@ -31,19 +31,19 @@ interface Way {
   close(): void;
 }
 
-/** What a link needs of its page. */
+/** The parts of its page that a link needs. */
 export interface Surroundings {
   readonly store: string;
   readonly client: Client;
   /** The broker, if there is one. */
   readonly broker: MessagePort | undefined;
-  /** Says on the store's channel that a client waits on the channel of this link. */
+  /** Announces on the store's channel that a client waits on the channel of this link. */
   connect(leader: string, link: string): void;
-  /** The broker handed nothing over. */
+  /** Called when the broker handed no port over in time. */
   onNoBroker(): void;
 }
 
-/** A link to a leader, from its first word on. */
+/** A link to a leader, from the first attempt to reach it. */
 export class LeaderLink implements Link {
   readonly #client: Client;
   #way: Way | undefined;
@@ -67,7 +67,7 @@ export class LeaderLink implements Link {
 
   /**
    * Finds a way to the leader and joins it. `opened` is called when its store is open: from then on the client can be connected.
-   * What comes before is not heard by the client.
+   * Messages before that do not reach the client.
    */
   static start(
     leader: string,
@@ -115,7 +115,8 @@ export class LeaderLink implements Link {
       if (this.#isOpen) {
         this.#silent = 0;
         if (response instanceof ArrayBuffer || response.type !== 'dead') this.#client.receive(response);
-        // Its engine is over, not the store: the next leader goes on. What may have been its end is not done again.
+        // The leader's engine has failed, but the next leader can open the store. The pending calls may have caused the failure, so
+        // they are not sent again.
         else {
           this.#client.disconnect();
           this.#client.give_up(VarveError.fromWire(response.error));
@@ -133,7 +134,7 @@ export class LeaderLink implements Link {
     });
   }
 
-  /** Counts pings without an answer, not time: a page that slept, or whose timers are throttled, has not heard the last one yet. */
+  /** Counts pings without an answer, not time: a page that slept, or whose timers are throttled, may not have received the answer yet. */
   #watch(): void {
     if (!this.#isOpen || !this.#client.is_waiting) {
       this.#silent = 0;

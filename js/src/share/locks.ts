@@ -1,13 +1,13 @@
 /**
- * Locks that are held until let go of, as promises.
+ * Locks that are held until they are released, as promises.
  *
- * Invariant: whoever stops waiting never gets the lock.
+ * Invariant: a caller that stops waiting never gets the lock.
  */
 
-/** A held lock; letting go of it resolves when the next in line can have it. */
+/** Releases a held lock; resolves when the next waiting request can get it. */
 export type Release = () => Promise<void>;
 
-/** Waits for a lock; rejects when the signal aborts, and where the browser gives no locks. */
+/** Waits for a lock; rejects when the signal aborts, and when the browser refuses locks. */
 export function hold(name: string, signal?: AbortSignal, mode: LockMode = 'exclusive'): Promise<Release> {
   return new Promise((resolve, reject) => {
     const ended: Promise<void> = navigator.locks
@@ -24,7 +24,7 @@ export function hold(name: string, signal?: AbortSignal, mode: LockMode = 'exclu
   });
 }
 
-/** Takes a lock if it is free. */
+/** Takes a lock if it is free; otherwise resolves with undefined. */
 export function holdIfFree(name: string): Promise<Release | undefined> {
   return new Promise((resolve, reject) => {
     const ended: Promise<void> = navigator.locks
@@ -42,7 +42,7 @@ export function holdIfFree(name: string): Promise<Release | undefined> {
   });
 }
 
-/** Calls back when the lock is free, which is when its holder is gone. */
+/** Calls back when the lock is free. Then its holder is gone. */
 export function whenFree(name: string, signal: AbortSignal, callback: () => void): void {
   hold(name, signal).then(
     (release) => {

@@ -1,12 +1,12 @@
 /**
- * A worker among those that have one store open: it leads, or stands in line to lead.
+ * One of the workers that have a store open: it leads, or stands in line to lead.
  *
  *     standing in line --lock granted--> leading --hand over--> standing in line
  *
- * Invariant: it has the store open only while it holds the lock of its leader; it lets go of that only when the store is closed, and
- * everything that was answered is in its files. Whoever comes next opens the store as if this one had died.
+ * Invariant: a worker has the store open only while it holds the leader's lock. It releases the lock only when the store is closed,
+ * and everything that was answered is in its files. The next leader opens the store as if this one had died.
  *
- * Who leads is told by its lock alone. What goes over the channel only says where to find it: a message that is late or lost
+ * Only the lock decides which worker leads. Messages on the channel only help to find the leader: a message that is late or lost
  * costs time, not data.
  */
 
@@ -26,19 +26,19 @@ type OpenRequest = Extract<Request, { type: 'open' }>;
 type Shared = OpenRequest & { readonly sharing: SharingOptions };
 type Word = ChannelMessage extends infer M ? (M extends ChannelMessage ? Omit<M, 'from' | 'protocol'> : never) : never;
 
-/** How long a page is hidden before its worker looks for one that is seen: tabs are switched back and forth. */
+/** How long a page is hidden before its worker looks for a visible page: users switch between tabs back and forth. */
 const HIDDEN_MS = 1000;
 /** How long a page has to get a port to the broker. */
 const LINE_MS = 1000;
-/** How long the one who was chosen has to take the lock, before anybody else does. */
+/** How long the chosen worker has to take the lock, before any other worker may. */
 const YIELD_MS = 2000;
 
-/** What a worker is to its page. */
+/** The worker's side of the connection to its page. */
 export class Member {
   readonly #send: Send;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
-  /** What answers: of a leader; of a store that is not shared; of requests that need no store. */
+  /** The server that answers: as a leader; for a store that is not shared; for requests that need no store. */
   #server: EngineServer;
   #request: Shared | undefined;
   #channel: BroadcastChannel | undefined;
@@ -48,7 +48,7 @@ export class Member {
   #isLeading = false;
   #isVisible = true;
   #chosen: { readonly member: string; readonly at: number } | undefined;
-  /** That it lives, and has the store open. */
+  /** The locks that show that this worker lives and has the store open. */
   readonly #held: Release[] = [];
   readonly #ended = new AbortController();
 
@@ -59,7 +59,7 @@ export class Member {
     this.#server = new EngineServer(send, compactor, adapter);
   }
 
-  /** Takes a message or a frame of its page; `port` comes with a `line`. */
+  /** Handles a message or a frame of its page; `port` comes with a `line`. */
   receive(data: Incoming, port?: MessagePort): void {
     if (data instanceof ArrayBuffer) return this.#server.receive(data);
     switch (data.type) {
@@ -83,7 +83,7 @@ export class Member {
         this.#say({ type: 'seek' });
         return;
       default:
-        // From here on it must not say that it leads.
+        // From here on this worker must not announce that it leads.
         if (data.type === 'close') this.#isLeading = false;
         this.#server.receive(data);
     }
@@ -117,7 +117,7 @@ export class Member {
         return;
       }
       this.#send({ type: 'waits' }, []);
-      // Whoever is next must not need the network for it.
+      // The next leader must not need the network to start.
       loadEngine(request.options.wasm).catch(() => undefined);
       this.#stand(request);
       this.#say({ type: 'seek' });
@@ -168,7 +168,7 @@ export class Member {
     }
   }
 
-  /** Lets another worker lead: `to`, or whoever is next. */
+  /** Lets another worker lead: `to`, or the next in line. */
   async #handOver(to: string): Promise<void> {
     const request = this.#request;
     if (!this.#isLeading || request === undefined) return;
@@ -224,7 +224,7 @@ export class Member {
       case 'connect':
         if (!this.#isLeading || message.to !== this.#request?.sharing.member) return;
         this.#clients?.reach(message.link);
-        // The broker did not hand it over: it may have died with the tab that had started it.
+        // The broker did not hand a port over: it may have died with the tab that had started it.
         this.#line = undefined;
         this.#askForLine();
         return;
@@ -234,7 +234,7 @@ export class Member {
     }
   }
 
-  /** Asks the page for a port to the broker, which is started where there is none. */
+  /** Asks the page for a port to the broker. The page starts the broker if there is none. */
   #askForLine(): void {
     const now = Date.now();
     if (now - this.#askedAt < LINE_MS) return;
@@ -249,7 +249,7 @@ export class Member {
     }
   }
 
-  /** Newer code wants the store: what this one had open is closed, its page is told, and it stands in line no more. */
+  /** Newer code wants the store: this worker closes it, sends the error to its page, and stands in line no more. */
   #outdated(): void {
     const error = new VarveError(
       'VARVE_VERSION',
@@ -264,7 +264,7 @@ export class Member {
     );
   }
 
-  /** It is over. That it lived its page must not learn from its lock, but be told why: it keeps that until it is ended. */
+  /** The worker has failed. Its page must get the reason, not just find the worker's lock free. So the lock is kept until `end`. */
   #fail(error: unknown): void {
     this.#send({ type: 'dead', error: toWire(error) }, []);
     this.#stop();

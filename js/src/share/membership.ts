@@ -1,8 +1,8 @@
 /**
- * A page's part in a store that its tabs share: its own worker, which leads or stands in line, and its client, which talks to
- * whichever worker leads.
+ * A page's part in a store that tabs share. The page has its own worker, which leads or stands in line. It also has a client, which
+ * is connected to the worker that leads.
  *
- * Invariant: the client is connected to one leader or to none. Whoever leads is told by the page's own worker; a worker that was
+ * Invariant: the client is connected to one leader or to none. The page's own worker reports which worker leads. A worker that was
  * ended is replaced, so there is always one in line for this page.
  */
 
@@ -20,7 +20,7 @@ import { unanswered } from './unanswered.ts';
 export interface MembershipOptions {
   readonly name: string;
   readonly engine: OpenMessageOptions;
-  /** How long somebody may have the store who does not share it, in milliseconds. */
+  /** How long to wait for a worker that has the store open and does not share it, in milliseconds. */
   readonly wait: number;
   readonly signal: AbortSignal | undefined;
   readonly spawn: () => Port;
@@ -28,22 +28,22 @@ export interface MembershipOptions {
 
 /** How long a leader has to answer, however short `wait` is, in milliseconds. */
 const ANSWER_MS = 1000;
-/** How long calls wait for somebody who leads, and for one who opens the store, in seconds. */
+/** How long calls wait for a leader, and for a leader that is opening the store, in seconds. */
 const STALL_S = 5;
 const OPENING_S = 30;
-/** A page that was away for longer has no receipts any more: see `RETURN_MS` of engine-server.ts. */
+/** After a longer absence, the receipts of a page may be gone: see `RETURN_MS` of engine-server.ts. */
 const AWAY_MS = 10 * 60_000;
-/** Workers that may be ended in a row before they lead or find who does. */
+/** How many workers in a row may be ended before they lead or find the leader. */
 const WORKERS_MAX = 3;
 
-/** A page among those that have the store open. */
+/** One of the pages that have the store open. */
 export class Membership {
   readonly client: Client;
   readonly #options: MembershipOptions;
   #port: Port | undefined;
   #member = '';
   #link: LeaderLink | undefined;
-  /** Who leads, if it is not the own worker. */
+  /** The leader, if it is not this page's own worker. */
   #leader: string | undefined;
   #attempt = 0;
   #channel: BroadcastChannel | undefined;
@@ -55,9 +55,9 @@ export class Membership {
   #isOver = false;
   #isSuspended = false;
   #suspendedAt = 0;
-  /** The own worker leads, or is about to. */
+  /** Whether this page's own worker leads, or is about to. */
   #isOwn = false;
-  /** Seconds since somebody was reached. */
+  /** Seconds since a leader was reached. */
   #lost = 0;
   readonly #timer: ReturnType<typeof setInterval>;
   #settle: { resolve: (report: OpenReport) => void; reject: (error: VarveError) => void } | undefined;
@@ -101,16 +101,16 @@ export class Membership {
     }
   }
 
-  /** The page can be seen, or not. */
+  /** The page became visible or hidden. */
   see(isVisible: boolean): void {
     if (!isVisible) this.client.hide();
     this.#tell({ type: isVisible ? 'visible' : 'hidden' });
   }
 
   /**
-   * The page may be frozen in a moment, or goes into the back/forward cache and may never come back: nobody must wait for it. Its
-   * worker is ended at once, since it may be frozen before it has closed the store. What it acknowledged is with the operating system,
-   * and whoever opens the store next flushes it; what it did not answer is asked for again.
+   * The page may soon be frozen, or goes into the back/forward cache and may never come back: nobody must wait for it. Its worker
+   * is ended at once, because it may be frozen before it has closed the store. The operating system has the acknowledged writes,
+   * and the next leader flushes them. Unanswered calls are sent again.
    */
   suspend(): void {
     if (this.#isSuspended) return;
@@ -119,23 +119,23 @@ export class Membership {
     this.client.hide();
     this.#dismiss();
     this.#leaveAll();
-    // Browsers differ in what becomes of it (WebKit takes it away). A leader that gets it keeps the receipts for a while.
+    // Browsers treat the lock of a suspended page differently (WebKit releases it). A leader that gets it keeps the receipts for a while.
     this.#release();
   }
 
-  /** It came back. */
+  /** The page came back. */
   resume(): void {
     if (!this.#isSuspended || this.#isOver) return;
     this.#isSuspended = false;
-    // What was done of it nobody knows any more: it must not be done again.
+    // Nobody knows any more which of the pending calls were done. They must not be done again.
     if (Date.now() - this.#suspendedAt > AWAY_MS) this.client.give_up(stalled());
     this.#start();
   }
 
-  /** Whether the own worker has the lock, so that there is nobody else to wait for. */
+  /** Whether this page's own worker has the lock, so that it need not wait for another one. */
   #isOpening = false;
 
-  /** Whether it is known who opens the store, or has it open. */
+  /** Whether it is known which worker opens the store, or has it open. */
   get #isAnswered(): boolean {
     return this.#isOpening || this.#link?.isWelcome === true;
   }
@@ -157,7 +157,7 @@ export class Membership {
     }
   }
 
-  /** Hears its own worker. */
+  /** Handles a message of its own worker. */
   #hear(data: Response | ArrayBuffer): void {
     if (this.#isSuspended) return;
     if (data instanceof ArrayBuffer) {
@@ -167,7 +167,7 @@ export class Membership {
     switch (data.type) {
       case 'opening':
         this.#isOpening = true;
-        // Whoever led before is gone: nothing more comes from there.
+        // The previous leader is gone: nothing more comes from it.
         this.#leave();
         this.#isOwn = true;
         this.client.disconnect();
@@ -203,7 +203,7 @@ export class Membership {
     }
   }
 
-  /** Joins the worker of another tab; `hasSyncHandles`: whether the own one could take its place. */
+  /** Joins the worker of another tab; `hasSyncHandles`: whether this page's own worker could take its place. */
   #follow(leader: string, hasSyncHandles: boolean): void {
     const { name, engine } = this.#options;
     this.#leave();
@@ -257,7 +257,7 @@ export class Membership {
     this.#settle?.resolve(report);
   }
 
-  /** What was open through another leader is not heard any more. */
+  /** Ends the link to another leader: its messages are ignored from now on. */
   #leave(): void {
     this.#attempt++;
     this.#link?.end();
@@ -265,7 +265,7 @@ export class Membership {
     this.#leader = undefined;
   }
 
-  /** Its own worker may be ended by anybody, without a word: whoever gets its lock knows. */
+  /** The page's own worker may be ended at any time, without a message. The page notices when it gets the worker's lock. */
   #watchWorker(): void {
     const { signal } = this.#worker;
     whenFree(workerLock(this.#member), signal, () => {
@@ -281,23 +281,23 @@ export class Membership {
     });
   }
 
-  /** While nobody is reached: looks again who leads, and tells who waits. */
+  /** While no leader is reached: looks again for the leader, and rejects calls that waited too long. */
   #watch(): void {
     if (this.client.via !== undefined || !this.client.is_waiting) {
       this.#lost = 0;
       return;
     }
     this.#lost++;
-    // A leader that is there may have much to recover, or its storage may be held by what is left of the one before.
+    // A known leader may have much to recover, or a remainder of the previous leader may still hold its storage.
     const isOpening = this.#isOwn || this.#link?.isWelcome === true;
     if (this.#lost > (isOpening ? OPENING_S : STALL_S)) this.client.give_up(stalled());
-    // It usually takes less than a second until somebody leads.
+    // It usually takes less than a second until a worker leads.
     if (isOpening || this.#lost < 2) return;
     this.#leader = undefined;
     this.#tell({ type: 'seek' });
   }
 
-  /** A port to the broker of this origin's tabs, where there is one. */
+  /** A port to the broker of this origin's tabs, if there is one. */
   #reachBroker(): MessagePort | undefined {
     if (this.#hasNoBroker) return undefined;
     this.#broker ??= this.#newLine();
@@ -306,7 +306,7 @@ export class Membership {
 
   #newLine(): MessagePort | undefined {
     try {
-      // In the one form that every bundler finds.
+      // This is the only form that every bundler finds.
       const broker = new SharedWorker(new URL('./broker-worker.js', import.meta.url), {
         type: 'module',
         name: 'varve',
@@ -322,7 +322,7 @@ export class Membership {
     }
   }
 
-  /** Gives the own worker a port to the broker. */
+  /** Gives this page's own worker a port to the broker. */
   #giveLine(): void {
     const line = this.#hasNoBroker ? undefined : this.#newLine();
     if (line !== undefined) this.#tell({ type: 'line' }, [line]);
@@ -337,7 +337,7 @@ export class Membership {
     this.#port?.postMessage(message, transfer);
   }
 
-  /** Ends the own worker. */
+  /** Ends this page's own worker. */
   #dismiss(): void {
     this.#worker.abort();
     this.#worker = new AbortController();
@@ -349,7 +349,7 @@ export class Membership {
     port.terminate?.();
   }
 
-  /** Talks to nobody. */
+  /** Ends all connections, also those to other tabs. */
   #leaveAll(): void {
     this.#leave();
     this.client.disconnect();
@@ -382,7 +382,7 @@ export class Membership {
     this.#release();
   }
 
-  /** From now on a leader may take the client for gone. */
+  /** Releases the client's lock: from now on a leader may regard the client as gone. */
   #release(): void {
     this.#clientHeld?.then(
       (release) => release(),

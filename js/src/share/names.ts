@@ -1,29 +1,29 @@
 /**
- * What the tabs of an origin share by name: channels, locks, and the words they use there.
+ * The things that the tabs of an origin share by name: channels, locks, and the messages that they send there.
  *
- *     lock     varve:<store>                whoever holds it leads: its worker has the engine, and the files
+ *     lock     varve:<store>                its holder leads: that worker has the engine, and the files
  *     lock     varve-open:<store>           shared by every worker that has the store open or waits to lead it; exclusive in `varve/sync`
- *     lock     varve-client:<store>:<id>    held by a page while its client lives: a leader that gets it lets go of what the client had
+ *     lock     varve-client:<store>:<id>    held by a page while its client lives: a leader that gets it closes what the client had open
  *     lock     varve-worker:<id>            held by a worker: a page that gets it has lost its worker
- *     channel  varve:<store>                who leads, who would (`ChannelMessage`)
- *     channel  varve:<store>:<link>         one client and its leader, where no port can be had
+ *     channel  varve:<store>                which worker leads, and which could (`ChannelMessage`)
+ *     channel  varve:<store>:<link>         one client and its leader, if they have no port
  *
  * Invariant: a lock is never stolen. A frozen holder could still write.
  */
 
 /**
- * The version of all that tabs tell each other, frames included. Tabs of different versions do not share a store: the newer
- * one has it, and the older one is told `VARVE_VERSION`.
+ * The version of all messages between tabs, frames included. Tabs of different versions do not share a store: the newer
+ * one gets it, and the older one gets the error `VARVE_VERSION`.
  */
 export const PROTOCOL = 2;
 
-/** What workers say on the channel of a store. `from` is the member that says it. */
+/** The messages of workers on the channel of a store. `from` is the member that sends it. */
 export type ChannelMessage = { readonly from: string; readonly protocol: number } & (
-  | /** Who leads? */ { readonly type: 'seek' }
-  | /** I do, or will as soon as the store is open. */ { readonly type: 'lead' }
-  | /** My page is hidden: is somebody's visible? */ { readonly type: 'dim' }
-  | /** Mine is. */ { readonly type: 'visible' }
-  | /** I stop leading; the next one is to be `to`. */ { readonly type: 'yield'; readonly to: string }
+  | /** Which worker leads? */ { readonly type: 'seek' }
+  | /** I lead, or will as soon as the store is open. */ { readonly type: 'lead' }
+  | /** My page is hidden. Is the page of another worker visible? */ { readonly type: 'dim' }
+  | /** My page is visible. */ { readonly type: 'visible' }
+  | /** I stop leading; `to` should lead next. */ { readonly type: 'yield'; readonly to: string }
   | /** A client wants to talk to the leader `to` over the channel of `link`. */ {
       readonly type: 'connect';
       readonly to: string;
@@ -44,7 +44,7 @@ export function uniqueName(): string {
   return crypto.randomUUID();
 }
 
-/** Whether tabs can share stores here: by locks that end with their holders, and a channel. */
+/** Whether tabs can share stores here. That needs locks that end with their holders, and channels. */
 export function canShare(): boolean {
   return globalThis.navigator?.locks !== undefined && typeof BroadcastChannel === 'function';
 }

@@ -1,20 +1,20 @@
 /**
- * What becomes of a page: seen or hidden, frozen, gone into the back/forward cache, back again.
+ * Watches the state of a page: visible or hidden, frozen, gone into the back/forward cache, back again.
  *
- * Invariant: what is about to be frozen is told before it is; in a worker nothing is told.
+ * Invariant: `suspend` is called before the page is frozen. In a worker no callback is called.
  */
 
-/** Who is told. */
+/** The callbacks of `watchPage`. */
 export interface Watching {
-  /** The page can be seen, or not. */
+  /** The page became visible or hidden. */
   see(isVisible: boolean): void;
-  /** It is about to be frozen, or may never come back. */
+  /** The page is about to be frozen, or may never come back. */
   suspend(): void;
-  /** It came back. */
+  /** The page came back. */
   resume(): void;
 }
 
-/** Tells `told` what becomes of this page. Gives what ends that. */
+/** Calls `told` when the state of this page changes. Returns a function that ends the watching. */
 export function watchPage(told: Watching): () => void {
   const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
   const { document } = target;
@@ -35,7 +35,7 @@ export function watchPage(told: Watching): () => void {
   return () => stop.abort();
 }
 
-/** Whether the page can be seen; a worker is taken for seen. */
+/** Whether the page is visible; a worker counts as visible. */
 export function isVisible(): boolean {
   return globalThis.document?.visibilityState !== 'hidden';
 }

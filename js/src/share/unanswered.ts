@@ -1,13 +1,14 @@
 /**
- * Why a store did not open in time: somebody has it who does not share it, or the one who leads is slow to answer.
+ * The reason why a store did not open in time: a worker has it open and does not share it, or the leader is slow to answer.
  *
- * Invariant: of the lock of those that have a store open, whoever shares it has a part, and whoever does not all of it.
+ * Invariant: a worker that shares a store holds its open lock in shared mode. A worker that does not share it holds the lock in
+ * exclusive mode.
  */
 
 import { VarveError } from '../errors.ts';
 import { openLock } from './names.ts';
 
-/** The error for an `open` that nobody answered within its `wait`. */
+/** The error for an `open` that no leader answered within its `wait`. */
 export async function unanswered(name: string): Promise<VarveError> {
   const { held = [] } = await navigator.locks.query().catch((): LockManagerSnapshot => ({}));
   const isKept = held.some((lock) => lock.name === openLock(name) && lock.mode === 'exclusive');

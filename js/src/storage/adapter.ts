@@ -1,5 +1,5 @@
 /**
- * A storage that is handed to `open`: files of a server runtime, the database of a Durable Object, anybody's own.
+ * A storage that is passed to `open`: files of a server runtime, the database of a Durable Object, or your own.
  *
  * Invariant: an adapter holds a store for one opener at a time: from the `open` that resolved until the device's
  * `closeAll` did. An adapter lives in one realm, so the engine of its stores runs in that realm too.
@@ -24,7 +24,7 @@ export interface AdapterWait {
  * const db = await open('notes', { storage: files('./data') });
  */
 export interface StorageAdapter {
-  /** What `db.storage.kind` says of it. */
+  /** The value of `db.storage.kind`. */
   readonly kind: string;
   /**
    * Opens the slots of a store, making it where there is none.
@@ -34,13 +34,13 @@ export interface StorageAdapter {
   /** Names of the stores, in any order. */
   list(): Promise<string[]>;
   /**
-   * Removes a store and all it holds; resolves with whether there was one.
+   * Removes a store and everything in it; resolves with whether there was one.
    * @throws `VARVE_LOCKED` while somebody has it open.
    */
   delete(name: string, options: AdapterWait): Promise<boolean>;
 }
 
-/** Whether an option `storage` is an adapter; throws for what is neither that nor a string. */
+/** Whether an option `storage` is an adapter; throws for a value that is neither an adapter nor a string. */
 export function isAdapter(storage: unknown): storage is StorageAdapter {
   if (storage === undefined || typeof storage === 'string') return false;
   const adapter = storage as Partial<StorageAdapter> | null;

@@ -4,18 +4,18 @@
  *     store in OPFS         row of the IndexedDB database "varve"
  *     store in IndexedDB    directory of OPFS: varve-canaries/<store name, escaped>
  *
- * A browser that clears one storage (a bug, a cleaner, a user in its developer tools) leaves the note, and a store that is
- * made anew beside it was lost. A browser that clears the origin, which is what the eviction of storage does, takes both: then
- * the store is new, and nobody can tell.
+ * When a browser clears one storage (a bug, a cleaner, a user in its developer tools), the note stays. A store that is made anew beside
+ * the note was lost before. When a browser clears the origin, as the eviction of storage does, it removes both: then the store is
+ * new, and the loss cannot be detected.
  *
- * Invariant: a note is never in the way: what fails here fails silently, and says no more than that nothing is known.
+ * Invariant: a note never prevents anything: a failure here is silent, and means only that nothing is known.
  */
 
 import { hasDatabase, resultOf } from './indexeddb/names.ts';
 import { escapeName } from './names.ts';
 import { originDirectory } from './opfs-directory.ts';
 
-/** Storages that have one another for a canary. */
+/** The storages; each keeps the canaries of the other. */
 export type CanaryKind = 'opfs' | 'indexeddb';
 
 const DATABASE = 'varve';
@@ -41,7 +41,7 @@ export function hasCanary(name: string, kind: CanaryKind): Promise<boolean> {
   });
 }
 
-/** Forgets the notes of a store: before it is deleted, so that a deletion that is cut short leaves none. */
+/** Removes the notes of a store. Call it before the store is deleted, so that an interrupted deletion leaves no note. */
 export async function removeCanaries(name: string): Promise<void> {
   await quietly(undefined, async () => {
     if (await hasDatabase(DATABASE)) await inRows('readwrite', (rows) => rows.delete(name));

@@ -1,5 +1,5 @@
 /**
- * What the engine asks of a storage: a pool of slots, each a file with a fixed number.
+ * What the engine needs from a storage: a pool of slots, each a file with a fixed number.
  *
  * Invariant: the synchronous half (`SlotDevice`) is all that the engine ever calls, so that a read, a write and a flush
  * finish inside the call. The asynchronous half (`ManagedDevice`) is the host's: it opens, closes and creates slots
@@ -10,12 +10,12 @@ import type { VarveError } from '../errors.ts';
 import type { SpawnCompactor } from '../worker/compactor-link.ts';
 
 /**
- * Why a slot call failed: no room, the storage failed, the slot is not open here, or (a read) the bytes have yet to be
- * fetched: the whole call is made again when they are here.
+ * Why a slot call failed: no room, the storage failed, the slot is not open here, or (a read) the bytes still have to be
+ * fetched: the whole call is made again when they are in memory.
  */
 export type SlotErrorKind = 'full' | 'io' | 'closed' | 'pending';
 
-/** A slot call that could not be done. The WebAssembly side sees its kind as a negative number. */
+/** A failed slot call. The WebAssembly side gets its kind as a negative number. */
 export class SlotError extends Error {
   readonly kind: SlotErrorKind;
 
@@ -34,9 +34,9 @@ export interface SlotDevice {
   isOpen(slot: number): boolean;
   /** Bytes in the slot. */
   size(slot: number): number;
-  /** Fills `into` from `at`; returns how many bytes there were. */
+  /** Reads bytes from `at` on into `into`; returns how many there were. */
   read(slot: number, into: Uint8Array, at: number): number;
-  /** Writes `bytes` at `at`; returns how many landed. Fewer than asked means that there is no room. */
+  /** Writes `bytes` at `at`; returns how many were written. Fewer than given means that there is no room. */
   write(slot: number, bytes: Uint8Array, at: number): number;
   /** Returns once everything written to the slot would survive a power cut. */
   flush(slot: number): void;
@@ -48,34 +48,34 @@ export interface SlotDevice {
 export interface DeviceCompactor {
   /** Starts the worker. */
   readonly spawn: SpawnCompactor;
-  /** What the worker is told of where the slots are. */
+  /** The text that tells the worker where the slots are. */
   readonly place: string;
 }
 
 /**
- * What holds back all that a turn sends until everything it wrote is durable, as the platform of a Durable Object does. A device
- * that has one is flushed by it: no timer has to, and a write counts as strict where elsewhere it would be relaxed.
+ * Holds back everything that a turn sends until everything that it wrote is durable, as the platform of a Durable Object does. A gate
+ * also flushes its device: no timer is needed, and writes that would be relaxed elsewhere count as strict.
  */
 export interface OutputGate {
-  /** A write is about to be staged: nothing that the turn sends from here on leaves before what the turn writes is durable. */
+  /** Called before a write is staged: nothing that the turn sends from here on leaves before the turn's writes are durable. */
   hold(): void;
-  /** A staged write that nobody waits for is lost: nothing that is held back may leave. */
+  /** Called when a staged write that nobody waits for is lost: nothing that is held back may leave. */
   fail(cause: unknown): void;
 }
 
 /** A device with the asynchronous half that its host drives between turns. */
 export interface ManagedDevice extends SlotDevice {
-  /** What keeps the bytes. */
+  /** The kind of storage that keeps the bytes. */
   readonly kind: string;
   /** Whether another worker can open a released slot. */
   readonly lendable: boolean;
-  /** Makes the worker that flushes and compacts into lent slots, where it is not the one of OPFS. */
+  /** Makes the worker that flushes and compacts into lent slots, where it is not the worker for OPFS. */
   readonly compactor?: DeviceCompactor | undefined;
-  /** Set where the platform holds back what is sent until it is durable. */
+  /** Set where the platform holds back what a turn sends until its writes are durable. */
   readonly gate?: OutputGate | undefined;
   /**
-   * Set by the host. To be called once the device finds that the store was taken away from it and it writes nothing any more: all
-   * who use the store are refused with `cause` from then on.
+   * Set by the host. The device calls it when it finds that it has lost the store and can write nothing any more. From then on every
+   * call on the store is refused with `cause`.
    */
   onLost?: ((cause: VarveError) => void) | undefined;
   /** Most slots the device will ever have. */
@@ -84,55 +84,55 @@ export interface ManagedDevice extends SlotDevice {
   grow(slots: number): Promise<number>;
   /** Closes a slot so that another worker can open it. */
   release(slot: number): void;
-  /** Opens a released slot again, waiting for the other worker to let go of it. */
+  /** Opens a released slot again; waits until the other worker has closed it. */
   retake(slot: number): Promise<void>;
-  /** How many more bytes the storage takes, as far as it says; undefined where it does not. */
+  /** How many more bytes the storage accepts, by its own report; undefined where it does not report this. */
   freeBytes?(): Promise<number | undefined>;
   /** Closes every slot, and waits for slots that are being created. */
   closeAll(): Promise<void>;
 }
 
 /**
- * A device over an asynchronous storage. Its writes are taken at once and committed later; a read of what is not in memory
- * throws a `SlotError` of kind `pending`, and the whole call is made again once the bytes are here.
+ * A device over an asynchronous storage. It accepts writes at once and commits them later. A read of bytes that are not in memory
+ * throws a `SlotError` of kind `pending`, and the whole call is made again once the bytes are in memory.
  */
 export interface SettlingDevice extends ManagedDevice {
-  /** Whether so much waits to be committed that writers should wait for it. */
+  /** Whether so much waits to be committed that writers should wait for the commit. */
   readonly isPressed: boolean;
-  /** Whether slots cannot become longer for want of room. */
+  /** Whether slots cannot become longer for lack of room. */
   readonly isTight: boolean;
-  /** Waits for room that may come back, until a moment of `performance` at most; resolves with whether slots can become longer. */
+  /** Waits for room that may become free, at most until a time of `performance.now()`; resolves with whether slots can become longer. */
   moreRoom(untilMs: number): Promise<boolean>;
   /**
-   * Writes to a slot that nobody reads yet, in commits of their own, behind the writes so far. One that finds no room leaves the rest of
-   * the device as it was: it is refused by an error of kind `full`, and what the slot holds is undefined. `mayUseReserve`: for what
-   * lets go of as much room soon.
+   * Writes to a slot that nobody reads yet, in a commit of its own, after the writes so far. A write that finds no room leaves the rest
+   * of the device as it was: it is refused with an error of kind `full`, and the contents of the slot are undefined. `mayUseReserve`: for
+   * writes that soon free as much room.
    */
   writeApart(slot: number, bytes: Uint8Array, at: number, mayUseReserve: boolean): Promise<void>;
-  /** Gives back the room of what was written apart to a slot, whose length stays. */
+  /** Frees the room of the bytes that `writeApart` wrote to a slot. The length of the slot stays. */
   discard(slot: number): Promise<void>;
-  /** Tells how many bytes may stay in memory only because they were read: a share of the store's memory. */
+  /** Sets how many bytes may stay in memory only because they were read: a share of the store's memory. */
   allowSpare?(bytes: number): void;
-  /** Called at the first commit that fails: nothing that was not settled by then is kept, and nothing is written any more. */
+  /** Called at the first commit that fails: nothing that was not committed by then is kept, and nothing is written any more. */
   onFailure: (error: SlotError) => void;
-  /** Whether a commit that was refused for want of room can be taken back. */
+  /** Whether the device can go back after a commit that was refused for lack of room. */
   readonly canGoBack: boolean;
-  /** What was recovered after going back is in no commit yet: it is in that of the next write, and nothing waits for it. */
+  /** Whether the writes of the recovery after going back are in no commit yet. The next write commits them; nothing waits for that. */
   readonly isQuiet: boolean;
-  /** Goes back to what is settled, after a failure of kind `full`, and takes writes again. To be followed by `recover`. */
+  /** Goes back to the committed state, after a failure of kind `full`, and accepts writes again. Call `recover` next. */
   goBack(): Promise<void>;
-  /** Resolves when all that was written so far is committed: until then nothing that may have seen it is acknowledged. */
+  /** Resolves when all writes so far are committed. Until then nothing that may have seen them is acknowledged. */
   settle(): Promise<void>;
-  /** Runs a call until all that it reads is here. An attempt whose reads failed must have changed nothing. */
+  /** Runs a call until everything that it reads is in memory. An attempt whose reads failed must have changed nothing. */
   resident<T>(call: () => T): Promise<T>;
-  /** Runs a call once; undefined when it came upon bytes that are not here. */
+  /** Runs a call once; undefined when it needs bytes that are not in memory. */
   attempt<T>(call: () => T): { readonly value: T } | undefined;
-  /** Fetches what the last attempt was missing; what is fetched stays while `held` has it. */
+  /** Fetches the bytes that the last attempt lacked, and adds them to `held`: they stay in memory until `letGo`. */
   fetch(held: HeldBytes[]): Promise<void>;
   letGo(held: readonly HeldBytes[]): void;
   /**
-   * As `resident`, for a call that writes before it has read everything: what an attempt wrote is taken back. What the last one
-   * wrote is committed; after `goBack` it is not for its own sake, since there may still be no room.
+   * As `resident`, for a call that writes before it has read everything: the writes of a failed attempt are undone. The writes of the
+   * last attempt are committed. After `goBack` they get no commit of their own, because there may still be no room.
    */
   recover<T>(call: () => T): Promise<T>;
 }
@@ -143,10 +143,10 @@ export interface HeldBytes {
   readonly index: number;
 }
 
-/** Whether the writes of a device settle later. */
+/** Whether the writes of a device are committed later. */
 export function isSettling(device: ManagedDevice): device is SettlingDevice {
   return 'settle' in device;
 }
 
-/** The first page of a slot is its header; the bytes of its file begin here. */
+/** The first page of a slot is its header. The bytes of its file begin at this offset. */
 export const SLOT_DATA_OFFSET = 4096;

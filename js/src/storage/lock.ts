@@ -12,8 +12,8 @@ import { openLock } from '../share/names.ts';
 /** A held lock. */
 export interface StoreLock {
   /**
-   * Lets the next in line have it; resolves when whoever asks then gets it at once. In Firefox that is a moment later: asking
-   * right after a release without waiting for it finds the lock still taken.
+   * Releases the lock for the next in line; resolves when a new request would get it at once. In Firefox that is a little later: a
+   * request right after a release, without waiting for it, finds the lock still taken.
    */
   release(): Promise<void>;
 }

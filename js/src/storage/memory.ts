@@ -1,8 +1,8 @@
 /**
  * Slots in RAM: the storage of `storage: 'memory'`, of the fallback where there is no OPFS, and of tests.
  *
- * Invariant: behaves as OPFS slots do, short writes included (`bytesMax` plays the quota), except that nothing outlives
- * the realm and that no other worker can open a slot.
+ * Invariant: behaves as OPFS slots do, short writes included (`bytesMax` acts as the quota). Two things differ: nothing outlives
+ * the realm, and no other worker can open a slot.
  */
 
 import { type ManagedDevice, SlotError } from './device.ts';
@@ -13,13 +13,13 @@ interface Slot {
   open: boolean;
 }
 
-/** How a `MemoryDevice` begins. */
+/** Options of a new `MemoryDevice`. */
 export interface MemoryDeviceOptions {
   /** Slots at first (8). */
   slots?: number;
   /** Most slots (128). */
   slotsMax?: number;
-  /** Bytes over all slots before writes fall short (unlimited). */
+  /** Most bytes of all slots together; beyond them, writes fall short (unlimited). */
   bytesMax?: number;
 }
 

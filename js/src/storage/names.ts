@@ -1,14 +1,14 @@
 /**
  * How the directory of a store and the files in it are named, on every file system.
  *
- * Invariant: a name maps to one directory and back. An escaped name holds letters, digits, `_`, `-` and `%` only: no dot and
- * no separator, so whatever else lies beside a store has a name that no store can have.
+ * Invariant: a name maps to one directory and back. An escaped name has only letters, digits, `_`, `-` and `%`. It has no dot and
+ * no separator, so other files beside a store can have names that no store can have.
  */
 
 import { VarveError } from '../errors.ts';
 
 const SLOT_NAME = /^slot-(\d{4})$/;
-/** Longest name that every file system takes. */
+/** Longest name that every file system accepts. */
 const NAME_BYTES_MAX = 255;
 
 /** The directory name of a store. */
@@ -29,7 +29,7 @@ export function escapeName(name: string): string {
   return escaped;
 }
 
-/** The store name of a directory, or undefined where the directory is none of ours. */
+/** The store name of a directory, or undefined where the directory is not a store's. */
 export function unescapeName(directory: string): string | undefined {
   try {
     const name = decodeURIComponent(directory);

@@ -1,12 +1,11 @@
 /**
- * Chooses the storage of a store, and says why when it is not the best one.
+ * Chooses the storage of a store, and reports the reason when it is not the best one.
  *
  *     OPFS  ->  IndexedDB  ->  memory
  *
  * Invariant: never silent, and never a second store beside one of the same name: a store that is in one storage is opened there,
- * or not at all. Memory takes the place of the others only where the browser gives neither; a store that is locked, or
- * an origin that is full, is an error instead, because memory would look like an empty store. So is a server, whose requests would
- * share it.
+ * or not at all. Memory replaces the others only where the browser provides neither. A locked store or a full origin is an error
+ * instead, because memory would look like an empty store. A server is an error, too, because its requests would share the memory.
  */
 
 import { VarveError } from '../errors.ts';
@@ -19,18 +18,19 @@ import { OpfsUnavailable, storeDirectory } from './opfs-directory.ts';
 import { hasSyncHandles, outOfReach } from './opfs-realm.ts';
 import { Unavailable } from './unavailable.ts';
 
-/** The device of an open store, and what to tell about it. */
+/** The device of an open store, and the report about its storage. */
 export interface OpenedDevice {
   readonly device: ManagedDevice;
   readonly report: StorageReport;
 }
 
-/** How a store in IndexedDB is opened: not at all by who needs every read at once. */
+/** How a store in IndexedDB is opened. A caller that needs every read at once cannot open one. */
 export type OpenIndexedDb = (name: string) => Promise<ManagedDevice>;
 
 /**
- * Opens the storage that was asked for; without a `kind` the one that the store is in, or the best one for a new store.
- * @throws `VARVE_INVALID_ARGUMENT` for a storage that there is none of; `VARVE_UNSUPPORTED` when the storage asked for, or the one that has the store, cannot be had here.
+ * Opens the requested storage; without a `kind`, the one that the store is in, or the best one for a new store.
+ * @throws `VARVE_INVALID_ARGUMENT` for an unknown storage; `VARVE_UNSUPPORTED` when the requested storage, or the one that has the
+ * store, is unavailable here.
  */
 export async function openDevice(
   name: string,
@@ -56,7 +56,7 @@ export async function openDevice(
   }
 }
 
-/** Whether this is no browser: those have the one or the other in each of their realms, though they may refuse it. */
+/** Whether this is not a browser. Every realm of a browser has IndexedDB or `navigator.storage`, though it may refuse access. */
 function isServer(): boolean {
   return !('indexedDB' in globalThis) && globalThis.navigator?.storage === undefined;
 }

@@ -4,7 +4,7 @@
  *     varve/<store name, escaped>/slot-0000, slot-0001, ...
  *
  * Invariant: a name maps to one directory and back; nothing else of the origin is touched. A handle that another worker
- * is still letting go of is waited for, never stolen.
+ * is still closing is waited for, never stolen.
  */
 
 import { VarveError } from '../errors.ts';
@@ -15,7 +15,7 @@ import { delay, waitFor } from './wait.ts';
 const ROOT = 'varve';
 const RETRY_MS_MAX = 32;
 
-/** The origin private file system is not to be had here; the message says why. */
+/** The origin private file system is unavailable here; the message gives the reason. */
 export class OpfsUnavailable extends Unavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -23,12 +23,12 @@ export class OpfsUnavailable extends Unavailable {
   }
 }
 
-/** The directory over all stores; `OpfsUnavailable` where the browser has or gives none. */
+/** The directory over all stores; throws `OpfsUnavailable` where the browser has none or refuses it. */
 export async function rootDirectory(options: { create: boolean }): Promise<FileSystemDirectoryHandle | undefined> {
   return existing(await originDirectory(), ROOT, options.create);
 }
 
-/** The directory over everything of this origin; `OpfsUnavailable` where the browser has or gives none. */
+/** The root directory of this origin; throws `OpfsUnavailable` where the browser has none or refuses it. */
 export async function originDirectory(): Promise<FileSystemDirectoryHandle> {
   const storage = globalThis.navigator?.storage;
   if (storage === undefined || typeof storage.getDirectory !== 'function') {
@@ -61,7 +61,7 @@ export async function slotFiles(directory: FileSystemDirectoryHandle): Promise<(
   return files;
 }
 
-/** Removes the directory of a store that was never written: one with no byte in any file. */
+/** Removes the directory of a store that was never written, that is, whose files are all empty. */
 export async function removeUnwritten(name: string): Promise<void> {
   const root = await rootDirectory({ create: false });
   const directory = root && (await existing(root, escapeName(name), false));
@@ -75,14 +75,14 @@ export async function removeUnwritten(name: string): Promise<void> {
 /** How a slot is opened. */
 export interface SlotOptions {
   readonly create: boolean;
-  /** Milliseconds to wait for who is letting go of it. */
+  /** Milliseconds to wait for a worker that is closing it. */
   readonly wait: number;
   readonly signal?: AbortSignal | undefined;
-  /** Its file, where that is known: asking for it costs as much as opening it. */
+  /** Its file, where that is known already: asking for it costs as much as opening it. */
   readonly file?: FileSystemFileHandle | undefined;
 }
 
-/** Opens a slot for exclusive use, retrying while another worker is letting go of it. */
+/** Opens a slot for exclusive use, and retries while another worker is closing it. */
 export async function openSlot(
   directory: FileSystemDirectoryHandle,
   slot: number,
@@ -94,7 +94,7 @@ export async function openSlot(
   for (let pause = 1; ; pause = Math.min(RETRY_MS_MAX, pause * 2)) {
     options.signal?.throwIfAborted();
     try {
-      // Chromium 156 never answers for a file handle that is collected meanwhile. The next round needs `file`, which keeps it.
+      // In Chromium 156 the promise stays pending if the file handle is collected meanwhile. The next round uses `file`, so it stays alive.
       return await file.createSyncAccessHandle();
     } catch (cause) {
       if (nameOf(cause) !== 'NoModificationAllowedError') throw cause;

@@ -1,8 +1,8 @@
 /**
- * Which realms can open stores in the origin private file system: those with synchronous handles, dedicated workers most of all.
+ * Which realms can open stores in the origin private file system: those with synchronous handles, mainly dedicated workers.
  *
- * Invariant: a realm that cannot is refused always, also while a page has the store open and would answer for it: what works only as
- * long as some page is there fails for the first push that finds none.
+ * Invariant: a realm without them is always refused, even while a page has the store open and could serve it. An access that works
+ * only as long as some page is open would fail for the first push that finds no page.
  */
 
 import { VarveError } from '../errors.ts';
@@ -12,7 +12,7 @@ export function hasSyncHandles(): boolean {
   return typeof globalThis.FileSystemFileHandle?.prototype.createSyncAccessHandle === 'function';
 }
 
-/** Why a store in OPFS is not opened from a realm without them. */
+/** The error when a realm without synchronous handles opens a store in OPFS. */
 export function outOfReach(name: string): VarveError {
   return new VarveError(
     'VARVE_UNSUPPORTED',

@@ -1,5 +1,5 @@
 /**
- * The origin private file system as an adapter, for what works with any storage.
+ * The origin private file system as an adapter, for code that works with any storage.
  *
  * Invariant: the lock of a store is held from before its first file is opened until after its last one is closed.
  */
@@ -10,7 +10,7 @@ import { OpfsDevice } from './opfs.ts';
 import { rootDirectory } from './opfs-directory.ts';
 import { deleteStore, listStores } from './stores.ts';
 
-/** A dead worker's handles are closed a moment after its lock is free. */
+/** How long to wait for handles: those of a dead worker are closed shortly after its lock is free. */
 const HANDLES_WAIT_MS = 5000;
 
 /** Stores of this origin. Opening and listing reject with `OpfsUnavailable` where there can be none. */

@@ -1,15 +1,15 @@
 /**
- * Slots in the origin private file system, each a synchronous access handle held for as long as the store is open.
+ * Slots in the origin private file system, each a synchronous access handle that stays open as long as the store is open.
  *
  * Invariant: a slot is in one of three states: open here, released (another worker may hold it), or closed for good.
- * Sizes are kept in memory, because asking for one costs Firefox as much as a read; after a write that fell short the
- * size is asked for again, because Firefox miscounts those.
+ * Sizes are kept in memory, because asking for one costs Firefox as much as a read. After a write that fell short the size
+ * is asked for again, because Firefox miscounts such writes.
  *
- * A handle flushes nothing when it is closed: only `flush` makes bytes durable.
+ * Closing a handle flushes nothing: only `flush` makes bytes durable.
  *
- * Chromium counts an open file as the next power of two of the most that it was written to since it was opened, 1 MiB at least, until it
- * is closed (its `FileSystemAccessCapacityTracker`). So once a file was refused to grow, those that were cut to their first page, which
- * hold nothing, are closed and opened again. The two that manifests go to, which stay short, are made as long as a manifest first.
+ * While a file is open, Chromium counts its greatest length since it was opened, rounded up to the next power of two and to at least
+ * 1 MiB (its `FileSystemAccessCapacityTracker`). So once a file cannot grow, the files that were cut to their first page, and so are
+ * empty, are closed and opened again. The two files for manifests, which stay short, are first made as long as a manifest.
  */
 
 import { VarveError } from '../errors.ts';
@@ -20,21 +20,21 @@ import { hasSyncHandles } from './opfs-realm.ts';
 
 /** Slots of a new store: two manifests, a WAL segment and its reserve, and room for the first tables. */
 const SLOTS_FIRST = 8;
-/** Of those two for manifests, made as long as the engine expects a manifest to be (`MANIFEST_BYTES_HINT`), so that it takes them. */
+/** Two of those, for manifests: as long as the engine expects a manifest to be (`MANIFEST_BYTES_HINT`), so that it chooses them. */
 const MANIFEST_SLOTS = [SLOTS_FIRST - 2, SLOTS_FIRST - 1];
 const MANIFEST_SLOT_BYTES = 64 << 10;
 /** Safari allows 252 open handles for an origin; this leaves room for a second store. */
 const SLOTS_MAX = 128;
-/** How long a released slot is waited for before its worker counts as stuck. */
+/** How long to wait for a released slot before its worker counts as stuck, in milliseconds. */
 const RETAKE_MS = 5000;
 
 /** How an `OpfsDevice` is opened. */
 export interface OpfsDeviceOptions {
-  /** Milliseconds to wait for handles that another worker is letting go of. */
+  /** Milliseconds to wait for handles that another worker is closing. */
   wait: number;
-  /** Gives up the waiting. */
+  /** Stops the waiting. */
   signal?: AbortSignal | undefined;
-  /** The directory of the store, where it was looked for already. */
+  /** The directory of the store, where it was found already. */
   directory?: FileSystemDirectoryHandle | undefined;
   /** Called once all handles are closed, if the opening succeeded. */
   onClosed?: (() => void | Promise<void>) | undefined;
@@ -95,7 +95,7 @@ export class OpfsDevice implements ManagedDevice {
     } catch (error) {
       await device.closeAll();
       const reason = refusal(error);
-      // Else what is left of it would pass for the store at the next opening.
+      // Otherwise the next opening would take the remains for the store.
       if (reason instanceof OpfsUnavailable) await removeUnwritten(name).catch(() => undefined);
       throw reason;
     }
@@ -225,7 +225,7 @@ export class OpfsDevice implements ManagedDevice {
     });
   }
 
-  /** Opens slots in parallel; all of them, or those before the first that would not open and an error. */
+  /** Opens slots in parallel. If one fails to open, keeps only the slots before it, and throws. */
   async #openRange(
     first: number,
     end: number,
@@ -268,7 +268,7 @@ export class OpfsDevice implements ManagedDevice {
   }
 }
 
-/** The kind of a failed handle call. */
+/** The `SlotError` for a failed handle call. */
 export function slotError(error: unknown): SlotError {
   if (error instanceof SlotError) return error;
   const name = nameOf(error);
@@ -287,7 +287,7 @@ function sizeOf(handle: FileSystemSyncAccessHandle): number {
   }
 }
 
-/** Sorts what opening threw: Varve's own errors stay, a full disk is told, anything else means that there is no OPFS here. */
+/** Maps an error of opening: Varve's own errors stay, a full disk is reported, any other error means that there is no OPFS here. */
 function refusal(error: unknown): unknown {
   const name = nameOf(error);
   if (error instanceof VarveError || error instanceof OpfsUnavailable || name === 'AbortError') return error;

@@ -1,12 +1,12 @@
 /**
- * What the browser says of the storage of the whole origin.
+ * What the browser reports about the storage of the whole origin.
  *
- * Invariant: asking changes nothing, and a browser that does not tell is no error.
+ * Invariant: asking changes nothing, and it is no error when a browser does not report it.
  */
 
 import type { OriginStorage } from '../types.ts';
 
-/** Usage and quota of the origin; undefined where the browser does not tell. */
+/** Usage and quota of the origin; undefined where the browser does not report them. */
 export async function originStorage(): Promise<OriginStorage | undefined> {
   try {
     const { storage } = navigator;

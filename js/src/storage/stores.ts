@@ -1,5 +1,5 @@
 /**
- * The stores of this origin: which there are, and removing one.
+ * The stores of this origin: lists them, and removes one.
  *
  * Invariant: a store is removed under its lock only, so never under a worker that has it open.
  */
@@ -12,7 +12,7 @@ import { acquireLock } from './lock.ts';
 import { escapeName, unescapeName } from './names.ts';
 import { nameOf, OpfsUnavailable, rootDirectory } from './opfs-directory.ts';
 
-/** Names of the stores of this origin, sorted, in whichever storage they are. */
+/** Names of the stores of this origin, in any of its storages, sorted. */
 export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
   if (isAdapter(adapter)) return (await adapter.list()).sort();
   const names = new Set(await listDatabases());
@@ -28,7 +28,7 @@ export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
 /**
  * Removes a store and everything in it, from every storage that has one of this name.
  * @param wait Milliseconds to wait for another holder to close it (0: do not wait).
- * @returns Whether it was there.
+ * @returns Whether it existed.
  * @throws `VARVE_LOCKED` while another tab or worker has it open.
  */
 export async function deleteStore(name: string, wait = 0, adapter?: StorageAdapter): Promise<boolean> {

@@ -1,8 +1,8 @@
 /**
- * That a storage is not to be had in this context.
+ * The error when a storage is unavailable in this context.
  *
  * Invariant: thrown only where the next storage may take its place: nothing of the store was touched.
  */
 
-/** The storage is not to be had here; the message is a sentence that says why. */
+/** The storage is unavailable here; the message is a sentence with the reason. */
 export class Unavailable extends Error {}

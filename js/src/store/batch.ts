@@ -1,7 +1,7 @@
 /**
  * A batch: writes that are applied together or not at all.
  *
- * Invariant: keys and values are encoded when they are added; a batch is committed once and takes nothing afterwards.
+ * Invariant: keys and values are encoded when they are added; a batch is committed once and accepts nothing afterwards.
  */
 
 import { encodeDeletion } from '../codec/range.ts';
@@ -22,7 +22,7 @@ export type CommitBatch = (batch: BatchWriter, options: WriteOptions) => Promise
  * await db.batch().set('a', 1).set('b', 2).delete('c').commit({ durability: 'strict' });
  */
 export class Batch<K, V> {
-  /** @internal How its keys and values are written. */
+  /** @internal The formats of its keys and values. */
   readonly formats: Pick<Operations<K, V>, 'keys' | 'values'>;
   readonly #keys: KeyCodec<K> | undefined;
   readonly #commit: CommitBatch;
@@ -41,14 +41,14 @@ export class Batch<K, V> {
     return this.#writer.count;
   }
 
-  /** Bytes of what was added so far. */
+  /** Bytes of the writes added so far. */
   get bytes(): number {
     return this.#writer.bytes;
   }
 
   /**
-   * Adds a write. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. `ifSequence` is compared
-   * with the store before the batch: if one does not hold, nothing of the batch is written.
+   * Adds a write. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch is then unchanged. `ifSequence` is compared
+   * with the store before the batch: if one condition is not true, nothing of the batch is written.
    *
    * @example
    * await db.batch().set('token', token, { expiresIn: 60_000 }).set('owner', me, { ifSequence: null }).commit();
@@ -81,7 +81,10 @@ export class Batch<K, V> {
     return this;
   }
 
-  /** Applies all of it; resolves when it is as durable as asked. `VARVE_CONFLICT` when a condition did not hold. Can be called once. */
+  /**
+   * Applies all writes; resolves when they have the requested durability. Rejects with `VARVE_CONFLICT` when a condition was not true.
+   * Can be called once.
+   */
   async commit(options: WriteOptions = {}): Promise<Receipt> {
     this.#ensureOpen();
     checkOptions(options, WRITE);

@@ -1,10 +1,10 @@
 /**
  * The page's end of a scan in the engine: asks for batches, at most one ahead, and closes the scan.
  *
- * Invariant: the scan is opened when the cursor is made, so its sequence is that moment's. The engine's side is closed
- * exactly once: by its last batch, or by `close` as soon as it is known that the batch under way is not the last.
+ * Invariant: the scan is opened when the cursor is made, so its read point is the sequence at that time. The engine's side is
+ * closed exactly once: by its last batch, or by `close` as soon as it is known that the requested batch is not the last.
  *
- * The first batch is small, so that a short scan costs one small round trip; the next ones grow, and are asked for while
+ * The first batch is small, so that a short scan costs one small round trip. The next batches grow, and each is requested while
  * the one before is consumed.
  */
 
@@ -21,23 +21,23 @@ import { letGo } from './snapshot-hold.ts';
 export const BATCH_BYTES_MIN = 16 * 1024;
 export const BATCH_BYTES_MAX = 256 * 1024;
 const BATCH_GROWTH = 4;
-/** What an entry takes where nothing is known, for the first batch of a limited scan. */
+/** Assumed size of an entry when nothing is known, for the first batch of a limited scan. */
 const ENTRY_BYTES_GUESS = 128;
 
-/** The size of the first batch: enough for what a limit lets through. */
+/** The size of the first batch: enough for the entries that a limit allows. */
 export function firstBatchBytes(limit: number | undefined): number {
   return Math.min(BATCH_BYTES_MAX, Math.max(BATCH_BYTES_MIN, (limit ?? 0) * ENTRY_BYTES_GUESS));
 }
 
-/** Where an iterator has its batches from. */
+/** The source of an iterator's batches. */
 export interface BatchSource {
   /** Why it was ended from outside, if it was. */
   readonly error: VarveError | undefined;
-  /** The next batch, or undefined after the last one. Not to be called again before it settled. */
+  /** The next batch, or undefined after the last one. Do not call it again before the promise settled. */
   take(): Promise<ScanBatch | undefined>;
   /** Ends it. */
   close(): void;
-  /** Ends it with an error, also for who waits for a batch. */
+  /** Ends it with an error; a caller that waits for a batch gets the error too. */
   fail(error: VarveError): void;
 }
 
@@ -46,13 +46,13 @@ export class Cursor implements BatchSource, Restorable {
   readonly #client: Client;
   readonly #operations: ScanOperations;
   #progress: ScanProgress | undefined;
-  /** The batch under way, or the one that arrived and was not taken; undefined when the scan is over. */
+  /** The requested batch, or the one that arrived and was not taken; undefined when the scan is over. */
   #pending: Promise<ScanBatch> | undefined;
   #has_arrived = false;
-  /** What is asked for already of the batch after it. */
+  /** The batch after it, if it is requested already. */
   #next: Promise<ScanBatch> | undefined;
   #number: number;
-  /** The engine has it open, as the last batch told. */
+  /** Whether the engine has the scan open, according to the last batch. */
   #is_open = false;
   #batch_bytes: number;
   #is_closed = false;
@@ -69,7 +69,7 @@ export class Cursor implements BatchSource, Restorable {
       return batch;
     });
     const number = this.#number;
-    // It may be opened yet, by a leader that thaws after the call was given up.
+    // It may still be opened later: by a leader that was frozen and wakes up after the call was given up.
     opened.catch(() => client.submit(scan_close, number, undefined, 0).catch(ignore));
     this.#expect(opened);
   }
@@ -79,7 +79,7 @@ export class Cursor implements BatchSource, Restorable {
     return this.#error;
   }
 
-  /** The next batch, or undefined after the last one. Not to be called again before it settled. */
+  /** The next batch, or undefined after the last one. Do not call it again before the promise settled. */
   take(): Promise<ScanBatch | undefined> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
     if (this.#pending === undefined || this.#is_closed) return Promise.resolve(undefined);
@@ -89,7 +89,7 @@ export class Cursor implements BatchSource, Restorable {
     });
   }
 
-  /** Ends the scan; the engine lets go of it. */
+  /** Ends the scan; the engine closes it. */
   close(): void {
     if (this.#is_closed) return;
     this.#is_closed = true;
@@ -100,7 +100,7 @@ export class Cursor implements BatchSource, Restorable {
     pending?.then(release, release);
   }
 
-  /** Ends the scan with an error, also for who waits for a batch. */
+  /** Ends the scan with an error; a caller that waits for a batch gets the error too. */
   fail(error: VarveError): void {
     if (this.#is_closed) return;
     this.close();
@@ -108,7 +108,7 @@ export class Cursor implements BatchSource, Restorable {
     this.#interrupt?.(error);
   }
 
-  /** Goes on with another leader, behind what has arrived; where that cannot be, with `VARVE_RETRY`. */
+  /** Continues with another leader, after the entries that have arrived; fails with `VARVE_RETRY` if that is impossible. */
   restore(): void {
     const client = this.#client;
     const { numbers } = client;
@@ -120,11 +120,11 @@ export class Cursor implements BatchSource, Restorable {
     const taken = client.submit(snapshot_restore, undefined, progress.seen, levelOfSnapshot(snapshot));
     const opened = client.submit(this.#operations.open, this.#number, progress.rest(snapshot, this.#batch_bytes), 0);
     void letGo({ client, number: snapshot });
-    // Two leaders may have died in a row: what the first was asked for the third opens as well.
+    // Two leaders may have died in a row: the third also opens what the first was asked to open.
     opened.then(() => {
       if (this.#number !== number) client.submit(scan_close, number, undefined, 0).catch(ignore);
     }, ignore);
-    // Why the snapshot is lost says more than that it is not there.
+    // The reason why the snapshot is lost is more useful than an error that it does not exist.
     const batch = taken.then(() => opened);
     if (this.#has_arrived) {
       this.#next = batch;
@@ -132,7 +132,7 @@ export class Cursor implements BatchSource, Restorable {
     } else this.#expect(batch);
   }
 
-  /** Settles with the batch under way, which another one may take the place of. */
+  /** Settles with the requested batch, which another one may replace. */
   #wait(resolve: (batch: ScanBatch) => void, reject: (error: unknown) => void): void {
     const pending = this.#pending;
     const again = (): boolean => {
@@ -160,7 +160,7 @@ export class Cursor implements BatchSource, Restorable {
     });
     this.#pending = batch;
     this.#has_arrived = false;
-    // Who consumes it hears of the failure; an iterator that nobody consumes fails silently.
+    // The consumer gets the failure; an iterator that nobody consumes fails silently.
     batch.catch(ignore);
   }
 

@@ -1,5 +1,5 @@
 /**
- * What not every supported browser has yet.
+ * Symbols that not every supported browser has yet.
  *
  * Invariant: a symbol made here is the one that later polyfills and TypeScript's own helpers look for.
  */

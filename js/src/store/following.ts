@@ -1,7 +1,8 @@
 /**
- * What of following changes a page loads at once: where it begins, and stand-ins for what is loaded when it is used.
+ * The part of following changes that a page loads at once: the start position, and stand-ins for code that is loaded at first use.
  *
- * Invariant: whatever loads later, changes are told from the moment of the call on: the engine is asked in its turn how far it is.
+ * Invariant: however late the code loads, changes are reported from the call on: the engine is asked for its sequence in the turn
+ * of the call.
  */
 
 import type { Change, ChangeIterator, Live } from '../changes/types.ts';
@@ -10,7 +11,7 @@ import { Op } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { asyncDispose } from './dispose.ts';
 
-/** Asks for the sequence of the last write called before it: for changes behind no sequence that there is. */
+/** Asks for the sequence of the last write called before it: by asking for the changes after a sequence that does not exist yet. */
 export const changes_now: Operation<undefined, undefined, number> = {
   code: Op.changes,
   key: undefined,
@@ -22,7 +23,7 @@ export const changes_now: Operation<undefined, undefined, number> = {
   read: (answer) => answer.u64(answer.start),
 };
 
-/** Throws unless changes can be behind it. */
+/** Throws unless it can be a `since`. */
 export function checkSince(since: number): void {
   if (!Number.isSafeInteger(since) || since < 0) {
     throw new VarveError('VARVE_INVALID_ARGUMENT', `since is the sequence of a change, from 0, not ${since}.`);
@@ -35,7 +36,7 @@ export class LaterIterator<K, V> implements ChangeIterator<K, V> {
 
   constructor(made: Promise<ChangeIterator<K, V>>) {
     this.#made = made;
-    // Who iterates hears of it.
+    // The caller that iterates gets the error.
     made.catch(() => undefined);
   }
 
@@ -70,7 +71,7 @@ interface Subscriber<T> {
 /** Reads a query now and after each change, until the signal aborts. */
 export type LiveRun = (emit: (value: unknown) => void, signal: AbortSignal) => Promise<void>;
 
-/** A query that runs while somebody is subscribed. `prepare` throws for what is no query. */
+/** A query that runs while somebody is subscribed. `prepare` throws for an invalid query. */
 export function liveQuery<T, Q extends readonly unknown[]>(
   prepare: (...query: Q) => LiveRun,
   initial: T,
@@ -79,7 +80,7 @@ export function liveQuery<T, Q extends readonly unknown[]>(
   const subscribers = new Set<Subscriber<T>>();
   let run = prepare(...query);
   let value = initial;
-  /** Ends the run that counts. */
+  /** Ends the current run. */
   let running = new AbortController();
   const start = async (): Promise<void> => {
     running.abort();
@@ -89,13 +90,13 @@ export function liveQuery<T, Q extends readonly unknown[]>(
       await run((next) => {
         value = next as T;
         for (const subscriber of subscribers) {
-          // In a turn of its own: what a subscriber throws is its own affair.
+          // In a separate microtask: an error that a subscriber throws must not disturb the others.
           queueMicrotask(() => subscribers.has(subscriber) && subscriber.next(next as T));
         }
       }, signal);
     } catch (failure) {
       if (signal.aborted) return;
-      // A store that was closed is no news; of anything else somebody should hear.
+      // The close of the store need not be reported; every other error must be.
       let isHeard = (failure as { code?: unknown })?.code === 'VARVE_CLOSED';
       for (const { error } of subscribers) {
         if (error === undefined) continue;

@@ -1,10 +1,10 @@
 /**
- * What a store loads when it is first called, so that pages which never call it do not load it.
+ * Code that a store loads at its first use, so that pages which never use it do not load it.
  *
- * Invariant: a realm that may not import later on (a service worker) puts what it has loaded here before a store is opened.
+ * Invariant: a realm that may not import later on (a service worker) puts the loaded modules here before a store is opened.
  */
 
-/** How each part is had. */
+/** The loader of each part. */
 export const loaders = {
   transactions: (): Promise<typeof import('./transaction.ts')> => import('./transaction.ts'),
   changes: (): Promise<typeof import('../changes/changes.ts')> => import('../changes/changes.ts'),

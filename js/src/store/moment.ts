@@ -1,10 +1,10 @@
 /**
  * How an operation names the snapshot that it reads.
  *
- * Invariant: number 0 is the store at the moment of the call.
+ * Invariant: number 0 is the store at the time of the call.
  */
 
-/** Where the snapshot of an operation has its place: in front of the durability, which reads have none of. */
+/** The snapshot number as a part of the level field: in front of the durability, which reads do not have. */
 export function levelOfSnapshot(number: number): number {
   return number << 8;
 }

@@ -1,8 +1,8 @@
 /**
  * Opening, listing and deleting stores through a worker.
  *
- * Invariant: a worker made here is ended here whenever the store does not open; a store that opened owns its worker and
- * ends it in `close()`.
+ * Invariant: a worker that is started here is also ended here if the store does not open; a store that opened owns its worker
+ * and ends it in `close()`.
  */
 
 import { abortError, VarveError } from '../errors.ts';
@@ -18,10 +18,10 @@ import { checkCache, checkName, checkWait, engineOptions, OPEN, repairRequest } 
 import { Store } from './store.ts';
 import type { StoreOptions } from './upgrade.ts';
 
-/** Makes the worker that a store runs in. */
+/** Starts the worker that a store runs in. */
 export type Spawn = (name: string) => Port;
 
-/** Loads what a store needs that tabs share. */
+/** Loads the code for a store that tabs share. */
 export type LoadSharing = () => Promise<typeof import('../share/membership.ts')>;
 
 const WAIT_MS = 5000;
@@ -57,7 +57,7 @@ export async function openStore<K, V>(
     await store.upgradeTo(version, upgrade, signal);
     return store;
   } catch (error) {
-    // Why it did not open matters more than what closing it might meet.
+    // The reason why it did not open matters more than an error of `close`.
     await store.close().catch(() => undefined);
     throw error;
   }
@@ -68,7 +68,7 @@ export function listNames(options: WaitOptions, spawn: Spawn): Promise<string[]>
   return askOnce<string[]>('varve', { type: 'list' }, options, spawn);
 }
 
-/** Deletes a store; false where there was none. */
+/** Deletes a store; resolves with false if it did not exist. */
 export async function deleteNamed(
   name: string,
   options: WaitOptions & { wait?: number | undefined },
@@ -80,7 +80,7 @@ export async function deleteNamed(
   return askOnce<boolean>(name, { type: 'delete', name, wait }, options, spawn);
 }
 
-/** Salvages a store into a new one. A signal has the worker stop and clear away what it made, and then it is ended. */
+/** Salvages a store into a new one. When the signal aborts, the worker stops and deletes what it wrote; then the worker is ended. */
 export async function repairNamed(name: string, options: RepairOptions, spawn: Spawn): Promise<RepairReport> {
   const request = repairRequest(name, options);
   const { onProgress, signal } = options;
@@ -112,7 +112,7 @@ function start(name: string, options: WaitOptions, spawn: Spawn): Client {
   }
 }
 
-/** Asks; on failure or abort the worker is ended. */
+/** Sends the question; on failure or abort the worker is ended. */
 async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undefined): Promise<T> {
   const abort = (): void => {
     if (signal !== undefined) client.fail(abortError(signal));
@@ -128,7 +128,7 @@ async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undef
   }
 }
 
-/** Has the engine flush when the page is hidden or goes away, the last moment it surely runs. Gives what ends that. */
+/** Makes the engine flush when the page is hidden or goes away: after that it may not run again. Returns a function that ends this. */
 function watchPage(client: Client): () => void {
   const target: Partial<Pick<Window, 'addEventListener' | 'removeEventListener' | 'document'>> = globalThis;
   const { document } = target;

@@ -1,7 +1,7 @@
 /**
- * The operations of one store: how each is written into a frame and how its answer reads.
+ * The operations of one store: how each is written into a request frame, and how its answer is read.
  *
- * Invariant: made once for a store and without state, so that a call makes nothing but its promise.
+ * Invariant: made once for a store and without state, so that a call allocates only its promise.
  */
 
 import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
@@ -12,18 +12,18 @@ import { type Encoder, type Operation, rawBytes, word } from '../protocol/frame-
 import { readScanBatch, type ScanBatch, type ScanRequest, writeScanOpen } from '../protocol/scan.ts';
 import type { Entry, KeyCodec, Receipt, ValueCodec } from '../types.ts';
 
-/** What a scan brings, as its opening asks for it. */
+/** What the batches of a scan contain, as requested when it is opened. */
 export interface Wanted {
   readonly keys: boolean;
   readonly values: boolean;
 }
 
-/** The first batch of a scan, and what the scan sees. */
+/** The first batch of a scan, and the read point of the scan. */
 export interface ScanOpened extends ScanBatch {
   readonly seen: Seen;
 }
 
-/** Opens and continues scans that bring the same. */
+/** Opens and continues scans whose batches contain the same parts. */
 export interface ScanOperations {
   readonly wanted: Wanted;
   readonly open: Operation<number, ScanRequest, ScanOpened>;
@@ -45,7 +45,7 @@ export class Operations<K, V> {
 
   constructor(keys: KeyCodec<K> | undefined, values: ValueCodec<V> | undefined) {
     this.keys = keyFormatOf(keys);
-    // Without a codec `V` is what the caller says it is, as with `structured.as<V>()`.
+    // Without a codec the caller chooses `V`, as with `structured.as<V>()`.
     this.values = formatOf(values ?? (structured as unknown as ValueCodec<V>));
     const { keys: key, values: value } = this;
     const read = (bytes: Uint8Array, start: number, end: number): V => value.read(bytes, start, end);
@@ -88,7 +88,7 @@ export const sync_operation: Operation<undefined, undefined, void> = {
   value: undefined,
   read: () => undefined,
 };
-/** Lets go of a cursor. */
+/** Closes a cursor. */
 export const scan_close: Operation<number, undefined, void> = {
   code: Op.scanClose,
   key: word,
@@ -96,14 +96,14 @@ export const scan_close: Operation<number, undefined, void> = {
   read: () => undefined,
 };
 
-/** Takes the snapshot that is in the place of the level. */
+/** Takes the snapshot whose number is in the level field. */
 export const snapshot_open: Operation<undefined, undefined, Seen> = {
   code: Op.snapshotOpen,
   key: undefined,
   value: undefined,
   read: (answer) => answer.seen(),
 };
-/** Opens the snapshot that is in the place of the level again, with another leader. */
+/** Opens the snapshot whose number is in the level field again, with another leader. */
 export const snapshot_restore: Operation<undefined, Seen, Seen> = {
   code: Op.snapshotRestore,
   key: undefined,
@@ -117,7 +117,7 @@ export const snapshot_restore: Operation<undefined, Seen, Seen> = {
   },
   read: (answer) => answer.seen(),
 };
-/** Lets the snapshot go that is in the place of the level. */
+/** Releases the snapshot whose number is in the level field. */
 export const snapshot_close: Operation<undefined, undefined, void> = {
   code: Op.snapshotClose,
   key: undefined,

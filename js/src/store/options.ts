@@ -1,7 +1,8 @@
 /**
  * Checks of what callers pass: names, options of `open`, durability levels, limits.
  *
- * Invariant: whatever passes here is safe to send; whatever does not gives `VARVE_INVALID_ARGUMENT` with the way out.
+ * Invariant: every value that passes these checks is safe to send; any other gives `VARVE_INVALID_ARGUMENT` with a message that says
+ * what to do.
  */
 
 import { isWellFormed } from '../codec/text.ts';
@@ -68,7 +69,7 @@ function checkBytes(option: string, bytes: number): void {
     throw invalid(`${option} is a number of bytes from 0, not ${shown(bytes)}.`);
 }
 
-/** The options of `open` as the worker is told them. */
+/** The options of `open` in the form that is sent to the worker. */
 export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOptions {
   const { durability, storage, wait, memory, history, wasm, keys, values } = options;
   if (durability !== undefined) checkDurability(durability);
@@ -95,7 +96,7 @@ export function checkCache(options: CacheOptions): void {
   if (!(ttl >= 0)) throw invalid(`cache.ttl is a number of milliseconds from 0, not ${shown(ttl)}.`);
 }
 
-/** What a repair is told, its name and its options in order. */
+/** The request of a repair. Throws unless its name and its options are valid. */
 export function repairRequest(name: string, options: RepairOptions): RepairRequest {
   const { into = `${name}-repaired`, strict = false, wait = 5000, tools } = options;
   checkName(name);
@@ -112,7 +113,7 @@ function checkCodec(option: string, codec: { readonly encode: unknown; readonly 
   }
 }
 
-/** A relative URL is meant from the page, but would be read from the worker's script. */
+/** A relative URL is relative to the page, but the worker would resolve it against the worker's script: so it is resolved here. */
 export function wasmPlace(wasm: string | URL | WebAssembly.Module): string | WebAssembly.Module {
   if (typeof wasm !== 'string' && !(wasm instanceof URL)) return wasm;
   return new URL(wasm, globalThis.location?.href).href;

@@ -1,7 +1,7 @@
 /**
- * The batches of a transaction's scan: the snapshot's with the transaction's own writes in them.
+ * The batches of a transaction's scan: the snapshot's batches with the transaction's own writes in them.
  *
- * Invariant: the cursor in the engine is closed as soon as the scan is over, by its limit too.
+ * Invariant: the cursor in the engine is closed as soon as the scan is over, also when its limit ends it.
  */
 
 import type { VarveError } from '../errors.ts';
@@ -9,10 +9,10 @@ import type { ScanBatch } from '../protocol/scan.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
 import type { BatchSource, Cursor } from './cursor.ts';
 
-/** A scan of a transaction under way. */
+/** A running scan of a transaction. */
 export class OverlayCursor implements BatchSource {
   readonly #scan: OverlayScan;
-  /** The snapshot's scan; undefined where it is not asked. */
+  /** The snapshot's scan; undefined if the snapshot is not read. */
   readonly #cursor: Cursor | undefined;
   #is_over = false;
   #error: VarveError | undefined;

@@ -1,7 +1,7 @@
 /**
- * Everything that can be read, of a store as it is or as a snapshot fixed it.
+ * All reads, of a store as it is or of a snapshot.
  *
- * Invariant: a read is of the moment whose number it carries: 0 for the store at the moment of the call.
+ * Invariant: a read sees the snapshot whose number it carries: 0 for the store at the time of the call.
  */
 
 import { type ByteRange, encodeRange } from '../codec/range.ts';
@@ -31,10 +31,10 @@ export type CountOptions<K> = KeyRange<K> & WaitOptions;
 /** The options of `count`. */
 export const COUNT: Known<CountOptions<never>> = { ...RANGE, ...WAIT };
 
-/** Which way a scan goes, and how far. */
+/** The direction of a scan, and where it stops. */
 export type Course = Pick<ScanOptions, 'reverse' | 'limit' | 'signal'>;
 
-/** What a view reads: the number of a snapshot, 0 for the present; and why no more, once it is closed. */
+/** The read point of a view: the number of a snapshot, or 0 for the present; and once it is closed, why it cannot be read. */
 export interface Moment {
   readonly number: number;
   refusal: VarveError | undefined;
@@ -56,7 +56,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * The value of a key, or undefined where there is none.
+   * The value of a key, or undefined if the key is absent.
    *
    * @example
    * const note = await db.get(['note', 42]);
@@ -66,7 +66,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * The values of several keys, in their order, all as of one moment.
+   * The values of several keys, in their order, all at the same read point.
    *
    * @example
    * const [a, b] = await db.getMany(['a', 'b']);
@@ -76,7 +76,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * The value of a key with the sequence of the write that made it and when it expires.
+   * The value of a key, the sequence of the write that set it, and the time when it expires. Undefined if the key is absent.
    *
    * @example
    * const entry = await db.getEntry('etag'); // { value, sequence: 17, expires: undefined }
@@ -86,7 +86,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * Whether a key is there; its value is not moved.
+   * Whether a key is there; its value is not transferred.
    *
    * @example
    * if (!(await db.has('seen'))) await db.set('seen', true);
@@ -106,8 +106,8 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * The keys of a range, in order, as of the moment of this call. Values are not read. Throws `VARVE_INVALID_ARGUMENT` at
-   * once for a range that makes no sense.
+   * The keys of a range, in order, as they are at this call. Values are not read. Throws `VARVE_INVALID_ARGUMENT` at
+   * once for an invalid range.
    *
    * @example
    * for await (const key of db.keys({ gte: 'a', lt: 'b' })) console.log(key);
@@ -117,7 +117,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * The values of a range, in the order of their keys, as of the moment of this call.
+   * The values of a range, in the order of their keys, as they are at this call.
    *
    * @example
    * for await (const note of db.values({ prefix: ['note'], limit: 20 })) show(note);
@@ -127,7 +127,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * The entries of a range, in the order of their keys, as of the moment of this call.
+   * The entries of a range, in the order of their keys, as they are at this call.
    *
    * @example
    * for await (const [key, value] of db.entries({ prefix: ['note'], reverse: true, limit: 20 })) show(key, value);
@@ -142,7 +142,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * How many keys a range has, as of the moment of this call. The engine counts, slice by slice; no key is moved.
+   * How many keys a range has at this call. The engine counts, slice by slice; no key is transferred.
    *
    * @example
    * await db.count({ prefix: ['note'] });
@@ -165,7 +165,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
     return count;
   }
 
-  /** @internal What a range of bytes holds. */
+  /** @internal Scans a range of bytes. */
   scanBytes<T>(operations: ScanOperations, unpack: Unpack<T>, range: ByteRange, course: Course): StoreIterator<T> {
     return new ScanIterator(this.#cursor(operations, range, course), unpack, course.signal);
   }
@@ -174,7 +174,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
     return this.scanBytes(operations, unpack, encodeRange(options, this.#key_codec, SCAN), options);
   }
 
-  /** Opens a scan; undefined for one that has nothing to bring. */
+  /** Opens a scan; undefined for a scan without results. */
   #cursor(operations: ScanOperations, range: ByteRange, course: Course): Cursor | undefined {
     const { reverse = false, limit, signal } = course;
     if (limit !== undefined) checkLimit(limit);

@@ -1,9 +1,9 @@
 /**
- * The iterators that `keys()`, `values()` and `entries()` give.
+ * The iterators that `keys()`, `values()` and `entries()` return.
  *
- * Invariant: items come in order, each once, also when `next()` is called again before the last one settled. The cursor
+ * Invariant: items come in order, each once, also when `next()` is called again before the last call settled. The cursor
  * is closed when the items end, when the loop is left, on an error, when the signal aborts, and when an iterator that
- * was never finished is collected.
+ * was never finished is garbage collected.
  */
 
 import { abortError } from '../errors.ts';
@@ -23,7 +23,7 @@ export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, un
 const abandoned = whenCollected<BatchSource>((cursor) => cursor.close());
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };
 
-/** Iterates over the batches of a cursor (over nothing without one). */
+/** Iterates over the batches of a cursor; without a cursor, over nothing. */
 export class ScanIterator<T> implements StoreIterator<T> {
   #cursor: BatchSource | undefined;
   readonly #unpack: Unpack<T>;
@@ -42,7 +42,7 @@ export class ScanIterator<T> implements StoreIterator<T> {
     if (cursor === undefined) return;
     abandoned.register(this, cursor, this);
     if (signal === undefined) return;
-    // Holds the cursor only, so that the signal does not keep the iterator alive.
+    // References only the cursor, so that the signal does not keep the iterator alive.
     const abort = (): void => cursor.fail(abortError(signal));
     signal.addEventListener('abort', abort, { once: true });
     this.#unwatch = () => signal.removeEventListener('abort', abort);

@@ -1,8 +1,8 @@
 /**
- * How far a scan has come, so that it can go on with another leader as if nothing had happened.
+ * How far a scan has come, so that it can continue with another leader as if nothing had happened.
  *
- * Invariant: what `rest` asks for, in the snapshot that the scan sees, begins right behind the last entry that passed. A scan
- * that brings keys begins there; one that does not begins anew, and what passed before is passed over.
+ * Invariant: the scan that `rest` asks for, in the snapshot that the scan sees, continues right after the last entry that
+ * passed. A scan with keys begins there; a scan without keys begins at the start, and skips the entries that passed before.
  */
 
 import type { Seen } from '../protocol/frame-reader.ts';
@@ -10,13 +10,13 @@ import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 
 /** The progress of one scan. */
 export class ScanProgress {
-  /** What the scan sees. */
+  /** The read point of the scan. */
   readonly seen: Seen;
   readonly #request: ScanRequest;
   /** Entries that passed. */
   #count = 0;
   #last_key: Uint8Array | undefined;
-  /** Entries to come that passed already. */
+  /** Entries to come that passed already and must be skipped. */
   #skip = 0;
 
   constructor(request: ScanRequest, seen: Seen) {
@@ -24,7 +24,7 @@ export class ScanProgress {
     this.seen = seen;
   }
 
-  /** Notes a batch that arrived; gives what of it is new. */
+  /** Records a batch that arrived; returns the new part of it. */
   pass(batch: ScanBatch): ScanBatch {
     const skipped = Math.min(this.#skip, batch.count);
     this.#skip -= skipped;
@@ -35,7 +35,7 @@ export class ScanProgress {
     return fresh;
   }
 
-  /** The scan of what has not passed. */
+  /** The scan of the entries that have not passed. */
   rest(snapshot: number, batch_bytes: number): ScanRequest {
     const request = { ...this.#request, snapshot, batch_bytes };
     const { range, reverse, limit } = request;

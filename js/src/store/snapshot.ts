@@ -1,8 +1,8 @@
 /**
  * A snapshot of the asynchronous store.
  *
- * Invariant: the engine lets go of it exactly once: when it is closed, or when it is collected. Iterators that began before
- * go on to their ends.
+ * Invariant: the engine releases it exactly once: when it is closed, or when it is garbage collected. Iterators that began
+ * before go on to their ends.
  */
 
 import { VarveError } from '../errors.ts';
@@ -17,7 +17,7 @@ import { type Held, letGo, type Taken } from './snapshot-hold.ts';
 const forgotten = whenCollected<Held>(letGo);
 
 /**
- * The store as it was when `store.snapshot()` was called: all its reads, none of its writes.
+ * The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes.
  *
  * @example
  * await using snapshot = await db.snapshot();
@@ -45,7 +45,7 @@ export class Snapshot<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return this.#held.number;
   }
 
-  /** Lets go of it; every later read rejects with `VARVE_CLOSED`. Closing twice is closing once. */
+  /** Closes the snapshot; every later read rejects with `VARVE_CLOSED`. A second call has no further effect. */
   async close(): Promise<void> {
     if (this.#moment.refusal !== undefined) return;
     this.#moment.refusal = new VarveError('VARVE_CLOSED', 'The snapshot is closed. Take a new one.');

@@ -1,8 +1,8 @@
 /**
  * The asynchronous store: what `open` of `varve` resolves with.
  *
- * Invariant: operations take effect in the order of their calls; the ones of a turn travel together, reads see the
- * writes called before them. The store itself holds no data: what it knows is in the engine behind its client.
+ * Invariant: operations take effect in the order of their calls; the operations of one turn are sent together, and reads see
+ * the writes called before them. The store object itself has no data: the data is in the engine behind its client.
  */
 
 import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
@@ -71,7 +71,7 @@ const LIVE: Known<LiveRange<never>> = { ...RANGE, reverse: 1, limit: 1, as: 1 };
 const FIRST: Known<LiveOptions<unknown>> = { initial: 1 };
 const LIVE_READ: Known<KeyRange & LiveOptions<unknown>> = { ...RANGE, ...FIRST };
 
-/** What a live query reads: a key, a range, or what a function makes of a snapshot. */
+/** The target of a live query: a key, a range, or a function that reads a snapshot. */
 type LiveTarget<K, V> = K | LiveRange<K> | ((view: Snapshot<K, V>) => unknown);
 
 /** Bounds of everything, for the operation that deletes a range. */
@@ -79,10 +79,10 @@ const NOTHING = new Uint8Array(0);
 
 /**
  * An open store: a durable, ordered map. Every method rejects with a `VarveError`: `VARVE_CLOSED` after `close()`,
- * `VARVE_ABORTED` when its signal aborts, `VARVE_INVALID_KEY` and `VARVE_INVALID_VALUE` for what cannot be stored,
+ * `VARVE_ABORTED` when its signal aborts, `VARVE_INVALID_KEY` and `VARVE_INVALID_VALUE` for a key or value that cannot be stored,
  * `VARVE_STORAGE_FULL`, `VARVE_CORRUPT`, `VARVE_IO` and `VARVE_POISONED` when the storage fails.
  *
- * A Uint8Array that is read is a view of a larger buffer: `slice()` what you transfer or keep for long.
+ * A Uint8Array that a read returns is a view of a larger buffer: `slice()` it if you transfer it or keep it for long.
  *
  * @example
  * const db = await open<string, number>('counters');
@@ -90,20 +90,20 @@ const NOTHING = new Uint8Array(0);
  * await db.get('visits'); // 1
  */
 export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
-  /** The name it was opened by. */
+  /** The name with which it was opened. */
   readonly name: string;
-  /** The storage in use, and why not a better one. */
+  /** The storage in use, and why a better one is not in use. */
   readonly storage: StorageReport;
-  /** What opening it found: a new store, a clean one, or a log that was replayed. */
+  /** What `open` found: a new store, a clean one, or a log that was replayed. */
   readonly recovery: RecoveryReport;
   readonly #client: Client;
   readonly #operations: Operations<K, V>;
   readonly #key_codec: KeyCodec<K> | undefined;
   readonly #level: number;
   readonly #on_close: () => void;
-  /** What updates are made of, once it is loaded. */
+  /** The module for updates and transactions, once it is loaded. */
   #loaded: typeof import('./transaction.ts') | undefined;
-  /** How many checks there were: a signal stops the one that it was given to. */
+  /** How many checks were started: a signal stops only the check that it was given to. */
   #checks = 0;
 
   /** @internal Made by `open`. */
@@ -121,9 +121,9 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Writes a value; resolves when it is as durable as asked. The value is encoded before the call returns, so changing
-   * it afterwards changes nothing. Without a lifetime the entry lives for ever, also in the place of one that would have expired; `update`
-   * keeps an expiry.
+   * Writes a value; resolves when it has the requested durability. The value is encoded before the call returns, so you can change
+   * the object afterwards without an effect on the store. Without a lifetime the entry lives for ever, even if it replaces an entry
+   * that would have expired; `update` keeps an expiry.
    *
    * @example
    * await db.set(['note', 42], { title: 'Silt' }, { durability: 'strict' });
@@ -138,13 +138,13 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Replaces a value by what `change` makes of it: reads, calls `change` (with undefined for an absent key), and writes unless another
-   * tab wrote the key meanwhile; then, after a short wait, it reads and calls `change` again, 100 times at most (some ten seconds), after
-   * which it rejects with `VARVE_CONFLICT`. Calls of one store over the same key run in their order, one at a time. The entry expires
-   * when it would have expired; `expiresIn` or `expiresAt` replaces that, `expiresIn: null` drops it.
+   * Replaces a value by the result of `change`. It reads the value, calls `change` (with undefined for an absent key), and writes the
+   * result, unless another tab wrote the key meanwhile. In that case it waits a short time, reads, and calls `change` again: 100 times
+   * at most (about ten seconds). Then it rejects with `VARVE_CONFLICT`. Calls on one store for the same key run in their order, one at
+   * a time. The entry keeps its expiry; `expiresIn` or `expiresAt` replaces it, `expiresIn: null` removes it.
    *
-   * `change` may wait, but updates of the same key wait for it, a second at most: then they go ahead, and it is called again. It may not
-   * update that key itself.
+   * `change` may be asynchronous. Other updates of the same key wait for it, but only for a second: then they go ahead, and `change` is
+   * called again. `change` must not update that key itself.
    *
    * @example
    * await db.update('visits', (visits = 0) => visits + 1);
@@ -157,7 +157,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   ): Promise<Receipt> {
     const parts = this.#transactions(options);
     const bytes = this.#operations.keys.encode(key);
-    // Once it is there an update begins within the call: so one that is called by another's function is known for that.
+    // Once it is loaded, an update begins within the call: so an update that is called from another update's function is recognized.
     this.#loaded ??= await loaders.transactions();
     return this.#loaded.update(parts, bytes, change, options);
   }
@@ -179,7 +179,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Deletes a key. Resolves alike whether it was there or not.
+   * Deletes a key. The result is the same whether the key was there or not.
    *
    * @example
    * await db.delete(['note', 42]);
@@ -193,7 +193,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
 
   /**
    * Deletes every key of a range, at the cost of one write. Rejects with `VARVE_INVALID_ARGUMENT` for a range without
-   * bounds: that is `clear()`.
+   * bounds: use `clear()` for that.
    *
    * @example
    * await db.deleteRange({ prefix: ['note'] });
@@ -203,7 +203,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Deletes everything, at the cost of one write. The space is given back in the background.
+   * Deletes everything, at the cost of one write. The space is freed in the background.
    *
    * @example
    * await db.clear();
@@ -223,14 +223,16 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Runs a function that reads and writes, as one step: all its reads are of one moment, all its writes are applied together,
-   * and nobody else has written in between what it has read, keys or ranges. Transactions are thereby serializable. If somebody
-   * has, the function is called again, with a new moment, after a short wait: up to `retries` times (100), then `VARVE_CONFLICT` names
-   * the key. So it must do nothing that cannot be done twice. Transactions of one store that conflicted over a key go on one by one.
+   * Runs a function that reads and writes, as one step. All its reads have the same read point, and all its writes are applied
+   * together. They are applied only if nobody else has written the keys and ranges that it read. So transactions are serializable. On
+   * a conflict the function is called again, with a new read point, after a short wait: up to `retries` times (100). Then it rejects
+   * with `VARVE_CONFLICT`, which names the key. So the function must do nothing that cannot be done twice. Transactions of one store
+   * that conflicted over a key continue one by one.
    *
-   * It may wait for anything, a `fetch` too: it blocks nobody. What it throws discards its writes and is passed on. One that
-   * only reads never conflicts. Time stands still in it: an entry that expires meanwhile is still there, and that is no conflict.
-   * Calls of the store itself inside it are not part of it; writing there what the transaction has read is a conflict with itself.
+   * The function may wait for anything, also a `fetch`: it blocks nobody. If it throws, its writes are discarded and the error is
+   * passed on. A transaction that only reads never conflicts. Time stands still in it: an entry that expires meanwhile is still there,
+   * and that is no conflict. Calls on the store itself inside the function are not part of the transaction; if they write a key that
+   * the transaction has read, the transaction conflicts with itself.
    *
    * @example
    * const left = await db.transaction(async (tx) => {
@@ -248,16 +250,16 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return (await loaders.transactions()).runTransaction(parts, run, options);
   }
 
-  /** @internal Brings the store to a version, with what `upgrade` writes, in one transaction. */
+  /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
   async upgradeTo(version: number, upgrade: Upgrade<K, V> | undefined, signal: AbortSignal | undefined): Promise<void> {
     const { runUpgrade } = await loaders.transactions();
     return runUpgrade(this.#transactions({ durability: 'strict' }), { name: this.name, version, upgrade, signal });
   }
 
   /**
-   * Takes a snapshot: every read of it sees the store as it is at this call, whatever is written later. It holds on to the
-   * memory and the files of that moment: close it, or let `await using` do that. One that is forgotten is let go when it is
-   * collected as garbage; `stats()` tells how many are open and the age of the oldest.
+   * Takes a snapshot: every read of it sees the store as it is at this call, whatever is written later. It keeps the memory and
+   * the files of that read point: close it, or let `await using` do that. A forgotten snapshot is closed when it is garbage
+   * collected. `stats()` reports how many are open and the age of the oldest.
    *
    * @example
    * await using before = await db.snapshot();
@@ -269,10 +271,11 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * What is committed from this call on, or behind `since`, by whichever tab: every change once, in the order of their sequences. It ends
-   * only when the loop is left, with its signal (`VARVE_ABORTED`), or with the store (`VARVE_CLOSED`). A slow consumer holds nothing but its
-   * place: nobody waits for it. To go on after a reload, pass the sequence of the last change that was handled. History reaches as far back as
-   * `open({ history })` says; where it was cut, a change of the type `gap` says so: read anew what you keep.
+   * Iterates over the changes that any tab commits after this call, or after the sequence `since`: every change once, in the order of
+   * the sequences. The iterator ends only when the loop is left, when its signal aborts (`VARVE_ABORTED`), or when the store is closed
+   * (`VARVE_CLOSED`). A slow consumer keeps only its position: nobody waits for it. To continue after a reload, pass the sequence of the
+   * last change that you handled. The history goes as far back as `open({ history })` says. If a part of it is gone, you get a change
+   * of the type `gap`: then read again the data that you keep.
    *
    * @example
    * for await (const change of db.changes({ since: last, prefix: ['note'], signal })) {
@@ -288,8 +291,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * What is committed from this call on to one key or a range: `changes` without `since`. An object that has only fields of a range is a
-   * range, anything else is a key.
+   * Iterates over the changes of one key or a range that are committed after this call: `changes` without `since`. An object that has
+   * only fields of a range is a range; anything else is a key.
    *
    * @example
    * for await (const change of db.watch(['note', 42], { signal })) render(change);
@@ -305,10 +308,11 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * The value of a key, the entries of a range, or what a function reads of a snapshot, kept up to date while somebody is subscribed: for
-   * Svelte a store, for React what `useSyncExternalStore` takes. A function runs again when a key of `range` has changed, by default any
-   * key. Many changes in a row run a query once. That an entry expires is no change. The value is `initial` before the first one;
-   * `update` puts another query in its place, and keeps the last value until the next is there.
+   * A live query: the value of a key, the entries of a range, or the result of a function that reads a snapshot. It is kept up to date
+   * while somebody is subscribed. It is a store for Svelte, and it fits `useSyncExternalStore` of React. A function runs again when a
+   * key of its range has changed; by default, when any key has changed. Many changes in a row run a query once. The expiry of an entry
+   * is not a change. The value is `initial` until the first result. `update` replaces the query, and keeps the last value until the
+   * new query has one.
    *
    * @example
    * const notes = db.live({ prefix: ['note'], reverse: true, limit: 20 }, { initial: [] }); // [key, value][]
@@ -344,7 +348,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
       const isOfRange = isRange<K, LiveRange<K>>(given as K, this.#key_codec, LIVE);
       if (!isFunction) checkOptions(watched, FIRST);
       const range: LiveRange<K> = isFunction ? watched : isOfRange ? (given as LiveRange<K>) : this.#only(given as K);
-      // What is read is taken here, not when it is read.
+      // The range is encoded here, at the call, not when the query runs.
       const bytes = encodeRange(range, this.#key_codec, isFunction ? LIVE_READ : LIVE);
       const { as, reverse, limit } = range;
       const query = given as (view: Snapshot<K, V>) => unknown;
@@ -356,14 +360,14 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return liveQuery(prepare, options?.initial, query, options);
   }
 
-  /** @internal Answers reads from values kept here. */
+  /** @internal Makes reads use values that are kept here. */
   async cacheReads(options: CacheOptions): Promise<void> {
     const { cacheReads } = await loaders.cache();
     cacheReads(this.#client, this.#operations, changes_now, options);
   }
 
   /**
-   * Numbers about the store as it is now.
+   * Returns statistics of the store as it is now.
    *
    * @example
    * const { levels } = await db.stats();
@@ -377,7 +381,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Makes everything acknowledged so far as durable as `strict`.
+   * Flushes all writes acknowledged so far, so that they are as durable as `strict` writes.
    *
    * @example
    * await db.setMany(rows);
@@ -389,8 +393,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Asks the browser never to clear this origin's storage by itself; resolves with whether it agreed. Browsers ask the user (Firefox), decide by
-   * how the site is used (Chromium, Safari), and answer in pages only: elsewhere this is false.
+   * Asks the browser never to clear this origin's storage by itself; resolves with true if it agreed. Firefox asks the user; Chromium
+   * and Safari decide by how the site is used. Browsers answer in pages only: elsewhere the result is false.
    *
    * @example
    * if (!(await db.persist())) offerExport(); // it may be gone when the device runs out of room
@@ -400,8 +404,8 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Merges all tables now, dropping what is shadowed or deleted. The store does this by itself, in the background;
-   * reads and writes go on meanwhile, and what they write need not be in it.
+   * Merges all tables now, and drops overwritten and deleted entries. The store also does this by itself, in the background.
+   * Reads and writes continue meanwhile; the merge may not contain writes made while it runs.
    *
    * @example
    * await db.clear();
@@ -410,14 +414,14 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   async compact(options: CompactOptions = {}): Promise<void> {
     checkOptions(options, COMPACT);
     const { onProgress } = options;
-    // In a turn of its own: what a callback throws is the caller's affair, not the connection's.
+    // In a separate microtask: an error that the callback throws must not reach the connection.
     const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as CompactProgress));
     await this.#client.ask({ type: 'call', method: 'compact', args: [] }, progress);
   }
 
   /**
-   * Verifies every block and every record of the store, in a worker of its own, while reads and writes go on. It changes
-   * nothing; what is wrong is listed, not thrown. For what it finds there is `repair`.
+   * Verifies every block and every record of the store, in a separate worker, while reads and writes continue. It changes
+   * nothing. Problems are listed in the report, not thrown. Use `repair` to salvage a store that has problems.
    *
    * @example
    * const { ok, problems } = await db.check({ onProgress: ({ done, total }) => show(done / total) });
@@ -435,9 +439,10 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * The store as it is at this call, or a range of it, as a stream of bytes that `import` takes, on any storage and runtime. Each
-   * block is under a checksum; keys, values and expiries are copied as they are stored. Index entries of collections are left out: they follow
-   * from the documents. What fails, and the signal, ends the stream with an error. It holds a snapshot until it ends or is cancelled.
+   * Exports the store as it is at this call, or a range of it, as a stream of bytes. `import` reads it, on any storage and runtime.
+   * Each block has a checksum; keys, values and expiries are copied as they are stored. Index entries of collections are left out,
+   * because they follow from the documents. A failure, or an abort of the signal, ends the stream with an error. The export keeps a
+   * snapshot open until the stream ends or is cancelled.
    *
    * @example
    * await db.export().pipeTo(await file.createWritable());
@@ -456,11 +461,11 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Reads an export into this store, which must be empty (or `merge: true`). A block is verified before anything of it is
-   * applied; an export that is damaged or cut off gives `VARVE_CORRUPT` with the offset. An import that was interrupted goes on
-   * where it was when the same export is imported again: give a function that opens it at an offset, or all of it. The store
-   * gets the export's `version`; `VARVE_VERSION` if it has another. Indexes of collections whose documents are imported are built anew before
-   * their next use.
+   * Reads an export into this store, which must be empty (unless `merge: true`). Each block is verified before any of it is
+   * applied; a damaged or truncated export rejects with `VARVE_CORRUPT` and the offset. If an import was interrupted, import the same
+   * export again: it continues where it stopped. Give a function that opens the export at an offset, or give the whole export. The
+   * store gets the export's `version`; if the store has another version, the import rejects with `VARVE_VERSION`. Indexes of
+   * collections whose documents are imported are rebuilt before their next use.
    *
    * @example
    * await db.import(file.stream(), { onProgress: ({ bytes }) => show(bytes / file.size) });
@@ -471,7 +476,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   }
 
   /**
-   * Waits for what is under way, flushes it, seals the store and ends its worker. Closing twice is closing once.
+   * Waits for running operations, flushes their writes, seals the store and ends its worker. A second call has no further effect.
    *
    * @example
    * await using db = await open('notes'); // closed at the end of the block
@@ -501,27 +506,27 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
     return { gte: settled, lte: settled };
   }
 
-  /** How far the store is at this call. */
+  /** The sequence of the store at this call. */
   #now(): Promise<number> {
     const sequence = this.#client.submit(changes_now, undefined, undefined, 0);
-    // Who waits for it hears of a failure.
+    // A caller that waits for it gets the error.
     sequence.catch(() => undefined);
     return sequence;
   }
 
-  /** What exports and imports work with. */
+  /** The parts of the store that exports and imports use. */
   #parts(): PortableParts {
     return { client: this.#client, Cursor, scan: scan_entries, level: this.#level };
   }
 
-  /** Commits a batch of what `collect` adds. */
+  /** Commits a batch of the items that `collect` adds. */
   async #collected(collect: (writer: BatchWriter) => void, options?: WriteOptions, known = WRITE): Promise<Receipt> {
     const writer = new BatchWriter();
     collect(writer);
     return this.#commit(writer, options, known);
   }
 
-  /** What transactions and updates work with. */
+  /** The parts of the store that transactions and updates use. */
   #transactions({ durability }: WriteOptions): TransactionParts<K, V> {
     const level = this.#levelOf(durability);
     return { client: this.#client, operations: this.#operations, codec: this.#key_codec, level, owner: this };

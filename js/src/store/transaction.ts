@@ -1,13 +1,13 @@
 /**
  * Transactions of the asynchronous store.
  *
- * Life of one: a snapshot is taken; the caller's function reads it, with its own writes laid over, for as long as it likes, and
- * begins in the same turn, so that its first reads travel with the snapshot they are of; then what it read and what it wrote
- * travel to the engine as one batch, which is written if nothing of what was read has been written since. If something has, all
- * of it is done again, from a new snapshot.
+ * The life of a transaction: A snapshot is taken. The caller's function reads the snapshot, with its own writes laid over it, for
+ * as long as it likes. The function begins in the same turn, so that its first reads are sent together with the request for the
+ * snapshot. Then the keys and ranges that it read, and its writes, are sent to the engine as one batch. The batch is written if
+ * nobody has written those keys and ranges since. Otherwise everything is done again, from a new snapshot.
  *
- * Invariant: nothing is written before the function has resolved, and then everything or nothing. An attempt's snapshot is
- * let go when the attempt ends, however it ends.
+ * Invariant: nothing is written before the function has resolved, and then everything or nothing. The snapshot of an attempt is
+ * released when the attempt ends, however it ends.
  */
 
 import { textOfBytes } from '../codec/byte-text.ts';
@@ -39,20 +39,20 @@ import type { Upgrade } from './upgrade.ts';
 
 const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
 
-/** What a store gives its transactions. */
+/** The parts of a store that its transactions use. */
 export interface TransactionParts<K, V> {
   readonly client: Client;
   readonly operations: Operations<K, V>;
-  /** Whose turns over keys they take. */
+  /** The owner of the turns over keys that they take. */
   readonly owner: object;
   readonly codec: KeyCodec<K> | undefined;
-  /** Number of the durability that commits ask for. */
+  /** Number of the durability level of commits. */
   readonly level: number;
 }
 
 /**
- * What the function of `store.transaction()` works on: reads of one snapshot, with the transaction's own writes laid over
- * it. Writes return at once and are applied together when the function has resolved. After that every call gives
+ * The argument of the function of `store.transaction()`. Its reads see one snapshot, with the transaction's own writes laid over
+ * it. Its writes return at once and are applied together when the function has resolved. After that every call fails with
  * `VARVE_CLOSED`.
  *
  * @example
@@ -67,7 +67,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   readonly #work: Workspace<K, V>;
   readonly #snapshot: number;
   readonly #view: ReadView<K, V>;
-  /** @internal What is stated of derived keys. */
+  /** @internal The statements about derived keys. */
   readonly derivations: Derivations<K>;
 
   /** @internal Made by `store.transaction()`. */
@@ -79,7 +79,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     this.#view = new ReadView(parts.client, parts.operations, parts.codec, { number: snapshot, refusal: undefined });
   }
 
-  /** The value of a key, or undefined where there is none. */
+  /** The value of a key, or undefined if the key is absent. */
   async get(key: K): Promise<V | undefined> {
     const plain = this.#work.settled(key);
     const own = this.#work.look(plain);
@@ -102,7 +102,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     return Promise.all(Array.from(several(keys), (key) => this.has(key)));
   }
 
-  /** The keys of a range, in order, as they are at this call: writes that follow do not change it. */
+  /** The keys of a range, in order, as they are at this call: later writes do not change the result. */
   keys(options: ScanOptions<K> = {}): StoreIterator<K> {
     return this.#scan(scan_keys, options, keysOf(this.#parts.operations));
   }
@@ -113,7 +113,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * The entries of a range, in the order of their keys. Of a loop that is left early, only what was walked counts as read.
+   * The entries of a range, in the order of their keys. If a loop is left early, only the part that it walked counts as read.
    *
    * @example
    * for await (const [key, job] of tx.entries({ prefix: ['job'], limit: 1 })) tx.delete(key);
@@ -142,8 +142,8 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
   }
 
   /**
-   * Writes a value. It is encoded before the call returns. Its lifetime, if it has one, begins with the commit; without one it lives for
-   * ever, also in the place of an entry that would have expired: `update` keeps an expiry.
+   * Writes a value. It is encoded before the call returns. Its lifetime, if it has one, begins with the commit. Without a lifetime it
+   * lives for ever, even if it replaces an entry that would have expired; `update` keeps an expiry.
    *
    * @example
    * tx.set(['session', id], user, { expiresIn: 60_000 });
@@ -157,15 +157,15 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     this.#work.setEncoded(key, value, lifetime);
   }
 
-  /** @internal How long an entry is to live as the transaction has it. */
+  /** @internal The lifetime of an entry as the transaction sees it. */
   async lifetime(key: K): Promise<Lifetime | undefined> {
     const own = this.#work.find(key);
     return own === undefined ? { expiresAt: (await this.#view.getEntry(key))?.expires } : own.lifetime;
   }
 
   /**
-   * Replaces a value by what `change` makes of it; undefined stands for an absent key. An expiry is kept, unless `options` has one.
-   * Updates of one key that are called at once run one after another.
+   * Replaces a value by the result of `change`, which gets undefined for an absent key. The entry keeps its expiry, unless `options`
+   * has one. Concurrent updates of one key run one after another.
    */
   async update(
     key: K,
@@ -175,7 +175,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     checkOptions(options, LIFETIME);
     const work = this.#work;
     const bytes = work.encode(key);
-    // What the caller does to the key meanwhile is no affair of ours.
+    // A copy of the key: the caller may change its own meanwhile.
     const same = this.#parts.operations.keys.read(bytes, 0, bytes.length);
     let isOvertaken = false;
     const attempt = async (call: Call): Promise<void> => {
@@ -195,7 +195,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     this.#work.delete(key);
   }
 
-  /** Deletes every key of a range. A range without bounds is refused: that is `clear()`. */
+  /** Deletes every key of a range. A range without bounds is refused: use `clear()` for that. */
   deleteRange(range: KeyRange<K>): void {
     this.#work.deleteRange(range);
   }
@@ -217,7 +217,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     return new ScanIterator(opened?.cursor, noted, options.signal);
   }
 
-  /** Opens a scan; undefined for one that has nothing to bring. */
+  /** Opens a scan; undefined for a scan without results. */
   #cursor(operations: ScanOperations, bounds: ByteRange, { reverse = false, limit, signal }: Course) {
     const { client } = this.#parts;
     const { wanted } = operations;
@@ -244,8 +244,9 @@ const get_reserved: Operation<Uint8Array, undefined, Uint8Array | undefined> = {
 };
 
 /**
- * Runs a function in a transaction, again while it conflicts or lost its snapshot with the tab that led the store. Those of one store
- * that conflicted over the same key run one after another: each is done with its second attempt, unless somebody else writes that key.
+ * Runs a function in a transaction. It runs the function again while there is a conflict, or while the snapshot is lost with the tab
+ * that led the store. Transactions of one store that conflicted over the same key run one after another: each succeeds at its second
+ * attempt, unless somebody else writes that key.
  */
 export async function runTransaction<K, V, T>(
   parts: TransactionParts<K, V>,
@@ -270,7 +271,7 @@ export async function runTransaction<K, V, T>(
       }
       await backOff(attempt, signal);
       if (key !== undefined && (turn?.key !== key || turn.isOver)) {
-        // Never two at a time: nobody waits for a turn in a turn.
+        // Never two turns at a time: no call waits for a turn while it has one.
         turn?.end();
         turn = await Turn.of({ owner: parts.owner, key, signal });
       }
@@ -280,7 +281,7 @@ export async function runTransaction<K, V, T>(
   }
 }
 
-/** Which version a store is to have, and what brings it there. */
+/** The version that a store must get, and the function that upgrades it. */
 export interface UpgradeRequest<K, V> {
   readonly name: string;
   readonly version: number;
@@ -288,7 +289,7 @@ export interface UpgradeRequest<K, V> {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Brings a store to a version, with what `upgrade` writes, in one transaction. */
+/** Upgrades a store to a version, with the writes of `upgrade`, in one transaction. */
 export function runUpgrade<K, V>(parts: TransactionParts<K, V>, request: UpgradeRequest<K, V>): Promise<void> {
   const { name, version, upgrade, signal } = request;
   const run = async (tx: Transaction<K, V>, reserved: Reserved): Promise<void> => {
@@ -311,7 +312,7 @@ async function runOnce<K, V, T>(
   client.ensureOpen();
   const number = client.numbers.ofSnapshot();
   const taken = take(client, number);
-  /** Why there is no snapshot, which says more than that its reads find none. */
+  /** Why there is no snapshot. This is more useful than the error of reads that find no snapshot. */
   let refusal: unknown;
   taken.catch((error) => {
     refusal = error;
@@ -331,7 +332,7 @@ async function runOnce<K, V, T>(
     const ended = untilAborted(running, signal);
     result = await (turn === undefined ? ended : turn.during(ended));
     const batch = work.end();
-    // In one frame with the end of the snapshot, which the engine lets go after it.
+    // In one frame with the end of the snapshot: the engine releases the snapshot after the batch.
     if (batch !== undefined) {
       committed = client.submit(batch_operation, undefined, batch, level | levelOfSnapshot(number), signal);
     }
@@ -345,5 +346,5 @@ async function runOnce<K, V, T>(
   return result;
 }
 
-// Updates are loaded along: they are made of the same.
+// Updates are loaded together with transactions: they use the same code.
 export { update } from './update.ts';

@@ -1,4 +1,4 @@
-/** What the batches of a scan become: keys, values, entries. */
+/** Turns the batches of a scan into keys, values or entries. */
 
 import type { Operations } from './operations.ts';
 import type { Unpack } from './scan-iterator.ts';

@@ -1,8 +1,8 @@
 /**
- * `store.update()`: reads a value, has it changed, and writes it unless somebody else wrote the key meanwhile.
+ * `store.update()`: reads a value, lets the caller's function change it, and writes it unless somebody else wrote the key meanwhile.
  *
- * Invariant: what is written was made of the value that it replaces, and expires when that did unless the caller says otherwise.
- * Updates of one key by one store go one after another; with those of other clients they race, and the loser begins anew.
+ * Invariant: the new value was made from the value that it replaces, and keeps its expiry unless the caller says otherwise.
+ * Updates of one key by one store run one after another; they race with those of other clients, and the loser begins again.
  */
 
 import { textOfBytes } from '../codec/byte-text.ts';
@@ -19,7 +19,7 @@ import type { TransactionParts } from './transaction.ts';
 
 const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
 
-/** Updates the key that these bytes are. */
+/** Updates the key with these bytes. */
 export function update<K, V>(
   parts: TransactionParts<K, V>,
   key: Uint8Array,

@@ -3,9 +3,9 @@
  *
  *     scratch: [ key | value ]
  *
- * Invariant: between the first byte written and the engine call nothing else writes the scratch. What runs code of the user
- * (codecs, getters) comes before: a key is settled and a value encoded aside first, and a write out of the encoding of another
- * is refused.
+ * Invariant: between the first byte written and the engine call nothing else writes the scratch. All code of the user (codecs,
+ * getters) runs before: first a key is settled and a value is encoded elsewhere. A write that is called while another one is being
+ * encoded is refused.
  */
 
 import { isBytes } from '../codec/intrinsics.ts';
@@ -20,7 +20,7 @@ import type { EngineMemory } from '../wasm/memory.ts';
 
 /** The tag byte of raw bytes (codec/values.ts). */
 export const TAG_RAW = 0;
-/** A sink that grew beyond this is let go. */
+/** A sink that grew beyond this is not kept. */
 const SINK_BYTES_KEPT = 1024 * 1024;
 
 /** Writes keys and values of one store into the scratch. */

@@ -1,13 +1,13 @@
 /**
  * Copies of values, cut from large buffers.
  *
- * V8 pays dearly for every new typed array over 64 bytes, because it allocates its memory off the heap; a view of a buffer
- * that exists costs a small part of that. The price: a small value that is kept holds its whole slab.
+ * In V8 every new typed array over 64 bytes is expensive, because its memory is allocated off the heap; a view of an existing
+ * buffer costs a small part of that. The price: a small value that is kept keeps its whole slab in memory.
  *
  *     memory  ....abcd efgh ijkl....     a value may start and end anywhere in a word
  *     slab    |bcde fghi|                whole words are copied, and the view leaves out what is not the value
  *
- * Words, because `set` of a `subarray` makes one more view, which costs more than copying a hundred bytes.
+ * It copies words, because `set` of a `subarray` makes one more view, which costs more than copying a hundred bytes.
  *
  * Invariant: a slab is only ever appended to, so what was handed out never changes.
  */
@@ -33,7 +33,7 @@ export class Slab {
   copy(from: EngineMemory, start: number, end: number): Uint8Array {
     const length = end - start;
     if (length <= SMALL_BYTES || length > LARGE_BYTES) return from.u8.slice(start, end);
-    // Up to three bytes in front of the value and three behind it come along.
+    // Up to three bytes before the value and three after it are copied too.
     if (this.#at + length + 8 > this.#buffer.byteLength) this.#renew();
     const at = this.#at;
     this.#at = (at + length + 6) & ~3;

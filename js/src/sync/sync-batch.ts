@@ -1,7 +1,7 @@
 /**
  * Several writes of the synchronous store that happen together.
  *
- * Invariant: nothing is written before `commit`; then all of it is one record of the log, so all of it survives or none.
+ * Invariant: nothing is written before `commit`; then the whole batch is one record of the log, so all of it survives or none.
  * Keys and values are encoded when they are added.
  */
 
@@ -18,7 +18,7 @@ import { SYNC_WRITE, type SyncWriteOptions } from './sync-options.ts';
 /** Commits the items of a batch. */
 export type CommitBatch = (items: Uint8Array, options: SyncWriteOptions) => Receipt;
 
-/** What a batch is made of. */
+/** The parts of a batch. */
 export interface SyncBatchParts<K, V> {
   readonly codec: KeyCodec<K> | undefined;
   readonly keys: KeyFormat<K>;
@@ -45,14 +45,14 @@ export class SyncBatch<K, V> {
     return this.#writer.count;
   }
 
-  /** Bytes of what was added so far. */
+  /** Bytes of the writes added so far. */
   get bytes(): number {
     return this.#writer.bytes;
   }
 
   /**
-   * Adds a set. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch then is as it was. `ifSequence` is compared
-   * with the store before the batch: if one does not hold, nothing of the batch is written.
+   * Adds a set. Throws `VARVE_INVALID_KEY` or `VARVE_INVALID_VALUE`; the batch is then unchanged. `ifSequence` is compared
+   * with the store before the batch: if one condition is not true, nothing of the batch is written.
    */
   set(key: K, value: V, options?: SetItemOptions): this {
     this.#ensureOpen();
@@ -77,7 +77,7 @@ export class SyncBatch<K, V> {
     return this;
   }
 
-  /** Applies all of it. Throws `VARVE_CONFLICT` when a condition did not hold. Can be called once. */
+  /** Applies all writes. Throws `VARVE_CONFLICT` when a condition was not true. Can be called once. */
   commit(options: SyncWriteOptions = {}): Receipt {
     this.#ensureOpen();
     checkOptions(options, SYNC_WRITE);

@@ -5,7 +5,10 @@ import type { Condition, Durability, ScanOptions, SetItemOptions, UpdateLifetime
 
 /** Options of one synchronous write. */
 export interface SyncWriteOptions {
-  /** The level to reach before the call returns. Default: `buffered`, or the store's `durability` unless that is `relaxed`. */
+  /**
+   * The durability level to reach before the call returns. Default: the store's `durability`; if that is `relaxed`, the write returns as
+   * `buffered`.
+   */
   durability?: Durability | undefined;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Exports and imports of the synchronous store, loaded when the first of them is called.
+ * Exports and imports of the synchronous store, loaded at the first export or import.
  *
- * Invariant: between blocks others have their turns, as streams are asynchronous. What the store has loaded already is handed
- * in, not imported, so that it is not split off for this.
+ * Invariant: between blocks other code has its turns, as streams are asynchronous. Code that the store has loaded already is
+ * passed in, not imported, so that bundlers do not split it off for this.
  */
 
 import { exportTo, type Moment } from '../portable/export.ts';
@@ -12,7 +12,7 @@ import type { ExportWanted, ImportOptions, ImportReport, ImportSource } from '..
 import { checkDurability } from '../store/options.ts';
 import type { Durability } from '../types.ts';
 
-/** What the store hands in. */
+/** The parts that the store passes in. */
 export interface SyncPortableParts {
   readonly scan: RawStore['scan'];
   /** Throws once the store is closed. */
@@ -21,7 +21,7 @@ export interface SyncPortableParts {
   commit(items: Uint8Array, durability: Durability | undefined): void;
 }
 
-/** Writes what a snapshot holds into a stream. */
+/** Writes the contents of a snapshot into a stream. */
 export function exportStore(
   parts: SyncPortableParts,
   snapshot: Moment,

@@ -15,7 +15,7 @@ interface ScanOwner {
   ensureOpen(): void;
 }
 
-/** Batches of keys and of values with their expiries. */
+/** Batches of keys, and of values with their expiries. */
 export class SyncRawScan implements RawScan {
   readonly #owner: ScanOwner;
   #cursor: number;

@@ -6,7 +6,7 @@
  * grow.
  *
  * Invariant: a scan sees the store as it was when it was called. It is closed in the engine when it ends, when the loop
- * is left, or when the iterator is collected.
+ * is left, or when the iterator is garbage collected.
  */
 
 import type { KeyFormat } from '../codec/key-format.ts';
@@ -23,15 +23,15 @@ const BATCH_BYTES_MAX = 512 * 1024;
 
 const NOTHING = new Uint8Array(0);
 
-/** What a step brings. */
+/** What each step returns. */
 export const Want = { keys: 1, values: 2, entries: 3 } as const;
 
-/** Where a scan gets its batches from, and what its bytes mean. */
+/** The source of a scan's batches, and the formats of its bytes. */
 export interface ScanSource<K, V> {
   readonly store: EngineStore;
   readonly keys: KeyFormat<K>;
   readonly values: ValueFormat<V>;
-  /** Where small batches are copied to. */
+  /** Small batches are copied here. */
   readonly slab: Slab;
   /** Throws once the store is closed. */
   ensureOpen(): void;
@@ -51,11 +51,11 @@ export class SyncScan<K, V, T> implements IterableIterator<T> {
   #valueStart = 0;
   #at = 0;
   #count = 0;
-  /** What a transaction lays over the engine's batches, and the last of these. */
+  /** The overlay that a transaction puts over the engine's batches, and the last of these batches. */
   readonly #overlay: OverlayScan | undefined;
   #batch: ScanBatch = NOTHING_THERE;
 
-  /** A scan that the engine has opened; 0 for one that has nothing of the engine. */
+  /** `cursor` is the number of a scan that the engine has opened; 0 for a scan that reads nothing from the engine. */
   constructor(source: ScanSource<K, V>, cursor: number, want: number, overlay?: OverlayScan) {
     this.#source = source;
     this.#cursor = cursor;

@@ -1,8 +1,8 @@
 /**
  * Opens the scans of a synchronous store, of its snapshots and of its transactions, and counts.
  *
- * Invariant: the range is encoded and refused before the engine hears of it; a scan that has nothing to bring is never
- * opened there.
+ * Invariant: the range is encoded and checked before the engine is called; a scan without results is never opened in the
+ * engine.
  */
 
 import { type ByteRange, encodeRange } from '../codec/range.ts';
@@ -15,11 +15,11 @@ import type { KeyCodec, KeyRange } from '../types.ts';
 import { SYNC_SCAN, type SyncScanOptions } from './sync-options.ts';
 import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
 
-/** The scans of one store. A `snapshot` is the engine's number of one, 0 for the store as it is. */
+/** The scans of one store. A `snapshot` is the number of a snapshot in the engine; 0 is the store as it is. */
 export class SyncScans<K, V> {
   readonly #source: ScanSource<K, V>;
   readonly #codec: KeyCodec<K> | undefined;
-  /** Over the engine's scratch. */
+  /** A sink over the engine's scratch. */
   readonly #sink = new ByteSink(0);
 
   constructor(source: ScanSource<K, V>, codec: KeyCodec<K> | undefined) {
@@ -27,13 +27,13 @@ export class SyncScans<K, V> {
     this.#codec = codec;
   }
 
-  /** An iterator over what a range holds. */
+  /** An iterator over the contents of a range. */
   scan<T>(options: SyncScanOptions<K>, want: number, snapshot = 0): SyncScan<K, V, T> {
     const range = encodeRange(options, this.#codec, SYNC_SCAN);
     return new SyncScan(this.#source, this.#open(range, options, want, snapshot), want);
   }
 
-  /** A scan of a transaction; without an overlay there is nothing in it. */
+  /** A scan of a transaction; without an overlay it is empty. */
   overlaid<T>(want: number, snapshot: number, overlay?: OverlayScan): SyncScan<K, V, T> {
     const cursor = overlay?.asks_store === true ? this.#open(overlay.bounds, overlay, want | Want.keys, snapshot) : 0;
     return new SyncScan(this.#source, cursor, want, overlay);
@@ -57,7 +57,7 @@ export class SyncScans<K, V> {
     return count;
   }
 
-  /** Opens a scan in the engine; 0 for one that has nothing to bring. */
+  /** Opens a scan in the engine; returns 0 for a scan without results. */
   #open(range: ByteRange, { limit, reverse }: ScanWish, want: number, snapshot: number): number {
     this.#source.ensureOpen();
     if (limit !== undefined) checkLimit(limit);

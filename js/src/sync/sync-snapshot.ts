@@ -1,8 +1,8 @@
 /**
  * A snapshot of the synchronous store.
  *
- * Invariant: the engine lets go of it exactly once: when it is closed, or when it is collected. Iterators that began before
- * go on to their ends.
+ * Invariant: the engine releases it exactly once: when it is closed, or when it is garbage collected. Iterators that began
+ * before go on to their ends.
  */
 
 import { VarveError } from '../errors.ts';
@@ -13,20 +13,20 @@ import type { Entry, KeyRange } from '../types.ts';
 import type { SyncScanOptions } from './sync-options.ts';
 import { Want } from './sync-scan.ts';
 
-/** The store's own reads, of the snapshot. They throw once the store is closed. */
+/** The store's own reads, applied to the snapshot. They throw once the store is closed. */
 export interface SnapshotReads<K, V> {
   /** The number of the snapshot in the engine. */
   readonly number: number;
   entry(key: K): Entry<V> | undefined;
   scan<T>(options: SyncScanOptions<K>, want: number): IterableIterator<T>;
   count(range: KeyRange<K>): number;
-  /** Lets go of it in the engine, unless the store is closed. */
+  /** Releases it in the engine, unless the store is closed. */
   readonly release: () => void;
 }
 
 const forgotten = whenCollected<() => void>((release) => release());
 
-/** The store as it was when `store.snapshot()` was called: all its reads, none of its writes. */
+/** The store as it was when `store.snapshot()` was called. It has all the reads of a store, and no writes. */
 export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
   /** The sequence of the last write that it sees. */
   readonly sequence: number;
@@ -95,7 +95,7 @@ export class SyncSnapshot<K, V> implements Iterable<[K, V]>, Disposable {
     return this.#open().count(range);
   }
 
-  /** Lets go of it; every later read throws `VARVE_CLOSED`. Closing twice is closing once. */
+  /** Closes the snapshot; every later read throws `VARVE_CLOSED`. A second call has no further effect. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

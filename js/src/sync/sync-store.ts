@@ -1,7 +1,7 @@
 /**
  * The synchronous store: every operation returns at once.
  *
- * A write is staged in the engine, readable at once; when it is logged is up to the turn's log (`turn-log.ts`).
+ * A write is staged in the engine and is readable at once; the turn's log (`turn-log.ts`) decides when it is logged.
  *
  * Hot path: no allocation besides the result, numbers across the boundary, keys and values through the scratch.
  */
@@ -64,20 +64,20 @@ import {
 import { type SyncUpgrade, upgradeSync } from './sync-upgrade.ts';
 import { TurnLog } from './turn-log.ts';
 
-/** A batch's memory up to this size is kept for the next one. */
+/** The memory of a batch is kept for the next one up to this size. */
 const SINK_BYTES_KEPT = 256 * 1024;
 /** The tag byte of a stored string (codec/values.ts): it is decoded in place, everything else is copied first. */
 const TAG_TEXT = 2;
-/** The status of a batch whose condition did not hold. */
+/** The status of a batch with a condition that was not true. */
 const CONFLICT = -codeNumber('VARVE_CONFLICT');
 
 /** An open store whose operations return at once. Made by `open` of `varve/sync`. */
 export class SyncStore<K, V> {
-  /** The name it was opened by. */
+  /** The name with which it was opened. */
   readonly name: string;
-  /** The storage in use, and why not a better one. */
+  /** The storage in use, and why a better one is not in use. */
   readonly storage: StorageReport;
-  /** What opening it found. */
+  /** What `open` found. */
   readonly recovery: RecoveryReport;
   readonly #host: EngineHost;
   readonly #exports: EngineExports;
@@ -93,7 +93,7 @@ export class SyncStore<K, V> {
   readonly #log: TurnLog;
   /** The memory of the last batch, for the next one. */
   #sink: ByteSink | undefined;
-  /** The engine knows the time of this turn. */
+  /** Whether the engine was told the time in this turn. */
   #timed = false;
   readonly #endTime = (): void => {
     this.#timed = false;
@@ -178,7 +178,7 @@ export class SyncStore<K, V> {
     return Array.from(several(keys), (key) => this.has(key));
   }
 
-  /** Gives a key a value, for `expiresIn` milliseconds if given; with `ifSequence` only if its entry is the one that was read. */
+  /** Writes a value, for `expiresIn` milliseconds if given; with `ifSequence` only if the key's entry has that sequence. */
   set(key: K, value: V, options?: SyncSetOptions): Receipt {
     this.#ensureOpen();
     checkOptions(options, SYNC_SET);
@@ -196,8 +196,9 @@ export class SyncStore<K, V> {
   }
 
   /**
-   * Replaces a value by what `change` makes of it (undefined for an absent key). Should `change` itself write the key, it is
-   * called again, 16 times at most, then `VARVE_CONFLICT` is thrown. An expiry is kept, unless `options` has one; `expiresIn: null` drops it.
+   * Replaces a value by the result of `change`, which gets undefined for an absent key. If `change` itself writes the key, it is
+   * called again, 16 times at most; then `VARVE_CONFLICT` is thrown. The entry keeps its expiry, unless `options` has one;
+   * `expiresIn: null` removes it.
    */
   update(key: K, change: (value: V | undefined) => V, options: SyncUpdateOptions = {}): Receipt {
     checkOptions(options, SYNC_UPDATE);
@@ -215,7 +216,7 @@ export class SyncStore<K, V> {
     }
   }
 
-  /** Gives several keys their values, together. */
+  /** Writes several entries, all or none. */
   setMany(entries: Iterable<readonly [K, V]>, options?: SyncWriteOptions): Receipt {
     const batch = this.batch();
     for (const entry of several(entries)) {
@@ -225,7 +226,7 @@ export class SyncStore<K, V> {
     return batch.commit(options);
   }
 
-  /** Removes a key; with `ifSequence` only if its entry is the one that was read. */
+  /** Deletes a key; with `ifSequence` only if the key's entry has that sequence. */
   delete(key: K, options?: SyncDeleteOptions): Receipt {
     this.#ensureOpen();
     checkOptions(options, SYNC_DELETE);
@@ -242,12 +243,12 @@ export class SyncStore<K, V> {
     return this.#log.staged(status, durability);
   }
 
-  /** Removes every key of a range, at the cost of one write. A range without bounds is refused: that is `clear()`. */
+  /** Deletes every key of a range, at the cost of one write. A range without bounds is refused: use `clear()` for that. */
   deleteRange(range: KeyRange<K>, options?: SyncWriteOptions): Receipt {
     return this.batch().deleteRange(range).commit(options);
   }
 
-  /** Removes everything. */
+  /** Deletes everything. */
   clear(options?: SyncWriteOptions): Receipt {
     this.#ensureOpen();
     checkOptions(options, SYNC_WRITE);
@@ -256,7 +257,7 @@ export class SyncStore<K, V> {
     return this.#log.staged(status, durability);
   }
 
-  /** Collects writes that happen together. */
+  /** Starts a batch: writes that are applied together or not at all. */
   batch(): SyncBatch<K, V> {
     this.#ensureOpen();
     const sink = this.#sink ?? new ByteSink(1024);
@@ -294,15 +295,16 @@ export class SyncStore<K, V> {
     return this.entries();
   }
 
-  /** How many keys a range has; no key leaves the engine. */
+  /** How many keys a range has; the engine counts, and no key is copied. */
   count(range: KeyRange<K> = {}): number {
     return this.#scans.count(range);
   }
 
   /**
-   * Runs a function that reads and writes, as one step: its writes are applied together when it has returned, and its reads see
-   * them at once. What it throws discards them and is passed on. It must not return a promise. Calls of the store itself inside
-   * it are not part of it; if they write what it has read, it is called again, up to `retries` times, then `VARVE_CONFLICT`.
+   * Runs a function that reads and writes, as one step. Its writes are applied together when it has returned; its reads see
+   * them at once. If it throws, its writes are discarded and the error is passed on. It must not return a promise. Calls on the store
+   * itself inside the function are not part of the transaction; if they write a key that the transaction has read, the function is
+   * called again, up to `retries` times. Then `VARVE_CONFLICT` is thrown.
    * @example
    * const left = db.transaction((tx) => {
    *   const stock = (tx.get(['stock', item]) ?? 0) - 1;
@@ -316,13 +318,13 @@ export class SyncStore<K, V> {
     return runSyncTransaction(this.#transactions(), run, options);
   }
 
-  /** @internal Brings the store to a version, with what `upgrade` writes, in one transaction. */
+  /** @internal Upgrades the store to a version, with the writes of `upgrade`, in one transaction. */
   upgradeTo(version: number, upgrade: SyncUpgrade<K, V> | undefined): void {
     upgradeSync(this.#transactions(), { name: this.name, version, upgrade });
   }
 
   /**
-   * Takes a snapshot: every read of it sees the store as it is now. It holds on to memory and files: close it, or let `using`
+   * Takes a snapshot: every read of it sees the store as it is now. It keeps memory and files: close it, or let `using`
    * do that.
    * @example
    * using before = db.snapshot();
@@ -345,32 +347,32 @@ export class SyncStore<K, V> {
     return this.#log.commit(options.durability);
   }
 
-  /** Makes everything written so far as durable as `strict`. */
+  /** Flushes all writes so far, so that they are as durable as `strict` writes. */
   flush(): void {
     this.commit({ durability: 'strict' });
   }
 
-  /** Numbers about the store. */
+  /** Returns statistics of the store. */
   stats(): StoreStats {
     this.#ensureOpen();
     return this.#host.stats();
   }
 
-  /** Flushes and merges everything into one run, in the compactor: resolves when it is done. Reads and writes go on. */
+  /** Flushes and merges everything into one run, in the compactor; resolves when it is done. Reads and writes continue meanwhile. */
   async compact(options: CompactOptions = {}): Promise<void> {
     this.#ensureOpen();
     checkOptions(options, COMPACT);
     await this.#host.compact(options.onProgress);
   }
 
-  /** Verifies every block and record while reads and writes go on, in a worker of its own if the store has a compactor. */
+  /** Verifies every block and record while reads and writes continue, in a separate worker if the store has a compactor. */
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     this.#ensureOpen();
     checkOptions(options, CHECK);
     return this.#host.check(options);
   }
 
-  /** The store as it is at this call, or a range of it, as a stream of bytes: see `export` of `varve`. The call itself returns at once. */
+  /** Exports the store as it is at this call, or a range of it, as a stream of bytes: see `export` of `varve`. It returns at once. */
   export(options: ExportOptions<K> = {}): ReadableStream<Uint8Array> {
     this.#ensureOpen();
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -390,7 +392,7 @@ export class SyncStore<K, V> {
     return (await import('./sync-portable.ts')).importStore(this.#portable(), source, options);
   }
 
-  /** Writes what is left, closes the store and lets the next one have it. Safe to call twice. */
+  /** Logs the buffered writes and closes the store, so that others can open it. It is safe to call it twice. */
   close(): Promise<void> {
     this.#log.close();
     return this.#host.close();
@@ -456,14 +458,14 @@ export class SyncStore<K, V> {
     if (!this.#timed) this.#tellTime();
   }
 
-  /** Once in a turn, before its first operation: what expires, expires between turns. */
+  /** Tells the engine the time, once in a turn before its first operation: entries expire between turns only. */
   #tellTime(): void {
     this.#timed = true;
     this.#host.store.tick();
     queueMicrotask(this.#endTime);
   }
 
-  /** The value whose place is in out cells 0 and 1. */
+  /** The value whose pointer and length are in out cells 0 and 1. */
   #found(): V {
     const memory = this.#memory.fresh();
     const { u8, out } = memory;
@@ -476,14 +478,14 @@ export class SyncStore<K, V> {
     return this.#values.read(copy, 0, copy.length);
   }
 
-  /** The conflict whose key is in out cells 0 and 1 and whose sequence is in 2 and 3. */
+  /** The conflict whose key is in out cells 0 and 1 and whose sequence is in out cells 2 and 3. */
   #conflict(): EngineConflict {
     const found = this.#memory.outU64(2);
     return new EngineConflict(this.#memory.takeOut(), found);
   }
 }
 
-/** The level that options name, before anything is written. */
+/** The durability level that options name; read before anything is written. */
 function durabilityOf(options: SyncWriteOptions | undefined): Durability | undefined {
   const durability = options?.durability;
   if (durability !== undefined) checkDurability(durability);

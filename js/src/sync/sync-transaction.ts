@@ -1,9 +1,9 @@
 /**
  * Transactions of the synchronous store.
  *
- * Within one turn nobody else writes, so a transaction is done in one go: its reads are of a snapshot with its own writes
- * laid over, and its writes are one batch at its end. Only its own function could write beside it, through the store: then
- * what it had read is compared, and it runs again.
+ * Within one turn nobody else writes, so a transaction runs in one go: it reads a snapshot with its own writes laid over it,
+ * and its writes are one batch at its end. Only its own function could write directly to the store meanwhile. Therefore the
+ * commit checks the keys and ranges that the transaction read; on a conflict the function runs again.
  *
  * Invariant: nothing is written before the function has returned, and then everything or nothing.
  */
@@ -24,7 +24,10 @@ import { Want } from './sync-scan.ts';
 
 /** Options of a synchronous `transaction`. */
 export interface SyncTransactionOptions extends SyncWriteOptions {
-  /** How often it is tried again when its function wrote, through the store, what it had read: an integer from 0. Default 10. */
+  /**
+   * How often it is tried again when its function wrote, directly to the store, a key that the transaction had read: an integer, at
+   * least 0. Default 10.
+   */
   retries?: number | undefined;
 }
 
@@ -33,20 +36,20 @@ export const UPDATE_ATTEMPTS_MAX = 16;
 
 const SYNC_TRANSACTION: Known<SyncTransactionOptions> = { ...SYNC_WRITE, retries: 1 };
 
-/** The store's reads, of a snapshot. */
+/** The store's reads, applied to a snapshot. */
 export interface TransactionReads<K, V> {
   entry(key: K): Entry<V> | undefined;
   scan<T>(want: number, overlay: OverlayScan | undefined): IterableIterator<T>;
   count(range: ByteRange): number;
 }
 
-/** Reserved keys, for what a store keeps about itself. */
+/** Reserved keys, for data that a store keeps about itself. */
 export interface SyncReserved {
   get(key: Uint8Array): Uint8Array | undefined;
   set(key: Uint8Array, value: Uint8Array): void;
 }
 
-/** What the function of a synchronous `transaction` works on. After its end every call throws `VARVE_CLOSED`. */
+/** The argument of the function of a synchronous `transaction`. After the transaction has ended every call throws `VARVE_CLOSED`. */
 export class SyncTransaction<K, V> implements Iterable<[K, V]> {
   readonly #work: Workspace<K, V>;
   readonly #reads: TransactionReads<K, V>;
@@ -80,7 +83,7 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     return Array.from(several(keys), (key) => this.has(key));
   }
 
-  /** The keys of a range, in order, as they are at this call: writes that follow do not change it. */
+  /** The keys of a range, in order, as they are at this call: later writes do not change the result. */
   keys(options: SyncScanOptions<K> = {}): IterableIterator<K> {
     return this.#scan<K>(options, Want.keys);
   }
@@ -115,8 +118,8 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
   }
 
   /**
-   * Replaces a value by what `change` makes of it; undefined stands for an absent key. Should `change` itself write the key, it is called
-   * again, as by the store's `update`. An expiry is kept unless `options` has one.
+   * Replaces a value by the result of `change`, which gets undefined for an absent key. If `change` itself writes the key, it is
+   * called again, as with the store's `update`. The entry keeps its expiry unless `options` has one.
    */
   update(key: K, change: (value: V | undefined) => V, options: UpdateLifetime = {}): void {
     checkOptions(options, LIFETIME);
@@ -137,7 +140,7 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
     this.#work.delete(key);
   }
 
-  /** Deletes every key of a range. A range without bounds is refused: that is `clear()`. */
+  /** Deletes every key of a range. A range without bounds is refused: use `clear()` for that. */
   deleteRange(range: KeyRange<K>): void {
     this.#work.deleteRange(range);
   }
@@ -159,20 +162,20 @@ export class SyncTransaction<K, V> implements Iterable<[K, V]> {
   }
 }
 
-/** What a store gives its transactions. */
+/** The parts of a store that its transactions use. */
 export interface SyncTransactionParts<K, V> {
   readonly formats: Formats<K, V>;
-  /** Takes a snapshot; gives its number. */
+  /** Takes a snapshot; returns its number. */
   open(): number;
   close(snapshot: number): void;
   reads(snapshot: number): TransactionReads<K, V>;
   /** The bytes of a reserved key. */
   reserved(key: Uint8Array, snapshot: number): Uint8Array | undefined;
-  /** Throws a conflict as the engine tells it. */
+  /** Throws a conflict in the form in which the engine reports it. */
   commit(batch: Uint8Array, snapshot: number, durability: Durability | undefined): void;
 }
 
-/** Runs a function in a transaction, again while it conflicts. */
+/** Runs a function in a transaction; runs it again while there is a conflict. */
 export function runSyncTransaction<K, V, T>(
   parts: SyncTransactionParts<K, V>,
   run: (tx: SyncTransaction<K, V>, reserved: SyncReserved) => T,

@@ -1,5 +1,5 @@
 /**
- * Bringing a store of `varve/sync` to a version.
+ * Upgrading a store of `varve/sync` to a version.
  *
  * Invariant: the writes of an upgrade and the new version are one transaction.
  */
@@ -8,17 +8,17 @@ import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transactio
 import type { UpgradeVersions } from '../types.ts';
 import { runSyncTransaction, type SyncTransaction, type SyncTransactionParts } from './sync-transaction.ts';
 
-/** Brings a store from one version to the next, inside a transaction; it must not return a promise. */
+/** Upgrades a store from one version to another, inside a transaction; it must not return a promise. */
 export type SyncUpgrade<K, V> = (tx: SyncTransaction<K, V>, versions: UpgradeVersions) => void;
 
-/** What an upgrade is asked for. */
+/** The request of an upgrade. */
 export interface SyncUpgradeWish<K, V> {
   readonly name: string;
   readonly version: number;
   readonly upgrade: SyncUpgrade<K, V> | undefined;
 }
 
-/** Runs an upgrade, if one is due. Throws `VARVE_VERSION` for a store that is newer. */
+/** Runs an upgrade, if one is due. Throws `VARVE_VERSION` for a store with a higher version. */
 export function upgradeSync<K, V>(
   parts: SyncTransactionParts<K, V>,
   { name, version, upgrade }: SyncUpgradeWish<K, V>,
@@ -29,7 +29,7 @@ export function upgradeSync<K, V>(
       const oldVersion = readVersion(reserved.get(VERSION_KEY));
       if (!isUpgrade(name, oldVersion, version)) return undefined;
       reserved.set(VERSION_KEY, versionBytes(version));
-      // A promise is refused by whoever gets it.
+      // The caller that gets the result refuses a promise.
       return upgrade?.(tx, { oldVersion, newVersion: version });
     },
     { durability: 'strict' },

@@ -1,12 +1,12 @@
 /**
- * When the writes of a turn are logged, and what becomes of those that nobody waits for.
+ * When the writes of a turn are logged, and what happens to buffered writes if logging fails.
  *
  * A staged write returns as `buffered`. It is logged with all others at the end of the turn, at 64 KiB, or by `commit`;
  * `strict` writes are logged and flushed before they return.
  *
- * Invariant: what a turn staged is logged in order. The engine makes sure of the room for that before it stages a write, so a full
- * storage refuses a write when it is made, and none that returned. If logging fails otherwise, the store is poisoned: writes that
- * returned `buffered` are lost, and every later call says so.
+ * Invariant: the writes that a turn staged are logged in order. The engine reserves the space for that before it stages a write: so
+ * a full storage refuses a write at the call, and never loses a write that has returned. If logging fails for another reason, the
+ * store is poisoned: writes that returned `buffered` are lost, and every later call reports it.
  */
 
 import { VarveError } from '../errors.ts';
@@ -23,7 +23,7 @@ const STAGED_BYTES_MAX = 64 * 1024;
 
 /** Logs what a synchronous store stages. */
 export class TurnLog {
-  /** What every call of the store throws from now on: it is closed, poisoned, or its engine died. */
+  /** The error that every call of the store throws from now on: the store is closed or poisoned, or its engine died. */
   refusal: VarveError | undefined;
   readonly #host: EngineHost;
   readonly #exports: EngineExports;
@@ -31,17 +31,17 @@ export class TurnLog {
   readonly #fault: EngineFault;
   readonly #h: number;
   readonly #level: Durability | 'buffered';
-  /** The level at which buffered writes are logged. */
+  /** The durability level at which buffered writes are logged. */
   readonly #logLevel: 'relaxed' | 'strict';
   readonly #endTurn = (): void => this.#endOfTurn();
   readonly #unwatch: () => void;
   /** The newest write that returned as buffered and is not known to be logged; 0 when there is none. */
   #buffered = 0;
   #scheduled = false;
-  /** A write of this turn was refused for want of room. */
+  /** A write of this turn was refused because there was no space. */
   #isFull = false;
 
-  /** `durability` is the level of writes that name none; undefined and `relaxed` mean that they are buffered. */
+  /** `durability` is the default level of writes; undefined and `relaxed` mean that they are buffered. */
   constructor(host: EngineHost, durability: Durability | undefined) {
     this.#host = host;
     this.#exports = host.store.exports;
@@ -55,7 +55,7 @@ export class TurnLog {
     });
   }
 
-  /** What a staged write returns; `status` is the number of bytes staged, or an error's. */
+  /** The receipt of a staged write; `status` is the number of bytes staged, or the number of an error. */
   staged(status: number, durability: Durability | undefined): Receipt {
     this.#memory.trim();
     if (status < 0) throw this.#refused(this.#host.store.error(status));
@@ -71,7 +71,7 @@ export class TurnLog {
     return this.#receipt(reached, asked);
   }
 
-  /** Logs everything staged so far, at the store's own level if none is named. What it throws tells of all of it. */
+  /** Logs everything staged so far; the default level is the store's own. If it throws, the error is about all of these writes. */
   commit(durability: Durability = this.#level === 'buffered' ? this.#logLevel : this.#level): Receipt {
     const reached = this.#commit(durability);
     if (reached >= 0) return this.#receipt(reached, durability);
@@ -80,14 +80,14 @@ export class TurnLog {
     throw this.refusal ?? cause;
   }
 
-  /** Refuses every later call, with what the store died of if it died before. */
+  /** Refuses every later call; if the store died before, with the error that it died of. */
   close(): void {
     this.#unwatch();
     if (this.refusal?.code === 'VARVE_POISONED' || this.refusal?.code === 'VARVE_INTERNAL') return;
     this.refusal = new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
   }
 
-  /** The level reached, or an error's status. */
+  /** The level reached, or the status of an error. */
   #commit(durability: Durability): number {
     checkDurability(durability);
     try {
@@ -103,7 +103,7 @@ export class TurnLog {
     return { sequence: this.#memory.outSequence(), durability: levelOf(reached) ?? durability };
   }
 
-  /** Logs what nobody waits for. Throws, poisoned, when it cannot be. */
+  /** Logs the writes that nobody waits for. If that fails, it poisons the store and throws. */
   #log(): void {
     const status = this.#fault.guarded(() => this.#exports.varve_commit(this.#h, levelNumber(this.#logLevel)));
     if (status >= 0) {
@@ -116,9 +116,9 @@ export class TurnLog {
     throw cause;
   }
 
-  /** A write was refused, which may have taken along writes before it that had returned as buffered: nobody else tells of those. */
+  /** A write was refused. Earlier writes that had returned as buffered may be lost with it: only this error reports them. */
   #refused(cause: VarveError): VarveError {
-    // The store ended in this very call.
+    // The store died in this same call.
     if (this.refusal !== undefined) return this.refusal;
     if (cause.code === 'VARVE_STORAGE_FULL') {
       this.#isFull = true;
@@ -139,7 +139,7 @@ export class TurnLog {
 
   #schedule(): void {
     if (this.#scheduled) return;
-    // First the gate: one that cannot be closed is tried again with the next write.
+    // First the gate: if it cannot be closed, the next write tries again.
     this.#host.gate?.hold();
     this.#scheduled = true;
     queueMicrotask(this.#endTurn);
@@ -150,12 +150,12 @@ export class TurnLog {
     if (this.refusal !== undefined) return;
     try {
       if (this.#level === 'buffered' && this.#isPending()) this.#log();
-      // Jobs make room between turns.
+      // Jobs free space between turns.
       if (this.#isFull) this.#host.wantRoom();
       this.#isFull = false;
       this.#host.afterTurn();
     } catch {
-      // Nobody is there to catch what the end of a turn throws: every later call tells.
+      // No caller can catch an error at the end of a turn: every later call reports it.
     }
   }
 

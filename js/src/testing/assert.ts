@@ -1,13 +1,13 @@
 /**
- * Assertions of the contract: what is wrong is thrown as an error that says what was expected of the storage.
+ * Assertions of the contract: a failed one throws an error that states what was expected of the storage.
  *
- * Invariant: no test framework is needed. Bytes are shown by their first difference.
+ * Invariant: no test framework is needed. For bytes, the message shows the first difference.
  */
 
 import { VarveError, type VarveErrorCode } from '../errors.ts';
 import { SlotError, type SlotErrorKind } from '../storage/device.ts';
 
-/** A storage broke its contract. */
+/** Thrown if a storage breaks its contract. */
 export class ContractError extends Error {
   constructor(message: string) {
     super(message);
@@ -15,7 +15,7 @@ export class ContractError extends Error {
   }
 }
 
-/** Throws unless `holds`. */
+/** Throws unless `holds` is true. */
 export function expect(holds: boolean, message: string): asserts holds {
   if (!holds) throw new ContractError(message);
 }
@@ -26,7 +26,7 @@ export function expectEqual(found: unknown, expected: unknown, what: string): vo
   if (a !== b) throw new ContractError(`${what}: ${a} instead of ${b}.`);
 }
 
-/** Throws unless both hold the same bytes. */
+/** Throws unless both contain the same bytes. */
 export function expectBytes(found: Uint8Array, expected: Uint8Array, what: string): void {
   if (found.length !== expected.length) {
     throw new ContractError(`${what}: ${found.length} bytes instead of ${expected.length}.`);

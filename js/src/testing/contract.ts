@@ -1,8 +1,8 @@
 /**
- * The contract of storages, as tests: what the engine counts on, one sentence each.
+ * The contract of storages, as tests: the guarantees that the engine relies on, one sentence each.
  *
- * Invariant: a storage that passes keeps stores as safely as its own promises go; one that breaks a clause fails the test
- * of that name. The suite is itself tested with storages that are broken in one place each (tests/node/contract-mutants.test.ts).
+ * Invariant: a storage that passes keeps stores as safely as its own guarantees allow. A storage that breaks a clause fails the
+ * test of that name. The suite itself is tested with storages that are broken in one place each (tests/node/contract-mutants.test.ts).
  */
 
 import { checkOptions, type Known } from '../options.ts';
@@ -28,12 +28,12 @@ const CONTRACT: Known<ContractOptions> = {
 };
 
 /**
- * Defines the tests of a storage, in whatever framework `test` is of. They need no other setting up than what the options
- * do, and run in any order, one at a time.
+ * Defines the tests of a storage, in the framework that `test` belongs to. They need no other setup than the options, and run
+ * in any order, one at a time.
  *
- * Of what a storage can be made to do depends which tests there are: with `losePower` those of power cuts, with `setRoom`
- * those of a full storage. A storage is not tested without them; give them where at all possible. A storage whose devices
- * settle later has to say so with `settles`, and is tested for that too.
+ * The options decide which tests there are: `losePower` adds the tests of power cuts, and `setRoom` those of a full storage. A
+ * storage is not fully tested without them, so pass them if at all possible. If the devices of a storage commit later, set
+ * `settles`; this is then tested too.
  *
  * @example
  * import { test } from 'node:test';
@@ -55,7 +55,7 @@ export function storageContract<S extends StorageAdapter>(options: ContractOptio
   clauses.push(...storeClauses);
   if (options.losePower !== undefined) clauses.push(...strictClauses);
   for (const { name, run } of clauses) {
-    // Given on without its parameters: frameworks hand theirs to functions that take any.
+    // Passed on without parameters, because frameworks pass their own arguments to functions that have some.
     options.test(name, () => runClause(options, run));
   }
 }

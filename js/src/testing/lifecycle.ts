@@ -1,26 +1,26 @@
 /**
  * The asynchronous half of a device and the adapter: growing, lending, closing, reopening, one opener at a time, names.
  *
- * Invariant: each test names one thing that the host of the engine counts on.
+ * Invariant: each test names one thing that the host of the engine relies on.
  */
 
 import { expect, expectBytes, expectEqual, expectRefused, expectRejected } from './assert.ts';
 import { callsOn } from './slots.ts';
 import { type Clause, pattern, put } from './subject.ts';
 
-/** Names that a file system could stumble over. */
+/** Names that may cause problems in a file system. */
 const NAMES = ['notes', 'a/b', '..', '.', 'Ünïcødé', '100%', "it's (1)*!~", ' x ', 'con', 'x'.repeat(200)];
 
-/** A time in which somebody who waits would have gone on, in milliseconds. */
+/** Within this time a waiting caller would have continued, in milliseconds. */
 const MOMENT_MS = 30;
 
-/** A time in which nobody who was told to stop should still wait, in milliseconds. */
+/** After this time no caller that was told to stop should still wait, in milliseconds. */
 const LONG_MS = 20_000;
 
-/** A wait that would outlast that. */
+/** A wait that is longer than that. */
 const WAIT_MS = 3 * LONG_MS;
 
-/** What a promise gives, unless it takes too long. */
+/** The result of a promise, unless it takes too long. */
 async function soon<T>(awaited: Promise<T>): Promise<T | 'still waiting'> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<'still waiting'>((resolve) => {

@@ -1,15 +1,15 @@
 /**
- * What a storage may lose, and how it says that it is full.
+ * Tests which bytes a storage may lose, and how it reports that it is full.
  *
- * Invariant: after a loss of power every byte is the flushed one or one written after it, and what was flushed is there. A
- * write of which a part did not fit is told by its count or by an error of kind `full`, and never by silence.
+ * Invariant: after a power cut every byte is the flushed one or one written after it, and the flushed bytes are there. If a part
+ * of a write does not fit, its count or an error of kind `full` reports that. It is never silent.
  */
 
 import { type ManagedDevice, SlotError } from '../storage/device.ts';
 import { expect, expectBytes, expectEqual } from './assert.ts';
 import { type Clause, pattern, put } from './subject.ts';
 
-/** Throws unless every byte of a slot is one of two, and it is as long as the flushed ones. */
+/** Throws unless each byte of a slot is the flushed or the written one, and the slot is at least as long as the flushed bytes. */
 function expectEither(found: Uint8Array, slot: number, flushed: Uint8Array, written: Uint8Array): void {
   expect(found.length >= flushed.length, `slot ${slot} lost ${flushed.length - found.length} bytes that were flushed.`);
   for (let i = 0; i < found.length; i++) {
@@ -117,7 +117,7 @@ export const powerClauses: readonly Clause[] = [
   },
 ];
 
-/** Writes what may not fit; answers how many bytes the device says it took. */
+/** Writes bytes that may not fit; returns how many bytes the device reports as written. */
 function offer(device: ManagedDevice, slot: number, bytes: Uint8Array, at: number): number {
   try {
     return device.write(slot, bytes, at);

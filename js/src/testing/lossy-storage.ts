@@ -1,8 +1,9 @@
 /**
- * A storage in memory that stays when its stores are closed, loses power and is full when it is told so: for the tests of
- * programs, and as the example of a storage that keeps the contract.
+ * A storage in memory. It keeps its stores when they are closed, and it can be told to lose power or to be full. It is for the
+ * tests of programs, and an example of a storage that keeps the contract.
  *
- * Invariant: it loses all that may be lost: every byte since the last flush of its slot. It is full to the byte.
+ * Invariant: it loses everything that may be lost: every byte written since the last flush of its slot. Its limit is exact to
+ * the byte.
  */
 
 import { abortError, VarveError } from '../errors.ts';
@@ -14,13 +15,13 @@ const SLOTS_FIRST = 8;
 const SLOTS_MAX = 128;
 const PAUSE_MS = 5;
 
-/** A slot: what it holds, and what a loss of power leaves of it. */
+/** A slot: its bytes, and the bytes that a power cut leaves. */
 interface KeptSlot {
   bytes: Uint8Array;
   flushed: Uint8Array;
 }
 
-/** A store: its slots, and who has it open. */
+/** A store: its slots, and the device that has it open. */
 interface KeptStore {
   readonly slots: KeptSlot[];
   holder: LossyDevice | undefined;
@@ -33,7 +34,7 @@ export class LossyStorage implements StorageAdapter {
   #bytesMax = Number.POSITIVE_INFINITY;
 
   async open(name: string, { wait, signal }: AdapterWait): Promise<ManagedDevice> {
-    // Whoever waited as well may have it by now.
+    // Another waiting caller may have opened it by now.
     do await this.#free(name, { wait, signal });
     while (this.#isHeld(name));
     let store = this.#stores.get(name);
@@ -57,7 +58,7 @@ export class LossyStorage implements StorageAdapter {
     return this.#stores.delete(name);
   }
 
-  /** Ends everybody who has a store open, and takes away all that was not flushed. */
+  /** Ends all open devices without a close, and removes all bytes that were not flushed. */
   losePower(): void {
     for (const store of this.#stores.values()) {
       for (const slot of store.slots) slot.bytes = slot.flushed.slice();
@@ -66,7 +67,7 @@ export class LossyStorage implements StorageAdapter {
     }
   }
 
-  /** Takes so many more bytes; undefined: any number. */
+  /** Limits the storage to this many more bytes; undefined: any number. */
   setRoom(bytes: number | undefined): void {
     this.#bytesMax = bytes === undefined ? Number.POSITIVE_INFINITY : this.#used() + bytes;
   }
@@ -95,7 +96,7 @@ export class LossyStorage implements StorageAdapter {
   }
 }
 
-/** The slots of one store, while one opener has it. */
+/** The slots of one store, while it is open. */
 class LossyDevice implements ManagedDevice {
   readonly kind = 'lossy';
   readonly lendable = false;
@@ -170,7 +171,7 @@ class LossyDevice implements ManagedDevice {
     if (this.#store.holder === this) this.#store.holder = undefined;
   }
 
-  /** Ends it without a word. */
+  /** Ends the device without a close. */
   die(): void {
     this.#dead = true;
   }

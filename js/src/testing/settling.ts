@@ -1,7 +1,7 @@
 /**
- * What a device over an asynchronous storage has beyond others: writes that settle, reads that have to be fetched.
+ * The additional features of a device over an asynchronous storage: writes that commit later, and reads that have to be fetched.
  *
- * Invariant: each test names one thing that the host of the engine counts on when it acknowledges, runs a call again, or
+ * Invariant: each test names one thing that the host of the engine relies on when it acknowledges, runs a call again, or
  * recovers.
  */
 
@@ -10,7 +10,7 @@ import { open as openSync } from '../sync.ts';
 import { ContractError, expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, put, type Subject } from './subject.ts';
 
-/** More than a device keeps in memory of what it does not need. */
+/** More bytes than a device keeps in memory without needing them. */
 const LONG_BYTES = 6 << 20;
 
 export const settlingClauses: readonly Clause[] = [
@@ -140,7 +140,7 @@ export const settlingPowerClauses: readonly Clause[] = [
           device.flush(0);
           await device.settle();
         }
-        // A turn ends; whether it is settled by the next one is the device's business.
+        // A turn ends. The device may commit it before or after the next one.
         if (round % 7 > 0) await Promise.resolve();
         else await device.settle();
       }
@@ -237,12 +237,12 @@ export const settlingRoomClauses: readonly Clause[] = [
   },
 ];
 
-/** A device whose storage has refused a turn for want of room. */
+/** A device whose storage has refused a turn because it was full. */
 interface Filled {
   readonly device: SettlingDevice;
-  /** What slot 0 had before that turn. */
+  /** The bytes of slot 0 before that turn. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** How many turns had settled; each wrote a byte to slot 1. */
+  /** How many turns were committed; each wrote a byte to slot 1. */
   readonly turns: number;
 }
 
@@ -285,7 +285,7 @@ function joined(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
   return both;
 }
 
-/** The kind of error that a device refuses a call with. */
+/** The kind of the error with which a device refuses a call. */
 function kindOf(call: () => unknown): string {
   try {
     call();

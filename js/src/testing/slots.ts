@@ -1,7 +1,7 @@
 /**
  * The synchronous half of a device: reading, writing, appending, cutting and flushing slots.
  *
- * Invariant: each test names one thing that the engine counts on.
+ * Invariant: each test names one thing that the engine relies on.
  */
 
 import type { ManagedDevice } from '../storage/device.ts';

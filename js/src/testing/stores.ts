@@ -1,9 +1,9 @@
 /**
- * Whole stores on the storage: what the engine makes of it, through `varve` and `varve/sync`.
+ * Whole stores on the storage: tests how the engine works with it, through `varve` and `varve/sync`.
  *
- * Invariant: whatever the parts before this one do not think of, a store that flushes, merges, closes and reopens may
- * stumble over; `check` then reads all of it again. On a storage that settles later the same is done through `varve` alone,
- * 200 writes at a time: a synchronous store is refused there, which is a clause too.
+ * Invariant: a store that flushes, merges, closes and reopens may find faults that the other parts do not test for; `check` then
+ * reads all of it again. On a storage that commits later the same is done through `varve` alone, 200 writes at a time: a
+ * synchronous store is refused there, which is a clause too.
  */
 
 import { open, type Store } from '../index.ts';
@@ -13,16 +13,16 @@ import { nextTurn } from '../worker/turn.ts';
 import { expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, type Subject } from './subject.ts';
 
-/** Enough for memtables to be flushed and merged with the smallest budget of memory. */
+/** Enough entries for memtables to be flushed and merged with the smallest memory budget. */
 const ENTRIES = 6000;
 const MEMORY_BYTES = 1 << 20;
 
-/** What both kinds of stores have: those of a synchronous one answer at once. */
+/** The common interface of both kinds of stores. A synchronous store returns its results directly. */
 type WholeStore = {
   readonly db: SyncStore<Key, Uint8Array> | Store<Key, Uint8Array>;
-  /** Writes; answers with what resolves when that is acknowledged, where it is not at once. */
+  /** Writes. Returns a promise that resolves when the write is acknowledged, or undefined if it is acknowledged already. */
   set(key: Key, value: Uint8Array, options?: WriteOptions): Promise<unknown> | undefined;
-  /** Resolves in a later turn, when all is written that is not at once. */
+  /** Resolves in a later turn, when all pending writes are done. */
   turn(): Promise<void>;
 };
 
@@ -40,7 +40,7 @@ async function openStore(subject: Subject): Promise<WholeStore> {
     db,
     set(key, value, how) {
       const write = db.set(key, value, how);
-      // Who does not wait for it looks at what is left.
+      // A test that does not wait for the write checks the remaining entries instead.
       write.catch(() => undefined);
       writing.push(write);
       return write;
@@ -73,7 +73,7 @@ async function verify(subject: Subject, { db }: WholeStore, entries: number): Pr
   expectEqual(problems, [], 'what a check of the store finds');
 }
 
-/** Closes the store, also when a test fails in the middle of it. */
+/** Runs `work` and then closes the store, also if a test fails in the middle of it. */
 async function closing<T>(store: { close(): Promise<void> }, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -135,12 +135,12 @@ export const strictClauses: readonly Clause[] = [
         };
         if (written === undefined) acknowledged();
         else written.then(acknowledged, () => undefined);
-        // The last of them are on their way when the power goes.
+        // The last writes are still pending when the power is cut.
         if (written !== undefined && i % 40 === 39) await store.turn();
       }
       const promised = strict;
       await subject.options.losePower?.(subject.storage);
-      // What it had open is gone; closing it only ends its timers.
+      // Its device no longer works; closing the store only ends its timers.
       await store.db.close().catch(() => undefined);
       const again = await openStore(subject);
       await closing(again.db, async () => {

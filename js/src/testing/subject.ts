@@ -1,7 +1,7 @@
 /**
- * What the parts of the contract work with: the storage of one test, and devices opened from it.
+ * The subject of the parts of the contract: the storage of one test, and the devices opened from it.
  *
- * Invariant: each test has a storage of its own; whatever it left open is closed behind it, also when it failed.
+ * Invariant: each test has a storage of its own. Everything that it left open is closed after it, also if it failed.
  */
 
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -9,42 +9,43 @@ import { isSettling, type ManagedDevice, type SettlingDevice } from '../storage/
 import type { WasmSource } from '../wasm/compile.ts';
 import { ContractError, expectBytes } from './assert.ts';
 
-/** Defines one test, as the `test` of vitest, `node:test`, `bun:test` and `Deno.test` do. */
+/** Defines one test, like the `test` of vitest, `node:test` and `bun:test`, and like `Deno.test`. */
 export type DefineTest = (name: string, run: () => Promise<void>) => unknown;
 
-/** A storage that is to be tested, and what it can be made to do. */
+/** The storage to test, and the operations that the tests can use on it. */
 export interface ContractOptions<S extends StorageAdapter = StorageAdapter> {
   /** Defines a test in the framework that runs it. */
   readonly test: DefineTest;
   /** Makes a storage without stores. Called once for each test. */
   create(): S | Promise<S>;
-  /** Clears away what `create` made. */
+  /** Removes the storage that `create` made. */
   end?(storage: S): void | Promise<void>;
-  /** The same stores as somebody else sees them, such as another worker or process. Default: the storage itself. */
+  /** The same stores as another user of them sees them, such as another worker or process. Default: the storage itself. */
   other?(storage: S): StorageAdapter | Promise<StorageAdapter>;
   /**
-   * Ends all holders of stores without a word, and takes away what a power cut could take: any of the bytes that were
-   * written and not flushed. With it, the tests of what survives are run.
+   * Simulates a power cut: ends everything that has a store open, without a close, and removes what a power cut could remove:
+   * any of the bytes that were written and not flushed. With it, the tests of the surviving data are run.
    */
   losePower?(storage: S): void | Promise<void>;
-  /** Lets the storage take so many more bytes; undefined: any number. With it, the tests of a full storage are run. */
+  /** Limits the storage to this many more bytes; undefined: any number. With it, the tests of a full storage are run. */
   setRoom?(storage: S, bytes: number | undefined): void | Promise<void>;
   /**
-   * Its devices settle later: what they write is kept when `settle` resolves, what they read may have to be fetched first. The
-   * tests then wait for it, whole stores are used through `varve` alone, and what such a device has beyond others is tested.
+   * True if its devices commit later: their writes are kept when `settle` resolves, and their reads may have to be fetched first.
+   * The tests then wait for that, whole stores are used through `varve` alone, and the additional features of such a device are
+   * tested.
    */
   readonly settles?: boolean | undefined;
   /**
-   * Bytes before those that the test of a large file writes; the storage may keep the gap as zeros. Default 16 MiB; `2 ** 32`
-   * where that costs nothing.
+   * The offset at which the test of a large file writes; the storage may keep the gap before it as zeros. Default 16 MiB. Use
+   * `2 ** 32` if that costs nothing.
    */
   readonly farBytes?: number | undefined;
-  /** Where the engine's wasm files are: tests of whole stores load them. Default: beside this module. */
+  /** The location of the engine's wasm files, which the tests of whole stores load. Default: beside this module. */
   readonly wasm?: WasmSource | undefined;
   readonly tools?: WasmSource | undefined;
 }
 
-/** One part of the contract: a name, and what is tested. */
+/** One part of the contract: a name and a test. */
 export interface Clause {
   readonly name: string;
   run(subject: Subject): Promise<void>;
@@ -61,14 +62,14 @@ export class Subject {
     this.storage = storage;
   }
 
-  /** Opens a store, asking once. */
+  /** Opens a store, without waiting by default. */
   async open(name = 'store', storage = this.storage, wait = 0): Promise<ManagedDevice> {
     const device = await storage.open(name, { wait });
     this.#devices.push(device);
     return device;
   }
 
-  /** Opens a store of a storage that settles later. */
+  /** Opens a store of a storage that commits later. */
   async openSettling(name = 'store'): Promise<SettlingDevice> {
     const device = await this.open(name);
     if (!isSettling(device)) throw new ContractError('The devices of this storage have no settle.');
@@ -81,22 +82,22 @@ export class Subject {
     return this.open(name);
   }
 
-  /** The same stores as somebody else sees them. */
+  /** The same stores as another user of them sees them. */
   async other(): Promise<StorageAdapter> {
     return (await this.options.other?.(this.storage)) ?? this.storage;
   }
 
-  /** Waits until the device's calls have reached the storage, where it is one that writes later. */
+  /** Waits until the device's calls have reached the storage, if the storage writes later. */
   async settle(device: ManagedDevice): Promise<void> {
     if (isSettling(device)) await device.settle();
   }
 
-  /** Answers what `call` reads, where the storage is one that reads later by calling it again. */
+  /** Returns the result of `call`. If the storage has to fetch the bytes first, it calls `call` again. */
   async read<T>(device: ManagedDevice, call: () => T): Promise<T> {
     return isSettling(device) ? device.resident(call) : call();
   }
 
-  /** Bytes of a slot from `at` on: at most `length`, fewer where it ends. */
+  /** Bytes of a slot from `at` on: at most `length`, fewer if the slot ends earlier. */
   async part(device: ManagedDevice, slot: number, at: number, length: number): Promise<Uint8Array> {
     const into = new Uint8Array(length);
     return into.subarray(0, await this.read(device, () => device.read(slot, into, at)));
@@ -107,13 +108,13 @@ export class Subject {
     return this.part(device, slot, 0, device.size(slot));
   }
 
-  /** Says whether a slot is as a new store has it: it may be long already, and holds nothing but zeros. */
+  /** Throws unless a slot is like one of a new store: it may already have a length, but it contains only zeros. */
   async expectNew(device: ManagedDevice, slot: number): Promise<void> {
     const held = await this.contents(device, slot);
     expectBytes(held, new Uint8Array(held.length), `slot ${slot} of a new store`);
   }
 
-  /** Takes the power away, and opens the store again. */
+  /** Simulates a power cut, and opens the store again. */
   async losePower(name = 'store'): Promise<ManagedDevice> {
     if (this.options.losePower === undefined) throw new ContractError('This storage cannot lose power.');
     await this.options.losePower(this.storage);
@@ -121,19 +122,19 @@ export class Subject {
     return this.open(name);
   }
 
-  /** Lets the storage take so many more bytes. */
+  /** Limits the storage to this many more bytes; undefined: any number. */
   async setRoom(bytes: number | undefined): Promise<void> {
     if (this.options.setRoom === undefined) throw new ContractError('This storage cannot be full.');
     await this.options.setRoom(this.storage, bytes);
   }
 
-  /** Closes what is open. */
+  /** Closes all open devices. */
   async end(): Promise<void> {
     for (const device of this.#devices.splice(0)) await device.closeAll();
   }
 }
 
-/** Bytes that follow from a seed, none of them 0. */
+/** Bytes that depend only on a seed, none of them 0. */
 export function pattern(seed: number, length: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
   let state = (seed * 2654435761) >>> 0 || 1;

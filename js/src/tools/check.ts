@@ -1,14 +1,15 @@
 /**
- * A check of an open store, on the side that has its files.
+ * Checks an open store, on the side that has its files.
  *
  *     one turn     a snapshot keeps the tables' files; the first page of every slot, manifests and log are copied
  *     after it     another worker, or slices here, verifies; tables are read 1 MiB at a time, where the handles are
  *
  * Invariants:
- * - Whatever is copied in that one turn is of one moment; tables never change. The snapshot is closed however the check ends.
- * - After that turn nothing is read but tables that the snapshot keeps: any other slot may be lent, or used again. A slot that is lent
- *   in that turn holds nothing that a manifest names.
- * - What cannot be read is a problem that is listed.
+ * - Everything that is copied in that one turn belongs to one read point; tables never change. The snapshot is closed however the check
+ *   ends.
+ * - After that turn only tables that the snapshot keeps are read: any other slot may be lent, or used again. A slot that is lent in
+ *   that turn contains nothing that a manifest names.
+ * - Unreadable bytes are listed as a problem.
  */
 
 import { abortError } from '../errors.ts';
@@ -18,7 +19,7 @@ import { Tools } from './instance.ts';
 import { filesOf, TABLE } from './slot-page.ts';
 import type { CheckReport, ToolsProgress } from './types.ts';
 
-/** How long a slice may take on a thread that has other things to do. */
+/** How long a slice may take on a thread that has other work to do. */
 const SLICE_MS = 4;
 
 /** A part of a slot as it was in the one turn. */
@@ -27,7 +28,7 @@ interface Piece {
   readonly image: Uint8Array<ArrayBuffer>;
 }
 
-/** A slot as it was in the one turn: its first page, and what it holds beside tables. */
+/** A slot as it was in the one turn: its first page, and its files except tables. */
 export interface SlotImage {
   readonly slot: number;
   /** Bytes in the slot. */
@@ -36,19 +37,19 @@ export interface SlotImage {
   readonly pieces: readonly Piece[];
 }
 
-/** What a check needs to know. */
+/** The input of a check. */
 export interface CheckInput {
   readonly images: readonly SlotImage[];
-  /** Bytes written to the newest WAL segment. Without one of this session: 0 if the log is known to be torn, else -1. */
+  /** Bytes written to the newest WAL segment. If this session has none: 0 if the log is known to be torn, else -1. */
   readonly logEnd: number;
 }
 
-/** Serves bytes of a slot. */
+/** Returns bytes of a slot. */
 export type ReadSlot = (slot: number, offset: number, length: number) => Uint8Array | Promise<Uint8Array>;
 
 /**
- * Copies what changes while the store is used. To be called in the turn in which the snapshot is taken; where bytes are yet to be
- * fetched, it comes upon all of them before it throws.
+ * Copies the parts that change while the store is used. To be called in the turn in which the snapshot is taken. If bytes still have to be
+ * fetched, it asks for all of them before it throws.
  */
 export function survey(device: ManagedDevice, logEnd: number): CheckInput {
   const open = Array.from({ length: device.count() }, (_, slot) => slot).filter((slot) => device.isOpen(slot));
@@ -63,7 +64,7 @@ function imageOf(device: ManagedDevice, slot: number): SlotImage {
   return { slot, bytes, page, pieces };
 }
 
-/** Makes all calls, also where some come upon bytes that are yet to be fetched; then throws the last that did. */
+/** Makes all calls, even if some need bytes that still have to be fetched; then it throws the error of the last of those. */
 function each<T, R>(list: readonly T[], call: (one: T) => R): R[] {
   const results: R[] = [];
   let pending: SlotError | undefined;
@@ -79,7 +80,7 @@ function each<T, R>(list: readonly T[], call: (one: T) => R): R[] {
   return results;
 }
 
-/** Reads from a slot; fewer bytes where it ends before, none where they cannot be read. */
+/** Reads from a slot. Returns fewer bytes if the slot ends earlier, and none if they cannot be read. */
 export function readSlot(device: ManagedDevice, slot: number, at: number, length: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(length);
   let read = 0;
@@ -95,7 +96,7 @@ function isSlotError(error: unknown, kind: SlotError['kind']): error is SlotErro
   return error instanceof SlotError && error.kind === kind;
 }
 
-/** Verifies a store from what was copied and from what `read` gives of its tables. */
+/** Verifies a store, from the copied parts and from the bytes of tables that `read` returns. */
 export async function runCheck(
   module: WebAssembly.Module,
   { images, logEnd }: CheckInput,

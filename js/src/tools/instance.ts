@@ -1,8 +1,8 @@
 /**
- * The module that checks and repairs stores (`varve-tools.wasm`), loaded when somebody asks for it.
+ * The module that checks and repairs stores (`varve-tools.wasm`), loaded when it is needed.
  *
- * Invariant: an instance does one check or one repair and is dropped with it, so that neither its memory nor a fault of it
- * outlives the work. Devices are known to it by their place in the list that it was made with.
+ * Invariant: an instance does one check or one repair and is dropped afterwards, so that neither its memory nor a fault in it
+ * outlives the work. It knows devices by their place in the list that it was made with.
  */
 
 import { VarveError } from '../errors.ts';
@@ -54,13 +54,13 @@ export class Tools {
     return { done: this.#exports.tools_done(), total: this.#exports.tools_total() };
   }
 
-  /** Hands bytes over. */
+  /** Passes bytes to the module. */
   put(bytes: Uint8Array): void {
     const at = this.#exports.tools_input(bytes.length) >>> 0;
     new Uint8Array(this.#exports.memory.buffer, at, bytes.length).set(bytes);
   }
 
-  /** Passes an answer that is fine, throws the error of one that is not. */
+  /** Returns a successful result, or throws the error of a failed one. */
   run(call: (exports: ToolsExports) => number): number {
     let status: number;
     try {
@@ -72,7 +72,7 @@ export class Tools {
     return status;
   }
 
-  /** What was found, as it is so far. */
+  /** The findings so far. */
   report<T>(): T {
     this.#exports.tools_report();
     return JSON.parse(this.#text()) as T;

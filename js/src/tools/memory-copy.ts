@@ -1,10 +1,10 @@
 /**
- * A repair reads and writes at once, which a device that settles later cannot: it works on copies in memory.
+ * A repair reads and writes synchronously. A device that commits later cannot do that, so the repair works on copies in memory.
  *
  *     damaged store  --pieces-->  memory  --salvage-->  memory  --pieces, then all first pages-->  new store
  *
- * Invariant: until the first pages are there, in one commit, nothing that was copied opens as a store. It takes as much memory as
- * the damaged store and what is salvaged of it have bytes.
+ * Invariant: the first pages are written last, in one commit; until then, the copied bytes do not open as a store. The memory use is
+ * the size of the damaged store plus the size of the salvaged one.
  */
 
 import { isSettling, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
@@ -12,7 +12,7 @@ import { MemoryDevice } from '../storage/memory.ts';
 
 const PIECE_BYTES = 256 * 1024;
 
-/** The device itself, or a copy of one that settles later. */
+/** The device itself, or a copy of it if it commits later. */
 export async function readable(device: ManagedDevice): Promise<ManagedDevice> {
   if (!isSettling(device)) return device;
   const copy = new MemoryDevice({ slots: device.count(), slotsMax: device.slotsMax });
@@ -29,7 +29,7 @@ export async function readable(device: ManagedDevice): Promise<ManagedDevice> {
   return copy;
 }
 
-/** Gives an empty device what was made in memory in its place; nothing to be done where they are the same. */
+/** Copies into an empty device the store that was made in memory in its place. Does nothing if both are the same device. */
 export async function fill(device: ManagedDevice, made: ManagedDevice): Promise<void> {
   if (device === made || !isSettling(device)) return;
   await device.grow(made.count() - device.count());

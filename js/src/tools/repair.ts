@@ -1,9 +1,9 @@
 /**
- * Repairing a store: from the files of one name into a new store of another.
+ * Repairs a store: salvages the files of one name into a new store with another name.
  *
  * Order: the damaged store opened, only ever read -> the new one -> salvage -> both closed. Invariant: a repair that fails
- * removes what it made, and a browser that dies in it leaves something that does not open (its manifest comes last): in
- * neither case anything that could be taken for the whole.
+ * removes the new store, and if the browser crashes during it, the new store does not open (its manifest is written last). In
+ * neither case does an incomplete store look like a complete one.
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
@@ -24,11 +24,11 @@ import { loadTools, Tools } from './instance.ts';
 import { fill, readable } from './memory-copy.ts';
 import type { LostPart, RepairReport, ToolsProgress } from './types.ts';
 
-/** What was opened is closed by then. */
+/** How long the removal of a failed new store may wait. All devices that the repair opened are closed by then. */
 const REMOVE_WAIT_MS = 5000;
 const SLICE_MS = 8;
 
-/** What a repair is told, as it crosses to the worker. */
+/** The arguments of a repair, in the form in which they are sent to the worker. */
 export interface RepairRequest {
   readonly into: string;
   readonly strict: boolean;
@@ -36,20 +36,20 @@ export interface RepairRequest {
   readonly tools?: WasmSource | undefined;
 }
 
-/** What a repair watches while it runs. */
+/** The callback and the signal of a running repair. */
 export interface RepairWatch {
   onProgress?: ((progress: ToolsProgress) => void) | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** The report as the module writes it: keys in hexadecimal. */
+/** The report of the module: its keys are in hexadecimal. */
 interface RawReport extends Omit<RepairReport, 'store' | 'lost'> {
   readonly lost: readonly (Omit<LostPart, 'from' | 'to'> & { readonly from?: string; readonly to?: string })[];
 }
 
 /**
- * Salvages the store `name` into a new store of the same storage: an adapter, or else whichever of the origin has it. IndexedDB is
- * among those where its adapter is handed in.
+ * Salvages the store `name` into a new store of the same storage: the given adapter, or else the storage of the origin that has the
+ * store. IndexedDB is searched only if its adapter is passed in.
  */
 export async function repairStore(
   name: string,
@@ -61,7 +61,7 @@ export async function repairStore(
   const { into, wait } = request;
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
   const module = await loadTools(request.tools);
-  // A name that one storage of the origin has is free in none.
+  // If one storage of the origin has a store with this name, the name is taken in all of them.
   const names = adapter === undefined ? await listStores() : await adapter.list();
   if (!names.includes(name)) throw invalid(`There is no store "${name}".`);
   const storage = adapter ?? (await storageOf(name, indexedDb));
@@ -79,7 +79,7 @@ export async function repairStore(
     if (names.includes(into)) throw taken();
     const source = await open(name);
     const target = await open(into);
-    // Made by somebody else since the names were listed.
+    // Somebody else made the store after the names were listed.
     if (!isEmpty(target)) throw taken();
     isMade = true;
     const made = isSettling(target) ? new MemoryDevice({ slotsMax: target.slotsMax }) : target;
@@ -96,11 +96,11 @@ export async function repairStore(
   }
 }
 
-/** Whether no slot was written: a new one may be long already, and holds zeros. */
+/** Whether no slot was written. A new slot may already have a length, and contains only zeros. */
 function isEmpty(device: ManagedDevice): boolean {
   for (let slot = 0; slot < device.count(); slot++) {
     if (device.size(slot) === 0) continue;
-    // The bytes of a settling device may not be in memory.
+    // The bytes of a device that commits later may not be in memory.
     if (isSettling(device)) return false;
     const page = new Uint8Array(SLOT_DATA_OFFSET);
     device.read(slot, page, 0);
@@ -133,7 +133,7 @@ export async function salvage(
   return { ...report, lost: lost.map(({ from, to, ...part }) => ({ ...part, from: keyOf(from), to: keyOf(to) })) };
 }
 
-/** A key as it was given to `set`; its bytes where they are no key: an index may name places between keys. */
+/** A key as it was passed to `set`, or its bytes if they are not a key: an index may name places between keys. */
 function keyOf(hex: string | undefined): Key | undefined {
   if (hex === undefined) return undefined;
   const bytes = Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
@@ -144,7 +144,7 @@ function keyOf(hex: string | undefined): Key | undefined {
   }
 }
 
-/** The storage of the origin that has a store, or else the origin private file system. */
+/** The storage of the origin that has the store, or else the origin private file system. */
 async function storageOf(name: string, indexedDb: StorageAdapter | undefined): Promise<StorageAdapter> {
   if (!(await isInOpfs(name)) && (await hasDatabase(databaseName(name)))) {
     if (indexedDb === undefined) {

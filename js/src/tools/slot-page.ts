@@ -1,13 +1,13 @@
 /**
- * Where the files of a slot lie, as its first page tells in any of its copies (crates/varve/src/storage/slot_header.rs).
+ * Finds where the files of a slot are, from any of the copies in its first page (crates/varve/src/storage/slot_header.rs).
  *
- * Invariant: nothing is verified here. Who copies what these places hold copies at most too much; which copy counts, the
- * check itself decides by its checksums.
+ * Invariant: nothing is verified here. A caller that copies these places copies at most too much. The check itself decides by
+ * its checksums which copy is valid.
  */
 
 import { SLOT_DATA_OFFSET } from '../storage/device.ts';
 
-/** The kind of a file that is a table. */
+/** The file kind of a table. */
 export const TABLE = 3;
 
 const COPY_BYTES = 1024;
@@ -18,14 +18,14 @@ const CLAIM_BYTES = 24;
 const CLAIMS_MAX = 40;
 const PAGE_BYTES = 4096;
 
-/** A file in a slot, from its first byte to the one behind its last. */
+/** A file in a slot, from its first byte to the byte after its last. */
 export interface FilePlace {
   readonly kind: number;
   readonly start: number;
   readonly end: number;
 }
 
-/** The files that the copies in the `page` of a slot of `bytes` name, each once for each length it is given. */
+/** The files that the copies in `page`, the first page of a slot of `bytes` bytes, name: each file once for each of its lengths. */
 export function filesOf(page: Uint8Array, bytes: number): FilePlace[] {
   const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
   const found = new Map<string, FilePlace>();

@@ -1,34 +1,34 @@
 /**
- * What checking and repairing take and answer.
+ * The options and results of checks and repairs.
  *
- * Invariant: plain data, but for callbacks and signals: reports cross worker boundaries as they are.
+ * Invariant: plain data, except for callbacks and signals. Reports are sent between workers as they are.
  */
 
 import type { Key } from '../types.ts';
 import type { WasmSource } from '../wasm/compile.ts';
 
-/** How far a check or a repair is. */
+/** The progress of a check or a repair. */
 export interface ToolsProgress {
-  /** Bytes looked at so far. */
+  /** Bytes read so far. */
   readonly done: number;
-  /** Bytes to look at altogether. */
+  /** Bytes to read in total. */
   readonly total: number;
 }
 
-/** What `check` and `repair` have in common. */
+/** The common options of `check` and `repair`. */
 export interface ToolsOptions {
-  /** Called now and then while it runs, and once at its end. */
+  /** Called from time to time during the work, and once at its end. */
   onProgress?: ((progress: ToolsProgress) => void) | undefined;
-  /** Ends it with `VARVE_ABORTED`. */
+  /** Aborts the work with `VARVE_ABORTED`. */
   signal?: AbortSignal | undefined;
-  /** Where `varve-tools.wasm` is, which is loaded only for this. Default: beside the worker script. */
+  /** The location of `varve-tools.wasm`, which is loaded only for this work. Default: beside the worker script. */
   tools?: WasmSource | undefined;
 }
 
 /** Options of `check`. */
 export interface CheckOptions extends ToolsOptions {}
 
-/** What is wrong, roughly. */
+/** The rough kind of a problem. */
 export type CheckProblemKind =
   | 'slot'
   | 'missing'
@@ -42,12 +42,12 @@ export type CheckProblemKind =
   | 'filter'
   | 'counts';
 
-/** One thing that is wrong. */
+/** One problem. */
 export interface CheckProblem {
   /** Kind and number of the file: `'table 12'`, `'log 3'`, `'manifest 0'`. */
   readonly file: string;
   readonly kind: CheckProblemKind;
-  /** What is wrong, in a few words. */
+  /** A short description of the problem. */
   readonly message: string;
   /** Where in the file, in bytes. */
   readonly offset?: number | undefined;
@@ -55,74 +55,74 @@ export interface CheckProblem {
   readonly level?: number | undefined;
 }
 
-/** What `check` resolves with. */
+/** The result of `check`. */
 export interface CheckReport {
-  /** Whether there is no problem. */
+  /** True if there are no problems. */
   readonly ok: boolean;
-  /** Tables that were looked at. */
+  /** Tables that were checked. */
   readonly tables: number;
   /** Data blocks in them. */
   readonly blocks: number;
-  /** Entries in those: every version and tombstone. */
+  /** Entries in the blocks: every version and tombstone counts. */
   readonly entries: number;
   /** WAL segments. */
   readonly segments: number;
   /** Records in them. */
   readonly records: number;
-  /** Bytes that were verified. */
+  /** Verified bytes. */
   readonly bytes: number;
   readonly problems: readonly CheckProblem[];
 }
 
 /** Options of `repair`. */
 export interface RepairOptions extends ToolsOptions {
-  /** The name of the new store, which must not exist. Default: the name with `-repaired` behind it. */
+  /** The name of the new store, which must not exist yet. Default: the name followed by `-repaired`. */
   into?: string | undefined;
   /**
-   * Leaves out entries that may be older than what was lost. Default false: they are kept, and counted as `older`. Where
-   * records of the log are lost, nobody knows of which keys: then every older entry is left out.
+   * Leaves out entries that may be older than lost data. Default false: they are kept, and counted as `older`. If records of
+   * the log are lost, their keys are unknown: then every older entry is left out.
    */
   strict?: boolean | undefined;
-  /** How long to wait for another holder of the store, in milliseconds. Default 5000. */
+  /** How long to wait if the store is open elsewhere, in milliseconds. Default 5000. */
   wait?: number | undefined;
 }
 
-/** Something that could not be read. */
+/** A part of a file that could not be read. */
 export interface LostPart {
   /** Kind and number of the file: `'table 12'`, `'log 3'`, `'manifest 0'`. */
   readonly file: string;
-  /** What could not be read, in a few words. */
+  /** A short description of the part. */
   readonly message: string;
   /** Where in the file, in bytes. */
   readonly offset: number;
-  /** How many bytes, where that is known. */
+  /** The number of bytes, if it is known. */
   readonly bytes?: number | undefined;
-  /** Whether entries may be missing; false where only a means to find them was damaged. */
+  /** Whether entries may be missing; false if the damaged part only helps to find entries. */
   readonly data: boolean;
-  /** No key before this one is concerned. Undefined: not known. Bytes, where it is a place between keys. */
+  /** No key before this one is affected. Undefined: not known. Bytes, if it is a place between keys. */
   readonly from: Key | undefined;
-  /** No key behind this one is concerned. Undefined: not known. Bytes, where it is a place between keys. */
+  /** No key after this one is affected. Undefined: not known. Bytes, if it is a place between keys. */
   readonly to: Key | undefined;
 }
 
-/** What `repair` resolves with. */
+/** The result of `repair`. */
 export interface RepairReport {
   /** The name of the new store. */
   readonly store: string;
   /** Entries in it. */
   readonly entries: number;
-  /** Tables that were read, in part at least. */
+  /** Tables that were read, at least in part. */
   readonly tables: number;
-  /** WAL segments that were read, in part at least. */
+  /** WAL segments that were read, at least in part. */
   readonly segments: number;
   /** Records in them. */
   readonly records: number;
-  /** Entries that may be older than what was lost: kept, or left out with `strict`. */
+  /** Entries that may be older than lost data: kept, or left out with `strict`. */
   readonly older: number;
-  /** The log ended as a closed store's does: nothing is missing behind what was read of it. False after a crash, and without a log. */
+  /** True if the log ended like that of a closed store: nothing is missing at its end. False after a crash, and without a log. */
   readonly sealed: boolean;
-  /** No manifest told which tables count: keys that were deleted may be back. */
+  /** True if no manifest listed the valid tables: deleted keys may have come back. */
   readonly mayResurrect: boolean;
-  /** Everything that could not be read. */
+  /** All parts that could not be read. */
   readonly lost: readonly LostPart[];
 }

@@ -1,12 +1,12 @@
 /**
- * Which keys of a store are derived from others, so that exports can leave them out and imports can tell that they are out of date.
+ * Which keys of a store are derived from others, so that exports can leave them out and imports can mark them as out of date.
  *
  *   key      ff "derived"                 reserved: no key of a user begins with ff
  *   value    { u32 marks | u32 runs | { u32 length | bytes }* }*, for each derivation: source, marks, derived prefixes
  *
- * Who derives keys reads a mark before it believes them. An import that writes under a source sets the marks in the same batch, and
- * depends on the statement being as it was read; who makes a statement reads a mark of the one before in the same transaction. So
- * keys that are out of date are never without their marks.
+ * Code that derives keys reads a mark before it relies on them. An import that writes under a source sets the marks in the same
+ * batch, on the condition that the statement is still as it was read. Code that makes a statement reads a mark of the previous
+ * statement in the same transaction. So keys that are out of date always have their marks.
  *
  * Invariant: nothing here knows what is derived, or how.
  */
@@ -20,11 +20,11 @@ export const DERIVED_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().
 
 /** One statement, in bytes of keys. */
 export interface Derivation {
-  /** What the keys begin with that others are derived from. */
+  /** The prefix of the keys from which others are derived. */
   readonly source: Uint8Array;
   /** The keys that an import sets. */
   readonly marks: readonly Uint8Array[];
-  /** What the derived keys begin with. */
+  /** The prefixes of the derived keys. */
   readonly derived: readonly Uint8Array[];
 }
 
@@ -34,7 +34,7 @@ export interface Reserved {
   set(key: Uint8Array, value: Uint8Array): void;
 }
 
-/** The statements of a value; none where there is no value. */
+/** The statements in a value; none if there is no value. */
 export function readDerivations(value: Uint8Array | undefined): Derivation[] {
   const all: Derivation[] = [];
   if (value === undefined) return all;
@@ -81,7 +81,7 @@ export function hasPrefix(key: Uint8Array, prefix: Uint8Array): boolean {
   return prefix.length <= key.length && prefix.every((byte, i) => byte === key[i]);
 }
 
-/** What a source states, in keys of a store. */
+/** The statement about a source, in keys of a store. */
 export interface Statement<K> {
   readonly marks: readonly K[];
   readonly derived: readonly K[];
@@ -97,7 +97,7 @@ export class Derivations<K> {
     this.#keys = keys;
   }
 
-  /** States something of a source, instead of what was stated of it before. Once in a transaction. */
+  /** Makes a statement about a source, and replaces the previous one. Once in a transaction. */
   async state(source: K, { marks, derived }: Statement<K>): Promise<void> {
     const bytes = this.#bytes(source);
     const others = readDerivations(await this.#reserved.get(DERIVED_KEY)).filter(

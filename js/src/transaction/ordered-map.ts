@@ -19,7 +19,7 @@ interface Block<T> {
   shared: boolean;
 }
 
-/** Items by key. Keys are kept as they are given: they must not change. */
+/** Items by key. Keys are kept without a copy: they must not change. */
 export class OrderedMap<T> {
   #blocks: Block<T>[] = [];
 
@@ -65,7 +65,7 @@ export class OrderedMap<T> {
     this.#blocks.splice(first, next + 1 - first, ...touched);
   }
 
-  /** The map as it is now, whatever becomes of this one. */
+  /** A copy of the map as it is now; later changes of this map do not affect it. */
   copy(): OrderedMap<T> {
     const copy = new OrderedMap<T>();
     for (const block of this.#blocks) block.shared = true;
@@ -73,7 +73,7 @@ export class OrderedMap<T> {
     return copy;
   }
 
-  /** Keys and items from `start` to before `end` (without one, to the last), or backward. The map must not change meanwhile. */
+  /** Keys and items from `start` to before `end` (without an `end`, to the last), or backward. The map must not change meanwhile. */
   *entries(
     start: Uint8Array,
     end: Uint8Array | undefined,
@@ -95,14 +95,14 @@ export class OrderedMap<T> {
     }
   }
 
-  /** The block and the place in it where the first key is that is not below `key`; without one, behind all keys. */
+  /** The block, and the position in it, of the first key that is not below `key`; without a `key`, after all keys. */
   #seek(key: Uint8Array | undefined): [which: number, at: number] {
     const which = key === undefined ? this.#blocks.length - 1 : this.#find(key);
     const keys = this.#blocks[which]?.keys ?? [];
     return [which, key === undefined ? keys.length : lowerBound(keys, key)];
   }
 
-  /** The block that `key` belongs into: the last one that does not begin after it, else the first. */
+  /** The block to which `key` belongs: the last block that does not begin after it, else the first. */
   #find(key: Uint8Array): number {
     let low = 0;
     let high = this.#blocks.length;
@@ -114,7 +114,7 @@ export class OrderedMap<T> {
     return low;
   }
 
-  /** A block to change. */
+  /** A block that may be changed: a shared one is copied first. */
   #own(which: number): Block<T> {
     let block = this.#blocks[which] as Block<T>;
     if (block.shared) {
@@ -131,7 +131,7 @@ function isOutside(key: Uint8Array, start: Uint8Array, end: Uint8Array | undefin
   return end !== undefined && compareBytes(key, end) >= 0;
 }
 
-/** Where the first key is that is not below `key`. */
+/** The position of the first key that is not below `key`. */
 function lowerBound(keys: readonly Uint8Array[], key: Uint8Array): number {
   let low = 0;
   let high = keys.length;

@@ -5,7 +5,7 @@
  *   own        c   d'  x(f..h)   o             sets, and what is deleted
  *   result   b c   d'      m   o p
  *
- * Invariant: keys come in the order of the scan, each once, and what was handed out is noted as read. Writes that follow the
+ * Invariant: keys come in the order of the scan, each once, and keys that were handed out are recorded as read. Writes after the
  * scan's beginning do not change it.
  */
 
@@ -17,7 +17,7 @@ import type { RangeRead, ReadSet } from './read-set.ts';
 
 const NO_BYTES = new Uint8Array(0);
 const NO_ENDS = new Uint32Array(0);
-/** The answer of a store that is not asked. */
+/** The batch that stands for the store when it need not be read. */
 export const NOTHING_THERE: ScanBatch = {
   cursor: 0,
   count: 0,
@@ -27,25 +27,25 @@ export const NOTHING_THERE: ScanBatch = {
   value_ends: NO_ENDS,
 };
 
-/** What a scan of a transaction walks over. */
+/** The range of a transaction's scan. */
 export interface OverlayRange {
   readonly bounds: ByteRange;
   readonly reverse: boolean;
   readonly limit: number | undefined;
-  /** Bring values too. */
+  /** Whether values are read too. */
   readonly values: boolean;
   /** Throws once the transaction has ended. */
   readonly ensureOpen: () => void;
 }
 
-/** One scan under way. */
+/** One running scan. */
 export class OverlayScan {
-  /** What is asked of the store: the range of the call, which was read once. */
+  /** The range to read from the store: the range of the call, which was read once. */
   readonly bounds: ByteRange;
   readonly reverse: boolean;
   /** Whether the store must be asked. */
   readonly asks_store: boolean;
-  /** How many keys the store needs to bring at most; undefined where nobody knows. */
+  /** How many keys of the store are needed at most; undefined if that is unknown. */
   readonly limit: number | undefined;
   readonly #own: OwnWrites;
   readonly #view: OwnView;
@@ -72,7 +72,7 @@ export class OverlayScan {
     this.#read = this.asks_store ? reads.range(range, reverse) : undefined;
   }
 
-  /** A batch of the store's with the transaction's writes in it; its `cursor` is 0 when the scan is over. */
+  /** Merges the transaction's writes into a batch of the store; `cursor` of the result is 0 when the scan is over. */
   add(batch: ScanBatch): ScanBatch {
     if (this.#is_plain && batch.count <= this.#left) {
       this.#left -= batch.count;
@@ -103,14 +103,14 @@ export class OverlayScan {
     this.#read?.reached(batch, i);
   }
 
-  /** The end is told. */
+  /** The caller was told that the scan has ended. */
   finish(): void {
     this.#ensureOpen();
-    // Where the limit ended it, nobody knows what follows.
+    // If the limit ended the scan, nothing was read about the keys that follow.
     if (this.#left > 0) this.#read?.finish();
   }
 
-  /** Adds the transaction's rows that come before `key`, or are it: true for one that is. */
+  /** Adds the transaction's rows up to and including `key`; returns true if the transaction has a row for `key` itself. */
   #addOwnUpTo(key: Uint8Array | undefined, rows: Rows): boolean {
     for (let row = this.#row; row !== undefined && this.#left > 0; row = this.#row) {
       const order = key === undefined ? -1 : this.reverse ? compareBytes(key, row[0]) : compareBytes(row[0], key);

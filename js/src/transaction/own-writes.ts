@@ -1,13 +1,13 @@
 /**
- * What a transaction has written, in front of what it reads.
+ * The writes of a transaction, which its reads see before the store's entries.
  *
- * A batch collects the writes in the order of their calls, as any batch does. Beside it a map tells what each key now is:
- * deleted, or the place of its value in the bytes of the batch; and ranges tell where the store's own keys are deleted.
+ * A batch collects the writes in the order of their calls, as any batch does. In addition a map has the state of each key:
+ * deleted, or the place of its value in the bytes of the batch. Ranges say where the store's own keys are deleted.
  *
  *   ranges  ---[=====)--------[==)---      disjoint, ascending
  *   map        s  x  s     x               s: set, x: deleted. A range that is deleted takes the map's keys in it along.
  *
- * Invariant: the map and the ranges say what the batch, applied to the store in order, will make of it.
+ * Invariant: the map and the ranges describe the result of applying the batch to the store in order.
  */
 
 import type { KeyFormat } from '../codec/key-format.ts';
@@ -20,22 +20,22 @@ import type { Lifetime } from '../types.ts';
 import { OrderedMap } from './ordered-map.ts';
 import type { HalfOpen } from './read-set.ts';
 
-/** Where a value lies in the batch, and how long it is to live. */
+/** The place of a value in the batch, and its lifetime. */
 export interface Own {
   readonly start: number;
   readonly end: number;
   readonly lifetime: Lifetime | undefined;
 }
 
-/** No key of a user begins so. */
+/** No key of a user begins with this byte. */
 const RESERVED = 0xff;
 /** The end of the keys of users. */
 const USERS_END = Uint8Array.of(RESERVED);
 
-/** What stands for the value of a key that is deleted. */
+/** Stands for the value of a deleted key. */
 export const DELETED: Own = { start: 0, end: 0, lifetime: undefined };
 
-/** Writes as they were at one moment, for a scan. */
+/** The writes as they were at one time, for a scan. */
 export interface OwnView {
   /** The keys written in the range, in the order of the scan. */
   readonly rows: Iterator<readonly [Uint8Array, Own], undefined>;
@@ -70,7 +70,7 @@ export class OwnWrites {
     this.hides = true;
   }
 
-  /** What the transaction made of a key; undefined where it left it alone. */
+  /** The transaction's write of a key; undefined if it did not write the key. */
   find(key: Uint8Array): Own | undefined {
     return this.#map.get(key) ?? (key[0] !== RESERVED && covers(this.#deleted, key) ? DELETED : undefined);
   }
@@ -109,7 +109,7 @@ export class OwnWrites {
   }
 }
 
-/** Where a range ends: one without an end does before reserved keys. */
+/** The end of a range; a range without an end stops before the reserved keys. */
 function endOf({ end }: HalfOpen): Uint8Array {
   return end.length === 0 ? USERS_END : end;
 }
@@ -127,7 +127,7 @@ function covers(ranges: readonly HalfOpen[], key: Uint8Array): boolean {
   return range !== undefined && compareBytes(range.start, key) <= 0;
 }
 
-/** The ranges with one more; those that overlap or touch it become one with it. */
+/** The ranges with one more added; ranges that overlap or touch it are merged with it. */
 function united(ranges: readonly HalfOpen[], { start, end }: HalfOpen): readonly HalfOpen[] {
   const before: HalfOpen[] = [];
   const after: HalfOpen[] = [];

@@ -1,8 +1,8 @@
 /**
- * What a transaction has read in its snapshot: keys, and ranges as far as they were walked.
+ * The keys that a transaction has read in its snapshot, and the ranges as far as they were walked.
  *
- * Invariant: whatever the snapshot told the transaction lies in it; what a transaction wrote itself does not, for it knew
- * that without asking.
+ * Invariant: everything that the transaction read from the snapshot is in it. The transaction's own writes are not, because they
+ * are read without the snapshot.
  */
 
 import { justAfter } from '../codec/range.ts';
@@ -35,12 +35,12 @@ export class RangeRead {
     this.#at = i;
   }
 
-  /** It was told that there are no more. */
+  /** The caller was told that there are no more keys. */
   finish(): void {
     this.#is_whole = true;
   }
 
-  /** Appends it to a batch, unless nothing of it was read. */
+  /** Appends the range to a batch, unless nothing of it was read. */
   write(writer: BatchWriter): void {
     const { start, end } = this.#range;
     if (this.#is_whole) writer.readRange(start, end);
@@ -68,7 +68,7 @@ export class ReadSet {
     return read;
   }
 
-  /** Appends all of it to a batch. */
+  /** Appends all keys and ranges to a batch. */
   write(writer: BatchWriter): void {
     for (const [key] of this.#keys.entries(NOTHING, undefined)) writer.readKey(key);
     for (const range of this.#ranges) range.write(writer);

@@ -1,8 +1,8 @@
 /**
  * How often a transaction is tried, and how long it waits in between.
  *
- * Invariant: of transactions that conflict with each other one commits in every round, so waiting a random time, longer from
- * round to round, lets all of them through.
+ * Invariant: of transactions that conflict with each other, one commits in every round. So if each waits a random time, longer
+ * from round to round, all of them commit in the end.
  */
 
 import { VarveError } from '../errors.ts';
@@ -26,7 +26,7 @@ export function backOff(attempt: number, signal: AbortSignal | undefined): Promi
   return untilAborted(new Promise((resolve) => setTimeout(resolve, wait_ms)), signal);
 }
 
-/** How the sentence of the last conflict begins. */
+/** The beginning of the error message of the last conflict. */
 export function lastConflict(attempts: number): string {
   return `Others wrote what the transaction had read, ${attempts === 1 ? 'once' : `${attempts} times`}`;
 }

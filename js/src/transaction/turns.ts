@@ -1,39 +1,39 @@
 /**
- * Turns over keys: of what reads and then writes the same key, one call is under way at a time, in the order of the calls.
+ * Turns over keys: of the calls that read and then write the same key, only one runs at a time, in the order of the calls.
  *
  *   update 1   read, change, write
  *   update 2   ......................read, change, write      waits, and then finds what 1 wrote
  *   others                 write                              1 writes nothing: it backs off, reads again, and keeps its turn
  *
- * Invariant: a turn only spares conflicts. What a call writes is applied only if what it has read is still there, so nothing is
- * lost where two are under way after all: in two clients, or here behind one that took long. A call whose function takes longer
- * than `TURN_MS` loses its turn, so that one which waits for a call behind itself ends nobody.
+ * Invariant: a turn only avoids conflicts. The write of a call is applied only if the entry that it read is still there. So no
+ * write is lost when two calls run at the same time after all: in two clients, or here after a call that took long. A call whose
+ * function takes longer than `TURN_MS` loses its turn; so a call that waits for a call behind itself does not block the queue.
  */
 
 import { VarveError } from '../errors.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { backOff } from './retry.ts';
 
-/** How often something is read, changed and written before it is given up. */
+/** How often a read, change and write is tried before the call gives up. */
 export const ATTEMPTS_MAX = 100;
-/** How long a function may take before the next call goes ahead, in milliseconds: doubled each time that this happened to it. */
+/** How long a function may take before the next call goes ahead, in milliseconds; doubled each time that this happens to a call. */
 const TURN_MS = 1000;
-/** How often that happens to one call before it is given up. */
+/** How often that may happen to one call before it gives up. */
 const PASSED_MAX = 3;
 
-/** What a turn is over. */
+/** The key, or the like, that a turn is for. */
 export interface Place {
   /** The store or the transaction: turns of different owners have nothing to do with each other. */
   readonly owner: object;
-  /** The key, or what stands for it. */
+  /** The key, or a text that stands for it. */
   readonly key: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The last turn that was taken over each key that has one. */
+/** The last turn that was requested for each key. */
 const queues = new WeakMap<object, Map<string, Promise<void>>>();
 
-/** A turn, from when it has come until it ends. */
+/** A turn, from its beginning to its end. */
 export class Turn {
   readonly key: string;
   isOver = false;
@@ -44,7 +44,7 @@ export class Turn {
     this.#end = end;
   }
 
-  /** Waits for the turns that were asked for before. An abort leaves the queue, and the others in it. */
+  /** Waits for the turns that were requested before. An aborted call leaves the queue; the other calls stay in it. */
   static async of({ owner, key, signal }: Place): Promise<Turn> {
     const queue = queues.get(owner) ?? new Map<string, Promise<void>>();
     queues.set(owner, queue);
@@ -68,7 +68,7 @@ export class Turn {
     return turn;
   }
 
-  /** Waits for a function of the caller's; the turn is over when that takes longer than `ms`. */
+  /** Waits for a function of the caller; if that takes longer than `ms`, the turn ends. */
   async during<T>(work: PromiseLike<T>, ms = TURN_MS): Promise<T> {
     const timer = setTimeout(() => this.end(), ms);
     try {
@@ -78,7 +78,7 @@ export class Turn {
     }
   }
 
-  /** Lets the next one go on. */
+  /** Lets the next call begin its turn. */
   end(): void {
     this.isOver = true;
     this.#end();
@@ -91,17 +91,17 @@ export type Call = <R>(run: () => R | PromiseLike<R>) => Promise<R>;
 /** The place whose function is being called, up to its first `await`. */
 let calling: Place | undefined;
 
-/** What an attempt throws when it is to be made again. */
+/** Recognizes the errors after which an attempt is made again. */
 export interface Conflicts {
-  /** Whether an error of the attempt is one. The caller's function is not asked for its errors. */
+  /** Whether an error of the attempt is a conflict. Errors of the caller's function are not checked. */
   is(error: unknown): boolean;
-  /** The error of the last attempt, for the caller. Default: as it is. */
+  /** Converts the error of the last attempt for the caller. Default: unchanged. */
   last?(error: unknown): unknown;
 }
 
 /**
- * Reads, changes and writes in a turn: again, after a while, when an attempt throws a conflict, `ATTEMPTS_MAX` times at most.
- * What the caller's function throws is passed on. One that begins by calling for its own place is refused.
+ * Reads, changes and writes in a turn. When an attempt throws a conflict, it waits and tries again, `ATTEMPTS_MAX` times at most.
+ * Errors of the caller's function are passed on. If that function begins with a call for its own place, the call is refused.
  */
 export async function inTurn<T>(place: Place, attempt: (call: Call) => Promise<T>, conflicts: Conflicts): Promise<T> {
   const { signal } = place;
@@ -134,7 +134,7 @@ export async function inTurn<T>(place: Place, attempt: (call: Call) => Promise<T
   }
 }
 
-/** Calls a function of the caller's; while that has not returned, a call for the same place is one of its own. */
+/** Calls a function of the caller; until that returns, a call for the same place comes from the function itself. */
 async function begun<R>(place: Place, run: () => R | PromiseLike<R>): Promise<R> {
   const outer = calling;
   calling = place;

@@ -12,7 +12,7 @@ import { VarveError } from '../errors.ts';
 /** The reserved key. */
 export const VERSION_KEY: Uint8Array = Uint8Array.of(0xff, ...new TextEncoder().encode('version'));
 
-/** Throws unless it is a version, or none together with no upgrade. */
+/** Throws unless it is a version; undefined is allowed if there is no upgrade function. */
 export function checkVersion(version: unknown, upgrade: unknown): void {
   if (version === undefined && upgrade !== undefined) {
     throw invalid('upgrade needs a version: open(name, { version: 2, upgrade }).');
@@ -23,7 +23,7 @@ export function checkVersion(version: unknown, upgrade: unknown): void {
   if (upgrade !== undefined && typeof upgrade !== 'function') throw invalid('upgrade is a function.');
 }
 
-/** The version that a value holds; 0 where there is none. */
+/** The version in a value; 0 if there is no value. */
 export function readVersion(value: Uint8Array | undefined): number {
   if (value === undefined) return 0;
   const words = new DataView(value.buffer, value.byteOffset, value.length);
@@ -38,7 +38,7 @@ export function versionBytes(version: number): Uint8Array {
   return new Uint8Array(words.buffer);
 }
 
-/** Whether a store must be upgraded. Throws `VARVE_VERSION` for one that is newer. */
+/** Whether a store must be upgraded. Throws `VARVE_VERSION` for a store with a higher version. */
 export function isUpgrade(name: string, stored: number, wanted: number): boolean {
   if (stored > wanted) {
     throw new VarveError(

@@ -1,7 +1,7 @@
 /**
- * What a transaction knows: its own writes, what it has read, and whether it has ended. Both stores build on it.
+ * The state of a transaction: its own writes, the keys and ranges that it has read, and whether it has ended. Both stores use it.
  *
- * Invariant: whatever the snapshot is asked for is noted first; what the transaction wrote itself is answered from here.
+ * Invariant: every read of the snapshot is recorded before it is made; the transaction's own writes are read from here.
  */
 
 import type { KeyFormat } from '../codec/key-format.ts';
@@ -25,7 +25,7 @@ export interface Formats<K, V> {
   readonly codec: KeyCodec<K> | undefined;
 }
 
-/** Which way a scan of a transaction goes, and how far. */
+/** The direction of a transaction's scan, and where it stops. */
 export interface ScanWish {
   readonly reverse?: boolean | undefined;
   readonly limit?: number | undefined;
@@ -43,7 +43,7 @@ export class Workspace<K, V> {
     this.#formats = formats;
   }
 
-  /** A key that is looked up here and asked of the snapshot. */
+  /** A settled key, for a lookup here and then in the snapshot. */
   settled(key: K): K {
     return this.#formats.keys.settled(key);
   }
@@ -82,24 +82,26 @@ export class Workspace<K, V> {
     this.#own.set(rawBytes, key, rawBytes, value);
   }
 
-  /** The snapshot is asked for a reserved key. */
+  /** Records that a reserved key is read from the snapshot. */
   askRaw(key: Uint8Array): void {
     this.#reads.key(key);
   }
 
-  /** Whether the transaction itself wrote a key, and what; undefined where the snapshot must be asked, which is noted. */
+  /** The value of a key that the transaction itself wrote; undefined if the snapshot must be read, which is then recorded. */
   look(key: K): { readonly value: V | undefined } | undefined {
     const own = this.find(key);
     return own === undefined ? undefined : { value: this.valueOf(own) };
   }
 
-  /** Whether a key is there as the transaction left it; undefined where the snapshot must be asked, which is noted. */
+  /** Whether a key is there after the transaction's writes; undefined if the snapshot must be read, which is then recorded. */
   holds(key: K): boolean | undefined {
     const own = this.find(key);
     return own === undefined ? undefined : own !== DELETED;
   }
 
-  /** The transaction's own write of a key; undefined where the snapshot must be asked, which is noted. Each write is another one. */
+  /**
+   * The transaction's own write of a key; undefined if the snapshot must be read, which is then recorded. Each write is a new object.
+   */
   find(key: K): Own | undefined {
     this.ensureOpen();
     const bytes = this.encode(key);
@@ -118,12 +120,12 @@ export class Workspace<K, V> {
     return this.#formats.keys.encode(key);
   }
 
-  /** The bytes of a range; `known` are the options that it may have. */
+  /** The bytes of a range; `known` has the options that the range may have. */
   range(range: KeyRange<K>, known: Readonly<Record<string, 1>>): ByteRange {
     return encodeRange(range, this.#formats.codec, known);
   }
 
-  /** Begins a scan; undefined for one that has nothing to bring. */
+  /** Begins a scan; undefined for a scan without results. */
   scan(bounds: ByteRange, { reverse = false, limit }: ScanWish, values: boolean): OverlayScan | undefined {
     if (limit !== undefined) checkLimit(limit);
     this.ensureOpen();
@@ -132,12 +134,12 @@ export class Workspace<K, V> {
     return new OverlayScan(this.#own, this.#reads, { bounds, reverse, limit, values, ensureOpen });
   }
 
-  /** Ends a scan along with the transaction. */
+  /** Registers the end of a scan, for when the transaction ends. */
   atEnd(close: () => void): void {
     this.#scans.push(close);
   }
 
-  /** Notes that a range is counted, if the snapshot's count is also the transaction's. */
+  /** Records that a range is counted, if the snapshot's count is also the transaction's; returns whether it is. */
   countsAsSnapshot(bounds: ByteRange): boolean {
     this.ensureOpen();
     const half_open = halfOpen(bounds);
@@ -147,13 +149,13 @@ export class Workspace<K, V> {
     return true;
   }
 
-  /** Takes nothing more, and ends the scans that were left open. */
+  /** Accepts nothing more, and ends the scans that were left open. */
   close(): void {
     this.#is_over = true;
     for (const close of this.#scans.splice(0)) close();
   }
 
-  /** Takes nothing more, and gives the batch to commit; undefined when nothing was written. Called once. */
+  /** Accepts nothing more, and returns the batch to commit; undefined when nothing was written. Called once. */
   end(): Uint8Array | undefined {
     this.close();
     const { writer } = this.#own;

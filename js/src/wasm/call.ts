@@ -1,5 +1,5 @@
 /**
- * Calls of the engine whose answer is a `VarveError` instead of a negative number.
+ * Calls of the engine that throw a `VarveError` instead of returning a negative number.
  */
 
 import { VarveError } from '../errors.ts';
@@ -11,7 +11,7 @@ export function errorOf(engine: Engine, status: number): VarveError {
   return VarveError.fromNumber(-status, new TextDecoder().decode(engine.memory.takeOut()));
 }
 
-/** Makes a call; passes an answer that is fine, throws the error of one that is not. */
+/** Makes a call; returns its result if it is not an error, and throws the error otherwise. */
 export function attempt(engine: Engine, call: () => number): number {
   const status = engine.fault.guarded(call);
   if (status < 0) throw errorOf(engine, status);

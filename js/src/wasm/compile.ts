@@ -1,8 +1,8 @@
 /**
  * Fetches and compiles a wasm file.
  *
- * Invariant: what was handed over compiled is not compiled again; a file that cannot be had is told with its place and the
- * option that changes it.
+ * Invariant: a module that is passed in compiled is not compiled again; the error for a file that cannot be loaded names its
+ * location and the option that changes it.
  */
 
 import { VarveError } from '../errors.ts';
@@ -11,7 +11,7 @@ import { VarveError } from '../errors.ts';
 export type WasmSource = string | URL | WebAssembly.Module;
 
 /**
- * Compiles a wasm file; `option` is what the option is called that says where it lies. A function gives the place beside this
+ * Compiles a wasm file; `option` is the name of the option with its location. A function returns the default location beside this
  * script: some runtimes (workerd) do not know where that is.
  */
 export async function compile(source: WasmSource | (() => URL), option: 'wasm' | 'tools'): Promise<WebAssembly.Module> {
@@ -36,12 +36,12 @@ export async function compile(source: WasmSource | (() => URL), option: 'wasm' |
   }
 }
 
-/** What is used of Node's global `process`, which Bun and Deno have too. */
+/** The part of Node's global `process` that is used; Bun and Deno have it too. */
 interface BuiltinModules {
   getBuiltinModule(name: 'node:fs/promises'): { readFile(path: URL): Promise<Uint8Array<ArrayBuffer>> };
 }
 
-/** Reads a file on Node, whose fetch knows no file URLs. It is no import, which every bundler for browsers would stumble over. */
+/** Reads a file on Node, whose fetch does not support file URLs. It uses no `import`: that would break every bundler for browsers. */
 function readFile(url: URL): Promise<Uint8Array<ArrayBuffer>> {
   const { process } = globalThis as unknown as { process: BuiltinModules };
   return process.getBuiltinModule('node:fs/promises').readFile(url);

@@ -1,10 +1,10 @@
 /**
- * What happens when an engine instance stops in the middle of a call: a panic of the compiled code is a bare trap
- * (`RuntimeError: unreachable`), and a host function that throws cuts a call off as well.
+ * What happens when an engine instance stops in the middle of a call. A panic of the compiled code is a bare trap
+ * (`RuntimeError: unreachable`); a host function that throws also cuts a call off.
  *
- * Invariant: whatever was interrupted may have left the instance's memory half changed, so nothing calls into it again.
- * The first fault is the answer to every later call of its store, which acknowledges no other write. What was acknowledged
- * before is safe: opening the store again, in an instance of its own, recovers it. Other stores have other instances.
+ * Invariant: an interrupted call may have left the instance's memory half changed, so nothing calls into it again. Every later
+ * call of its store fails with the first fault, and no other write is acknowledged. Writes acknowledged before are safe: opening
+ * the store again, in a new instance, recovers them. Other stores have other instances.
  */
 
 import { VarveError } from '../errors.ts';
@@ -19,7 +19,7 @@ export class EngineFault {
     return this.#found;
   }
 
-  /** Takes what a call into the engine threw; returns the fault that this and every later call is answered with. */
+  /** Takes the error that a call into the engine threw; returns the fault with which this and every later call fails. */
   of(cause: unknown): VarveError {
     if (this.#found !== undefined) return this.#found;
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -32,13 +32,13 @@ export class EngineFault {
     return this.#found;
   }
 
-  /** Calls back at the first fault; returns what ends that. */
+  /** Calls the listener at the first fault; returns a function that removes it. */
   onFault(listener: (fault: VarveError) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Runs a raw call of the engine, whatever it throws being a fault. The hottest calls spell this out. */
+  /** Runs a raw call of the engine; everything it throws is a fault. The hottest calls have this code inline. */
   guarded<T>(call: () => T): T {
     if (this.#found !== undefined) throw this.#found;
     try {

@@ -1,5 +1,5 @@
 /**
- * What an engine instance imports from its host: the slots of its devices, by number.
+ * The functions that an engine instance imports from its host: access to the slots of its devices, by number.
  *
  * The compiled modules name these functions `varve_host`; `crates/varve-host` is their other side.
  *
@@ -7,7 +7,7 @@
  *
  *     -1 no room    -2 the storage failed    -3 the slot is not open here
  *
- * A read of bytes that have yet to be fetched is a -2 as well: whoever called the engine asks the device, and calls again.
+ * A read of bytes that must still be fetched also returns -2: the caller of the engine asks the device for them, and calls again.
  *
  * Offsets are f64: exact up to 2^53, and never the i32 that wraps at 2 GiB.
  */
@@ -33,12 +33,12 @@ export class HostDevices {
     return exports;
   }
 
-  /** Makes a device known to the instance; returns its number, which no other one will have. */
+  /** Registers a device with the instance; returns its number, which no other device will have. */
   register(device: SlotDevice): number {
     return this.#devices.push(device) - 1;
   }
 
-  /** Forgets a device: calls that still name it answer "not open". */
+  /** Removes a device: calls that still use its number return "not open". */
   unregister(device: number): void {
     this.#devices[device] = undefined;
   }
@@ -61,7 +61,7 @@ export class HostDevices {
     };
   }
 
-  /** A call on a device; `failed` is what it answers when it fails, if that is not why. */
+  /** Makes a call on a device; `failed` is the result of every failure. Without it the result is the number of the failure. */
   #on(
     call: (device: SlotDevice, slot: number, a: number, b: number, c: number) => number,
     failed?: number,
@@ -77,7 +77,7 @@ export class HostDevices {
     };
   }
 
-  /** A view of the instance's memory; taken anew after the memory grew, because a detached view silently writes nothing. */
+  /** A view of the instance's memory; taken again after the memory grew, because a detached view silently writes nothing. */
   #view(at: number, length: number): Uint8Array {
     if (this.#bytes.length === 0 && this.#memory !== undefined) this.#bytes = new Uint8Array(this.#memory.buffer);
     return this.#bytes.subarray(at >>> 0, (at >>> 0) + (length >>> 0));

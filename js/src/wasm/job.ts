@@ -1,18 +1,21 @@
 /**
  * A flush or compaction in progress: blocks in, blocks out.
  *
- * Invariant: `step` says what to do next and is not called again before that is done: what is needed fed, the output taken.
+ * Invariant: `step` says what to do next and is not called again before that is done: the needed bytes fed, the output taken.
  */
 
 import { attempt } from './call.ts';
 import type { Engine } from './exports.ts';
 
-/** What `step` answers with, by number. */
+/** The results of `step`, by number. */
 const STEPS = ['working', 'need', 'write', 'finished', 'done'] as const;
 
-/** A part of a job that is done. */
+/** The result of one step of a job. */
 export interface JobStep {
-  /** `need`: the job needs `length` bytes of a table; `write`: it has output for `offset` of a table; `finished`: a table has `offset` bytes. */
+  /**
+   * `need`: the job needs `length` bytes of a table; `write`: it has output for `offset` of a table; `finished`: a table has `offset`
+   * bytes.
+   */
   readonly kind: (typeof STEPS)[number] | undefined;
   readonly table: number;
   readonly offset: number;
@@ -38,7 +41,7 @@ export class CompactionJob {
     return { kind, table: memory.outU64(0), offset: memory.outU64(2), length: memory.out[4] ?? 0 };
   }
 
-  /** Hands over what `step` needed. */
+  /** Passes in the bytes that `step` needed. */
   feed(bytes: Uint8Array): void {
     this.#engine.memory.give(bytes);
     attempt(this.#engine, () => this.#engine.exports.varve_job_feed(this.#number));
@@ -50,13 +53,13 @@ export class CompactionJob {
     return this.#engine.memory.takeOut();
   }
 
-  /** What the engine of the store needs to make the outputs count. */
+  /** The data with which the engine of the store installs the outputs. */
   result(): Uint8Array<ArrayBuffer> {
     attempt(this.#engine, () => this.#engine.exports.varve_job_result(this.#number));
     return this.#engine.memory.takeOut();
   }
 
-  /** Lets it go, unless its engine went before it. */
+  /** Frees the job, unless its engine is gone already. */
   free(): void {
     const { fault, exports } = this.#engine;
     if (fault.found === undefined) fault.guarded(() => exports.varve_job_free(this.#number));

@@ -1,8 +1,8 @@
 /**
- * Compiles the engine, once for a realm, and makes instances of it, one for each store.
+ * Compiles the engine, once for each realm, and makes instances of it, one for each store.
  *
- * Invariant: an instance is all that its store has of the engine: its memory goes with it, and a fault or a lack of memory is its
- * own. A module that is handed over compiled is not compiled again. The file is looked for beside this module (`varve.wasm`), which
+ * Invariant: stores share no instance: memory is freed with the instance, and a fault or a lack of memory affects one store only.
+ * A module that is passed in compiled is not compiled again. The file is looked for beside this module (`varve.wasm`), which
  * bundlers see and copy.
  */
 

@@ -15,9 +15,9 @@ import type { EngineFault } from './fault.ts';
 
 /** Enough for any key and most values; longer ones make the scratch grow. */
 const SCRATCH_BYTES_FIRST = 256 * 1024;
-/** A scratch up to this size grows by doubling and stays; a larger one is as long as one call needs, and let go of after it. */
+/** A scratch up to this size grows by doubling and is kept; a larger one is as long as one call needs, and is freed after it. */
 const SCRATCH_BYTES_KEPT = 16 * 1024 * 1024;
-/** A longer answer is let go of in the engine once it is copied. */
+/** A longer answer is freed in the engine once it is copied. */
 const ANSWER_BYTES_KEPT = 1024 * 1024;
 
 /** The engine's memory, as the TypeScript side sees it. */
@@ -26,7 +26,7 @@ export class EngineMemory {
   u8 = new Uint8Array(0);
   /** The same, four bytes at a time. */
   i32 = new Int32Array(0);
-  /** The scratch: never longer than what the engine set aside, so that nothing is written beside it. */
+  /** The scratch: never longer than the memory that the engine reserved for it, so that nothing is written outside it. */
   scratch = new Uint8Array(0);
   /** The out cells. */
   out = new Uint32Array(0);
@@ -45,13 +45,13 @@ export class EngineMemory {
     this.reserve(SCRATCH_BYTES_FIRST);
   }
 
-  /** Takes the views anew if the memory grew since. */
+  /** Takes the views again if the memory has grown. */
   fresh(): this {
     if (this.u8.length === 0) this.#retake();
     return this;
   }
 
-  /** Makes the scratch hold at least `bytes`; what was in it is gone when it had to grow. Throws where there is no memory for so many. */
+  /** Makes the scratch at least `bytes` long; if it had to grow, its contents are lost. Throws if there is not enough memory. */
   reserve(bytes: number): void {
     if (bytes > this.#scratchBytes && !this.#resize(Math.max(bytes, this.#doubled()))) {
       this.#resize(SCRATCH_BYTES_FIRST);
@@ -60,7 +60,7 @@ export class EngineMemory {
     this.fresh();
   }
 
-  /** Lets go of a scratch that was made for one large call. */
+  /** Frees a scratch that was made for one large call. */
   trim(): void {
     if (this.#scratchBytes > SCRATCH_BYTES_KEPT) this.#resize(SCRATCH_BYTES_FIRST);
   }
@@ -71,14 +71,14 @@ export class EngineMemory {
     this.scratch.set(bytes);
   }
 
-  /** Copies bytes to where the next call takes them as its own. */
+  /** Copies bytes to the input, from which the next call takes ownership of them. */
   give(bytes: Uint8Array): void {
     const at = this.#fault.guarded(() => this.#exports.varve_input(bytes.length)) >>> 0;
     if (at === 0 && bytes.length > 0) throw noMemory(bytes.length);
     this.fresh().u8.set(bytes, at);
   }
 
-  /** A copy, in a buffer of its own, of what the last call left at out cells 0 (pointer) and 1 (length). */
+  /** A copy, in a buffer of its own, of the result of the last call at out cells 0 (pointer) and 1 (length). */
   takeOut(): Uint8Array<ArrayBuffer> {
     this.fresh();
     const at = this.out[0] ?? 0;
@@ -92,7 +92,7 @@ export class EngineMemory {
     return this.outU64(0);
   }
 
-  /** The 64-bit number in an out cell and the one behind it. Numbers above 2^53 lose their last bits. */
+  /** The 64-bit number in an out cell and the next one. Numbers above 2^53 lose their last bits. */
   outU64(cell: number): number {
     this.fresh();
     return (this.out[cell] ?? 0) + (this.out[cell + 1] ?? 0) * 0x1_0000_0000;
@@ -102,7 +102,7 @@ export class EngineMemory {
     return Math.min(this.#scratchBytes * 2, SCRATCH_BYTES_KEPT);
   }
 
-  /** False: there is no memory for it, and no scratch. */
+  /** Returns false if there is no memory for it; then there is no scratch. */
   #resize(bytes: number): boolean {
     this.#scratchAt = this.#fault.guarded(() => this.#exports.varve_scratch(bytes)) >>> 0;
     this.#scratchBytes = this.#scratchAt === 0 ? 0 : bytes;
@@ -120,7 +120,7 @@ export class EngineMemory {
   }
 }
 
-/** What a call is refused with that the engine has no memory for. Nothing of it was done. */
+/** The error of a call that is refused because the engine has no memory for it. Nothing of the call was done. */
 function noMemory(bytes: number): VarveError {
   return new VarveError(
     'VARVE_INVALID_ARGUMENT',

@@ -1,5 +1,5 @@
 /**
- * The numbers that the engine tells about a store, by name.
+ * The statistics that the engine returns for a store, by name.
  *
  * Invariant: the order is that of `stats_numbers` in `crates/varve-wasm/src/control.rs`.
  */
@@ -53,7 +53,7 @@ const NAMES = [
   'epoch',
 ] as const satisfies readonly (keyof StoreStats)[];
 
-/** Numbers of each level behind them: tables, bytes, entries, target, and score in thousandths. */
+/** After these numbers come those of each level: tables, bytes, entries, target, and score in thousandths. */
 const LEVEL_NUMBERS = 5;
 
 /** Names the engine's numbers. */

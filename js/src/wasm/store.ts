@@ -1,8 +1,8 @@
 /**
- * One open store of the engine: its number, and calls that answer with a `VarveError` instead of a number.
+ * One open store of the engine: its number, and calls that throw a `VarveError` instead of returning a negative number.
  *
  * Invariant: made once by `openStore`; after `close` no call may be made. The hot path (sync store, frames) uses
- * `exports` and `memory` directly and comes here for the error only.
+ * `exports` and `memory` directly and uses this class for errors only.
  */
 
 import { VarveError } from '../errors.ts';
@@ -14,7 +14,7 @@ import type { JobTicket } from './job-ticket.ts';
 import type { EngineMemory } from './memory.ts';
 import { statsOf } from './stats.ts';
 
-/** How a store was found, by the engine's number. */
+/** The state in which a store was found, by the engine's number. */
 const STATES = ['new', 'clean', 'replayed', 'torn'] as const;
 
 /** A store that the engine has open. */
@@ -25,7 +25,7 @@ export class EngineStore {
   readonly memory: EngineMemory;
   readonly fault: EngineFault;
   readonly #engine: Engine;
-  /** Its number may be another store's by now. */
+  /** If true, another store may have its number. */
   #isClosed = false;
 
   private constructor(engine: Engine, h: number) {
@@ -65,7 +65,7 @@ export class EngineStore {
     return errorOf(this.#engine, status);
   }
 
-  /** Passes a status that is fine, throws the error of one that is not. */
+  /** Returns a status that is not an error; throws the error otherwise. */
   check(status: number): number {
     if (status < 0) throw this.error(status);
     return status;
@@ -97,7 +97,7 @@ export class EngineStore {
     return this.#call(() => this.exports.varve_stalled(this.h)) === 1;
   }
 
-  /** Opens a snapshot; gives its number. */
+  /** Opens a snapshot; returns its number. */
   openSnapshot(): number {
     return this.#call(() => this.exports.varve_snapshot_open(this.h));
   }
@@ -106,13 +106,13 @@ export class EngineStore {
     this.#call(() => this.exports.varve_snapshot_close(this.h, snapshot));
   }
 
-  /** Lets go of what a client has open and, unless it may return, of what it could have asked for again. */
+  /** Closes everything that a client has open and, unless it may return, forgets the requests that it could have sent again. */
   forgetClient(client: number, mayReturn: boolean): void {
     const high = Math.floor(client / 0x1_0000_0000);
     this.#call(() => this.exports.varve_forget_client(this.h, client >>> 0, high, Number(mayReturn)));
   }
 
-  /** Takes the snapshots and scans of a store that was open on the same device before, as far as they can go on. */
+  /** Takes over the snapshots and scans of a store that was open on the same device before, as far as they can continue. */
   adopt(former: EngineStore): void {
     attempt(this.#engine, () => this.exports.varve_adopt(this.h, former.h));
   }
@@ -130,7 +130,7 @@ export class EngineStore {
     this.#call(() => this.exports.varve_seal(this.h));
   }
 
-  /** Flushes what the next opening would have to replay, if it is much. */
+  /** Flushes the writes that the next opening would have to replay, if they are many. */
   foldLog(): void {
     this.#call(() => this.exports.varve_fold_log(this.h));
   }
@@ -139,22 +139,22 @@ export class EngineStore {
     this.#call(() => this.exports.varve_release(this.h));
   }
 
-  /** Tells the engine how many bytes the quota leaves: below 0 none, and a write was refused for it. */
+  /** Tells the engine how many bytes the quota leaves. Below 0: none are left, and a write was refused for that reason. */
   setRoom(bytes: number): void {
     this.#call(() => this.exports.varve_set_room(this.h, bytes));
   }
 
-  /** Tells the engine that a write was refused before it came there, for want of room. */
+  /** Tells the engine that a write was refused before it reached the engine, because there was no space. */
   wantRoom(): void {
     this.#call(() => this.exports.varve_want_room(this.h));
   }
 
-  /** Tells the engine how many bytes spare files may hold when a file goes. */
+  /** Tells the engine how many bytes spare files may have in total when a file is deleted. */
   setSpare(bytes: number): void {
     this.#call(() => this.exports.varve_set_spare(this.h, bytes));
   }
 
-  /** Gives spare room back; where nobody writes, merges then clear away what was overwritten. */
+  /** Frees spare space; if nobody writes, merges then remove overwritten entries. */
   shrink(isIdle = false): void {
     this.#call(() => this.exports.varve_shrink(this.h, Number(isIdle)));
   }
@@ -163,13 +163,13 @@ export class EngineStore {
     this.#call(() => this.exports.varve_ask_for_compaction(this.h));
   }
 
-  /** Ends a scan, unless the store is closed, and its number given to another one. */
+  /** Ends a scan, unless the store is closed: then its number may belong to another store. */
   closeScan(cursor: number): void {
     if (this.#isClosed || this.fault.found !== undefined) return;
     attempt(this.#engine, () => this.exports.varve_scan_close(this.h, cursor));
   }
 
-  /** Closes it, also when that fails. */
+  /** Closes the store. It counts as closed even if that fails. */
   close(): void {
     this.#isClosed = true;
     attempt(this.#engine, () => this.exports.varve_close(this.h));
@@ -189,7 +189,7 @@ export class EngineStore {
     this.#call(() => this.exports.varve_finish_job(this.h, id));
   }
 
-  /** Forgets a job that failed, perhaps for want of room. */
+  /** Drops a job that failed; `isFull`: because there was no space. */
   failJob(id: number, isFull: boolean): void {
     this.#call(() => this.exports.varve_fail_job(this.h, id, isFull ? 1 : 0));
   }
@@ -224,7 +224,7 @@ export class EngineStore {
     this.#call(() => this.exports.varve_slots_added(this.h));
   }
 
-  /** Every call but those of the hot path, which catch for themselves. */
+  /** Makes every call except those of the hot path, which catch errors themselves. */
   #call(call: () => number): number {
     if (this.#isClosed) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
     return attempt(this.#engine, call);

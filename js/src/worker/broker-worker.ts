@@ -5,11 +5,11 @@
  *     client -> broker   { type: 'connect', member } + port   the port is for that member
  *     broker -> leader   a message with the port
  *
- * Invariant: a port goes to the member that it is for, or, where that one has no line yet, waits for it. Ports of members that
- * never come are dropped with the oldest.
+ * Invariant: a port goes to the member that it is for. If that member has no line yet, the port waits for it. When too many ports
+ * wait, the oldest is dropped: its member may never come.
  */
 
-/** Ports that wait for their leader's line, at most. */
+/** The maximum number of ports that wait for their leader's line. */
 const WAITING_MAX = 64;
 
 interface Waiting {

@@ -1,8 +1,8 @@
 /**
  * The engine worker's end of a check: starts the worker, serves its reads, ends it.
  *
- * Invariant: the worker is ended however the check ends, by a signal too. A read is one synchronous call of at most about
- * 1 MiB: that is all that the engine worker does for a check.
+ * Invariant: the worker is ended however the check ends, also when a signal ends it. A read is one synchronous call of at most
+ * about 1 MiB. The engine worker does nothing else for a check.
  */
 
 import { abortError, toWire, VarveError } from '../errors.ts';

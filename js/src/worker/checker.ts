@@ -1,6 +1,6 @@
 /**
- * A check on the compactor's side: verifies what it is sent, asks for the rest. It runs in a worker of its own, made from
- * the compactor's script, so that no flush waits behind it.
+ * A check on the compactor's side: verifies the bytes it is sent and asks for the rest. It runs in a worker of its own, made
+ * from the compactor's script, so that no flush waits behind it.
  *
  *     engine                          checker
  *     check {module, input} --------> steps the check
@@ -9,7 +9,7 @@
  *     <-- progress {progress}
  *     <-- checked {report}            (or unchecked {error})
  *
- * Invariant: one check for each worker; the engine ends the worker with it.
+ * Invariant: each worker runs one check. The engine ends the worker when the check ends.
  */
 
 import { toWire, VarveError, type WireError } from '../errors.ts';
@@ -29,7 +29,7 @@ export type CheckerResponse =
   | { readonly type: 'checked'; readonly report: CheckReport }
   | { readonly type: 'unchecked'; readonly error: WireError };
 
-/** Does the check that it is sent. */
+/** Runs the check that it is sent. */
 export class Checker {
   readonly #post: (message: CheckerResponse) => void;
   #waiting: { resolve: (bytes: Uint8Array) => void; reject: (error: VarveError) => void } | undefined;

@@ -1,15 +1,15 @@
 /**
- * The page's end of an engine: packs the operations of a turn into one frame, and resolves them from the one that comes
- * back.
+ * The page's end of an engine: packs the operations of a turn into one request frame, and resolves them from the response
+ * frame.
  *
- * Life cycle: connected (frames and requests pass) <-> waiting for a leader (what is called waits) -> closing (what was
- * called is still answered) -> failed (everything pending was rejected). The last two are final.
+ * Life cycle: connected (frames and requests pass) <-> waiting for a leader (calls wait) -> closing (earlier calls are still
+ * answered) -> failed (everything pending was rejected). The last two are final.
  *
  * Invariant: messages leave in the order of the calls: a frame under way is sent before any request after it. Every
- * promise handed out is settled: by its answer, its signal, or the failure of the whole. What was not answered when the
- * engine went away is sent to the next one, in order; the engine knows by the numbers what it has done already.
+ * promise handed out is settled: by its answer, its signal, or the failure of the client. When an engine goes away, the
+ * unanswered frames and requests are sent to the next engine, in order. That engine knows by the numbers which it has done.
  *
- * For one operation there is its promise and three slots in arrays of its flight, no object of its own.
+ * An operation costs its promise and three slots in the arrays of its flight. It has no object of its own.
  */
 
 import { abortError, toWire, VarveError } from '../errors.ts';
@@ -23,22 +23,22 @@ import { Numbers, randomClient } from './numbers.ts';
 
 /** A frame of this size is sent before its turn ends. */
 const FRAME_BYTES_MAX = 1024 * 1024;
-/** A frame that so many leaders did not survive may be why. */
+/** A frame is sent again to at most this many leaders. If none of them survived it, the frame itself may be the reason. */
 const LEADERS_MAX = 8;
 
-/** What a client talks through: a worker, a message port, or a stand-in of a test. */
+/** A client talks through this: a worker, a message port, or a replacement in a test. */
 export interface Port {
   postMessage(message: unknown, transfer: object[]): void;
   onmessage: ((event: MessageEvent) => void) | null;
   onmessageerror?: ((event: MessageEvent) => void) | null;
-  /** Workers tell here that they died. */
+  /** A worker reports here that it died. */
   onerror?: ((event: ErrorEvent) => void) | null;
   terminate?(): void;
 }
 
 /** A way to the engine. */
 export interface Link {
-  /** How it goes. */
+  /** The kind of link. */
   readonly via: SharingReport['via'];
   post(message: unknown, transfer: object[]): void;
 }
@@ -56,13 +56,13 @@ interface Asked {
 
 /** One engine's client, serving one store. */
 export class Client {
-  /** 0 where no other engine will be asked again: then the log need not say what is whose. */
+  /** 0 if no other engine can take over. Then the log need not record which client made a write. */
   readonly id: number;
-  /** The scans and snapshots that the engine has open for it. */
+  /** The scans and snapshots that the engine has open for this client. */
   readonly numbers = new Numbers();
   readonly #writer: FrameWriter;
   readonly #asked = new Map<number, Asked>();
-  /** Frames packed and not answered wholly, oldest first. */
+  /** Frames that are packed but not completely answered, oldest first. */
   #flights: Flight[] = [];
   /** The flight of the frame being packed. */
   #boarding = new Flight(0);
@@ -73,7 +73,7 @@ export class Client {
   #was_connected = false;
   readonly #has_successors: boolean;
   readonly #end: () => void;
-  /** Why nothing more is taken; set by closing and by failing. */
+  /** The reason why new calls are rejected. Set by closing and by failing. */
   #refusal: VarveError | undefined;
   #is_over = false;
   #closed: Promise<void> | undefined;
@@ -81,7 +81,7 @@ export class Client {
 
   /**
    * @param has_successors Whether another engine may take the place of the one it is connected to.
-   * @param end Lets go of whatever it talked through; called once, when it is over.
+   * @param end Releases the port or links that the client used. Called once, when the client has failed or closed.
    */
   constructor(has_successors: boolean, end: () => void) {
     this.id = has_successors ? randomClient() : 0;
@@ -90,7 +90,7 @@ export class Client {
     this.#end = end;
   }
 
-  /** The client of one engine, which is over when that is. */
+  /** A client of one engine. It fails when the engine ends. */
   static of(port: Port): Client {
     const client = new Client(false, () => {
       port.onmessage = null;
@@ -103,21 +103,21 @@ export class Client {
     return client;
   }
 
-  /** How it reaches the engine; undefined while nobody leads. */
+  /** How the client reaches the engine; undefined while there is no leader. */
   get via(): SharingReport['via'] | undefined {
     return this.#link?.via;
   }
 
-  /** Whether something was called that is not answered. */
+  /** Whether a call is not answered yet. */
   get is_waiting(): boolean {
-    // Who waits for the next write does not wait for an answer.
+    // A request `after` waits for the next write. It does not expect an answer soon.
     const isAsked = [...this.#asked.values()].some(
       ({ request }) => (request as { method?: string }).method !== 'after',
     );
     return isAsked || this.#boarding.left > 0 || this.#flights.some(({ frame }) => frame !== undefined);
   }
 
-  /** Talks through this link from now on. What was not answered through the one before is sent again. */
+  /** Uses this link from now on. Frames and requests that were not answered through the previous link are sent again. */
   connect(link: Link): void {
     if (this.#is_over) return;
     this.#link = undefined;
@@ -134,15 +134,15 @@ export class Client {
     this.#send();
     this.#was_connected = true;
     this.#link = link;
-    // What it had open first, which was packed last: frames under way may name it.
+    // First the frames that open its snapshots and scans again, which were packed last: older frames may use them.
     for (const flight of this.#flights.slice(length)) this.#post_frame(flight);
     for (const flight of this.#flights.slice(0, length)) this.#post_frame(flight);
-    // Behind what is sent again: its reads see moments that a merge may forget.
+    // After the frames that are sent again: they read at old read points, which a merge may drop.
     if (this.#has_successors) link.post({ type: 'returned' } satisfies Request, []);
     for (const { request } of asked) link.post(request, []);
   }
 
-  /** Nobody leads: what is called from now on waits for `connect`. */
+  /** There is no leader: calls from now on wait for `connect`. */
   disconnect(): void {
     this.#link = undefined;
   }
@@ -153,8 +153,8 @@ export class Client {
   }
 
   /**
-   * Queues one operation; it leaves with the turn's frame. `level` is 0 for reads. A signal that aborts before the frame
-   * left takes the operation out of it; later, only the waiting ends.
+   * Queues one operation; it is sent with the turn's frame. `level` is 0 for reads. If the signal aborts before the frame
+   * is sent, the operation is removed from it. If it aborts later, only the waiting ends.
    */
   submit<K, V, T>(operation: Operation<K, V, T>, key: K, value: V, level: number, signal?: AbortSignal): Promise<T> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
@@ -179,20 +179,20 @@ export class Client {
     return promise;
   }
 
-  /** Sends a request beside the frames and resolves with its result; `progress` hears how far it is. */
+  /** Sends a request beside the frames and resolves with its result. `progress` is called with how far it is. */
   ask(ask: Ask, progress?: Settle): Promise<unknown> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
     return this.#post(ask, progress);
   }
 
-  /** Tells the engine that the page is about to go: what is queued leaves now, and is flushed. */
+  /** Informs the engine that the page is about to go away. Queued operations are sent now and flushed. */
   hide(): void {
     if (this.#refusal !== undefined || this.#writer.reentrance !== undefined) return;
     this.#send();
     this.#link?.post({ type: 'hidden' } satisfies Request, []);
   }
 
-  /** Waits for what was sent, closes the store and ends the worker. Closing twice is closing once. */
+  /** Waits for what was sent, closes the store and ends the worker. A second call returns the same promise. */
   close(): Promise<void> {
     const refusal = this.#writer.reentrance;
     if (refusal !== undefined) return Promise.reject(refusal);
@@ -210,7 +210,7 @@ export class Client {
     this.#end();
   }
 
-  /** Rejects all that is pending. It may have been done, or be done yet; it is not sent again. */
+  /** Rejects all pending calls. The engine may have done them, or may still do them. They are not sent again. */
   give_up(error: VarveError): void {
     this.#send();
     const asked = [...this.#asked.values()];
@@ -220,7 +220,7 @@ export class Client {
     for (const { reject } of asked) reject(error);
   }
 
-  /** Takes what came through the link. */
+  /** Handles a message or a response frame that came through the link. */
   receive(data: unknown): void {
     try {
       if (data instanceof ArrayBuffer) this.#answers(new FrameReader(data));
@@ -270,7 +270,7 @@ export class Client {
   #post_frame(flight: Flight): void {
     const { frame } = flight;
     if (frame === undefined || this.#link === undefined) return;
-    // It is sent again if its answer does not come: what is transferred is a copy then.
+    // A frame is sent again if its answer does not come. So a copy is transferred.
     const sent = this.#has_successors ? frame.slice(0) : frame;
     try {
       this.#link.post(sent, [sent]);
@@ -294,7 +294,7 @@ export class Client {
     if (response.type === 'dead') return this.fail(VarveError.fromWire(response.error));
     if (!('id' in response)) return;
     const asked = this.#asked.get(response.id);
-    // Who asked gave up.
+    // The caller was already rejected by `give_up`.
     if (asked === undefined && response.id <= this.#ask_id) return;
     if (asked === undefined) throw malformed();
     if (response.type === 'progress') return asked.progress?.(response.value);
@@ -319,13 +319,13 @@ function unlucky(): VarveError {
   return new VarveError('VARVE_INTERNAL', 'Too many tabs ended over this. It may be done yet.');
 }
 
-/** A worker that did not start: its script was not found, or is none (an event without a message), or may not be one. */
+/** The error for a worker that did not start: its script was not found, is no script (an event without a message), or is forbidden. */
 export function noWorker(cause?: unknown): VarveError {
   const message = 'The engine worker did not start. Serve engine-worker.js, or pass the option worker.';
   return new VarveError('VARVE_UNSUPPORTED', message, { cause });
 }
 
-/** The error for a worker that told that it died. */
+/** The error for a worker that reported its death. */
 export function workerDied(event: ErrorEvent): VarveError {
   const { message } = event;
   if (message === undefined) return noWorker();

@@ -1,7 +1,7 @@
 /**
  * The engine worker's end of the compactor: starts the worker at the first job and pairs messages with jobs.
  *
- * Invariant: every job that was handed in settles exactly once: with its result, with the error the compactor told, or
+ * Invariant: the promise of every job settles exactly once: with its result, with the error that the compactor reported, or
  * with the death of the worker. After a death the next job starts a new worker.
  */
 
@@ -9,7 +9,7 @@ import { toWire, VarveError } from '../errors.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
 
-/** What a job needs from the engine worker while it runs. */
+/** The services that a job needs from the engine worker while it runs. */
 export interface JobServices {
   /** Bytes of an input table. */
   read(table: number, offset: number, length: number): Uint8Array;
@@ -24,14 +24,14 @@ export interface CompactorPort {
   postMessage(message: object, transfer?: object[]): void;
   addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
   addEventListener(type: 'error', listener: (event: ErrorEvent) => void): void;
-  /** Ends it. Where the storage does not see to it by itself, resolves once it writes no more. */
+  /** Ends it. If the storage cannot guarantee by itself that the worker stops writing, resolves once it writes no more. */
   terminate(): void | Promise<void>;
-  /** On a server: has the process wait for the worker, or no more. */
+  /** On a server: the process waits for the worker after `ref`, and does not wait after `unref`. */
   ref?(): void;
   unref?(): void;
 }
 
-/** Whoever runs jobs beside the engine. */
+/** Runs jobs beside the engine. */
 export interface JobsBeside {
   /** Runs a job; resolves with its result. */
   run(ticket: JobTicket, services: JobServices): Promise<Uint8Array>;
@@ -80,7 +80,7 @@ export class CompactorLink implements JobsBeside {
     });
   }
 
-  /** Starts the worker ahead of its first job; that a start fails is told to the job. */
+  /** Starts the worker ahead of its first job. If the start fails, the first job tries again and gets the error. */
   warm(): void {
     try {
       this.#worker ??= this.#start();
@@ -89,7 +89,7 @@ export class CompactorLink implements JobsBeside {
     }
   }
 
-  /** Ends the worker and whatever it was doing; resolves once it writes no more. */
+  /** Ends the worker and all its jobs; resolves once it writes no more. */
   async stop(): Promise<void> {
     this.#die('The store was closed while a job was running.', undefined);
     await this.#ending;
@@ -157,7 +157,7 @@ export class CompactorLink implements JobsBeside {
     if (this.#jobs.size === 0) this.#worker?.unref?.();
   }
 
-  /** The slots of its jobs are taken back by those who are told, so they are told when nothing is written there any more. */
+  /** Callers take back the slots of a rejected job. So jobs are rejected only once the worker writes no more. */
   #die(message: string, cause: unknown): void {
     const ended = this.#worker?.terminate();
     this.#worker = undefined;

@@ -1,5 +1,5 @@
 /**
- * What the engine worker and its compactor say to each other.
+ * The messages between the engine worker and its compactor.
  *
  * A job in one picture; everything large is transferred, nothing is copied twice:
  *

@@ -1,22 +1,22 @@
 /**
  * The output tables of a job: slots lent by the engine worker, written and flushed here.
  *
- * Invariant: a table counts as finished only when every byte of it was written, in full counts, and flushed. Whatever
- * happens, `closeAll` leaves no handle open, because the engine worker opens the slots again.
+ * Invariant: a table is finished only when all its bytes are written and flushed. A short write is an error. In every case,
+ * `closeAll` leaves no handle open, because the engine worker opens the slots again.
  */
 
 import { VarveError } from '../errors.ts';
 import { SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 
-/** A lent slot, open in the compactor. What fails throws a `SlotError`. */
+/** A lent slot, open in the compactor. Its methods throw a `SlotError` on failure. */
 export interface OutputSlot {
-  /** Writes at an offset of the slot; answers how many bytes landed. */
+  /** Writes at an offset of the slot; returns how many bytes were written. */
   write(bytes: Uint8Array, at: number): number;
   flush(): void;
   close(): void;
 }
 
-/** Opens a lent slot, which the engine worker has closed just before. */
+/** Opens a lent slot. The engine worker has just closed it. */
 export type OpenOutput = (slot: number) => Promise<OutputSlot>;
 
 /** Finds the slots of a store, named as the engine worker names it to the compactor. */
@@ -36,7 +36,7 @@ export class CompactorOutputs {
     this.#lend = lend;
   }
 
-  /** Writes bytes at an offset of a table, opening its slot at the first. */
+  /** Writes bytes at an offset of a table. The first write opens its slot. */
   async write(table: number, offset: number, bytes: Uint8Array): Promise<void> {
     let slot = this.#open.get(table);
     if (slot === undefined) {
@@ -65,7 +65,7 @@ export class CompactorOutputs {
     this.#open.delete(table);
   }
 
-  /** Closes what a failed job left open. */
+  /** Closes the slots that a failed job left open. */
   closeAll(): void {
     for (const slot of this.#open.values()) slot.close();
     this.#open.clear();

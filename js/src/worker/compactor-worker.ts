@@ -1,7 +1,7 @@
 /**
  * The entry of the compactor worker, a nested worker of the engine worker: it dies with it.
  *
- * Invariant: nothing but the wiring of messages to a `Compactor`.
+ * Invariant: this file only connects messages to a `Compactor`.
  */
 
 import type { CheckerRequest } from './checker.ts';

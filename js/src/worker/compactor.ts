@@ -1,11 +1,11 @@
 /**
- * The compactor: runs flushes and compactions beside the engine worker, so that its time is never theirs.
+ * The compactor: runs flushes and compactions beside the engine worker, so that they do not take the engine worker's time.
  *
- * Life of a job: its specification arrives with all it needs but the input tables; the job is stepped in slices of a
- * few milliseconds; input is asked for and output is written between steps; the result goes back, or the error.
+ * Life of a job: its specification arrives with all it needs except the input tables; the job is stepped in slices of a
+ * few milliseconds; input is requested and output is written between steps; the result or the error goes back.
  *
- * Invariant: it decides nothing and owns nothing: the engine worker makes a result count, and a compactor that dies at
- * any point leaves slots that belong to no table.
+ * Invariant: it decides nothing and owns nothing. A result takes effect only when the engine worker accepts it. If the
+ * compactor dies at any point, it leaves slots that belong to no table.
  */
 
 import { toWire, VarveError } from '../errors.ts';
@@ -24,7 +24,7 @@ export type Post = (message: CompactorResponse | CheckerResponse, transfer: Tran
 interface Running {
   readonly urgent: boolean;
   waiting: boolean;
-  /** What the job waits for, if anything: input bytes, or the number of a slot. */
+  /** Resolves the job's open request, if any, with input bytes or the number of a slot. */
   resolve?: (answer: Uint8Array | number) => void;
   reject?: (error: VarveError) => void;
 }
@@ -71,7 +71,7 @@ export class Compactor {
     }
   }
 
-  /** Closes all slots; nothing is opened or written any more. */
+  /** Closes all slots. After that, nothing is opened or written. */
   halt(): void {
     this.#halted = true;
     for (const outputs of this.#outputs) outputs.closeAll();

@@ -1,7 +1,7 @@
 /**
- * A client as its leader sees it: where its answers go.
+ * A client as its leader sees it: a destination for answers.
  *
- * Invariant: once it is gone nothing is sent to it, whoever still has an answer for it.
+ * Invariant: once the client is gone, nothing is sent to it, even if there is still an answer for it.
  */
 
 import type { Response } from '../protocol/messages.ts';
@@ -11,9 +11,9 @@ export type Send = (message: Response | ArrayBuffer, transfer: Transferable[]) =
 
 /** One client of a store. */
 export class Connection {
-  /** Its number, 0 for one that asks no second leader. */
+  /** Its number; 0 for a client that never connects to a second leader. */
   readonly client: number;
-  /** Checks that run for it, by the numbers that it gave them, and a repair. */
+  /** The checks that run for this client, by the numbers that it gave them, and a repair. */
   readonly stoppables = new Map<unknown, AbortController>();
   readonly #send: Send;
   #isGone = false;
@@ -31,7 +31,7 @@ export class Connection {
     if (!this.#isGone) this.#send(message, transfer);
   }
 
-  /** Nobody listens there any more. */
+  /** The client is gone: nothing is sent to it from now on, and its checks and repair are aborted. */
   leave(): void {
     this.#isGone = true;
     for (const running of this.stoppables.values()) running.abort();

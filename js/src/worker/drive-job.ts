@@ -1,5 +1,5 @@
 /**
- * Stepping a flush or compaction to its end: in slices of a few milliseconds, its input fetched and its output written
+ * Steps a flush or compaction to its end, in slices of a few milliseconds. Its input is fetched and its output is written
  * between steps.
  *
  * Invariant: no call into the engine lasts longer than a slice, because a realm inside a call does nothing else and cannot
@@ -13,11 +13,11 @@ import type { CompactionJob } from '../wasm/job.ts';
 const STEP_ENTRIES = 2000;
 const SLICE_MS = 8;
 
-/** What a job works with. Offsets and sizes are in bytes of the table. */
+/** The callbacks that a job works with. Offsets and sizes are in bytes of the table. */
 export interface JobHands {
   input(table: number, offset: number, length: number): Promise<Uint8Array>;
   write(table: number, offset: number, bytes: Uint8Array): Promise<void>;
-  /** A table is complete: it is flushed. */
+  /** A table is complete: flushes it. */
   finish(table: number, size: number): void;
   /** Lets other work in. */
   rest(): Promise<void>;

@@ -3,8 +3,8 @@
  *
  * Order of life: lock -> slots -> engine -> (serve) -> engine closed and sealed -> slots closed -> lock released.
  *
- * Invariant: what only keeps the store in shape (flush timer, seal, jobs, spare slots) happens after an answer is on
- * its way, never before it. Once a write to the storage failed, the engine refuses writes by itself; reads go on.
+ * Invariant: maintenance (flush timer, seal, jobs, spare slots) happens after an answer is on its way, never before it.
+ * Once a write to the storage failed, the engine refuses writes by itself; reads go on.
  *
  * Used by the engine worker, which feeds it frames, and by the synchronous store, which calls the engine directly.
  */
@@ -30,24 +30,24 @@ import { settlingFailure } from './settling-failure.ts';
 import type { FrameHost } from './settling-frames.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
-/** Writes after which a flush is likely to come: starting a worker takes tens of milliseconds. */
+/** After this many writes a flush is likely to come. The worker is started ahead, because that takes tens of milliseconds. */
 const WARM_WRITES = 500;
-/** For so long a store that was opened and not written to does no work of its own: who looks something up and closes it need not wait for that. */
+/** A store that was opened but not written to starts no job for this long. A caller that only reads and closes it need not wait for one. */
 const CALM_MS = 200;
-/** For so long a refused write waits for a job before it is tried again, and at least. */
+/** A refused write waits `MOMENT_MS`, and then for a job, at most `ROOM_MS` longer. Then it is tried again. */
 const ROOM_MS = 100;
 const MOMENT_MS = 20;
-/** How often a refused write is tried again where no job is under way. */
+/** How often a refused write is tried again when no job is running. */
 const ATTEMPTS_MAX = 5;
 
-/** An open store and what keeps it in shape. */
+/** An open store and its maintenance. */
 export class EngineHost implements FrameHost {
   readonly name: string;
   readonly store: EngineStore;
   readonly storage: StorageReport;
   readonly recovery: RecoveryReport;
   readonly #device: ManagedDevice;
-  /** The device, if its writes settle later. */
+  /** The device, if its writes are committed later. */
   readonly #settling: SettlingDevice | undefined;
   readonly #lock: StoreLock;
   readonly #flusher: Flusher;
@@ -59,16 +59,16 @@ export class EngineHost implements FrameHost {
   readonly #watches = new Map<(cause: VarveError) => void, () => void>();
   readonly #onTurn: (() => void) | undefined;
   readonly #parts: HostParts;
-  /** Going back took writes with it. */
+  /** Whether going back to the committed state lost writes. */
   hasLost = false;
   /** Snapshots that the host took for itself. */
   readonly #snapshots = new Set<number>();
-  /** Why another host takes this one's place. */
+  /** The reason why another host takes this one's place. */
   #successor: VarveError | undefined;
-  /** That the store was taken away while it was open. */
+  /** The error if the store was taken away while it was open. */
   #lost: VarveError | undefined;
   #warm = false;
-  /** Until that resolves no job starts, unless writers would have to wait for it. */
+  /** No job starts until this resolves, unless writers have to wait for the job. */
   #held: Promise<void> | undefined;
   /** Ends the calm after opening. */
   #calm: ReturnType<typeof setTimeout> | undefined;
@@ -108,9 +108,9 @@ export class EngineHost implements FrameHost {
   static async open(name: string, options: EngineHostOptions): Promise<EngineHost> {
     const host = new EngineHost(name, await openParts(name, options), options.onTurn);
     host.#hold(options.hold?.());
-    // Behind an output gate whoever has it says when there is work to be done.
+    // With an output gate, the owner of the host decides when jobs run.
     if (host.gate === undefined) host.#calm = setTimeout(() => host.#wake(), CALM_MS);
-    // Known before much is written: where there is little room, little is kept that has to be written twice.
+    // The engine must know the free room before much is written. With little room, it keeps little that has to be written twice.
     host.#quota?.look();
     try {
       host.afterTurn();
@@ -121,17 +121,17 @@ export class EngineHost implements FrameHost {
     }
   }
 
-  /** The device, if its writes settle later: what frames are answered with waits for `settled` then. */
+  /** The device, if its writes are committed later. Then the answers to frames wait for `settle`. */
   get settling(): SettlingDevice | undefined {
     return this.#settling;
   }
 
-  /** Calls back at the first write that the storage refused after the engine took it for done. */
+  /** Calls back at the first write that the storage refused although the engine had already accepted it. */
   set onFailure(callback: (error: unknown) => void) {
     if (this.#settling !== undefined) this.#settling.onFailure = (error) => callback(settlingFailure(error));
   }
 
-  /** Whether `revived` can go on where a commit was refused for want of room: nothing acknowledged is in memory alone. */
+  /** Whether `revived` can go on after a commit was refused for lack of room: no acknowledged write is in memory alone. */
   get canRevive(): boolean {
     return this.#settling?.canGoBack === true && this.#parts.hasLog;
   }
@@ -141,14 +141,14 @@ export class EngineHost implements FrameHost {
     return this.#parts.hasLog;
   }
 
-  /** Nothing was written since a refused commit: there may still be no room, and nothing is written but what is asked for. */
+  /** Nothing was written since a refused commit. There may still be no room, so only the writes of clients are done. */
   get isQuiet(): boolean {
     return this.#settling?.isQuiet === true;
   }
 
   /**
-   * Goes back to what the storage holds after it refused a commit for want of room, and gives the host that goes on in the place
-   * of this one: the same lock and device, the engine's store opened again, snapshots and scans as far as they can go on.
+   * Goes back to the committed state after the storage refused a commit for lack of room. Returns the host that takes the place of
+   * this one. It has the same lock and device, and the engine's store opened again. Snapshots and scans go on as far as they can.
    */
   async revived(refusal: VarveError): Promise<EngineHost> {
     this.#successor = refusal;
@@ -197,7 +197,7 @@ export class EngineHost implements FrameHost {
     return parts.length === 1 && whole !== undefined ? whole : responseOf(parts.flatMap(answersOf));
   }
 
-  /** Answers a request frame with response frames, one where the answers are not long. */
+  /** Answers a request frame with response frames: with one frame unless the answers are long. */
   respond(request: Uint8Array, send: (response: Uint8Array<ArrayBuffer>) => void): void {
     const { exports, memory, fault, h } = this.store;
     this.store.tick();
@@ -220,19 +220,19 @@ export class EngineHost implements FrameHost {
     }
   }
 
-  /** Calls back when the engine had a fault, or the store was abandoned or taken away; returns what ends that. */
+  /** Calls back when the engine had a fault, or the store was abandoned or taken away; returns a function that ends the subscription. */
   onEnd(listener: (cause: VarveError) => void): () => void {
     const end = this.store.fault.onFault(listener);
     this.#watches.set(listener, end);
     return end;
   }
 
-  /** What holds back the answers of a turn, where there is such a thing. */
+  /** The gate that delays the answers of a turn, if the device has one. */
   get gate(): OutputGate | undefined {
     return this.#device.gate;
   }
 
-  /** To be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
+  /** Must be called at the end of a turn that used the store: arms timers, starts jobs, grows the pool. */
   afterTurn(): void {
     if (this.#closing !== undefined || this.isQuiet || this.store.fault.found !== undefined) return;
     if (this.gate !== undefined) {
@@ -264,18 +264,18 @@ export class EngineHost implements FrameHost {
     return this.#jobs.slice();
   }
 
-  /** Lets go of files that nobody needs any more. What fails here, the next write meets again. */
+  /** Releases files that nobody needs any more. If that fails, the next write fails in the same way. */
   tidy(): void {
     try {
       this.store.release();
     } catch {
-      // The engine keeps what it is refused with.
+      // The engine keeps the error.
     }
   }
 
   /**
-   * Lets go of the store without another write: whoever it belonged to is gone, and may have a successor that has it open. Its
-   * device must answer nothing any more.
+   * Releases the store without another write: its owner is gone, and a successor may have the store open. The device must not
+   * be used any more.
    */
   abandon(): void {
     if (this.#closing !== undefined) return;
@@ -286,17 +286,17 @@ export class EngineHost implements FrameHost {
     void this.#lock.release();
   }
 
-  /** Lets go of the engine's store; from the device it hears nothing any more. */
+  /** Closes the engine's store. It is cut off from the device before. */
   #leave(): void {
     this.#parts.cutOff();
     try {
       this.store.close();
     } catch {
-      // It could not be sealed, which is what was wanted: the engine has let go of its memory.
+      // It could not be sealed, as intended. The engine has freed its memory.
     }
   }
 
-  /** Whether writers should wait; then `progress` says when to look again. */
+  /** Whether writers should wait. If so, they look again when `progress` resolves. */
   isStalled(): boolean {
     return this.#jobs.isBusy() && this.store.fault.found === undefined && this.store.isStalled();
   }
@@ -313,7 +313,7 @@ export class EngineHost implements FrameHost {
     await this.#slots.settled();
   }
 
-  /** Lets go of what a client has open and, unless it may return, of its receipts. */
+  /** Closes the snapshots and scans of a client. Unless the client may return, its receipts are dropped too. */
   forget(client: number, mayReturn: boolean): void {
     if (this.#closing === undefined && this.store.fault.found === undefined) this.store.forgetClient(client, mayReturn);
   }
@@ -333,13 +333,13 @@ export class EngineHost implements FrameHost {
     this.afterTurn();
   }
 
-  /** Whether no job is to be started now. */
+  /** Whether no job may be started now. */
   get #isResting(): boolean {
     const isCalm = this.#calm !== undefined && this.store.writesSinceSeal() === 0;
     return (this.#held !== undefined || isCalm) && !this.store.isStalled();
   }
 
-  /** The page is hidden or goes away: nothing may stay unflushed. */
+  /** The page is hidden or goes away: everything must be flushed. */
   hidden(): void {
     if (this.#closing === undefined && !this.isQuiet) this.#flusher.now();
   }
@@ -350,7 +350,7 @@ export class EngineHost implements FrameHost {
     return this.store.stats();
   }
 
-  /** The same, with what the browser says of the origin. */
+  /** The same, with the browser's numbers about the origin. */
   async statsNow(): Promise<StoreStats> {
     const isOfBrowser = this.#device.kind === 'opfs' || this.#device.kind === 'indexeddb';
     const origin = isOfBrowser ? await originStorage() : undefined;
@@ -358,7 +358,7 @@ export class EngineHost implements FrameHost {
     return { ...this.stats(), origin };
   }
 
-  /** Flushes everything and merges it into one run, by jobs like any other. What is written meanwhile need not be in it. */
+  /** Flushes everything and merges it into one run, by normal jobs. Writes that come meanwhile may be left out of it. */
   async compact(onProgress?: (progress: CompactProgress) => void): Promise<void> {
     let left = this.#bytesToMerge();
     try {
@@ -386,19 +386,19 @@ export class EngineHost implements FrameHost {
     await this.settle();
   }
 
-  /** Bytes that a compaction of everything takes in. */
+  /** Input bytes of a compaction of everything. */
   #bytesToMerge(): number {
     const { levels, frozenBytes, memtableBytes } = this.stats();
     return levels.reduce((bytes, level) => bytes + level.bytes, frozenBytes + memtableBytes);
   }
 
-  /** Verifies every file, in a worker where there can be one. The store goes on: it gives bytes, 1 MiB at a time. */
+  /** Verifies every file, in a worker if possible. The store goes on working and serves the bytes, 1 MiB at a time. */
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     const module = await loadTools(options.tools);
     if (options.signal?.aborted) throw abortError(options.signal);
     this.#ensureOpen();
     let snapshot: number | undefined;
-    // One turn, or all of it again: the manifest that is copied names the tables that the snapshot keeps.
+    // This must happen in one turn; otherwise all of it is done again. The copied manifest must name the tables that the snapshot keeps.
     const copy = (): CheckInput => {
       this.#unpin(snapshot);
       snapshot = this.store.openSnapshot();
@@ -411,7 +411,7 @@ export class EngineHost implements FrameHost {
       if (this.#spawn !== undefined) return await checkInWorker(this.#spawn, module, input, read, options);
       const readLater = (slot: number, at: number, length: number) => {
         const call = (): Uint8Array<ArrayBuffer> => {
-          // The slots are another store's by now, which has other files in them.
+          // After a close or a revival, the slots may contain the files of another store.
           this.#ensureOpen();
           return read(slot, at, length);
         };
@@ -425,7 +425,7 @@ export class EngineHost implements FrameHost {
     }
   }
 
-  /** Lets go of a snapshot that the host took for itself, unless it went with the store. */
+  /** Closes a snapshot that the host took for itself, unless it was closed with the store. */
   #unpin(snapshot: number | undefined): void {
     if (snapshot === undefined || !this.#snapshots.delete(snapshot)) return;
     if (this.#closing === undefined && this.store.fault.found === undefined) this.store.closeSnapshot(snapshot);
@@ -437,7 +437,7 @@ export class EngineHost implements FrameHost {
     return this.#closing;
   }
 
-  /** Logs and seals; gives what there was no room for. All else closing meets again. */
+  /** Logs and seals. Returns the error if there was no room; any other error comes again when the store is closed. */
   #seal(): VarveError | undefined {
     try {
       this.store.seal();
@@ -447,16 +447,16 @@ export class EngineHost implements FrameHost {
     return undefined;
   }
 
-  /** Gives back the room of spare files at once. What fails here, the next write meets again. */
+  /** Frees the room of spare files at once. If that fails, the next write fails in the same way. */
   shrink(): void {
     try {
       this.store.shrink();
     } catch {
-      // The engine keeps what it is refused with.
+      // The engine keeps the error.
     }
   }
 
-  /** Has the engine make room for writes like one that was refused, when there is time. */
+  /** Asks the engine to make room, when there is time, for writes like one that was refused. */
   wantRoom(): void {
     if (this.gate !== undefined || this.#closing !== undefined) return;
     this.shrink();
@@ -473,19 +473,19 @@ export class EngineHost implements FrameHost {
     const isMore = attempts < ATTEMPTS_MAX && (await this.#settling?.moreRoom(untilMs)) === true;
     if (!this.#jobs.isBusy() && (attempts === 0 || isMore)) this.#jobs.kickNow();
     if (!this.#jobs.isBusy() && !isMore) return false;
-    // Also where a job fails at once: others have to come to their turn.
+    // Wait also if a job fails at once: other tasks need their turn.
     await delay(MOMENT_MS);
     await Promise.race([this.#jobs.progress(), delay(ROOM_MS)]);
     return true;
   }
 
-  /** A closed store leaves the next opening little to replay, and keeps no room that it does not need. Neither is a reason not to close. */
+  /** Leaves little log for the next opening to replay, and frees room that is not needed. The store is closed even if this fails. */
   #giveBack(): void {
     try {
       this.store.foldLog();
       this.store.shrink();
     } catch {
-      // What matters of it, closing meets again.
+      // An error that matters comes again when the store is closed.
     }
   }
 
@@ -499,7 +499,7 @@ export class EngineHost implements FrameHost {
     this.#watches.clear();
   }
 
-  /** The engine must not be called any more: nothing is left to be done but to close. */
+  /** Stops timers and jobs: the engine must not be called any more. The store can only be closed now. */
   #stop(): void {
     clearTimeout(this.#calm);
     this.#flusher.stop();
@@ -522,25 +522,25 @@ export class EngineHost implements FrameHost {
     const lost = this.#lost;
     try {
       await this.#jobs.stop();
-      // One that has a successor, or is about to have one, must not write over it.
+      // A host that has a successor, or will have one soon, must not overwrite the successor's data.
       if (this.isQuiet || this.#successor !== undefined) this.#leave();
       else if (this.store.fault.found === undefined) {
         await this.#closeStore();
         await this.settle();
       }
     } catch (error) {
-      // A poisoned store has nothing left to write, and whoever wrote to it was told; so was everybody whose write the
-      // storage has no room for.
+      // A poisoned store has nothing left to write, and its writers already got the error. Writers also got the error when
+      // the storage had no room for their writes.
       const nothingLost = this.canRevive ? ['VARVE_POISONED', 'VARVE_STORAGE_FULL'] : ['VARVE_POISONED'];
       if (!(error instanceof VarveError) || !nothingLost.includes(error.code)) throw this.#lost ?? error;
     } finally {
       await this.#letGo();
     }
-    // Closing found it, and nobody was told yet.
+    // The loss was found while closing, and is not reported yet.
     if (this.#lost !== lost) throw this.#lost;
   }
 
-  /** Whatever became of the store, the next one who wants it gets it. */
+  /** Releases files and lock, whatever happened to the store, so that the next caller can open it. */
   async #letGo(): Promise<void> {
     this.#unwatch();
     this.#parts.cutOff();

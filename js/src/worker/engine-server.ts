@@ -1,14 +1,15 @@
 /**
  * Answers the clients of one store: frames with frames, messages with messages.
  *
- * Invariant: everything is answered in the order it came, but for `compact` and `check`, which may take minutes: they are
- * answered when they are done, and tell their progress meanwhile. While the engine is stalled (two memtables wait, or level 0
- * is full) frames queue here until a job has made room, so that no write is refused only because it came too fast; if
- * no job can make room (a full disk), the frame runs and its writes are told so.
+ * Invariant: everything is answered in the order it came, except `compact` and `check`, which may take minutes. They are
+ * answered when they are done, and report their progress meanwhile. While the engine is stalled (two memtables wait, or level 0
+ * is full), frames queue here until a job has made room, so that no write is refused only because it came too fast. If
+ * no job can make room (a full disk), the frame runs and its writes get the error.
  *
- * Over a storage that settles later, a frame has run when the next one does, and its answer leaves when all that it may have
- * seen is committed. Answers leave in order all the same. When the storage refuses a commit for want of room, the store goes back to
- * what was committed before anything else runs, and the answers that had to wait are given anew: see `refused-frames.ts`.
+ * With a storage that commits later, frames run one after another, without waiting for commits between them. The answer of a frame
+ * is sent when everything that the frame may have seen is committed. Answers are still sent in order. When the storage refuses a
+ * commit for lack of room, the store goes back to the committed state before anything else runs. Then the waiting answers are
+ * computed again: see `refused-frames.ts`.
  */
 
 import { toWire, VarveError } from '../errors.ts';
@@ -31,68 +32,68 @@ import { answerAgain } from './refused-frames.ts';
 import { settlingFailure } from './settling-failure.ts';
 import { FrameProgress, runSettling } from './settling-frames.ts';
 
-/** What a client sends. */
+/** A message or frame from a client. */
 export type Incoming = Request | ArrayBuffer;
 type OpenRequest = Extract<Request, { type: 'open' }>;
 
-/** Between two answers to those who wait for writes, in milliseconds. */
+/** The time between two answers to clients that wait for a write (`after`), in milliseconds. */
 const AFTER_MS = 5;
 
 /** How long a client that left may come back for its receipts: as long as browsers keep pages in their back/forward caches. */
 const RETURN_MS = 15 * 60_000;
 
-/** What is waiting to be answered. */
+/** A message or frame that waits for its answer. */
 interface Waiting {
   readonly data: Incoming;
   readonly from: Connection;
 }
 
-/** A frame whose answer waits for its storage. */
+/** A frame whose answer waits for a commit. */
 interface LateFrame {
   readonly from: Connection;
   readonly progress: FrameProgress;
 }
 
-/** Where a store is opened that other tabs share. */
+/** The lock and the clients of a leader, for opening a store that other tabs share. */
 export interface Leadership {
-  /** Its lock, held. */
+  /** The store's lock, already held. */
   readonly lock: StoreLock;
-  /** Called when it is open: resolves when all clients of the leader before have open again what they had. */
+  /** Called when the store is open. Resolves when all clients of the previous leader have reopened their snapshots and scans. */
   readonly hold: (() => Promise<void>) | undefined;
 }
 
 /** Serves the clients of one store. */
 export class EngineServer {
-  /** The client that made this, and ends with it. */
+  /** The client that created this server. The server ends with it. */
   readonly own: Connection;
   readonly #compactor: SpawnCompactor | undefined;
   readonly #adapter: StorageAdapter | undefined;
   readonly #clients = new Set<Connection>();
-  /** When clients that left are forgotten. */
+  /** The timers that forget clients that left. */
   readonly #away = new Map<number, ReturnType<typeof setTimeout>>();
   readonly #queue: Waiting[] = [];
-  /** Frames whose answers could not leave. */
+  /** Frames whose answers could not be sent, because the commit was refused. */
   readonly #refused: LateFrame[] = [];
-  /** Why; set until the store has gone back. */
+  /** The reason of the refusal; set until the store has gone back. */
   #refusal: VarveError | undefined;
-  /** Why the last one did. */
+  /** The reason of the last refusal; stays set. */
   #lastRefusal: VarveError | undefined;
   #host: EngineHost | undefined;
-  /** Who waits until the store is no longer in that state. */
+  /** The requests that wait until the store is no longer in the given state. */
   #afters: { readonly id: number; readonly from: Connection; readonly state: StoreState | undefined }[] = [];
-  /** Which opening of the store this is, by a random number. */
+  /** A random number that identifies this opening of the store. */
   #opening = 0;
   #afterTimer: ReturnType<typeof setTimeout> | undefined;
   /** Set while something asynchronous is being answered: later messages wait. */
   #busy = false;
   #is_dead = false;
-  /** What comes from now on is for the next leader. */
+  /** If set, new messages are ignored: the next leader answers them. */
   #isRetiring = false;
   /** Resolves when the queue is empty. */
   #drained: Promise<void> = Promise.resolve();
   /** Ends an opening that is under way. */
   readonly #ended = new AbortController();
-  /** Called when a client has open again what it had. */
+  /** Called when a client has reopened its snapshots and scans. */
   onReturned: (client: number) => void = () => undefined;
 
   constructor(own: Connection | Send, compactor: SpawnCompactor | undefined, adapter?: StorageAdapter) {
@@ -107,7 +108,7 @@ export class EngineServer {
     return this.#clients.size;
   }
 
-  /** Takes a message or a frame. */
+  /** Handles a message or a frame. */
   receive(data: Incoming, from: Connection = this.own): void {
     if (this.#is_dead || this.#isRetiring || from.isGone) return;
     if (!this.#clients.has(from)) {
@@ -115,13 +116,13 @@ export class EngineServer {
       clearTimeout(this.#away.get(from.client));
       this.#away.delete(from.client);
     }
-    // Nothing that it ends is waited for.
+    // A `stop` is answered at once. It does not wait for the work that it ends.
     if (!(data instanceof ArrayBuffer) && data.type === 'call' && data.method === 'stop') {
       from.stoppables.get(data.args[0])?.abort();
       from.send({ type: 'result', id: data.id, value: undefined });
       return;
     }
-    // What is written already is flushed at once; what still waits here is flushed when its turn comes.
+    // Finished writes are flushed at once. Writes that still wait in the queue are flushed when their turn comes.
     if (!(data instanceof ArrayBuffer) && data.type === 'hidden') this.#host?.hidden();
     if (this.#busy || this.#host?.settling || this.#mustWait(data)) {
       this.#queue.push({ data, from });
@@ -142,7 +143,7 @@ export class EngineServer {
     this.#drained = opening.then(
       () => this.#drain(),
       () => {
-        // Who came meanwhile is told by the next leader where it is.
+        // The next leader announces itself to the clients that came meanwhile.
         this.#queue.length = 0;
         this.#busy = false;
       },
@@ -151,8 +152,8 @@ export class EngineServer {
   }
 
   /**
-   * A client is gone: what it had open is let go of. One that may return (its page is in the back/forward cache, perhaps) can still
-   * ask for what it did not hear of, for a while.
+   * A client is gone: its snapshots and scans are closed. A client that may return (its page may be in the back/forward cache) can
+   * still ask for the answers that it did not get, for a while.
    */
   leave(connection: Connection, mayReturn: boolean): void {
     if (!this.#clients.delete(connection)) return;
@@ -174,13 +175,13 @@ export class EngineServer {
     connection.leave();
   }
 
-  /** Answers what came, closes the store, and hears nothing any more: somebody else is to lead. */
+  /** Answers what came so far, closes the store, and ignores later messages: another worker is to lead. */
   async retire(): Promise<void> {
     this.#isRetiring = true;
     await this.#drained;
     const host = this.#host;
     await host?.settle().catch(() => undefined);
-    // What still runs for somebody is asked for again elsewhere: that it ends here is not its answer.
+    // Clients repeat their running requests with the next leader. So they must not get an error because the work ends here.
     for (const client of this.#clients) client.leave();
     this.#is_dead = true;
     for (const timer of this.#away.values()) clearTimeout(timer);
@@ -214,7 +215,7 @@ export class EngineServer {
     this.#busy = false;
   }
 
-  /** Goes back once a commit was refused, and answers what could not leave. */
+  /** After a refused commit: goes back, and answers the frames whose answers could not be sent. */
   async #answerRefused(): Promise<void> {
     for (;;) {
       if (this.#refusal !== undefined) await this.#revive(this.#refusal);
@@ -224,7 +225,7 @@ export class EngineServer {
     }
   }
 
-  /** Resolves when all that ran has its answer. */
+  /** Resolves when every frame that ran has its answer. */
   async #answerAll(): Promise<void> {
     do {
       await this.#answerRefused();
@@ -239,19 +240,19 @@ export class EngineServer {
       if (host === undefined) throw new VarveError('VARVE_CLOSED', 'The store is closed. Open it again.');
       host.respond(new Uint8Array(request), ({ buffer }) => from.send(buffer, [buffer]));
     } catch (error) {
-      // A frame that cannot be answered as a whole is a broken engine or a broken client: all of its requests fail.
+      // If a frame cannot be answered at all, the engine or the client is broken: all requests fail.
       this.#die(error);
       return;
     }
     this.#maintain(host);
   }
 
-  /** Runs a frame, or answers one again whose answer could not leave; the answer leaves when it may, whatever runs meanwhile. */
+  /** Runs a frame, or answers a refused frame again. The answer is sent when its commit is done; other frames may run meanwhile. */
   async #frameLater(host: EngineHost, frame: LateFrame, refusal?: VarveError): Promise<void> {
     const { progress, from } = frame;
     try {
       const device = host.settling as SettlingDevice;
-      // What is answered again writes little, and must not wait for a job that fails.
+      // A frame that is answered again writes little, and must not wait for a job that fails.
       if (refusal === undefined) await host.ready();
       const response = await (refusal === undefined
         ? runSettling(host, device, progress)
@@ -261,7 +262,7 @@ export class EngineServer {
         () => {
           const { buffer } = response;
           from.send(buffer, [buffer]);
-          // There is room again: what was put off for want of it.
+          // There is room again: do the maintenance that was delayed for lack of room.
           if (isQuiet && !host.isQuiet) this.#maintain(host);
         },
         (error: unknown) => {
@@ -276,7 +277,7 @@ export class EngineServer {
     if (refusal === undefined) this.#maintain(host);
   }
 
-  /** What was not committed for want of room is taken back, and its writers are told; any other failure ends the store. */
+  /** Writes that were not committed for lack of room are taken back, and their writers get the error. Any other failure ends the store. */
   #refuse(host: EngineHost, cause: unknown, frame?: LateFrame): void {
     const known = settlingFailure(cause);
     const error = known instanceof VarveError ? known : VarveError.fromWire(toWire(known));
@@ -306,12 +307,12 @@ export class EngineServer {
     this.#host = host;
     host.onFailure = (error) => this.#refuse(host, error);
     host.onEnd((cause) => this.#die(cause));
-    // What was told before may have been taken back: it is another state, also when it has the same sequence.
+    // The state that was reported before may have been taken back. So this is another state, even with the same sequence.
     this.#opening = Math.random();
     this.#tellAfters();
   }
 
-  /** Answers those who wait for a write, at once or, if that was just done, a little later. */
+  /** Answers the requests that wait for a write: at once or, after a very recent answer, a little later. */
   #tellAfters(): void {
     const host = this.#host;
     if (host === undefined || this.#afters.length === 0 || this.#afterTimer !== undefined) return;
@@ -337,14 +338,14 @@ export class EngineServer {
     }
   }
 
-  /** Everything that is pending or to come fails with `error`; files and lock are let go, should the worker live on. */
+  /** All pending and later calls fail with `error`. Files and lock are released, in case the worker lives on. */
   #die(error: unknown): void {
     if (this.#is_dead) return;
     for (const client of this.#clients) client.send({ type: 'dead', error: toWire(error) });
     this.end();
   }
 
-  /** Nobody listens any more: nothing else is answered, and what is open, or opening, is let go of. */
+  /** No client listens any more: nothing else is answered, and an open store, or one that is opening, is closed. */
   end(): void {
     this.#is_dead = true;
     this.#queue.length = 0;
@@ -400,7 +401,7 @@ export class EngineServer {
           return;
         case 'close': {
           if (from !== this.own) {
-            // Behind the answers that wait for their commit.
+            // After the answers that wait for their commit.
             await this.#answerAll();
             from.send({ type: 'result', id, value: undefined });
             this.leave(from, false);
@@ -425,7 +426,7 @@ export class EngineServer {
   async #open({ name, options }: OpenRequest, leadership?: Leadership): Promise<OpenReport> {
     const host = await EngineHost.open(name, {
       ...options,
-      // As much as suits the store: its clients can follow changes.
+      // -1: as much history as suits the store, so that its clients can follow changes.
       history: options.history ?? -1,
       ...leadership,
       signal: this.#ended.signal,
@@ -447,7 +448,7 @@ export class EngineServer {
     return this.own.client === 0 ? stats : { ...stats, sharing };
   }
 
-  /** Answers when something is done that takes long, and tells how far it is meanwhile. */
+  /** Answers when a long task is done, and reports its progress meanwhile. */
   async #progressing(
     id: number,
     from: Connection,
@@ -461,7 +462,7 @@ export class EngineServer {
     }
   }
 
-  /** The same for what `stop` ends. */
+  /** The same for a task that `stop` can end. */
   async #stoppable(
     id: number,
     from: Connection,

@@ -1,7 +1,7 @@
 /**
  * The entry of the engine worker.
  *
- * Invariant: nothing but the wiring of messages to a `Member`.
+ * Invariant: this file only connects messages to a `Member`.
  */
 
 import type { Request } from '../protocol/messages.ts';

@@ -1,7 +1,7 @@
 /**
  * The entry of the compactor of stores in files, a worker thread of the engine's thread: it dies with it.
  *
- * Invariant: nothing but the wiring of messages to a `Compactor`, and its halt.
+ * Invariant: this file only connects messages to a `Compactor`, and halts it.
  */
 
 import { parentPort } from 'node:worker_threads';

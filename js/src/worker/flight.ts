@@ -1,8 +1,8 @@
 /**
  * The promises of one frame's operations, from its packing until every answer came.
  *
- * Invariant: operation `i` of the frame has request number `first + i` (modulo 2^32) and slot `i` of each array; a slot is
- * emptied when its answer came, whoever still wanted it. `left` counts the answers that are still to come.
+ * Invariant: operation `i` of the frame has request number `first + i` (modulo 2^32) and slot `i` of each array. A slot is
+ * emptied when its answer comes, even if the caller no longer waits for it. `left` counts the answers that are still to come.
  */
 
 import type { VarveError } from '../errors.ts';
@@ -18,7 +18,7 @@ export class Flight {
   /** Request number of its first operation. */
   readonly first: number;
   left = 0;
-  /** The frame, where it may have to be sent again. */
+  /** The frame, while it may have to be sent again. */
   frame: ArrayBuffer | undefined;
   /** How many engines it was sent to again. */
   sent = 0;
@@ -63,8 +63,8 @@ export class Flight {
   }
 
   /**
-   * Gets the frame ready for another engine. Answers come in parts: what has its answer is not asked for again, since a snapshot
-   * or a scan would be opened in the place of the one that there is, at another moment.
+   * Prepares the frame for another engine. Answers come in parts, so some operations may have their answers already. They are not
+   * sent again: a second snapshot or scan would replace the existing one, at another read point.
    */
   divert(): void {
     if (this.frame === undefined || this.left === this.#resolve.length) return;
@@ -86,5 +86,5 @@ export class Flight {
   }
 }
 
-/** In place of who waited for an answer, and does not any more. */
+/** Takes the place of a caller that no longer waits for its answer. */
 function unheard(): void {}

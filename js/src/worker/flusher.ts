@@ -5,8 +5,8 @@
  *     write ---- 250 ms without another ----> seal the log, let go of files that nobody needs
  *     write ----- 3 s without another ------> give spare room back to the browser, and merge what was overwritten
  *
- * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a stretch without
- * writes: it costs a flush of its own.
+ * Invariant: an unflushed byte waits for at most `FLUSH_MS` and one flush. A seal is written only after a time without
+ * writes, because it costs a flush of its own.
  */
 
 import type { EngineStore } from '../wasm/store.ts';
@@ -32,7 +32,7 @@ export class Flusher {
     this.#onIdle = onIdle;
   }
 
-  /** To be called after each turn that may have written. */
+  /** Must be called after each turn that may have written. */
   note(): void {
     if (this.#stopped) return;
     if (this.#flushTimer === undefined && this.#store.isUnsynced()) {
@@ -74,7 +74,7 @@ export class Flusher {
     }
     this.now();
     this.#attempt(() => this.#store.release());
-    // What it met may have ended it.
+    // An error in these calls may have stopped this flusher.
     if (!this.#stopped) this.#shrinkTimer = setTimeout(() => this.#shrink(), SHRINK_MS);
   }
 
@@ -84,7 +84,7 @@ export class Flusher {
     if (!this.#stopped) this.#onIdle();
   }
 
-  /** What fails here closes the engine for writes, and the next writer is told; there is nobody to tell now. */
+  /** A failure closes the engine for writes, and the next writer gets the error. No caller waits for it now. */
   #attempt(call: () => void): void {
     try {
       call();

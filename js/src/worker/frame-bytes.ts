@@ -1,7 +1,7 @@
 /**
- * Frames taken apart into operations and answers, and put together again.
+ * Splits frames into operations and answers, and joins them again.
  *
- * Invariant: operations and answers are handed around as they are in their frames, padding and all.
+ * Invariant: operations and answers keep the bytes that they have in their frames, padding included.
  */
 
 import { codeNumber, type VarveError } from '../errors.ts';
@@ -33,13 +33,13 @@ export function operationsOf(request: Uint8Array): FrameOperation[] {
   return operations;
 }
 
-/** A request frame of operations, for the client of another one. */
+/** A request frame of operations, with the header (and so the client) of `request`. */
 export function frameOf(request: Uint8Array, operations: readonly FrameOperation[]): Uint8Array<ArrayBuffer> {
   const parts = operations.map(({ bytes }) => bytes);
   return joined(request.subarray(0, FRAME_HEADER_BYTES), parts);
 }
 
-/** Refuses all that a frame asks for. */
+/** A response that refuses all operations of a frame. */
 export function refusalsOf(request: Uint8Array, error: VarveError): Uint8Array<ArrayBuffer> {
   return responseOf(operationsOf(request).map((operation) => refusalOf(operation, error)));
 }
@@ -75,7 +75,7 @@ export function responseOf(answers: readonly Uint8Array[]): Uint8Array<ArrayBuff
   return joined(header, answers);
 }
 
-/** A header, whose count is set, and what it counts. */
+/** A header with its count set, followed by the parts. */
 function joined(header: Uint8Array, parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, header.length));
   frame.set(header);

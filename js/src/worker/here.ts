@@ -1,11 +1,11 @@
 /**
- * An engine in the realm of its caller: where stores are kept by an adapter, and where no worker can be had.
+ * An engine in the realm of its caller. It is used when an adapter keeps the store, and when no worker is available.
  *
- * Invariant: to its client it is a worker like any other: what is posted arrives later, in order, so that operations of one
- * turn still share a frame. Nothing is copied, because a frame that was posted is not looked at again by whoever posted it.
+ * Invariant: for its client it behaves like a worker: a posted message arrives later, in order, so that operations of one
+ * turn still share a frame. Nothing is copied, because the sender does not use a frame again after posting it.
  *
- * A message usually arrives at the end of the turn it was posted in, which costs nothing; but once in `TURN_MS` it waits for
- * the next turn, so that a caller who awaits one operation after another holds up neither timers nor the page.
+ * A message usually arrives at the end of the turn it was posted in, which costs nothing. But once in `TURN_MS` it waits for
+ * the next turn, so that a caller that awaits one operation after another blocks neither timers nor the page.
  */
 
 import type { Request, Response } from '../protocol/messages.ts';
@@ -14,10 +14,10 @@ import type { StorageAdapter } from '../storage/adapter.ts';
 import type { Port } from './client.ts';
 import { afterTurn } from './turn.ts';
 
-/** How long turns may be made by a caller who awaits one operation after another. */
+/** How long a caller that awaits one operation after another may prolong a turn. */
 const TURN_MS = 4;
 
-/** Makes an engine here that keeps its store with `adapter`, or by the options of `open` without one. */
+/** Makes an engine here that keeps its store with `adapter`. Without an adapter, the options of `open` choose the storage. */
 export function engineHere(adapter: StorageAdapter | undefined): Port {
   const waiting: { readonly message: Request | ArrayBuffer; readonly port: MessagePort | undefined }[] = [];
   let turnAt = 0;

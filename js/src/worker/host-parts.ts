@@ -1,8 +1,8 @@
 /**
- * What an open store is made of, opened in its order: lock -> slots -> engine.
+ * The parts of an open store, opened in this order: lock -> slots -> engine.
  *
- * Invariant: either all of it is there or nothing is left: what was opened before a step that fails is let go of, whatever
- * letting go of it meets.
+ * Invariant: either all parts are open or none is: when a step fails, the parts that were opened before it are closed, even if
+ * closing them fails too.
  */
 
 import { abortError, VarveError } from '../errors.ts';
@@ -20,12 +20,13 @@ import { settlingFailure } from './settling-failure.ts';
 import { SettlingJobs } from './settling-jobs.ts';
 
 const WAIT_MS_DEFAULT = 5000;
-/** A dead worker's handles are closed a moment after its lock is free. */
+/** How long to wait for a dead worker's handles: they are closed shortly after its lock is free. */
 const HANDLES_WAIT_MS = 5000;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 /**
- * What a storage that answers later keeps beside the engine's cache, as a share of `memory`. The engine keeps blocks of 4 KiB, and
- * what is fetched has sixteen of them: without it a store that is read at random is fetched sixteen times until it is in memory.
+ * The cache of a storage that answers later, beside the engine's cache, as a share of `memory`. The engine caches blocks of 4 KiB,
+ * and one fetch brings sixteen of them. Without this cache, a store that is read at random is fetched sixteen times until it is all
+ * in memory.
  */
 const SPARE_SHARE = 1 / 4;
 const MEMORY_BYTES_MIN = 1024 * 1024;
@@ -38,13 +39,13 @@ export interface EngineHostOptions extends EngineOptions {
   compactor?: SpawnCompactor | undefined;
   /** Run jobs in slices, also where the device brings a compactor of its own. */
   slices?: boolean | undefined;
-  /** Who keeps the store, instead of the storages of browsers. */
+  /** The adapter that keeps the store, instead of a browser storage. */
   adapter?: StorageAdapter | undefined;
-  /** Opens stores in IndexedDB; without it there are none here. */
+  /** Opens stores in IndexedDB; without it, IndexedDB is not used. */
   indexedDb?: OpenIndexedDb | undefined;
-  /** The store's lock, where it is held already. */
+  /** The store's lock, if it is held already. */
   lock?: StoreLock | undefined;
-  /** Until what it gives resolves no job is started, so that what was open elsewhere can be opened here as it was. */
+  /** No job starts until its promise resolves, so that snapshots and scans from another leader can be reopened here as they were. */
   hold?: (() => Promise<void>) | undefined;
   /** Called at the end of a turn by a host behind an output gate, instead of starting jobs: see `isDue` and `slice`. */
   onTurn?: (() => void) | undefined;
@@ -58,17 +59,17 @@ export interface HostParts {
   readonly storage: StorageReport;
   readonly recovery: RecoveryReport;
   readonly device: ManagedDevice;
-  /** Lets go of the device: the engine's store hears nothing from it any more. */
+  /** Cuts the engine's store off from the device: it can no longer use it. */
   readonly cutOff: () => void;
   readonly lock: StoreLock;
   /** Runs jobs beside the engine; without it they run in slices. */
   readonly compactor: JobsBeside | undefined;
   readonly spawn: SpawnCompactor | undefined;
-  /** Resolves when the note in the other storage of the origin is there, or cannot be. */
+  /** Resolves when the note in the other storage of the origin is written, or cannot be written. */
   readonly planting: Promise<void>;
-  /** All that was acknowledged is in the device. */
+  /** Whether writes are logged: then every acknowledged write is in the device. */
   readonly hasLog: boolean;
-  /** The same parts with the engine's store opened once more, beside the one that is. */
+  /** The same parts with the engine's store opened once more, beside the store that is already open. */
   again(): Promise<HostParts>;
 }
 
@@ -101,7 +102,7 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     let first = await open();
     ({ store, cutOff } = first);
     if (isSettling(device) && !(await isSettled(device))) {
-      // There is no room for what recovery wrote, which can wait: the store is read, and that goes with the first write.
+      // There is no room for the writes of recovery. They can wait: the store can be read, and they are committed with the first write.
       leave(first);
       first = await open();
       ({ store, cutOff } = first);
@@ -115,17 +116,17 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     try {
       store?.close();
     } catch {
-      // The next opening recovers it.
+      // The next opening recovers the store.
     }
     cutOff?.();
-    // Why it did not open matters more than what closing it meets.
+    // The reason why the store did not open matters more than an error from closing it.
     await device?.closeAll().catch(() => undefined);
     await lock.release();
     throw signal?.aborted ? abortError(signal) : settlingFailure(error);
   }
 }
 
-/** Settles what opening wrote; false where there is no room for it, and the device went back to what the storage holds. */
+/** Commits what opening wrote. Returns false if there is no room for it; then the device went back to the committed state. */
 async function isSettled(device: SettlingDevice): Promise<boolean> {
   try {
     await device.settle();
@@ -134,23 +135,23 @@ async function isSettled(device: SettlingDevice): Promise<boolean> {
     const isFull = error instanceof SlotError && error.kind === 'full';
     if (!isFull || !device.canGoBack) throw error;
     await device.goBack();
-    // A store that is not there yet needs room.
+    // A store that does not exist yet needs room.
     if (device.count() === 0) throw error;
     return false;
   }
 }
 
-/** Lets go of an engine's store whose device went back behind it. */
+/** Closes an engine's store after its device went back to an older state. */
 function leave({ store, cutOff }: OpenedStore): void {
   cutOff();
   try {
     store.close();
   } catch {
-    // The engine has let go of its memory.
+    // The engine has freed its memory.
   }
 }
 
-/** Who runs jobs beside the engine. */
+/** What runs jobs beside the engine. */
 function jobsOn(
   device: ManagedDevice,
   module: WebAssembly.Module,
@@ -161,10 +162,10 @@ function jobsOn(
   return spawn === undefined ? undefined : new CompactorLink(spawn, module, device.compactor?.place ?? name);
 }
 
-/** What the other storage of the origin knows of a store that was made just now. */
+/** The result of asking the other storage of the origin about a store that was just created. */
 interface Canary {
   readonly recovery: RecoveryReport;
-  /** Resolves when the note is there, or cannot be. */
+  /** Resolves when the note is written, or cannot be written. */
   readonly planting: Promise<void>;
 }
 
@@ -176,7 +177,7 @@ async function askCanary(name: string, kind: string, recovery: RecoveryReport): 
   return { recovery: wasThere ? { ...recovery, state: 'lost' } : recovery, planting: plantCanary(name, kind) };
 }
 
-/** Whether nobody else can have the store, or its adapter sees to that. */
+/** Whether no lock is needed: nobody else can open the store, or its adapter ensures that. */
 function locksItself(options: EngineHostOptions): boolean {
   return options.storage === 'memory' || options.device?.kind === 'memory' || options.adapter !== undefined;
 }
@@ -189,7 +190,7 @@ async function deviceOf(name: string, options: EngineHostOptions): Promise<Opene
   return { device: await adapter.open(name, { wait, signal }), report: { kind: adapter.kind } };
 }
 
-/** Who makes the compactor worker. The one of the host opens slots of OPFS: those of an adapter it does not know. */
+/** The function that makes the compactor worker. The host's own compactor opens slots of OPFS; it cannot open slots of an adapter. */
 function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCompactor | undefined {
   if (options.slices || !device.lendable) return undefined;
   return options.adapter === undefined ? options.compactor : device.compactor?.spawn;
@@ -198,7 +199,7 @@ function compactorOf(device: ManagedDevice, options: EngineHostOptions): SpawnCo
 /** A store that the engine opened in a device. */
 type OpenedStore = Pick<HostParts, 'store' | 'cutOff'>;
 
-/** Gives parts the way to open their store once more. */
+/** Adds `again` to parts, which opens their store once more. */
 function partsOf(
   parts: Omit<HostParts, 'again'>,
   open: () => Promise<OpenedStore>,
@@ -208,14 +209,14 @@ function partsOf(
   return { ...parts, again };
 }
 
-/** What opens the store that is in a device, recovering it; each time in the same instance, so that a store can take over from the one before. */
+/** Returns a function that opens and recovers the store in a device. It uses the same instance each time: stores can adopt one another. */
 function openerOf(device: ManagedDevice, engine: Engine, settings: StoreSettings): () => Promise<OpenedStore> {
   const recover = async (number: number): Promise<EngineStore> => {
     const open = (): EngineStore => EngineStore.open(engine, number, settings);
     if (!isSettling(device)) return open();
     device.allowSpare?.(settings.memoryBytes * SPARE_SHARE);
     const store = await device.recover(open);
-    // Growing a slot costs nothing here, and what is kept for later would only take room.
+    // Growing a slot costs nothing here, and spare files would only take room.
     store.setSpare(0);
     return store;
   };

@@ -1,11 +1,11 @@
 /**
- * Gets flushes and compactions done, beside the engine where there is a compactor, in slices where there is none.
+ * Runs flushes and compactions: beside the engine if there is a compactor, otherwise in slices.
  *
- * Life of a job: taken from the engine, run, its output slots opened again, and only then handed back as finished: the
- * engine may read an output table in the very next call.
+ * Life of a job: it is taken from the engine and run, and its output slots are opened again. Only then is it reported to the
+ * engine as finished, because the engine may read an output table in the very next call.
  *
  * Invariant: a job that fails changes nothing: its outputs are abandoned and the engine stays as it was. It is tried
- * again after a pause that doubles, because what made it fail (a full disk above all) seldom passes at once.
+ * again after a pause that doubles, because the cause (most often a full disk) seldom goes away at once.
  */
 
 import type { VarveError } from '../errors.ts';
@@ -16,15 +16,15 @@ import type { JobsBeside } from './compactor-link.ts';
 import type { SlotKeeper } from './slot-keeper.ts';
 import { nextTurn } from './turn.ts';
 
-/** A flush beside a compaction. */
+/** At most this many jobs at once: a flush beside a compaction. */
 const JOBS_MAX = 2;
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 60_000;
-/** On a full storage: what is deleted, here or by others, makes room at any time. */
+/** The maximum on a full storage: deletions, here or by others, can make room at any time. */
 const PAUSE_MS_MAX_FULL = 2000;
 /** Entries of a slice: about 2 ms. */
 const SLICE_ENTRIES = 4000;
-/** In place of the slot of an output that was taken back: the engine has it open. */
+/** Replaces the slot number of an output that was taken back: the engine has the slot open. */
 const TAKEN_BACK = -1;
 /** Deaths of the compactor in a row before jobs are run in slices instead. */
 const DEATHS_MAX = 3;
@@ -42,9 +42,9 @@ export class JobRunner {
   #deaths = 0;
   #slicing = false;
   #stopped = false;
-  /** Why the last job failed; undefined when it did not. */
+  /** The error of the last job; undefined if it did not fail. */
   failure: VarveError | undefined;
-  /** Called when a job is done: its inputs are files to be given back. */
+  /** Called when a job is done: its input files can be freed. */
   onDone: () => void = () => undefined;
 
   /** Without a compactor, jobs are run in slices on this worker. */
@@ -55,7 +55,7 @@ export class JobRunner {
     this.#compactor = compactor;
   }
 
-  /** Starts what is due. Cheap when nothing is. */
+  /** Starts the jobs that are due. Cheap when no job is. */
   kick(): void {
     if (this.#stopped || this.#pauseTimer !== undefined) return;
     if (this.#compactor === undefined) {
@@ -69,7 +69,7 @@ export class JobRunner {
     }
   }
 
-  /** Starts what is due, whatever failed a moment ago. */
+  /** Starts the jobs that are due, even if a job has just failed. */
   kickNow(): void {
     clearTimeout(this.#pauseTimer);
     this.#pauseTimer = undefined;
@@ -92,13 +92,13 @@ export class JobRunner {
     return this.#running.size > 0 || this.#slicing;
   }
 
-  /** Resolves when a job ended, well or not; at once when none is running. */
+  /** Resolves when a job succeeds or fails; at once when none is running. */
   progress(): Promise<void> {
     if (!this.isBusy()) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push(resolve));
   }
 
-  /** Drops what is running, and waits until nothing of it can come back. */
+  /** Drops the running jobs, and waits until no result of them can come back. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#pauseTimer);
@@ -107,12 +107,12 @@ export class JobRunner {
   }
 
   #start(compactor: JobsBeside): void {
-    // On a full storage each would take the room that the other needs.
+    // On a full storage, two jobs would take the room from each other.
     const most = isSettling(this.#device) && this.#device.isTight ? 1 : JOBS_MAX;
     while (this.#running.size < most) {
       const ticket = this.#store.takeJob();
       if (ticket === undefined) return;
-      // What cannot even be given up is told to whoever calls the engine next.
+      // If even giving the job up fails, the next caller of the engine gets the error.
       const run = this.#run(compactor, ticket).catch((error) => this.#failed(error as VarveError));
       this.#running.add(run);
       void run.then(() => {
@@ -147,7 +147,7 @@ export class JobRunner {
       });
       await Promise.all(retaken);
       if (this.#stopped) return;
-      // From here on the outputs are the engine's, whatever it answers.
+      // From here on the outputs belong to the engine, even if `finishJob` throws.
       lent.clear();
       this.#store.finishJob(ticket.id, result);
       this.#succeeded();
@@ -157,13 +157,14 @@ export class JobRunner {
       if (this.#stopped) return;
       const isFull = (error as VarveError).code === 'VARVE_STORAGE_FULL';
       await this.#giveUp(ticket, lent, isFull);
-      // The engine finds room between its files, where no slot of its own is to be had. A settling device would have to fetch what it reads.
+      // In slices, the engine can find room between its files when no free slot is available. Not so on a settling device: the input
+      // of the slices would have to be fetched.
       if (isFull && this.#device.lendable) await this.#slice();
       else this.#failed(error as VarveError);
     }
   }
 
-  /** Takes back the slots of a failed job, also of outputs that were whole. */
+  /** Takes back the slots of a failed job, also those of complete outputs. */
   async #giveUp(ticket: JobTicket, lent: Map<number, number>, isFull: boolean): Promise<void> {
     for (const [table, slot] of lent) {
       try {
@@ -203,7 +204,7 @@ export class JobRunner {
   }
 
   #failed(error: VarveError): void {
-    // A poisoned store takes no result any more.
+    // A poisoned store accepts no more results.
     if (error.code === 'VARVE_POISONED') this.#stopped = true;
     if (this.#stopped) return;
     this.failure = error;

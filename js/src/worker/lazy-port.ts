@@ -1,8 +1,8 @@
 /**
- * A port to an engine whose code has yet to be loaded.
+ * A port to an engine whose code is not loaded yet.
  *
- * Invariant: messages reach it in the order in which they were posted, those from before it was there included, and its end
- * after them.
+ * Invariant: messages reach the engine in the order in which they were posted, including messages from before it was loaded.
+ * `terminate` reaches it after them.
  */
 
 import type { Port } from './client.ts';

@@ -1,8 +1,8 @@
 /**
- * The numbers that a client gives to itself, its scans and its snapshots. It chooses them, so that it can go on under them when
- * another leader has opened the store.
+ * The numbers that a client gives to itself, its scans and its snapshots. The client chooses them itself, so that it can keep them
+ * when another leader has opened the store.
  *
- * Invariant: a number is not given again while what has it is open.
+ * Invariant: a number is not given again while its scan or snapshot is open.
  */
 
 import { VarveError } from '../errors.ts';
@@ -16,17 +16,17 @@ export function randomClient(): number {
   return (high & 0x3ff) * 0x1_0000_0000 + low || 1;
 }
 
-/** Something that a client has open in the engine, and opens again with the next leader. */
+/** A scan or snapshot that a client has open in the engine, and opens again with the next leader. */
 export interface Restorable {
-  /** Submits what opens it again. */
+  /** Submits the operation that opens it again. */
   restore(): void;
 }
 
 /** The numbers of one client. */
 export class Numbers {
-  /** The snapshots that are open, as soon as what they see is known. */
+  /** The open snapshots by number. The value is undefined until the snapshot's read point is known. */
   readonly snapshots = new Map<number, Restorable | undefined>();
-  /** What else has to hear of another leader: the scans that have more batches. */
+  /** Other objects to restore with another leader: the scans that have more batches. */
   readonly open = new Set<Restorable>();
   #scan = 0;
   #snapshot = 0;

@@ -1,7 +1,7 @@
 /**
  * The compactor's way to the slots of a store in the origin private file system.
  *
- * Invariant: a slot is opened once the engine worker has let go of it; handles exclude one another.
+ * Invariant: a slot is opened only after the engine worker has closed it, because handles exclude one another.
  */
 
 import { VarveError } from '../errors.ts';
@@ -9,7 +9,7 @@ import { slotError } from '../storage/opfs.ts';
 import { openSlot, storeDirectory } from '../storage/opfs-directory.ts';
 import type { OpenOutput, OutputSlot } from './compactor-output.ts';
 
-/** How long a lent slot is waited for: the engine worker closes it just before. */
+/** How long to wait for a lent slot: the engine worker closes it just before. */
 const OPEN_MS = 5000;
 
 /** The slots of a store, by its name. */

@@ -1,12 +1,12 @@
 /**
- * How long the writes of one frame are tried again that are refused for want of room, while jobs and the storage make some.
+ * How long the writes of one frame are tried again after they were refused for lack of room, while jobs and the storage make room.
  *
- *     sets      share one time, from the first refusal on; then one that is as long as a refused one is refused at once
- *     deletes   are tried again whatever else goes on, as long as one gets through now and then: the engine has room for them as
- *               soon as the flush before them is through
+ *     sets      share one time limit, from the first refusal on; after it, a set is refused at once if it is as long as a refused one
+ *     deletes   are always tried again, as long as one succeeds now and then: the engine has room for them as soon as the flush
+ *               before them is done
  *
- * Invariant: a frame that finds no room at all is over within the time of one set and one delete, however many it has: all other
- * frames, and closing, wait for it. A set does not run at all while the storage keeps what there is for deletes.
+ * Invariant: a frame that finds no room at all ends within the time of one set and one delete, however many it has, because all
+ * other frames, and closing, wait for it. A set does not run at all while the storage keeps its last room for deletes.
  */
 
 import { codeNumber, type VarveError } from '../errors.ts';
@@ -20,7 +20,7 @@ import type { FrameHost } from './settling-frames.ts';
 const SET_MS_MAX = 5000;
 const DELETE_MS_MAX = 2000;
 const DELETE_PAUSE_MS = 100;
-/** A batch of so many bytes may be all deletes. */
+/** A batch of up to this many bytes may contain only deletes. */
 const SHORT_BYTES = 4096;
 
 /** Operations that only delete. */
@@ -28,19 +28,19 @@ export const DELETES: readonly number[] = [Op.delete, Op.deleteRange];
 /** Operations that set or delete. */
 export const CHANGES: readonly number[] = [Op.set, Op.batch, ...DELETES];
 
-/** Where the status of the first answer of a response is, and the number of an error. */
+/** The position of the first answer's status in a response, and of its error number. */
 export const STATUS_AT = RESPONSE_HEADER_BYTES + 4;
 const ERROR_AT = RESPONSE_HEADER_BYTES + ANSWER_HEADER_BYTES;
 const STORAGE_FULL = codeNumber('VARVE_STORAGE_FULL');
 
-/** The patience with one frame. */
+/** The time limits for the writes of one frame. */
 export class Patience {
   readonly #host: FrameHost;
   readonly #device: SettlingDevice;
-  /** Until when sets wait, and deletes. */
+  /** The times until which sets and deletes wait; 0 if not set yet. */
   #setsUntil = 0;
   #deletesUntil = 0;
-  /** What sets so much was refused, and nothing got through since. */
+  /** A set of this many bytes was refused, and no write has succeeded since. */
   #bytesMax = Number.POSITIVE_INFINITY;
 
   constructor(host: FrameHost, device: SettlingDevice) {
@@ -49,8 +49,8 @@ export class Patience {
   }
 
   /**
-   * Runs an operation, a write that is refused for want of room again and again while there may come more. `ensureGoing` throws once
-   * nothing that runs would be kept.
+   * Runs an operation. A write that is refused for lack of room runs again and again, while more room may come. `ensureGoing` throws
+   * once later operations could not be committed.
    */
   async spend(
     code: number,
@@ -91,12 +91,12 @@ export class Patience {
   }
 }
 
-/** Whether an operation sets something: on a full storage it must leave alone what is there for deletes. A short batch may be all deletes. */
+/** Whether an operation sets something. On a full storage, it must not use the room for deletes. A short batch may be all deletes. */
 function isSet(code: number, bytes: number): boolean {
   return code === Op.set || (code === Op.batch && bytes > SHORT_BYTES);
 }
 
-/** Whether a write was refused for want of room, which changed nothing. */
+/** Whether a write was refused for lack of room. Such a write changed nothing. */
 function isFull(answer: Uint8Array): boolean {
   if (answer[STATUS_AT] !== Status.error) return false;
   return new DataView(answer.buffer, answer.byteOffset).getUint32(ERROR_AT, true) === STORAGE_FULL;

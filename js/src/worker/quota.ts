@@ -1,8 +1,8 @@
 /**
- * Tells the engine how much room the storage has left, a browser's quota or a disk, so that compactions stay small enough to fit.
+ * Informs the engine how much room is left in a browser's quota or on a disk, so that compactions stay small enough to fit.
  *
- * Invariant: never in the way. The storage is asked between turns and at most once in `PAUSE_MS`; where it does not say,
- * the engine finds the end of the room when it gets there.
+ * Invariant: it never delays other work. The storage is asked between turns and at most once in `PAUSE_MS`. If the storage does
+ * not report its room, the engine finds the limit when a write fails.
  */
 
 import type { ManagedDevice } from '../storage/device.ts';
@@ -22,14 +22,14 @@ export class Quota {
     this.#device = device;
   }
 
-  /** Asks again, unless that was done a moment ago. */
+  /** Asks again, unless the last time was less than `PAUSE_MS` ago. */
   look(): void {
     const now = performance.now();
     if (this.#stopped || now < this.#notBefore) return;
     void this.lookNow();
   }
 
-  /** The store must not be called any more. */
+  /** From now on the store is not called any more. */
   stop(): void {
     this.#stopped = true;
   }
@@ -41,7 +41,7 @@ export class Quota {
       const bytes = await this.#device.freeBytes?.();
       if (!this.#stopped && bytes !== undefined) this.#store.setRoom(Math.max(0, bytes));
     } catch {
-      // Not every storage answers.
+      // Not every storage can answer.
     }
   }
 }

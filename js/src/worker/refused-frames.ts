@@ -1,15 +1,15 @@
 /**
- * What a frame is answered with whose answer could not leave, because the storage refused what it may have seen.
+ * The new answer to a frame whose first answer could not be sent, because the storage refused a commit that the frame may have seen.
  *
- * Each operation has a fate:
+ * Each operation has one of these outcomes:
  *
- *     kept      it is settled; or it wrote nothing, was answered, and the store has lost nothing since
+ *     kept      it is committed; or it wrote nothing, was answered, and the store has lost nothing since
  *     refused   it sets; or it deletes and had its second chance: deletes may fit where the sets beside them did not
- *     run       all else: reads see the store as it is now
+ *     run       all others: reads see the store as it is now
  *
- * Invariant: what is refused is not there, and what is there is not refused, however often the storage refuses: what is settled counts
- * from one attempt to the next, and each attempt comes further. A scan that had gone on within the frame cannot go back, and ends;
- * one that had not goes on, unless the store lost something.
+ * Invariant: a refused write is not in the store, and a write in the store is not refused, however often the storage refuses.
+ * Committed operations stay committed from one attempt to the next, and each attempt comes further. A scan that moved forward within
+ * the frame cannot go back, and ends. A scan that did not move goes on, unless the store lost something.
  */
 
 import type { VarveError } from '../errors.ts';
@@ -19,7 +19,7 @@ import { type FrameOperation, frameOf, operationsOf, refusalOf } from './frame-b
 import { DELETES } from './patience.ts';
 import { type FrameHost, type FrameProgress, runEach, WRITES } from './settling-frames.ts';
 
-/** Answers a frame again, but for those of its operations that were settled before the refusal. */
+/** Answers a frame again, except those of its operations that were committed before the refusal. */
 export async function answerAgain(
   host: FrameHost,
   device: SettlingDevice,
@@ -44,7 +44,7 @@ export async function answerAgain(
   return response;
 }
 
-/** Ends the scan that an operation moved. What others opened, they open again in its place. */
+/** The operation that ends the scan that `operation` moved. Operations that opened a scan run again, which replaces it. */
 function closing({ bytes }: FrameOperation): FrameOperation {
   const end = bytes.slice(0, OP_HEADER_BYTES + 4);
   end[4] = Op.scanClose;

@@ -1,14 +1,14 @@
 /**
- * What a settling device that failed means to those who use the store.
+ * Translates the failure of a settling device for the callers of the store.
  *
- * Invariant: what was acknowledged before is kept. Where there was no room, what was not is taken back, and the store goes on; else it
- * is over, and the next opening finds what is kept.
+ * Invariant: acknowledged writes are kept. If there was no room, writes that were not acknowledged are taken back, and the store
+ * goes on. After any other failure the store ends, and the next opening finds the acknowledged writes.
  */
 
 import { VarveError } from '../errors.ts';
 import { SlotError } from '../storage/device.ts';
 
-/** The error for what a settling device threw; anything else as it is. */
+/** The `VarveError` for an error that a settling device threw. Any other error is returned unchanged. */
 export function settlingFailure(error: unknown): unknown {
   if (!(error instanceof SlotError)) return error;
   const again = 'What was acknowledged before is kept: open the store again.';

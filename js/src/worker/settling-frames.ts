@@ -1,18 +1,18 @@
 /**
- * Frames over a settling device: run so that every read finds its bytes, and nothing happens twice.
+ * Runs frames over a settling device so that every read finds its bytes, and nothing happens twice.
  *
- * The engine answers a frame in one call. Here a read in it may fail because its bytes have yet to be fetched, and the frame
+ * The engine answers a frame in one call. Here a read in it may fail because its bytes are not fetched yet, and the frame
  * cannot be run again as a whole once something in it was written. So:
  *
- *     only point reads      the whole frame, again and again until nothing was missing
+ *     only point reads      the whole frame, again and again until no bytes are missing
  *     only small writes     the whole frame: plain writes read nothing
- *     anything else         one operation after another, each until nothing was missing; what the point reads that follow
- *                           will be missing is fetched along with the first
+ *     anything else         one operation after another, each until no bytes are missing; the missing bytes of later point reads
+ *                           are fetched along with those of the first
  *
- * Invariant: operations take effect once and in order. An operation that failed for want of bytes changed nothing: a
- * condition is compared before its batch is staged, a scan that failed stays where it was. A write that was answered is done,
- * though something was missing that the engine could do without (how long a kept segment of the log is): it does not run again.
- * One that was refused for want of room changed nothing either, and runs again while room may come back (`patience.ts`).
+ * Invariant: operations take effect once and in order. An operation that failed for lack of bytes changed nothing: a
+ * condition is compared before its batch is staged, and a scan that failed stays where it was. A write that was answered is done,
+ * even if bytes were missing that the engine did not need (the length of a kept segment of the log): it does not run again.
+ * A write that was refused for lack of room changed nothing either, and runs again while room may come back (`patience.ts`).
  */
 
 import { Op, RESPONSE_HEADER_BYTES, Status } from '../protocol/frame.ts';
@@ -20,7 +20,7 @@ import type { HeldBytes, SettlingDevice } from '../storage/device.ts';
 import { type FrameOperation, frameOf, operationsOf, responseOf } from './frame-bytes.ts';
 import { CHANGES, DELETES, Patience, STATUS_AT } from './patience.ts';
 
-/** More may fill the memtables on its way, and then tables are read and merged inside the call. */
+/** A frame with more bytes may fill the memtables while it runs. Then tables are read and merged inside the call. */
 const WRITES_BYTES_MAX = 32 * 1024;
 
 const POINT_READS: readonly number[] = [Op.get, Op.has, Op.getEntry, Op.getMany];
@@ -28,7 +28,7 @@ const PLAIN_WRITES: readonly number[] = [Op.set, Op.sync, ...DELETES];
 /** Operations that write. */
 export const WRITES: readonly number[] = [...CHANGES, Op.sync];
 
-/** What running frames takes. */
+/** The host's methods that running frames needs. */
 export interface FrameHost {
   /** Answers a request frame with a response frame. */
   run(request: Uint8Array): Uint8Array<ArrayBuffer>;
@@ -37,22 +37,22 @@ export interface FrameHost {
   /** Whether writers should wait for a job. */
   isStalled(): boolean;
   /**
-   * Has the engine make room for a write that was refused so many times, and waits, not much longer than until a moment of
-   * `performance`; resolves with whether trying again makes sense.
+   * Asks the engine to make room for a write that was refused after `attempts` retries, and waits. It waits not much longer
+   * than until `untilMs`, a time of `performance.now()`. Resolves with whether trying again makes sense.
    */
   makeRoom(attempts: number, untilMs: number): Promise<boolean>;
 }
 
-/** How far a frame has come that is run operation by operation: they may be settled in several commits, of several attempts. */
+/** The progress of a frame that runs operation by operation. It may need several commits, in several attempts. */
 export class FrameProgress {
   readonly request: Uint8Array;
-  /** The answers so far. Behind those of this attempt there may be some of the one before. */
+  /** The answers so far. After those of this attempt there may be some of the previous attempt. */
   answers: Uint8Array[] = [];
-  /** Of so many operations, the first ones, what they wrote and saw is committed. */
+  /** For this many of the first operations, everything that they wrote and saw is committed. */
   settled = 0;
-  /** So many of them were given their second chance. */
+  /** This many of the first operations had their second chance. */
   retried = 0;
-  /** The store lost something that answers may have seen which are not settled. */
+  /** Whether the store lost something that uncommitted answers may have seen. */
   isLost = false;
 
   constructor(request: Uint8Array) {
@@ -60,7 +60,7 @@ export class FrameProgress {
   }
 }
 
-/** Runs a frame; resolves with its response, whose writes are not settled yet. */
+/** Runs a frame; resolves with its response. Its writes are not committed yet. */
 export async function runSettling(
   host: FrameHost,
   device: SettlingDevice,
@@ -72,7 +72,7 @@ export async function runSettling(
   if (areAll(POINT_READS)) return device.resident(() => host.run(request));
   if (request.length <= WRITES_BYTES_MAX && areAll(PLAIN_WRITES) && !device.isTight) {
     const response = host.run(request);
-    // Asked at once: what others write in the next moment may be refused by itself.
+    // Called at once: a later write of another frame may be refused in a commit of its own.
     device.settle().then(
       () => {
         progress.settled = operations.length;
@@ -84,7 +84,7 @@ export async function runSettling(
   return runEach(host, device, progress, operations, () => undefined);
 }
 
-/** Runs a frame operation by operation, but for those whose answers are given. Rejects once the device has failed. */
+/** Runs a frame operation by operation, except those whose answers are given. Rejects once the device has failed. */
 export async function runEach(
   host: FrameHost,
   device: SettlingDevice,
@@ -97,7 +97,7 @@ export async function runEach(
   const held: HeldBytes[] = [];
   let failure: unknown;
   const ensureGoing = (): void => {
-    // What runs from here on is taken back.
+    // Operations that run after a failure would be taken back.
     if (failure !== undefined) throw failure;
   };
   try {
@@ -107,7 +107,8 @@ export async function runEach(
         answers[i] = known;
         continue;
       }
-      // Others waited, too. What only reads needs no room, and a job that fails for want of it would have it read again and again.
+      // Other frames waited too, so check again. Operations that only read do not wait: they need no room, and a job that fails for
+      // lack of room would make them read again and again.
       while (WRITES.includes(operation.code)) {
         await host.ready();
         if (!device.isPressed && !host.isStalled()) break;
@@ -147,7 +148,7 @@ export async function runEach(
   return responseOf(answers);
 }
 
-/** Runs one operation; undefined when it has to run again because its bytes were not here. */
+/** Runs one operation; undefined when it has to run again because its bytes were not in memory. */
 function attemptOne(host: FrameHost, device: SettlingDevice, frame: Uint8Array, code: number): Uint8Array | undefined {
   let answer: Uint8Array | undefined;
   const attempted = device.attempt(() => {

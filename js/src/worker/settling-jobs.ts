@@ -1,9 +1,9 @@
 /**
- * Flushes and compactions over a settling device: in slices in the engine's own realm, because only this device has the
- * bytes, but in an instance of their own and with reads and writes that wait.
+ * Flushes and compactions over a settling device. They run in slices in the engine's own realm, because only this device has the
+ * bytes. But they run in an instance of their own, and their reads and writes wait.
  *
- * Invariant: a job's input is fetched before the engine is asked for it, and its output is committed by itself, piece by piece: one that
- * finds no room ends the job and nothing else.
+ * Invariant: a job's input is fetched before the engine is asked for it, and its output is committed by itself, piece by piece. A
+ * piece that finds no room ends the job and nothing else.
  */
 
 import { toWire, VarveError } from '../errors.ts';
@@ -17,7 +17,7 @@ import { driveJob } from './drive-job.ts';
 import { settlingFailure } from './settling-failure.ts';
 import { nextTurn } from './turn.ts';
 
-/** Bytes that are written at once: a commit that is long finds no room on a full storage beside what it replaces. */
+/** Bytes that are written at once. On a full storage, a long commit finds no room beside the data that it replaces. */
 const PIECE_BYTES = 256 * 1024;
 
 /** The jobs of one store. */
@@ -54,7 +54,7 @@ export class SettlingJobs implements JobsBeside {
           if (slot === undefined) {
             slot = await services.lend(table);
             slots.set(table, slot);
-            // Nobody else can open it: it was closed for us.
+            // The slot was closed for this job; nobody else can open it.
             await device.retake(slot);
           }
           for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
@@ -75,7 +75,7 @@ export class SettlingJobs implements JobsBeside {
       return job.result();
     } catch (error) {
       const known = settlingFailure(error);
-      // What was written of the outputs is in the way of others. A device that failed takes nothing.
+      // Unfinished outputs take room that others need. A device that failed in another way accepts no more calls.
       const isFull = (known as VarveError).code === 'VARVE_STORAGE_FULL';
       if (isFull && !this.#isStopped) await Promise.allSettled([...slots.values()].map((slot) => device.discard(slot)));
       throw known instanceof VarveError ? known : VarveError.fromWire(toWire(known));

@@ -1,6 +1,6 @@
 /**
- * Keeps spare slots open ahead of need, for tables that the compactor writes: creating one costs milliseconds, and cannot be
- * done at all inside a synchronous turn.
+ * Keeps spare slots open in advance, for tables that the compactor writes. Creating a slot costs milliseconds, and is
+ * impossible inside a synchronous turn.
  *
  * Invariant: one growth at a time. A growth that fails (quota) is not tried again before a pause.
  */
@@ -32,14 +32,14 @@ export class SlotKeeper {
     if (wanted > 0 && this.#device.count() < this.#device.slotsMax) this.#grow(wanted).catch(() => undefined);
   }
 
-  /** Resolves when the growth that is under way, if any, has ended. */
+  /** Resolves when the current growth, if any, has ended. */
   async settled(): Promise<void> {
     await this.#growing?.catch(() => undefined);
   }
 
   /**
-   * Closes a slot for a table that the compactor will write; grows when none is free.
-   * @throws `VARVE_STORAGE_FULL` when there can be no more slots: the engine itself needs none of its own.
+   * Closes a slot for a table that the compactor will write; grows the device when no slot is free.
+   * @throws `VARVE_STORAGE_FULL` when there can be no more slots. The engine itself can work without a free slot.
    */
   async lend(table: number, bytesHint: number): Promise<number> {
     for (;;) {

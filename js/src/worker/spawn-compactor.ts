@@ -6,7 +6,7 @@
 
 import type { SpawnCompactor } from './compactor-link.ts';
 
-/** Starts a compactor; undefined where workers cannot start workers. */
+/** Starts a compactor; undefined if workers cannot start workers here. */
 export const spawnCompactor: SpawnCompactor | undefined =
   typeof Worker === 'function'
     ? () => new Worker(new URL('./compactor-worker.js', import.meta.url), { type: 'module', name: 'varve-compactor' })

@@ -1,8 +1,8 @@
 /**
- * Letting other work in: the end of the current turn of the event loop.
+ * Lets other work run: waits for the end of the current turn of the event loop.
  *
- * Invariant: `nextTurn` resolves after messages that were already waiting, without the 4 ms that nested timers are
- * held back for, and is a macrotask: promises alone never hold it up.
+ * Invariant: `nextTurn` resolves after messages that were already waiting, without the 4 ms delay of nested timers. It is a
+ * macrotask: promises alone never delay it.
  */
 
 const waiting: (() => void)[] = [];
@@ -18,12 +18,12 @@ export function nextTurn(): Promise<void> {
 export function afterTurn(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => void };
   if (setImmediate !== undefined && !isWorkerd) {
-    // Node takes in up to a thousand messages in one turn of its loop, and no timer runs between them.
+    // Node handles up to a thousand messages in one turn of its loop, and no timer runs between them.
     setImmediate(callback);
     return;
   }
   if (typeof MessageChannel !== 'function' || isWorkerd) {
-    // workerd has no nested timers that are held back, and a channel there belongs to the object that made it.
+    // workerd does not delay nested timers, and a channel there belongs to the object that made it.
     setTimeout(callback, 0);
     return;
   }
@@ -43,7 +43,7 @@ function open(): MessageChannel {
   return { port1, port2 };
 }
 
-/** On Node a port keeps the process alive: here only while somebody waits. Browsers have neither method. */
+/** On Node, a port keeps the process alive. Here it does so only while a callback waits. Browsers have neither method. */
 function hold(port: MessagePort & { ref?: () => void; unref?: () => void }, waited: boolean): void {
   if (waited) port.ref?.();
   else port.unref?.();

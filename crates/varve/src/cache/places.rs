@@ -4,9 +4,9 @@
 //! home(key) -> [ key, number ] [ key, number ] [ empty ]      a search ends at the key or at an empty cell
 //! ```
 //!
-//! Invariants: at least a quarter of the cells is empty, and between a key's home and its cell none is. So removing one
-//! moves those behind it up, and no mark is left in its place. The standard library's table does the same and weighs four
-//! times as much compiled.
+//! Invariants: at least a quarter of the cells is empty, and no cell between a key's home and its cell is empty. So
+//! removing a key moves up the keys after it, and leaves no mark in its place. The standard library's table does the
+//! same, but its compiled code is four times as large.
 
 use super::CacheKey;
 
@@ -15,7 +15,7 @@ const CELLS_MIN: usize = 16;
 /// Maps names of blocks to numbers.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    /// A power of two of them, or none.
+    /// Their number is a power of two, or zero.
     cells: Vec<Option<(CacheKey, u64)>>,
     len: usize,
 }
@@ -32,7 +32,7 @@ impl Places {
         Some(number)
     }
 
-    /// Gives a key its number, or another one.
+    /// Sets the number of a key, or replaces it.
     pub(super) fn insert(&mut self, key: CacheKey, number: u64) {
         if (self.len + 1) * 4 > self.cells.len() * 3 {
             let cells = vec![None; (self.cells.len() * 2).max(CELLS_MIN)];
@@ -46,7 +46,7 @@ impl Places {
         self.cells[at] = Some((key, number));
     }
 
-    /// Answers the number that the key had.
+    /// Removes a key and returns its number.
     pub(super) fn remove(&mut self, key: CacheKey) -> Option<u64> {
         let mut hole = self.cell(key);
         let (_, number) = self.cells.get_mut(hole)?.take()?;
@@ -64,7 +64,7 @@ impl Places {
         Some(number)
     }
 
-    /// The cell that holds the key, or the empty one where it belongs; 0 when there are no cells.
+    /// The cell of the key, or the empty cell where the key belongs; 0 when there are no cells.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     fn cell(&self, key: CacheKey) -> usize {
@@ -79,8 +79,7 @@ impl Places {
     }
 }
 
-/// Hashes a file's name and an offset. Both are numbers that Varve gave out itself, so no defence against chosen keys is
-/// needed.
+/// Hashes a file's name and an offset. Varve chose both numbers itself, so this needs no defence against chosen keys.
 #[inline]
 fn home((file, offset): CacheKey) -> usize {
     let mix = |hash: u64, number: u64| {
@@ -103,7 +102,7 @@ mod tests {
         let mut random = 1_u64;
         for step in 0..200_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Many keys come and go, so that runs of cells form, wrap around and close again.
+            // Inserts and removes many keys, so that runs of cells form, wrap around and close again.
             let key = (FileName::table(random >> 60), (random >> 40 & 63) << 12);
             if random >> 33 & 3 > u64::from(step / 50_000 % 2 == 0) {
                 places.insert(key, step);

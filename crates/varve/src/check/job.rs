@@ -1,10 +1,10 @@
 //! A check in progress.
 //!
 //! Life cycle: made from slot pages -> asks for manifests and WAL segments as a whole -> judges them -> asks for the bytes
-//! of one table after another -> done. A host that checks an open store reads all that comes before the tables in one turn
-//! in which nothing is written.
+//! of one table after another -> done. A host that checks an open store reads everything before the tables in one turn,
+//! and nothing is written in that turn.
 //!
-//! Invariant: `step` after `Need` is called only when `feed` was.
+//! Invariant: after `Need`, `step` is called only once `feed` was called.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::manifest::{Inspection, Version, inspect_manifest};
 use crate::table::{Need, ReadError, TableMeta};
 use crate::types::{FileKind, FileName, StoreId};
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckStep {
     /// Call again.
@@ -32,7 +32,7 @@ pub enum CheckStep {
         /// How many bytes.
         len: u32,
     },
-    /// All was looked at: see `report`.
+    /// The check is complete: see `report`.
     Done,
 }
 
@@ -67,7 +67,7 @@ pub struct Check {
     survey: Survey,
     store: StoreId,
     log_end: Option<u64>,
-    /// Manifests and WAL segments still to be fetched.
+    /// Manifests and WAL segments that must still be fetched.
     fetch: VecDeque<FileName>,
     fetched: BTreeMap<FileName, Vec<u8>>,
     asked: Option<Asked>,
@@ -85,11 +85,12 @@ enum Asked {
 }
 
 impl Check {
-    /// Starts a check of the store whose slots begin with `pages`. `log_end` is how many bytes of the newest WAL segment
-    /// were written, if the store is open and has begun one; 0 if it has not, and the one before is known to be torn.
+    /// Starts a check of the store whose slots begin with `pages`. For an open store, `log_end` is the number of bytes
+    /// written to the newest WAL segment. It is 0 if the store has not begun a segment and the previous one is known to
+    /// be torn.
     ///
     /// # Errors
-    /// `Error::Version` when a slot is of a newer format.
+    /// `Error::Version` when a slot has a newer format.
     pub fn new(pages: &[SlotPage], log_end: Option<u64>) -> Result<Self> {
         let survey = survey(pages)?;
         let files = survey.files.keys().filter(|file| file.kind != FileKind::Table).copied();
@@ -108,7 +109,7 @@ impl Check {
         })
     }
 
-    /// Does a part of the work: at most one block.
+    /// Does one part of the work: at most one block.
     ///
     /// # Errors
     /// `Error::Io` when a file is too large for this machine.
@@ -131,7 +132,7 @@ impl Check {
         self.step_table()
     }
 
-    /// Answers the last `CheckStep::Need`; fewer bytes than were asked for where the file ends before.
+    /// Supplies the bytes for the last `CheckStep::Need`. If the file ends early, they may be fewer than requested.
     pub fn feed(&mut self, bytes: Vec<u8>) {
         match self.asked.take() {
             Some(Asked::File(file)) => {
@@ -152,13 +153,13 @@ impl Check {
         }
     }
 
-    /// What was found so far.
+    /// The results so far.
     #[must_use]
     pub fn report(&self) -> &CheckReport {
         &self.report
     }
 
-    /// Bytes verified, of how many.
+    /// Bytes verified, and the total.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         let table = self.table.as_ref().map_or(0, TableCheck::position);
@@ -169,7 +170,7 @@ impl Check {
         self.report.problems.push(Problem { file, kind, what, offset: None, level: None });
     }
 
-    /// Manifest and log, which were fetched; then it is known which tables there are.
+    /// Judges the manifest and the log, which were fetched. After that it is known which tables exist.
     fn judge(&mut self) {
         let fetched = std::mem::take(&mut self.fetched);
         let version = self.judge_manifests(&fetched).unwrap_or_default();
@@ -235,7 +236,7 @@ impl Check {
         best.version
     }
 
-    /// What can be told from the manifest alone. Order and overlap in levels are verified where a version is decoded.
+    /// Checks what the manifest alone can show. Order and overlap in levels are verified where a version is decoded.
     fn judge_levels(&mut self, version: &Version) {
         let tables: Vec<_> = version.tables().map(|(level, table)| (level, table.clone())).collect();
         for (level, table) in tables {
@@ -250,7 +251,7 @@ impl Check {
             let level = Some(level as u8);
             self.report.problems.push(Problem { file, kind, what, offset: None, level });
         }
-        // A flush on a full storage may have cut its table into several, in which other keys have sequences of the same time.
+        // A flush on a full storage may have cut its table into several, whose keys differ but whose sequences are from the same time.
         let fresh = version.level(0);
         for (at, newer) in fresh.iter().enumerate() {
             let holds_older = |older: &&Rc<TableMeta>| {

@@ -1,8 +1,8 @@
 //! Verifying the live WAL segments.
 //!
-//! Invariant: they are judged as recovery would judge them, but for the end of the newest: an open store knows how far it
-//! has written, so there is no torn tail that could be a crash's. The exception is a store that a crash tore and whose
-//! storage had no room to name the cut: it says that it has written nothing.
+//! Invariant: they are judged as recovery would judge them, except for the end of the newest. An open store knows how far
+//! it has written, so a torn tail there cannot come from a crash. The exception: a crash tore the log, and the storage
+//! had no room to record the cut. Such a store reports that it has written nothing.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::types::FileName;
 use crate::wal::{HeaderError, SegmentHeader, Tail, header_was_lost, scan_segment};
 
-/// Looks at the segments above `log_floor`. `log_end` is how much of the newest one was written, where that
-/// is known; 0 when a torn tail is known to be there.
+/// Checks the segments above `log_floor`. `log_end` is the number of bytes written to the newest one, where that is
+/// known; 0 when it is known to have a torn tail.
 pub(super) fn check_log(
     segments: &BTreeMap<u64, &[u8]>,
     log_floor: u64,
@@ -27,7 +27,7 @@ pub(super) fn check_log(
             }
             Err(HeaderError::Version(_)) => tell(report, id, 0, "a WAL segment of another format"),
             _ if header_was_lost(bytes, id) => tell(report, id, 0, "the header of a WAL segment is damaged"),
-            // Never written: the file of a segment that was not begun.
+            // Never written: the segment of this file was not begun.
             _ => {}
         }
     }

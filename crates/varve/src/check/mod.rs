@@ -1,19 +1,20 @@
-//! Verifying a whole store: every block, every record, and what they say of one another.
+//! Verifying a whole store: every block, every record, and whether they agree.
 //!
 //! ```text
 //! slot pages --survey--> files --manifest--> version --+--> log: every record under its checksum
 //!                                                      +--> tables, block by block: checksum, order, index, filter, counts
 //! ```
 //!
-//! The job does no I/O. It is made from what a host read in one moment (the first page of every slot, manifests and WAL
-//! segments as a whole), and then asks for bytes of tables, which never change; a host that keeps a snapshot open
-//! meanwhile keeps their files. So a store is checked while it is written to.
+//! The job does no I/O. It is made from data that a host read at one time (the first page of every slot, all manifests
+//! and WAL segments). Then it asks for bytes of tables, which never change. A host that keeps a snapshot open meanwhile
+//! keeps their files. So a store can be checked while it is written to.
 //!
-//! What is not looked at: bytes that nothing reads (free slots, what lies in a slot behind the end of its file), and the
-//! manifest file that was superseded. That newer versions of a key lie above older ones is verified inside tables and
-//! between the tables of level 0; not between levels, which would take a merge of all of them.
+//! The check skips bytes that nothing reads (free slots, and the bytes of a slot after the end of its file), and the
+//! manifest file that was superseded. It verifies that newer versions of a key lie above older ones inside tables and
+//! between the tables of level 0. It does not verify this between levels, because that would take a merge of all of
+//! them.
 //!
-//! Invariants: nothing is changed. Damage is listed, never an error; one damaged place does not hide the next.
+//! Invariants: nothing is changed. Damage is listed, and never returned as an error. One damaged place does not hide the next.
 
 mod job;
 mod log;
@@ -25,12 +26,12 @@ pub use survey::{Found, SlotPage, Survey, survey};
 
 use crate::types::FileName;
 
-/// What is wrong, roughly.
+/// The kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// The page that says what a slot holds.
+    /// The page that names the contents of a slot.
     Slot,
-    /// A file that should be there.
+    /// A file that should exist.
     Missing,
     /// A manifest.
     Manifest,
@@ -38,22 +39,22 @@ pub enum ProblemKind {
     Levels,
     /// A WAL segment.
     Log,
-    /// A table's footer, or a part behind its data.
+    /// A table's footer, or a part after its data.
     Footer,
     /// A block whose checksum or contents are wrong.
     Block,
     /// Entries out of order.
     Order,
-    /// An index that leads elsewhere.
+    /// An index that leads to the wrong place.
     Index,
-    /// A filter that denies a key which is there.
+    /// A filter that denies a key although the table has it.
     Filter,
-    /// Counts or bounds that are not those of the entries.
+    /// Counts or bounds that do not match the entries.
     Counts,
 }
 
 impl ProblemKind {
-    /// The word for it that programs branch on.
+    /// A fixed word for this kind, for programs to branch on.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -72,14 +73,14 @@ impl ProblemKind {
     }
 }
 
-/// One thing that is wrong.
+/// One problem that the check found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file.
     pub file: FileName,
-    /// What is wrong, roughly.
+    /// The kind of problem.
     pub kind: ProblemKind,
-    /// What is wrong, in a few words.
+    /// A short description of the problem.
     pub what: &'static str,
     /// Where in the file, in bytes.
     pub offset: Option<u64>,
@@ -87,7 +88,7 @@ pub struct Problem {
     pub level: Option<u8>,
 }
 
-/// What a check looked at, and what it found.
+/// What a check verified, and what it found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Tables.
@@ -102,6 +103,6 @@ pub struct CheckReport {
     pub records: u64,
     /// Bytes that were verified.
     pub bytes: u64,
-    /// Everything that is wrong; empty for a sound store.
+    /// All problems; empty for a sound store.
     pub problems: Vec<Problem>,
 }

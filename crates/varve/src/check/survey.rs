@@ -27,11 +27,11 @@ pub struct Found {
     pub slot: u32,
     /// Its first byte, from the start of the slot.
     pub start: u64,
-    /// Bytes of it that can be read, at most.
+    /// The largest number of its bytes that can be read.
     pub bytes: u64,
     /// When it was claimed.
     pub generation: u64,
-    /// The first byte of the page that is not as it was written.
+    /// The first byte of the page that differs from what was written.
     pub damaged_at: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub struct Survey {
     pub store: Option<StoreId>,
     /// Where each file is.
     pub files: BTreeMap<FileName, Found>,
-    /// Slots that hold bytes and do not say what, with the number of bytes behind their page.
+    /// Slots with bytes of an unknown file, and the number of bytes after their page.
     pub headless: Vec<(u32, u64)>,
 }
 

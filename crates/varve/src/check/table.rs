@@ -5,8 +5,8 @@
 //! block                     [ a@9 a@7 b@3 ]           key ascending, sequence descending, each key in the filter
 //! ```
 //!
-//! Invariants: a block that does not verify is told and passed over; counts are compared only when every block was read.
-//! A step that answers `Need` changes nothing.
+//! Invariants: a block that does not verify is reported and skipped. Counts are compared only when every block was read.
+//! A step that returns `Need` changes nothing.
 
 use std::cmp::{Ordering, Reverse};
 use std::rc::Rc;
@@ -28,11 +28,11 @@ pub(super) struct TableCheck {
     /// The next data block.
     at: usize,
     seen: Seen,
-    /// A block was not read: what is counted is not all.
+    /// A block was not read, so the counts are incomplete.
     has_gap: bool,
 }
 
-/// What the entries so far amount to.
+/// Totals of the entries so far.
 #[derive(Default)]
 struct Seen {
     last: Option<(Vec<u8>, Sequence)>,
@@ -43,12 +43,12 @@ struct Seen {
     properties: Properties,
     /// The first entry of the block that is being read.
     block_first: Option<(Vec<u8>, Sequence)>,
-    /// What is wrong with it.
+    /// Problems found in it.
     wrong: Vec<(ProblemKind, &'static str)>,
 }
 
 impl TableCheck {
-    /// `bytes`: how much of the file can be read.
+    /// `bytes`: the number of bytes of the file that can be read.
     pub(super) fn new(store: StoreId, level: u8, meta: Rc<TableMeta>, bytes: u64) -> Self {
         let blocks = ChunkBlocks::new(store, vec![(meta.id, meta.size.min(bytes))], 1);
         let seen = Seen { min_sequence: Sequence::MAX, ..Seen::default() };
@@ -63,7 +63,7 @@ impl TableCheck {
         self.meta.size
     }
 
-    /// Bytes of the table behind which the check stands.
+    /// Bytes of the table that the check has passed.
     pub(super) fn position(&self) -> u64 {
         let index = self.table.as_ref().map(Table::index);
         index.map_or(
@@ -137,7 +137,7 @@ impl TableCheck {
         self.table = Some(table);
     }
 
-    /// The block just read against the separators around it. Called before `at` moves on.
+    /// Compares the block just read with the separators around it. Called before `at` moves on.
     fn compare_separators(&mut self) {
         let Some(table) = &self.table else { return };
         let (Some(first), Some(last)) = (&self.seen.block_first, &self.seen.last) else { return };
@@ -150,7 +150,7 @@ impl TableCheck {
         }
     }
 
-    /// What was read against what footer, properties and manifest say.
+    /// Compares what was read with the footer, the properties and the manifest.
     fn compare(&self, report: &mut CheckReport) {
         let Some(table) = self.table.as_ref().filter(|_| !self.has_gap) else { return };
         let (seen, footer, meta) = (&self.seen, table.footer(), &self.meta);
@@ -246,7 +246,7 @@ impl Seen {
     }
 }
 
-/// Whether place `a` is behind place `b` in the order of a table.
+/// Whether place `a` comes after place `b` in the order of a table.
 fn is_behind(a: &(Vec<u8>, Sequence), b: &(Vec<u8>, Sequence)) -> bool {
     (&a.0, Reverse(a.1)) > (&b.0, Reverse(b.1))
 }

@@ -1,7 +1,7 @@
 //! Comparing keys, eight bytes at a time.
 //!
-//! Big-endian, because then the order of the numbers is the order of the bytes. In wasm, `memcmp` is a loop
-//! over single bytes; keys are short and often alike at the front, so this is where a lookup spends its time.
+//! Big-endian, because then the order of the numbers is the order of the bytes. In wasm, `memcmp` is a loop over single
+//! bytes. Keys are short and often share a prefix, so a lookup spends most of its time here.
 //!
 //! Invariant: [`compare`] orders exactly as `<[u8] as Ord>::cmp`.
 
@@ -90,8 +90,7 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 
 /// The 8 bytes of `key` after its first `skip`, as a big-endian number, zero padded.
 ///
-/// Of two keys that share their first `skip` bytes the one with the smaller head is the smaller key; equal
-/// heads say nothing yet.
+/// Of two keys that share their first `skip` bytes, the one with the smaller head is the smaller key. Equal heads do not decide the order.
 #[inline]
 #[must_use]
 #[cfg_attr(varve_size, optimize(speed))]

@@ -5,15 +5,13 @@
 //! 0                         8                 12                16         24
 //! ```
 //!
-//! xxh3 is over the first 16 bytes and the payload, seeded with the salt. The salt is fresh for every file
-//! and the offset is the record's own, so that bytes left from an earlier use of the file, or written to the
-//! wrong place, are never taken for a record. `synced_upto` promises that every byte before it was durable
-//! when the record was written.
+//! xxh3 is over the first 16 bytes and the payload, seeded with the salt. The salt is fresh for every file, and the
+//! offset is the record's own. So bytes left from an earlier use of the file, or written to the wrong place, are never
+//! mistaken for a record. `synced_upto` promises that every byte before it was durable when the record was written.
 //!
-//! Invariant: records lie end to end from the file's header on, at multiples of 8. [`scan`] walks them up to
-//! the first bad one, and then looks for valid records behind it. One that promises more than the walk
-//! reached proves that acknowledged bytes were lost; without such a proof the bad record is a write that a
-//! crash cut.
+//! Invariant: records lie end to end after the file's header, at multiples of 8. [`scan`] walks them up to the first
+//! bad one, and then looks for valid records after it. If one of those promises more than the walk reached,
+//! acknowledged bytes were lost. Without such a proof, the bad record is a write that a crash cut off.
 
 use super::hash::xxh3;
 use super::reader::{Reader, Truncated};
@@ -21,14 +19,14 @@ use super::reader::{Reader, Truncated};
 /// Length of a record's header in bytes.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// How many bytes of the header come before its hash.
+/// Number of bytes of the header before its hash.
 const HASHED_BYTES: usize = 16;
 
-/// Payloads up to this long are copied to the stack to be hashed, longer ones to the heap: a streaming state would save that
-/// copy, at recovery alone, and weigh 3 KB compiled.
+/// Payloads up to this length are copied to the stack for hashing, longer ones to the heap. A streaming state would save
+/// that copy, but only at recovery, and would add 3 KB of compiled code.
 const COPIED_BYTES_MAX: usize = 240;
 
-/// How many times the length of a file [`scan`] hashes in vain behind a bad record.
+/// After a bad record, [`scan`] hashes in vain at most this many times the length of the file.
 const FUTILE_FACTOR_MAX: u64 = 16;
 
 /// A record found in a file's bytes.
@@ -40,20 +38,20 @@ pub struct Frame<'a> {
     pub end: usize,
     /// Every byte before this offset was durable when the record was written.
     pub synced_upto: u32,
-    /// What it carries.
+    /// Its contents.
     pub payload: &'a [u8],
 }
 
-/// What [`scan`] found.
+/// The result of [`scan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameScan {
     /// End of the last good record.
     pub end: usize,
-    /// How many good records there are before `end`.
+    /// Number of good records before `end`.
     pub records: u32,
-    /// How many valid records lie behind `end`, none of them proving a loss.
+    /// Number of valid records after `end`. None of them proves a loss.
     pub valid_after: u32,
-    /// What lies at `end` began as a record of this file (or valid records follow): something was cut off.
+    /// The bytes at `end` began as a record of this file, or valid records follow: something was cut off.
     pub torn: bool,
 }
 
@@ -71,8 +69,8 @@ pub fn aligned(len: usize) -> usize {
     len.next_multiple_of(8)
 }
 
-/// Appends the header of a record whose payload is pushed next; answers where the record starts, for
-/// [`end_record`]. The image is the file's bytes from offset 0 on.
+/// Appends the header of a record. The payload is pushed next. Returns the start of the record, for [`end_record`]. The
+/// image is the file's bytes from offset 0.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
 pub fn begin_record(image: &mut Vec<u8>) -> usize {
@@ -82,7 +80,7 @@ pub fn begin_record(image: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Closes the record that starts at `start` and ends with the image: fills its header in and pads.
+/// Closes the record that starts at `start` and ends with the image: fills in its header and adds the padding.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
 pub fn end_record(image: &mut Vec<u8>, start: usize, salt: u64, synced_upto: u32) {
@@ -108,7 +106,7 @@ pub fn record_for(offset: u64, salt: u64, synced_upto: u32, payload: &[u8]) -> V
     record
 }
 
-/// Fills the header of `record`, header and payload, which lies at `offset` of its file.
+/// Fills in the header of `record`. `record` is header and payload, and lies at `offset` of its file.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
 fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32) {
@@ -118,7 +116,7 @@ fn close(record: &mut [u8], offset: u64, salt: u64, synced_upto: u32) {
     head[..8].copy_from_slice(&(salt ^ offset).to_le_bytes());
     head[8..12].copy_from_slice(&(len as u32).to_le_bytes());
     head[12..].copy_from_slice(&synced_upto.to_le_bytes());
-    // The hashed 16 bytes are put right before the payload for a moment, so that one call hashes both.
+    // The hashed 16 bytes are put right before the payload for a short time, so that one call hashes both.
     record[8..RECORD_HEADER_BYTES].copy_from_slice(&head);
     let hash = xxh3(&record[8..], salt);
     record[..HASHED_BYTES].copy_from_slice(&head);
@@ -171,11 +169,10 @@ fn frame_hash(head: &[u8; HASHED_BYTES], payload: &[u8], salt: u64) -> u64 {
     xxh3(&[head, payload].concat(), salt)
 }
 
-/// Walks the records of `bytes` from `start` on, handing each good one to `visit`, which may end the walk by
-/// an error of its own.
+/// Walks the records of `bytes` from `start` and passes each good one to `visit`. `visit` may end the walk with its own error.
 ///
 /// # Errors
-/// [`Lost`], as `E`, when a valid record behind a bad one promises that the bad one was durable.
+/// [`Lost`], as `E`, when a valid record after a bad one promises that the bad one was durable.
 pub fn scan<'a, E: From<Lost>>(
     bytes: &'a [u8],
     start: usize,
@@ -192,7 +189,7 @@ pub fn scan<'a, E: From<Lost>>(
     Ok(found)
 }
 
-/// Looks for valid records behind the first bad one.
+/// Looks for valid records after the first bad one.
 fn look_behind(bytes: &[u8], salt: u64, found: &mut FrameScan) -> Result<(), Lost> {
     let mut budget = FUTILE_FACTOR_MAX * bytes.len() as u64;
     let mut at = found.end + 8;
@@ -202,8 +199,8 @@ fn look_behind(bytes: &[u8], salt: u64, found: &mut FrameScan) -> Result<(), Los
             continue;
         }
         let Some(frame) = record_at(bytes, at, salt) else {
-            // No crash leaves half records that claim more than this: someone made them, and nothing here is
-            // to be believed. (A group of many small records that lost its sectors claims each byte once.)
+            // No crash leaves half records that claim more than this. Someone made them, so nothing here can be
+            // trusted. (A group of many small records that lost its sectors claims each byte once.)
             let futile = claimed_bytes(bytes, at);
             budget = budget.checked_sub(futile).ok_or(Lost { offset: found.end })?;
             at += 8;
@@ -219,7 +216,7 @@ fn look_behind(bytes: &[u8], salt: u64, found: &mut FrameScan) -> Result<(), Los
     Ok(())
 }
 
-/// What verifying the bad record at `offset` has cost: the bytes it claims, if the file has them.
+/// The cost of verifying the bad record at `offset`: the bytes it claims, if the file has them.
 fn claimed_bytes(bytes: &[u8], offset: usize) -> u64 {
     let claimed =
         bytes.get(offset + 8..).and_then(<[u8]>::first_chunk).map_or(0, |len| u32::from_le_bytes(*len));
@@ -228,8 +225,8 @@ fn claimed_bytes(bytes: &[u8], offset: usize) -> u64 {
     hashed + RECORD_HEADER_BYTES as u64
 }
 
-/// Whether the bytes at `offset`, which are no valid record, were one or the start of one: the tag is right
-/// as far as it goes, or the tag is all that is wrong.
+/// Whether the bytes at `offset`, which are not a valid record, were one or the start of one. That is so when the tag
+/// is right as far as it goes, or when only the tag is wrong.
 fn began_as_record(bytes: &[u8], offset: usize, salt: u64) -> bool {
     let rest = bytes.get(offset..).unwrap_or_default();
     let tag = (salt ^ offset as u64).to_le_bytes();
@@ -315,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_file_of_half_records_ends_the_search_early() {
-        // Every 8 bytes a tag, which is also the length that the record before it claims: 8, 16, 24, ...
+        // A tag every 8 bytes. Each is also the length that the previous record claims: 8, 16, 24, ...
         let salt = SALT & !0xffff_ffff;
         let mut bytes = vec![0; 1 << 20];
         for at in (START..bytes.len()).step_by(8) {

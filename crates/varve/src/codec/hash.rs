@@ -1,7 +1,7 @@
 //! XXH3-64, the only checksum of the format (20 GB/s in wasm with simd128, where CRC has no instruction).
 //!
-//! Invariant: the numbers are those of the reference implementation; the vectors below hold them, since a
-//! checksum that silently changes would make every store unreadable.
+//! Invariant: the results are those of the reference implementation. The vectors below test this, because a checksum
+//! that silently changes would make every store unreadable.
 
 use xxhash_rust::xxh3;
 

@@ -1,7 +1,7 @@
 //! How numbers and keys become bytes and come back.
 //!
-//! Invariant: nothing here allocates in answer to a number it read, and nothing here panics on bytes it was
-//! given: everything that Varve reads from a file passes through this room first.
+//! Invariant: nothing here allocates memory because of a number it read, and nothing here panics on the bytes it gets.
+//! Everything that Varve reads from a file passes through this module first.
 
 pub mod bytes;
 pub mod frame;

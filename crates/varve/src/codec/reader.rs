@@ -1,7 +1,7 @@
 //! A cursor over bytes that may be anything.
 //!
-//! Invariant: reading never panics and never goes past the end. A failed read leaves the position where it
-//! was, so a caller may say at which byte the input stopped making sense.
+//! Invariant: reading never panics and never goes past the end. A failed read leaves the position unchanged, so a
+//! caller can report the byte at which the input became invalid.
 
 use super::varint;
 

@@ -1,15 +1,15 @@
-//! Memory for what may be long. An allocation that fails ends a WebAssembly instance; what is asked for here is refused instead.
+//! Memory for data that may be long. A failed allocation ends a WebAssembly instance. A request made here is refused instead.
 //!
-//! Invariant: whoever is refused has changed nothing yet, so that the store goes on.
+//! Invariant: a caller that is refused has changed nothing yet, so the store can continue.
 
 use crate::error::{Error, Result};
 
-/// What is at least as long leaves a margin.
+/// An allocation of at least this length must leave a margin.
 const LONG_BYTES: usize = 256 << 10;
-/// Memory that long things leave for all that is short, which is not asked for here.
+/// Memory that long allocations leave for short ones, which are not requested here.
 const MARGIN_BYTES: usize = 1 << 20;
 
-/// Makes room for `more` bytes, twice what there was where memory allows.
+/// Makes room for `more` bytes. Doubles the capacity where memory allows.
 #[inline]
 pub(crate) fn reserve(into: &mut Vec<u8>, more: usize) -> Result<()> {
     if more <= into.capacity() - into.len() { Ok(()) } else { grow(into, more) }
@@ -18,7 +18,7 @@ pub(crate) fn reserve(into: &mut Vec<u8>, more: usize) -> Result<()> {
 #[cold]
 #[inline(never)]
 fn grow(into: &mut Vec<u8>, more: usize) -> Result<()> {
-    // What the vector will ask for.
+    // The size that the vector will ask for.
     let grown = into.capacity().saturating_mul(2).max(into.len() + more);
     if claim(grown).is_ok() {
         into.reserve(more);
@@ -27,7 +27,7 @@ fn grow(into: &mut Vec<u8>, more: usize) -> Result<()> {
     reserve_exact(into, more)
 }
 
-/// Makes room for `more` bytes and no others.
+/// Makes room for exactly `more` bytes.
 pub(crate) fn reserve_exact(into: &mut Vec<u8>, more: usize) -> Result<()> {
     if more > into.capacity() - into.len() {
         claim(into.len() + more)?;
@@ -36,7 +36,7 @@ pub(crate) fn reserve_exact(into: &mut Vec<u8>, more: usize) -> Result<()> {
     Ok(())
 }
 
-/// So many zeros.
+/// A vector of this many zeros.
 ///
 /// # Errors
 /// [`Error::NO_MEMORY`].
@@ -45,7 +45,7 @@ pub fn zeros(bytes: usize) -> Result<Vec<u8>> {
     Ok(vec![0; bytes])
 }
 
-/// Refuses what needs so many bytes, in one piece or in many, where that would leave no margin.
+/// Refuses a request for this many bytes, in one piece or in many, if it would leave no margin.
 #[inline]
 pub(crate) fn claim(bytes: usize) -> Result<()> {
     if bytes < LONG_BYTES { Ok(()) } else { claim_long(bytes) }
@@ -55,7 +55,7 @@ pub(crate) fn claim(bytes: usize) -> Result<()> {
 fn claim_long(bytes: usize) -> Result<()> {
     let mut claimed: Vec<u8> = Vec::new();
     let claim = claimed.try_reserve_exact(bytes.saturating_add(MARGIN_BYTES));
-    // Else the compiler sees that nothing uses it.
+    // Otherwise the compiler removes the allocation, because nothing uses it.
     core::hint::black_box(&claimed);
     claim.map_err(|_| Error::NO_MEMORY)
 }

@@ -31,7 +31,7 @@ pub fn len_u64(value: u64) -> usize {
     bits.div_ceil(7)
 }
 
-/// Reads the number at `at` and answers it with the offset behind it; `None` when it is cut or not canonical.
+/// Reads the number at `at`. Returns it with the offset after it; `None` when it is cut off or not canonical.
 #[inline]
 #[must_use]
 pub fn get_u64(bytes: &[u8], at: usize) -> Option<(u64, usize)> {

@@ -1,4 +1,4 @@
-//! What lies below the outputs of a job: which keys have older versions there, and where the next level is cut.
+//! The levels below the outputs of a job: which keys have older versions there, and where the tables of the next level end.
 //!
 //! Invariant: keys are asked for in ascending order, so each level is walked once.
 
@@ -13,7 +13,7 @@ pub(crate) struct Below {
     levels: Vec<Vec<Rc<TableMeta>>>,
     /// The first table of each level that does not end before the key.
     at: Vec<usize>,
-    /// Bytes of the next level that were passed since the last cut.
+    /// Bytes of the next level passed since the last cut.
     passed_bytes: u64,
     /// A table of the next level ended before the key.
     passed: bool,
@@ -24,7 +24,7 @@ impl Below {
         Self { at: vec![0; levels.len()], levels, passed_bytes: 0, passed: false }
     }
 
-    /// Goes on to `key`.
+    /// Advances to `key`.
     pub(crate) fn advance(&mut self, key: &[u8]) {
         self.passed = false;
         for (level, (tables, at)) in self.levels.iter().zip(&mut self.at).enumerate() {
@@ -38,7 +38,7 @@ impl Below {
         }
     }
 
-    /// Whether an older version of `key`, the one gone on to, may lie here.
+    /// Whether an older version of `key` may lie here. `key` is the one advanced to.
     pub(crate) fn may_hold(&self, key: &[u8]) -> bool {
         let holds = |(tables, at): (&Vec<Rc<TableMeta>>, &usize)| {
             tables.get(*at).is_some_and(|table| table.min_key.as_slice() <= key)
@@ -57,7 +57,7 @@ impl Below {
         self.passed_bytes
     }
 
-    /// Whether the key gone on to is the first behind a table of the next level.
+    /// Whether the current key is the first after a table of the next level.
     pub(crate) fn is_boundary(&self) -> bool {
         self.passed
     }

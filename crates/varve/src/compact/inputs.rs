@@ -1,9 +1,9 @@
 //! The input side of a compaction: blocks cut from chunks that the host fetched.
 //!
-//! Invariant: at most `lanes + 1` chunks are kept, the least recently used goes first; the chunk just
-//! fetched is always there for the retry, so a job makes progress however small that number is. A merge starts over until it has a
-//! block of every lane, so a long block, which is not kept as a chunk as well, is held open meanwhile.
-//! The hash of a block is verified like that of any read: a job never copies damage into a new table.
+//! Invariant: at most `lanes + 1` chunks are kept, and the least recently used is dropped first. The chunk just fetched is always
+//! there for the retry, so a job makes progress however small that number is. A merge starts over until it has a block of every
+//! lane. So a long block, which is not also kept as a chunk, is kept open meanwhile. The hash of a block is verified as in any
+//! read: a job never copies damage into a new table.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::types::{FileName, StoreId};
 
 /// Bytes asked for at once: one read of the largest size costs an engine worker about 0.1 ms.
 const CHUNK_BYTES: (u64, u64) = (64 << 10, 1 << 20);
-/// Most bytes of all chunks, about: a job of many runs has smaller ones.
+/// Approximate limit for the bytes of all chunks: a job with many runs has smaller chunks.
 const CHUNKS_BYTES: u64 = 8 << 20;
 /// The end of a table (filter, index, footer) is fetched in one piece of this size.
 const TAIL_BYTES: u64 = 64 << 10;
@@ -27,7 +27,7 @@ struct Chunk {
     used: u64,
 }
 
-/// A long block that is open: its chunk is gone, and whoever asks for it again need not have it fetched again.
+/// A long block that is open. Its chunk was dropped, but a caller that asks for it again does not have to fetch it again.
 struct Held {
     table: u64,
     offset: u64,
@@ -70,12 +70,12 @@ impl ChunkBlocks {
         }
     }
 
-    /// Opens blocks of one entry to be copied, from so many raw bytes on.
+    /// Opens blocks of one entry to be copied, if they have at least this many raw bytes.
     pub(crate) fn copying(self, raw_bytes_min: usize) -> Self {
         Self { copied_bytes_min: raw_bytes_min, ..self }
     }
 
-    /// Keeps what the host fetched for `need`.
+    /// Keeps the bytes that the host fetched for `need`.
     pub(crate) fn feed(&self, need: &Need, bytes: Vec<u8>) {
         let mut chunks = self.chunks.borrow_mut();
         if chunks.len() > self.lanes
@@ -110,7 +110,7 @@ impl Blocks for ChunkBlocks {
         self.stored(table, offset, len, false)
     }
 
-    /// A merge asks no filter.
+    /// A merge uses no filter.
     fn has_room(&self, _: usize) -> bool {
         false
     }
@@ -121,7 +121,7 @@ impl Blocks for ChunkBlocks {
 }
 
 impl ChunkBlocks {
-    /// Bytes out of a chunk; a chunk that has no others goes with them, if it may.
+    /// Bytes of a chunk. If the chunk has no other bytes, it is removed and its memory reused, if that is allowed.
     fn stored(&self, table: u64, offset: u64, len: u32, may_take: bool) -> Result<Vec<u8>, ReadError> {
         let mut clock = self.clock.borrow_mut();
         *clock += 1;
@@ -159,7 +159,8 @@ impl ChunkBlocks {
         Err(ReadError::Need(Box::new(Need { file: FileName::table(table), offset: from, len })))
     }
 
-    /// Keeps a long block beside whoever asked for it, in the place of its table's last one and of the oldest of too many.
+    /// Keeps a long block open, besides the caller that asked for it. It replaces the previous one of its table, and the
+    /// oldest of all if there are too many.
     fn hold(&self, new: Held) {
         let mut held = self.held.borrow_mut();
         held.retain(|one| one.table != new.table);

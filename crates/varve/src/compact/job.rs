@@ -1,7 +1,7 @@
 //! A job in progress: blocks in, blocks out.
 //!
-//! Invariant: `step` never loses its place. `Need` leaves everything as it was; call `feed` with the
-//! bytes, then `step` again. `Write` bytes are taken with `take_output`, in file order.
+//! Invariant: `step` never loses its place. `Need` changes nothing; call `feed` with the bytes, then `step` again. Take
+//! the bytes of `Write` with `take_output`, in file order.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ use crate::store::view::TableHandle;
 use crate::table::{Need, ReadError};
 use crate::types::{RangeTombstone, Sequence};
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// The budget is spent; call again.
@@ -57,11 +57,11 @@ enum State {
     /// Inputs not open yet.
     Opening {
         runs: Runs,
-        /// How many of them only hide what the others hold.
+        /// How many of them only hide entries of the others.
         above: usize,
         blocks: ChunkBlocks,
     },
-    /// Merging; `consumed` says that the current entry was handled and the merge has to advance.
+    /// Merging; `consumed` means that the current entry was handled and the merge has to advance.
     Merging {
         merge: Merge<'static>,
         limit: Limit,
@@ -89,7 +89,7 @@ impl Job {
     /// Starts the job that `spec` (the bytes of a [`JobSpec`]) describes.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` when the bytes are no specification.
+    /// `Error::InvalidArgument` when the bytes are not a specification.
     pub fn decode(spec: Vec<u8>) -> Result<Self> {
         Self::new(JobSpec::decode(spec)?)
     }
@@ -116,7 +116,7 @@ impl Job {
                 let sizes = runs.iter().flatten().map(|table| (table.id, table.size)).collect();
                 let mut blocks = ChunkBlocks::new(spec.store, sizes, runs.len() * 2);
                 if spec.compress {
-                    // A smaller one may come to share a block with its neighbours.
+                    // A smaller one may share a block with its neighbours in the output.
                     blocks = blocks.copying(spec.block_bytes as usize / 2);
                 }
                 let handle = |table| Rc::new(TableHandle::new(table, true));
@@ -138,7 +138,7 @@ impl Job {
         })
     }
 
-    /// Works until something is to be done for it, or `budget` entries were handled.
+    /// Works until it needs the host to do something, or until `budget` entries were handled.
     ///
     /// # Errors
     /// `Error::Corrupt` when an input is damaged; the job is then over.
@@ -162,7 +162,7 @@ impl Job {
         }
     }
 
-    /// Answers the last `Step::Need`.
+    /// Supplies the bytes for the last `Step::Need`.
     pub fn feed(&mut self, bytes: Vec<u8>) {
         let Some(need) = self.need.take() else { return };
         if let State::Opening { blocks, .. } | State::Merging { blocks, .. } = &self.state {
@@ -175,7 +175,7 @@ impl Job {
         std::mem::take(&mut self.output)
     }
 
-    /// The encoded [`JobResult`], once `Step::Done` was answered.
+    /// The encoded [`JobResult`], once `step` returned `Step::Done`.
     #[must_use]
     pub fn result(&self) -> Vec<u8> {
         let mut result = self.result.clone();
@@ -231,7 +231,7 @@ impl Job {
         }
     }
 
-    /// Opens every input table that has range tombstones (they decide about all others), then the merge.
+    /// Opens every input table that has range tombstones (they affect the entries of all others), then the merge.
     fn open(&mut self) -> Result<(), ReadError> {
         let State::Opening { runs, above, blocks } = &self.state else { return Ok(()) };
         let (mut ranges, mut hiding) = (Vec::new(), Vec::new());
@@ -239,7 +239,7 @@ impl Job {
         for (at, handle) in tables.filter(|(_, handle)| handle.meta.range_tombstones > 0) {
             let ranges = if at < *above { &mut hiding } else { &mut ranges };
             for range in handle.open(&self.spec.store, blocks)?.range_tombstones() {
-                // What lies before the bounds of a narrowed table is in the outputs of an earlier job.
+                // The entries before the bounds of a narrowed table are in the outputs of an earlier job.
                 let start = range.start.clone().max(handle.meta.min_key.clone());
                 if start < range.end {
                     ranges.push(RangeTombstone { start, ..range.clone() });
@@ -248,14 +248,14 @@ impl Job {
         }
         let sources =
             runs.iter().map(|run| Source::Level(LevelCursor::new(self.spec.store, run.clone()))).collect();
-        // What lies before the inputs is not read of runs that only hide.
+        // Runs that only hide are not read before the first key of the inputs.
         let first = runs[*above..].iter().filter_map(|run| run.first()).map(|handle| &handle.meta.min_key);
         let first = first.min().filter(|_| *above > 0);
         let merge = Merge::start(sources, Start::Forward(first.map(Vec::as_slice)), blocks)?;
         self.keep = keep_of(&mut self.spec, ranges);
         self.kept_ranges = self.keep.ranges().cloned().collect();
         self.keep.hide(hiding);
-        // Asked for now: what lies below is passed by as the merge goes on.
+        // Computed now, because the merge passes the levels below as it advances.
         self.ranges_dropped = self.keep.ranges_dropped();
         if let State::Opening { blocks, runs, above } = std::mem::replace(&mut self.state, State::Done) {
             let limit = Limit::new(self.spec.raw_bytes_max, self.spec.end.take(), runs);
@@ -318,7 +318,7 @@ impl Job {
     }
 }
 
-/// Refuses a value that there is no memory for in an output: in its block, compressed, and in the bytes to be written, which grow.
+/// Refuses a value if there is no memory for it in an output: in its block, compressed, and in the bytes to be written, which grow.
 fn claim(value_bytes: usize) -> Result<()> {
     room::claim(value_bytes.saturating_mul(4))
 }

@@ -1,18 +1,18 @@
 //! Which entries a job may drop.
 //!
-//! Only the newest version of a key is kept: a snapshot reads the tables of its moment, never what a job wrote later. A
-//! tombstone is dropped as well where nothing older can lie (no table below the outputs has its key in its range, see
-//! [`Below`]), unless it is newer than an open snapshot: a transaction that read there must find that its key was written. An
-//! entry past its expiry is a tombstone.
+//! Only the newest version of a key is kept: a snapshot reads the tables of its read point, never what a job wrote later. A
+//! tombstone is also dropped where nothing older can exist (no table below the outputs has its key in its range, see
+//! [`Below`]). But a tombstone that is newer than an open snapshot is kept: a transaction that read at that snapshot must
+//! find that the key was written. An entry past its expiry is a tombstone.
 
 use super::below::Below;
 use crate::mutant::{self, Mutant};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
-/// Decides entry by entry; keys must come ascending, versions of a key newest first.
+/// Decides for each entry. Keys must be ascending, and the versions of a key must come newest first.
 #[derive(Debug)]
 pub(crate) struct Keep {
-    /// Tombstones up to this sequence may go.
+    /// Tombstones up to this sequence may be dropped.
     tombstones_until: Sequence,
     /// Older versions of a key can only lie in `below`.
     bottom: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Keep {
     key: Vec<u8>,
     /// A version of `key` was seen.
     is_open: bool,
-    /// Entries whose time had come.
+    /// Entries that had expired.
     expired: u64,
 }
 
@@ -39,7 +39,7 @@ impl Keep {
         Self { tombstones_until, bottom, below, now_ms, ranges, hiding, key, is_open: false, expired: 0 }
     }
 
-    /// As what this version must be written to the output: as it is, as a tombstone, or not at all.
+    /// How this version must be written to the output: unchanged, as a tombstone, or not at all.
     pub(crate) fn entry(
         &mut self,
         key: &[u8],
@@ -62,14 +62,14 @@ impl Keep {
         (!is_gone).then_some(kind)
     }
 
-    /// Takes in a version that is written elsewhere: it hides the older ones of its key.
+    /// Takes note of a version that is written elsewhere: it hides the older versions of its key.
     pub(crate) fn pass(&mut self, key: &[u8]) {
         if !self.is_current(key) {
             self.open(key);
         }
     }
 
-    /// Range tombstones that are written elsewhere: they hide as well.
+    /// Adds range tombstones that are written elsewhere: they hide entries too.
     pub(crate) fn hide(&mut self, ranges: Vec<RangeTombstone>) {
         self.hiding = ranges;
     }
@@ -81,33 +81,33 @@ impl Keep {
         self.below.advance(key);
     }
 
-    /// Entries so far whose time had come: they became tombstones, or went.
+    /// Number of entries so far that had expired: they became tombstones or were dropped.
     pub(crate) fn expired(&self) -> u64 {
         self.expired
     }
 
-    /// How many range tombstones do not go into the outputs.
+    /// Number of range tombstones that are not written to the outputs.
     pub(crate) fn ranges_dropped(&self) -> u64 {
         (self.ranges.len() - self.ranges().count()) as u64
     }
 
-    /// Whether a tombstone may go where nothing lies below it.
+    /// Whether a tombstone may be dropped where nothing lies below it.
     fn may_drop(&self, sequence: Sequence) -> bool {
         self.bottom && sequence <= self.tombstones_until
     }
 
-    /// The range tombstones that must go into the outputs.
+    /// The range tombstones that must be written to the outputs.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = &RangeTombstone> {
         let is_gone = |range: &RangeTombstone| self.may_drop(range.sequence) && !self.below.touches(range);
         self.ranges.iter().filter(move |range| !is_gone(range))
     }
 
-    /// Whether `key` is the key of the entry seen last: outputs are cut only between keys.
+    /// Whether `key` is the key of the last entry: outputs are cut only between keys.
     pub(crate) fn is_current(&self, key: &[u8]) -> bool {
         self.is_open && self.key == key
     }
 
-    /// What lies below the outputs.
+    /// The levels below the outputs.
     pub(crate) fn below(&mut self) -> &mut Below {
         &mut self.below
     }

@@ -1,27 +1,27 @@
-//! Where a compaction ends that takes only a key range of its inputs.
+//! The end of a compaction that takes only a key range of its inputs.
 //!
-//! A job merges from the first key of its inputs on. It ends once it has taken in as much as it may, between two keys;
-//! what lies from there on stays where it is, in tables with narrowed bounds. The end is decided while merging, so it
-//! needs no guess of what lies where, and a job over skewed keys is cut as exactly as any other.
+//! A job merges from the first key of its inputs on. It ends between two keys, once it has taken in as much as it may.
+//! The entries from there on stay where they are, in tables with narrowed bounds. The end is decided while merging, so
+//! no guess about the distribution of keys is needed. A job over skewed keys is cut as exactly as any other.
 //!
-//! Invariants: a job takes at least one key, if there is one before its end; it never goes past its end, where tables
+//! Invariants: a job takes at least one key, if there is one before its end. It never goes past its end, where tables
 //! begin that were left out of it. It always goes beyond the first key of the runs above the lowest, however much of a
-//! table of the lowest lies before that: so each job brings something down, and jobs come to an end. A job that had only
-//! cut such a table in two would have done what the next one, which joins small tables, can undo, for ever. It costs no
-//! more room in the end: a narrowed table has the room of its file until all of it was taken.
+//! table of the lowest run lies before that. So each job moves something down, and the jobs finish. If a job only cut
+//! such a table in two, the next job, which joins small tables, could undo that, and so on for ever. This costs no more
+//! room in the end: a narrowed table keeps the room of its file until all of it was taken.
 
 use std::rc::Rc;
 
 use super::spec::JobResult;
 use crate::store::view::TableHandle;
 
-/// Counts what a merge took in.
+/// Counts the bytes that a merge took in.
 pub(crate) struct Limit {
     raw_bytes_max: u64,
     end: Option<Vec<u8>>,
     taken: u64,
     runs: Vec<Rc<[Rc<TableHandle>]>>,
-    /// Where the runs above the lowest begin.
+    /// The first key of the runs above the lowest.
     floor: Option<Vec<u8>>,
     /// The next table of the lowest run.
     next: usize,
@@ -35,14 +35,14 @@ impl Limit {
         Self { raw_bytes_max, end, taken: 0, runs, floor, next: 0 }
     }
 
-    /// An entry with this many bytes of key and value was taken in.
+    /// Notes that an entry with this many bytes of key and value was taken in.
     pub(crate) fn take(&mut self, raw_bytes: usize) {
         self.taken += raw_bytes.max(1) as u64;
     }
 
-    /// The first key that the job leaves alone, if it ends before `key` (`None`: there is no more). It ends at its limit,
-    /// or, once half of that is reached, before a table of the lowest run that would go beyond it: a table that is not
-    /// begun need not be narrowed.
+    /// The first key that the job does not take, if it ends before `key` (`None`: there are no more keys). It ends at its
+    /// limit. Once half of the limit is reached, it also ends before a table of the lowest run that would go beyond the
+    /// limit: a table that was not begun does not have to be narrowed.
     pub(crate) fn until<'a>(&'a mut self, key: Option<&'a [u8]>) -> Option<&'a [u8]> {
         if self.end.as_deref().is_some_and(|end| key.is_none_or(|key| end <= key)) {
             return self.end.as_deref();
@@ -60,7 +60,7 @@ impl Limit {
         (self.taken > 0 && is_full && is_beyond()).then_some(key)
     }
 
-    /// Writes down what was taken in before `until`, or all.
+    /// Records in `result` what was taken in: everything before `until`, or everything.
     pub(crate) fn settle(&self, until: Option<Vec<u8>>, result: &mut JobResult) {
         result.bytes_read = 0;
         for handle in self.runs.iter().flat_map(|run| run.iter()) {

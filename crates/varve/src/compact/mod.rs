@@ -1,8 +1,8 @@
 //! Flush and compaction: jobs that turn a memtable or some tables into new tables.
 //!
-//! A job does no I/O: it asks for ranges of its input files (`Step::Need`), hands out bytes to be
-//! written (`Step::Write`) and names each finished table. It can run in another worker, because all it
-//! needs travels in its [`JobSpec`], and it can be killed at any step: its outputs are then orphans.
+//! A job does no I/O: it asks for ranges of its input files (`Step::Need`), returns bytes to write (`Step::Write`) and
+//! names each finished table. It can run in another worker, because everything it needs is in its [`JobSpec`]. It can
+//! be killed at any step: its outputs are then orphans.
 //!
 //! ```text
 //! JobSpec --decode--> Job --step(budget)--> Need / Write / Finished / Done --result--> JobResult

@@ -10,10 +10,10 @@ use super::spec::{JobInput, JobSpec};
 use crate::table::{Block, TableBuilder, TableMeta, TableOptions};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
-/// Bytes collected before they are handed out to be written.
+/// Bytes collected before they are returned to be written.
 const WRITE_BYTES: u64 = 256 << 10;
 
-/// An output may overlap this many tables' worth of the next level.
+/// An output may overlap as many bytes of the next level as this many tables have.
 pub(crate) const OVERLAP_TABLES_MAX: u64 = 10;
 
 /// Something for the host to do.
@@ -39,7 +39,7 @@ struct OutputSpec {
     store: crate::types::StoreId,
     options: TableOptions,
     table_bytes: u64,
-    /// A table must not become longer than that, unless one entry is.
+    /// A table must not become longer than `table_bytes`, unless a single entry is longer.
     is_strict: bool,
 }
 
@@ -73,10 +73,11 @@ impl Outputs {
         builder.get_or_insert_with(|| TableBuilder::new(spec.store, *next, spec.options.clone()))
     }
 
-    /// Whether the open table has reached its size; or nearly, where a table of the next level ends (a later compaction
-    /// of it then rewrites one table less: RocksDB, "Align Compaction Output File", 2022); or overlaps more of the next
-    /// level than a later compaction should have to rewrite (LevelDB's rule of ten tables). The last number that was set
-    /// aside takes all that is left. Where tables must not be longer, `more` bytes that come next have to fit as well.
+    /// Whether the open table is full. It is full when it has reached its size. It is full at nearly its size where a
+    /// table of the next level ends (a later compaction of it then rewrites one table less: RocksDB, "Align Compaction
+    /// Output File", 2022). It is also full when it overlaps more of the next level than a later compaction should have
+    /// to rewrite (LevelDB's rule of ten tables). The table with the last reserved number takes everything that is left.
+    /// Where tables must not be longer, the next `more` bytes must fit as well.
     pub(crate) fn is_full(&self, below: &Below, more: usize) -> bool {
         let OutputSpec { table_bytes, is_strict, .. } = self.spec;
         let more = if is_strict { more as u64 } else { 0 };
@@ -98,7 +99,7 @@ impl Outputs {
         self.drain_enough();
     }
 
-    /// Appends an entry with its block, if that can be passed on; see [`TableBuilder::try_copy`].
+    /// Appends an entry with its block, if the block can be copied as it is; see [`TableBuilder::try_copy`].
     pub(crate) fn try_copy(&mut self, key: &[u8], block: Option<&Rc<Block>>) -> bool {
         let is_copied = block.is_some_and(|block| self.builder().try_copy(key, block));
         if is_copied {

@@ -1,13 +1,12 @@
-//! What a job is told, and what it answers, as bytes that travel between workers.
+//! The specification of a job, and its result, as bytes that travel between workers.
 //!
-//! Both live for one session and are never stored, so they carry no version and no checksum; decoding
-//! is bounded all the same.
+//! Both live for one session and are never stored, so they have no version and no checksum. Decoding is bounded anyway.
 //!
 //! ```text
 //! specification  image | order | fields | u64 bytes of image | u64 bytes of order     (both 0 without a memtable)
 //! ```
-//! The image of a memtable, which is nearly all there is, comes first: it is neither copied to be put there nor to be
-//! taken out.
+//! The image of a memtable is nearly all of the bytes. It comes first, so it does not have to be copied, neither in nor
+//! out.
 
 use std::rc::Rc;
 
@@ -17,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::table::TableMeta;
 use crate::types::{Sequence, StoreId};
 
-/// Which work a job does.
+/// The kind of work that a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobKind {
     /// A memtable becomes a table of level 0.
@@ -43,13 +42,13 @@ pub enum JobInput {
 /// Everything a job needs to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// Which store: seeds checksums.
+    /// The store's identity; it seeds checksums.
     pub store: StoreId,
     /// Level of the outputs.
     pub level: u8,
-    /// Older versions can only lie in `below`: tombstones over keys that no table there may hold can go.
+    /// Older versions can only lie in `below`: a tombstone can be dropped if no table there may hold its key.
     pub bottom: bool,
-    /// Compress output blocks where it pays.
+    /// Compress output blocks where that saves enough.
     pub compress: bool,
     /// Data block size in bytes.
     pub block_bytes: u32,
@@ -61,7 +60,7 @@ pub struct JobSpec {
     pub table_bytes: u64,
     /// Number of the first output table; the others follow.
     pub first_output: u64,
-    /// How many table numbers are set aside.
+    /// Number of table numbers that are reserved.
     pub outputs_max: u64,
     /// The job ends between two keys once it has taken in this many bytes of keys and values, about.
     pub raw_bytes_max: u64,
@@ -69,24 +68,24 @@ pub struct JobSpec {
     pub end: Option<Vec<u8>>,
     /// The time, in milliseconds since 1970: entries that expired by then are tombstones.
     pub now_ms: u64,
-    /// Tombstones up to this sequence may go: it is that of the oldest open snapshot.
+    /// Tombstones up to this sequence may be dropped. It is the sequence of the oldest open snapshot.
     pub tombstones_until: Sequence,
     /// The tables of each level below the outputs that touch their key range, each level by key.
     pub below: Vec<Vec<Rc<TableMeta>>>,
-    /// Runs newer than the inputs, newest first: what they hide of the inputs is dropped, and nothing of them is written.
+    /// Runs newer than the inputs, newest first: input entries that they hide are dropped. Their own entries are not written.
     pub above: Vec<Vec<Rc<TableMeta>>>,
     /// The input.
     pub input: JobInput,
 }
 
-/// What came out of a job.
+/// The result of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobResult {
     /// The finished tables, in key order.
     pub tables: Vec<TableMeta>,
     /// The first key that was not taken in, when the job took only a key range.
     pub until: Option<Vec<u8>>,
-    /// For each input that reaches over `until`: its number, and how many of its bytes lie before.
+    /// For each input that reaches over `until`: its number, and how many of its bytes lie before `until`.
     pub skipped: Vec<(u64, u64)>,
     /// Bytes read from input files or the memtable.
     pub bytes_read: u64,
@@ -94,7 +93,7 @@ pub struct JobResult {
     pub bytes_written: u64,
     /// Entries and range tombstones that were not kept.
     pub entries_dropped: u64,
-    /// Entries whose time had come: they became tombstones, or were dropped.
+    /// Entries that had expired: they became tombstones or were dropped.
     pub entries_expired: u64,
 }
 
@@ -108,7 +107,7 @@ impl JobSpec {
         }
     }
 
-    /// The bytes of this specification. They begin with a memtable's image, in the same allocation.
+    /// Encodes this specification. The bytes begin with a memtable's image, in the same allocation.
     #[must_use]
     pub fn encode(mut self) -> Vec<u8> {
         let (mut out, lengths) = match &mut self.input {
@@ -156,7 +155,7 @@ impl JobSpec {
     /// Reads a specification. A memtable's image stays in the allocation of `bytes`.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` when the bytes are not one.
+    /// `Error::InvalidArgument` when the bytes are not valid.
     pub fn decode(mut bytes: Vec<u8>) -> Result<Self> {
         let parsed = Self::parse(&bytes);
         let (mut spec, image_bytes) =
@@ -168,7 +167,7 @@ impl JobSpec {
         Ok(spec)
     }
 
-    /// The specification without a memtable's image, and the length of that.
+    /// The specification without a memtable's image, and the length of that image.
     fn parse(bytes: &[u8]) -> Result<(Self, usize), Truncated> {
         let (rest, &lengths) = bytes.split_last_chunk::<16>().ok_or(Truncated)?;
         let mut lengths = Reader::new(&lengths);
@@ -233,7 +232,7 @@ impl JobResult {
             put_u64(&mut out, *table);
             put_u64(&mut out, *bytes);
         }
-        // Last, and all that is left: no length is needed.
+        // This field is last and takes all remaining bytes, so no length is needed.
         if let Some(until) = &self.until {
             out.push(1);
             out.extend_from_slice(until);
@@ -244,7 +243,7 @@ impl JobResult {
     /// Reads a result.
     ///
     /// # Errors
-    /// `Error::InvalidArgument` when the bytes are not one.
+    /// `Error::InvalidArgument` when the bytes are not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let mut parse = || -> Result<Self, Truncated> {

@@ -7,11 +7,11 @@
 //!                 | u32 key len | u32 value len | [f64 expires in ms since 1970] | key | value | pad to 4
 //! ```
 //!
-//! Since 2^64 - 1 there are no changes: `through` is then the sequence of the last write called before the request.
-//! An empty end is the end of the users' keys. The value of a deleted range is the first key behind it.
+//! If `since` is 2^64 - 1, there are no changes: `through` is then the sequence of the last write called before the
+//! request. An empty end is the end of the users' keys. The value of a deleted range is the first key after it.
 //!
-//! Invariant: the answer depends on the request and on what was committed alone, so a request may be sent again to whoever
-//! has the store by then.
+//! Invariant: the response depends only on the request and on the committed data. So a request may be sent again to the
+//! process that has the store by then.
 
 use super::request::{MALFORMED, end_of_range};
 use super::response::pad_to_4;
@@ -26,8 +26,8 @@ use crate::types::{Kind, Sequence};
 const NO_VALUES: u32 = 1;
 const EXPIRES: u8 = 1;
 
-/// The answer to a request for changes. `before` is the last sequence before the writes that were asked for after it, where
-/// they have been done already.
+/// The response to a request for changes. If writes that were requested after it have been done already, `before` is the
+/// last sequence before them.
 pub(super) fn changes<S: Storage>(
     store: &mut Store<S>,
     value: &[u8],
@@ -63,7 +63,7 @@ pub(super) fn changes<S: Storage>(
     })?;
     lack?;
     if wanted.since == Sequence::MAX {
-        // Behind what the frame wrote before it, which is not acknowledged yet; if it is refused, the frame runs again.
+        // After the earlier writes of this frame, which are not acknowledged yet. If they are refused, the frame runs again.
         found.through = before.unwrap_or(store.last_sequence());
     }
     answer[..8].copy_from_slice(&found.through.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Frames: every operation that a page called in one turn, in one binary message, and their answers in another.
+//! Frames: all operations that a page called in one turn are one binary message, and their responses are another.
 //!
 //! ```text
 //! request:  u32 "VRF2" | u32 count | u64 client | u32 answered | u32 0 | operation*
@@ -11,21 +11,21 @@
 //! response: u32 "VRF2" | u32 count | { u32 request | u8 status | u8 0 * 3 | u32 payload len | u32 0 | payload | pad 4 }*
 //! ```
 //!
-//! The client is who sends it: a random number, one for each opening by a page, 0 for nobody that could ask again. Numbers of
-//! requests rise by one and wrap; all those before `answered` have their answers. Numbers of scans and snapshots are chosen by
-//! the client and are its own.
+//! The client number names the sender: a random number, one each time a page opens the store, or 0 for a sender that cannot
+//! ask again. Request numbers rise by one and wrap. The sender has the responses to all requests before `answered`. The client
+//! chooses the numbers of scans and snapshots; they belong to that client.
 //!
-//! A scan and a snapshot are answered with u64 sequence | u64 now in ms, what they see, in front of the first batch. Should that
-//! not be in the log (it was refused), the time is 0: they cannot be opened again when this process is gone.
+//! The response to a scan or a snapshot is its read point, u64 sequence | u64 now in ms, before the first batch. If that read
+//! point is not in the log (the log write was refused), the time is 0: then they cannot be opened again when this process is
+//! gone.
 //!
-//! A frame may be sent again to another process, as it was. Writes in it that were done are answered with their sequence, and not
-//! done twice; see `store/clients.rs`. Its reads see the store as it was before the writes that come behind them.
+//! A frame may be sent again, unchanged, to another process. If its writes were already done, the response is their sequence, and
+//! they are not done twice; see `store/clients.rs`. Its reads see the store as it was before the writes that come after them.
 //!
-//! The payload of an error is its code and a sentence; of a conflict, its code, the u64 sequence found and the key.
+//! The payload of an error is its code and a sentence. For a conflict it is the code, the u64 sequence found and the key.
 //!
-//! Invariant: operations run in order and see what the frame wrote before them; all writes of a frame
-//! are one group commit. Decoding takes arbitrary bytes: a malformed frame is refused whole, before
-//! anything of it ran.
+//! Invariant: operations run in order and see the earlier writes of the frame; all writes of a frame are one group
+//! commit. Decoding accepts arbitrary bytes: a malformed frame is refused as a whole, before any of it runs.
 
 mod changes;
 mod request;

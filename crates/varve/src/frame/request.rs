@@ -10,10 +10,10 @@ use crate::store::{Condition, Dependency, Name, Op, Store};
 /// First word of every frame: "VRF2".
 pub const FRAME_MAGIC: u32 = 0x3246_5256;
 
-/// Bytes in front of a request frame's operations.
+/// Bytes before the operations of a request frame.
 pub const FRAME_HEADER_BYTES: usize = 24;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
@@ -23,13 +23,13 @@ pub enum Operation {
     Has = 2,
     /// Value, sequence and expiry of a key.
     GetEntry = 3,
-    /// Gives a key a value.
+    /// Sets the value of a key.
     Set = 4,
     /// Removes a key.
     Delete = 5,
     /// Several writes that happen together.
     Batch = 6,
-    /// Starts a scan under the number in the key, and answers what it sees and its first batch.
+    /// Starts a scan under the number in the key. Returns its read point and its first batch.
     ScanOpen = 7,
     /// The next batch of a scan.
     ScanNext = 8,
@@ -41,13 +41,13 @@ pub enum Operation {
     DeleteRange = 11,
     /// Flushes the WAL.
     Sync = 12,
-    /// Takes a snapshot under the number of the header; answers what it sees.
+    /// Takes a snapshot under the number in the header. Returns its read point.
     SnapshotOpen = 13,
-    /// Lets a snapshot go.
+    /// Closes a snapshot.
     SnapshotClose = 14,
-    /// Opens a snapshot again that was taken in another process: u64 sequence | u64 now in ms.
+    /// Reopens a snapshot that was taken in another process: u64 sequence | u64 now in ms.
     SnapshotRestore = 15,
-    /// What was committed after a sequence.
+    /// The changes that were committed after a sequence.
     Changes = 16,
 }
 
@@ -75,7 +75,7 @@ impl Operation {
     }
 }
 
-/// What a request frame begins with; its operations follow.
+/// The start of a request frame; its operations follow.
 #[must_use]
 pub fn header(client: u64, answered: u32, count: u32) -> [u8; FRAME_HEADER_BYTES] {
     let mut header = [0; FRAME_HEADER_BYTES];
@@ -89,9 +89,9 @@ pub fn header(client: u64, answered: u32, count: u32) -> [u8; FRAME_HEADER_BYTES
 /// A frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Who sends it; 0 for nobody that could ask again.
+    /// The client that sends it; 0 for a sender that cannot ask again.
     pub client: u64,
-    /// All requests before this one have their answers.
+    /// The sender has the responses to all requests before this one.
     pub answered: u32,
     /// Its operations.
     pub requests: Vec<Request<'a>>,
@@ -102,15 +102,15 @@ pub struct Frame<'a> {
 pub struct Request<'a> {
     /// The caller's number for it.
     pub request: u32,
-    /// What to do.
+    /// The kind of the operation.
     pub operation: Operation,
-    /// How durable, for writes.
+    /// The durability, for writes.
     pub durability: Option<Durability>,
-    /// The snapshot that a read is of, or that a batch's transaction has read; 0 for the store as it is.
+    /// The snapshot that a read uses, or that a batch's transaction has read; 0 for the current state of the store.
     pub snapshot: u32,
-    /// The key, or whatever the operation keeps there.
+    /// The key, or other data that the operation stores there.
     pub key: &'a [u8],
-    /// The value, or whatever the operation keeps there.
+    /// The value, or other data that the operation stores there.
     pub value: &'a [u8],
 }
 
@@ -156,19 +156,19 @@ fn pad(reader: &mut Reader<'_>) -> Result<(), Truncated> {
     reader.bytes(at.next_multiple_of(4) - at).map(|_| ())
 }
 
-/// The writes of a batch and what they depend on.
+/// The writes of a batch, and the conditions they depend on.
 #[derive(Debug, Default)]
 pub struct Batch<'a> {
     /// The writes, in order.
     pub ops: Vec<Op<'a>>,
-    /// What must hold before any of them happens.
+    /// Conditions that must be true before any of them happens.
     pub conditions: Vec<Condition<'a>>,
-    /// What their transaction has read.
+    /// The keys and ranges that their transaction has read.
     pub read: Vec<Dependency<'a>>,
 }
 
 impl Batch<'_> {
-    /// Compares all that the batch depends on with the store as it is; `snapshot` is the one that its transaction read.
+    /// Compares everything that the batch depends on with the current state of the store. `snapshot` is the one that its transaction read.
     ///
     /// # Errors
     /// As [`Store::check_conditions`] and [`Store::check_unchanged`].
@@ -182,9 +182,9 @@ impl Batch<'_> {
 
 /// The item's value begins with a u64: milliseconds after which the entry expires.
 const EXPIRES_IN: u8 = 1;
-/// With [`EXPIRES_IN`]: those milliseconds are since 1970.
+/// Used with [`EXPIRES_IN`]: the milliseconds count from 1970.
 const EXPIRES_AT: u8 = 4;
-/// The item's value goes on with a u64: the sequence that the key must have, 0 for none.
+/// Next in the item's value is a u64: the sequence that the key must have, 0 if the key must be absent.
 const IF_SEQUENCE: u8 = 2;
 
 /// Decodes the operations of a batch; lifetimes of entries count from `now_ms`.
@@ -247,13 +247,13 @@ pub(super) fn parse_keys(bytes: &[u8]) -> Result<Vec<&[u8]>> {
     parse().map_err(|Truncated| MALFORMED)
 }
 
-/// The end of a range as a frame gives it: empty for "to the last key". Keys that begin with 0xff are reserved for what a store
-/// keeps about itself: a range without an end ends before them.
+/// The end of a range in a frame: empty means "to the last key". Keys that begin with 0xff are reserved for the store's own
+/// data: a range without an end ends before them.
 pub(super) fn end_of_range(end: &[u8]) -> &[u8] {
     if end.is_empty() { &[0xff] } else { end }
 }
 
-/// What a scan was asked for.
+/// The description of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRequest {
     /// The range, direction and limit.
@@ -262,11 +262,11 @@ pub struct ScanRequest {
     pub want_keys: bool,
     /// Deliver values.
     pub want_values: bool,
-    /// Deliver expiries, in front of the values; of a scan that goes forward.
+    /// Deliver expiries, before the values; only for a forward scan.
     pub want_expiries: bool,
-    /// The snapshot to scan; 0 for the store as it is.
+    /// The snapshot to scan; 0 for the current state of the store.
     pub snapshot: u32,
-    /// Bytes to aim at in the first batch (entries, when neither keys nor values are wanted).
+    /// Target size of the first batch in bytes (in entries, when neither keys nor values are wanted).
     pub batch_bytes: usize,
 }
 
@@ -288,7 +288,7 @@ pub fn parse_scan(bytes: &[u8]) -> Result<ScanRequest> {
         Ok(ScanRequest {
             options: ScanOptions {
                 lower: if flags & 8 != 0 { after(lower, flags & 16 != 0) } else { Vec::new() },
-                // Without a bound, up to the reserved keys.
+                // Without an upper bound, the scan goes up to the reserved keys.
                 upper: Some(after(end_of_range(upper), flags & 32 != 0 && flags & 64 == 0)),
                 reverse: flags & 1 != 0,
                 limit: (limit != u32::MAX).then_some(u64::from(limit)),

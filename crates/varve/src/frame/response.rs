@@ -10,10 +10,10 @@ const ERROR: u8 = 2;
 /// u32 request | u8 status | u8[3] 0 | u32 payload bytes | u32 0
 const HEADER_BYTES: usize = 16;
 
-/// Builds a response frame; answers are appended in the order of their requests.
+/// Builds a response frame; responses are appended in the order of their requests.
 pub(super) struct Responses<'a> {
     out: &'a mut Vec<u8>,
-    /// Where the payload of the last answer begins.
+    /// Where the payload of the last response begins.
     last: usize,
 }
 
@@ -25,12 +25,12 @@ impl<'a> Responses<'a> {
         Self { out, last: 0 }
     }
 
-    /// An answer whose payload `write` appends.
+    /// Adds a response. `write` appends its payload.
     pub(super) fn ok(&mut self, request: u32, write: impl FnOnce(&mut Vec<u8>)) {
         self.answer(request, OK, write);
     }
 
-    /// An answer that may be refused: then there is none.
+    /// Adds a response that may fail. If it fails, nothing is added.
     pub(super) fn try_ok(
         &mut self,
         request: u32,
@@ -47,12 +47,12 @@ impl<'a> Responses<'a> {
         written
     }
 
-    /// Bytes of the response so far.
+    /// Bytes of the response frame so far.
     pub(super) fn bytes(&self) -> usize {
         self.out.len()
     }
 
-    /// Says how many answers there are.
+    /// Sets the number of responses.
     pub(super) fn count(&mut self, answers: usize) {
         self.out[4..8].copy_from_slice(&(answers as u32).to_le_bytes());
     }
@@ -61,7 +61,8 @@ impl<'a> Responses<'a> {
         self.answer(request, MISSING, |_| {});
     }
 
-    /// An error: its code, and its sentence or, of a conflict, the sequence found (0 when the key is absent) and the key.
+    /// Adds an error: its code and its sentence. For a conflict, the code is followed by the sequence found (0 when the
+    /// key is absent) and the key.
     pub(super) fn error(&mut self, request: u32, error: &Error) {
         self.answer(request, ERROR, |out| {
             out.extend_from_slice(&u32::from(error.code() as u8).to_le_bytes());
@@ -74,7 +75,7 @@ impl<'a> Responses<'a> {
         });
     }
 
-    /// Where the payload of the last answer begins.
+    /// Where the payload of the last response begins.
     pub(super) fn last_at(&self) -> usize {
         self.last
     }
@@ -100,7 +101,7 @@ impl<'a> Responses<'a> {
         self.last = self.out.len();
     }
 
-    /// Notes how long the payload became.
+    /// Records the length of the payload.
     fn end(&mut self) {
         let length = (self.out.len() - self.last) as u32;
         self.out[self.last - 8..self.last - 4].copy_from_slice(&length.to_le_bytes());

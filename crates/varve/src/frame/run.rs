@@ -1,9 +1,9 @@
 //! Running a frame against a store.
 //!
-//! A frame runs once in the usual case: writes are staged, reads see them, one commit makes all of them as
-//! durable as the strictest asked. When the commit is refused, or a write was and took earlier ones with it, what was
-//! staged is gone from the store. Deletes then get a second chance in the reserve of a full storage, and the frame runs a
-//! second time with the fate of each write known: reads answer without the refused writes.
+//! Usually a frame runs once: writes are staged, reads see them, and one commit makes all of them as durable as the
+//! strictest write asked. If the commit is refused, or a refused write rolled back earlier ones, the staged writes are
+//! gone from the store. Then deletes get a second chance in the reserve of a full storage. The frame runs a second time,
+//! and now the outcome of each write is known: reads do not see the refused writes.
 
 use std::rc::Rc;
 
@@ -26,13 +26,13 @@ use crate::types::{BATCH_BYTES_MAX, Sequence};
 /// Runs a frame and writes the response frame into `out`.
 ///
 /// # Errors
-/// `InvalidArgument` for a malformed frame (nothing ran). Everything else is an answer inside the response.
+/// `InvalidArgument` for a malformed frame (nothing ran). All other errors are inside the response frame.
 pub fn run<S: Storage>(store: &mut Store<S>, frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
     run_part(store, frame, 0, usize::MAX, out).map(drop)
 }
 
-/// Runs a frame from its request number `from` on, as if it were a frame, until its response has `bytes_max` bytes. Answers from where to go
-/// on, or 0 when all of it is done.
+/// Runs the rest of a frame from its request number `from`, as if it were a whole frame, until the response has `bytes_max` bytes. Returns
+/// the number of the request to continue from, or 0 when the whole frame is done.
 ///
 /// # Errors
 /// As [`run`].
@@ -80,22 +80,22 @@ pub fn run_part<S: Storage>(
     Ok(if is_whole { 0 } else { from + done })
 }
 
-/// What an answer has besides a value, at most.
+/// The most bytes that a response has besides a value.
 const ENTRY_BYTES: usize = 24;
 
-/// The number of the snapshot that is the past moment of a read: above those that clients give.
+/// The number of the snapshot for a read at a past sequence. It is above the numbers that clients use.
 const PAST: u32 = 1 << 16;
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone)]
 enum Fate {
     /// Not tried yet, or not a write.
     Open,
     /// Staged: its last sequence.
     Staged(u64),
-    /// Refused. One error may be the fate of many writes.
+    /// Refused. Many writes may share one error.
     Failed(Rc<Error>),
-    /// A scan went on; this is the batch. It could not be read again.
+    /// A scan has advanced; this is the batch. It could not be read again.
     Continued(Vec<u8>),
 }
 
@@ -103,26 +103,25 @@ struct Runner<'a, S: Storage> {
     store: &'a mut Store<S>,
     client: u64,
     answered: u32,
-    /// Some of what it asks for may have been done before.
+    /// Some of its requests may have been done before.
     is_repeated: bool,
-    /// One of its requests is strict, perhaps one that comes in a later part: all that is committed is, and is told so.
+    /// One of its requests is strict, perhaps in a later part. Then everything committed is strict, and is reported as strict.
     is_strict: bool,
     fates: Vec<Fate>,
     /// Cursors that this frame opened: a second pass opens them again.
     opened: Vec<u32>,
-    /// Snapshots that it took, likewise.
+    /// Snapshots that this frame took: a second pass takes them again.
     taken: Vec<u32>,
-    /// Snapshots to let go when the frame is done: a second pass reads them again, and none that it takes may get their
-    /// numbers.
+    /// Snapshots to close when the frame is done: a second pass reads them again, and a snapshot that it takes must not get their numbers.
     dropped: Vec<u32>,
-    /// Where the response says what a scan or a snapshot sees.
+    /// Offsets in the response of the read points of scans and snapshots.
     moments: Vec<usize>,
-    /// The response says of some write what is not so any more.
+    /// The response says something about a write that is no longer true.
     is_revised: bool,
 }
 
 impl<S: Storage> Runner<'_, S> {
-    /// Runs requests until the response is long; answers how many.
+    /// Runs requests until the response is long. Returns how many were run.
     fn pass(&mut self, requests: &[Request<'_>], bytes_max: usize, out: &mut Vec<u8>) -> usize {
         let client = self.client;
         for number in self.opened.drain(..) {
@@ -154,7 +153,7 @@ impl<S: Storage> Runner<'_, S> {
         requests.len()
     }
 
-    /// Stages a write unless its fate is known, and answers what its receipt will be.
+    /// Stages a write unless its outcome is known, and writes the response that it will have.
     fn write(&mut self, at: usize, request: &Request<'_>, responses: &mut Responses<'_>) {
         if matches!(self.fates[at], Fate::Open) {
             let acknowledged = self.store.acknowledged();
@@ -174,7 +173,7 @@ impl<S: Storage> Runner<'_, S> {
                 Ok(sequence) => Fate::Staged(sequence),
                 Err(error) => {
                     let error = Rc::new(error);
-                    // Making room may have failed and rolled back what this frame staged before.
+                    // Making room may have failed and rolled back the earlier staged writes of this frame.
                     self.fail_staged_after(acknowledged, &error);
                     Fate::Failed(error)
                 }
@@ -191,7 +190,7 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// Writes staged after `acknowledged` are gone if the store rolled back; marks them so.
+    /// If the store rolled back, writes staged after `acknowledged` are gone: marks them as failed.
     fn fail_staged_after(&mut self, acknowledged: u64, error: &Rc<Error>) {
         let kept = self.store.last_sequence().max(acknowledged);
         self.fail_where(error, |_, sequence| sequence > kept);
@@ -206,14 +205,14 @@ impl<S: Storage> Runner<'_, S> {
         self.store.commit(durability).map(|_| ())
     }
 
-    /// After a refused commit: what an earlier append of this frame had already logged stands, the rest failed.
+    /// After a refused commit: writes that an earlier append of this frame had logged remain, the others failed.
     fn settle_refused(&mut self, requests: &[Request<'_>], error: Error) {
         self.is_revised = true;
         let kept = self.store.acknowledged();
         self.fail_where(&Rc::new(error), |_, sequence| sequence > kept);
         self.retry_deletes(requests);
         let is_strict = |at: usize| asked(&requests[at]) == Durability::Strict;
-        // What stands is as durable as the strictest of it asks.
+        // The remaining writes become as durable as the strictest of them asks.
         self.is_strict =
             (0..requests.len()).any(|at| is_strict(at) && matches!(self.fates[at], Fate::Staged(_)));
         if self.is_strict
@@ -224,7 +223,7 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// How durable a write becomes.
+    /// The durability that a write reaches.
     fn level(&self, request: &Request<'_>) -> Durability {
         if self.is_strict { Durability::Strict } else { asked(request) }
     }
@@ -232,7 +231,7 @@ impl<S: Storage> Runner<'_, S> {
     fn fail_where(&mut self, error: &Rc<Error>, is_lost: impl Fn(usize, u64) -> bool) {
         let mut some_lost = false;
         for (at, fate) in self.fates.iter_mut().enumerate() {
-            // A conflict behind a lost write may be one with just that write, which never happened.
+            // A conflict after a lost write may be a conflict with that same write, which never happened.
             let lost = match fate {
                 Fate::Staged(sequence) => is_lost(at, *sequence),
                 Fate::Failed(earlier) => some_lost && matches!(**earlier, Error::Conflict(_)),
@@ -263,7 +262,7 @@ impl<S: Storage> Runner<'_, S> {
             {
                 Ok(receipt) => self.fates[at] = Fate::Staged(receipt.sequence),
                 Err(error) => {
-                    // One that only waits for a file would be committed along with somebody else's write.
+                    // A delete that only waits for a file would be committed together with another caller's write.
                     self.store.discard_staged();
                     self.fates[at] = Fate::Failed(Rc::new(error));
                 }
@@ -276,8 +275,8 @@ impl<S: Storage> Runner<'_, S> {
         Caller { client: self.client, request: request.request, answered: self.answered }
     }
 
-    /// The number of the snapshot that a read is of: when writes that were asked for after it have been done already, of a past
-    /// moment.
+    /// The number of the snapshot that a read uses. If writes that were requested after it have been done already, it is a
+    /// snapshot of a past sequence.
     fn moment_of(&mut self, request: &Request<'_>, snapshot: u32) -> Result<u32> {
         match self.sequence_before(request) {
             Some(sequence) if snapshot == 0 => self.store.open_past(self.name(PAST), sequence).map(|()| PAST),
@@ -289,13 +288,13 @@ impl<S: Storage> Runner<'_, S> {
         if self.is_repeated { self.store.sequence_before(self.client, request.request) } else { None }
     }
 
-    /// What the frame's client calls `number`.
+    /// The name of `number` for the frame's client.
     fn name(&self, number: u32) -> Name {
         Name { client: self.client, number }
     }
 
-    /// What the client's scans and snapshots see must be in the log, to be there when another process opens the store: writes of
-    /// the memory level go there now. If they are refused, the response says so.
+    /// Everything that the client's scans and snapshots see must be in the log, so that it exists when another process opens the
+    /// store. So writes of the memory level are logged now. If they are refused, the response reports it.
     fn log_moments(&mut self, out: &mut [u8]) {
         if self.client == 0 || self.moments.is_empty() || self.store.log_promised().is_ok() {
             return;
@@ -307,7 +306,7 @@ impl<S: Storage> Runner<'_, S> {
 
     fn took_snapshot(&mut self, request: u32, name: Name, responses: &mut Responses<'_>) -> Result<()> {
         self.taken.push(name.number);
-        // It took the place of one that the frame lets go.
+        // It replaced a snapshot that the frame closes.
         self.dropped.retain(|dropped| *dropped != name.number);
         let moment = self.store.moment_of_snapshot(name)?;
         responses.ok(request, |out| put_moment(moment, out));
@@ -338,7 +337,7 @@ impl<S: Storage> Runner<'_, S> {
                 let advanced = self.advance(number, cursor, batch_bytes, Some(moment), None, responses);
                 match advanced {
                     Ok(()) => self.moments.push(responses.last_at()),
-                    // Its client takes it for not opened: it would keep its files for good.
+                    // Its client assumes that it was not opened. If it stayed open, it would keep its files for ever.
                     Err(_) => self.store.close_cursor(name),
                 }
                 advanced
@@ -441,8 +440,8 @@ impl<S: Storage> Runner<'_, S> {
         })
     }
 
-    /// Answers the next batch of a scan, and copies it to `kept`. Where there is no memory for it the scan is closed: it has gone on
-    /// already, and would leave the batch out.
+    /// Writes the next batch of a scan to the response, and copies it to `kept`. If there is no memory for it, the scan is closed:
+    /// it has already advanced, and would skip this batch.
     fn advance(
         &mut self,
         request: u32,
@@ -475,7 +474,7 @@ impl<S: Storage> Runner<'_, S> {
     }
 }
 
-/// Appends a value of an answer that began at `start`.
+/// Appends a value to a response that began at `start`.
 fn put_value(out: &mut Vec<u8>, start: usize, value: &[u8]) -> Result<()> {
     if out.len() - start + value.len() > BATCH_BYTES_MAX {
         return Err(Error::InvalidArgument(
@@ -494,7 +493,7 @@ fn put_moment((sequence, now_ms): (Sequence, u64), out: &mut Vec<u8>) {
     out.extend_from_slice(&now_ms.to_le_bytes());
 }
 
-/// The operations of a write; most have one, which takes no allocation.
+/// The operations of a write. Most writes have one, which needs no allocation.
 enum Ops<'a> {
     One(Op<'a>),
     Many(Batch<'a>),

@@ -1,4 +1,4 @@
-//! One change of the store's shape: tables added and removed, and the numbers that hold after it.
+//! One change of the store's shape: tables added and removed, and the numbers that are valid after it.
 //!
 //! ```text
 //! edit     floors | clients | varint count, { u8 level, table meta }* | varint count, { varint table id }*
@@ -6,8 +6,8 @@
 //! clients  varint count, { varint client | varint request | varint sequence | u8 flags }*
 //! ```
 //!
-//! Invariant: tables are stated as a difference, all else is stated whole, as it is after the edit. So an edit
-//! has one meaning, whatever was known before.
+//! Invariant: tables are written as a difference. Everything else is written in full, as it is after the edit. So an
+//! edit has one meaning, independent of what was known before.
 
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
@@ -17,9 +17,9 @@ use crate::types::Sequence;
 /// Numbers that only ever rise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Floors {
-    /// WAL segments up to this one are no longer needed: what they held is in tables.
+    /// WAL segments up to this one are no longer needed: their entries are in tables.
     pub log_floor: u64,
-    /// WAL segments up to this one are not even kept for the change feed.
+    /// WAL segments up to this one are not kept, not even for the change feed.
     pub history_floor: u64,
     /// The highest watermark a compaction has used: a snapshot below it is lost.
     pub gc_sequence: Sequence,
@@ -33,16 +33,16 @@ pub struct Floors {
     pub clock_ms: u64,
 }
 
-/// Writes of a client that were carried out, so that it can be told again after a takeover.
+/// Writes of a client that were done, so that the client can get the result again after a takeover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientState {
     /// The client.
     pub client: u64,
-    /// The first request, and above 32 bits how many operations more than one there were.
+    /// The first request in the low 32 bits; above them the number of operations, minus one.
     pub request: u64,
     /// The sequence of the last operation.
     pub sequence: Sequence,
-    /// Bit 0: it is as many requests of one operation each; above: openings since the client spoke.
+    /// Bit 0: these are that many requests of one operation each. Bits above: number of opens since the client's last request.
     pub flags: u8,
 }
 
@@ -51,11 +51,11 @@ pub struct ClientState {
 pub struct Edit {
     /// New tables with their level. A table that moves to another level is removed and added in one edit.
     pub added: Vec<(u8, TableMeta)>,
-    /// Ids of the tables that are gone.
+    /// Ids of the tables that were removed.
     pub removed: Vec<u64>,
-    /// All floors as they are from now on.
+    /// All floors as they are after the edit.
     pub floors: Floors,
-    /// What clients may ask for again, as it is from now on; what is missing is forgotten.
+    /// The requests that clients may ask for again, as they are after the edit. Missing ones are forgotten.
     pub clients: Vec<ClientState>,
 }
 
@@ -156,7 +156,7 @@ pub(super) fn decode_clients(reader: &mut Reader<'_>) -> Result<Vec<ClientState>
     decode_list(reader, ClientState::decode)
 }
 
-/// Reads a count and as many items. The count alone allocates nothing: every item has to be there.
+/// Reads a count and as many items. The count alone allocates nothing: every item must be present.
 pub(super) fn decode_list<'a, T>(
     reader: &mut Reader<'a>,
     mut item: impl FnMut(&mut Reader<'a>) -> Result<T, Truncated>,

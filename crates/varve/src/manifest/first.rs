@@ -1,6 +1,6 @@
-//! The manifest of a store whose tables are there before it: for tools that write a store whole.
+//! The manifest of a store whose tables are written before it: for tools that write a whole store.
 //!
-//! Invariant: the file that counts is written last, so that until it is flushed there is no store.
+//! Invariant: the manifest file that counts is written last, so there is no store until it is flushed.
 
 use super::Version;
 use super::header::{MANIFEST_HEADER_BYTES, ManifestHeader};
@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::storage::Storage;
 use crate::types::{FileName, StoreId};
 
-/// Makes `version`, whose tables are durable, a store that can be opened. `salt_seed` is fresh from the host.
+/// Makes a store that can be opened from `version`, whose tables are durable. `salt_seed` is fresh from the host.
 ///
 /// # Errors
-/// Whatever the storage answers; there is no store then, and this may be called again.
+/// Any error of the storage. Then there is no store, and this may be called again.
 pub fn write_first_manifest<S: Storage>(
     storage: &mut S,
     store: StoreId,

@@ -5,8 +5,8 @@
 //! 0        4             6       8              16          24              40         48      56   .. 64
 //! ```
 //!
-//! xxh3 is over the 56 bytes before it, seed 0. Invariant: the salt is never the one of an earlier rotation, so
-//! that what is left of that rotation in the file is not taken for records of this one.
+//! xxh3 is over the 56 bytes before it, seed 0. Invariant: the salt is never the one of an earlier rotation, so that
+//! bytes of that rotation that remain in the file are not mistaken for records of this one.
 
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
@@ -15,7 +15,7 @@ use crate::types::StoreId;
 /// Length of the header in bytes; the first record starts here.
 pub const MANIFEST_HEADER_BYTES: usize = 64;
 
-/// Rotations and openings are counted from 0: no store comes this far, and the next of each always fits.
+/// Limit for rotations and opens, which are counted from 0. No store reaches it, and the next number always fits.
 const COUNT_MAX: u64 = u64::MAX >> 8;
 
 /// The format version this code reads and writes.
@@ -23,14 +23,14 @@ pub(super) const VERSION: u16 = 1;
 
 const MAGIC: &[u8; 4] = b"VRVM";
 
-/// What a manifest file says of itself.
+/// The header of a manifest file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ManifestHeader {
     /// Counts the rotations of the store, from 1.
     pub rotation: u64,
-    /// Counts the leaders of the store, from 1: each opening is one.
+    /// Counts the leaders of the store, from 1: each open makes a new leader.
     pub epoch: u64,
-    /// The store.
+    /// The store's identity.
     pub store: StoreId,
     /// Seeds the records that follow.
     pub salt: u64,
@@ -41,7 +41,7 @@ pub struct ManifestHeader {
 pub(super) enum HeaderError {
     /// Never written, torn or damaged.
     Damaged,
-    /// Intact, but of this other format version.
+    /// Intact, but in this other format version.
     Version(u16),
 }
 
@@ -52,7 +52,7 @@ impl From<Truncated> for HeaderError {
 }
 
 impl ManifestHeader {
-    /// The header's bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(MANIFEST_HEADER_BYTES);
@@ -94,7 +94,7 @@ mod tests {
 
     const HEADER: ManifestHeader = ManifestHeader { rotation: 7, epoch: 3, store: [9; 16], salt: 0xfeed };
 
-    /// The story: the fuzzer made a header with the highest rotation there is, and the next one was not higher.
+    /// History: the fuzzer made a header with the highest possible rotation, and the next one was not higher.
     #[test]
     fn counts_that_leave_no_next_one_are_no_header() {
         for header in

@@ -1,6 +1,6 @@
-//! Looking at one manifest file without opening the store: what it says, and from where on it is damaged.
+//! Reads one manifest file without opening the store: its version, and where its damage starts.
 //!
-//! Invariant: what is answered as the version is what the file's records said up to the damage, however much comes after.
+//! Invariant: the returned version is the one of the file's records up to the damage, no matter how much follows.
 
 use super::Version;
 use super::header::{HeaderError, MANIFEST_HEADER_BYTES, ManifestHeader};
@@ -8,27 +8,27 @@ use super::open::{Replay, Stop};
 use crate::codec::frame::scan;
 use crate::error::{Error, Result};
 
-/// What one manifest file holds.
+/// The contents of one manifest file.
 #[derive(Debug)]
 pub struct Inspection {
     /// Its header.
     pub header: ManifestHeader,
-    /// The version after the last record that reads; `None` when not even the snapshot does.
+    /// The version after the last readable record; `None` when not even the snapshot is readable.
     pub version: Option<Version>,
-    /// Bytes up to the first record that does not read.
+    /// Bytes up to the first unreadable record.
     pub end: u64,
-    /// The rotation that its farewell names: the other file is newer.
+    /// The rotation that its last record (`superseded`) names: the other file is newer.
     pub successor: Option<u64>,
-    /// A record there was begun and does not verify: an edit that a crash cut, or the last one damaged.
+    /// At `end` a record was begun and does not verify: a crash cut off an edit, or the last edit is damaged.
     pub torn: bool,
-    /// Where and why records are damaged that were durable.
+    /// Where and why durable records are damaged.
     pub damage: Option<(u64, &'static str)>,
 }
 
 /// Reads a manifest file from its start; `None` when its header was never written, or is damaged.
 ///
 /// # Errors
-/// [`Error::Version`] when it is of another format.
+/// [`Error::Version`] when it has another format.
 pub fn inspect_manifest(bytes: &[u8]) -> Result<Option<Inspection>> {
     let header = match ManifestHeader::decode(bytes) {
         Ok(header) => header,

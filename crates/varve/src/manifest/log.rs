@@ -5,9 +5,9 @@
 //! payload   u8 1, version | u8 2, edit | u8 3, u64 rotation          (framing: see `codec::frame`)
 //! ```
 //!
-//! Invariant: every edit is synced before the next one is written, and promises so (`synced_upto` is its own
-//! offset); so of a file's edits only the last can be torn. After a write or sync that failed, nothing more is
-//! committed: what the file holds is unknown until it is opened again.
+//! Invariant: every edit is synced before the next one is written, and its record promises this (`synced_upto` is its
+//! own offset). So only the last edit of a file can be torn. After a failed write or sync, nothing more is committed:
+//! the contents of the file are unknown until it is opened again.
 
 use super::edit::Edit;
 use super::header::{MANIFEST_HEADER_BYTES, ManifestHeader};
@@ -22,17 +22,17 @@ use crate::types::{FileName, StoreId};
 
 /// Edits may grow to this many bytes, or to the length of the snapshot if that is more, before a rotation.
 const EDITS_BYTES_MAX: u64 = 64 << 10;
-/// A file becomes longer than it has to be by so many bytes, for edits that follow.
+/// A file becomes longer than needed by this many bytes, for later edits.
 const SLACK_BYTES: u64 = 8 << 10;
 
-/// How long a manifest file is expected to become, in bytes.
+/// Expected length of a manifest file, in bytes.
 const MANIFEST_BYTES_HINT: u64 = 60 << 10;
 
 /// The manifest of an open store.
 #[derive(Debug)]
 pub struct Manifest {
     header: ManifestHeader,
-    /// Which of the two files is appended to.
+    /// The one of the two files that is appended to.
     slot: u64,
     /// Where the snapshot ends.
     snapshot_end: u64,
@@ -47,7 +47,7 @@ impl Manifest {
     /// Starts the manifest of a new store. `salt_seed` is fresh from the host.
     ///
     /// # Errors
-    /// Whatever the storage answers; the files are then as good as absent.
+    /// Any error of the storage. Then the files count as absent.
     pub fn create<S: Storage>(storage: &mut S, store: StoreId, salt_seed: u64) -> Result<(Self, Version)> {
         storage.adopt(store);
         for file in [0, 1].map(FileName::manifest) {
@@ -60,7 +60,7 @@ impl Manifest {
             create_blank(storage, file)?;
         }
         let version = Version::default();
-        // Before the first rotation there is no file to leave.
+        // Before the first rotation there is no old file.
         let header = ManifestHeader { rotation: 0, epoch: 1, store, salt: 0 };
         let mut manifest = Self { header, slot: 1, snapshot_end: 0, end: 0, salt_seed, poisoned: false };
         let (next, end) = manifest.write_snapshot(storage, &version)?;
@@ -68,7 +68,7 @@ impl Manifest {
         Ok((manifest, version))
     }
 
-    /// Goes on from a file that was read, as the next leader, in a fresh file.
+    /// Continues from a file that was read, as the next leader, in a fresh file.
     pub(super) fn resume<S: Storage>(
         storage: &mut S,
         slot: u64,
@@ -79,7 +79,7 @@ impl Manifest {
     ) -> Result<Self> {
         let header = ManifestHeader { epoch: header.epoch + 1, ..header };
         let mut manifest = Self { header, slot, snapshot_end: 0, end, salt_seed, poisoned: false };
-        // What was read may only be in the operating system's memory. The other file, the only other witness,
+        // The data that was read may exist only in the operating system's memory. The other file, the only other copy,
         // is overwritten next.
         storage.sync(FileName::manifest(slot))?;
         let other = FileName::manifest(1 - slot);
@@ -90,11 +90,11 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Makes `edit` durable; `version` is the one after it. When this returns, the edit is what an opening finds.
+    /// Makes `edit` durable; `version` is the one after it. When this returns, the next open finds the edit.
     ///
     /// # Errors
-    /// [`Error::StorageFull`]: nothing has changed, the commit may be tried again. Any other error:
-    /// it is unknown whether the edit is durable, and every later commit answers [`Error::Poisoned`].
+    /// [`Error::StorageFull`]: nothing has changed, the commit may be tried again. Any other error: it is unknown
+    /// whether the edit is durable, and every later commit returns [`Error::Poisoned`].
     pub fn commit<S: Storage>(&mut self, storage: &mut S, version: &Version, edit: &Edit) -> Result<()> {
         if self.poisoned {
             return Err(Error::Poisoned);
@@ -121,7 +121,7 @@ impl Manifest {
         let file = self.file();
         match self.put(storage, file, self.end, &record) {
             Ok(()) => {}
-            // No room for an edit: the snapshot may still fit into what the other file has written before.
+            // No room for an edit: the snapshot may still fit into the existing length of the other file.
             Err(Error::StorageFull) => return self.rotate(storage, version),
             Err(error) => return Err(error),
         }
@@ -130,8 +130,9 @@ impl Manifest {
         Ok(())
     }
 
-    /// Makes one file as long as the other will be: no snapshot of what that says is longer. The next opening writes it there, and the
-    /// storage may have become full by then (seeds 1795608956000360 and, for the file that a rotation leaves, 1795612492000736).
+    /// Makes one file as long as the other will be: no snapshot of the other file's contents is longer. The next open writes that
+    /// snapshot there, and the storage may be full by then (seeds 1795608956000360 and, for the old file of a rotation,
+    /// 1795612492000736).
     fn lengthen<S: Storage>(&mut self, storage: &mut S, file: FileName, end: u64) -> Result<()> {
         let len = storage.list().into_iter().find(|(known, _)| *known == file).map_or(0, |(_, len)| len);
         if len >= end {
@@ -141,13 +142,13 @@ impl Manifest {
         self.put(storage, file, len, &zeros)
     }
 
-    /// The leader epoch: rises with each opening.
+    /// The leader epoch: it rises with each open.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.header.epoch
     }
 
-    /// How many snapshots the store has written.
+    /// Number of snapshots that the store has written.
     #[must_use]
     pub fn rotation(&self) -> u64 {
         self.header.rotation
@@ -169,13 +170,13 @@ impl Manifest {
         FileName::manifest(self.slot)
     }
 
-    /// Moves to the other file: a synced snapshot there, then a synced farewell here.
+    /// Moves to the other file: writes and syncs a snapshot there, then a `superseded` record here.
     fn rotate<S: Storage>(&mut self, storage: &mut S, version: &Version) -> Result<()> {
         let (next, end) = self.write_snapshot(storage, version)?;
         let file = self.file();
         let farewell = self.framed(record::SUPERSEDED, &next.rotation.to_le_bytes());
         match self.put(storage, file, self.end, &farewell) {
-            // Overwriting needs no room: without a header this file cannot be taken for the truth either.
+            // Overwriting needs no room. Without a header, this file cannot be mistaken for the current one.
             Err(Error::StorageFull) => {
                 if self.put(storage, file, 0, &[0; MANIFEST_HEADER_BYTES]).is_err() {
                     self.poisoned = true;
@@ -189,7 +190,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Writes `version` as the next rotation into the other file and syncs it; answers its header and end.
+    /// Writes `version` as the next rotation into the other file and syncs it. Returns its header and end.
     fn write_snapshot<S: Storage>(
         &mut self,
         storage: &mut S,
@@ -205,7 +206,7 @@ impl Manifest {
         version.encode(&mut image);
         end_record(&mut image, start, next.salt, 0);
         let other = FileName::manifest(1 - self.slot);
-        // An opening goes on from what fits.
+        // An open continues with whatever fits.
         if self.snapshot_end > 0 {
             self.lengthen(storage, self.file(), image.len() as u64)?;
         }
@@ -243,7 +244,7 @@ impl Manifest {
     }
 }
 
-/// Creates a manifest file that does not open, whatever its slot held before.
+/// Creates a manifest file that does not open, whatever its slot contained before.
 pub(super) fn create_blank<S: Storage>(storage: &mut S, file: FileName) -> Result<()> {
     storage.create(file, MANIFEST_BYTES_HINT)?;
     storage.write(file, 0, &[0; MANIFEST_HEADER_BYTES])?;

@@ -10,12 +10,12 @@
 //! names it is appended here and synced; then the other file is appended to. No rename, no third file.
 //!
 //! Invariants:
-//! - The highest rotation that opens is the truth. A file that names a successor which does not open proves a
-//!   loss: that is told, an older version is never served.
-//! - Nothing else of a commit is needed to undo it: a torn edit was never acknowledged, and opening writes a
-//!   fresh snapshot, so nothing is ever appended behind a torn tail.
-//! - Tables and WAL segments are durable before the edit that names them, and are released only after the edit
-//!   that follows the one that dropped them. So the version before the last edit stays readable.
+//! - The highest rotation that opens is the current one. If a file names a successor that does not open, data was lost:
+//!   this is reported, and an older version is never served.
+//! - Undoing a commit needs nothing else: a torn edit was never acknowledged. Opening writes a fresh snapshot, so
+//!   nothing is ever appended after a torn tail.
+//! - Tables and WAL segments are durable before the edit that names them. They are released only after the edit that
+//!   follows the one that dropped them. So the version before the last edit stays readable.
 
 mod edit;
 mod first;
@@ -38,6 +38,6 @@ mod record {
     pub(super) const SNAPSHOT: u8 = 1;
     /// One edit.
     pub(super) const EDIT: u8 = 2;
-    /// A `u64` rotation follows: the other file is the truth from then on.
+    /// A `u64` rotation follows: the other file is the current one from then on.
     pub(super) const SUPERSEDED: u8 = 3;
 }

@@ -1,4 +1,4 @@
-//! Opening: which of the two manifest files is the truth, and what it says.
+//! Opening: which of the two manifest files is the current one, and its contents.
 //!
 //! ```text
 //! both open                      the higher rotation
@@ -9,8 +9,8 @@
 //! none opens                     corrupt if there is a table or WAL segment, else no store
 //! ```
 //!
-//! Invariant: what is answered is the version of the last acknowledged edit, or of the one being written when the
-//! power went; if damage has hit the last edit of all, then of the edit before it, whose files are still kept.
+//! Invariant: the returned version is that of the last acknowledged edit, or of the edit being written when the power
+//! failed. If the very last edit is damaged, it is the version of the edit before it, whose files are still kept.
 
 use super::edit::Edit;
 use super::header::{HeaderError, MANIFEST_HEADER_BYTES, ManifestHeader, VERSION};
@@ -30,28 +30,28 @@ struct Opened {
     header: ManifestHeader,
     version: Version,
     end: u64,
-    /// The rotation that a farewell names.
+    /// The rotation that a `superseded` record names.
     successor: Option<u64>,
 }
 
-/// What a manifest file turns out to be.
+/// The state of a manifest file.
 #[derive(Debug)]
 enum Content {
     /// It opens.
     Opened(Opened),
-    /// It has no header, or no snapshot behind it: never written, being written, or damaged.
+    /// It has no header, or no snapshot after it: never written, being written, or damaged.
     Blank,
-    /// Its header is good, and something behind it has provably changed since it was synced.
+    /// Its header is good, and something after it has provably changed since it was synced.
     Damaged { rotation: u64, error: Error },
 }
 
 impl Manifest {
-    /// Opens the manifest that `storage` holds and takes over as the next leader: writes a snapshot under a higher
-    /// epoch into the other file. `None` when there is no store. `salt_seed` is fresh from the host.
+    /// Opens the manifest in `storage` and takes over as the next leader: writes a snapshot under a higher epoch into
+    /// the other file. `None` when there is no store. `salt_seed` is fresh from the host.
     ///
     /// # Errors
     /// [`Error::Corrupt`] when acknowledged edits are missing, [`Error::Version`] when the store has a newer format,
-    /// [`Error::StorageFull`] when the snapshot finds no room (nothing has changed then).
+    /// [`Error::StorageFull`] when there is no room for the snapshot (then nothing has changed).
     pub fn open<S: Storage>(storage: &mut S, salt_seed: u64) -> Result<Option<(Self, Version, StoreId)>> {
         let files = storage.list();
         let mut best: Option<Opened> = None;
@@ -120,7 +120,7 @@ fn read_slot<S: Storage>(storage: &S, slot: u64, len: u64) -> Result<Content> {
     })
 }
 
-/// What the records of a file say up to its end.
+/// The contents of a file's records up to its end.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     pub(super) version: Option<Version>,
@@ -128,7 +128,7 @@ pub(super) struct Replay {
     pub(super) successor: Option<u64>,
 }
 
-/// Why they make no sense.
+/// Why the records make no sense.
 #[derive(Debug)]
 pub(super) struct Stop {
     pub(super) offset: usize,

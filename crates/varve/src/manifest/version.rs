@@ -1,4 +1,4 @@
-//! The shape of the store at one moment: levels of tables, floors and clients.
+//! The shape of the store at one point of its history: levels of tables, floors and clients.
 //!
 //! ```text
 //! level 0    [ newest ] [ ... ] [ oldest ]     by highest sequence; key ranges overlap
@@ -7,9 +7,9 @@
 //! encoded    floors | clients | varint levels, { varint tables, table meta* }*
 //! ```
 //!
-//! Invariants: a version never changes; [`Version::apply`] makes the next one, and refuses an edit that does not
-//! fit. Cloning one copies a pointer for each level. Below level 0 two neighbours may share one key only where
-//! the left one ends with the (exclusive) end of a range tombstone.
+//! Invariants: a version never changes; [`Version::apply`] makes the next one, and refuses an edit that does not fit.
+//! Cloning a version copies one pointer for each level. Below level 0 two neighbours may share one key only where the
+//! left one ends with the (exclusive) end of a range tombstone.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ use crate::codec::varint::put_u64;
 use crate::error::{Damage, Error, Result};
 use crate::table::TableMeta;
 
-/// How many levels a store may have. With a factor of 10 between levels, 7 hold 32 TB.
+/// The most levels a store may have. With a factor of 10 between levels, 7 levels can store 32 TB.
 pub const LEVELS_MAX: usize = 7;
 
 /// The tables of one level, in the level's order.
@@ -32,7 +32,7 @@ pub struct Version {
     levels: Vec<Level>,
     /// All floors.
     pub floors: Floors,
-    /// What clients may ask for again.
+    /// The requests that clients may ask for again.
     pub clients: Vec<ClientState>,
 }
 
@@ -43,7 +43,7 @@ impl Version {
         self.levels.get(level).map_or(&[], |tables| tables)
     }
 
-    /// How many levels there are: the deepest level that holds a table, and one.
+    /// Number of levels: the number of the deepest level that has a table, plus one.
     #[must_use]
     pub fn levels(&self) -> usize {
         self.levels.len()
@@ -63,12 +63,12 @@ impl Version {
         self.tables().find(|(_, table)| table.id == id)
     }
 
-    /// The one table of a level below 0 that may hold `key`.
+    /// The one table of a level below 0 that may contain `key`.
     #[must_use]
     pub fn find(&self, level: usize, key: &[u8]) -> Option<&Rc<TableMeta>> {
         debug_assert!(level > 0, "key ranges of level 0 overlap");
         let tables = self.level(level);
-        // Neighbours may share a key: the left one then only says that its tombstone ends there.
+        // Neighbours may share a key: then the left one only has a tombstone that ends there.
         let after = tables.partition_point(|table| compare(&table.min_key, key).is_le());
         let table = tables.get(after.checked_sub(1)?)?;
         compare(key, &table.max_key).is_le().then_some(table)
@@ -100,13 +100,13 @@ impl Version {
         })
     }
 
-    /// Bytes of the tables of a level, without what narrowed ones no longer show.
+    /// Bytes of the tables of a level, without the parts that narrowed tables no longer show.
     #[must_use]
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.level(level).iter().map(|table| table.live_bytes()).sum()
     }
 
-    /// Bytes of all tables, without what narrowed ones no longer show.
+    /// Bytes of all tables, without the parts that narrowed tables no longer show.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         (0..self.levels()).map(|level| self.level_bytes(level)).sum()
@@ -115,8 +115,8 @@ impl Version {
     /// The version after `edit`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] without a file when the edit does not fit: it removes a table that is not there, adds
-    /// one that is, overlaps tables below level 0, or lowers a floor.
+    /// [`Error::Corrupt`] without a file when the edit does not fit: it removes a table that does not exist, adds one
+    /// that exists, overlaps tables below level 0, or lowers a floor.
     pub fn apply(&self, edit: &Edit) -> Result<Self> {
         if !edit.floors.rose_from(&self.floors) {
             return Err(misfit("an edit lowers a floor"));
@@ -192,7 +192,7 @@ impl Version {
         if self.table(meta.id).is_some() {
             return Err(misfit("an edit adds a table that is there"));
         }
-        // Inserted in order rather than sorted after: tables nearly always come in order, and a sort is 10 KB of wasm.
+        // Inserted in order rather than sorted after: tables nearly always come in order, and a sort costs 10 KB of wasm.
         let tables = Rc::make_mut(&mut self.levels[level]);
         let at = if level == 0 {
             tables.partition_point(|table| newest_first(table) <= newest_first(&meta))
@@ -203,7 +203,7 @@ impl Version {
         Ok(())
     }
 
-    /// Drops empty levels at the bottom and checks what must hold between tables.
+    /// Drops empty levels at the bottom and checks the conditions between tables.
     fn settle(&mut self) -> Result<()> {
         while self.levels.last().is_some_and(|tables| tables.is_empty()) {
             self.levels.pop();

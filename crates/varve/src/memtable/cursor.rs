@@ -1,7 +1,7 @@
 //! A walk over a memtable in both directions, as a reader of one sequence sees it.
 //!
-//! Invariant: of each key it shows the newest version that its reader sees, if there is one. Versions that are passed over cost a
-//! few steps or one seek, however many there are. A cursor that ran off either end is invalid until it is positioned again.
+//! Invariant: for each key it shows the newest version that its reader sees, if there is one. Skipped versions cost a few steps
+//! or one seek, however many there are. A cursor that moved past either end is invalid until it is positioned again.
 
 use super::Memtable;
 use super::node::{Item, Probe};
@@ -9,15 +9,15 @@ use super::tree::{Place, STEPS_TO_SEEK};
 use crate::types::{Kind, Sequence};
 use crate::wal::{Entry, key_at};
 
-/// A position among the point entries of a memtable. Range tombstones are not on the way.
+/// A position among the point entries of a memtable. The cursor skips range tombstones.
 #[derive(Debug, Clone)]
 pub struct MemtableCursor<'a> {
     memtable: &'a Memtable,
-    /// The reader's sequence, from the memtable's first one; `None` for a reader that sees nothing of it.
+    /// The reader's sequence, counted from the memtable's first one; `None` for a reader that sees no entry of it.
     until: Option<u32>,
     at: Option<(Place, Sequence, Entry<'a>)>,
     passed_newer: bool,
-    /// Versions of the next key that are passed one by one before the rest is jumped over.
+    /// Number of versions of the next key that are passed one by one before the rest is skipped with a seek.
     steps: u32,
 }
 
@@ -32,7 +32,7 @@ impl<'a> MemtableCursor<'a> {
         }
     }
 
-    /// Whether the walk came by a key whose newest version is a value that its reader does not see.
+    /// Whether the walk passed a key whose newest version is a value that its reader does not see.
     #[inline]
     #[must_use]
     pub fn passed_newer(&self) -> bool {
@@ -59,7 +59,7 @@ impl<'a> MemtableCursor<'a> {
         self.go_back(self.memtable.index.tree.last());
     }
 
-    /// Goes one key on.
+    /// Goes one key forward.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn next(&mut self) {
@@ -81,7 +81,7 @@ impl<'a> MemtableCursor<'a> {
         }
     }
 
-    /// Whether the cursor is at an entry.
+    /// Whether the cursor is on an entry.
     #[inline]
     #[must_use]
     pub fn valid(&self) -> bool {
@@ -125,7 +125,7 @@ impl<'a> MemtableCursor<'a> {
         self.at.map_or(&[], |(_, _, entry)| entry.value)
     }
 
-    /// Shows what the reader sees of the key at `place`, or of the next one of which it sees anything.
+    /// Shows the version that the reader sees of the key at `place`, or of the next key of which it sees a version.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     fn settle_on(&mut self, place: Option<Place>) {
@@ -140,7 +140,7 @@ impl<'a> MemtableCursor<'a> {
         self.at = None;
     }
 
-    /// As [`settle_on`](Self::settle_on), from the oldest version of a key and towards lower keys.
+    /// As [`settle_on`](Self::settle_on), but from the oldest version of a key and towards lower keys.
     #[inline(never)]
     fn go_back(&mut self, place: Option<Place>) {
         let (tree, image) = (&self.memtable.index.tree, &self.memtable.image);
@@ -160,7 +160,7 @@ impl<'a> MemtableCursor<'a> {
         self.at = None;
     }
 
-    /// What the reader sees of the key whose newest version is at `place`.
+    /// The version that the reader sees of the key whose newest version is at `place`.
     #[inline]
     fn visible(&mut self, place: Place) -> Option<Place> {
         let item = self.memtable.index.tree.item(place);
@@ -190,7 +190,7 @@ impl<'a> MemtableCursor<'a> {
     }
 }
 
-/// The place in front of all versions of `key`.
+/// The place before all versions of `key`.
 fn start_of(key: &[u8]) -> Probe<'_> {
     Probe { key, delta: u32::MAX }
 }

@@ -1,4 +1,4 @@
-//! A memtable on its way to a table, as two buffers that can be handed to another worker.
+//! A memtable that will become a table, as two buffers that can be sent to another worker.
 //!
 //! ```text
 //! image    the segment as it is in the file
@@ -6,9 +6,9 @@
 //!          entries in the order (key ascending, sequence descending), then the range tombstones as written
 //! ```
 //!
-//! Offsets need no fixing up wherever the buffers land, so freezing costs one pass over the leaves.
+//! Offsets do not depend on where the buffers are in memory, so freezing costs one pass over the leaves.
 //!
-//! Invariant: reading never panics, whatever the two buffers hold.
+//! Invariant: reading never panics, whatever the two buffers contain.
 
 use super::node::Item;
 use crate::codec::reader::{Reader, Truncated};
@@ -24,9 +24,9 @@ const NOT_AN_ORDER: Error = Error::InvalidArgument("The bytes are not a frozen m
 pub struct FrozenEntry<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// When it was written.
+    /// The sequence of the write.
     pub sequence: Sequence,
-    /// What was written.
+    /// The kind of write.
     pub kind: Kind,
     /// When it expires, in milliseconds since 1970.
     pub expires: Option<u64>,
@@ -63,8 +63,7 @@ pub(super) fn encode_order(
 impl<'a> FrozenIter<'a> {
     pub(super) fn new(image: &'a [u8], order: &'a [u8]) -> Result<Self> {
         let iter = Self::decode(image, order).map_err(|Truncated| NOT_AN_ORDER)?;
-        // Losing a range tombstone would bring deleted keys back: all of them must be there before anything
-        // is.
+        // Losing a range tombstone would bring deleted keys back: all of them must be complete before any entry is returned.
         for pair in iter.range_tombstones {
             if iter.entry(pair)?.kind != Kind::RangeDelete {
                 return Err(NOT_AN_ORDER);

@@ -1,7 +1,8 @@
-//! What is known of an image besides its bytes: the tree of point entries, and the range tombstones.
+//! The index of an image: the tree of point entries, and the range tombstones.
 //!
-//! Range tombstones lie in sorted runs, the oldest first, each longer than the next one (the logarithmic method: Bentley and Saxe,
-//! "Decomposable searching problems", 1980). So a lookup searches a handful of runs, and each tombstone is sorted a few times.
+//! Range tombstones lie in sorted runs, the oldest first. Each run is longer than the next one (the logarithmic method: Bentley
+//! and Saxe, "Decomposable searching problems", 1980). So a lookup searches only a few runs, and each tombstone is sorted a few
+//! times.
 //!
 //! Invariant: everything here follows from the image alone, so it can be built again at any time.
 
@@ -10,19 +11,19 @@ use super::tree::Tree;
 use crate::table::RangeTombstones;
 use crate::types::{Kind, RangeTombstone, Sequence};
 
-/// Bytes that a range tombstone costs besides its two keys, about. The same on every machine, for a memtable is full by it.
+/// Approximate bytes of a range tombstone besides its two keys. The same on every machine, because it decides when a memtable is full.
 const RANGE_TOMBSTONE_BYTES: usize = 72;
 
 pub(super) struct Index {
     pub(super) tree: Tree,
-    /// Sequence of the first entry; items count from it. 0 while there is none.
+    /// Sequence of the first entry; items count from it. 0 while there is no entry.
     pub(super) base: Sequence,
     /// Sequence of the last entry.
     pub(super) last: Sequence,
     /// Entries in the tree.
     pub(super) points: usize,
     pub(super) range_tombstones: Vec<RangeTombstones>,
-    /// Where they lie in the image, as written.
+    /// Where they lie in the image, in the order of writing.
     pub(super) range_items: Vec<Item>,
     range_bytes: usize,
 }

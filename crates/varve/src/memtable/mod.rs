@@ -6,17 +6,17 @@
 //! tree    leaves of { 8 bytes of key, offset, sequence }  in the order (key ascending, sequence descending)
 //! ```
 //!
-//! Writing a batch is writing its record; the tree is put on the bytes where they are, and what is appended
-//! to the file is a slice of the image. So nothing is encoded twice, a frozen memtable is one buffer and an
-//! order (see [`frozen`](Memtable::frozen)), and recovery indexes a file's bytes as they come.
+//! Writing a batch means writing its record. The tree refers to the bytes where they are, and the bytes appended to the
+//! file are a slice of the image. So nothing is encoded twice, a frozen memtable is one buffer and an order (see
+//! [`frozen`](Memtable::frozen)), and recovery indexes a file's bytes as they are.
 //!
 //! 1. A key is found by 8 bytes next to each other in a node, not by following a pointer per comparison.
-//! 2. Those 8 bytes start behind what the node's keys have in common (see `node`).
+//! 2. Those 8 bytes start after the common prefix of the node's keys (see `node`).
 //! 3. An entry costs about 24 bytes of index, and no allocation of its own.
 //!
-//! Invariant: the image is always a segment header and whole records, but between [`Memtable::begin`] and
-//! [`Memtable::end`]. An entry is in the tree, or a range tombstone in the list, as soon as it is pushed;
-//! whoever reads at an older sequence does not see it.
+//! Invariant: the image is always a segment header and whole records, except between [`Memtable::begin`] and
+//! [`Memtable::end`]. An entry is in the tree, or a range tombstone in the list, as soon as it is pushed. A reader at
+//! an older sequence does not see it.
 
 mod cursor;
 mod frozen;
@@ -41,12 +41,12 @@ use node::Item;
 /// Longest image in bytes: offsets into it are 32 bits.
 pub const IMAGE_BYTES_MAX: u64 = u32::MAX as u64;
 
-/// A longer record gets the room it needs and no more.
+/// A longer record gets exactly the room it needs.
 const LONG_BYTES: usize = 1 << 20;
-/// Bytes of memory that an entry takes in the index, about.
+/// Approximate bytes of memory that an entry takes in the index.
 const INDEX_BYTES: usize = 32;
 
-/// The newest entries of a store, and the WAL segment that holds them.
+/// The newest entries of a store, and the WAL segment that contains them.
 pub struct Memtable {
     image: Vec<u8>,
     header: SegmentHeader,
@@ -61,10 +61,10 @@ struct OpenRecord {
     left: u32,
 }
 
-/// What [`Memtable::get`] found: the newest version of a key, which may be a tombstone.
+/// The result of [`Memtable::get`]: the newest version of a key, which may be a tombstone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// When it was written.
+    /// The sequence of the write.
     pub sequence: Sequence,
     /// A value or a tombstone.
     pub kind: Kind,
@@ -93,7 +93,7 @@ impl Memtable {
         &self.header
     }
 
-    /// Makes room for a record of at most `bytes` with so many entries, where memory may be lacking for it.
+    /// Makes room for a record of at most `bytes` with this many entries, or fails if memory is short.
     ///
     /// # Errors
     /// [`Error::NO_MEMORY`](crate::error::Error::NO_MEMORY).
@@ -106,12 +106,12 @@ impl Memtable {
         room::claim(entries * INDEX_BYTES)
     }
 
-    /// Opens a record for `count` entries, the first of which gets `first_sequence`. It is closed by
-    /// [`end`](Self::end); until then the image ends in the middle of it.
+    /// Opens a record for `count` entries. The first entry gets `first_sequence`. [`end`](Self::end) closes the record;
+    /// until then the image ends in the middle of it.
     ///
     /// # Panics
-    /// When a record is open, when sequences do not ascend or reach 2^32 past the first one here: each would
-    /// make a segment that recovery refuses.
+    /// When a record is open, when sequences do not ascend, or when they reach 2^32 past the first one here: recovery
+    /// would refuse the segment.
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn begin(&mut self, client: u64, request: u64, first_sequence: Sequence, count: u32) {
         assert!(self.open.is_none(), "a record is open");
@@ -123,12 +123,13 @@ impl Memtable {
         self.open = Some(OpenRecord { start, next_sequence: first_sequence, left: count });
     }
 
-    /// Adds the next entry of the open record. It is found by [`get`](Self::get) at once.
+    /// Adds the next entry of the open record. [`get`](Self::get) finds it at once.
     ///
-    /// For a range tombstone, `key` is the first key of the range and `value` the first behind it.
+    /// For a range tombstone, `key` is the first key of the range and `value` the first key after it.
     ///
     /// # Panics
-    /// When no record is open, it has its `count` entries, or the image would pass [`IMAGE_BYTES_MAX`].
+    /// When no record is open, when it already has its `count` entries, or when the image would pass
+    /// [`IMAGE_BYTES_MAX`].
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn push(&mut self, kind: Kind, expires: Option<u64>, key: &[u8], value: &[u8]) {
         let open = self.open.as_mut().filter(|open| open.left > 0).expect("a record is open");
@@ -141,7 +142,7 @@ impl Memtable {
         self.index.add(&self.image, offset as u32, sequence, kind, key, value);
     }
 
-    /// Closes the open record: its length, its promise that all bytes before `synced_upto` are durable, its
+    /// Closes the open record: writes its length, its promise that all bytes before `synced_upto` are durable, and its
     /// checksum.
     ///
     /// # Panics
@@ -153,8 +154,7 @@ impl Memtable {
         end_record(&mut self.image, open.start, self.header.salt, synced_upto);
     }
 
-    /// Appends a seal: a record without entries which promises that everything before it is durable. To be
-    /// called when that is so.
+    /// Appends a seal: a record without entries which promises that everything before it is durable. Call it only when that is true.
     ///
     /// # Panics
     /// When a record is open.
@@ -164,8 +164,8 @@ impl Memtable {
         end_record(&mut self.image, start, self.header.salt, start as u32);
     }
 
-    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are not
-    /// looked at: see [`tombstone_over`](Self::tombstone_over).
+    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are not checked: see
+    /// [`tombstone_over`](Self::tombstone_over).
     #[inline(always)]
     #[must_use]
     #[cfg_attr(varve_size, optimize(speed))]
@@ -174,7 +174,7 @@ impl Memtable {
         self.found(item).map(|(_, found)| found)
     }
 
-    /// `snapshot` from the first sequence here; `None` where nothing is as old.
+    /// `snapshot`, counted from the first sequence here; `None` when no entry is that old.
     #[inline]
     fn delta(&self, snapshot: Sequence) -> Option<u32> {
         Some(u32::try_from(snapshot.checked_sub(self.index.base)?).unwrap_or(u32::MAX))
@@ -195,8 +195,8 @@ impl Memtable {
         self.index.range_tombstones.iter().flat_map(RangeTombstones::as_slice)
     }
 
-    /// The first entry with a sequence above `since` that lies at `from` or behind it, as far as `reaches` says of keys. Entries
-    /// that are no newer cost next to nothing.
+    /// The first entry with a sequence above `since` that lies at `from` or after it, while `reaches` accepts its key. Entries
+    /// that are not newer cost almost nothing.
     pub(crate) fn first_newer(
         &self,
         from: &[u8],
@@ -212,19 +212,19 @@ impl Memtable {
         Some((entry.key, Found { sequence, kind: entry.kind, expires: entry.expires, value: entry.value }))
     }
 
-    /// A cursor that sees what a reader of `snapshot` sees, not yet positioned.
+    /// A cursor that sees the same as a reader of `snapshot`, not yet positioned.
     #[must_use]
     pub fn cursor(&self, snapshot: Sequence) -> MemtableCursor<'_> {
         MemtableCursor::new(self, snapshot)
     }
 
-    /// How many entries, range tombstones included.
+    /// Number of entries, including range tombstones.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.index.points + self.index.range_items.len()
     }
 
-    /// Whether there are no entries; the image may still hold seals.
+    /// Whether there are no entries; the image may still contain seals.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries() == 0
@@ -262,7 +262,7 @@ impl Memtable {
     /// The entries of a memtable, from its image and its [`freeze_order`](Self::freeze_order).
     ///
     /// # Errors
-    /// `Error::InvalidArgument` when the bytes are not those.
+    /// `Error::InvalidArgument` when the bytes are not such an image and order.
     pub fn frozen<'a>(image: &'a [u8], order: &'a [u8]) -> Result<FrozenIter<'a>> {
         FrozenIter::new(image, order)
     }

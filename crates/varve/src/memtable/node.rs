@@ -9,11 +9,11 @@
 //!
 //! 31 because a leaf is then 512 bytes, eight cache lines; the heads are in the first four.
 //!
-//! A search looks at heads alone until two are equal. Keys often start alike (a tuple's first elements), so
-//! heads are taken behind what the node's keys share; without that, all heads are equal and every comparison
-//! reads two keys. The prefix is rounded down so that a key at the edge of a node, which shares a little
-//! less, seldom forces new heads, and so that a child seldom shares more than its parent, whose prefix was
-//! already compared.
+//! A search looks at heads alone until two are equal. Keys often start alike (a tuple's first elements), so heads are
+//! taken after the common prefix of the node's keys. Without that, all heads would be equal and every comparison would
+//! read two keys. The prefix is rounded down for two reasons. A key at the edge of a node, which shares a little less,
+//! then seldom forces new heads. And a child then seldom shares more than its parent, whose prefix was already
+//! compared.
 //!
 //! Invariant: items are in the order (key ascending, sequence descending), without equals; every key has the
 //! node's first `skip` bytes.
@@ -31,7 +31,7 @@ pub(super) const WIDTH: usize = 31;
 pub(super) struct Item {
     /// Where the entry lies in the image.
     pub(super) offset: u32,
-    /// Its sequence, from the memtable's first one.
+    /// Its sequence, counted from the memtable's first one.
     pub(super) delta: u32,
 }
 
@@ -44,13 +44,13 @@ pub(super) struct Probe<'a> {
 
 /// Where a probe belongs in a node.
 pub(super) struct Found {
-    /// How many items come before the probe.
+    /// Number of items before the probe.
     pub(super) at: usize,
     /// Whether the probe's key has the node's prefix.
     pub(super) fits: bool,
 }
 
-/// A look at the heads does not tell.
+/// The heads alone do not decide.
 pub(super) struct Unclear;
 
 #[repr(C)]
@@ -76,7 +76,7 @@ impl Node {
         self.items[at]
     }
 
-    /// Whether eight bytes of the keys of two items do not tell them apart.
+    /// Whether eight bytes of the keys of two items are not enough to distinguish them.
     #[inline]
     pub(super) fn has_same_heads(&self, one: usize, other: usize) -> bool {
         self.heads[one] == self.heads[other]
@@ -87,9 +87,9 @@ impl Node {
         &self.items[..self.len()]
     }
 
-    /// Finds the place of `probe`. `known` is how many bytes of the probe's key are known to be those of the
-    /// node's first key; it is brought up to date for the child whose first key is the last item before the
-    /// probe. (That item lies between the node's first key and the probe, so it has all that the two share.)
+    /// Finds the place of `probe`. `known` is the number of bytes of the probe's key that are known to equal the node's
+    /// first key. It is updated for the child whose first key is the last item before the probe. (That item lies
+    /// between the node's first key and the probe, so it has everything that the two share.)
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn search(&self, image: &[u8], probe: Probe<'_>, known: &mut usize) -> Found {
@@ -103,7 +103,7 @@ impl Node {
         Found { at: self.guess(image, probe), fits: true }
     }
 
-    /// The place of a probe whose key has the node's prefix. Of any other it is some place, without meaning.
+    /// The place of a probe whose key has the node's prefix. For any other probe the result has no meaning.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn guess(&self, image: &[u8], probe: Probe<'_>) -> usize {
@@ -114,14 +114,13 @@ impl Node {
         at
     }
 
-    /// How many heads are below that of `key`, and its head.
+    /// The number of heads below the head of `key`, and that head.
     #[inline(always)]
     #[cfg_attr(varve_size, optimize(speed))]
     fn rank(&self, key: &[u8]) -> (usize, u64) {
         let wanted = head(key, self.skip as usize);
         let heads = &self.heads;
-        // Three reads that do not wait for each other bring the heads' cache lines in, then steps of 4, 2 and
-        // 1.
+        // Three independent reads load the heads' cache lines. Then steps of 4, 2 and 1 follow.
         let before = |at: usize| usize::from(heads[at] < wanted);
         let mut at = 8 * (before(7) + before(15) + before(23));
         at += 4 * before(at + 3);
@@ -130,8 +129,8 @@ impl Node {
         (at, wanted)
     }
 
-    /// How many items come before or are versions of `key`, which has the node's prefix; else a number without
-    /// meaning.
+    /// The number of items that come before `key` or are versions of it. `key` must have the node's prefix; otherwise
+    /// the number has no meaning.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn up_to(&self, image: &[u8], key: &[u8]) -> usize {
@@ -146,7 +145,8 @@ impl Node {
     }
 
     /// The only item that can be a version of `key`, in the leaf where its oldest version lies if it has one. `Err`
-    /// where the heads do not tell: then there may be other versions, or the first item's are in the leaf before.
+    /// when the heads do not decide: then there may be other versions, or versions of the first item in the previous
+    /// leaf.
     #[inline(always)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn only(&self, key: &[u8]) -> Result<Option<Item>, Unclear> {
@@ -183,7 +183,7 @@ impl Node {
         let heads = &self.heads[..self.len()];
         let equal = heads[from..].iter().take_while(|&&head| head == wanted).count();
         let (mut low, mut high) = (from, from + equal);
-        // The newest version of a key comes first, and it is what most probes are after; the others want its oldest.
+        // The newest version of a key comes first, and most probes look for it; the others look for the oldest.
         let mut middle = if probe.delta == 0 { high.saturating_sub(1) } else { low };
         while low < high {
             if self.precedes(image, middle, probe) {
@@ -209,7 +209,7 @@ impl Node {
         order == Ordering::Less
     }
 
-    /// Puts an item at its place; the node is not full. `fits` as [`search`](Self::search) found it.
+    /// Puts an item at its place; the node is not full. `fits` is the value that [`search`](Self::search) found.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn insert(&mut self, image: &[u8], place: Found, key: &[u8], item: Item) {
@@ -245,7 +245,7 @@ impl Node {
         prefix == 0 || common_prefix(key, key_at(image, self.items[0].offset)) >= prefix as usize
     }
 
-    /// How many bytes the node knows its keys to share.
+    /// The number of bytes that the node's keys are known to share.
     #[inline]
     pub(super) fn skip(&self) -> u32 {
         self.skip
@@ -265,8 +265,8 @@ impl Node {
         right
     }
 
-    /// A node behind this one with a single item, the last of all. What its key shares with the last one here
-    /// is the best guess at what it will share with those that follow.
+    /// A node after this one with a single item, the last of all. The prefix that its key shares with the last key here
+    /// is the best guess for the prefix it will share with the keys that follow.
     pub(super) fn append_right(&self, image: &[u8], key: &[u8], item: Item) -> Self {
         let last = key_at(image, self.items[self.len() - 1].offset);
         let mut right = Self::new();
@@ -277,7 +277,7 @@ impl Node {
         right
     }
 
-    /// Takes heads behind a longer prefix when the keys have one by now.
+    /// Takes heads after a longer prefix, if the keys share one by now.
     pub(super) fn tighten(&mut self, image: &[u8]) {
         if self.len < 2 {
             return;

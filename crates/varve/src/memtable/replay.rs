@@ -1,7 +1,6 @@
-//! Building a memtable from bytes that are already there: at recovery, and when staged records are taken
-//! back.
+//! Builds a memtable from existing bytes: at recovery, and when staged records are rolled back.
 //!
-//! Invariant: what is indexed is what [`Records`] finds in the image; nothing else is carried over.
+//! Invariant: the index contains what [`Records`] finds in the image, and nothing else.
 
 use super::index::Index;
 use super::{IMAGE_BYTES_MAX, Memtable};
@@ -13,7 +12,7 @@ impl Memtable {
     /// The memtable of a segment that [`scan_segment`](crate::wal::scan_segment) found good up to `end`.
     ///
     /// # Errors
-    /// `Error::Corrupt` when the bytes up to `end` are not whole records, or a record's contents make no
+    /// `Error::Corrupt` when the bytes up to `end` are not whole records, or when the contents of a record make no
     /// sense.
     pub fn from_segment(bytes: Vec<u8>, header: SegmentHeader, end: usize, file: FileName) -> Result<Self> {
         Self::replayed(bytes, header, end, file, &mut |_| {})
@@ -39,10 +38,10 @@ impl Memtable {
         Ok(Self { image: bytes, header, index, open: None })
     }
 
-    /// Takes in all that another memtable holds, which is newer than everything here.
+    /// Adds all entries of another memtable. They must be newer than everything here.
     ///
     /// # Panics
-    /// When it is not, or the image would pass [`IMAGE_BYTES_MAX`].
+    /// When they are not newer, or when the image would pass [`IMAGE_BYTES_MAX`].
     pub fn append(&mut self, newer: &Self) {
         for record in
             Records::new(&newer.image, newer.header.salt).flatten().filter(|record| record.count > 0)
@@ -55,8 +54,8 @@ impl Memtable {
         }
     }
 
-    /// Takes back every record from `end` on, a record's start; an open record as well. Indexes what is left
-    /// anew, so this costs as much as writing it did.
+    /// Removes every record from `end` on, which is the start of a record; an open record too. Builds the index of the
+    /// remaining records again, so this costs as much as writing them did.
     ///
     /// # Panics
     /// When `end` is not where a record starts or ends.
@@ -69,7 +68,7 @@ impl Memtable {
     }
 }
 
-/// Indexes all records of an image; `Err` is the offset of one that makes no sense.
+/// Indexes all records of an image; `Err` is the offset of a record that makes no sense.
 fn replay(image: &[u8], salt: u64, show: &mut dyn FnMut(&Record<'_>)) -> Result<Index, usize> {
     let mut index = Index::new();
     let mut records = Records::new(image, salt);
@@ -90,7 +89,7 @@ fn replay(image: &[u8], salt: u64, show: &mut dyn FnMut(&Record<'_>)) -> Result<
 }
 
 impl Index {
-    /// Whether `count` entries from `first` on can follow what is indexed.
+    /// Whether `count` entries from `first` on can follow the indexed entries.
     pub(super) fn admits(&self, first: Sequence, count: u64) -> bool {
         let base = if self.base == 0 { first } else { self.base };
         first > self.last && first - base + count <= u64::from(u32::MAX)

@@ -1,11 +1,10 @@
 //! A B+tree over the entries of an image.
 //!
-//! Inner nodes hold, for every child, the lowest item below it, so the first key of a child is always one
-//! that its parent compared. Nothing is ever removed. Nodes lie in two flat vectors and refer to each other
-//! by index; leaves are linked both ways. Ascending keys fill leaves to the brim: only the last leaf splits
-//! at its end.
+//! Inner nodes have, for every child, the lowest item below it, so the first key of a child is always one that its
+//! parent compared. Nothing is ever removed. Nodes lie in two flat vectors and refer to each other by index; leaves are
+//! linked both ways. Ascending keys fill leaves to the brim: only the last leaf splits at its end.
 //!
-//! Invariant: leaves in link order hold every item once, in order; no leaf is empty unless the tree is.
+//! Invariant: leaves in link order contain every item once, in order; no leaf is empty unless the tree is.
 
 use core::ops::ControlFlow;
 
@@ -19,7 +18,8 @@ const NONE: u32 = u32::MAX;
 /// Items that stay in the left half of a split node.
 const HALF: usize = WIDTH.div_ceil(2);
 
-/// Versions of a key that are passed one by one before the rest is jumped over; behind a key that fills leaves it is one.
+/// Number of versions of a key that are passed one by one before the rest is skipped with a seek. After a key that fills
+/// whole leaves it is one.
 pub(super) const STEPS_TO_SEEK: u32 = 4;
 
 /// Inner levels at most: all nodes but those on the right edge have at least 15 items, and there are at most
@@ -50,7 +50,7 @@ pub(super) struct Tree {
     last_leaf: u32,
 }
 
-/// Where an item is. Stays valid until the next insert.
+/// The place of an item. It stays valid until the next insert.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     leaf: u32,
@@ -63,7 +63,7 @@ struct Split {
     node: u32,
 }
 
-/// What [`Tree::first_newer`] looks for.
+/// The search of [`Tree::first_newer`].
 struct Newer<'a> {
     image: &'a [u8],
     since: Option<u32>,
@@ -83,8 +83,8 @@ impl Tree {
 
     /// Adds an entry of the image; no item has its key and sequence yet.
     ///
-    /// Prefixes are not compared on the way down but once at its end: a key that shares with one key of the leaf all
-    /// that the nodes on the path share was compared rightly by each of them.
+    /// Prefixes are not compared on the way down, but once at the end. If the key shares with one key of the leaf
+    /// everything that the nodes on the path share, each of them compared it correctly.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn insert(&mut self, image: &[u8], key: &[u8], item: Item) {
@@ -159,7 +159,7 @@ impl Tree {
         Split { item: first, node: index }
     }
 
-    /// Enters a new node into its parent, splitting upwards as needed; `newest` is the sequence of the item that split it.
+    /// Adds a new node to its parent, and splits nodes upwards as needed; `newest` is the sequence of the item that split it.
     fn grow(&mut self, image: &[u8], mut new: Split, newest: u32, path: &[(u32, usize); HEIGHT_MAX]) {
         for &(parent, child) in path[..self.height].iter().rev() {
             let index = self.inners.len() as u32;
@@ -195,8 +195,9 @@ impl Tree {
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn get(&self, image: &[u8], key: &[u8], delta: u32) -> Option<Item> {
         let probe = Probe { key, delta };
-        // Down to the leaf where the key's oldest version lies. As in `insert`, prefixes are not compared on the way: what
-        // is found is the key, and what is not is believed only of a key that has them.
+        // Goes down to the leaf where the key's oldest version lies. As in `insert`, prefixes are not compared on the way.
+        // If an item is found, it is the key. If none is found, the result is trusted only for a key that has the
+        // prefixes.
         let (mut at, mut prefix) = (self.root, 0);
         for _ in 0..self.height {
             let inner = &self.inners[at as usize];
@@ -215,7 +216,7 @@ impl Tree {
         equal(key_at(image, item.offset), key).then_some(item)
     }
 
-    /// The first item at or behind `probe`.
+    /// The first item at or after `probe`.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn lower_bound(&self, image: &[u8], probe: Probe<'_>) -> Option<Place> {
@@ -234,7 +235,7 @@ impl Tree {
         (leaf.next != NONE).then_some(Place { leaf: leaf.next, at: 0 })
     }
 
-    /// The last item in front of `probe`.
+    /// The last item before `probe`.
     pub(super) fn before(&self, image: &[u8], probe: Probe<'_>) -> Option<Place> {
         match self.lower_bound(image, probe) {
             Some(place) => self.previous(place),
@@ -242,8 +243,8 @@ impl Tree {
         }
     }
 
-    /// The first item behind all versions of the key at `place`. `steps` is how many of them are passed one by one; it is brought up
-    /// to date for the next key.
+    /// The first item after all versions of the key at `place`. `steps` is the number of versions that are passed one by one; it is
+    /// updated for the next key.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(super) fn next_key(&self, image: &[u8], place: Place, steps: &mut u32) -> Option<Place> {
@@ -254,7 +255,7 @@ impl Tree {
                 return Some(next);
             }
         }
-        // At its oldest version, if that is the first entry of all, else behind it.
+        // At its oldest version, if that is the first entry of all, otherwise after it.
         let oldest = Probe { key: key_at(image, self.item(place).offset), delta: 0 };
         let found = self.lower_bound(image, oldest)?;
         *steps = if found.leaf == place.leaf { STEPS_TO_SEEK } else { 1 };
@@ -262,7 +263,7 @@ impl Tree {
         if is_first { self.next(found) } else { Some(found) }
     }
 
-    /// Whether two items are versions of one key. Nearly always their heads tell that they are not.
+    /// Whether two items are versions of one key. Nearly always their heads already show that they are not.
     #[inline]
     pub(super) fn is_same_key(&self, image: &[u8], one: Place, other: Place) -> bool {
         let node = &self.leaves[one.leaf as usize].node;
@@ -276,7 +277,7 @@ impl Tree {
         equal(key_of(one), key_of(other))
     }
 
-    /// The first item that is newer than `since` (any for `None`), from `from` on as far as `reaches` says of keys.
+    /// The first item that is newer than `since` (any item for `None`), from `from` on, while `reaches` accepts the key.
     pub(super) fn first_newer(
         &self,
         image: &[u8],
@@ -288,7 +289,7 @@ impl Tree {
         self.newer_below(self.root, self.height, Some(from), &search).break_value().flatten()
     }
 
-    /// Goes on where the range does and nothing newer is below the node.
+    /// Continues when the range continues and nothing newer is below the node.
     #[inline(never)]
     fn newer_below(
         &self,
@@ -303,7 +304,7 @@ impl Tree {
         let mut from = from;
         let mut index = from.map_or(0, |key| node.search(image, Probe { key, delta: u32::MAX }, &mut 0).at);
         if inner.is_some() && from.is_some() {
-            // What is looked for may begin in the child before.
+            // The range may begin in the previous child.
             index = index.saturating_sub(1);
         }
         while index < node.len() {
@@ -325,7 +326,7 @@ impl Tree {
     }
 
     pub(super) fn first(&self) -> Option<Place> {
-        // Leaves split to the right, so the first one is the one there always was.
+        // Leaves split to the right, so the first leaf is always the original one.
         (self.leaves[0].node.len() > 0).then_some(Place { leaf: 0, at: 0 })
     }
 
@@ -370,7 +371,7 @@ impl Tree {
 }
 
 impl Inner {
-    /// Takes a child in; there is room for it.
+    /// Adds a child; there is room for it.
     fn adopt(&mut self, image: &[u8], found: Found, key: &[u8], child: &Split, newest: u32) {
         let (at, len) = (found.at, self.node.len());
         self.node.insert(image, found, key, child.item);
@@ -378,7 +379,7 @@ impl Inner {
         put(&mut self.newest, at, len, newest);
     }
 
-    /// Takes a child in and answers the right half.
+    /// Adds a child by splitting the node. Returns the right half.
     fn split(&mut self, image: &[u8], found: Found, key: &[u8], child: &Split, newest: u32) -> Self {
         let at = found.at;
         let node = split(&mut self.node, image, found, key, child.item, false);
@@ -389,13 +390,13 @@ impl Inner {
     }
 }
 
-/// Puts one more among the first `len`.
+/// Inserts one more into the first `len`.
 fn put(of: &mut [u32; WIDTH], at: usize, len: usize, one: u32) {
     of.copy_within(at..len, at + 1);
     of[at] = one;
 }
 
-/// Puts one more among all; keeps `len` and answers those behind.
+/// Inserts one more into all of them. Keeps the first `len` and returns the rest.
 fn halve(of: &mut [u32; WIDTH], at: usize, len: usize, one: u32) -> [u32; WIDTH] {
     let mut all = [0; WIDTH + 1];
     all[..at].copy_from_slice(&of[..at]);
@@ -407,8 +408,7 @@ fn halve(of: &mut [u32; WIDTH], at: usize, len: usize, one: u32) -> [u32; WIDTH]
     behind
 }
 
-/// Inserts into a full node by splitting it; answers the right half. `rightmost`: nothing comes behind the
-/// node.
+/// Inserts into a full node by splitting it. Returns the right half. `rightmost`: nothing comes after the node.
 fn split(left: &mut Node, image: &[u8], found: Found, key: &[u8], item: Item, rightmost: bool) -> Node {
     let right = if rightmost && found.at == WIDTH {
         left.append_right(image, key, item)

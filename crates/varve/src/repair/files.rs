@@ -6,10 +6,9 @@
 //! none                                 every table and segment that is found
 //! ```
 //!
-//! A slot whose page is damaged says by its contents what it held: manifests and segments by their header, tables by their
-//! footer.
+//! If the page of a slot is damaged, its contents identify the files: the header of a manifest or segment, the footer of a table.
 //!
-//! Invariant: keys that a manifest excludes by a table's bounds are not read, however old that manifest is: bounds only narrow.
+//! Invariant: keys that a manifest excludes by a table's bounds are not read, however old that manifest is: bounds only get narrower.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -36,17 +35,17 @@ pub(super) struct Place {
     pub(super) bytes: u64,
 }
 
-/// What to read.
+/// The files to read.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     pub(super) store: StoreId,
     pub(super) floors: Floors,
-    /// By number; with what the manifest says, if it does.
+    /// By number; with the entry of the manifest, if there is one.
     pub(super) tables: BTreeMap<u64, (Place, Option<Rc<TableMeta>>)>,
     pub(super) segments: BTreeMap<u64, Place>,
 }
 
-/// Reads from a file; fewer bytes than `len` where its slot ends before or fails.
+/// Reads from a file. Returns fewer bytes than `len` if its slot ends early or fails.
 pub(super) fn read<D: Slots>(device: &D, place: Place, offset: u64, len: u64) -> Result<Vec<u8>> {
     let len = usize::try_from(len).map_err(|_| Error::Io("a file is too large to read"))?;
     let mut bytes = vec![0; len];
@@ -59,7 +58,7 @@ pub(super) fn read<D: Slots>(device: &D, place: Place, offset: u64, len: u64) ->
     Ok(bytes)
 }
 
-/// Looks for everything there is.
+/// Looks for all files.
 pub(super) fn find<D: Slots>(device: &D, report: &mut RepairReport) -> Result<Files> {
     let mut found = survey(&pages(device))?;
     let headless = adopt_headless(device, &mut found)?;
@@ -125,7 +124,7 @@ fn all(survey: &Survey) -> impl Iterator<Item = (FileName, Place)> + '_ {
         .map(|(file, found)| (*file, Place { slot: found.slot, start: found.start, bytes: found.bytes }))
 }
 
-/// Files in slots whose page is damaged, if no other slot holds them.
+/// Adds the files in slots whose page is damaged, if no other slot has them.
 fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileName, Place)>> {
     let mut adopted = Vec::new();
     let mut unknown = Vec::new();
@@ -137,7 +136,7 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
             continue;
         };
         found.store.get_or_insert(manifest.header.store);
-        // Which of the two it was does not matter: rotations tell them apart.
+        // It does not matter which of the two it was: rotations distinguish them.
         let id = u64::from(found.files.contains_key(&FileName::manifest(0)));
         let is_new = adopted.iter().all(|(file, _)| *file != FileName::manifest(id));
         adopted.push((FileName::manifest(if is_new { id } else { 1 - id }), place));
@@ -162,7 +161,7 @@ fn adopt_headless<D: Slots>(device: &D, found: &mut Survey) -> Result<Vec<(FileN
     Ok(adopted)
 }
 
-/// The version to go by, and whether it is all that was ever acknowledged.
+/// The version to use, and whether it contains everything that was ever acknowledged.
 fn judge_manifests<D: Slots>(
     device: &D,
     found: &Survey,

@@ -93,7 +93,7 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         })
     }
 
-    /// Does a part of the work; false when it is all done.
+    /// Does a part of the work; `false` when all work is done.
     ///
     /// # Errors
     /// `Error::StorageFull` or `Error::Io` of the target.
@@ -115,13 +115,13 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         self.merge()
     }
 
-    /// What was done so far.
+    /// The report of the work so far.
     #[must_use]
     pub fn report(&self) -> &RepairReport {
         &self.report
     }
 
-    /// Bytes read, of how many.
+    /// Bytes read, and the total.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         let merged = self.merge.as_ref().map_or(0, |merge| merge.bytes);
@@ -129,7 +129,7 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         (done.min(self.bytes_total), self.bytes_total)
     }
 
-    /// The slots of the new store, which can be opened once `step` answered false.
+    /// The slots of the new store. It can be opened once `step` returned `false`.
     pub fn into_target(self) -> D {
         self.output.storage.into_device()
     }
@@ -140,7 +140,7 @@ impl<S: Slots, D: Slots> Repair<S, D> {
         for table in &self.tables {
             let lowest = table.meta.as_ref().map(|meta| meta.min_key.clone()).unwrap_or_default();
             for range in &table.ranges {
-                // What lies before the bounds of a table was taken by a job, tombstones included.
+                // A job took the entries before the bounds of a table, tombstones included.
                 let start = range.start.clone().max(lowest.clone());
                 ranges.push(RangeTombstone { start, ..range.clone() });
             }

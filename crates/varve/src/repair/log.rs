@@ -1,7 +1,7 @@
 //! Salvaging WAL segments.
 //!
-//! Invariants: records that recovery cut off stay cut: those behind the end that a newer segment names, and, where that
-//! segment's header is lost, those whose sequences a newer segment uses again. Entries are answered in the order of a merge.
+//! Invariants: records that recovery cut off stay cut: those after the end that a newer segment names. If that segment's
+//! header is lost, they are those whose sequences a newer segment uses again. Entries are returned in the order of a merge.
 
 use super::files::{Files, read};
 use super::{Lost, RepairReport};
@@ -22,7 +22,7 @@ pub(super) struct LogEntry {
     pub(super) value: Vec<u8>,
 }
 
-/// All that the log says.
+/// Everything that was read from the log.
 #[derive(Debug, Default)]
 pub(super) struct LogEntries {
     /// By key ascending, then sequence descending.
@@ -78,7 +78,7 @@ pub(super) fn salvage_log<D: Slots>(
         }
         let pieces = salvage_segment(&bytes, salt, limit);
         if files.segments.keys().next_back() == Some(&id) {
-            // What lies behind the seal was left there by an earlier use of the file, unless it began as a record.
+            // Bytes after the seal were left there by an earlier use of the file, unless they began as a record.
             let last = pieces.iter().rfind(|piece| is_torn || !matches!(piece, Piece::Gap { .. }));
             report.is_sealed = matches!(last, Some(Piece::Seal { .. }));
         }
@@ -94,7 +94,7 @@ fn began(bytes: &[u8]) -> bool {
 }
 
 impl LogEntries {
-    /// Takes the pieces of one segment; answers the first sequence it uses.
+    /// Adds the pieces of one segment. Returns the first sequence it uses.
     fn take(
         &mut self,
         file: FileName,
@@ -124,7 +124,7 @@ impl LogEntries {
                     if let Some(lost) = gap.take() {
                         let first = last.map_or(1, |last: Sequence| last + 1);
                         let until = record.first_sequence - 1;
-                        // Where no sequence is missing only a seal was damaged.
+                        // If no sequence is missing, only a seal was damaged.
                         let is_data = last.is_none() || first <= until;
                         report.lost.push(Lost { sequences: Some((first, until)), is_data, ..lost });
                     }

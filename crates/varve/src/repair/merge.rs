@@ -1,4 +1,4 @@
-//! The newest version of each key, over all that was salvaged.
+//! The newest version of each key, from all salvaged entries.
 //!
 //! Invariant: keys ascend. Entries that compare equal (one write, read from the log and from a table) are one.
 
@@ -49,7 +49,7 @@ impl Ord for Next {
 struct TableSource {
     table: SalvagedTable,
     at: usize,
-    /// Of the block before `at`, last entry first.
+    /// Entries of the block before `at`, the last entry first.
     waiting: Vec<LogEntry>,
 }
 
@@ -130,7 +130,7 @@ impl Merge {
         Ok(None)
     }
 
-    /// Whether a newer version of the entry's key, or a tombstone over it, may be among what is lost.
+    /// Whether a newer version of the entry's key, or a tombstone over it, may be lost.
     fn may_be_older(&mut self, entry: &LogEntry) -> bool {
         let key = entry.key.as_slice();
         let begins = |lost: &Lost| lost.from.as_ref().is_none_or(|from| from.as_slice() <= key);
@@ -142,7 +142,7 @@ impl Merge {
         self.open_lost.iter().any(|lost| lost.newest() > entry.sequence)
     }
 
-    /// Puts the next entry of a source into the heap; the log is the source behind all tables.
+    /// Puts the next entry of a source into the heap; the log is the source after all tables.
     fn pull<D: Slots>(&mut self, device: &D, source: usize) -> Result<()> {
         let entry = match self.tables.get_mut(source) {
             None => self.log.next(),

@@ -1,4 +1,4 @@
-//! Salvaging what can be read of a damaged store into a new one, and telling what is lost.
+//! Salvages the readable data of a damaged store into a new one, and reports the losses.
 //!
 //! ```text
 //! slot pages, manifests --files--> tables and segments to read
@@ -7,17 +7,17 @@
 //!                         +--> merge: newest of each key, tombstones applied --> tables of the new store --> its manifest
 //! ```
 //!
-//! The idea is LevelDB's `RepairDB` (2011) and SQLite's `.recover`: a tool apart from the store, which believes checksums
-//! and nothing else. Both leave the damaged original alone, or ought to; here it is only read.
+//! The idea is LevelDB's `RepairDB` (2011) and SQLite's `.recover`: a tool separate from the store, which trusts
+//! checksums and nothing else. Both leave the damaged original unchanged, or should; here it is only read.
 //!
-//! What the new store holds: for each key the newest version that can be read, under its sequence and with its expiry,
-//! unless a tombstone that can be read is newer. So where a newer version is lost an older one may stand in for it; how many
-//! entries that may be true of is counted, and [`RepairOptions::strict`] leaves them out. When no manifest tells which tables
-//! count, all that are found are read, and keys whose tombstones were dropped long ago may come back: that is told too.
+//! The new store contains, for each key, the newest readable version with its sequence and its expiry, unless a readable
+//! tombstone is newer. So if a newer version is lost, an older one may take its place. The report counts the entries for
+//! which this may be true, and [`RepairOptions::strict`] leaves them out. If no manifest defines which tables count, all
+//! tables found are read, and keys whose tombstones were dropped long ago may come back. The report includes that too.
 //!
-//! Invariants: no byte is believed whose checksum does not hold. A key that was readable and is missing, or has an older
-//! value, lies in a range or file that the report lists. The new store's manifest is written last: a repair that did not
-//! come to its end leaves nothing that opens.
+//! Invariants: no byte is trusted if its checksum does not match. A key that was readable and is missing, or has an
+//! older value, lies in a range or file that the report lists. The new store's manifest is written last: a repair that
+//! did not finish leaves nothing that opens.
 
 mod files;
 mod job;
@@ -30,16 +30,16 @@ pub use job::Repair;
 
 use crate::types::{FileName, Sequence, StoreId};
 
-/// How a store is repaired.
+/// Options of a repair.
 #[derive(Debug, Clone)]
 pub struct RepairOptions {
-    /// Leaves out entries that may be older than what was lost.
+    /// Leaves out entries that may be older than lost ones.
     pub strict: bool,
     /// The identity of the new store, fresh from the host.
     pub store_id: StoreId,
     /// Fresh random bits.
     pub entropy: u64,
-    /// How many files the new store's storage can hold.
+    /// The number of files that the new store's storage can have.
     pub files_max: u64,
 }
 
@@ -48,19 +48,19 @@ pub struct RepairOptions {
 pub struct Lost {
     /// The file; `None` only by default.
     pub file: Option<FileName>,
-    /// What is lost, in a few words.
+    /// A short description of the loss.
     pub what: &'static str,
     /// Where in the file.
     pub offset: u64,
     /// How many bytes, where that is known.
     pub bytes: Option<u64>,
-    /// No key before this one is concerned; `None`: not known.
+    /// No key before this one is affected; `None`: not known.
     pub from: Option<Vec<u8>>,
-    /// No key behind this one is concerned; `None`: not known.
+    /// No key after this one is affected; `None`: not known.
     pub to: Option<Vec<u8>>,
-    /// Sequences of lost writes lie in this range, the last one included.
+    /// The sequences of lost writes lie in this inclusive range.
     pub sequences: Option<(Sequence, Sequence)>,
-    /// Whether entries may be missing; else only a means to find them was damaged.
+    /// Whether entries may be missing; otherwise only data that helps to find them was damaged.
     pub is_data: bool,
 }
 
@@ -69,7 +69,7 @@ impl Lost {
         Self { file: Some(file), what, is_data: true, ..Self::default() }
     }
 
-    /// Whether the value of `key` may be among what is lost.
+    /// Whether the value of `key` may be lost.
     #[must_use]
     pub fn concerns(&self, key: &[u8]) -> bool {
         self.is_data
@@ -83,23 +83,23 @@ impl Lost {
     }
 }
 
-/// What a repair did.
+/// The report of a repair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RepairReport {
     /// Entries of the new store.
     pub entries: u64,
-    /// Tables that were read, in part at least.
+    /// Tables that were read, at least in part.
     pub tables: u64,
-    /// WAL segments that were read, in part at least.
+    /// WAL segments that were read, at least in part.
     pub segments: u64,
     /// Records in them.
     pub records: u64,
-    /// Entries that may be older than what was lost: kept, or left out if that was asked.
+    /// Entries that may be older than lost ones: kept, or left out if [`RepairOptions::strict`] is set.
     pub older: u64,
-    /// The log ends in a seal: no write is missing behind what was read of it. Not so after a crash, or if the newest
-    /// segment is gone.
+    /// The log ends in a seal: no write is missing after the last record that was read. This is `false` after a crash,
+    /// or if the newest segment is gone.
     pub is_sealed: bool,
-    /// No manifest tells which tables count: keys that were deleted may be back.
+    /// No manifest defines which tables count: deleted keys may be back.
     pub may_resurrect: bool,
     /// Everything that could not be read.
     pub lost: Vec<Lost>,

@@ -1,6 +1,6 @@
 //! The new store: tables on the deepest level, then the manifest that names them.
 //!
-//! Invariant: tables are flushed before the manifest is written. Until then the files make up no store.
+//! Invariant: tables are flushed before the manifest is written. Until then the files are not a store.
 
 use crate::error::Result;
 use crate::manifest::{Edit, Floors, LEVELS_MAX, Version, write_first_manifest};
@@ -14,7 +14,7 @@ use super::log::LogEntry;
 const WRITE_BYTES: u64 = 256 << 10;
 /// Smallest size of a table.
 const TABLE_BYTES_MIN: u64 = 2 << 20;
-/// Largest size of a table, but for a single entry that is larger.
+/// Largest size of a table, except for a single entry that is larger.
 const TABLE_BYTES_MAX: u64 = 32 << 20;
 
 /// Writes a store from entries in order.
@@ -28,14 +28,14 @@ pub(super) struct Output<S> {
 }
 
 impl<S: Storage> Output<S> {
-    /// `bytes`: about how much will come, which must end in less than half of `files_max` tables.
+    /// `bytes`: the approximate amount of data. It must fit in fewer than half of `files_max` tables.
     pub(super) fn new(mut storage: S, store: StoreId, bytes: u64, files_max: u64) -> Self {
         storage.adopt(store);
         let table_bytes = (bytes / (files_max / 4).max(1)).clamp(TABLE_BYTES_MIN, TABLE_BYTES_MAX);
         Self { storage, store, table_bytes, builder: None, written: 0, tables: Vec::new() }
     }
 
-    /// Adds an entry; answers whether a table was ended with it.
+    /// Adds an entry. Returns whether this completed a table.
     pub(super) fn add(&mut self, entry: &LogEntry) -> Result<bool> {
         let id = self.tables.len() as u64 + 1;
         if self.builder.is_none() {
@@ -72,7 +72,7 @@ impl<S: Storage> Output<S> {
         Ok(())
     }
 
-    /// Makes the tables a store.
+    /// Turns the tables into a store.
     pub(super) fn finish(&mut self, floors: Floors, entropy: u64) -> Result<()> {
         self.end_table()?;
         let next_table = self.tables.len() as u64 + 1;

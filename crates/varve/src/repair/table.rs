@@ -1,6 +1,6 @@
-//! Salvaging one table: which of its blocks can be read, and which keys the others had.
+//! Salvages one table: finds the blocks that can be read, and the key ranges of the others.
 //!
-//! Invariant: of the keys of a table, each lies in a block that is answered or in a range that is listed as lost.
+//! Invariant: each key of a table lies in a returned block, or in a range that is listed as lost.
 
 use std::rc::Rc;
 
@@ -13,19 +13,19 @@ use crate::table::{
 };
 use crate::types::{FileName, RangeTombstone, SEQUENCE_MAX, StoreId};
 
-/// What is read of a table.
+/// The readable parts of a table.
 #[derive(Debug)]
 pub(super) struct SalvagedTable {
     pub(super) id: u64,
     pub(super) place: Place,
     pub(super) blocks: Vec<BlockHandle>,
     pub(super) ranges: Vec<RangeTombstone>,
-    /// Keys that may be read, first and last, where a manifest tells.
+    /// The first and last key that may be read, if a manifest has them.
     pub(super) meta: Option<Rc<TableMeta>>,
 }
 
 impl SalvagedTable {
-    /// Whether the manifest lets `key` be read from this table.
+    /// Whether the manifest allows `key` to be read from this table.
     pub(super) fn shows(&self, key: &[u8]) -> bool {
         let within = |meta: &Rc<TableMeta>| meta.min_key.as_slice() <= key && key <= meta.max_key.as_slice();
         self.meta.as_ref().is_none_or(within)
@@ -38,7 +38,7 @@ impl SalvagedTable {
     }
 }
 
-/// Looks at every byte of a table.
+/// Examines every byte of a table.
 pub(super) fn salvage<D: Slots>(
     device: &D,
     store: &StoreId,
@@ -84,7 +84,7 @@ pub(super) fn salvage<D: Slots>(
                 (edge(before, true)?, edge(table.blocks.get(after), false)?)
             }
         };
-        // Behind the last block lies the rest of the table. It is told as lost when it may have had entries.
+        // The rest of the table follows the last block. It is reported as lost if it may have had entries.
         let clamped = (from.max(whole.from.clone()), to.or(whole.to.clone()));
         let (offset, bytes) = (gap.offset, Some(u64::from(gap.len)));
         let what = "blocks of a table do not verify";

@@ -5,10 +5,9 @@
 //! | u32 key end * count | u32 value end * count | keys, padded to 4 | values, padded to 4
 //! ```
 //!
-//! Where expiries were asked for, a value begins with its entry's: u64 milliseconds, 0 for none.
+//! If expiries were requested, a value begins with its entry's expiry: u64 milliseconds, 0 for none.
 //!
-//! Invariant: ends are cumulative and relative to their blob; a blob that was not asked for is empty
-//! and its ends are absent.
+//! Invariant: ends are cumulative and relative to their blob; a blob that was not requested is empty, and its ends are absent.
 
 use crate::codec::bytes::append;
 use crate::codec::room;
@@ -28,7 +27,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch that keeps keys, values, or both.
+    /// An empty batch that collects keys, values, or both.
     #[must_use]
     pub fn new(want_keys: bool, want_values: bool) -> Self {
         Self { want_keys, want_values, ..Self::default() }
@@ -46,12 +45,12 @@ impl Batch {
         self.value_ends.clear();
     }
 
-    /// Has values begin with the expiries of their entries.
+    /// Sets whether values begin with the expiries of their entries.
     pub fn want_expiries(&mut self, want: bool) {
         self.want_expiries = want;
     }
 
-    /// Puts an expiry, if wanted, before the value that is pushed next.
+    /// Adds an expiry, if wanted, before the value that is pushed next.
     #[inline]
     pub(crate) fn push_expiry(&mut self, expires: Option<u64>) {
         if self.want_expiries {
@@ -59,7 +58,7 @@ impl Batch {
         }
     }
 
-    /// Makes room for the value that is pushed next, where memory may be lacking for it.
+    /// Makes room for the value that is pushed next, or fails if memory is short.
     #[inline]
     pub(crate) fn make_room(&mut self, value_bytes: usize) -> Result<()> {
         room::reserve(&mut self.values, if self.want_values { value_bytes + 8 } else { 0 })
@@ -86,7 +85,7 @@ impl Batch {
         self.count
     }
 
-    /// Bytes of keys and values so far; of a batch that only counts, entries, so that its size bounds the time it takes.
+    /// Bytes of keys and values so far. For a batch that only counts, the number of entries, so that its size limits the time it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         if !self.want_keys && !self.want_values {
@@ -95,7 +94,7 @@ impl Batch {
         self.keys.len() + self.values.len()
     }
 
-    /// Makes room for the encoded batch behind `out`.
+    /// Makes room for the encoded batch at the end of `out`.
     ///
     /// # Errors
     /// [`Error::NO_MEMORY`](crate::error::Error::NO_MEMORY).
@@ -104,7 +103,7 @@ impl Batch {
         room::reserve(out, 16 + ends + self.keys.len() + self.values.len() + 8)
     }
 
-    /// Appends the encoded batch to `out`; `cursor` 0 says that the scan is finished.
+    /// Appends the encoded batch to `out`; `cursor` 0 means that the scan is finished.
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn encode(&self, cursor: u32, out: &mut Vec<u8>) {
         for word in [cursor, self.count, self.keys.len() as u32, self.values.len() as u32] {

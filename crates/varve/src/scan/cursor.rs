@@ -1,8 +1,8 @@
 //! A scan: a range of keys at one snapshot, read in batches.
 //!
-//! Invariant: between batches a cursor keeps only its view, its snapshot and the last key it looked
-//! at; each batch seeks anew. So a cursor never pins a position inside a memtable that others write,
-//! and a batch that needs a block, or failed, can be run again from its start.
+//! Invariant: between batches, a cursor keeps only its view, its snapshot and the last key it looked at; each batch
+//! seeks again. So a cursor never pins a position inside a memtable that others write. A batch that needs a block, or
+//! failed, can be run again from its start.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,12 +18,12 @@ use crate::store::view::{TableHandle, View};
 use crate::table::{Blocks, ReadError, Table};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence, StoreId};
 
-/// Entries looked at in one batch before it returns, found or not: bounds the time of a call.
+/// The most entries that one batch looks at before it returns, found or not: this limits the time of a call.
 const STEPS_MAX: u32 = 20_000;
-/// Among the dead, a scan looks for a gap that others have found once in so many steps.
+/// Among dead entries, a scan looks once in this many steps for a gap that others have found.
 const STEPS_TO_LOOK: u32 = 8;
 
-/// What to scan.
+/// The options of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScanOptions {
     /// First key of the range.
@@ -56,19 +56,19 @@ pub struct Cursor {
     position: Option<Vec<u8>>,
     left: u64,
     finished: bool,
-    /// What was found to be dead at this moment: of a snapshot, for all its scans.
+    /// Gaps found at this read point. For a snapshot, all its scans share them.
     gaps: Option<Rc<RefCell<Gaps>>>,
 }
 
-/// What scans of a store know of its gaps.
+/// The known gaps of a store, for its scans.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) gaps: &'a RefCell<Gaps>,
-    /// The sequence of the last write, if the scan reads the view of the present.
+    /// The sequence of the last write, if the scan reads the current view.
     pub(crate) present: Option<Sequence>,
 }
 
-/// What can hide entries of others by range tombstones.
+/// A source that can hide entries of others by range tombstones.
 enum Deleting<'a> {
     Memtable(&'a Memtable),
     Table(Rc<Table>),
@@ -83,24 +83,24 @@ impl Deleting<'_> {
     }
 }
 
-/// The dead that a scan walks over: how many in a row, and between which keys.
+/// The dead entries that a scan walks over: how many in a row, and between which keys.
 struct Run<'a> {
     known: Known<'a>,
     own: Option<Rc<RefCell<Gaps>>>,
     reader: Moment,
     deaths: u32,
-    /// A key whose newest version is a value that the reader does not see may lie in the run: it is of the past.
+    /// The run may contain a key whose newest version is a value that the reader does not see: then the scan reads the past.
     is_past: bool,
 }
 
 impl Run<'_> {
-    /// Whether another look for a gap is worth it, at the death that was counted last.
+    /// Whether it is worth looking for a gap again, at the dead entry that was counted last.
     #[inline]
     fn is_due(&self) -> bool {
         self.deaths % STEPS_TO_LOOK == 1
     }
 
-    /// Where the walk goes on behind a gap that holds `key`, or for `below` what lies below it.
+    /// Where the walk continues after a gap that contains `key`, or for `below` the last key below it.
     #[inline(never)]
     fn over(&mut self, key: &[u8], below: bool, backward: bool) -> Option<Vec<u8>> {
         let mut found = self.known.gaps.borrow().over(key, below, backward, self.reader).map(<[u8]>::to_vec);
@@ -116,7 +116,7 @@ impl Run<'_> {
         found
     }
 
-    /// The run is over: nothing is alive from `start` up to `end`.
+    /// Ends the run: nothing is alive from `start` up to `end`.
     #[inline]
     fn end(&mut self, start: &[u8], end: &[u8], merge: &Merge<'_>) {
         if self.deaths > 0 {
@@ -147,7 +147,7 @@ impl Cursor {
         Self { view, snapshot, now_ms, options, position: None, left, finished, gaps: None }
     }
 
-    /// The moment that it sees, to be kept and scanned many times.
+    /// Its read point, to be kept and scanned many times.
     pub(crate) fn kept(self) -> Self {
         Self { gaps: Some(Rc::default()), ..self }
     }
@@ -158,7 +158,7 @@ impl Cursor {
         self.snapshot
     }
 
-    /// The same moment, for another range.
+    /// The same read point, for another range.
     pub(crate) fn again(&self, options: ScanOptions) -> Self {
         Self { gaps: self.gaps.clone(), ..Self::new(self.view.clone(), self.snapshot, self.now_ms, options) }
     }
@@ -168,18 +168,18 @@ impl Cursor {
         Rc::ptr_eq(&self.view, view)
     }
 
-    /// Reads another view from here on, which has every version that the one before had.
+    /// Reads another view from here on. The new view has every version that the previous one had.
     pub(crate) fn move_to(&mut self, view: Rc<View>) {
         self.view = view;
     }
 
-    /// There is nothing to be read any more.
+    /// Ends the scan: there is nothing left to read.
     pub(crate) fn lose(&mut self, view: Rc<View>) {
         self.view = view;
         self.finished = true;
     }
 
-    /// Whether there is nothing to be read any more.
+    /// Whether there is nothing left to read.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
@@ -192,7 +192,7 @@ impl Cursor {
         }
     }
 
-    /// Adds live entries to `batch` until it holds `bytes_max` bytes or the scan ends.
+    /// Adds live entries to `batch` until it has `bytes_max` bytes or the scan ends.
     pub(crate) fn fill(
         &mut self,
         store: &StoreId,
@@ -249,7 +249,8 @@ impl Cursor {
             self.fill_forward(sources, &deleting, run, blocks, bytes_max, batch)
         };
         if progress.is_err() {
-            // Nothing of this batch goes out: who asks again, the bytes being there now, begins where it began.
+            // Nothing of this batch is returned. The caller asks again when the bytes are there, and then the batch
+            // starts from the same position.
             (self.position, self.left) = (position, left);
         }
         progress
@@ -275,11 +276,11 @@ impl Cursor {
             Some(position) => behind(position),
             None => self.options.lower.clone(),
         };
-        // Where the dead began that are walked over: behind the last key that lives.
+        // Where the current run of dead entries began: after the last live key.
         let mut run_start = from.clone();
         let start = run.over(&from, false, false).unwrap_or(from);
         let mut merge = Merge::start(sources, Start::Forward(Some(&start)), blocks)?;
-        // `key` is the key looked at, `passed` the one before it: every version of that one is behind us.
+        // `key` is the key looked at, `passed` the one before it: all versions of that one were passed.
         let mut key: Vec<u8> = Vec::new();
         let mut passed: Vec<u8> = Vec::new();
         let mut keys_seen = 0_u32;
@@ -333,7 +334,7 @@ impl Cursor {
                 if batch.count() == 0 || !matches!(error, ReadError::Need(_)) {
                     return Err(error);
                 }
-                // What was found goes out; the next batch starts after the last key that is settled.
+                // The entries found so far are returned; the next batch starts after the last key that is decided.
                 self.position = Some(if decided { key } else { passed });
                 return Ok(Progress::More);
             }
@@ -356,7 +357,7 @@ impl Cursor {
         let gap = before.as_ref().and_then(|before| run.over(before, true, true));
         let start = gap.as_ref().or(before.as_ref());
         let mut merge = Merge::start(sources, Start::Backward(start.map(Vec::as_slice)), blocks)?;
-        // Where the dead end that are walked over: at the last key that lives, or where the walk began.
+        // Where the current run of dead entries ends: at the last live key, or where the walk began.
         let mut run_end = Vec::new();
         // Versions of a key come oldest first: the last one at or below the snapshot decides.
         let mut key: Vec<u8> = Vec::new();
@@ -450,7 +451,7 @@ impl Cursor {
     }
 }
 
-/// The first key behind `key`.
+/// The first key after `key`.
 #[inline(never)]
 fn behind(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()

@@ -1,11 +1,11 @@
 //! Gaps: ranges of keys in which a scan found nothing alive.
 //!
-//! A queue is read where it was emptied a moment ago, a log where its oldest days were deleted. All that died there lies in the way
-//! until a merge drops it, one tombstone after another, in memtables and tables alike. So a scan that walked over the dead leaves
-//! a note, and later ones seek to the end of the gap. Each death is then walked over about once.
+//! A queue is read where entries were just removed, a log where its oldest days were deleted. The dead entries stay in the way
+//! until a merge drops them, one tombstone after another, in memtables and tables alike. So a scan that walked over dead entries
+//! leaves a note, and later scans seek to the end of the gap. Each dead entry is then walked over about once.
 //!
-//! Invariant: no reader at a gap's sequence or a later one, and at its time or a later one, finds anything alive in it. A set of a
-//! key in a gap cuts it; what was written by a refused commit takes the gaps back that may have seen it.
+//! Invariant: a reader at a gap's sequence or later, and at its time or later, finds nothing alive in it. A set of a key in a gap
+//! cuts the gap. A refused commit removes the gaps that may have seen its writes.
 
 use std::cell::Cell;
 
@@ -13,14 +13,14 @@ use crate::codec::bytes::compare;
 use crate::mutant::{self, Mutant};
 use crate::types::Sequence;
 
-/// Fewer deaths in a row are walked over again.
+/// Fewer dead entries in a row are not noted, and are walked over again.
 const DEATHS_MIN: u32 = 4;
-/// Bytes that gaps take at most, about.
+/// Approximate limit for the bytes of all gaps.
 const BYTES_MAX: usize = 64 << 10;
 /// Bytes of a gap besides its keys.
 const GAP_BYTES: usize = 80;
 
-/// A moment that a reader sees: a sequence, and a time in milliseconds since 1970.
+/// The read point of a reader: a sequence, and a time in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) sequence: Sequence,
@@ -31,10 +31,10 @@ pub(crate) struct Moment {
 struct Gap {
     /// First key.
     start: Vec<u8>,
-    /// First key behind it.
+    /// First key after it.
     end: Vec<u8>,
     since: Moment,
-    /// When it was last of use.
+    /// When it was last used.
     used: Cell<u64>,
 }
 
@@ -58,14 +58,14 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Whether nothing is known.
+    /// Whether no gap is known.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
-    /// The gap that holds `key`, or for `below` the last key below it, as far as `reader` may know it: its end, or for `backward`
-    /// its start.
+    /// Finds the gap that contains `key`, or for `below` the last key below it, if it is valid for `reader`. Returns its end, or
+    /// for `backward` its start.
     #[inline(never)]
     pub(crate) fn over(&self, key: &[u8], below: bool, backward: bool, reader: Moment) -> Option<&[u8]> {
         let at = self.sorted.partition_point(|gap| {
@@ -107,7 +107,7 @@ impl Gaps {
         self.fit();
     }
 
-    /// Takes a key out: it has been set.
+    /// Removes a key from its gap: it has been set.
     #[inline]
     pub(crate) fn cut(&mut self, key: &[u8]) {
         if !self.is_empty() && !mutant::has(Mutant::GapsNotCut) {
@@ -130,7 +130,7 @@ impl Gaps {
         self.fit();
     }
 
-    /// Puts a gap in, unless it is empty.
+    /// Adds a gap, unless it is empty.
     #[inline(never)]
     fn put(&mut self, at: usize, gap: Gap) {
         if gap.start < gap.end {
@@ -139,14 +139,14 @@ impl Gaps {
         }
     }
 
-    /// Forgets what may rest on writes behind `last`, which were refused.
+    /// Removes gaps that may depend on writes after `last`, which were refused.
     #[inline(never)]
     pub(crate) fn forget_after(&mut self, last: Sequence) {
         self.sorted.retain(|gap| gap.since.sequence <= last);
         self.bytes = self.sorted.iter().map(Gap::bytes).sum();
     }
 
-    /// Lets those go that were of use least lately, where all take too much.
+    /// Removes the least recently used gaps while all of them take too much memory.
     #[inline(never)]
     fn fit(&mut self) {
         while self.bytes > BYTES_MAX {

@@ -1,9 +1,8 @@
 //! A k-way merge of sources, forward or backward.
 //!
-//! Invariant: `order` lists the valid sources, nearest entry last (so that it pops cheaply). After a
-//! step the moved source is put back by binary search, but first compared with its neighbour alone:
-//! runs of keys from one source, the usual case, cost one comparison an entry.
-//! A step that answers `ReadError::Need` changes nothing; call it again.
+//! Invariant: `order` lists the valid sources, nearest entry last (so that it pops cheaply). After a step the moved
+//! source is put back by binary search, but first compared with its neighbour alone: runs of keys from one source, the
+//! usual case, cost one comparison per entry. A step that returns `ReadError::Need` changes nothing; call it again.
 
 use std::cmp::Ordering;
 
@@ -11,12 +10,12 @@ use super::source::Source;
 use crate::codec::bytes::compare;
 use crate::table::{Blocks, ReadError};
 
-/// Which way a merge walks, and where it starts.
+/// The direction of a merge, and where it starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Start<'k> {
-    /// Forward from the first key that is not below this one; from the first of all for `None`.
+    /// Forward from the first key that is not below this one; from the very first key for `None`.
     Forward(Option<&'k [u8]>),
-    /// Backward from the last key below this one; from the last of all for `None`.
+    /// Backward from the last key below this one; from the very last key for `None`.
     Backward(Option<&'k [u8]>),
 }
 
@@ -39,7 +38,7 @@ impl<'a> Merge<'a> {
         Ok(merge)
     }
 
-    /// Goes elsewhere, in the direction that it has. After an error nothing is where it was.
+    /// Seeks to another place, in the same direction. After an error, the position of every source is undefined.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn seek(&mut self, start: Start<'_>, blocks: &dyn Blocks) -> Result<(), ReadError> {
@@ -58,19 +57,19 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Whether the walk came by a key whose newest version is a value that its reader does not see; of tables the caller sees that.
+    /// Whether the walk passed a key whose newest version is a value that its reader does not see. For tables, the caller sees this itself.
     pub(crate) fn passed_newer(&self) -> bool {
         self.sources.iter().any(|source| matches!(source, Source::Memtable(cursor) if cursor.passed_newer()))
     }
 
-    /// The source that holds the current entry.
+    /// The source of the current entry.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn current(&self) -> Option<&Source<'a>> {
         self.order.last().map(|&index| &self.sources[index as usize])
     }
 
-    /// Which source that is, counted from 0.
+    /// The index of the source of the current entry, counted from 0.
     #[inline]
     pub(crate) fn current_run(&self) -> usize {
         self.order.last().map_or(usize::MAX, |&index| index as usize)

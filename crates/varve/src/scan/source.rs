@@ -1,7 +1,7 @@
 //! One input of a merge: a memtable, a table, or a whole sorted level.
 //!
-//! Invariant: every source walks (key ascending, sequence descending) forward and exactly the
-//! reverse backward. A move that answers `ReadError::Need` leaves the source where it was.
+//! Invariant: every source walks (key ascending, sequence descending) forward and exactly the reverse backward. A move
+//! that returns `ReadError::Need` leaves the source where it was.
 
 use std::rc::Rc;
 
@@ -11,8 +11,8 @@ use crate::store::view::TableHandle;
 use crate::table::{Block, Blocks, ReadError, TableCursor};
 use crate::types::{Kind, Sequence, StoreId};
 
-/// A sorted level read as one run: its tables are opened one after the other. What a narrowed table's file holds before
-/// its bounds is never shown.
+/// A sorted level read as one run: its tables are opened one after the other. Entries of a narrowed table's file before
+/// its bounds are never shown.
 pub(crate) struct LevelCursor {
     store: StoreId,
     tables: Rc<[Rc<TableHandle>]>,
@@ -32,7 +32,7 @@ impl LevelCursor {
         }
     }
 
-    /// A cursor on the first entry of table `at` whose key is `key` or behind it.
+    /// A cursor on the first entry of table `at` whose key is `key` or greater.
     fn enter(&self, at: usize, key: &[u8], blocks: &dyn Blocks) -> Result<Option<TableCursor>, ReadError> {
         let mut cursor = self.open(at, blocks)?;
         if let (Some(cursor), Some(handle)) = (&mut cursor, self.tables.get(at)) {
@@ -41,7 +41,7 @@ impl LevelCursor {
         Ok(cursor)
     }
 
-    /// Whether a cursor of table `at` stands on an entry inside the table's bounds. Only a walk backward can leave them.
+    /// Whether a cursor of table `at` is on an entry inside the table's bounds. Only a backward walk can leave them.
     fn shows(&self, at: usize, cursor: &TableCursor) -> bool {
         let within = |handle: &Rc<TableHandle>| {
             !handle.meta.is_narrowed() || cursor.key() >= handle.meta.min_key.as_slice()
@@ -85,7 +85,7 @@ impl LevelCursor {
         self.settle_backward(at, cursor, blocks)
     }
 
-    /// Takes `cursor` of table `at`, or the first entry of a later table when it is spent.
+    /// Takes `cursor` of table `at`, or the first entry of a later table when the cursor is at its end.
     fn settle_forward(
         &mut self,
         mut at: usize,
@@ -101,7 +101,7 @@ impl LevelCursor {
         Ok(())
     }
 
-    /// Takes `cursor` of table `at`, or the last entry of an earlier table when it is spent.
+    /// Takes `cursor` of table `at`, or the last entry of an earlier table when the cursor is at its end.
     fn settle_backward(
         &mut self,
         mut at: usize,
@@ -137,7 +137,7 @@ impl LevelCursor {
         if if forward { cursor.valid() } else { self.shows(self.at, cursor) } {
             return Ok(());
         }
-        // The table is spent. Its cursor stays (spent) until the neighbour opened: a Need may come between.
+        // The table is finished. Its cursor stays (at its end) until the neighbour is open: a Need may come in between.
         if forward {
             let next = self.enter(self.at + 1, &[], blocks)?;
             return self.settle_forward(self.at + 1, next, blocks);
@@ -230,7 +230,7 @@ impl Source<'_> {
         }
     }
 
-    /// The table cursor that holds the current entry of a table or level.
+    /// The table cursor of the current entry of a table or level.
     fn table(&self) -> Option<&TableCursor> {
         match self {
             Self::Memtable(_) => None,
@@ -272,7 +272,7 @@ impl Source<'_> {
         self.table().and_then(TableCursor::value_block)
     }
 
-    /// Bytes of the value, also of one that is not there to be seen because its block is passed on.
+    /// Bytes of the value, even if the value itself is not available because its block is copied as it is.
     pub(crate) fn value_len(&self) -> usize {
         match self {
             Self::Memtable(cursor) => cursor.value().len(),

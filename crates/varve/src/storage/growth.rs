@@ -1,7 +1,7 @@
-//! How slots become longer, and what happens when the room ends.
+//! How slots grow, and what happens when there is no more room.
 //!
-//! Invariant: a record is written only into bytes that were written before, as zeros. So the end of the room is met
-//! by the zeros: what a refused record would have changed is untouched.
+//! Invariant: a record is written only into bytes that were written before, as zeros. So when the room ends, it is the
+//! write of zeros that fails: the bytes that the refused record would have changed are untouched.
 
 use super::pool::{SlotPool, Use, failed};
 use super::slots::{SlotError, Slots};
@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 /// Smallest and largest step by which a WAL segment or manifest grows, in bytes.
 const GROWTH_BYTES: (u64, u64) = (64 << 10, 256 << 10);
 
-/// So much is written at once of what was granted, in the middle of a call: of a large storage it is little.
+/// In the middle of a call, at most this many granted bytes are written at once: for a large storage that is little.
 const USED_UP_BYTES_MAX: u64 = 8 << 20;
 
-/// The least that Chromium grants a file.
+/// The smallest size in bytes that Chromium grants a file.
 const GRANT_BYTES_MIN: u64 = 1 << 20;
 
-/// This part of all bytes more or less is about as long.
+/// Two totals count as about equal if they differ by at most one part in this many of all bytes.
 const NEAR_SHARE: u64 = 8;
 
 impl<D: Slots> SlotPool<D> {
@@ -42,10 +42,11 @@ impl<D: Slots> SlotPool<D> {
     }
 
     /// The device refused to make a slot longer. Others may have been granted more than they were written to: Chromium grants an open file
-    /// the next power of two, 1 MiB at least, and whoever grows by less finds no room for that. So all slots are written as far as they go.
+    /// the next power of two, 1 MiB at least, and a file that grows by less finds no room for that. So all slots are written as far as
+    /// possible.
     pub(super) fn was_refused(&mut self) {
         if !self.full {
-            // First what manifests need to be opened: no other slot's room is of use to them.
+            // First the room that manifests need for the store to open: they cannot use the room of any other slot.
             self.full = true;
             let bytes = self.manifest_reserve_bytes();
             for slot in self.manifest_slots().into_iter().flatten() {
@@ -59,7 +60,7 @@ impl<D: Slots> SlotPool<D> {
         self.ran_out();
     }
 
-    /// Writes zeros as far as a slot may have been granted, and as many as are left.
+    /// Writes zeros up to the size that a slot may have been granted, but at most `bytes_left`.
     fn use_up(&mut self, slot: u32, bytes_left: &mut u64) {
         let known = &mut self.slots[slot as usize];
         let granted = known.reached.max(known.size).next_power_of_two().max(GRANT_BYTES_MIN);
@@ -84,7 +85,8 @@ impl<D: Slots> SlotPool<D> {
         self.full_bytes = self.all_bytes();
     }
 
-    /// Whether slots cannot be made longer, or could not when they were about as long as now: what was given back since is soon used up.
+    /// Whether slots cannot grow, or could not when all of them together were about as long as now: the room that was freed since then is
+    /// soon used up.
     pub(super) fn is_tight(&self) -> bool {
         let margin = self.full_bytes / NEAR_SHARE;
         self.full || self.full_bytes > 0 && self.all_bytes().abs_diff(self.full_bytes) <= margin
@@ -94,7 +96,7 @@ impl<D: Slots> SlotPool<D> {
         self.slots.iter().map(|known| known.size).sum()
     }
 
-    /// A slot was written up to here, which is longer than it was.
+    /// Notes that a slot was written up to `size`, beyond its former end.
     pub(super) fn lengthened(&mut self, slot: u32, size: u64) {
         let known = &mut self.slots[slot as usize];
         self.room_bytes = self.room_bytes.map(|room| room.saturating_sub(size.saturating_sub(known.size)));
@@ -102,8 +104,8 @@ impl<D: Slots> SlotPool<D> {
         self.full = false;
     }
 
-    /// A write came back short. Inside what was written before, that is a fault of the device; beyond it the
-    /// room has ended, and what was appended is cut off again.
+    /// A write came back short. Inside what was written before, that is a fault of the device; beyond it there is no
+    /// more room, and the appended bytes are cut off again.
     pub(super) fn cut_short(&mut self, slot: u32, end: u64) -> Error {
         let size = self.slots[slot as usize].size;
         if end <= size {

@@ -1,7 +1,7 @@
 //! Slots in RAM: the `memory` storage of a browser without files, and the quota of tests.
 //!
-//! Invariant: with a limit set, the sum of all lengths never exceeds it. A write that has to grow a slot over the
-//! limit writes as much as fits and answers the short count, as browsers do; overwriting always works.
+//! Invariant: with a limit set, the sum of all lengths never exceeds it. A write that has to grow a slot over the limit
+//! writes as much as fits and returns the short count, as browsers do; overwriting always works.
 
 use super::slots::{SlotError, Slots};
 
@@ -31,7 +31,7 @@ impl MemorySlots {
         Self { bytes_max: Some(bytes_max), ..Self::new(count) }
     }
 
-    /// Sets or lifts the limit. What is already held stays.
+    /// Sets or removes the limit. Bytes that are already stored stay.
     pub fn set_limit(&mut self, bytes_max: Option<u64>) {
         self.bytes_max = bytes_max;
     }
@@ -58,7 +58,7 @@ impl MemorySlots {
         self.slots.get_mut(slot as usize)
     }
 
-    /// How many more bytes may be held.
+    /// How many more bytes may be stored.
     fn room(&self) -> u64 {
         self.bytes_max.map_or(u64::MAX, |bytes_max| bytes_max.saturating_sub(self.bytes()))
     }

@@ -1,15 +1,15 @@
-//! Where bytes live: what the engine asks of a storage, and one storage made of a pool of slot files.
+//! Where bytes are stored: the contract between the engine and a storage, and one storage made of a pool of slot files.
 //!
 //! ```text
 //! engine --Storage--> SlotPool --Slots--> a host's files (OPFS handles, real files, RAM, a simulated disk)
 //! ```
 //!
-//! The engine speaks of named files ([`FileName`]). Most hosts cannot create, rename or remove a file inside one
-//! synchronous turn, and none promises that a new name survives a power cut; so a [`SlotPool`] keeps a few
-//! long-lived files, the slots, and writes into the first page of each what it holds at the moment.
+//! The engine uses named files ([`FileName`]). Most hosts cannot create, rename or remove a file inside one synchronous
+//! turn, and no host promises that a new name survives a power cut. So a [`SlotPool`] keeps a few long-lived files, the
+//! slots, and writes into the first page of each slot which files the slot holds now.
 //!
-//! Invariant: a storage keeps no meaning of its own. It never interprets what it holds, so it cannot tell a good
-//! file from a torn one: the layers above check every byte they read.
+//! Invariant: a storage never interprets the bytes that it stores, so it cannot distinguish a good file from a torn
+//! one: the layers above check every byte they read.
 
 mod growth;
 mod memory;
@@ -36,16 +36,16 @@ use crate::types::{FileName, StoreId};
 pub enum Fetch {
     /// They were copied.
     Ready,
-    /// An asynchronous host has yet to fetch them; run the read again when it has.
+    /// An asynchronous host must fetch them first; run the read again after that.
     Pending,
 }
 
 /// Pieces of room on a full storage, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pieces {
-    /// Those that anything may have.
+    /// The pieces that any file may use.
     pub free: Vec<u64>,
-    /// What is set aside for a table.
+    /// The room that is set aside for a table.
     pub set_aside: u64,
 }
 
@@ -56,20 +56,21 @@ impl Pieces {
         self.longest_free().max(self.set_aside)
     }
 
-    /// Whether a table of so many bytes has more room in what is set aside than anywhere.
+    /// Whether a table of `bytes` bytes fits no free piece, and the room that is set aside is longer than any free
+    /// piece.
     #[must_use]
     pub fn only_reserve_fits(&self, bytes: u64) -> bool {
         let free = self.longest_free();
         free < bytes && free < self.set_aside
     }
 
-    /// How many bytes each table finds in one piece where tables of `bytes` in all are written; as few as `least`, where there is no room
-    /// for all of them.
+    /// How many bytes each table can have in one piece if the tables have `bytes` bytes in total. It goes down to `least` if there is no
+    /// room for all of them.
     #[must_use]
     pub fn for_tables(&self, bytes: u64, least: u64) -> u64 {
         let all = || self.free.iter().chain([&self.set_aside]);
         let mut piece = self.longest();
-        // Each piece takes some tables, and what they leave of it nothing.
+        // Each piece takes a whole number of tables; the rest of the piece stays empty.
         while piece > least && all().map(|room| room / piece * piece).sum::<u64>() < bytes {
             piece = (piece / 8 * 7).max(least);
         }
@@ -81,19 +82,19 @@ impl Pieces {
     }
 }
 
-/// What the engine asks of the place its files live in.
+/// What the engine needs from the place where its files are stored.
 ///
-/// A synchronous host answers every call at once; an asynchronous one may answer [`Fetch::Pending`] to a read.
+/// A synchronous host completes every call at once; an asynchronous one may return [`Fetch::Pending`] for a read.
 pub trait Storage {
-    /// Every file found, with the number of its readable bytes. A recycled file may read longer than what was
-    /// written to it under its present name, and the rest is then whatever it held before.
+    /// Every file found, with the number of its readable bytes. A recycled file may have more readable bytes than were
+    /// written to it under its current name; the rest is then old content.
     fn list(&self) -> Vec<(FileName, u64)>;
 
     /// The store these files belong to from now on; files of any other store are no longer listed.
     fn adopt(&mut self, store: StoreId);
 
-    /// Makes `file` exist. Its name becomes durable with its first [`sync`](Self::sync). `bytes_hint` is how long it
-    /// will be, as far as is known.
+    /// Makes `file` exist. Its name becomes durable with its first [`sync`](Self::sync). `bytes_hint` is its expected
+    /// length in bytes.
     ///
     /// # Errors
     /// [`Error::StorageFull`](crate::error::Error::StorageFull) when there is no room.
@@ -102,11 +103,11 @@ pub trait Storage {
     /// Fills `into` with the bytes of `file` from `offset` on.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](crate::error::Error::Corrupt) ("short read") when the file ends before.
+    /// [`Error::Corrupt`](crate::error::Error::Corrupt) ("short read") when the file ends earlier.
     fn read(&self, file: FileName, offset: u64, into: &mut [u8]) -> Result<Fetch>;
 
-    /// Makes sure that `file`, a log, can be written up to `bytes`, however full the storage becomes. Answers up to where it can be
-    /// written now. A storage that has no end says so of all that is asked.
+    /// Makes sure that `file`, a log, can be written up to `bytes`, even if the storage becomes full later. Returns the length up to which
+    /// it can be written now. A storage without a limit returns `bytes`.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -118,15 +119,15 @@ pub trait Storage {
     /// Writes all of `bytes` at `offset`.
     ///
     /// # Errors
-    /// [`Error::StorageFull`](crate::error::Error::StorageFull): nothing of `bytes` is readable at `offset` (of a
-    /// table: it ends where it ended before). [`Error::Io`](crate::error::Error::Io): what the file holds there is
-    /// unknown, and the caller must not acknowledge anything any more.
+    /// [`Error::StorageFull`](crate::error::Error::StorageFull): no part of `bytes` is readable at `offset` (a table
+    /// ends where it ended before). [`Error::Io`](crate::error::Error::Io): the content of the file there is unknown,
+    /// and the caller must not acknowledge any write any more.
     fn write(&mut self, file: FileName, offset: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Makes all that was written to `file` durable.
+    /// Makes everything written to `file` durable.
     ///
     /// # Errors
-    /// After any error it is unknown what is durable; retrying proves nothing.
+    /// After any error it is unknown what is durable; a retry that succeeds proves nothing.
     fn sync(&mut self, file: FileName) -> Result<()>;
 
     /// Forgets `file`; its room may be used again at once. After a crash it may be listed again.
@@ -138,34 +139,35 @@ pub trait Storage {
     /// How much room the files take, spare ones included.
     fn bytes_on_disk(&self) -> u64;
 
-    /// How much more can be written before the storage is full, spare files included; `None` where nobody knows.
+    /// How much more can be written before the storage is full, spare files included; `None` when this is unknown.
     fn free_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// How much is set aside for a table, once the storage has refused to give more room, and 0 when that has become short; `None`
-    /// before that.
+    /// How much room is set aside for a table, once the storage has refused to give more room; 0 when that room has become too small.
+    /// `None` while no room was refused.
     fn room_when_full(&self) -> Option<u64> {
         None
     }
 
-    /// The pieces of room that tables can have, once the storage has refused to give more room.
+    /// The pieces of room that tables can use, once the storage has refused to give more room; `None` before that.
     fn pieces_when_full(&self) -> Option<Pieces> {
         None
     }
 
-    /// How many files it can hold at most as it is now, however much room there is.
+    /// How many files the storage can hold at most in its current state, even if there is more room.
     fn places(&self) -> u64 {
         u64::MAX
     }
 
-    /// Lets go of what `file` has beyond its first `bytes` bytes, which the caller will not read again. Other files may go there;
-    /// [`shrink`](Self::shrink) gives it back.
+    /// Releases the room of `file` beyond its first `bytes` bytes, which the caller will not read again. Other files may use that room;
+    /// [`shrink`](Self::shrink) returns it to the host.
     fn trim(&mut self, file: FileName, bytes: u64) {
         let _ = (file, bytes);
     }
 
-    /// Gives back spare room until at most `keep_bytes` of it are left; what is set aside for deletes stays.
+    /// Returns spare room to the host until at most `keep_bytes` of it are left; the room that is set aside for deletes
+    /// stays.
     ///
     /// # Errors
     /// [`Error::Io`](crate::error::Error::Io) when a spare file cannot be cut.
@@ -174,7 +176,8 @@ pub trait Storage {
         Ok(())
     }
 
-    /// Whether the room set aside for deletes on a full storage is complete. A storage without one says yes.
+    /// Whether the room set aside for deletes on a full storage is complete. A storage without such room returns
+    /// `true`.
     fn reserve_intact(&self) -> bool {
         true
     }
@@ -187,7 +190,7 @@ pub trait Storage {
         Ok(())
     }
 
-    /// Like [`create`](Self::create), out of the room set aside.
+    /// Like [`create`](Self::create), but uses the room set aside.
     ///
     /// # Errors
     /// [`Error::StorageFull`](crate::error::Error::StorageFull) when it is used up, or there is none.

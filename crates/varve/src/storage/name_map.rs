@@ -1,11 +1,11 @@
 //! From a file's name to its place.
 //!
 //! Invariant: sorted by name, no name twice. A store has at most a thousand files or so, and every block read and WAL append
-//! makes one lookup: ten steps. A hash table would take three and weigh ten times as much compiled.
+//! makes one lookup: ten steps. A hash table would take three, but be ten times as large when compiled.
 
 use crate::types::FileName;
 
-/// Where a file lies.
+/// Where a file is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The slot that holds it.
@@ -14,12 +14,12 @@ pub struct Place {
     pub start: u64,
     /// Bytes set aside for it; `u64::MAX`: to the end of the slot.
     pub room: u64,
-    /// When it was claimed.
+    /// The generation at which it was claimed.
     pub(super) generation: u64,
 }
 
 impl Place {
-    /// The first byte behind it, from the start of the slot.
+    /// The first byte after it, from the start of the slot.
     pub(super) fn end(&self) -> u64 {
         self.start.saturating_add(self.room)
     }
@@ -38,7 +38,7 @@ impl NameMap {
         Some(self.0[self.place(file).ok()?].1)
     }
 
-    /// Answers the place that the name had before.
+    /// Returns the place that the name had before.
     pub(super) fn insert(&mut self, file: FileName, place: Place) -> Option<Place> {
         match self.place(file) {
             Ok(at) => Some(core::mem::replace(&mut self.0[at].1, place)),

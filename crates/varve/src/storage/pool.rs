@@ -8,16 +8,16 @@
 //!     +--> set aside (really written, for deletes on a full storage; see `reserve`)
 //! ```
 //!
-//! Several files share a slot, one behind another: a turn that makes many files needs no slots made in between. A compactor
-//! writes through a handle of its own, so what is lent has a slot to itself.
+//! Several files share a slot, one after another, so a turn that creates many files needs no new slots meanwhile. A
+//! compactor writes through a handle of its own, so a lent file has a slot to itself.
 //!
 //! Invariants:
 //! - A claim is durable with the first flush of its file (see `slot_header`).
-//! - WAL segments and manifests are grown by written zeros before a record goes into them. So when the room
-//!   ends, it ends in the zeros: nothing of the record is on disk. A recycled slot starts as long as it was.
-//! - A slot has no holes: a file that begins behind its end makes it as long first.
-//! - Deleting a file is a change in memory alone. Its claim stays until the header is written again, so after a
-//!   crash the file may be listed once more; the engine knows which files it needs.
+//! - WAL segments and manifests are grown by written zeros before a record goes into them. So when there is no more
+//!   room, writing the zeros fails: no part of the record is on disk. A recycled slot keeps its length.
+//! - A slot has no holes: a file that begins after the slot's end first makes the slot that long.
+//! - Deleting a file changes only memory. Its claim stays until the header is written again, so after a crash the file
+//!   may be listed once more; the engine knows which files it needs.
 //! - Lengths are tracked here. Asking the host costs tens of microseconds in Firefox.
 
 use super::name_map::{NameMap, Place};
@@ -34,46 +34,46 @@ const FREE_SLOTS_MIN: u32 = 4;
 /// See [`SlotPool::set_spare`].
 const SPARE_BYTES: u64 = 3 << 20;
 
-/// A segment begins behind others up to here while there are spare slots: short ones share a slot, and a long one
-/// leaves a slot of its own spare when it goes.
+/// While there are spare slots, a segment follows others in a slot only if it begins before this byte. So short
+/// segments share a slot, and a long one leaves a whole slot spare when it is deleted.
 const SHARED_BYTES: u64 = 256 << 10;
 
 /// A file that moves is copied in pieces of this length.
 const COPY_BYTES: u64 = 256 << 10;
 
-/// Generations skipped when a slot could not be read at open: whatever it claims is older than what comes.
+/// Generations skipped when a slot could not be read at open: every claim in it is then older than any later claim.
 const UNREAD_GENERATIONS: u64 = 1 << 32;
 
 /// What a slot is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Not open; nothing is known of it.
+    /// Not open; nothing is known about it.
     Closed,
     /// Open: spare, or holding files.
     Open,
-    /// Holds one file, which someone else writes through a handle of their own.
+    /// Holds one file, which a compactor writes through a handle of its own.
     Lent,
-    /// Not to be touched.
+    /// Must not be used.
     Quarantined,
 }
 
-/// What the pool knows of a slot.
+/// What the pool knows about a slot.
 #[derive(Debug, Clone)]
 pub(super) struct Slot {
     pub(super) state: Use,
     /// Bytes written, header page included.
     pub(super) size: u64,
-    /// The longest that it was before it was cut.
+    /// The greatest length that it had before it was cut.
     pub(super) reached: u64,
     /// How many files it holds.
     pub(super) files: usize,
     /// Whether something may have been written since the last flush.
     pub(super) dirty: bool,
-    /// What kind of file it holds, or held last.
+    /// The kind of the file that it holds, or held last.
     pub(super) kind: Option<FileKind>,
-    /// Where the half of the page begins that was written last.
+    /// Where the half of the page that was written last begins.
     half: u64,
-    /// A flush failed: nobody knows what of it is durable.
+    /// A flush failed: it is unknown which of its bytes are durable.
     is_lost: bool,
 }
 
@@ -99,19 +99,19 @@ pub struct SlotPool<D> {
     generation: u64,
     /// The last attempt to make a slot longer was refused.
     pub(super) full: bool,
-    /// How long all slots were when that happened last; 0 before.
+    /// The total length of all slots when that happened last; 0 if it never did.
     pub(super) full_bytes: u64,
-    /// What the host believes that its slots may still grow by, all together.
+    /// How many bytes all slots together may still grow by, as the host estimates.
     pub(super) room_bytes: Option<u64>,
-    /// Spare slots may hold this much, however small the store.
+    /// Spare slots may hold this many bytes even if the store is small.
     pub(super) spare_bytes_max: u64,
     /// See [`leave_table_room`](Self::leave_table_room).
     pub(super) host_keeps_table_room: bool,
 }
 
 impl<D: Slots> SlotPool<D> {
-    /// Reads the header page of every open slot. The files belong to the store whose manifest slot was claimed
-    /// last; slots of any other store are free.
+    /// Reads the header page of every open slot. The files of the store whose manifest slot was claimed last are
+    /// listed; slots of any other store are free.
     ///
     /// # Errors
     /// [`Error::Version`] when a slot was written by a newer format.
@@ -144,17 +144,17 @@ impl<D: Slots> SlotPool<D> {
         Ok(pool)
     }
 
-    /// The host's side.
+    /// The slots of the host.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The host's side, to open or add slots; call [`added`](Self::added) afterwards.
+    /// The slots of the host, to open or add some; call [`added`](Self::added) afterwards.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// Gives the host's side back.
+    /// Returns the slots of the host.
     pub fn into_device(self) -> D {
         self.device
     }
@@ -165,7 +165,7 @@ impl<D: Slots> SlotPool<D> {
         self.files.get(file).map(|place| place.slot)
     }
 
-    /// Where `file` lies.
+    /// Where `file` is stored.
     #[must_use]
     pub fn place_of(&self, file: FileName) -> Option<Place> {
         self.files.get(file)
@@ -177,32 +177,32 @@ impl<D: Slots> SlotPool<D> {
         self.slots.iter().filter(|slot| slot.is_free()).count() as u32
     }
 
-    /// How many slots the host should create or open so that four are free, ahead of need.
+    /// How many slots the host should create or open in advance, so that four are free.
     #[must_use]
     pub fn wanted_slots(&self) -> u32 {
         FREE_SLOTS_MIN.saturating_sub(self.free_slots())
     }
 
-    /// Tells the pool by how much its slots may still grow, all together, as the host knows it from its quota.
+    /// Sets by how many bytes all slots together may still grow, which the host knows from its quota.
     pub fn set_room(&mut self, bytes: Option<u64>) {
         self.room_bytes = bytes;
     }
 
-    /// Lets spare slots hold this many bytes, or a sixteenth of all, when a file goes; what is more is given back. Default:
-    /// 3 MiB, because growing a file costs more than writing into one. Nothing is given back unless [`set_room`](Self::set_room) has
-    /// told of more room than the store takes.
+    /// Sets how many bytes spare slots may hold when a file is deleted: this many, or a sixteenth of all bytes if that is more. The rest is
+    /// returned to the host. Default: 3 MiB, because growing a file costs more than writing into one. Nothing is returned unless
+    /// [`set_room`](Self::set_room) has reported more room than the store takes.
     pub fn set_spare(&mut self, bytes: u64) {
         self.spare_bytes_max = bytes;
     }
 
-    /// Leaves the room for tables on a full storage to a host that runs all jobs itself, in slots that are lent, and keeps room for them. What
-    /// was set aside here would lie empty. To be called before a store is opened.
+    /// Leaves the room for tables on a full storage to the host: for a host that runs all jobs itself, in lent slots, and keeps room for
+    /// them. Room that is set aside here would stay empty. Call this before a store is opened.
     pub fn leave_table_room(&mut self) {
         self.host_keeps_table_room = true;
     }
 
-    /// Takes in slots that the host has added or opened since. What they claim to hold is not listed: the store
-    /// was opened without it.
+    /// Adds slots that the host has added or opened since. The files that they claim are not listed, because the store
+    /// was opened without them.
     ///
     /// # Errors
     /// [`Error::Version`] when a slot was written by a newer format; it stays closed to the pool.
@@ -217,9 +217,9 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Claims a spare slot for `file` alone, and answers its number; the caller closes it and hands
-    /// it to whoever writes the file, from [`SLOT_HEADER_BYTES`] on, and flushes it. `None` when no slot is spare: the host adds one, or has
-    /// the job run here.
+    /// Claims a spare slot for `file` alone, and returns its number. The caller closes the slot and passes it to the writer, which writes
+    /// the file from [`SLOT_HEADER_BYTES`] on and flushes it. `None` when no slot is spare: then the host adds one, or lets the job run
+    /// here.
     ///
     /// # Errors
     /// As [`create`](super::Storage::create).
@@ -230,10 +230,11 @@ impl<D: Slots> SlotPool<D> {
         Ok(Some(slot))
     }
 
-    /// Takes a lent file back, written to `bytes` bytes, its slot open again.
+    /// Takes back a lent file that has `bytes` bytes; its slot must be open again.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when the slot is shorter than that, [`Error::Io`] when it is not open; it stays lent.
+    /// [`Error::Corrupt`] when the slot is shorter than that, [`Error::Io`] when it is not open. In both cases it stays
+    /// lent.
     pub fn reclaim(&mut self, file: FileName, bytes: u64) -> Result<()> {
         let slot = self.place(file)?.slot;
         if !self.device.is_open(slot) {
@@ -253,20 +254,20 @@ impl<D: Slots> SlotPool<D> {
             place.room = pages(bytes);
         }
         if !self.full && size > used + used / 8 {
-            // What could not be cut stays spare.
+            // Bytes that could not be cut stay spare.
             let _ = self.cut(slot, used);
         }
         Ok(())
     }
 
-    /// Gives a lent file up: its writer failed, in all likelihood for want of room. The slot is free as soon as it is
+    /// Gives up a lent file: its writer failed, probably because of a lack of room. The slot is free as soon as it is
     /// open.
     pub fn abandon(&mut self, file: FileName) {
         self.ran_out();
         self.remove(file);
     }
 
-    /// Never uses `slot` again; the files that it holds are gone.
+    /// Never uses `slot` again; the files that it holds are lost.
     pub fn quarantine(&mut self, slot: u32) {
         if let Some(known) = self.slots.get_mut(slot as usize) {
             (known.state, known.files) = (Use::Quarantined, 0);
@@ -274,7 +275,7 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Learns of a slot for the first time, or again after it was closed; answers its header.
+    /// Reads a slot for the first time, or again after it was closed; returns its header.
     fn admit(&mut self, slot: u32) -> Result<Option<SlotHeader>> {
         let mut known = Slot {
             state: Use::Closed,
@@ -311,7 +312,7 @@ impl<D: Slots> SlotPool<D> {
         Ok(header)
     }
 
-    /// Gives every file to the claim with the highest generation.
+    /// Assigns every file to the claim with the highest generation.
     fn assign(&mut self, headers: &[Option<SlotHeader>]) {
         for (slot, header) in (0u32..).zip(headers) {
             let Some(header) = header.as_ref().filter(|header| Some(header.store) == self.store) else {
@@ -355,8 +356,8 @@ impl<D: Slots> SlotPool<D> {
         Place { slot, start: SLOT_HEADER_BYTES, room: u64::MAX, generation: 0 }
     }
 
-    /// Gives `file` a place that is free. The claim becomes durable with the file's first sync: until then nobody refers to the file,
-    /// and after a crash the slot may as well hold what it held before.
+    /// Gives `file` a place that is free. The claim becomes durable with the file's first sync. Until then nothing refers to the file, so
+    /// it does not matter if the slot has its old content after a crash.
     pub(super) fn claim(&mut self, file: FileName, place: Place) -> Result<()> {
         debug_assert!(self.files.get(file).is_none(), "{file} exists");
         let Place { slot, start, .. } = place;
@@ -381,8 +382,8 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Writes what `slot` holds into its first page. Where it is `fresh`, nobody needs what the page said before; else the half that
-    /// is durable stays as it is.
+    /// Writes the claims of `slot` into its first page. If it is `fresh`, the old page is not needed; otherwise the durable half stays as
+    /// it is.
     pub(super) fn write_header(&mut self, slot: u32, fresh: bool) -> Result<()> {
         let Some(store) = self.store else {
             return Err(Error::InvalidArgument("No store was adopted: open or create a manifest first."));
@@ -416,7 +417,7 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Makes all that was written to `slot` durable.
+    /// Makes everything written to `slot` durable.
     pub(super) fn flush(&mut self, slot: u32) -> Result<()> {
         let known = &mut self.slots[slot as usize];
         if known.is_lost {
@@ -446,7 +447,7 @@ impl<D: Slots> SlotPool<D> {
         self.refill_reserve(slot);
     }
 
-    /// Where `need` bytes of `file` can be written: of a segment, all of them were written before.
+    /// The place where `need` bytes of `file` can be written. For a segment, all of them were written before.
     #[inline]
     pub(super) fn place_for(&mut self, file: FileName, need: u64) -> Result<Place> {
         let mut place = self.held(file)?;
@@ -462,7 +463,7 @@ impl<D: Slots> SlotPool<D> {
         Ok(place)
     }
 
-    /// Makes room for `need` bytes of `file`, which has less: where it is, or else elsewhere.
+    /// Makes room for `need` bytes of `file`, whose place is too short: where it is, or else in another place.
     pub(super) fn extend(&mut self, file: FileName, need: u64) -> Result<Place> {
         let old = self.held(file)?;
         let generous = pages(need.max(old.room.saturating_mul(2)));
@@ -476,7 +477,7 @@ impl<D: Slots> SlotPool<D> {
         self.relocate(file, old, place)
     }
 
-    /// Moves `file`, for whose `need` bytes its slot cannot be made longer, into a gap that was written before.
+    /// Moves `file` into a gap that was written before, because its slot cannot grow to hold `need` bytes.
     pub(super) fn retreat(&mut self, file: FileName, need: u64) -> Result<Place> {
         let old = self.held(file)?;
         let gaps = self.gaps().into_iter().filter(|(_, gap)| gap.written >= pages(need));
@@ -485,8 +486,8 @@ impl<D: Slots> SlotPool<D> {
         self.relocate(file, old, Place { slot, start: gap.start, room, generation: 0 })
     }
 
-    /// Copied and durable before anything says that it is there. The new place is as long as what was written to the old one: behind it
-    /// lie others.
+    /// Moves `file`. The copy is durable before any header refers to it. The new place grows only to the bytes written to the old one,
+    /// because other files follow it.
     fn relocate(&mut self, file: FileName, old: Place, place: Place) -> Result<Place> {
         let bytes = old.room.min(self.behind(old)).min(place.room);
         self.grow(place.slot, place.start + bytes)?;
@@ -498,7 +499,7 @@ impl<D: Slots> SlotPool<D> {
         self.slots[place.slot as usize].files += 1;
         self.slots[old.slot as usize].files -= 1;
         if let Err(error) = self.write_header(place.slot, was_empty) {
-            // It may have landed all the same (Firefox counts wrong): the old place needs the newer claim.
+            // The header may have been written anyway (Firefox counts wrong): the old place needs the newer claim.
             self.files.insert(file, Place { generation: self.generation + 1, ..old });
             self.slots[place.slot as usize].files -= 1;
             self.slots[old.slot as usize].files += 1;
@@ -516,7 +517,7 @@ impl<D: Slots> SlotPool<D> {
         let place = Place { room, ..old };
         self.files.insert(file, place);
         if let Err(error) = self.write_header(place.slot, false) {
-            // A claim that no header makes would be forgotten, and what was written there with it.
+            // A claim that is in no header would be forgotten, and the bytes written there with it.
             self.files.insert(file, old);
             return Err(error);
         }
@@ -527,7 +528,8 @@ impl<D: Slots> SlotPool<D> {
         let mut at = 0;
         while at < bytes {
             let mut piece = vec![0; (bytes - at).min(COPY_BYTES) as usize];
-            // What has yet to be fetched cannot be moved now, and stays where it is: there is no more room for it.
+            // Bytes that must be fetched first cannot be moved now, and stay where they are: there is no more room for
+            // them.
             let read =
                 self.device.read(from.slot, from.start + at, &mut piece).map_err(|_| Error::StorageFull)?;
             let written = self.device.write(to.slot, to.start + at, &piece).map_err(failed)?;
@@ -546,20 +548,20 @@ impl<D: Slots> SlotPool<D> {
         spans.windows(2).all(|pair| pair[0].1 <= pair[1].0)
     }
 
-    /// Whether a slot holds no file, whatever is set aside there.
+    /// Whether a slot holds no file; room that is set aside there does not count.
     fn is_empty(&self, slot: u32) -> bool {
         !self.files.iter().any(|(file, place)| place.slot == slot && is_file(file))
     }
 
-    /// What of every slot files take, as first byte and first byte behind.
+    /// The parts of a slot that are taken, each as its first byte and the first byte after it.
     fn spans(&self, slot: u32) -> Vec<(u64, u64)> {
         let held = self.files.iter().filter(|(_, place)| place.slot == slot);
         held.map(|(_, place)| (place.start, place.end())).collect()
     }
 
-    /// A place for a file, if there is one: `need` bytes, or on a full storage `least` and whatever has most of them written. Where a gap was
-    /// written before it is taken, the smallest that will do; else a slot becomes longer, the one that stays shortest. Segments keep to
-    /// slots that have segments, so that tables come and go beside one another; `only` leaves others alone.
+    /// A place for a file, if there is one: of `need` bytes, or on a full storage of at least `least`, and the one that needs the least
+    /// growth. A gap that was written before is preferred, the smallest that is long enough. Otherwise a slot grows, the one that stays
+    /// shortest. Segments prefer slots that have segments, so that tables are next to other tables; `only` excludes slots of other kinds.
     pub(super) fn find_room(
         &self,
         kind: FileKind,
@@ -584,7 +586,8 @@ impl<D: Slots> SlotPool<D> {
         best.map(|(_, place)| place)
     }
 
-    /// Where files can go, with the slot. A list: as an iterator it would be compiled anew wherever it is walked.
+    /// The gaps that files can use, each with its slot. It is a list because an iterator would be compiled again at
+    /// each use.
     #[inline(never)]
     pub(super) fn gaps(&self) -> Vec<(u32, Gap)> {
         let mut found = Vec::new();
@@ -594,7 +597,7 @@ impl<D: Slots> SlotPool<D> {
         found
     }
 
-    /// Where in a slot files can go.
+    /// The gaps in a slot that files can use.
     pub(super) fn gaps_of(&self, slot: u32) -> Vec<Gap> {
         let known = &self.slots[slot as usize];
         let is_open = known.state == Use::Open && (known.files > 0 || self.device.is_open(slot));
@@ -604,14 +607,14 @@ impl<D: Slots> SlotPool<D> {
         gaps(self.spans(slot), known.size)
     }
 
-    /// Gives `file` a place. Manifests have a slot of their own. Others take a spare slot while there is one, but a segment goes
-    /// behind short ones first.
+    /// Gives `file` a place. Manifests have a slot of their own. Other files take a spare slot while there is one, but a segment first
+    /// tries to follow short ones.
     pub(super) fn claim_room(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         let need = pages(bytes_hint.max(1));
         let bounded = |slot| Place { room: need, ..self.whole(slot) };
         let place = match file.kind {
             FileKind::Manifest => self.choose(file, bytes_hint).map(|slot| self.whole(slot)),
-            // Only what was written before is sure.
+            // Only room that was written before is certain.
             _ if self.full => None,
             FileKind::Table => self.choose(file, bytes_hint).map(bounded),
             FileKind::Wal => self
@@ -625,11 +628,10 @@ impl<D: Slots> SlotPool<D> {
         self.claim(file, place)
     }
 
-    /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it empty; then
-    /// the longest of those that it has to make longer. Short files in long slots would sooner or later make every slot as
-    /// long as the longest file. A table leaves slots that held other kinds to those, unless there is no other slot, or no
-    /// room to make one longer. (Segments take any that fits: on a disk that is nearly full they may find no other, seed
-    /// 1795278553000819.)
+    /// Which free slot a new file goes to: the shortest that it fits in, unless it would leave more than half of it empty; then the longest
+    /// of those that must grow for it. Short files in long slots would sooner or later make every slot as long as the longest file. A table
+    /// leaves slots that held other kinds to those kinds, unless there is no other slot, or no room to make one longer. (Segments take any
+    /// that fits: on a disk that is nearly full they may find no other, seed 1795278553000819.)
     pub(super) fn choose(&self, file: FileName, bytes_hint: u64) -> Option<u32> {
         let need = SLOT_HEADER_BYTES.saturating_add(bytes_hint);
         let is_spare = |(slot, known): &(u32, &Slot)| known.is_free() && self.device.is_open(*slot);
@@ -647,7 +649,7 @@ impl<D: Slots> SlotPool<D> {
     }
 }
 
-/// What the engine is told of a failed file operation.
+/// The error that the engine gets for a failed file operation.
 pub(super) fn failed(error: SlotError) -> Error {
     match error {
         SlotError::Full => Error::StorageFull,

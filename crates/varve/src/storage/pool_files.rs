@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName, StoreId};
 
 impl<D: Slots> Storage for SlotPool<D> {
-    /// What the host said, and what spare room was written before. Once a slot was refused to grow, only the latter.
+    /// The room that the host has reported, plus the spare room that was written before. Once a slot could not grow,
+    /// only the latter.
     fn free_bytes(&self) -> Option<u64> {
         let room = if self.full { Some(0) } else { self.room_bytes };
         room.map(|room| room.saturating_add(self.spare_bytes()))
@@ -64,7 +65,8 @@ impl<D: Slots> Storage for SlotPool<D> {
     fn create(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         let was_full = self.full;
         match self.claim_room(file, bytes_hint) {
-            // It could not begin there: only room that was written before will do. Where there was no place, more room is of no use.
+            // The slot could not grow for the file: now only room that was written before can be used. If there was no place at all, this
+            // retry would not help.
             Err(Error::StorageFull) if !was_full && self.full => self.claim_room(file, bytes_hint),
             claimed => claimed,
         }

@@ -1,7 +1,7 @@
 //! Room kept for a full storage.
 //!
-//! When the quota is used up, a browser refuses even a write of 100 bytes at the end of a file, but overwriting
-//! still works. So that deletes can be logged, flushed and merged then, some room is really written ahead:
+//! When the quota is used up, a browser refuses even a write of 100 bytes at the end of a file, but overwriting still
+//! works. So that deletes can still be logged, flushed and merged, some room is really written in advance:
 //!
 //! ```text
 //! 252 KiB            for a WAL segment      the deletes are logged there
@@ -10,13 +10,13 @@
 //! manifest 0 and 1   >= 64 KiB, and as long as one another, so that either takes the other's snapshot
 //! ```
 //!
-//! Room that is set aside is a file without a name of its own: no header tells of it.
+//! Room that is set aside is a file without a name of its own: no header contains it.
 //!
-//! Spare room that is given back ends behind the header page, never before it: the numbers and generations that were used
-//! must be found again, or a header that a power cut brings back could name a newer file.
+//! When spare room is returned to the host, the header page stays. The numbers and generations that were used must be
+//! found again: otherwise a header that a power cut brings back could name a newer file.
 //!
 //! Invariant: [`create`](super::Storage::create) never takes what is set aside; only
-//! [`create_from_reserve`](SlotPool::create_from_reserve) does. Room that is set free refills the reserve first.
+//! [`create_from_reserve`](SlotPool::create_from_reserve) does. Room that becomes free refills the reserve first.
 
 use super::Pieces;
 use super::name_map::Place;
@@ -27,38 +27,39 @@ use super::space::pages;
 use crate::error::{Error, Result};
 use crate::types::{FileKind, FileName};
 
-/// Length in bytes of what is set aside for a segment, with the header page of its slot.
+/// Length in bytes of the room that is set aside for a segment, header page of its slot included.
 pub const RESERVE_BYTES: u64 = 256 << 10;
 
 /// The same without that page.
 const ROOM_BYTES: u64 = RESERVE_BYTES - SLOT_HEADER_BYTES;
 
-/// Length in bytes that a manifest slot is grown to ahead of need, header page included.
+/// Length in bytes that a manifest slot is grown to in advance, header page included.
 pub const MANIFEST_RESERVE_BYTES: u64 = 64 << 10;
 
-/// The room that is set aside for a table is this part of all bytes.
+/// The room that is set aside for a table is one part in this many of all bytes.
 const TABLE_SHARE: u64 = 16;
 
-/// A storage of so many bytes is small.
+/// A storage of fewer bytes than this is small.
 const SMALL_BYTES: u64 = 64 << 20;
 
-/// Of any other storage the room is as long as a memtable, or this part of all bytes.
+/// On any other storage the room is at least as long as a memtable, or one part in `UNTOLD_SHARE` of all bytes if that
+/// is less.
 const MEMTABLE_ROOM_BYTES: u64 = (2 << 20) + (256 << 10);
 const UNTOLD_SHARE: u64 = 8;
 
-/// And at most so many.
+/// The room is at most this many bytes.
 const TABLE_ROOM_BYTES_MAX: u64 = 5 << 20;
 
-/// So many zeros are written at once.
+/// How many zeros are written at once.
 const ZEROS_BYTES: usize = 64 << 10;
 
-/// Spare slots may hold this part of all bytes.
+/// Spare slots may hold one part in this many of all bytes.
 const SPARE_SHARE: u64 = 16;
 
-/// What room is set aside for, most important first.
+/// The kinds that room is set aside for, most important first.
 const RESERVED: [FileKind; 2] = [FileKind::Wal, FileKind::Table];
 
-/// What stands for room that is set aside for a file of this kind.
+/// The name that stands for the room that is set aside for a file of this kind.
 fn reserve_of(kind: FileKind) -> FileName {
     FileName { kind, id: u64::MAX }
 }
@@ -69,7 +70,7 @@ pub(super) fn is_file(file: FileName) -> bool {
 }
 
 impl<D: Slots> SlotPool<D> {
-    /// Completes the reserve: sets aside what was written before, or writes zeros.
+    /// Completes the reserve: sets aside room that was written before, or writes zeros.
     ///
     /// # Errors
     /// [`Error::StorageFull`] when there is no room for it now.
@@ -80,7 +81,7 @@ impl<D: Slots> SlotPool<D> {
         }
         for &kind in self.reserved_kinds() {
             match self.complete(kind) {
-                // As far as there is room: with less of it, deletes still have theirs.
+                // It is completed as far as there is room: with less, deletes still have their room.
                 Err(Error::StorageFull) if self.reserved(kind).is_some() => {}
                 completed => completed?,
             }
@@ -88,7 +89,7 @@ impl<D: Slots> SlotPool<D> {
         Ok(())
     }
 
-    /// Makes what is set aside as long as it should be, where it is or elsewhere.
+    /// Makes the room that is set aside as long as it should be, where it is or elsewhere.
     fn complete(&mut self, kind: FileKind) -> Result<()> {
         let wanted = self.wanted_bytes(kind);
         let held = self.reserved(kind);
@@ -100,7 +101,7 @@ impl<D: Slots> SlotPool<D> {
         if at_end.is_none() && room > wanted / 2 {
             return Ok(());
         }
-        // Some slot may grow by now, whatever was refused before: that shows when it does.
+        // Some slot may be able to grow now, even if it was refused before: only the attempt shows.
         let was_full = core::mem::take(&mut self.full);
         let place = match at_end {
             Some(place) => Some(Place { room: wanted, ..place }),
@@ -116,7 +117,7 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Sets aside the most that was written before in one piece, if that is more than `held`.
+    /// Sets aside the longest piece that was written before, if it is longer than `held`.
     fn set_longest_aside(&mut self, kind: FileKind, wanted: u64, held: u64) -> bool {
         let longest = self.gaps().into_iter().max_by_key(|(_, gap)| gap.written.min(wanted));
         let Some((slot, gap)) = longest.filter(|(_, gap)| gap.written.min(wanted) > held.max(ROOM_BYTES - 1))
@@ -128,8 +129,8 @@ impl<D: Slots> SlotPool<D> {
         true
     }
 
-    /// How much is set aside for a table on a full storage; 0 where that is too little to let go of more, and so is what is spare beside
-    /// it, in whatever pieces. `None` while the storage gives room, and has given more than when it was full.
+    /// How much is set aside for a table on a full storage; 0 if that is too little to free more room, even together with other spare
+    /// pieces that are long enough for a table. `None` while the storage gives room, and has given more than when it was full.
     pub(super) fn room_when_full(&self) -> Option<u64> {
         if !self.is_tight() {
             return None;
@@ -153,7 +154,7 @@ impl<D: Slots> SlotPool<D> {
             return ROOM_BYTES;
         }
         let all = self.all_bytes();
-        // Where the storage is not known to be small, memtables are not, and each must fit.
+        // If the storage is not known to be small, memtables are not small, and each must fit.
         let is_small = self.room_bytes.is_some_and(|room| room.saturating_add(all) < SMALL_BYTES);
         let memtable = if is_small { 0 } else { (all / UNTOLD_SHARE).min(MEMTABLE_ROOM_BYTES) };
         pages((all / TABLE_SHARE).max(memtable).clamp(ROOM_BYTES, TABLE_ROOM_BYTES_MAX))
@@ -175,8 +176,8 @@ impl<D: Slots> SlotPool<D> {
             && self.manifest_slots().into_iter().flatten().all(grown)
     }
 
-    /// Like [`create`](super::Storage::create), but takes the room set aside for the file's kind. For what must
-    /// still work on a full storage: deletes, and the flush and merge that make room.
+    /// Like [`create`](super::Storage::create), but takes the room set aside for the file's kind. For the operations
+    /// that must still work on a full storage: deletes, and the flush and merge that free room.
     ///
     /// # Errors
     /// [`Error::StorageFull`] when the reserve is used up.
@@ -187,8 +188,8 @@ impl<D: Slots> SlotPool<D> {
         self.claim(file, place)
     }
 
-    /// Gives room back to the host: all that lies behind the last file of a slot, and free slots, the longest first, until at most
-    /// `keep_bytes` are left in them. What is set aside stays.
+    /// Returns room to the host: everything after the last file of a slot, and free slots, the longest first, until at most `keep_bytes`
+    /// are left in them. Room that is set aside stays.
     ///
     /// # Errors
     /// [`Error::Io`] when a slot cannot be cut.
@@ -212,20 +213,20 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// Gives back the room behind the last file of a slot while spare room is more than it should be: a merge that let go of its inputs
-    /// would else leave their room empty until the next one. Only where the host knows of more room than the store takes: on a
-    /// storage that is nearly full, what is given back might not be had again (seed 1795278553000819).
+    /// Returns the room after the last file of a slot to the host while there is more spare room than there should be. Otherwise a merge
+    /// that released its inputs would leave their room empty until the next merge. This is done only if the host knows of more room than
+    /// the store takes: on a storage that is nearly full, returned room might not be available again (seed 1795278553000819).
     pub(super) fn cut_surplus(&mut self, slot: u32) {
         let all = self.all_bytes();
         let is_surplus = self.spare_bytes() > self.spare_bytes_max.max(all / SPARE_SHARE);
         let is_roomy = !self.full && self.room_bytes.is_some_and(|room| room > all);
         if is_surplus && is_roomy && self.slots[slot as usize].state == Use::Open {
-            // What could not be cut stays spare.
+            // Bytes that could not be cut stay spare.
             let _ = self.cut(slot, self.used_end(slot));
         }
     }
 
-    /// Bytes of slots that were written and hold nothing now. Slots without files count with their page.
+    /// Bytes of slots that were written and hold nothing now. Slots without files count including their header page.
     pub(super) fn spare_bytes(&self) -> u64 {
         let open = self.slots.iter().filter(|known| known.state == Use::Open).map(|known| known.size);
         let held = self.files.iter().filter(|(_, place)| self.slots[place.slot as usize].state == Use::Open);
@@ -246,7 +247,8 @@ impl<D: Slots> SlotPool<D> {
         held.map(|(_, place)| place.end()).max().unwrap_or(SLOT_HEADER_BYTES)
     }
 
-    /// Writes zeros where a file was that others lie behind: to a host that keeps the room for tables they are room, and no cut gives it back.
+    /// Writes zeros where a file was, if other files follow it. A host that keeps the room for tables counts zeros as room, and no cut can
+    /// return these bytes.
     pub(super) fn hollow(&mut self, place: Place) {
         let is_inner = self.used_end(place.slot) > place.end();
         if !is_inner || self.slots[place.slot as usize].state != Use::Open {
@@ -258,7 +260,7 @@ impl<D: Slots> SlotPool<D> {
         let mut at = place.start;
         while at < end {
             let piece = &zeros[..zeros.len().min((end - at) as usize)];
-            // A refusal is no matter: the room comes back when the slot is cut.
+            // A refusal does not matter: the room is freed when the slot is cut.
             if self.device.write(place.slot, at, piece) != Ok(piece.len()) {
                 return;
             }
@@ -273,14 +275,14 @@ impl<D: Slots> SlotPool<D> {
             let known = &mut self.slots[slot as usize];
             (known.size, known.reached) = (end, known.reached.max(size));
             self.room_bytes = self.room_bytes.map(|room| room.saturating_add(size - end));
-            // It may grow again. (Chromium keeps for an open file what it once was granted.)
+            // The slot may grow again. (Chromium keeps the size that it once granted an open file.)
             self.full = false;
         }
         Ok(())
     }
 
-    /// Room in a slot was set free: keeps it for the reserve if some is missing, or what is set aside for a table is short and this is
-    /// longer. A flush that took it gives its segment's room back so, before other writes find that.
+    /// Room in a slot became free: keeps it for the reserve if a part of that is missing, or if the room set aside for a table is too short
+    /// and this piece is longer. So after a flush that used the reserve, its segment's room refills it before other writes find that room.
     pub(super) fn refill_reserve(&mut self, slot: u32) {
         for &kind in self.reserved_kinds() {
             let wanted = self.wanted_bytes(kind);
@@ -295,7 +297,7 @@ impl<D: Slots> SlotPool<D> {
         }
     }
 
-    /// The pieces that were written before, once no slot grows.
+    /// The pieces of room that were written before, once no slot can grow.
     pub(super) fn pieces_when_full(&self) -> Option<Pieces> {
         self.full.then(|| Pieces {
             free: self.gaps().into_iter().map(|(_, gap)| gap.written).collect(),
@@ -303,7 +305,7 @@ impl<D: Slots> SlotPool<D> {
         })
     }
 
-    /// Bytes that were written before, hold nothing, and lie in pieces that segments and tables go to.
+    /// Bytes that were written before, hold nothing, and lie in pieces that are long enough for segments and tables.
     fn useful_bytes(&self) -> u64 {
         self.gaps().into_iter().map(|(_, gap)| gap.written).filter(|bytes| *bytes >= ROOM_BYTES).sum()
     }

@@ -10,13 +10,13 @@
 //! ```
 //!
 //! Version 1 ends after 48 bytes, has copies at 0 and 2048, and holds one file from page 1 to the end of the slot: `kind` is a
-//! [`FileKind`], 0 for none. It is read and not written. xxh3 is over the bytes of the copy before it, its seed the slot's number:
-//! a header that was written to the wrong slot is none.
+//! [`FileKind`], 0 for none. It is read and not written. xxh3 is over the bytes of the copy before it, its seed the slot's number: a header
+//! that was written to the wrong slot is invalid.
 //!
-//! Invariant: a half of the page is two copies, written in one write. While a slot holds files, a new header goes to the half that
-//! does not hold the durable one, so a write that tears leaves what was durable. A claim is durable with the first flush of its
-//! file: until then nothing that is durable names the file. The valid copy with the highest generation counts; a slot with
-//! none is free. Generations never repeat within a pool: of two claims of one file, the higher generation holds it.
+//! Invariant: a half of the page is two copies, written in one write. While a slot holds files, a new header goes to the half that does not
+//! hold the durable one, so a torn write leaves the durable header intact. A claim is durable with the first flush of its file: until then
+//! nothing that is durable names the file. The valid copy with the highest generation counts; a slot with none is free. Generations never
+//! repeat within a pool: of two claims of one file, the one with the higher generation counts.
 
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
@@ -32,7 +32,7 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 /// Most files that a slot holds.
 pub(super) const CLAIMS_MAX: usize = 40;
 
-/// Length of what both versions have in common, in bytes.
+/// Length of the part that both versions have in common, in bytes.
 const HEAD_BYTES: usize = 48;
 /// Length of a copy in bytes.
 const COPY_BYTES: usize = 1024;
@@ -51,7 +51,7 @@ const MAGIC: &[u8; 4] = b"VRVP";
 pub struct Claim {
     /// The file.
     pub file: FileName,
-    /// When it was claimed.
+    /// The generation at which it was claimed.
     pub generation: u64,
     /// Where its bytes begin, from the start of the slot.
     pub start: u64,
@@ -59,12 +59,12 @@ pub struct Claim {
     pub room: u64,
 }
 
-/// What a slot says of itself.
+/// The contents of a slot's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotHeader {
     /// The store the slot belongs to.
     pub store: StoreId,
-    /// When the header was written, counted in headers written to the pool.
+    /// When the header was written, as a generation of the pool: each header written gets a higher one.
     pub generation: u64,
     /// The files it holds; none when it was cleared.
     pub claims: Vec<Claim>,
@@ -92,7 +92,7 @@ impl SlotHeader {
         page
     }
 
-    /// The first byte that is damaged of what `page` says beside the copy that was read: the other copies of that header.
+    /// The first damaged byte of `page` in the other copies of this header, besides the copy that was read.
     #[must_use]
     pub fn damaged_at(&self, page: &[u8], slot: u32) -> Option<u64> {
         let copies = || {
@@ -150,7 +150,8 @@ impl SlotHeader {
     /// The newest of the valid copies in the `page` of slot number `slot`, which may be cut short; `None` when none is valid.
     ///
     /// # Errors
-    /// [`Error::Version`] when the newest intact copy is of a newer format: the slot is not free, it is unknown.
+    /// [`Error::Version`] when the newest intact copy has a newer format: then the slot is not free, its contents are
+    /// unknown.
     pub fn decode(page: &[u8], slot: u32) -> Result<Option<Self>> {
         Ok(Self::decode_at(page, slot)?.map(|(_, header)| header))
     }
@@ -175,7 +176,7 @@ impl SlotHeader {
     }
 }
 
-/// The first byte of `found`, from `at` on, that is not as it was written.
+/// The first byte of `found`, from `at` on, that differs from what was written.
 fn first_difference(written: &[u8], found: &[u8], at: usize) -> Option<u64> {
     let differs = |offset: &usize| written.get(*offset) != found.get(at + *offset);
     (0..written.len()).find(differs).map(|offset| (at + offset) as u64)

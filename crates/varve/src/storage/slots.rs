@@ -1,14 +1,14 @@
-//! What a host gives: numbered files with fixed names, some of them open.
+//! The files that a host provides: numbered files with fixed names, some of them open.
 //!
-//! Invariant: a slot is opened and closed by the host only, between turns. The pool reads, writes, flushes and
-//! shortens slots that are open, and asks nothing else of a host.
+//! Invariant: only the host opens and closes slots, between turns. The pool reads, writes, flushes and shortens open
+//! slots, and needs nothing else from a host.
 
 /// Why a host's file operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotError {
-    /// Quota or disk: nothing was written. (A host may also tell this by a short count.)
+    /// Quota or disk: nothing was written. (A host may also report this by a short count.)
     Full,
-    /// The operation failed and says nothing of what happened.
+    /// The operation failed, and it is unknown what was done.
     Io,
     /// The slot is not open.
     Closed,
@@ -25,13 +25,13 @@ pub trait Slots {
     /// Length of the file in bytes. The pool tracks lengths itself and asks only when it cannot know.
     fn size(&self, slot: u32) -> u64;
 
-    /// Reads at most `into.len()` bytes and answers how many; fewer only at the end of the file.
+    /// Reads at most `into.len()` bytes and returns how many it read; fewer only at the end of the file.
     ///
     /// # Errors
     /// See [`SlotError`].
     fn read(&self, slot: u32, offset: u64, into: &mut [u8]) -> Result<usize, SlotError>;
 
-    /// Writes from the front of `bytes` and answers how many bytes the host says it wrote. A count below
+    /// Writes from the front of `bytes` and returns how many bytes the host reports as written. A count below
     /// `bytes.len()` means that there was no room for the rest; the count itself may be wrong (Firefox).
     ///
     /// # Errors

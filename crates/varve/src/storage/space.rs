@@ -1,21 +1,22 @@
-//! Where in a slot there is room: the gaps between the files that it holds.
+//! The room in a slot: the gaps between the files that it holds.
 //!
 //! Invariant: every byte of a slot below its size was written, so a gap inside the slot takes a file without making the slot longer.
 
 use super::slot_header::{PAGE_BYTES, SLOT_HEADER_BYTES};
 
-/// Room between two files of a slot, or behind the last one.
+/// Room between two files of a slot, or after the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gap {
     /// The first byte, from the start of the slot.
     pub(super) start: u64,
-    /// Bytes up to the next file; `u64::MAX` behind the last one.
+    /// Bytes up to the next file; `u64::MAX` after the last one.
     pub(super) room: u64,
     /// Bytes of it that were written before.
     pub(super) written: u64,
 }
 
-/// The gaps of a slot of `size` bytes that holds files at `found`: first byte and first byte behind, in any order.
+/// The gaps of a slot of `size` bytes that holds files at `found`: each as its first byte and the first byte after it,
+/// in any order.
 pub(super) fn gaps(found: Vec<(u64, u64)>, size: u64) -> Vec<Gap> {
     // Inserted by hand: a sort is 10 KB of wasm.
     let mut spans: Vec<(u64, u64)> = Vec::with_capacity(found.len());

@@ -1,7 +1,7 @@
-//! Blocks for reads: from the cache, from what a host fetched for this read, or from the storage.
+//! Blocks for reads: from the cache, from the ranges that a host fetched for this read, or from the storage.
 //!
-//! Invariant: a block enters the cache only after its checksum was verified. What was fetched for a
-//! retry stays until that read succeeded, so a small cache cannot make a read run for ever.
+//! Invariant: a block enters the cache only after its checksum was verified. A range that was fetched for a retry stays
+//! until that read has succeeded, so a small cache cannot make a read run for ever.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use crate::storage::{Fetch, Storage};
 use crate::table::{Block, BlockHandle, BlockKind, Blocks, Need, ReadError, Table, open_block};
 use crate::types::{FileName, StoreId};
 
-/// Ranges fetched by an asynchronous host for reads that answered `Need`.
+/// Ranges fetched by an asynchronous host for reads that returned `Need`.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched(RefCell<Vec<(Need, Vec<u8>)>>);
 

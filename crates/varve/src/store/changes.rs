@@ -1,18 +1,20 @@
-//! The change feed: what was committed after a sequence, read from the log.
+//! The change feed: the changes committed after a sequence, read from the log.
 //!
 //! ```text
 //! kept | kept | frozen | frozen | active          all of them records, in the order of their sequences
 //!    ^ since  ..................^ through          one answer; the next one begins where it ended
 //! ```
 //!
-//! A call remembers nothing but where it ended, so a reader that never comes back costs nothing, and one that comes back late
-//! is told that history was cut.
+//! A call remembers only where it ended, so a reader that never comes back costs nothing. A reader that comes back late gets the result
+//! that history was cut.
 //!
 //! Invariants:
-//! - Answers one after another, each since the last one's `through`, are the committed history: every record once, whole, in
-//!   order. A record counts only behind the record with the sequence before it; where one is missing, history begins anew.
-//! - An answer whose `through` is `since` is the end of what can be told: who got it has nothing to do but wait.
-//! - What is told is in the log, if the store has one: it is there after the death of the process, as the reader is.
+//! - Successive results, each asked with `since` at the last one's `through`, are the committed history: every record once,
+//!   whole, in order. A record counts only directly after the record with the sequence before it. Where a record is missing,
+//!   history begins anew.
+//! - A result whose `through` is `since` means that there is nothing more to report: the reader can only wait.
+//! - A reported change is in the log, if the store has one: it is there after the death of the process, as the reader
+//!   is.
 
 use super::history::{Place, Span};
 use super::view::SharedMemtable;
@@ -26,48 +28,49 @@ use crate::table::{Need, ReadError};
 use crate::types::{FileName, Kind, Sequence};
 use crate::wal::{Entry, Record, Records, SEGMENT_HEADER_BYTES, SegmentHeader};
 
-/// Bytes of records that one call looks at, about: once it is behind `since`.
+/// Bytes of records that one call examines, approximately, once it is past `since`.
 const LOOKED_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a kept segment that are read at once, unless a record is longer.
 const WINDOW_BYTES: usize = 256 << 10;
-/// What a change counts besides its key and value, in bytes.
+/// Bytes that a change counts in addition to its key and value.
 const CHANGE_BYTES: usize = 32;
 /// Keys that begin with this byte are the store's own.
 const RESERVED: u8 = 0xff;
 
-/// Which changes.
+/// Which changes a caller wants.
 #[derive(Debug, Clone, Copy)]
 pub struct ChangesWanted<'a> {
-    /// Those behind this sequence; `u64::MAX` asks only what the last sequence is.
+    /// The changes after this sequence; `u64::MAX` asks only for the last sequence.
     pub since: Sequence,
-    /// Bytes to aim at: no record is begun behind them.
+    /// Target size of the result in bytes: no new record is started once it is reached.
     pub bytes_max: usize,
-    /// First key told of.
+    /// First key of the range to report.
     pub start: &'a [u8],
-    /// First key not told of any more.
+    /// First key after that range.
     pub end: &'a [u8],
 }
 
-/// What a call for changes came to.
+/// The result of a call for changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangesFound {
-    /// Everything up to this sequence was looked at. Lower than `since` where the store does not know so high a sequence: a
-    /// crash took writes with it that the reader has seen.
+    /// Everything up to this sequence was examined. It is lower than `since` when the store has no sequence that high: a
+    /// crash lost writes that the reader has seen.
     pub through: Sequence,
-    /// History begins behind this sequence, as far as is known. Above `since`: nothing was told, for it was cut.
+    /// History begins after this sequence, as far as is known. When it is above `since`, nothing was reported, because
+    /// history was cut.
     pub floor: Sequence,
 }
 
-/// Takes a change: its sequence, and its entry.
+/// Receives a change: its sequence and its entry.
 pub(crate) type Tell<'a> = &'a mut dyn FnMut(Sequence, &Entry<'_>);
 
-/// Where a walk over records came to an end.
+/// Why a walk over records ended.
 enum Stop {
-    /// Enough.
+    /// The result is large enough.
     Full,
     /// There is no further record in these bytes.
     Bytes,
-    /// A record does not follow: what lies before it is missing, up to this sequence.
+    /// A record does not follow the last one: the records before it are missing, up to this sequence.
     Gap(Sequence),
 }
 
@@ -77,7 +80,7 @@ enum Source {
     File(Span),
 }
 
-/// A call under way.
+/// A call in progress.
 struct Walk<'a> {
     wanted: &'a ChangesWanted<'a>,
     through: Sequence,
@@ -104,11 +107,11 @@ impl ChangesWanted<'_> {
 impl Walk<'_> {
     fn is_full(&self) -> bool {
         let has_enough = self.told_bytes > 0 && self.told_bytes >= self.wanted.bytes_max;
-        // Who is told nothing new waits for the next write: it may only be told so at the end.
+        // A reader that gets nothing new waits for the next write, so an empty result is allowed only at the end.
         has_enough || self.through > self.wanted.since && self.looked_bytes >= LOOKED_BYTES_MAX
     }
 
-    /// Tells what `bytes` hold, a segment's from `base` on, behind the place that was reached.
+    /// Reports the records in `bytes`, which are a segment's bytes from `base` on, after the place that was reached.
     fn over(&mut self, bytes: &[u8], base: usize, salt: u64, tell: Tell<'_>) -> Stop {
         while !self.is_full() {
             let rest = bytes.get(self.offset - base..).unwrap_or_default();
@@ -140,12 +143,13 @@ impl Walk<'_> {
 }
 
 impl<S: Storage> Store<S> {
-    /// Tells committed changes behind a sequence, in order, each with its sequence; what a batch changed is told whole. Keys
-    /// that begin with `ff` are left out; a range that was deleted is told where it touches the wanted one.
+    /// Reports the committed changes after a sequence, in order, each with its sequence. The changes of one batch are
+    /// reported together. Keys that begin with `ff` are left out. A deleted range is reported if it overlaps the wanted one.
     ///
     /// # Errors
-    /// `Closed`; `ReadError::Need` on a storage that cannot read at once, `Io` where a read failed: what was told does not
-    /// count, call again. A history that is damaged is one that was cut, and no error.
+    /// `Closed`; `ReadError::Need` on a storage that cannot read at once; `Io` when a read failed. After `Need` or `Io`,
+    /// ignore the changes that were reported and call again. Damaged history is treated as history that was cut; it is not
+    /// an error.
     ///
     /// # Example
     /// ```
@@ -189,7 +193,7 @@ impl<S: Storage> Store<S> {
         Ok(ChangesFound { floor: cut.unwrap_or(found.floor), ..found })
     }
 
-    /// Whoever waits at the end goes on there.
+    /// A reader that waits at the end goes on there.
     fn remember_end(&mut self) {
         let segment = self.active.borrow().header().segment;
         let place = Place { sequence: self.acknowledged, segment, offset: self.active_end() };
@@ -203,7 +207,8 @@ impl<S: Storage> Store<S> {
         ChangesFound { through: sequence, floor: self.known_floor().min(walk.wanted.since) }
     }
 
-    /// Logs what was promised at the memory level, so that it may be told. Where there is no room it is told later.
+    /// Logs the writes that were promised at the memory level, so that they may be reported. If there is no room, they
+    /// are reported later.
     fn log_for_readers(&mut self) -> Result<()> {
         let is_promised = self.active.borrow().image().len() == self.log.acknowledged_end;
         if !self.options.log || self.poisoned || !is_promised {
@@ -215,7 +220,8 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Tells records until there are enough, or no more. Answers up to where history is missing, should it be.
+    /// Reports records until the result is large enough or there are no more. If history is missing, returns the
+    /// sequence up to which it is.
     fn walk(&mut self, walk: &mut Walk<'_>, tell: Tell<'_>) -> Result<Option<Sequence>, ReadError> {
         loop {
             let stop = match self.source(walk.segment) {
@@ -260,7 +266,7 @@ impl<S: Storage> Store<S> {
         Ok(Stop::Bytes)
     }
 
-    /// Bytes of a kept segment; `None` when it does not have them.
+    /// Bytes of a kept segment; `None` when the segment does not contain them.
     fn read_segment(&self, segment: u64, offset: usize, bytes: usize) -> Result<Option<Vec<u8>>, ReadError> {
         let (file, offset, len) = (FileName::wal(segment), offset as u64, bytes as u32);
         if let Some(bytes) = self.fetched.find(file, offset, len) {
@@ -270,7 +276,8 @@ impl<S: Storage> Store<S> {
         match self.storage.read(file, offset, &mut window) {
             Ok(Fetch::Ready) => Ok(Some(window)),
             Ok(Fetch::Pending) => Err(ReadError::Need(Box::new(Need { file, offset, len }))),
-            // A read that failed says nothing of what is there: the host may have to fetch it first, and asks again.
+            // After a failed read it is unknown what is there. The host may have to fetch the range first; then it
+            // calls again.
             Err(error @ Error::Io(_)) => Err(error.into()),
             Err(_) => Ok(None),
         }
@@ -288,7 +295,7 @@ impl<S: Storage> Store<S> {
         is_active.then(|| Source::Memory(self.active.clone(), self.active_end()))
     }
 
-    /// Up to where records of the active memtable may be told.
+    /// The offset up to which records of the active memtable may be reported.
     fn active_end(&self) -> usize {
         let logged = if self.options.log { self.log.written } else { usize::MAX };
         self.log.acknowledged_end.min(logged).max(SEGMENT_HEADER_BYTES)
@@ -303,7 +310,7 @@ impl<S: Storage> Store<S> {
         kept.or_else(frozen).or_else(|| (active > segment).then_some(active))
     }
 
-    /// The segment that holds the record behind a sequence; `None` when it is gone.
+    /// The segment that holds the record after a sequence; `None` when it is gone.
     fn segment_after(&mut self, since: Sequence) -> Result<Option<u64>, ReadError> {
         let flushed = self.version.floors.last_sequence;
         if since >= flushed {
@@ -315,7 +322,8 @@ impl<S: Storage> Store<S> {
         for at in (0..self.history.kept.len()).rev() {
             let segment = self.history.kept[at].id;
             match self.span_of(at)? {
-                // It was begun, and never written to; or it is damaged, and then what lies before it does not follow.
+                // The segment was created and never written to; or it is damaged, and then the older segments are not
+                // connected to history.
                 None => self.forget_segment(at),
                 Some(span) if span.last != last => {
                     self.forget_history(segment);
@@ -328,7 +336,7 @@ impl<S: Storage> Store<S> {
         Ok(None)
     }
 
-    /// What a kept segment holds, as far as it verifies; `None` when there is not one record.
+    /// What a kept segment holds, as far as its records verify; `None` when it has no valid record.
     fn span_of(&mut self, at: usize) -> Result<Option<Span>, ReadError> {
         let kept = &self.history.kept[at];
         if kept.span.is_some() {
@@ -351,7 +359,7 @@ impl<S: Storage> Store<S> {
         Ok(span)
     }
 
-    /// Where history begins, of what was looked at in this session.
+    /// The sequence after which history begins, as far as it was examined in this session.
     fn known_floor(&self) -> Sequence {
         let mut floor = self.version.floors.last_sequence.min(self.acknowledged);
         for kept in self.history.kept.iter().rev() {
@@ -368,7 +376,7 @@ impl<S: Storage> Store<S> {
         self.obsolete.drop_file_of(FileName::wal(kept.id), kept.flushed_at);
     }
 
-    /// Reads no kept segment up to this one any more.
+    /// Forgets all kept segments up to this one: they are not read any more.
     pub(super) fn forget_history(&mut self, segment: u64) {
         while self.history.kept.first().is_some_and(|kept| kept.id <= segment) {
             self.forget_segment(0);

@@ -1,9 +1,10 @@
-//! Which job comes next, and the steps that need none: tables that move or go by an edit alone.
+//! Which job comes next, and the steps that need no job: tables that an edit alone moves or drops.
 //!
-//! In this order: a flush; what a range tombstone deletes as a whole; the sweep of a `compact()`, unless level 0 fills up
-//! meanwhile; what [`Situation::pick`] says.
+//! The order: a flush; tables that a range tombstone deletes as a whole; the sweep of a `compact()`, unless level 0 fills
+//! up meanwhile; the choice of [`Situation::pick`].
 //!
-//! Invariant: edits are made here only while no compaction is handed out, so its inputs stay what they were.
+//! Invariant: edits are made here only while no compaction is handed out, so the inputs of a compaction do not change
+//! while it runs.
 
 use std::cell::Cell;
 
@@ -15,36 +16,36 @@ use crate::manifest::Edit;
 use crate::storage::Storage;
 use crate::types::Sequence;
 
-/// Range tombstones looked at to find tables that they delete as a whole.
+/// Most range tombstones that are examined to find tables that they delete as a whole.
 const RANGES_MAX: usize = 1000;
 
-/// A `compact()` under way.
+/// A `compact()` in progress.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sweep {
-    /// All that was written up to here becomes one run.
+    /// All writes up to this sequence become one run.
     pub(super) until: Sequence,
-    /// Bytes to take in, known once the first job is picked.
+    /// Bytes to read, known once the first job is picked.
     pub(super) planned_bytes: u64,
-    /// Bytes that its jobs have taken in.
+    /// Bytes that its jobs have read.
     pub(super) done_bytes: u64,
 }
 
-/// Tables written anew on a full storage, so that what was deleted gives its room back.
+/// Rewriting tables on a full storage, to free the room of deleted entries.
 #[derive(Debug, Default)]
 pub(super) struct Purge {
     /// A write was refused since the last round began.
     pub(super) is_wanted: bool,
-    /// What was written until then is frozen, for a job to flush before the round begins: the last write of it.
+    /// The last write of what is frozen for a job to flush before the round begins.
     flushing: Option<Sequence>,
     /// The last write that the rounds so far have seen.
     seen: Sequence,
-    /// Tables from this number on were written since the round began; 0 when none is under way.
+    /// Tables from this number on were written since the round began; 0 when no round is in progress.
     before: u64,
     /// Tables of the round that were tried.
     done: Vec<u64>,
-    /// Those of them that a compactor gave up, for whom there may be room between the files here.
+    /// Those of them that a compactor gave up. There may be room for them here, between the files.
     retried: Vec<u64>,
-    /// The longest piece of room when one of the round's jobs found none that would do.
+    /// The longest piece of room at the time when one of the round's jobs found no piece that was long enough.
     lacking: Option<u64>,
 }
 
@@ -62,7 +63,7 @@ impl<S: Storage> Store<S> {
     pub(super) fn next_job(&mut self) -> Result<Option<Offer>> {
         self.fit_history()?;
         let is_flushing = self.running.iter().any(|running| running.kind == JobKind::Flush);
-        // A batch larger than a memtable is one of its own, which nothing is to be added to.
+        // A batch larger than a memtable gets a memtable of its own; nothing may be added to that.
         let active = self.active.borrow();
         let is_oversized = !active.is_empty() && active.bytes() > self.memtable_bytes;
         drop(active);
@@ -72,7 +73,7 @@ impl<S: Storage> Store<S> {
         if self.purge.is_wanted && !is_flushing && !self.is_compacting() {
             self.begin_purge()?;
         }
-        // What a purge lets go of has to come first where a flush found no room.
+        // Where a flush found no room, a purge has to free some first.
         if self.is_flush_refused()
             && !self.is_compacting()
             && self.purge.before > 0
@@ -89,7 +90,7 @@ impl<S: Storage> Store<S> {
         self.next_compaction()
     }
 
-    /// Whether a flush failed, and none has come to an end since.
+    /// Whether a flush failed and none has succeeded since.
     pub(super) fn is_flush_refused(&self) -> bool {
         self.flush_refused == Some(self.version.floors.log_floor)
     }
@@ -98,9 +99,9 @@ impl<S: Storage> Store<S> {
         self.running.iter().any(|running| running.kind == JobKind::Compaction)
     }
 
-    /// Begins a round on a full storage, unless nothing was written since the last one, and what found no room in that would find no more
-    /// now. What was deleted must lie in tables to hide
-    /// anything, and no delete may come in between the memtable and its table: so this flushes here and now, or waits for the flush.
+    /// Begins a round on a full storage. It does nothing if nothing was written since the last round and a job that found no room then
+    /// would find no more now. Deletes must lie in tables to hide anything, and no delete may come between the memtable and its table. So
+    /// this flushes here and now, or waits for the flush.
     fn begin_purge(&mut self) -> Result<()> {
         let is_longer = |lacking| self.longest_piece().is_some_and(|longest| longest > lacking);
         let is_due = self.purge.seen != self.acknowledged || self.purge.lacking.is_some_and(is_longer);
@@ -110,7 +111,7 @@ impl<S: Storage> Store<S> {
         }
         let seen = self.purge.flushing.unwrap_or(self.acknowledged);
         let flushed = if self.options.flush_when_full {
-            // Where no flush finds room, what was written since waits behind it: each memtable more would take more room.
+            // If no flush finds room, later writes are not frozen: each additional memtable would take more room.
             let fresh = if self.is_flush_refused() { Ok(()) } else { self.freeze_active() };
             fresh.and_then(|()| self.flush_frozen()).and_then(|()| self.release())
         } else if self.purge.flushing.is_none() && !self.is_flush_refused() {
@@ -136,12 +137,14 @@ impl<S: Storage> Store<S> {
         self.purge.lacking = Some(self.purge.lacking.map_or(longest, |lacking| lacking.min(longest)));
     }
 
-    /// A write was refused before it came here: tables are to be written anew without what newer ones hide.
+    /// Requests a purge: a write was refused before it reached the store, so tables must be rewritten without the
+    /// entries that newer tables hide.
     pub fn want_room(&mut self) {
         self.purge.is_wanted = true;
     }
 
-    /// The next table of the round. A table that somebody reads would keep its room: the round stays open until that ends.
+    /// The next table of the round. A table that a scan or a snapshot reads would keep its room: the round stays open
+    /// until the read ends.
     fn next_purge(&mut self) -> Option<Offer> {
         let Purge { before, done, .. } = &self.purge;
         let is_waiting = Cell::new(false);
@@ -162,7 +165,7 @@ impl<S: Storage> Store<S> {
         Some(self.compaction_job(merge))
     }
 
-    /// The next merge, if one is due. Tables that only move or go do so here.
+    /// The next merge, if one is due. Tables that need only a move or a drop get it here.
     pub(super) fn next_compaction(&mut self) -> Result<Option<Offer>> {
         if self.purge.before > 0
             && let Some(job) = self.next_purge()
@@ -215,8 +218,9 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Drops the tables that range tombstones in other tables delete as a whole. Those in memtables do not count: they
-    /// may not be durable. A range tombstone that has to be read first is looked at another time.
+    /// Drops the tables that range tombstones in other tables delete as a whole. Range tombstones in memtables do not
+    /// count: they may not be durable. If a table has to be fetched first, its range tombstones are examined another
+    /// time.
     fn edit_for_deleted(&mut self) -> Option<Edit> {
         let mut removed: Vec<u64> = Vec::new();
         let handles = self.view.levels.iter().flat_map(|level| level.iter());
@@ -241,7 +245,7 @@ impl<S: Storage> Store<S> {
     /// Asks for everything to be flushed and merged into one run, by the jobs that [`Store::take_job`] offers from now on.
     ///
     /// # Errors
-    /// What the commit of staged writes answered.
+    /// The error of the commit of staged writes.
     pub fn ask_for_compaction(&mut self) -> Result<()> {
         self.freeze_active()?;
         let until = self.last_sequence;
@@ -250,7 +254,7 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// The next job of a sweep that was asked for, once all that it covers lies in tables.
+    /// The next job of a sweep that was asked for, once all the writes that it covers are in tables.
     pub(super) fn next_of_sweep(&mut self) -> Option<Merge> {
         let sweep = self.sweep?;
         let is_flushed = self.frozen.is_empty() || self.version.floors.last_sequence >= sweep.until;
@@ -259,7 +263,7 @@ impl<S: Storage> Store<S> {
         if !is_flushed || fresh >= self.options.l0_trigger {
             return None;
         }
-        // Under steady writes a sweep might never find everything tidy: twice the way is enough.
+        // Under steady writes a sweep might never find everything merged: twice the planned bytes are enough.
         let is_long = sweep.planned_bytes > 0 && sweep.done_bytes / 2 > sweep.planned_bytes;
         let merge = self.situation().whole(sweep.until).filter(|_| !is_long);
         match (&merge, &mut self.sweep) {
@@ -272,7 +276,7 @@ impl<S: Storage> Store<S> {
         merge
     }
 
-    /// Leaves the sweep's numbers for `stats`, and goes back to other work.
+    /// Ends the sweep: keeps its numbers for `stats`, and makes way for other jobs.
     pub(super) fn end_sweep(&mut self) {
         if let Some(sweep) = self.sweep.take() {
             self.swept = (sweep.planned_bytes, sweep.planned_bytes);

@@ -1,9 +1,9 @@
-//! Which writes of which client were carried out, as far as the client may ask for them again.
+//! Which writes of which client were carried out, as long as the client may send them again.
 //!
-//! A client whose leader died sends again what was not answered. What is known here is then answered and not done twice. It is
-//! known from where the write itself is: its record in the log carries client and request, and the edit of the manifest that
-//! makes a flushed memtable count carries what is known of that memtable's writes. A client says with every frame which of its
-//! requests have their answers; those are forgotten.
+//! A client whose leader died sends its unanswered requests again. A write that is known here then gets its response and is not done twice.
+//! This knowledge is stored with the write itself: its record in the log carries the client and the request, and the edit of the manifest
+//! that installs a flushed memtable carries the outcomes of that memtable's writes. With every frame a client reports which of its requests
+//! have their responses; those are forgotten.
 //!
 //! ```text
 //! WAL     request: u32 request | u32 requests before it that were not answered << 32
@@ -20,43 +20,43 @@ use crate::mutant::{self, Mutant};
 use crate::storage::Storage;
 use crate::types::Sequence;
 
-/// A client that says nothing for so many openings is gone for good.
+/// A client that sends nothing for this many openings is considered gone.
 const OPENINGS_MAX: u8 = 16;
 
-/// Who asks for a write.
+/// The client and the request that a write comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caller {
-    /// The client; 0 for nobody that could ask again.
+    /// The client; 0 for a caller that cannot ask again.
     pub client: u64,
-    /// Its number for the request.
+    /// The client's number for the request.
     pub request: u32,
-    /// All its requests before this one have their answers.
+    /// All its requests before this one have their responses.
     pub answered: u32,
 }
 
 impl Caller {
-    /// What a record of the log says of the request.
+    /// The request as a record of the log stores it.
     pub(super) fn logged(self) -> u64 {
         let waiting =
             if is_before(self.answered, self.request) { self.request.wrapping_sub(self.answered) } else { 0 };
         u64::from(self.request) | u64::from(waiting) << 32
     }
 
-    /// What such a record says.
+    /// The caller that such a record stores.
     fn of_record(client: u64, logged: u64) -> Self {
         let request = logged as u32;
         Self { client, request, answered: request.wrapping_sub((logged >> 32) as u32) }
     }
 }
 
-/// What became of a write that a client asks for.
+/// The outcome of a write that a client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
     /// Nothing is known: it was not done.
     Unknown,
     /// It was done; its last operation has this sequence.
     Done(Sequence),
-    /// It was not done, and a later one of its client was: it was refused.
+    /// It was not done, but a later write of the same client was: so it was refused.
     Refused,
 }
 
@@ -70,7 +70,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Which one of its requests this is, if it is one.
+    /// The index of `request` among its requests, if it is one of them.
     fn index_of(&self, request: u32) -> Option<u32> {
         Some(request.wrapping_sub(self.request)).filter(|index| *index < self.requests)
     }
@@ -80,7 +80,7 @@ impl Outcome {
         if self.requests > 1 { self.first + Sequence::from(index) } else { self.first }
     }
 
-    /// Whether this request, done right after it, is more of the same.
+    /// Whether this request, done directly after it, can be added to it.
     fn goes_on(&self, request: u32, first: Sequence, last: Sequence) -> bool {
         let is_plain = self.last - self.first + 1 == Sequence::from(self.requests);
         is_plain
@@ -94,7 +94,7 @@ impl Outcome {
 struct Client {
     id: u64,
     outcomes: Vec<Outcome>,
-    /// Openings since it spoke.
+    /// Openings since it last sent a frame.
     silent: u8,
 }
 
@@ -131,12 +131,12 @@ impl Client {
             outcome.last = last;
             return;
         }
-        // Nearly always the end: only deletes that were refused room and went to the reserve come late.
+        // Nearly always the end: only deletes that found no room and went to the reserve come late.
         let at = self.after(request);
         self.outcomes.insert(at, Outcome { request, requests: 1, first, last });
     }
 
-    /// The index of the first outcome that begins behind a request.
+    /// The index of the first outcome that begins after a request.
     fn after(&self, request: u32) -> usize {
         self.outcomes.partition_point(|outcome| !is_before(request, outcome.request))
     }
@@ -167,7 +167,7 @@ impl Client {
         within.or_else(|| Some(self.outcomes.get(after)?.first))
     }
 
-    /// Takes back what was done after `last`.
+    /// Removes the outcomes of writes after `last`.
     fn roll_back(&mut self, last: Sequence) {
         self.outcomes.retain_mut(|outcome| {
             if outcome.last > last && outcome.first <= last {
@@ -179,14 +179,14 @@ impl Client {
     }
 }
 
-/// The clients that may ask again.
+/// The clients that may send requests again.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
     known: Vec<Client>,
 }
 
 impl Clients {
-    /// Those that an earlier process left in the manifest.
+    /// The clients that an earlier process left in the manifest.
     pub(super) fn of_manifest(states: &[ClientState]) -> Self {
         let mut clients = Self::default();
         for state in states {
@@ -208,7 +208,7 @@ impl Clients {
         clients
     }
 
-    /// Takes in a record of the log.
+    /// Adds the outcome of a record of the log.
     pub(super) fn replay(&mut self, client: u64, logged: u64, first: Sequence, count: u64) {
         if client == 0 || count == 0 || mutant::has(Mutant::OutcomesNotReplayed) {
             return;
@@ -219,7 +219,7 @@ impl Clients {
         client.add(caller.request, first, first + count - 1);
     }
 
-    /// What the manifest says of them after an edit that leaves all up to `last` in tables.
+    /// Their states for the manifest, for an edit after which all writes up to `last` are in tables.
     pub(super) fn states(&self, last: Sequence) -> Vec<ClientState> {
         let mut states = Vec::new();
         if mutant::has(Mutant::OutcomesNotCarried) {
@@ -255,7 +255,7 @@ impl Clients {
         self.known.retain(|client| client.id != id);
     }
 
-    /// What another store of this process knew: who spoke there has spoken.
+    /// Takes over what another store of this process knew: how long ago each client last sent a frame.
     pub(super) fn adopt(&mut self, former: &Self) {
         for client in &mut self.known {
             if let Some(spoke) = former.get(client.id) {
@@ -278,8 +278,8 @@ impl Clients {
 }
 
 impl<S: Storage> Store<S> {
-    /// A client speaks: requests before `answered` have their answers. Answers whether something that it asks for from
-    /// `request` on may have been carried out already.
+    /// Notes a frame of a client: its requests before `answered` have their responses. Returns whether any of its
+    /// requests from `request` on may have been carried out already.
     pub fn hear(&mut self, client: u64, answered: u32, request: u32) -> bool {
         let Some(client) = self.clients.known.iter_mut().find(|known| known.id == client) else {
             return false;
@@ -292,7 +292,7 @@ impl<S: Storage> Store<S> {
             .is_some_and(|last| is_before(request, last.request.wrapping_add(last.requests)))
     }
 
-    /// What became of a write that a client asks for.
+    /// The outcome of a write that a client asks for.
     pub fn past_of(&self, client: u64, request: u32) -> Past {
         match self.clients.get(client) {
             Some(_) if mutant::has(Mutant::OutcomesIgnored) => Past::Unknown,
@@ -301,8 +301,8 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// The sequence that a read of a client sees which was asked for before writes that were carried out already; `None` when
-    /// there are none.
+    /// The sequence at which a client's read must see the store, if later writes of that client were carried out already; `None` when there
+    /// are no such writes.
     pub fn sequence_before(&self, client: u64, request: u32) -> Option<Sequence> {
         if mutant::has(Mutant::ReadsOfThePresent) {
             return None;
@@ -310,7 +310,7 @@ impl<S: Storage> Store<S> {
         Some(self.clients.get(client)?.next_sequence(request)? - 1)
     }
 
-    /// Outcomes that are kept for clients, for tests and statistics.
+    /// How many outcomes are kept for clients, for tests and statistics.
     pub fn outcomes(&self) -> usize {
         self.clients.known.iter().map(|client| client.outcomes.len()).sum()
     }

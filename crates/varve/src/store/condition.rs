@@ -1,14 +1,14 @@
-//! What a write may depend on: that a key still is as it was read (compare and set), and that nothing in keys and ranges that a
-//! transaction read has been written since its snapshot (optimistic validation).
+//! The conditions of a write: that a key has not changed since it was read (compare and set), and that none of the keys and ranges that a
+//! transaction read was written since its snapshot (optimistic validation).
 //!
 //! Invariant: both are compared with the store as it is before their batch, staged writes included; when one does not hold,
-//! nothing of the batch is staged. A transaction whose batch is staged could therefore have run as a whole at that moment,
-//! but for time: it reads by the time of its snapshot, and an entry that expires meanwhile is no write.
+//! nothing of the batch is staged. A transaction whose batch is staged could therefore have run as a whole at that point,
+//! with one exception, time: it reads by the time of its snapshot, and an entry that expires meanwhile does not count as a
+//! write.
 //!
-//! What was written since a snapshot is found again, whatever was merged since: every key keeps its newest version, a range
-//! tombstone outlives the tables that it deletes, and no job drops a tombstone that is newer than an open snapshot. A job that
-//! started before the snapshot was taken has only older ones among its inputs. Memtables and tables that have nothing newer
-//! than the snapshot are not looked at.
+//! Writes since a snapshot are always found, even after merges: every key keeps its newest version, a range tombstone outlives the tables
+//! that it deletes, and no job drops a tombstone that is newer than an open snapshot. A job that started before the snapshot was taken has
+//! only older tombstones among its inputs. Memtables and tables that have nothing newer than the snapshot are not examined.
 
 use std::rc::Rc;
 
@@ -21,7 +21,7 @@ use crate::storage::Storage;
 use crate::table::{Blocks, ReadError};
 use crate::types::{Kind, RangeTombstone, Sequence};
 
-/// What a write depends on.
+/// A condition of a write: the sequence that a key must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition<'a> {
     /// The key.
@@ -30,7 +30,7 @@ pub struct Condition<'a> {
     pub sequence: Sequence,
 }
 
-/// What a transaction has read: a key, or a range of keys.
+/// A key, or a range of keys, that a transaction has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dependency<'a> {
     /// The key, or the first key of the range.
@@ -40,12 +40,12 @@ pub struct Dependency<'a> {
 }
 
 impl Dependency<'_> {
-    /// Whether it goes on as far as `key`, wherever it starts.
+    /// Whether it extends as far as `key`; where it starts does not matter.
     fn reaches(&self, key: &[u8]) -> bool {
         self.end.map_or(key <= self.start, |end| key < end)
     }
 
-    /// Looks for what was written after `since` in a memtable.
+    /// Looks for writes after `since` in a memtable.
     fn check_memtable(&self, since: Sequence, memtable: &Memtable) -> Result<()> {
         match memtable.first_newer(self.start, since, &|key| self.reaches(key)) {
             Some((key, found)) => Err(conflict(key, found.kind, found.sequence)),
@@ -53,14 +53,15 @@ impl Dependency<'_> {
         }
     }
 
-    /// Looks for what was written after `since` in entries of tables.
+    /// Looks for writes after `since` in entries of tables.
     fn check_tables(
         &self,
         since: Sequence,
         source: LevelCursor,
         blocks: &dyn Blocks,
     ) -> Result<(), ReadError> {
-        // Of one source alone: that keeps the code of a source's steps where scans need it, in one place and inlined.
+        // A merge of only one source: so the code of a source's steps stays in one place and inlined, where scans need
+        // it.
         let sources = vec![Source::Level(source)];
         let mut merge = Merge::start(sources, Start::Forward(Some(self.start)), blocks)?;
         while let Some(entry) = merge.current().filter(|entry| self.reaches(entry.key())) {
@@ -72,7 +73,7 @@ impl Dependency<'_> {
         Ok(())
     }
 
-    /// Looks for range tombstones that came after `since`.
+    /// Looks for range tombstones that were written after `since`.
     fn check_deleted<'r>(
         &self,
         since: Sequence,
@@ -90,7 +91,7 @@ impl Dependency<'_> {
     }
 }
 
-/// That a key was written: set, or deleted.
+/// The conflict of a key that was written: set or deleted.
 fn conflict(key: &[u8], kind: Kind, sequence: Sequence) -> Error {
     Error::conflict(key, if kind == Kind::Set { sequence } else { 0 })
 }
@@ -104,7 +105,7 @@ impl<S: Storage> Store<S> {
         Ok(self.find(key, |entry| entry.map_or(0, |entry| entry.sequence))?)
     }
 
-    /// Compares conditions with the store as it is.
+    /// Compares conditions with the store as it is now.
     ///
     /// # Errors
     /// `Conflict` for the first one that does not hold; else as [`Store::get`].
@@ -118,12 +119,12 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Checks that nothing of what a transaction read in a snapshot was written since. Any write counts, also of the value
-    /// that was there.
+    /// Checks that no key or range that a transaction read in a snapshot was written since. Any write counts, also one of
+    /// the same value.
     ///
     /// # Errors
-    /// `Conflict` for a key that was written (the start of the part that was deleted, where a range was); `InvalidArgument`
-    /// when there is no such snapshot; else as [`Store::get`].
+    /// `Conflict` for a key that was written (for a deleted range: the start of the deleted part); `InvalidArgument` when
+    /// there is no such snapshot; else as [`Store::get`].
     ///
     /// # Example
     /// ```

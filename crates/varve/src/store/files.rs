@@ -1,7 +1,7 @@
-//! Files that are no longer needed, and when they may really go.
+//! Files that are no longer needed, and when they may be deleted.
 //!
-//! Invariant: a file goes only after the edit that follows the one which dropped it (an edit cut off by
-//! a torn tail then still finds its inputs), and only when no view and no job reads it.
+//! Invariant: a file is deleted only after the edit that follows the one that dropped it (if a torn tail cuts off the
+//! dropping edit, its inputs are still there), and only when no view and no job reads it.
 
 use std::rc::{Rc, Weak};
 
@@ -27,7 +27,7 @@ impl Obsolete {
         self.files.push((file, self.edits));
     }
 
-    /// As [`Obsolete::drop_file`], of a file that an earlier edit made dispensable.
+    /// As [`Obsolete::drop_file`], for a file that an earlier edit made unnecessary.
     pub(super) fn drop_file_of(&mut self, file: FileName, edit: u64) {
         self.files.push((file, edit));
     }
@@ -36,7 +36,7 @@ impl Obsolete {
         self.files.len()
     }
 
-    /// Views that were replaced and that somebody may still read.
+    /// Replaced views that a scan or a snapshot may still read.
     pub(super) fn views(&self) -> &[Weak<View>] {
         &self.views
     }
@@ -48,7 +48,7 @@ impl Obsolete {
 }
 
 impl<S: Storage> Store<S> {
-    /// Builds the view of the present memtables and tables; handles of unchanged tables are kept open.
+    /// Builds the view of the current memtables and tables; handles of unchanged tables are kept open.
     pub(super) fn refresh_view(&mut self) {
         let known: Vec<_> = self.view.levels.iter().flat_map(|level| level.iter().cloned()).collect();
         let levels = (0..self.version.levels())
@@ -76,7 +76,7 @@ impl<S: Storage> Store<S> {
         self.weigh_level_zero();
     }
 
-    /// Commits an edit and takes on the version after it.
+    /// Commits an edit and switches to the version after it.
     pub(super) fn commit_edit(&mut self, mut edit: Edit) -> Result<()> {
         edit.floors.next_table = self.next_table;
         edit.floors.next_segment = self.next_segment;
@@ -99,21 +99,21 @@ impl<S: Storage> Store<S> {
         }
         let log_floor = self.version.floors.log_floor;
         self.settle_history();
-        // What it held is in synced tables now: nothing is left to flush.
+        // Its records are in synced tables now: nothing is left to flush.
         self.log.unsynced_previous.take_if(|previous| previous.id <= log_floor);
         self.refresh_view();
-        // The edit stands whatever becomes of the files it dropped.
+        // The edit stays valid even if the files that it dropped cannot be deleted.
         self.delete_obsolete().map_err(|error| self.poison(error))
     }
 
-    /// Whether a scan or a snapshot reads a table: its file would stay, whatever replaces it.
+    /// Whether a scan or a snapshot reads a table: then its file stays even after it is replaced.
     pub(super) fn is_held(&self, id: u64) -> bool {
         let is_shared = Rc::strong_count(&self.view) > 1;
         let former = || self.obsolete.views.iter().filter_map(Weak::upgrade);
         is_shared && self.view.holds_table(id) || former().any(|view| view.holds_table(id))
     }
 
-    /// Deletes what may go by now.
+    /// Deletes the files that may be deleted now.
     pub(super) fn delete_obsolete(&mut self) -> Result<()> {
         self.obsolete.views.retain(|view| view.strong_count() > 0);
         let (edits, views) = (self.obsolete.edits, self.obsolete.views.clone());
@@ -136,10 +136,10 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Commits an empty edit when files only wait for one, so that their space comes back. For idle moments.
+    /// Commits an empty edit when files only wait for one, to free their space. For idle times.
     ///
     /// # Errors
-    /// What the manifest's storage answered.
+    /// The error of the manifest's storage.
     pub fn release(&mut self) -> Result<()> {
         self.check_writable()?;
         if self.obsolete.files.iter().any(|(_, dropped_at)| *dropped_at == self.obsolete.edits) {
@@ -149,8 +149,8 @@ impl<S: Storage> Store<S> {
         self.delete_obsolete()
     }
 
-    /// Gives room back that the store does not use: behind the ends of its files, and in spare ones. For longer idle
-    /// moments: growing a file again costs more than writing into one.
+    /// Frees room that the store does not use: after the ends of its files, and in spare files. For longer idle times:
+    /// growing a file again costs more than writing into one.
     ///
     /// # Errors
     /// `Io` when the storage cannot cut a file.
@@ -160,7 +160,7 @@ impl<S: Storage> Store<S> {
         for (segment, bytes) in self.history.lengths() {
             self.storage.trim(FileName::wal(segment), bytes);
         }
-        // What is left of a segment in the reserve is the room of the next deletes.
+        // The rest of a segment in the reserve is the room for the next deletes.
         if self.log.created && !self.log.in_reserve {
             let (segment, staged) = {
                 let active = self.active.borrow();
@@ -174,8 +174,8 @@ impl<S: Storage> Store<S> {
         self.storage.shrink(keep_bytes)
     }
 
-    /// Tells the store that nobody writes for a while, or ends that, as a flush does. Meanwhile levels are merged sooner, so that less is
-    /// kept of what was overwritten.
+    /// Tells the store that there are no writes for a while, or ends that state; a flush ends it, too. While the store is idle, levels are
+    /// merged sooner, so that fewer overwritten entries are kept.
     pub fn set_idle(&mut self, is_idle: bool) {
         if self.is_idle != is_idle {
             self.is_idle = is_idle;
@@ -183,7 +183,8 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Lets go of the room that tables were expected to take and do not. Slots tell of it until they are written again.
+    /// Releases the room that tables were expected to need but do not use. The slot headers still include it until they
+    /// are written again.
     pub(super) fn trim_tables(&mut self) {
         let tables: Vec<_> = self.version.tables().map(|(_, table)| (table.id, table.size)).collect();
         for (id, size) in tables {
@@ -191,8 +192,8 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Cuts all files behind what they hold, so that others may become longer, on a full storage. Answers whether they could be longer
-    /// than when that was done last.
+    /// On a full storage, cuts all files after their contents, so that others may become longer. Returns whether it did: it does so only if
+    /// an edit was committed since the last time.
     pub(super) fn cut_for_room(&mut self) -> Result<bool> {
         self.release()?;
         let edits = Some(self.obsolete.edits());
@@ -204,7 +205,7 @@ impl<S: Storage> Store<S> {
         Ok(is_due)
     }
 
-    /// Gives the storage what is not needed: history, and files that only wait for an edit. Answers whether there was any.
+    /// Frees what is not needed: history, and files that only wait for an edit. Returns whether there was any.
     pub(super) fn make_way(&mut self) -> Result<bool> {
         let is_freed = self.drop_history()? || self.obsolete.len() > 0;
         match self.release() {
@@ -214,7 +215,7 @@ impl<S: Storage> Store<S> {
         Ok(is_freed)
     }
 
-    /// Creates a file; when there is no room, first makes way.
+    /// Creates a file; if there is no room, frees some and tries again.
     pub(super) fn create_file(&mut self, file: FileName, bytes_hint: u64) -> Result<()> {
         let mut created = self.storage.create(file, bytes_hint);
         if matches!(created, Err(Error::StorageFull)) && self.make_way()? {

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Invariants:
-//! - A kept segment may go at any time, and may be missing or damaged: nothing but the change feed reads it, and that looks at
-//!   what it reads as recovery would. So history costs a store nothing but room, and gives it back before any write is refused.
-//! - Kept segments lie behind one another in the order of history; what an older one holds ends where the next one begins, or
-//!   it counts for nothing (see `changes`).
+//! - A kept segment may be deleted at any time, and may be missing or damaged: only the change feed reads it, and it verifies what it reads
+//!   as recovery would. So history costs a store only room, and that room is freed before any write is refused.
+//! - Kept segments follow one another in the order of history. The records of an older one must end where the next one begins; otherwise
+//!   the older one is ignored (see `changes`).
 
 use super::Store;
 use crate::error::{Error, Result};
@@ -18,18 +18,18 @@ use crate::storage::{Fetch, Storage};
 use crate::types::{FileKind, FileName, Sequence};
 use crate::wal::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
-/// Without an option: this part of the bytes of the tables.
+/// Without an option, history takes one part in this many of the bytes of the tables.
 const TABLES_PER_HISTORY: u64 = 32;
-/// And at most this, in bytes.
+/// And at most this many bytes.
 const HISTORY_BYTES_MAX: u64 = 8 << 20;
-/// Of the files that the storage can keep open, history has one in so many.
+/// Of the files that the storage can keep open, history has one in this many.
 const FILES_PER_HISTORY_FILE: u64 = 16;
-/// Of the room that is known to be free, history takes one part in so many.
+/// Of the room that is known to be free, history takes one part in this many.
 const FREE_PER_HISTORY: u64 = 8;
-/// How many readers' places are remembered.
+/// How many places of readers are remembered.
 const PLACES_MAX: usize = 8;
 
-/// What a segment is known to hold.
+/// The known contents of a segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) salt: u64,
@@ -43,15 +43,16 @@ pub(super) struct Span {
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) id: u64,
-    /// Readable bytes of its file, if its span is not known.
+    /// Readable bytes of its file; used while its span is not known.
     pub(super) file_bytes: u64,
-    /// The edit of this session that flushed it, 0 for an earlier one: the one behind it makes sure that nobody needs the segment.
+    /// The edit of this session that flushed it; 0 if an earlier session did. Only after the next edit is it certain that recovery does not
+    /// need the segment.
     pub(super) flushed_at: u64,
     /// Known from the memtable, or once the segment was read.
     pub(super) span: Option<Span>,
 }
 
-/// A place behind a record: where a reader goes on.
+/// A place after a record, where a reader goes on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) sequence: Sequence,
@@ -59,18 +60,18 @@ pub(super) struct Place {
     pub(super) offset: usize,
 }
 
-/// What is kept, and where its readers are.
+/// The kept segments, and the places of their readers.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Oldest first.
     pub(super) kept: Vec<Kept>,
-    /// Somebody has asked for changes in this session.
+    /// A caller has asked for changes in this session.
     pub(super) is_read: bool,
     places: Vec<Place>,
 }
 
 impl History {
-    /// What recovery found between the floors.
+    /// The segments that recovery found between the floors.
     pub(super) fn found(files: &[(FileName, u64)], history_floor: u64, log_floor: u64) -> Self {
         let is_kept =
             |file: &FileName| file.kind == FileKind::Wal && file.id > history_floor && file.id <= log_floor;
@@ -89,7 +90,7 @@ impl History {
         Self { kept, ..Self::default() }
     }
 
-    /// Takes in the segment of a memtable that the edit under way flushes.
+    /// Adds the segment of a memtable that the edit in progress flushes.
     pub(super) fn add(&mut self, memtable: &Memtable) {
         let header = memtable.header();
         let (first, last) = (memtable.min_sequence(), memtable.max_sequence());
@@ -97,7 +98,7 @@ impl History {
         self.kept.push(Kept { id: header.segment, file_bytes: 0, flushed_at: 0, span: Some(span) });
     }
 
-    /// Takes back what the edit under way, which failed, would have flushed.
+    /// Removes a segment again that the edit in progress would have flushed, because that edit failed.
     pub(super) fn take_back(&mut self, segment: u64) {
         self.kept.pop_if(|kept| kept.id == segment);
     }
@@ -106,13 +107,13 @@ impl History {
         self.kept.iter().any(|kept| kept.id == segment)
     }
 
-    /// The kept segments whose length is known, with it.
+    /// The kept segments whose length is known, with their lengths.
     pub(super) fn lengths(&self) -> Vec<(u64, u64)> {
         let known = self.kept.iter().filter_map(|kept| Some((kept.id, kept.span?.end as u64)));
         known.collect()
     }
 
-    /// Where the reader that has seen everything up to `sequence` may go on.
+    /// Where a reader that has seen everything up to `sequence` may go on.
     pub(super) fn place(&self, sequence: Sequence) -> Option<Place> {
         self.places.iter().find(|place| place.sequence == sequence).copied()
     }
@@ -127,7 +128,7 @@ impl History {
 }
 
 impl<S: Storage> Store<S> {
-    /// Bytes that kept segments may have.
+    /// How many bytes kept segments may take.
     fn history_bytes_max(&self) -> u64 {
         let bytes = match self.options.history_bytes {
             Some(bytes) => bytes,
@@ -136,11 +137,11 @@ impl<S: Storage> Store<S> {
         self.storage.free_bytes().map_or(bytes, |free| bytes.min(free / FREE_PER_HISTORY))
     }
 
-    /// Segments up to this one are not to be kept any longer, when those up to `log_floor` are flushed.
+    /// The segment up to which history is no longer kept, once the segments up to `log_floor` are flushed.
     pub(super) fn history_floor(&self, log_floor: u64) -> u64 {
         let bytes_max = self.history_bytes_max();
         let files_max = (self.options.files_max / FILES_PER_HISTORY_FILE).max(1) as usize;
-        // Readers that are about to read it find at least what was flushed last.
+        // Readers that will soon read history find at least the segment that was flushed last.
         let one_stays = self.options.history_bytes.is_none() && self.history.is_read;
         let (mut floor, mut bytes) = (log_floor, 0);
         for (at, kept) in self.history.kept.iter().enumerate().rev().take(files_max) {
@@ -154,7 +155,7 @@ impl<S: Storage> Store<S> {
         floor
     }
 
-    /// Bytes of a kept segment: of a file that was not read yet, as the segment behind it says.
+    /// Bytes of a kept segment. For a file that was not read yet, the header of the next segment gives them.
     fn kept_bytes(&self, at: usize) -> u64 {
         let kept = &self.history.kept[at];
         if let Some(span) = kept.span {
@@ -175,7 +176,7 @@ impl<S: Storage> Store<S> {
         kept.file_bytes
     }
 
-    /// After an edit: lets go of the segments below the floors.
+    /// After an edit: releases the segments at or below the floors.
     pub(super) fn settle_history(&mut self) {
         let floors = self.version.floors;
         let edits = self.obsolete.edits();
@@ -188,7 +189,7 @@ impl<S: Storage> Store<S> {
         self.forget_history(floors.history_floor);
     }
 
-    /// Lets go of history that the room which is left does not bear any more.
+    /// Drops history when it takes too much of the room that is left.
     pub(super) fn fit_history(&mut self) -> Result<()> {
         let Some(free) = self.storage.free_bytes().filter(|_| !self.history.kept.is_empty()) else {
             return Ok(());
@@ -200,10 +201,11 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Gives up the history for room; answers whether there was any. Readers that are behind are told.
+    /// Drops the history to free room; returns whether there was any. Readers that are behind get the result that
+    /// history was cut.
     ///
     /// # Errors
-    /// What the storage answered to the deletion of a file.
+    /// The error of the storage when it deletes a file.
     pub fn drop_history(&mut self) -> Result<bool> {
         let kept = std::mem::take(&mut self.history.kept);
         let (had_some, mut waits) = (!kept.is_empty(), false);
@@ -212,7 +214,7 @@ impl<S: Storage> Store<S> {
             if kept.flushed_at < self.obsolete.edits() || kept.flushed_at == 0 {
                 self.storage.delete(file)?;
             } else {
-                // A manifest that loses its last edit would need it once more.
+                // If the manifest loses its last edit, recovery needs the segment again.
                 self.obsolete.drop_file_of(file, kept.flushed_at);
                 waits = true;
             }

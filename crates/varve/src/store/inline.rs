@@ -1,11 +1,11 @@
-//! Jobs that the store runs itself: to the end inside one synchronous turn, or in slices between turns.
+//! Jobs that the store runs itself: completely inside one synchronous turn, or in slices between turns.
 //!
-//! Invariant: an inline job that fails leaves nothing behind: its outputs are deleted, and it is offered again.
+//! Invariant: an inline job that fails leaves no files: its outputs are deleted, and it is offered again.
 //!
-//! The stall rules, which `stats` shows: a writer waits while `frozen_max` memtables wait for their flush and the active
-//! one is half full, while level 0 is full, or on a full storage while any memtable waits. Level 0 is full with `l0_stall` tables,
-//! or once it is long and the last merge of it dropped much: else a store whose entries are all saved again and again, as fast as it
-//! goes, would take many times its data. A load of new keys waits for the number of tables only. Where nothing can wait,
+//! The stall rules, which `stats` shows: a writer waits while `frozen_max` memtables wait for their flush and the active one is half full,
+//! while level 0 is full, or on a full storage while any memtable waits. Level 0 is full with `l0_stall` tables, or once it is long and the
+//! last merge of it dropped many entries. Otherwise a store whose entries are all overwritten again and again, as fast as possible, would
+//! take many times the size of its data. A load of new keys waits only for the number of tables. Where nothing can wait,
 //! [`Store::thin_level_zero`] and [`Store::flush_oldest`] do the work.
 
 use super::Store;
@@ -15,15 +15,15 @@ use crate::error::{Error, Result};
 use crate::storage::Storage;
 use crate::types::FileName;
 
-/// A closing store that has so many segments leaves none to replay.
+/// A closing store with at least this many segments flushes them, so that none must be replayed.
 const SEGMENTS_FOLDED: usize = 8;
-/// So many jobs take more from level 0 than a flush adds.
+/// This many jobs take more from level 0 than a flush adds.
 const THINNING_JOBS: usize = 2;
-/// Level 0 may be so many times as long as when it is merged, where much of it is overwritten.
+/// Where much of level 0 is overwritten, it may be this many times as long as the size at which it is merged.
 const OVERWRITTEN_MAX: u64 = 4;
-/// Tables of this part of a memtable, or less, are little.
+/// Tables count as small if they take at most one part in this many of a memtable.
 const SMALL_SHARE: u64 = 16;
-/// Entries handled by one step of an inline job.
+/// Entries processed by one step of an inline job.
 const INLINE_BUDGET: usize = 4096;
 
 /// A job that this store runs itself.
@@ -32,7 +32,7 @@ pub(super) struct Inline {
     job: Job,
     bytes_hint: u64,
     created: Vec<u64>,
-    /// A flush or a purge lets go of as much room as it takes: it may have what is set aside.
+    /// A flush or a purge frees as much room as it takes, so it may use the room that is set aside.
     gives_room: bool,
 }
 
@@ -52,18 +52,18 @@ impl<S: Storage> Store<S> {
             || !self.frozen.is_empty() && self.storage.room_when_full().is_some()
     }
 
-    /// Looks whether level 0 is as large as writers may make it.
+    /// Checks whether level 0 is as large as writers may make it.
     pub(super) fn weigh_level_zero(&mut self) {
         let tables = self.version.level(0);
-        // Those that a merge has begun keep their files until it ends.
+        // Tables that a merge has begun to read keep their files until it ends.
         let bytes: u64 = tables.iter().map(|table| table.size).sum();
         let target_bytes = Levels::of(&self.version, &self.options, false).target_bytes[0];
         let is_long = self.overwrites && bytes > OVERWRITTEN_MAX * target_bytes;
         self.level_zero_full = is_long | (tables.len() >= self.options.l0_stall);
     }
 
-    /// Merges some of level 0 inside a synchronous turn when it is full, or the store is small. It comes before a compactor's job. A
-    /// merge may fail, over a damaged block for one: then level 0 stays as it is.
+    /// Merges some of level 0 inside a synchronous turn when it is full, or the store is small. It has priority over a compactor's job. A
+    /// merge may fail, for example because of a damaged block: then level 0 stays as it is.
     pub(super) fn thin_level_zero(&mut self) -> Result<()> {
         for _ in 0..THINNING_JOBS {
             let is_small = !self.version.level(0).is_empty() && self.is_small();
@@ -85,8 +85,8 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Whether little is left of what was written so far, as of counters: merged into one table wherever a memtable is full, it costs
-    /// no more than the flush did, and each table would cost a scan as much as the few keys do.
+    /// Whether little is left of the writes so far, as in a store of counters. Merging it into one table whenever a memtable is full costs
+    /// no more than the flush did; and each additional table would cost a scan as much as the few keys do.
     pub(super) fn is_small(&self) -> bool {
         let most = self.options.memtable_bytes_max as u64 / SMALL_SHARE;
         self.storage.room_when_full().is_none() && (1..=most).contains(&self.version.bytes())
@@ -102,10 +102,10 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Flushes what waits, on a full storage: a table goes to what is set aside, and its segment's room is spare. Answers whether any
-    /// could.
+    /// On a full storage, flushes the memtables that wait: a table goes to the room that is set aside, and the room of its segment becomes
+    /// spare. Returns whether any memtable was flushed.
     pub(super) fn flush_for_room(&mut self) -> Result<bool> {
-        // Its table would be one commit with what it replaces, which such a storage has no room for.
+        // Its table would be one commit together with what it replaces, and such a storage has no room for that.
         if !self.options.flush_when_full {
             return Ok(false);
         }
@@ -113,7 +113,7 @@ impl<S: Storage> Store<S> {
         while !self.frozen.is_empty() {
             let was_refused = self.is_flush_refused();
             match self.flush_oldest().and_then(|()| self.release()) {
-                // The next one cuts its table to what is there.
+                // The next attempt cuts its table to the pieces of room that there are.
                 Err(error) if error.is_lack() && !was_refused && self.is_flush_refused() => {}
                 Err(error) if error.is_lack() => break,
                 flushed => flushed?,
@@ -125,7 +125,7 @@ impl<S: Storage> Store<S> {
     /// Flushes all memtables to tables, here and now.
     ///
     /// # Errors
-    /// `StorageFull`, or what the storage answered; nothing is lost.
+    /// `StorageFull`, or another error of the storage; nothing is lost.
     pub fn flush(&mut self) -> Result<()> {
         self.check_writable()?;
         self.freeze_active()?;
@@ -139,12 +139,13 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Flushes what the next opening would have to replay, if that is more than a quarter of the first memtable's size, or many
-    /// segments. For hosts that are about to close a store, as SQLite checkpoints when its last connection goes; without a log closing
-    /// flushes anyway. Nothing happens while something is not in the log yet, which a refusal would take along unheard.
+    /// Flushes the writes that the next opening would have to replay, if they are more than a quarter of the first memtable's size, or many
+    /// segments. For hosts that are about to close a store, as SQLite checkpoints when its last connection closes. Without a log, closing
+    /// flushes anyway. It does nothing while a staged write is not in the log yet: a refusal would lose that write without an error to its
+    /// caller.
     ///
     /// # Errors
-    /// As [`Store::flush`]. What is not flushed stays in the log.
+    /// As [`Store::flush`]. Writes that are not flushed stay in the log.
     pub fn fold_log(&mut self) -> Result<()> {
         self.check_writable()?;
         let waiting: usize = self.frozen.iter().map(|frozen| frozen.memtable.borrow().bytes()).sum();
@@ -158,8 +159,8 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Brings all that is frozen into tables, and merges level 0 where it has become long: sessions that end before a job does leave
-    /// the next ones no more work than this.
+    /// Flushes all frozen memtables, and merges level 0 if it has become long. So sessions that end before a job does leave the next ones
+    /// no more work than this.
     pub(super) fn fold(&mut self) -> Result<()> {
         while !self.frozen.is_empty() {
             self.thin_level_zero()?;
@@ -171,7 +172,7 @@ impl<S: Storage> Store<S> {
     /// Freezes the active memtable, so that the next job flushes it.
     ///
     /// # Errors
-    /// What the commit of staged writes answered.
+    /// The error of the commit of staged writes.
     pub fn freeze_active(&mut self) -> Result<()> {
         self.check_writable()?;
         if self.active.borrow().is_empty() {
@@ -199,10 +200,10 @@ impl<S: Storage> Store<S> {
         self.release()
     }
 
-    /// Works on a due job for about `budget` entries; answers whether there is more to do. For hosts without a compactor.
+    /// Works on a due job for about `budget` entries; returns whether there is more to do. For hosts without a compactor.
     ///
     /// # Errors
-    /// What the job met; it is dropped and offered again.
+    /// The error of the job; the job is dropped and offered again.
     pub fn run_slice(&mut self, budget: usize) -> Result<bool> {
         self.check_writable()?;
         let mut inline = match self.inline.take() {
@@ -241,7 +242,7 @@ impl<S: Storage> Store<S> {
         Ok(inline)
     }
 
-    /// One step; answers whether the job is over.
+    /// Runs one step; returns whether the job has ended.
     fn advance_inline(&mut self, inline: &mut Inline, budget: usize) -> Result<bool> {
         match inline.job.step(budget)? {
             Step::Working => {}
@@ -261,7 +262,7 @@ impl<S: Storage> Store<S> {
                     written = self.storage.write(file, offset, &output);
                 }
                 if matches!(written, Err(Error::StorageFull)) && is_first {
-                    // Its place was thought to have room behind it.
+                    // Its place was expected to have room after it.
                     inline.created.pop();
                     self.storage.delete(file)?;
                     self.create_output(inline, file)?;
@@ -272,7 +273,7 @@ impl<S: Storage> Store<S> {
             Step::Finished { table, size } => {
                 let file = FileName::table(table);
                 self.storage.sync(file)?;
-                // It is seldom as long as was expected.
+                // It is rarely as long as expected.
                 self.storage.trim(file, size);
             }
             Step::Done => {
@@ -302,7 +303,8 @@ impl<S: Storage> Store<S> {
     fn drop_inline(&mut self, inline: &Inline, error: Error) -> Error {
         let deleted =
             inline.created.iter().try_for_each(|table| self.storage.delete(FileName::table(*table)));
-        // With the room that it took, and that another try would find. A slot that is missing is none of room: the host adds some.
+        // After the deletion, so that the room that the job took counts: another attempt would find it. A missing slot is not a lack of
+        // room: the host adds slots.
         let is_full = error == Error::StorageFull && self.storage.pieces_when_full().is_some();
         self.forget_job(inline.id, is_full);
         deleted.err().unwrap_or(error)

@@ -1,7 +1,7 @@
 //! Flushes and compactions: handed out as tickets, and installed when they are done.
 //!
-//! Invariant: results are installed in the order of history: a flush only if its memtable is still the
-//! oldest, a compaction only if all its inputs are still what they were. Anything else is stale and its outputs go.
+//! Invariant: results are installed in the order of history: a flush only if its memtable is still the oldest, a
+//! compaction only if all its inputs are still what they were. Any other result is stale, and its outputs are deleted.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,22 +18,23 @@ use crate::storage::Storage;
 use crate::table::TableMeta;
 use crate::types::FileName;
 
-/// Filter bits per key in levels 0 and 1, where most lookups pass.
+/// Filter bits per key in levels 0 and 1, which most lookups pass.
 const BITS_PER_KEY: u32 = 14;
-/// What an output may be larger than its target by.
+/// Bytes by which an output may be larger than its target.
 const OUTPUT_SLACK_BYTES: u64 = 256 << 10;
-/// Bytes of a table beside its only entry, and of an entry that is longer than the others.
+/// Bytes for the parts of a table beside its only entry, and for an entry that is longer than the average.
 const ENTRY_SLACK_BYTES: u64 = 1 << 10;
-/// The smallest piece of a full storage that an output goes to.
+/// The smallest piece of room that an output goes to on a full storage, in bytes.
 const PIECE_BYTES_MIN: u64 = 64 << 10;
-/// This part of a piece is left for what a table takes beside its entries.
+/// One part in this many of a piece is left for the parts of a table beside its entries.
 const PIECE_SLACK: u64 = 16;
-/// A merge that drops more than this part of what it keeps is one of overwrites.
+/// A merge counts as one of overwrites if it drops more than one entry for this many entries that it keeps.
 const OVERWRITTEN_SHARE: u64 = 8;
-/// Bytes of a flush's specification beside the memtable, about.
+/// Approximate bytes of a flush's specification beside the memtable.
 const SPEC_BYTES: usize = 256;
 
-/// A job that is about to start: what it is told, what is remembered of it, and how long an output will be.
+/// A job that is about to start: its specification, the record that the store keeps of it, and the expected bytes of an
+/// output.
 pub(super) type Offer = (JobSpec, Running, u64);
 
 /// A job for a compactor.
@@ -43,15 +44,15 @@ pub struct JobTicket {
     pub id: u32,
     /// Flush or compaction.
     pub kind: JobKind,
-    /// It lets go of as much room as it takes: on a full storage it may have what is set aside.
+    /// The job frees as much room as it takes: on a full storage it may use the room that is set aside.
     pub gives_room: bool,
-    /// What [`Job::decode`] takes.
+    /// The specification that [`Job::decode`] takes.
     pub spec: Vec<u8>,
     /// Number of the first output table.
     pub first_output: u64,
-    /// Table numbers set aside, from `first_output` on.
+    /// How many table numbers are reserved for outputs, from `first_output` on.
     pub outputs_max: u64,
-    /// Bytes that each output will need, about.
+    /// Approximate bytes that each output will need.
     pub bytes_hint: u64,
 }
 
@@ -72,7 +73,7 @@ pub(super) struct Running {
     segments: (u64, u64),
     /// The tables that are merged.
     inputs: Vec<Input>,
-    /// Tables that are read for what they hide.
+    /// Tables that are read only to find which entries they hide.
     newer: Vec<u64>,
     level: u8,
     /// It is part of a sweep.
@@ -80,12 +81,12 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Whether it writes a table anew without what newer ones hide.
+    /// Whether it rewrites a table without the entries that newer tables hide.
     pub(super) fn is_purge(&self) -> bool {
         !self.newer.is_empty()
     }
 
-    /// Whether it lets go of as much room as it takes: it may have what is set aside.
+    /// Whether it frees as much room as it takes: then it may use the room that is set aside.
     pub(super) fn gives_room(&self) -> bool {
         self.kind == JobKind::Flush || self.is_purge()
     }
@@ -97,11 +98,11 @@ impl Running {
 }
 
 impl<S: Storage> Store<S> {
-    /// The next job to run, if one is due: at most one flush and one compaction at a time. Tables that only move or go
-    /// do so here.
+    /// The next job to run, if one is due: at most one flush and one compaction at a time. Tables that need only a move
+    /// or a drop get it here.
     ///
     /// # Errors
-    /// What the manifest's storage answered to such an edit.
+    /// The error of the manifest's storage for such an edit.
     pub fn take_job(&mut self) -> Result<Option<JobTicket>> {
         if self.poisoned || self.closed {
             return Ok(None);
@@ -154,8 +155,8 @@ impl<S: Storage> Store<S> {
         Running { id: self.next_job, kind, segments, inputs, newer: Vec::new(), level, swept: false }
     }
 
-    /// A flush of the oldest memtable, and of as many behind it as do not make one of the usual size: what short sessions left are many
-    /// small ones.
+    /// A flush of the oldest memtable, together with the next ones as long as they fit one memtable of the usual size: short sessions leave
+    /// many small ones.
     pub(super) fn flush_job(&mut self) -> Result<Option<Offer>> {
         let Some(first) = self.frozen.front().map(|oldest| oldest.segment) else { return Ok(None) };
         let Some((memtable, last)) = self.oldest_memtables() else { return Ok(None) };
@@ -173,7 +174,7 @@ impl<S: Storage> Store<S> {
         let bytes_hint =
             if self.is_flush_refused() { bytes.min(self.piece(image.len() as u64, entries)) } else { bytes };
         let bottom = self.version.tables().next().is_none();
-        // One table, unless no piece of a full storage took that.
+        // One table, unless no piece of room on a full storage could take it.
         let (outputs_max, table_bytes) = if bytes_hint < bytes {
             (outputs_of(bytes, bytes_hint / 2), fitting(bytes_hint))
         } else {
@@ -185,7 +186,7 @@ impl<S: Storage> Store<S> {
         Ok(Some((spec, running, bytes_hint)))
     }
 
-    /// The oldest memtables as one, and the segment of the last of them.
+    /// The oldest memtables joined into one, and the segment of the last of them.
     fn oldest_memtables(&self) -> Option<(SharedMemtable, u64)> {
         let bytes = |frozen: &Frozen| frozen.memtable.borrow().image().len();
         let oldest = self.frozen.front()?;
@@ -203,7 +204,8 @@ impl<S: Storage> Store<S> {
         Some((Rc::new(RefCell::new(joined)), last.segment))
     }
 
-    /// How long the pieces are that `bytes` of `entries` go to on a full storage, one table each.
+    /// How long the pieces of room are that a full storage has for `bytes` bytes in `entries` entries, one table in
+    /// each.
     fn piece(&self, bytes: u64, entries: u64) -> u64 {
         let entry = (bytes / entries.max(1)).saturating_add(ENTRY_SLACK_BYTES);
         let needed = bytes.saturating_add(bytes / PIECE_SLACK);
@@ -211,7 +213,7 @@ impl<S: Storage> Store<S> {
         pieces.map_or(u64::MAX, |pieces| pieces.for_tables(needed, entry.max(PIECE_BYTES_MIN)))
     }
 
-    /// The longest piece of room, while the storage gives no more.
+    /// The longest piece of room, while the storage refuses to give more room.
     pub(super) fn longest_piece(&self) -> Option<u64> {
         self.storage.pieces_when_full().map(|pieces| pieces.longest())
     }
@@ -237,12 +239,12 @@ impl<S: Storage> Store<S> {
         };
         let inputs = tables().map(input).collect();
         let next_level: u64 = merge.below.first().into_iter().flatten().map(|table| table.live_bytes()).sum();
-        // Uncompressed outputs may be larger than their inputs; some are cut for what they overlap.
+        // Uncompressed outputs may be larger than their inputs; some end early because of the tables that they overlap.
         let least = if is_in_pieces { merge.table_bytes / 2 } else { merge.table_bytes };
         let outputs_max = outputs_of(raw.max(stored) + next_level, least);
         let mut spec = self.job_spec(outputs_max, merge.table_bytes, merge.level as u8, true);
         spec.input = JobInput::Runs(merge.runs);
-        // What lies below is not known of a table that stays where it is: its tombstones stay, too.
+        // For a table that stays where it is, the tables below it are not examined: its tombstones stay, too.
         spec.bottom = merge.above.is_empty();
         spec.below = merge.below;
         let newer = merge.above.iter().flatten().map(|table| table.id).collect();
@@ -255,10 +257,11 @@ impl<S: Storage> Store<S> {
         (spec, running, merge.table_bytes.min(stored) + hint_slack)
     }
 
-    /// Installs what a compactor made. Its tables must be flushed. A stale result is dropped with its tables.
+    /// Installs the result of a compactor. Its tables must be flushed. A stale result is dropped and its tables are
+    /// deleted.
     ///
     /// # Errors
-    /// `InvalidArgument` for an unknown job; what the manifest's storage answered.
+    /// `InvalidArgument` for an unknown job; or the error of the manifest's storage.
     pub fn finish_job(&mut self, id: u32, result: &[u8]) -> Result<()> {
         self.check_writable()?;
         let result = JobResult::decode(result)?;
@@ -274,7 +277,7 @@ impl<S: Storage> Store<S> {
         };
         match installed {
             Ok(true) if self.is_much(read) => {
-                // So much room is not left to the next edit, which may be far.
+                // So much room is freed now and not with the next edit, which may come much later.
                 match self.release() {
                     Err(Error::StorageFull) => Ok(()),
                     released => released,
@@ -282,7 +285,7 @@ impl<S: Storage> Store<S> {
             }
             Ok(true) => Ok(()),
             other => {
-                // Of an edit that could not be flushed nobody knows whether a crash leaves it: its tables have to stay.
+                // If an edit could not be flushed, it is unknown whether it survives a crash: its tables have to stay.
                 for table in outputs.into_iter().filter(|_| !self.poisoned) {
                     self.storage.delete(FileName::table(table))?;
                 }
@@ -291,16 +294,17 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Whether inputs of so many bytes are much for this store, on a storage with room. On a full one an edit takes
-    /// room of its own, and what is freed early goes to the next table rather than to the log.
+    /// Whether inputs of `read` bytes are much for this store, on a storage with room. On a full storage an edit itself
+    /// takes room, and room that is freed early goes to the next table rather than to the log.
     fn is_much(&self, read: u64) -> bool {
         let bytes = self.version.bytes();
         let is_roomy = self.storage.free_bytes().is_some_and(|free| free > bytes);
         is_roomy && read > bytes / 16 && read >= self.options.job_bytes_max / JOB_SHARE_SMALL / 2
     }
 
-    /// Forgets a job that did not come to an end, for want of room (`is_full`) or otherwise; it will be offered again, a purge in the
-    /// same round only once. A sweep ends with it: whoever asked for one is told.
+    /// Forgets a job that failed because of a lack of room (`is_full`) or for another reason. The job will be offered again; a purge is
+    /// offered again only once in the same round. If the job was part of a sweep, the sweep ends, and this is reported to the caller that
+    /// asked for it.
     pub fn fail_job(&mut self, id: u32, is_full: bool) {
         let failed = self.forget_job(id, is_full);
         if let Some(running) = failed.filter(Running::is_purge) {
@@ -331,12 +335,12 @@ impl<S: Storage> Store<S> {
             return Ok(false);
         };
         let mut floors = self.version.floors;
-        // Also without a log: the memtable may have been recovered from one, and must not be again.
+        // Also without a log: the memtable may have been recovered from a log, and must not be recovered again.
         floors.log_floor = last;
         floors.last_sequence = floors.last_sequence.max(self.frozen[end].memtable.borrow().max_sequence());
         raise_gc(&mut floors, &result);
-        // The view that the edit makes must not hold the memtables any more: the table takes their place.
-        // One by one: a drain is a kilobyte of wasm.
+        // The view after the edit must not contain the memtables any more: the table takes their place. One by one:
+        // `drain` would add a kilobyte of wasm.
         let flushed: Vec<Frozen> = (0..=end).filter_map(|_| self.frozen.pop_front()).collect();
         for frozen in flushed.iter().filter(|frozen| self.segments.contains(&frozen.segment)) {
             self.history.add(&frozen.memtable.borrow());
@@ -357,7 +361,7 @@ impl<S: Storage> Store<S> {
     fn install_compaction(&mut self, running: &Running, result: JobResult) -> Result<bool> {
         let is_whole = running.inputs.iter().all(|input| input.skipped_bytes == 0);
         if running.is_purge() && is_whole && result.entries_dropped + result.entries_expired == 0 {
-            // It gives nothing back, and the table as it is lies in one piece.
+            // It frees nothing, and the existing table lies in one piece.
             return Ok(false);
         }
         let mut edit = Edit { floors: self.version.floors, ..Edit::default() };
@@ -404,7 +408,7 @@ impl<S: Storage> Store<S> {
         level > 0 && table.max_key == key && there.any(|next| next.id != table.id && next.min_key == key)
     }
 
-    /// Whether the outputs overlap none but inputs: an inline job may have put a table into a gap between them.
+    /// Whether the outputs overlap only inputs: an inline job may have put a table into a gap between them.
     fn fits(&self, running: &Running, result: &JobResult) -> bool {
         running.level == 0
             || result.tables.iter().all(|table| {
@@ -419,18 +423,18 @@ impl<S: Storage> Store<S> {
     }
 }
 
-/// How many tables of a size a job may come to write.
+/// How many tables of a size a job may write at most.
 fn outputs_of(bytes: u64, table_bytes: u64) -> u64 {
     bytes / (table_bytes / 8 * 7).max(1) + 2
 }
 
-/// Bytes of a table that fits a piece of so many.
+/// Bytes of a table that fits into a piece of `piece` bytes.
 fn fitting(piece: u64) -> u64 {
     piece - piece / PIECE_SLACK
 }
 
-/// What a job dropped, no snapshot from before its newest input may read any more. An entry that expired was there also for
-/// snapshots that are as new as it, if their time is older.
+/// No snapshot from before a job's newest input may be opened again, because the job dropped entries that it might read. An
+/// expired entry was also visible to snapshots that are as new as the entry, if their time is older.
 fn raise_gc(floors: &mut Floors, result: &JobResult) {
     if result.entries_dropped + result.entries_expired > 0 {
         let lost = floors.last_sequence + u64::from(result.entries_expired > 0);

@@ -1,8 +1,8 @@
 //! One budget of memory: memtables, cached blocks, and the indexes and filters of open tables.
 //!
-//! Invariant: the cache, which open tables are part of, gets what memtables leave: their share of the budget, or what they
-//! really take when that is more (a batch larger than a memtable, memtables that only a snapshot or a scan still reads).
-//! It always gets an eighth.
+//! Invariant: the cache, which open tables are part of, gets the memory that memtables leave. Memtables count with their
+//! share of the budget, or with what they really take if that is more (a batch larger than a memtable, memtables that only
+//! a snapshot or a scan still reads). The cache always gets at least an eighth.
 
 use std::rc::Rc;
 
@@ -10,13 +10,13 @@ use super::Store;
 use crate::storage::Storage;
 
 impl<S: Storage> Store<S> {
-    /// Gives the cache what memtables leave. To be called when they change.
+    /// Gives the cache the memory that memtables leave. Must be called when they change.
     pub(super) fn fit_memory(&mut self) {
         let bytes = self.options.cache_bytes(self.memtable_bytes_held());
         self.cache.borrow_mut().set_capacity(bytes);
     }
 
-    /// Bytes of the memtables of the present view, and of older ones that somebody reads.
+    /// Bytes of the memtables of the current view, and of older views that scans and snapshots read.
     pub(super) fn memtable_bytes_held(&self) -> usize {
         let mut held = self.view.memtables.clone();
         for view in self.obsolete.views() {

@@ -5,11 +5,11 @@
 //! later *flushed* (the memtable becomes a table) and *compacted*.
 //!
 //! Invariants:
-//! - What a commit did not acknowledge leaves no trace: a refused append is rolled back out of the memtable.
+//! - Writes that a commit did not acknowledge leave no trace: a refused append is rolled back out of the memtable.
 //! - A segment is flushed to its end before the next one's header is written; only the newest may be torn.
-//! - Table synced, then edit synced; inputs and WAL segments go only after the *next* edit, and never
-//!   while a view still reads them.
-//! - After one failed flush nothing is acknowledged any more (`Error::Poisoned`); reads go on.
+//! - A table is synced before its edit is synced. Inputs and WAL segments are deleted only after the *next* edit, and
+//!   never while a view still reads them.
+//! - After one failed flush no write is acknowledged any more (`Error::Poisoned`); reads still work.
 
 mod blocks;
 mod changes;
@@ -70,7 +70,7 @@ struct Frozen {
     segment: u64,
 }
 
-/// A scan that a caller on the other side of a boundary knows by number.
+/// A scan that a caller outside the engine refers to by number.
 #[derive(Debug)]
 struct Numbered {
     name: Name,
@@ -97,28 +97,28 @@ pub struct Store<S: Storage> {
     segments: Vec<u64>,
     cache: RefCell<Cache>,
     fetched: Fetched,
-    /// Where scans found nothing alive.
+    /// Ranges where scans found no live entry.
     gaps: RefCell<Gaps>,
     cursors: Vec<Numbered>,
-    /// In the order of their names.
+    /// Sorted by name.
     snapshots: Vec<(Name, Cursor)>,
     /// Reused by every batch of a numbered scan.
     batch: Batch,
     next_cursor: u32,
     running: Vec<Running>,
     inline: Option<Inline>,
-    /// Somebody wants all tables merged.
+    /// Set while a caller wants all tables merged.
     sweep: Option<Sweep>,
-    /// Bytes that the last sweep has done, of how many.
+    /// For the last sweep: bytes done, and bytes planned.
     swept: (u64, u64),
     purge: Purge,
     /// See [`Store::set_idle`].
     is_idle: bool,
-    /// The log's floor when a flush failed last: none has come to an end since, while it is the same.
+    /// The log's floor when a flush failed last. While the floor is the same, no flush has succeeded since.
     flush_refused: Option<u64>,
-    /// How many edits there were when files were cut for want of room.
+    /// Number of edits when files were last cut because of a lack of room.
     cut_at: Option<u64>,
-    /// The last merge of level 0 dropped much.
+    /// The last merge of level 0 dropped many entries.
     overwrites: bool,
     /// Level 0 is as large as writers may make it.
     level_zero_full: bool,
@@ -131,7 +131,7 @@ pub struct Store<S: Storage> {
     last_sequence: Sequence,
     /// Sequence of the last write that a commit acknowledged.
     acknowledged: Sequence,
-    /// Sequence of the last write that the opening found.
+    /// Sequence of the last write that recovery found when the store was opened.
     recovered: Sequence,
     clients: Clients,
     obsolete: Obsolete,
@@ -146,11 +146,11 @@ pub struct Store<S: Storage> {
 }
 
 impl<S: Storage> Store<S> {
-    /// Opens the store that lies in `storage`, or makes a new one there.
+    /// Opens the store in `storage`, or creates a new one there.
     ///
     /// # Errors
-    /// `Error::Corrupt` when files are missing or damaged, `Error::Version` for a newer format,
-    /// `Error::StorageFull` or `Error::Io` when the storage refuses.
+    /// `Error::Corrupt` when files are missing or damaged, `Error::Version` for a newer format, `Error::StorageFull` or
+    /// `Error::Io` when the storage fails.
     ///
     /// # Example
     /// ```
@@ -168,22 +168,22 @@ impl<S: Storage> Store<S> {
         recover::open(storage, options, host)
     }
 
-    /// Tells the store what time it is: milliseconds since 1970.
+    /// Sets the store's time, in milliseconds since 1970. It never goes back: an earlier time has no effect.
     pub fn set_now(&mut self, now_ms: u64) {
         self.now_ms = self.now_ms.max(now_ms);
     }
 
-    /// The time that reads go by: the highest that the host has told or an edit of the manifest holds.
+    /// The time that reads use: the highest that the host has set or that an edit of the manifest has recorded.
     pub fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// The storage beneath.
+    /// The storage that the store uses.
     pub fn storage(&self) -> &S {
         &self.storage
     }
 
-    /// The storage beneath, for a host that adds or lends files.
+    /// The storage that the store uses, for a host that adds or lends files.
     pub fn storage_mut(&mut self) -> &mut S {
         &mut self.storage
     }
@@ -193,7 +193,7 @@ impl<S: Storage> Store<S> {
         &self.id
     }
 
-    /// Sequence of the last staged write: what a read sees.
+    /// Sequence of the last staged write; reads see everything up to it.
     pub fn last_sequence(&self) -> Sequence {
         self.last_sequence
     }
@@ -213,10 +213,10 @@ impl<S: Storage> Store<S> {
         self.poisoned
     }
 
-    /// Commits what is staged, flushes the WAL, seals it, and accepts nothing more.
+    /// Commits the staged writes, flushes the WAL, seals it, and closes the store: later reads and writes fail.
     ///
     /// # Errors
-    /// What the commit or the flush answered; the store is closed all the same.
+    /// The error of the commit or of the flush; the store is closed even then.
     pub fn close(&mut self) -> Result<()> {
         if self.closed {
             return Ok(());
@@ -238,14 +238,15 @@ impl<S: Storage> Store<S> {
             self.flush()?;
             flushed = true;
         }
-        // There is no log to replay what a damaged last edit added: an empty edit behind it promises that it was durable.
+        // Without a log, nothing can be replayed if the last edit is damaged. An empty edit after it records that it was
+        // durable.
         if flushed {
             self.commit_edit(Edit { floors: self.version.floors, ..Edit::default() })?;
         }
         Ok(())
     }
 
-    /// Closes the store without another write, as a crash would, and gives the storage back.
+    /// Closes the store without another write, as a crash would, and returns the storage.
     pub fn into_storage(self) -> S {
         self.storage
     }
@@ -259,18 +260,19 @@ impl<S: Storage> Store<S> {
         if self.poisoned { Err(Error::Poisoned) } else { Ok(()) }
     }
 
-    /// Closes the store for writes after `error`, and hands the error on.
+    /// Closes the store for writes after `error`, and returns the error.
     fn poison(&mut self, error: Error) -> Error {
         self.poisoned = true;
         error
     }
 
-    /// As [`Store::poison`], but for a lack of room or memory, for which nothing was changed.
+    /// As [`Store::poison`], except after a lack of room or memory: then nothing was changed, and the store stays
+    /// usable.
     fn poison_unless_lack(&mut self, error: Error) -> Error {
         if error.is_lack() { error } else { self.poison(error) }
     }
 
-    /// Bits that no other segment of this or an earlier session has seen, but by a chance of 2^-32.
+    /// Bits that no other segment of this or an earlier session has used, except with a probability of 2^-32.
     fn fresh_entropy(&mut self) -> u64 {
         self.salts += 1;
         crate::codec::hash::xxh3(&self.salts.to_le_bytes(), self.entropy)

@@ -1,14 +1,14 @@
-//! What a client calls a scan or a snapshot that it has open.
+//! The name that a client uses for a scan or a snapshot that it has open.
 //!
-//! Invariant: numbers are of their client alone. It chooses them itself, so that it can go on under them when another
-//! process has opened the store; those of nobody (client 0: callers in the engine's own realm) the store chooses.
+//! Invariant: a number belongs to one client. The client chooses it itself, so that it can go on using it when another
+//! process has opened the store. The store chooses the numbers of client 0 (callers in the engine's own realm).
 
-/// A scan or a snapshot, by its client and the number that it has there.
+/// Names a scan or a snapshot by its client and its number there.
 ///
-/// A number alone is one of client 0.
+/// A number alone belongs to client 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name {
-    /// The client; 0 for nobody that could ask again.
+    /// The client; 0 for a caller that cannot ask again.
     pub client: u64,
     /// Its number, above 0.
     pub number: u32,

@@ -1,6 +1,6 @@
-//! Reads: points, many points, scans. They take `&self` (a cursor aside) and change nothing but caches.
+//! Reads: points, many points, scans. They take `&self` (except a cursor) and change only caches.
 //!
-//! A storage that cannot read at once makes them answer `ReadError::Need`: fetch that range, hand it to
+//! On a storage that cannot read at once they return `ReadError::Need`: fetch that range, pass it to
 //! [`Store::provide`], and call again. Rerunning is safe because tables never change.
 
 use super::blocks::StoreBlocks;
@@ -17,7 +17,7 @@ use crate::types::{FileName, Sequence};
 const NO_ITERATOR: Error = Error::InvalidArgument("This iterator is closed or unknown. Start a new one.");
 
 impl<S: Storage> Store<S> {
-    /// Finds the newest version of `key` and hands it to `then` without copying; `None` when it is absent.
+    /// Finds the newest version of `key` and passes it to `then` without copying; `None` when it is absent.
     ///
     /// # Errors
     /// `ReadError::Need` on a storage that cannot read at once; `Corrupt` when a block is damaged.
@@ -70,7 +70,7 @@ impl<S: Storage> Store<S> {
         Ok(self.sequence_of(key)? > 0)
     }
 
-    /// Starts a scan of the store as it is now; writes that follow are not seen by it.
+    /// Starts a scan of the store as it is now; the scan does not see later writes.
     ///
     /// # Errors
     /// `Closed`.
@@ -82,7 +82,8 @@ impl<S: Storage> Store<S> {
     /// Adds entries of a scan to `batch` until it holds `bytes_max` bytes or the scan ends.
     ///
     /// # Errors
-    /// As [`Store::find`]. The scan is then where it was; but for `ReadError::Need`, reset `batch` before calling again.
+    /// As [`Store::find`]. The scan then stays where it was. Reset `batch` before calling again, except after
+    /// `ReadError::Need`.
     pub fn scan_next(
         &self,
         cursor: &mut Cursor,
@@ -97,8 +98,8 @@ impl<S: Storage> Store<S> {
         Ok(progress)
     }
 
-    /// Keeps a scan, of a snapshot or (0) of the store as it is, for a caller in this realm; answers the number that it has
-    /// from now on.
+    /// Opens a scan of a snapshot, or of the store as it is now (number 0), and keeps it for a caller in this realm.
+    /// Returns the number of the scan.
     ///
     /// # Errors
     /// As [`Store::open_cursor_as`].
@@ -109,7 +110,8 @@ impl<S: Storage> Store<S> {
         Ok(number)
     }
 
-    /// Keeps a scan under a name, in the place of one that has it; its snapshot is one of the same client.
+    /// Opens a scan and keeps it under a name. It replaces a scan that has this name. Its snapshot must belong to the
+    /// same client.
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` when there is no such snapshot, or the number is 0.
@@ -128,7 +130,8 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// What a scan sees: a sequence, and the time that entries expire by, in milliseconds since 1970.
+    /// The read point of a scan: its sequence, and the time in milliseconds since 1970 that decides which entries have
+    /// expired.
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such scan.
@@ -163,13 +166,13 @@ impl<S: Storage> Store<S> {
         progress.map(|progress| (progress, &self.batch))
     }
 
-    /// Forgets a numbered scan; its files may then go.
+    /// Closes a numbered scan; its files may then be deleted.
     pub fn close_cursor(&mut self, name: impl Into<Name>) {
         let name = name.into();
         self.cursors.retain(|scan| scan.name != name);
     }
 
-    /// Hands over a range that a read needed; it stays until that read succeeded.
+    /// Provides a range that a read needed; it stays until that read has succeeded.
     pub fn provide(&self, need: Need, bytes: Vec<u8>) {
         self.fetched.provide(need, bytes);
     }

@@ -2,12 +2,12 @@
 //!
 //! 1. The manifest gives the version; every table it names must be there.
 //! 2. From the newest WAL segment, the chain of `previous` leads back to the floor; a missing link is corruption.
-//! 3. Each segment becomes a frozen memtable. All but the newest must be whole up to the end that their
-//!    successor names; the newest may be torn and is cut.
-//! 4. Whatever nobody refers to is an orphan and goes.
+//! 3. Each segment becomes a frozen memtable. All but the newest must be whole up to the end that the next segment
+//!    names; the newest may be torn and is cut.
+//! 4. A file that nothing refers to is an orphan and is deleted.
 //!
-//! Invariant: nothing is appended to an old segment. The next one names the cut, and before its header
-//! is written the old one is flushed; so what was read once will be read again, and what was cut stays cut.
+//! Invariant: nothing is appended to an old segment. The next one names the cut, and before its header is written the
+//! old one is flushed; so a record that was read once will be read again, and a record that was cut stays cut.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -33,15 +33,15 @@ use crate::storage::{Fetch, Storage};
 use crate::types::{FileKind, FileName, Sequence, StoreId};
 use crate::wal::{HeaderError, Record, SEGMENT_VERSION, SegmentHeader, Tail, header_was_lost, scan_segment};
 
-/// An opening that finds so many segments brings them into a table first.
+/// An opening that finds at least this many segments first flushes them to a table.
 const SEGMENTS_MAX: usize = 16;
 
-/// What opening a store came upon.
+/// What was found and done when a store was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
     /// There was no store.
     pub new: bool,
-    /// The store was closed properly, or nothing was written since: nothing was in doubt.
+    /// The store was closed properly, or nothing was written since. So no write was in doubt.
     pub clean: bool,
     /// WAL segments read.
     pub segments: u64,
@@ -51,11 +51,11 @@ pub struct RecoveryReport {
     pub entries: u64,
     /// A torn tail was cut off.
     pub torn: bool,
-    /// Readable records behind the tear that were dropped with it, to keep a prefix of history.
+    /// Readable records after the tear that were dropped, so that what remains is a prefix of history.
     pub records_dropped: u64,
     /// Tables of the store.
     pub tables: u64,
-    /// Orphaned files that went.
+    /// Orphaned files that were deleted.
     pub orphans: u64,
     /// Sequence of the last write that survived.
     pub sequence: Sequence,
@@ -96,7 +96,8 @@ pub(super) fn open<S: Storage>(
         // The cut must hold even if nothing is written in this session.
         match store.ensure_segment(false, 0) {
             Err(Error::StorageFull) => {
-                // No room to name it: flushed, the same bytes will be read and cut again.
+                // There is no room for a segment that names the cut. The old segment is flushed, so that the same bytes
+                // will be read and cut again.
                 store.log.open_previous = true;
                 store.sync()?;
             }
@@ -108,8 +109,8 @@ pub(super) fn open<S: Storage>(
     }
     store.refill_reserve()?;
     if store.segments.len() >= SEGMENTS_MAX {
-        // Sessions that were killed before a job ended leave their segments. What cannot be folded, for want of room or memory, stays in
-        // the log.
+        // Sessions that were killed before a job ended leave their segments. If there is no room or memory to fold them, they stay in the
+        // log.
         let folded = store.fold().and_then(|()| store.release());
         if store.poisoned {
             folded?;
@@ -184,7 +185,7 @@ fn read_whole<S: Storage>(storage: &S, file: FileName, bytes: u64) -> Result<Vec
     }
 }
 
-/// What replay leaves: memtables, and where the next segment continues.
+/// The result of replay: memtables, and where the next segment continues.
 #[derive(Default)]
 struct Replay {
     frozen: VecDeque<Frozen>,
@@ -316,7 +317,7 @@ fn assemble<S: Storage>(
 }
 
 impl<S: Storage> Store<S> {
-    /// Deletes files that neither the manifest nor the WAL chain refers to. Answers how many.
+    /// Deletes files that neither the manifest nor the WAL chain refers to. Returns how many.
     fn delete_orphans(&mut self, files: &[(FileName, u64)]) -> Result<u64> {
         let mut orphans = 0;
         for (file, _) in files {

@@ -1,8 +1,8 @@
-//! Deletes on a full storage: they use a segment in the reserve, space that was really written before.
+//! Deletes on a full storage: they use a segment in the reserve, which is space that was really written before.
 //!
-//! Invariants: while the reserve is in use, a batch that sets anything is refused until the reserve could be made whole
-//! again, so sets never eat what deletes need. And history stays in order: promised records that no segment holds yet
-//! (the memory level) move into the reserve ahead of the deletes, and take of its room.
+//! Invariants: while the reserve is in use, a batch that sets anything is refused until the reserve is complete again,
+//! so sets never use the room that deletes need. And history stays in order: promised records that no segment holds yet
+//! (the memory level) move into the reserve before the deletes, and take some of its room.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,8 @@ use crate::types::{FileName, Kind};
 use crate::wal::Records;
 
 impl<S: Storage> Store<S> {
-    /// Whether all that is staged is deletes. If nothing is, then what is staged next decides: `only_deletes`.
+    /// Whether all staged operations are deletes. If nothing is staged, `only_deletes` decides: whether the next batch
+    /// has only deletes.
     pub(super) fn may_use_reserve(&self, only_deletes: bool) -> bool {
         let active = self.active.borrow();
         let staged =
@@ -33,7 +34,7 @@ impl<S: Storage> Store<S> {
         deletes
     }
 
-    /// Moves to a segment in the reserve, and what waits for the log with it.
+    /// Moves to a segment in the reserve, together with the records that wait for the log.
     pub(super) fn enter_reserve(&mut self) -> Result<()> {
         if self.log.created {
             self.freeze_logged()?;
@@ -41,8 +42,9 @@ impl<S: Storage> Store<S> {
         self.ensure_segment(true, 0)
     }
 
-    /// Freezes what the active segment's file holds. What it does not hold yet becomes the beginning of the next segment:
-    /// records of the memory level, which deletes must not overtake, and then what is staged.
+    /// Freezes the records that the active segment's file holds. The records that it does not hold yet become the
+    /// beginning of the next segment: first records of the memory level, which deletes must not overtake, then the staged
+    /// ones.
     fn freeze_logged(&mut self) -> Result<()> {
         let whole = self.active.clone();
         let whole = whole.borrow();
@@ -74,7 +76,7 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Completes the reserve again before a set is admitted.
+    /// Completes the reserve again before a set is accepted.
     pub(super) fn leave_reserve(&mut self) -> Result<()> {
         self.complete_reserve()?;
         if self.is_short() && self.cut_for_room()? {
@@ -99,10 +101,10 @@ impl<S: Storage> Store<S> {
         }
     }
 
-    /// Completes the reserve as far as there is room now; for open and for idle moments.
+    /// Completes the reserve as far as there is room now; for opening a store and for idle times.
     ///
     /// # Errors
-    /// `Io` when the storage failed otherwise than for want of room.
+    /// `Io` when the storage failed for a reason other than a lack of room.
     pub fn refill_reserve(&mut self) -> Result<()> {
         if self.log.in_reserve {
             return Ok(());

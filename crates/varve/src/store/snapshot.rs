@@ -1,13 +1,14 @@
-//! Snapshots: the store as it was at one moment, for reads by number.
+//! Snapshots: the store as it was at one read point, for reads by number.
 //!
 //! A snapshot is a scan that is never advanced: a view, a sequence, a time. Its view keeps the memtables and the files of
-//! the tables that it reads, so merges need not keep old versions for it; what it costs is that room. But they keep
-//! tombstones that are newer than the oldest snapshot, so that a transaction that read it can be told of every write since.
+//! the tables that it reads, so merges need not keep old versions for it; a snapshot costs only that room. But merges keep
+//! tombstones that are newer than the oldest snapshot, so that every write since can be reported to a transaction that read
+//! the snapshot.
 //!
-//! A snapshot whose process died is opened again by its sequence and its time, if nothing that it saw was dropped since: a job
-//! that drops a version raises the manifest's `gc_sequence` above it.
+//! A snapshot whose process died can be opened again by its sequence and its time, if no version that it saw was dropped since: a job that
+//! drops a version raises the manifest's `gc_sequence` above it.
 //!
-//! Invariant: a snapshot sees what was staged when it was taken, and of that nothing that was refused later.
+//! Invariant: a snapshot sees the writes that were staged when it was taken, except those that were refused later.
 
 use std::rc::Rc;
 
@@ -23,7 +24,8 @@ use crate::types::{SEQUENCE_MAX, Sequence};
 const SNAPSHOTS_MAX: usize = u16::MAX as usize;
 
 impl<S: Storage> Store<S> {
-    /// Takes a snapshot for a caller in this realm; answers its number, above 0. To be closed by [`Store::close_snapshot`].
+    /// Takes a snapshot for a caller in this realm; returns its number, which is above 0. Close it with
+    /// [`Store::close_snapshot`].
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` when 65,535 are open.
@@ -40,7 +42,7 @@ impl<S: Storage> Store<S> {
         Ok(number)
     }
 
-    /// Takes a snapshot under a name, in the place of one that has it.
+    /// Takes a snapshot under a name. It replaces a snapshot that has this name.
     ///
     /// # Errors
     /// `Closed`; `InvalidArgument` for a number that is 0.
@@ -49,11 +51,12 @@ impl<S: Storage> Store<S> {
         self.keep_snapshot(name, taken)
     }
 
-    /// Opens a snapshot again that was taken of this store when another process had it open: at a sequence and a time, in
-    /// milliseconds since 1970, that [`Store::moment_of_snapshot`] gave there.
+    /// Opens a snapshot again that was taken while another process had this store open. `sequence` and `now_ms`
+    /// (milliseconds since 1970) are the values that [`Store::moment_of_snapshot`] returned there.
     ///
     /// # Errors
-    /// `Retry` when what it saw is not wholly there any more, or was never in the log; else as [`Store::open_snapshot_as`].
+    /// `Retry` when some of the versions that it saw are gone, or were never in the log; else as
+    /// [`Store::open_snapshot_as`].
     pub fn restore_snapshot(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
         self.check_open()?;
         if now_ms == 0 || sequence > self.recovered {
@@ -62,7 +65,7 @@ impl<S: Storage> Store<S> {
         self.keep_moment(name, sequence, now_ms)
     }
 
-    /// Keeps the store as it was at an earlier sequence, by the time that it is now, as a snapshot.
+    /// Keeps the store as it was at an earlier sequence, with the current time, as a snapshot.
     ///
     /// # Errors
     /// As [`Store::restore_snapshot`].
@@ -71,7 +74,7 @@ impl<S: Storage> Store<S> {
         self.keep_moment(name, sequence, self.now_ms)
     }
 
-    /// Keeps a past moment as a snapshot: every version that it saw must still be there.
+    /// Keeps an earlier read point as a snapshot: every version that it saw must still be there.
     fn keep_moment(&mut self, name: Name, sequence: Sequence, now_ms: u64) -> Result<()> {
         if sequence < self.version.floors.gc_sequence && !mutant::has(Mutant::LostVersionsIgnored) {
             return Err(Error::Retry);
@@ -99,7 +102,8 @@ impl<S: Storage> Store<S> {
         Ok(self.moment_of_snapshot(name)?.0)
     }
 
-    /// What a snapshot sees: a sequence, and the time that entries expire by, in milliseconds since 1970.
+    /// The read point of a snapshot: its sequence, and the time in milliseconds since 1970 that decides which entries
+    /// have expired.
     ///
     /// # Errors
     /// `InvalidArgument` when there is no such snapshot.
@@ -108,12 +112,12 @@ impl<S: Storage> Store<S> {
         Ok((taken.snapshot(), taken.now_ms))
     }
 
-    /// Lets a snapshot go; its files may then go. Its number may be given to another one.
+    /// Closes a snapshot; its files may then be deleted. Its number may be used for another snapshot.
     pub fn close_snapshot(&mut self, name: impl Into<Name>) {
         if let Ok(at) = self.find_snapshot(name.into()) {
             self.snapshots.remove(at);
         }
-        // Tombstones may go now that had to stay.
+        // Some tombstones that had to stay may be dropped now.
         self.settled_at = None;
     }
 
@@ -133,18 +137,18 @@ impl<S: Storage> Store<S> {
     pub(super) fn snapshot(&self, name: Name) -> Result<&Cursor> {
         match self.find_snapshot(name) {
             Ok(at) if !self.snapshots[at].1.is_finished() => Ok(&self.snapshots[at].1),
-            // A client names what it has open: the leader that opened it is gone.
+            // A client uses only names that it has opened, so the leader that opened this one is gone.
             _ if name.client != 0 => Err(Error::Retry),
             _ => Err(Error::InvalidArgument("This snapshot is closed or unknown. Take a new one.")),
         }
     }
 
-    /// Takes the snapshots and numbered scans of the store that was open here before this one, which is over: its storage
-    /// went back to what it had kept, and this one was opened on that.
+    /// Takes over the snapshots and numbered scans of the store that was open here before this one. That store has ended:
+    /// its storage went back to the state that it had kept, and this store was opened on that state.
     ///
-    /// Those that saw the tables and memtables as they were in the end go on: what was refused since added to them at most. Of
-    /// the others a merge may have taken versions. They are lost, and their numbers are given to nobody else while their
-    /// owners may still name them.
+    /// The ones that saw the last tables and memtables of that store go on: writes that were refused since then at most added to those. For
+    /// the others, a merge may have dropped versions. They are lost, and nobody else gets their numbers while their owners may still use
+    /// them.
     pub fn adopt(&mut self, former: &mut Self) {
         let (last, view, seen) = (self.last_sequence, self.view.clone(), former.view.clone());
         let moved = |cursor: &mut Cursor| {
@@ -153,7 +157,7 @@ impl<S: Storage> Store<S> {
                 true
             }
         };
-        // What is lost reads nothing: it is to keep no file.
+        // A lost snapshot reads nothing, so it must not keep any file.
         let nothing = Rc::new(View { memtables: Vec::new(), levels: Vec::new() });
         self.snapshots = core::mem::take(&mut former.snapshots);
         for (_, taken) in &mut self.snapshots {
@@ -167,20 +171,21 @@ impl<S: Storage> Store<S> {
         self.clients.adopt(&former.clients);
     }
 
-    /// Lets go of everything that is kept for a client, which is gone: what it has open, and what it could have asked for again.
+    /// Releases everything that is kept for a client that is gone: its open scans and snapshots, and the outcomes of its writes.
     pub fn forget_client(&mut self, client: u64) {
         self.release_client(client);
         self.clients.forget(client);
     }
 
-    /// Lets go of what a client has open, which seems to be gone. Should it come back, it can still ask again for what it wrote.
+    /// Closes the scans and snapshots of a client that seems to be gone. If it comes back, it can still ask for the outcomes of its writes.
     pub fn release_client(&mut self, client: u64) {
         self.cursors.retain(|scan| scan.name.client != client);
         self.snapshots.retain(|(name, _)| name.client != client);
         self.settled_at = None;
     }
 
-    /// The sequences after `last` never happened: their numbers will be given to other writes.
+    /// Undoes the sequences after `last` in client outcomes, open scans and snapshots: other writes will get these
+    /// numbers.
     pub(super) fn forget_refused(&mut self, last: Sequence) {
         self.clients.roll_back(last);
         let held = self.cursors.iter_mut().map(|scan| &mut scan.cursor);

@@ -1,4 +1,4 @@
-//! What a store can tell about itself.
+//! The statistics of a store.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use crate::compact::{JobResult, Levels};
 use crate::storage::Storage;
 use crate::types::Sequence;
 
-/// What gets learned from the filters of tables.
+/// The results that gets had from the filters of tables.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct FilterCounts {
     pub(crate) checks: u64,
@@ -30,7 +30,7 @@ pub(super) struct Counters {
     last_compaction_ms: u64,
     pub(super) moves: u64,
     pub(super) drops: u64,
-    /// A cell, as reads do not change a store.
+    /// A cell, because reads take the store by shared reference.
     pub(super) filters: Cell<FilterCounts>,
 }
 
@@ -60,19 +60,20 @@ pub struct LevelStats {
     pub bytes: u64,
     /// Their entries, tombstones included.
     pub entries: u64,
-    /// Bytes that the level may hold before tables leave it; 0 for a level that is passed over.
+    /// Bytes that the level may hold before tables leave it; 0 for a level that is skipped.
     pub target_bytes: u64,
-    /// How full it is, in thousandths; from 1000 on a compaction is due, the fullest level first. Of level 0 the number
-    /// of tables counts as well.
+    /// How full it is, in thousandths. From 1000 on a compaction is due, the fullest level first. For level 0 the
+    /// number of tables counts as well.
     pub score: u64,
 }
 
-/// A picture of a store. Bytes are bytes, times are milliseconds since 1970 (0: never in this session).
+/// Statistics of a store at one point in time. Sizes are in bytes; times are in milliseconds since 1970 (0: never in
+/// this session).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Sequence of the last write.
     pub sequence: Sequence,
-    /// Entries and bytes of the active memtable.
+    /// Entries of the active memtable.
     pub memtable_entries: u64,
     /// Bytes of the active memtable, its index included.
     pub memtable_bytes: u64,
@@ -96,21 +97,22 @@ pub struct Stats {
     pub levels: Vec<LevelStats>,
     /// Bytes of cached blocks.
     pub cache_bytes: u64,
-    /// What memtables leave of the memory: the bound of `cache_bytes` and `resident_bytes` together.
+    /// The memory that memtables leave: the limit for `cache_bytes` and `resident_bytes` together.
     pub cache_bytes_max: u64,
-    /// Lookups that found their block.
+    /// Cache lookups that found their block.
     pub cache_hits: u64,
-    /// Lookups that did not.
+    /// Cache lookups that did not.
     pub cache_misses: u64,
-    /// Filters of tables that gets have asked in this session. A get that was called again asked once.
+    /// Filter checks by gets in this session, one for each table asked. A get that was called again after `Need` counts
+    /// once.
     pub filter_checks: u64,
-    /// Those that said that the key is not in their table, which so was not looked at.
+    /// Filter checks that showed that the key is not in the table, so the table was not read.
     pub filter_negatives: u64,
     /// Bytes of indexes and filters of open tables.
     pub resident_bytes: u64,
     /// Bytes of flushed memtables that only snapshots and scans read.
     pub retained_bytes: u64,
-    /// The bound over all of these, memtables included.
+    /// The limit for all of these, memtables included.
     pub memory_bytes_max: u64,
     /// Memtable flushes in this session.
     pub flushes: u64,
@@ -128,23 +130,23 @@ pub struct Stats {
     pub entries_dropped: u64,
     /// When the last compaction was installed.
     pub last_compaction_ms: u64,
-    /// Tables that went a level down by an edit alone.
+    /// Tables that an edit alone moved a level down.
     pub moves: u64,
-    /// Tables that a range tombstone deleted as a whole, dropped by an edit alone.
+    /// Tables that a range tombstone deleted as a whole; an edit alone dropped them.
     pub drops: u64,
-    /// A `compact()` is under way.
+    /// A `compact()` is in progress.
     pub sweeping: bool,
-    /// Bytes that the sweep of a `compact()` has taken in, the last one's when none is under way.
+    /// Bytes that the sweep of a `compact()` has read; those of the last sweep when none is in progress.
     pub sweep_bytes: u64,
-    /// Bytes that it has to take in, about; 0 before it is known.
+    /// Approximate bytes that it has to read; 0 before that is known.
     pub sweep_bytes_max: u64,
     /// Whether a writer should wait (see [`Store::is_stalled`]).
     pub stalled: bool,
-    /// Memtables that may wait for their flush before a writer has to wait.
+    /// How many memtables may wait for their flush before a writer has to wait.
     pub frozen_max: u64,
-    /// Tables in level 0 that start a compaction.
+    /// Number of tables in level 0 that starts a compaction.
     pub level_0_trigger: u64,
-    /// Tables in level 0 at which a writer has to wait.
+    /// Number of tables in level 0 at which a writer has to wait.
     pub level_0_stall: u64,
     /// Bytes that the storage takes on disk.
     pub disk_bytes: u64,
@@ -172,7 +174,7 @@ impl Stats {
 }
 
 impl<S: Storage> Store<S> {
-    /// A picture of the store as it is now.
+    /// The statistics of the store as it is now.
     pub fn stats(&self) -> Stats {
         let active = self.active.borrow();
         let cache = self.cache.borrow();

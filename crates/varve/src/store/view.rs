@@ -1,8 +1,8 @@
-//! A view: the memtables and tables that together answer reads at one moment.
+//! A view: the memtables and tables that together serve reads at one read point.
 //!
-//! Invariant: a view never changes once made (the active memtable inside it only gains entries with
-//! higher sequences, which a snapshot does not see). Whoever holds a view can read at its sequence
-//! for as long as it likes: the files of its tables are kept.
+//! Invariant: a view never changes once made (the active memtable inside it only gains entries with higher sequences,
+//! which a snapshot does not see). A reader that pins a view can read at its sequence for as long as it wants: the
+//! files of its tables are kept.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -20,7 +20,7 @@ pub(crate) type SharedMemtable = Rc<RefCell<Memtable>>;
 #[derive(Debug)]
 pub(crate) struct TableHandle {
     pub(crate) meta: Rc<TableMeta>,
-    /// Of the lowest level: it may be open without its filter.
+    /// The table is in the lowest level: it may be open without its filter.
     is_lowest: bool,
     table: RefCell<Weak<Table>>,
 }
@@ -30,12 +30,12 @@ impl TableHandle {
         Self { meta, is_lowest, table: RefCell::default() }
     }
 
-    /// The same table under other bounds or in another place; what is open stays open.
+    /// A handle of the same table with other bounds or in another place; an open table stays open.
     pub(crate) fn moved(&self, meta: Rc<TableMeta>, is_lowest: bool) -> Self {
         Self { meta, is_lowest, table: self.table.clone() }
     }
 
-    /// Whether it is the handle of that table, under the same bounds and in the same place.
+    /// Whether it is the handle of that table, with the same bounds and in the same place.
     pub(crate) fn is_same(&self, meta: &TableMeta, is_lowest: bool) -> bool {
         self.meta.skipped_bytes == meta.skipped_bytes && self.is_lowest == is_lowest
     }
@@ -45,8 +45,8 @@ impl TableHandle {
         self.table.borrow().upgrade()
     }
 
-    /// The open table; reads its footer, index and filter when it is not open. One of the lowest level may do without its
-    /// filter until there is room for it.
+    /// The open table; reads its footer, index and filter when it is not open. A table of the lowest level may be open
+    /// without its filter until there is room for that.
     #[inline(never)]
     #[cfg_attr(varve_size, optimize(speed))]
     pub(crate) fn open(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
@@ -59,7 +59,8 @@ impl TableHandle {
         self.reopen(store, blocks)
     }
 
-    /// Opens the table, unless a handle of it under other bounds has; has it read its filter once that fits.
+    /// Opens the table, unless a handle of it with other bounds has opened it; reads its filter once there is room for
+    /// that.
     #[inline(never)]
     fn reopen(&self, store: &StoreId, blocks: &dyn Blocks) -> Result<Rc<Table>, ReadError> {
         let open = self.opened().or_else(|| blocks.kept(self.meta.id));
@@ -87,16 +88,16 @@ impl TableHandle {
     }
 }
 
-/// One version of a key, borrowed from where it lies.
+/// One version of a key, borrowed from its memtable or block.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// When it was written.
+    /// The sequence at which it was written.
     pub sequence: Sequence,
     /// When it expires, in milliseconds since 1970.
     pub expires: Option<u64>,
     /// The value's bytes.
     pub value: &'a [u8],
-    /// The block that holds the value, when it comes from a table: keep it to keep `value` alive.
+    /// The block that holds the value, when it comes from a table: keep this block to keep `value` alive.
     pub block: Option<&'a Rc<Block>>,
 }
 
@@ -108,7 +109,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Finds the newest version of `key` at `snapshot` and hands it to `then`, once; `None` when the key is absent.
+    /// Finds the newest version of `key` at `snapshot` and passes it to `then`, once; `None` when the key is absent.
     ///
     /// Not generic over `then`: there is one `find` in the program, not one for each caller.
     #[cfg_attr(varve_size, optimize(speed))]
@@ -191,13 +192,13 @@ impl View {
             }
             then(None);
         }
-        // At the end only: a read that answers `Need` is run again.
+        // Only at the end: a read that returns `Need` is run again.
         blocks.count_filters(checks, negatives);
         Ok(())
     }
 
-    /// Tries to open all tables of a call, each given with its level, once one of them did not open (see
-    /// [`ReadError::come_upon`]).
+    /// After one table of a call did not open, tries to open all tables of the call, which `is_wanted` selects by level
+    /// and handle (see [`ReadError::come_upon`]).
     #[cold]
     pub(crate) fn come_upon(
         &self,

@@ -1,7 +1,7 @@
 //! Writes: staging into the active memtable, group commit into the WAL, rotation.
 //!
-//! Invariant: `acknowledged_end` of the active image is the end of the last record that a caller was
-//! promised; a refused append rolls back to it, never further.
+//! Invariant: `acknowledged_end` of the active image is the end of the last record that was promised to a caller. A
+//! refused append rolls back to it, never further.
 
 use super::{Caller, Frozen, Store};
 use crate::error::{Error, Result};
@@ -10,15 +10,16 @@ use crate::storage::{RESERVE_BYTES, Storage};
 use crate::types::{BATCH_BYTES_MAX, FileName, KEY_BYTES_MAX, Kind, SEQUENCE_MAX, Sequence, VALUE_BYTES_MAX};
 use crate::wal::SEGMENT_HEADER_BYTES;
 
-/// A storage has room for so many memtables at least, but for the smallest.
+/// A storage has room for at least this many memtables, except when they have the smallest size.
 const UNITS_MIN: u64 = 32;
-/// A memtable beyond the smallest size takes at most this part of the bytes of all tables.
+/// A memtable above the smallest size takes at most one part in this many of the bytes of all tables.
 const STORE_SHARE: u64 = 16;
-/// Bytes a record may take besides keys and values.
+/// Bytes that a record may take in addition to keys and values.
 const RECORD_OVERHEAD: usize = 96;
-/// Bytes an entry may take in it besides key and value.
+/// Bytes that an entry may take in a record in addition to key and value.
 const ENTRY_OVERHEAD: usize = 24;
-/// A memtable of this part of its most bytes is flushed where its segment finds no more room.
+/// When its segment finds no more room, a memtable is flushed if it has at least one part in this many of its maximum
+/// bytes.
 const FLUSHED_SHARE: usize = 4;
 
 /// One operation of a batch.
@@ -85,7 +86,7 @@ pub(super) struct Log {
     pub(super) synced: usize,
     /// End of the last acknowledged record in the image.
     pub(super) acknowledged_end: usize,
-    /// Bytes of the image that are sure of their room in the file, whatever becomes of the storage's.
+    /// Bytes of the image whose room in the file is guaranteed, even if the storage becomes full.
     pub(super) sure: usize,
     /// The segment lies in the reserve, which sets must leave alone.
     pub(super) in_reserve: bool,
@@ -93,8 +94,8 @@ pub(super) struct Log {
     pub(super) sealed: bool,
     /// The segment before this one, while it is not flushed to its end.
     pub(super) unsynced_previous: Option<FileName>,
-    /// The segment before this one has records and no seal: until this segment's header names its end, its last
-    /// record could be damaged without a trace.
+    /// The segment before this one has records and no seal: until this segment's header names its end, damage to its
+    /// last record could go unnoticed.
     pub(super) open_previous: bool,
 }
 
@@ -105,12 +106,12 @@ impl Log {
 }
 
 impl<S: Storage> Store<S> {
-    /// Stages a set. It is readable at once and logged by the next [`Store::commit`], for which there is room in the log already: a storage
-    /// that is full, or is full by then, refuses this write here, and takes no other along.
+    /// Stages a set. It is readable at once, and the next [`Store::commit`] logs it. Its room in the log is reserved here. So a full
+    /// storage refuses this write here and no other write with it, and a storage that becomes full later does not affect it.
     ///
     /// # Errors
-    /// `InvalidKey`, `InvalidValue`, `Closed`, `Poisoned`; `StorageFull` when there is no room in the log, or room had to be
-    /// made and could not (nothing was staged).
+    /// `InvalidKey`, `InvalidValue`, `Closed`, `Poisoned`; `StorageFull` when there is no room in the log, or when room had
+    /// to be freed and this failed (nothing was staged).
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<Sequence> {
         self.stage(&[Op::Set { key, value, expires: None }])
     }
@@ -131,7 +132,7 @@ impl<S: Storage> Store<S> {
         self.stage(&[Op::DeleteRange { start, end }])
     }
 
-    /// Stages a batch: one record, all of it or none of it survives. Answers the last operation's sequence.
+    /// Stages a batch: it is one record, so all of it or none of it survives. Returns the last operation's sequence.
     ///
     /// # Errors
     /// As [`Store::set`].
@@ -140,8 +141,8 @@ impl<S: Storage> Store<S> {
         self.stage_as(Caller::default(), ops, true)
     }
 
-    /// As [`Store::stage`], for a client that may ask for it again, and is told of the write when it is logged: here nobody makes sure of the
-    /// room for that, and the commit may be refused.
+    /// As [`Store::stage`], for a client that may send the write again and gets its response when the write is logged. This call does not
+    /// reserve room in the log, so the commit may be refused.
     ///
     /// # Errors
     /// As [`Store::set`].
@@ -196,13 +197,13 @@ impl<S: Storage> Store<S> {
         Ok(self.last_sequence)
     }
 
-    /// Bytes staged but not yet in the WAL.
+    /// Bytes that are staged but not yet in the WAL.
     pub fn pending_bytes(&self) -> usize {
-        // A failed flush rolls back records that are in the file already.
+        // A failed flush rolls back records that are already in the file.
         self.active.borrow().image().len().saturating_sub(self.log.written.max(SEGMENT_HEADER_BYTES))
     }
 
-    /// Whether something is staged that no caller was promised, or promised and not logged.
+    /// Whether a write is staged but not promised to a caller, or promised but not logged.
     pub(super) fn is_staged(&self) -> bool {
         let end = self.active.borrow().image().len();
         end > self.log.acknowledged_end || (self.options.log && self.pending_bytes() > 0)
@@ -221,9 +222,9 @@ impl<S: Storage> Store<S> {
     /// Makes everything staged as durable as asked: one append, and one flush for `Strict`.
     ///
     /// # Errors
-    /// `StorageFull` when the WAL cannot grow for what [`Store::stage_for`] staged: everything staged since the last commit is rolled back,
-    /// the store goes on. (Should it all be deletes, only when the reserve is used up as well.) `Io`: rolled back as well, and the store is
-    /// poisoned.
+    /// `StorageFull` when the WAL cannot grow for the writes that [`Store::stage_for`] staged: everything staged since the last commit is
+    /// rolled back, and the store stays usable. (If all of them are deletes, this happens only when the reserve is used up as well.) `Io`:
+    /// everything is rolled back as well, and the store is poisoned.
     pub fn commit(&mut self, durability: Durability) -> Result<Receipt> {
         self.check_writable()?;
         let mut reached = durability;
@@ -239,14 +240,14 @@ impl<S: Storage> Store<S> {
         Ok(Receipt { sequence: self.last_sequence, durability: reached })
     }
 
-    /// What is staged stays from now on: no refusal rolls it back.
+    /// Promises all staged writes: from now on no refusal rolls them back.
     pub(super) fn promise(&mut self) {
         self.log.acknowledged_end = self.active.borrow().image().len();
         self.acknowledged = self.last_sequence;
     }
 
-    /// Appends the records that are not in the WAL yet. Deletes, those that are staged or (`only_deletes`) the ones to come, may use the
-    /// reserve.
+    /// Appends the records that are not in the WAL yet. Deletes may use the reserve: the staged ones or, with `only_deletes`, those of the
+    /// next batch.
     pub(super) fn log_staged(&mut self, only_deletes: bool) -> Result<()> {
         if self.pending_bytes() == 0 {
             return Ok(());
@@ -261,20 +262,21 @@ impl<S: Storage> Store<S> {
         Err(self.poison_unless_lack(error))
     }
 
-    /// Logs what was promised at the memory level.
+    /// Logs the writes that were promised at the memory level.
     ///
     /// # Errors
-    /// As [`Store::commit`]; what was promised stays.
+    /// As [`Store::commit`]; promised writes stay.
     pub(crate) fn log_promised(&mut self) -> Result<()> {
         if self.options.log { self.log_staged(false) } else { Ok(()) }
     }
 
-    /// Makes room in the log for a record of `bytes` behind all that is staged.
+    /// Reserves room in the log for a record of `bytes` after all staged records.
     #[cold]
     fn make_sure(&mut self, bytes: usize, only_deletes: bool) -> Result<()> {
         let mut sure = self.making_way(|store| store.grow_log(bytes));
         if matches!(sure, Err(Error::StorageFull)) && only_deletes {
-            // Deletes must not overtake what is staged: it goes where it has room, or else to the reserve with them.
+            // Deletes must not overtake the staged writes. These go where they have room, or else to the reserve with
+            // the deletes.
             if self.active.borrow().image().len() <= self.log.sure {
                 self.log_staged(false)?;
                 self.promise();
@@ -282,19 +284,19 @@ impl<S: Storage> Store<S> {
             sure = self.enter_reserve().and_then(|()| self.grow_log(bytes));
         }
         if matches!(sure, Err(Error::StorageFull)) && self.is_worth_a_flush() {
-            // Its table goes to what is set aside, and another segment where this one was.
+            // Its table goes to the room that is set aside, and another segment goes where this one was.
             self.log_staged(false)?;
             self.promise();
             self.freeze();
             self.flush_for_room()?;
             sure = self.grow_log(bytes);
         }
-        // Nothing is staged yet, and what failed is told again by the next commit, if it goes on failing.
+        // Nothing of this batch is staged yet; if the failure persists, the next commit reports it again.
         self.purge.is_wanted |= matches!(sure, Err(Error::StorageFull));
         sure
     }
 
-    /// Whether flushing what was written last gives some room, on a full storage.
+    /// Whether, on a full storage, a flush of the active memtable would free enough room.
     fn is_worth_a_flush(&self) -> bool {
         let active = self.active.borrow();
         self.options.flush_when_full
@@ -314,7 +316,8 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Does something. Where there is no room for it, lets go of what is not needed, flushes what waits, and then cuts files.
+    /// Runs `attempt`. If there is no room for it, frees what is not needed, then flushes the memtables that wait, then cuts files, and
+    /// tries again after each step.
     fn making_way(&mut self, mut attempt: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         for make_way in [Self::make_way, Self::flush_for_room, Self::cut_for_room] {
             match attempt(self) {
@@ -337,12 +340,12 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Drops what is staged and not committed.
+    /// Drops the writes that are staged and not committed.
     pub fn discard_staged(&mut self) {
         self.roll_back();
     }
 
-    /// Drops every record that no caller was promised.
+    /// Drops every record that was not promised to a caller.
     fn roll_back(&mut self) {
         let mut active = self.active.borrow_mut();
         if active.image().len() > self.log.acknowledged_end {
@@ -354,8 +357,8 @@ impl<S: Storage> Store<S> {
         self.forget_refused(self.acknowledged);
     }
 
-    /// Creates the active segment's file at its first use, for what is staged and `more` bytes. The header is flushed before any record
-    /// follows.
+    /// Creates the active segment's file at its first use, with room for the staged records and `more` bytes. The header is flushed before
+    /// any record follows.
     pub(super) fn ensure_segment(&mut self, from_reserve: bool, more: usize) -> Result<()> {
         if self.log.created {
             return Ok(());
@@ -385,10 +388,10 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Flushes the WAL: what was committed survives the loss of power.
+    /// Flushes the WAL: committed writes then survive the loss of power.
     ///
     /// # Errors
-    /// `Io`: the store is poisoned, and what is not acknowledged yet is rolled back.
+    /// `Io`: the store is poisoned, and writes that are not acknowledged yet are rolled back.
     pub fn sync(&mut self) -> Result<()> {
         self.check_writable()?;
         let active = FileName::wal(self.active.borrow().header().segment);
@@ -405,10 +408,10 @@ impl<S: Storage> Store<S> {
         Ok(())
     }
 
-    /// Flushes the WAL and appends a flushed seal, so that any later damage shows. For idle moments.
+    /// Flushes the WAL and appends a flushed seal, so that any later damage is detected. For idle times.
     ///
     /// # Errors
-    /// As [`Store::sync`]; a storage without room for the seal is left unsealed.
+    /// As [`Store::sync`]; if there is no room for the seal, the WAL stays unsealed, and this is no error.
     pub fn seal(&mut self) -> Result<()> {
         if !self.options.log {
             return self.check_writable();
@@ -449,7 +452,7 @@ impl<S: Storage> Store<S> {
             left?;
         }
         if !only_deletes && self.options.flush_when_full && self.is_behind() {
-            // What cannot be flushed keeps its room, and the deletes in it give none back: nothing more may come behind it.
+            // A memtable that cannot be flushed keeps its room, and its deletes free none: no more writes may follow it.
             self.flush_for_room()?;
             if self.is_behind() {
                 self.purge.is_wanted = true;
@@ -464,7 +467,7 @@ impl<S: Storage> Store<S> {
         }
         self.promise();
         if self.has_room(bytes) {
-            // What it held was refused room, and went to the reserve.
+            // Its records found no room, and went to the reserve.
             return Ok(());
         }
         let is_full = self.frozen.len() >= self.options.frozen_max;
@@ -474,7 +477,7 @@ impl<S: Storage> Store<S> {
         }
         if is_full {
             match self.making_way(Self::flush_oldest) {
-                // No room for a flush. Deletes may use the reserve, and one memtable more for that.
+                // There is no room for a flush. Deletes may use the reserve, and one more memtable for that.
                 Err(error) if only_deletes && self.options.log && error.is_lack() => {}
                 relieved => {
                     self.purge.is_wanted |= matches!(relieved, Err(Error::StorageFull));
@@ -494,7 +497,8 @@ impl<S: Storage> Store<S> {
         !self.frozen.is_empty() && self.storage.room_when_full().is_some()
     }
 
-    /// Most bytes of a memtable or a small table: where a storage gives little room in all, little of it waits to be written twice.
+    /// Most bytes of a memtable or a small table: if a storage has little room in total, only little of it may hold data that will be
+    /// written a second time.
     pub(super) fn unit_bytes_max(&self) -> u64 {
         let capacity = self.storage.free_bytes().map(|free| free + self.storage.bytes_on_disk());
         capacity.map_or(u64::MAX, |bytes| (bytes / UNITS_MIN).max(RESERVE_BYTES / 4 * 3))
@@ -508,8 +512,8 @@ impl<S: Storage> Store<S> {
         active.is_empty() || active.bytes() + bytes <= bytes_max
     }
 
-    /// Bytes of a memtable now: on a full storage it must fit what is set aside for its table, for one that cannot be flushed keeps its
-    /// room for ever.
+    /// Bytes of a memtable now: on a full storage its table must fit the room that is set aside, because a memtable that cannot be flushed
+    /// keeps its room for ever.
     fn segment_bytes(&self) -> usize {
         match self.storage.room_when_full() {
             Some(room) if room > 0 => self.memtable_bytes.min(room as usize / 8 * 7),
@@ -538,7 +542,7 @@ impl<S: Storage> Store<S> {
         }
         self.frozen.push_back(Frozen { memtable: full, segment });
         self.log = Log::fresh(unsynced, open_previous);
-        // Small stores stay small on disk: the log takes a part of what the tables do.
+        // Small stores stay small on disk: the log may take only a part of the room that the tables take.
         let in_log = (self.version.bytes() / STORE_SHARE).max(self.options.memtable_bytes_min as u64);
         let bytes_max = usize::try_from(self.unit_bytes_max().min(in_log)).unwrap_or(usize::MAX);
         self.memtable_bytes = (self.memtable_bytes * 2).min(self.options.memtable_bytes_max).min(bytes_max);

@@ -1,10 +1,10 @@
 //! Builds a table from sorted entries, in one pass and in little memory.
 //!
-//! Blocks are finished as entries come and wait in a buffer until they are taken; what stays behind until the
-//! end is one open block, one separator per block, one hash per key and the range tombstones.
+//! Blocks are finished as entries come, and wait in a buffer until they are taken. Only one open block, one separator
+//! per block, one hash per key and the range tombstones stay in memory until the end.
 //!
-//! Invariant: the same entries and options give the same bytes, however often they are taken, but for blocks that are
-//! copied compressed: those keep the bytes of whoever compressed them.
+//! Invariant: the same entries and options give the same bytes, however often they are taken. The exception is blocks
+//! that are copied compressed: they keep the bytes of their original compressor.
 
 use core::cmp::Ordering;
 use std::rc::Rc;
@@ -17,13 +17,13 @@ use super::{
 use crate::codec::bytes;
 use crate::types::{Kind, RangeTombstone, Sequence, StoreId};
 
-/// Bytes that the fields of an entry take beside key and value, about.
+/// Approximate bytes of the fields of an entry besides key and value.
 const ENTRY_FIELD_BYTES: usize = 8;
 
-/// How a table is laid out. Readers need none of it.
+/// The layout options of a table. Readers do not need them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableOptions {
-    /// A data block ends before the entry that would take it over this many raw bytes. One larger entry
+    /// A data block ends before the entry that would make it larger than this many raw bytes. A single larger entry
     /// becomes a block of its own.
     pub block_bytes: usize,
     /// Entries from one restart point to the next.
@@ -58,7 +58,7 @@ pub struct TableBuilder {
     options: TableOptions,
     writer: Writer,
     block: BlockBuilder,
-    /// The open block, where it is one that was copied; `block` is empty then.
+    /// The open block, if it was copied; `block` is empty then.
     copied: Option<Rc<Block>>,
     index: IndexBuilder,
     filter: FilterBuilder,
@@ -95,7 +95,7 @@ impl TableBuilder {
     /// Appends an entry: keys ascend, and versions of one key come newest first.
     ///
     /// # Panics
-    /// When the entry is not behind the one before: a table out of order would give wrong answers for ever.
+    /// When the entry does not come after the previous one: a table out of order would give wrong results for ever.
     pub fn add(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
         let order = self.order(key, sequence);
         let entry_bytes = key.len() + value.len() + ENTRY_FIELD_BYTES;
@@ -106,7 +106,7 @@ impl TableBuilder {
         self.count(order, key, sequence, kind, expires, value.len());
     }
 
-    /// Whether `key` is a new one or that of the entry before.
+    /// Whether `key` is a new key or that of the previous entry.
     #[inline]
     fn order(&self, key: &[u8], sequence: Sequence) -> Ordering {
         let order = if self.meta.entries == 0 { Ordering::Less } else { bytes::compare(&self.last_key, key) };
@@ -119,8 +119,8 @@ impl TableBuilder {
         order
     }
 
-    /// Appends the entry of a block that was opened to copy, as it is compressed: most of a merge's time for values that
-    /// take a block each. `false`, and nothing done, for a block that shows its entries.
+    /// Appends the entry of a block that was opened to be copied, without decompressing it. This saves most of a merge's
+    /// time for values that take a block each. Returns `false` and does nothing for a block that was decompressed.
     ///
     /// # Panics
     /// As [`TableBuilder::add`].
@@ -179,7 +179,7 @@ impl TableBuilder {
         self.meta.max_sequence = self.meta.max_sequence.max(sequence);
     }
 
-    /// Ends the open block, if there is one; `next_key` is the first key behind it.
+    /// Ends the open block, if there is one; `next_key` is the first key after it.
     fn end_block(&mut self, next_key: &[u8]) {
         if !self.is_between_blocks() {
             self.finish_block(Some(next_key));
@@ -200,8 +200,7 @@ impl TableBuilder {
         self.index.add(&self.last_key, self.last_sequence, next_key, handle.len);
     }
 
-    /// Bytes of the table so far: all that was written, the open block and about what index and filter will
-    /// take.
+    /// Bytes of the table so far: everything written, the open block, and the approximate size of index and filter.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let copied =
@@ -216,12 +215,12 @@ impl TableBuilder {
         self.meta.entries
     }
 
-    /// The finished bytes that were not taken before, in the order of the file.
+    /// Takes the finished bytes that were not taken before, in the order of the file.
     pub fn take(&mut self) -> Vec<u8> {
         self.writer.take()
     }
 
-    /// Ends the table. The last bytes are there to be taken; nothing may be added any more.
+    /// Ends the table. The last bytes can now be taken; nothing more may be added.
     pub fn finish(&mut self) -> TableMeta {
         if !self.is_between_blocks() {
             self.finish_block(None);
@@ -246,7 +245,7 @@ impl TableBuilder {
         self.meta.clone()
     }
 
-    /// Writes a block behind the data; no bytes, no block.
+    /// Writes a block after the data. If there are no bytes, writes no block.
     fn part(&mut self, kind: BlockKind, raw: &[u8]) -> BlockHandle {
         if raw.is_empty() {
             return BlockHandle { offset: self.writer.offset(), len: 0 };
@@ -290,13 +289,13 @@ mod tests {
 
     const STORE: StoreId = [7; 16];
 
-    /// An LZ4 block of literals alone, as this project's compressor never makes one of such bytes.
+    /// An LZ4 block that contains only literals. This project's compressor never makes one from such bytes.
     fn literals(raw: &[u8]) -> Vec<u8> {
         let more = raw.len() - 15;
         [&[0xf0][..], &vec![255; more / 255], &[(more % 255) as u8], raw].concat()
     }
 
-    /// A block that holds these entries, compressed to literals, opened to copy.
+    /// A block with these entries, compressed to literals, opened to be copied.
     fn opened(entries: &[(&[u8], Option<u64>, &[u8])]) -> (Rc<Block>, Vec<u8>) {
         let mut block = BlockBuilder::new(16);
         for (key, expires, value) in entries {

@@ -1,10 +1,10 @@
 //! A cursor over the entries of one table, forward and backward.
 //!
-//! It walks (key ascending, sequence descending) and the exact reverse, every version included. The key of its
-//! entry is kept as a whole: the front is that of its run's head, so a step only writes the suffix.
+//! It walks (key ascending, sequence descending) and the exact reverse, every version included. It keeps the whole key
+//! of its entry. The front is that of its run's head, so a step only writes the suffix.
 //!
-//! Invariant: a step first finds where it leads and only then goes there; one that fails (a block is
-//! needed, or damaged) leaves the cursor as it was.
+//! Invariant: a step first finds its target and only then moves there. A step that fails (a block is needed, or
+//! damaged) leaves the cursor unchanged.
 
 use std::rc::Rc;
 
@@ -12,14 +12,14 @@ use super::block::{Block, Entry, Malformed};
 use super::{BlockKind, Blocks, ReadError, Table, TableValue};
 use crate::types::{Kind, SEQUENCE_MAX, Sequence};
 
-/// Bytes that are copied at once where that is cheaper than copying the right number.
+/// Bytes that are copied at once when that is cheaper than copying the exact number.
 const CHUNK: usize = 16;
 
-/// Stands on one entry of a table, or nowhere.
+/// A cursor: it is on one entry of a table, or on no entry.
 #[derive(Debug)]
 pub struct TableCursor {
     table: Rc<Table>,
-    /// The block of the entry; `None` when the cursor stands nowhere.
+    /// The block of the entry; `None` when the cursor is on no entry.
     block: Option<Rc<Block>>,
     /// The number of the block in the table.
     block_index: usize,
@@ -55,13 +55,13 @@ impl TableCursor {
         }
     }
 
-    /// Goes to the first entry whose key is `key` or behind it.
+    /// Goes to the first entry whose key is `key` or greater.
     pub fn seek(&mut self, key: &[u8], blocks: &dyn Blocks) -> Result<(), ReadError> {
         self.seek_version(key, SEQUENCE_MAX, blocks)
     }
 
-    /// Goes to the first entry at or behind (`key`, `sequence`): the newest version of `key` that a snapshot
-    /// at `sequence` may see, if there is one.
+    /// Goes to the first entry at or after (`key`, `sequence`): the newest version of `key` that a snapshot at
+    /// `sequence` may see, if there is one.
     pub fn seek_version(
         &mut self,
         key: &[u8],
@@ -105,7 +105,7 @@ impl TableCursor {
         self.enter_last_before(self.table.index().len(), blocks)
     }
 
-    /// Goes one entry forward; from the last one, nowhere. A cursor that stands nowhere stays there.
+    /// Goes one entry forward. After the last one, the cursor is on no entry. A cursor on no entry stays there.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn next(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
@@ -133,7 +133,7 @@ impl TableCursor {
         }
     }
 
-    /// Goes one entry backward; from the first one, nowhere. A cursor that stands nowhere stays there.
+    /// Goes one entry backward. Before the first one, the cursor is on no entry. A cursor on no entry stays there.
     pub fn prev(&mut self, blocks: &dyn Blocks) -> Result<(), ReadError> {
         let Some(block) = &self.block else {
             return Ok(());
@@ -152,7 +152,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the first entry of block `block_index`; nowhere, if there is no such block.
+    /// Goes to the first entry of block `block_index`, or to no entry if there is no such block.
     fn enter_first_of(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<(), ReadError> {
         if block_index >= self.table.index().len() {
             self.block = None;
@@ -162,7 +162,7 @@ impl TableCursor {
         self.enter(block, block_index, 0)
     }
 
-    /// Goes to the last entry of the block before block `block_index`; nowhere, if there is no such block.
+    /// Goes to the last entry of the block before block `block_index`, or to no entry if there is no such block.
     fn enter_last_before(&mut self, block_index: usize, blocks: &dyn Blocks) -> Result<(), ReadError> {
         let Some(block_index) = block_index.checked_sub(1) else {
             self.block = None;
@@ -197,8 +197,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Makes `key` that of an entry of the current run, which may share more with the run's head than the key
-    /// before did.
+    /// Sets `key` to the key of an entry of the current run. That entry may share more with the run's head than the previous key did.
     #[inline]
     fn write_key(&mut self, entry: &Entry) {
         let Some(block) = &self.block else {
@@ -218,7 +217,7 @@ impl TableCursor {
         self.table.corrupt(self.table.index().handle(block_index), error)
     }
 
-    /// Whether the cursor stands on an entry. The accessors below mean something only then.
+    /// Whether the cursor is on an entry. The accessors below are meaningful only then.
     #[inline]
     #[must_use]
     pub fn valid(&self) -> bool {
@@ -254,7 +253,7 @@ impl TableCursor {
         self.entry.expires
     }
 
-    /// The value; empty for a tombstone and where the cursor stands nowhere.
+    /// The value; empty for a tombstone and when the cursor is on no entry.
     #[inline]
     #[must_use]
     #[cfg_attr(varve_size, optimize(speed))]
@@ -262,13 +261,13 @@ impl TableCursor {
         self.block.as_ref().map_or(&[], |block| self.entry.value(block))
     }
 
-    /// Bytes of the value; 0 where the cursor stands nowhere.
+    /// Bytes of the value; 0 when the cursor is on no entry.
     #[must_use]
     pub fn value_len(&self) -> usize {
         self.block.as_ref().map_or(0, |_| (self.entry.next - self.entry.value) as usize)
     }
 
-    /// The block that holds the value, to keep it alive beyond the next step.
+    /// The block that contains the value, to keep it alive beyond the next step.
     #[must_use]
     pub fn value_block(&self) -> Option<&Rc<Block>> {
         self.block.as_ref()
@@ -295,7 +294,7 @@ impl TableCursor {
     }
 }
 
-/// A key in a buffer with room behind it, so that short pieces are copied as one chunk.
+/// A key in a buffer with extra room after it, so that short pieces are copied as one chunk.
 #[derive(Debug, Default)]
 struct KeyBuffer {
     bytes: Vec<u8>,
@@ -308,7 +307,7 @@ impl KeyBuffer {
         &self.bytes[..self.len]
     }
 
-    /// Keeps the first `keep` bytes and puts `from[start..end]` behind them.
+    /// Keeps the first `keep` bytes and puts `from[start..end]` after them.
     #[inline]
     fn replace(&mut self, keep: usize, from: &[u8], start: usize, end: usize) {
         let len = keep + (end - start);

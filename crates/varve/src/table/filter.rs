@@ -1,4 +1,4 @@
-//! The blocked Bloom filter: says "not in this table" without reading it.
+//! The blocked Bloom filter: it shows that a key is not in this table without reading the table.
 //!
 //! ```text
 //! u8 kind (0 blocked Bloom; others reserved) | u8 probes | u16 0 | u32 lines | line (64 B) [lines]
@@ -85,7 +85,7 @@ pub struct FilterBuilder {
 }
 
 impl FilterBuilder {
-    /// An empty filter that will spend `bits_per_key`.
+    /// An empty filter that will use `bits_per_key`.
     #[must_use]
     pub fn new(bits_per_key: u32) -> Self {
         Self { bits_per_key: bits_per_key.clamp(1, 64), hashes: Vec::new() }
@@ -97,7 +97,7 @@ impl FilterBuilder {
         self.hashes.push(hash);
     }
 
-    /// Bytes that [`FilterBuilder::finish`] would answer now.
+    /// Number of bytes that [`FilterBuilder::finish`] would return now.
     #[must_use]
     pub fn bytes(&self) -> usize {
         8 + self.lines() * LINE_BYTES

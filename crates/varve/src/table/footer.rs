@@ -1,4 +1,4 @@
-//! The last 96 bytes of a table: where its blocks are, and what the whole amounts to.
+//! The last 96 bytes of a table: where its blocks are, and its totals.
 //!
 //! ```text
 //!  0  handle filter            u64 offset | u32 len
@@ -10,7 +10,7 @@
 //! 88  u64 xxh3 of the 88 bytes before, seeded with xxh3(store id)
 //! ```
 //!
-//! Invariant: the hash is also in the manifest, so a table that was swapped for another valid one is found.
+//! Invariant: the hash is also in the manifest, so a table that was swapped for another valid one is detected.
 
 use super::BlockHandle;
 use crate::codec::hash::xxh3;
@@ -48,7 +48,7 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// The bytes of the footer; the last 8 are its hash.
+    /// Encodes the footer; the last 8 bytes are its hash.
     #[must_use]
     pub fn encode(&self, store: &StoreId) -> [u8; FOOTER_BYTES] {
         let mut bytes = Vec::with_capacity(FOOTER_BYTES);
@@ -69,8 +69,7 @@ impl Footer {
         footer
     }
 
-    /// Verifies and reads the last bytes of a table. `offset` is where they begin in the file; answers the
-    /// footer and its hash.
+    /// Verifies and reads the last bytes of a table. `offset` is where they begin in the file. Returns the footer and its hash.
     pub fn decode(bytes: &[u8], store: &StoreId, file: FileName, offset: u64) -> Result<(Self, u64)> {
         let corrupt = |what| Error::corrupt(file, offset, what);
         let (hashed, hash) =

@@ -4,14 +4,14 @@
 //! varint prefix len | prefix | { varint suffix len | varint sequence | varint block len | suffix }*
 //! ```
 //!
-//! One item per data block, in order; the blocks lie one behind the other from offset 0. Prefix and suffix make
-//! the block's separator, a place (key, sequence) in the order of a table:
+//! There is one item per data block, in order; the blocks lie one after the other from offset 0. Prefix and suffix form
+//! the key of the block's separator, a place (key, sequence) in the order of a table:
 //!
 //!   last entry of the block <= separator < first entry of the next block
 //!
-//! Between two different keys it is the shortest key that fits, at sequence 0, which is behind every version.
-//! When versions of one key go on in the next block, it is the last entry itself, sequence included: so every
-//! (key, snapshot) has exactly one block where its newest visible version can be, and a get reads one block
+//! Between two different keys, it is the shortest key that fits, at sequence 0, which comes after every version. When
+//! versions of one key continue in the next block, it is the last entry itself, including its sequence. So for every
+//! (key, snapshot) there is exactly one block that can have its newest visible version, and a get reads one block
 //! however many versions there are.
 //!
 //! Invariant: separators ascend, and those of the table's own blocks cover it without a gap.
@@ -27,12 +27,12 @@ use crate::types::Sequence;
 /// A decoded index.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    /// What all separators begin with.
+    /// The common prefix of all separators.
     prefix: Vec<u8>,
-    /// The first 8 bytes of each separator behind the prefix: what the search runs over.
+    /// The first 8 bytes of each separator after the prefix: the search uses these.
     heads: Vec<u64>,
     separators: Vec<Separator>,
-    /// Where each block begins, and behind the last one its end.
+    /// Where each block begins; the last item is the end of the last block.
     offsets: Vec<u64>,
     suffixes: Vec<u8>,
 }
@@ -75,7 +75,7 @@ impl Index {
             index.separators.push(separator);
             index.offsets.push(end);
         }
-        // It stays for long: what the vectors grew beyond is given back.
+        // The index stays in memory for long, so the unused capacity of the vectors is freed.
         index.heads.shrink_to_fit();
         index.separators.shrink_to_fit();
         index.offsets.shrink_to_fit();
@@ -101,7 +101,7 @@ impl Index {
         &self.suffixes[separator.suffix as usize..separator.suffix_end as usize]
     }
 
-    /// How many data blocks there are.
+    /// Number of data blocks.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -114,7 +114,7 @@ impl Index {
         self.heads.is_empty()
     }
 
-    /// Where block `index` lies.
+    /// The place of block `index`.
     ///
     /// # Panics
     /// When there is no such block.
@@ -137,15 +137,15 @@ impl Index {
         (key, separator.sequence)
     }
 
-    /// The first byte behind the data blocks.
+    /// The first byte after the data blocks.
     #[must_use]
     pub fn data_end(&self) -> u64 {
         self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// The block whose separator is the first at or after (`key`, `sequence`): if any block has an entry of
-    /// `key` with that sequence or an older one, the newest such entry is in this one. The number of blocks
-    /// when all separators are before.
+    /// The block whose separator is the first at or after (`key`, `sequence`): if any block has an entry of `key` with
+    /// that sequence or an older one, the newest such entry is in this block. Returns the number of blocks when all
+    /// separators are before.
     #[must_use]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn find(&self, key: &[u8], sequence: Sequence) -> usize {
@@ -195,8 +195,8 @@ struct Item {
 }
 
 impl IndexBuilder {
-    /// Adds a block of `block_len` bytes whose last entry is (`last_key`, `last_sequence`); `next_key` is the
-    /// key of the entry behind it, if there is one.
+    /// Adds a block of `block_len` bytes whose last entry is (`last_key`, `last_sequence`); `next_key` is the key of
+    /// the entry after it, if there is one.
     pub fn add(&mut self, last_key: &[u8], last_sequence: Sequence, next_key: Option<&[u8]>, block_len: u32) {
         let sequence = if next_key == Some(last_key) { last_sequence } else { 0 };
         match next_key {
@@ -206,7 +206,7 @@ impl IndexBuilder {
         self.items.push(Item { key_end: self.keys.len(), sequence, block_len });
     }
 
-    /// How many blocks were added.
+    /// Number of blocks added.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
@@ -231,7 +231,7 @@ impl IndexBuilder {
             let start = index.checked_sub(1).map_or(0, |before| self.items[before].key_end);
             &self.keys[start..self.items[index].key_end]
         };
-        // Separators ascend: what the first and the last share, all share.
+        // Separators ascend, so all of them share the common prefix of the first and the last.
         let prefix = match self.items.len() {
             0 => &[],
             count => &key(0)[..bytes::common_prefix(key(0), key(count - 1))],
@@ -250,7 +250,7 @@ impl IndexBuilder {
     }
 }
 
-/// Appends a short key s with `last <= s < next`. It is never a front of `next`: then a seek to a prefix that
+/// Appends a short key s with `last <= s < next`. It is never a prefix of `next`. Otherwise a seek to a prefix that
 /// `next` is the first to have would read one block in vain.
 fn put_separator(into: &mut Vec<u8>, last: &[u8], next: &[u8]) {
     let shared = bytes::common_prefix(last, next);

@@ -1,7 +1,7 @@
-//! Tables held in memory, for tests and tools.
+//! Tables in memory, for tests and tools.
 //!
-//! Invariant: one that asks answers every first read of a place with [`ReadError::Need`] and forgets what it
-//! fetched as soon as the read that needed it is through, as a host that only reads asynchronously might.
+//! Invariant: in asking mode, every first read of a place returns [`ReadError::Need`]. The fetched bytes are dropped as
+//! soon as the read that needed them is complete, as in a host that only reads asynchronously.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub struct MemoryBlocks {
 }
 
 impl MemoryBlocks {
-    /// No tables; reads are answered at once, and opened blocks are kept.
+    /// No tables; reads return at once, and opened blocks are kept.
     #[must_use]
     pub fn new(store: StoreId) -> Self {
         Self {
@@ -34,19 +34,19 @@ impl MemoryBlocks {
         }
     }
 
-    /// No tables; reads answer [`ReadError::Need`] until the bytes were fetched.
+    /// No tables; reads return [`ReadError::Need`] until the bytes were fetched.
     #[must_use]
     pub fn asking(store: StoreId) -> Self {
         Self { asks: true, ..Self::new(store) }
     }
 
-    /// Adds the file of a table, or puts another in its place.
+    /// Adds the file of a table, or replaces it.
     pub fn insert(&mut self, table: u64, bytes: Vec<u8>) {
         self.opened.borrow_mut().retain(|&(id, _), _| id != table);
         self.files.insert(table, bytes);
     }
 
-    /// Runs `read`, fetching what it needs, until it is through.
+    /// Runs `read` until it completes, and fetches the bytes it needs.
     pub fn run<T>(&self, mut read: impl FnMut() -> Result<T, ReadError>) -> Result<T> {
         let result = loop {
             match read() {

@@ -1,7 +1,7 @@
-//! What the manifest knows of a table.
+//! The entry of a table in the manifest.
 //!
-//! Invariant: size and footer hash are those of the finished file, so that a table is never mistaken for
-//! another that reused its name; all keys that the table says anything about lie in `min_key..=max_key`.
+//! Invariant: size and footer hash are those of the finished file, so a table is never mistaken for another that reused
+//! its name. All keys that the table affects lie in `min_key..=max_key`.
 //!
 //! ```text
 //! varint id | varint size | u64 footer hash | varint entries | varint tombstones | varint range tombstones
@@ -9,23 +9,23 @@
 //! varint len, min key | varint len, max key
 //! ```
 //!
-//! A job that takes only a key range of a table leaves the rest of it in place: the table is then *narrowed*, its
-//! `min_key` raised to the first key that was not taken. What its file holds before that key is history, and must never
-//! be read again: a tombstone that hid it may be gone already.
+//! A job that takes only a key range of a table leaves the rest in place. The table is then *narrowed*: its `min_key`
+//! is raised to the first key that was not taken. Entries in its file before that key are obsolete and must never be
+//! read again: a tombstone that hid them may already be gone.
 
 use crate::codec::bytes::compare;
 use crate::codec::reader::{Reader, Truncated};
 use crate::codec::varint::put_u64;
 use crate::types::Sequence;
 
-/// One table, as the manifest names it.
+/// One table, as recorded in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TableMeta {
     /// The number of its file.
     pub id: u64,
     /// Bytes of the file.
     pub size: u64,
-    /// The checksum that closes its footer.
+    /// The checksum at the end of its footer.
     pub footer_hash: u64,
     /// Entries in data blocks: values and tombstones, every version counted.
     pub entries: u64,
@@ -43,7 +43,7 @@ pub struct TableMeta {
     pub max_key: Vec<u8>,
     /// Bytes of keys and values before truncation and compression.
     pub raw_bytes: u64,
-    /// Bytes of the file that lie before `min_key` and are no longer read, about; 0 for a whole table. The counts
+    /// Approximate bytes of the file that lie before `min_key` and are no longer read; 0 for a whole table. The counts
     /// above are estimates once this is not 0.
     pub skipped_bytes: u64,
 }
@@ -53,13 +53,13 @@ impl TableMeta {
     pub(crate) fn ends_before(&self, other: &Self) -> bool {
         match compare(&self.max_key, &other.min_key) {
             core::cmp::Ordering::Less => true,
-            // A range ends before its end.
+            // The end of a range is exclusive.
             core::cmp::Ordering::Equal => self.range_tombstones > 0,
             core::cmp::Ordering::Greater => false,
         }
     }
 
-    /// Bytes of the file that are still read, about.
+    /// Approximate bytes of the file that are still read.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.size.saturating_sub(self.skipped_bytes)
@@ -71,10 +71,10 @@ impl TableMeta {
         self.skipped_bytes > 0
     }
 
-    /// What is left of the table once a job took all keys before `key`, which lie in the file's first `skipped` bytes.
+    /// The rest of the table once a job took all keys before `key`, which lie in the file's first `skipped` bytes.
     ///
-    /// Each time it is narrowed the number of skipped bytes rises, by one where the bounds moved inside a block: file and
-    /// number together name a table with its bounds.
+    /// Each time the table is narrowed, the number of skipped bytes rises, by one if the bounds moved inside a block. So
+    /// file and number together identify a table with its bounds.
     #[must_use]
     pub fn rest(&self, key: &[u8], skipped: u64) -> Self {
         let skipped_bytes = skipped.min(self.size).max(self.skipped_bytes + 1);
@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(huge.rest(b"m", 1 << 59).raw_bytes, 1 << 61);
     }
 
-    /// Bounds that moved twice inside one block once left the same number of skipped bytes, and the view went on with the
-    /// wider bounds: reads showed entries that a later job had replaced (simulator, seed 91).
+    /// Bounds that moved twice inside one block once left the same number of skipped bytes, and the view continued with
+    /// the wider bounds: reads showed entries that a later job had replaced (simulator, seed 91).
     #[test]
     fn a_table_narrowed_again_is_never_taken_for_what_it_was() {
         let mut table = table();

@@ -6,14 +6,13 @@
 //!      +------- separator, sequence, length per block ------+<--------- handles -----------+
 //! ```
 //!
-//! Entries are ordered by key ascending, then sequence descending, so the newest version of a key comes
-//! first. A [`TableBuilder`] takes them in that order and gives out bytes as they are finished; a [`Table`]
-//! holds footer, properties, index, range tombstones and, unless it is lean, its filter in memory and asks a [`Blocks`] for
-//! the rest.
+//! Entries are ordered by key ascending, then sequence descending, so the newest version of a key comes first. A
+//! [`TableBuilder`] takes them in that order and returns bytes as they are finished. A [`Table`] keeps footer, properties,
+//! index, range tombstones and, unless it is lean, its filter in memory. It asks a [`Blocks`] for the rest.
 //!
-//! Invariants: a finished table never changes; every byte of it lies under a checksum that is seeded with the
-//! store, the file and the place, so that a flipped, torn, misdirected or foreign block is an error, never an
-//! answer. A read changes nothing before all the blocks it needs are there: it may be run again.
+//! Invariants: a finished table never changes. Every byte of it is covered by a checksum that is seeded with the store,
+//! the file and the place. So a flipped, torn, misdirected or foreign block causes an error, never a wrong result. A
+//! read changes nothing before all the blocks it needs are available: it may be run again.
 
 mod block;
 mod builder;
@@ -46,7 +45,7 @@ pub use tombstones::RangeTombstones;
 use crate::error::Error;
 use crate::types::FileName;
 
-/// What a block holds. The byte is part of the block's trailer, so one kind is never read as another.
+/// The kind of contents of a block. The byte is part of the block's trailer, so one kind is never read as another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum BlockKind {
@@ -58,7 +57,7 @@ pub enum BlockKind {
     RangeTombstones = 3,
     /// A separator for each data block.
     Index = 4,
-    /// What is known of the table as a whole.
+    /// Statistics of the whole table.
     Properties = 5,
 }
 
@@ -79,7 +78,7 @@ impl BlockHandle {
     }
 }
 
-/// Bytes that a read cannot go on without.
+/// Bytes that a read needs to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Need {
     /// The file to read.
@@ -90,7 +89,7 @@ pub struct Need {
     pub len: u32,
 }
 
-/// Why a read gave no answer.
+/// Why a read gave no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadError {
     /// Fetch these bytes, then run the read again: it changed nothing.
@@ -106,9 +105,9 @@ impl From<Error> for ReadError {
 }
 
 impl ReadError {
-    /// Tries other reads of the same call after this failure of one: a host that fetches what failed reads came upon (over a
-    /// device that settles later) then fetches it together, and not one after the other. A read that says what it needs
-    /// has no use for that.
+    /// Tries the other reads of the same call after one failed. A host that fetches the data of failed reads (over an
+    /// asynchronous storage) then fetches all of it together, and not one after the other. A read that returns what it
+    /// needs does not require this.
     pub(crate) fn come_upon<T>(self, others: impl Iterator<Item = Result<T, Self>>) -> Self {
         if matches!(self, Self::Error(_)) {
             others.for_each(drop);
@@ -117,15 +116,15 @@ impl ReadError {
     }
 }
 
-/// Where blocks come from: the cache, then the storage.
+/// The source of blocks: the cache, then the storage.
 pub trait Blocks {
     /// The block at `handle` of table `table`, opened (see [`open_block`]).
     fn block(&self, table: u64, handle: BlockHandle, kind: BlockKind) -> Result<Rc<Block>, ReadError>;
 
-    /// `len` bytes of the file from `offset` on, as they are: a table's footer, and its blocks after the data.
+    /// `len` raw bytes of the file from `offset` on: a table's footer, and its blocks after the data.
     fn raw(&self, table: u64, offset: u64, len: u32) -> Result<Vec<u8>, ReadError>;
 
-    /// Keeps an open table for later reads, as long as its memory is worth it. Unless overridden, only its readers keep it.
+    /// Keeps an open table for later reads, as long as it is read often enough for its memory. Unless overridden, only its readers keep it.
     fn keep(&self, table: &Rc<Table>) {
         let _ = table;
     }
@@ -136,14 +135,14 @@ pub trait Blocks {
         None
     }
 
-    /// Whether open tables may take `bytes` more and still leave blocks their part of the memory. Unless overridden, they may.
+    /// Whether open tables may take `bytes` more and still leave enough memory for blocks. Unless overridden, they may.
     fn has_room(&self, bytes: usize) -> bool {
         let _ = bytes;
         true
     }
 
-    /// Notes that a get, now over, asked the filters of `checks` tables, `negatives` of which said that the key is not there.
-    /// Unless overridden, nobody counts.
+    /// Counts the filter checks of a finished get: it checked the filters of `checks` tables, and `negatives` of them
+    /// excluded the key. Unless overridden, nothing is counted.
     fn count_filters(&self, checks: u32, negatives: u32) {
         let _ = (checks, negatives);
     }

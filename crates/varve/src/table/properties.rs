@@ -1,6 +1,6 @@
-//! What is known of a table as a whole, beyond its footer: nine varints, in the order of the fields.
+//! Statistics of a whole table, in addition to its footer: nine varints, in the order of the fields.
 //!
-//! Invariant: they are statistics. No answer depends on them, only choices of compaction do.
+//! Invariant: no read result depends on these statistics, only compaction choices do.
 
 use super::Malformed;
 use crate::codec::reader::{Reader, Truncated};
@@ -30,7 +30,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// The bytes of the block, without trailer.
+    /// Encodes the block, without trailer.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

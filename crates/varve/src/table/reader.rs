@@ -1,14 +1,13 @@
 //! An open table: everything but its data blocks is in memory.
 //!
-//! Opening takes two reads: the footer, and in one piece all that lies between the data and the footer. A get
-//! asks the filter, finds in the index the only block that can hold the answer, and searches it.
+//! Opening takes two reads: the footer, and in one piece everything between the data and the footer. A get checks the
+//! filter, finds in the index the only block that can have the key, and searches it.
 //!
-//! A table of the lowest level can do without its filter, which takes most of its memory where entries are small: nearly
-//! every get that comes that far finds its key. It is lean then, until somebody has it read the filter. From RocksDB
-//! (`optimize_filters_for_hits`), which writes no filter for such tables.
+//! A table of the lowest level can work without its filter, which takes most of its memory where entries are small:
+//! nearly every get that reaches that level finds its key. Such a table is lean until a caller makes it read the filter.
+//! From RocksDB (`optimize_filters_for_hits`), which writes no filter for such tables.
 //!
-//! Invariant: the parts of the file lie one behind the other without a gap, so each of its bytes is under
-//! a checksum; opening checks that.
+//! Invariant: the parts of the file lie one after the other without a gap, so a checksum covers each of its bytes; opening checks that.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -31,7 +30,7 @@ pub struct Table {
     index: Index,
     filter: OnceCell<Filter>,
     range_tombstones: RangeTombstones,
-    /// Somebody asked for it since the cache last looked.
+    /// Whether the table was used since the cache last checked.
     used: Cell<bool>,
 }
 
@@ -44,7 +43,7 @@ pub struct TableValue {
     pub kind: Kind,
     /// When it expires, in milliseconds since 1970.
     pub expires: Option<u64>,
-    /// The block that holds the value.
+    /// The block that contains the value.
     pub block: Rc<Block>,
     /// Where in the block the value begins.
     pub start: u32,
@@ -62,13 +61,12 @@ impl TableValue {
 }
 
 impl Table {
-    /// Opens the table that the manifest names `meta`.
+    /// Opens the table that `meta` describes.
     pub fn open(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
         Self::open_as(store, meta, blocks, false)
     }
 
-    /// As [`Table::open`], without the filter when there is no room for it (see [`Blocks::has_room`]) and it is most of what
-    /// there is to read.
+    /// As [`Table::open`], without the filter when there is no room for it (see [`Blocks::has_room`]) and it is most of the bytes to read.
     pub fn open_lean(store: &StoreId, meta: &TableMeta, blocks: &dyn Blocks) -> Result<Self, ReadError> {
         Self::open_as(store, meta, blocks, true)
     }
@@ -149,7 +147,7 @@ impl Table {
         Ok(())
     }
 
-    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are asked
+    /// The newest version of `key` at or below `snapshot`, tombstones included. Range tombstones are queried
     /// separately: [`Table::tombstone_over`].
     pub fn get(
         &self,
@@ -160,7 +158,7 @@ impl Table {
         if self.may_contain(hash_key(key)) { self.get_admitted(key, snapshot, blocks) } else { Ok(None) }
     }
 
-    /// [`Table::get`] for a key that the filter let through: see [`Table::may_contain`].
+    /// [`Table::get`] for a key that the filter did not exclude: see [`Table::may_contain`].
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn get_admitted(
         &self,
@@ -195,7 +193,7 @@ impl Table {
         self.filter.get().map_or(self.footer.filter.len > 0, |filter| filter.may_contain(hash))
     }
 
-    /// Whether the table has a filter that was not read.
+    /// Whether the table has a filter that was not read yet.
     #[inline]
     #[must_use]
     pub fn is_lean(&self) -> bool {
@@ -227,7 +225,7 @@ impl Table {
         self.range_tombstones.as_slice()
     }
 
-    /// A cursor that stands nowhere yet.
+    /// A cursor that is on no entry yet.
     #[must_use]
     pub fn cursor(self: &Rc<Self>) -> TableCursor {
         TableCursor::new(Rc::clone(self))
@@ -257,26 +255,26 @@ impl Table {
         &self.properties
     }
 
-    /// The index: which data blocks there are, and where.
+    /// The index: the data blocks and their places.
     #[must_use]
     pub fn index(&self) -> &Index {
         &self.index
     }
 
-    /// About how many bytes of data blocks lie before `key`: the offset of the block where it would be.
+    /// Approximate bytes of data blocks before `key`: the offset of the block where the key would be.
     #[must_use]
     pub fn offset_of(&self, key: &[u8]) -> u64 {
         let at = self.index.find(key, Sequence::MAX);
         if at < self.index.len() { self.index.handle(at).offset } else { self.index.data_end() }
     }
 
-    /// Notes that somebody reads from the table.
+    /// Marks the table as used.
     #[inline]
     pub fn touch(&self) {
         self.used.set(true);
     }
 
-    /// Whether somebody read from it since the last call.
+    /// Whether the table was used since the last call.
     pub fn take_used(&self) -> bool {
         self.used.replace(false)
     }
@@ -293,7 +291,7 @@ impl Table {
     }
 }
 
-/// The blocks behind the data that the table has, in the order of the file.
+/// The table's blocks after the data, in the order of the file.
 fn parts_of(footer: &Footer) -> Vec<(BlockKind, BlockHandle)> {
     let all = [
         (BlockKind::Filter, footer.filter),

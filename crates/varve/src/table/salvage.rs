@@ -1,17 +1,18 @@
-//! What can still be read of a table whose end is damaged, whole blocks at a time.
+//! Finds the readable blocks of a table whose end is damaged.
 //!
-//! Usually footer and index say where the blocks lie. Without them the trailers do (see `block/trailer.rs`):
+//! Usually footer and index show where the blocks lie. Without them, the trailers do (see `block/trailer.rs`):
 //!
 //! ```text
 //! ... stored bytes | kind codec 0 0 raw_len hash | stored bytes | kind codec 0 0 raw_len hash | ...
 //!                    ^ found by its first 4 bytes  ^ so a block may begin here
 //! ```
 //!
-//! A block begins where the one before it ended, which a trailer tells even when its block is damaged. So a search from
-//! front to back tries every place behind a possible trailer with the next few possible trailers, and the checksum, which
-//! is seeded with the place, says which pair is a block. Blocks that are not compressed say themselves where they begin.
+//! A block begins where the previous one ended, and a trailer shows this even when its block is damaged. So a search from
+//! front to back tries every place after a possible trailer with the next few possible trailers. The checksum, which is
+//! seeded with the place, shows which pair is a block. The trailers of uncompressed blocks also show where the block
+//! begins.
 //!
-//! Invariant: nothing is answered whose checksum does not hold.
+//! Invariant: nothing is returned unless its checksum matches.
 
 use super::block::verify;
 use super::{
@@ -20,25 +21,26 @@ use super::{
 };
 use crate::types::{FileName, RangeTombstone, StoreId};
 
-/// Ends that are tried for one beginning. A stored block holds four bytes that look like a trailer once in a million.
+/// Number of ends that are tried for one beginning. In a stored block, about one place in a million looks like a trailer (four bytes).
 const ENDS_MAX: usize = 8;
-/// Where the magic of a footer lies in it.
+/// Offset of the magic in a footer.
 const MAGIC_OFFSET: usize = 84;
 
-/// What is left of a table.
+/// The readable parts of a table.
 #[derive(Debug, Default)]
 pub struct Remains {
-    /// The index, if it can be read: then it names every block there was.
+    /// The index, if it can be read: then it names every block that existed.
     pub index: Option<Index>,
     /// Data blocks that verify, in the order of the file.
     pub blocks: Vec<BlockHandle>,
-    /// Places from where to where data blocks do not verify.
+    /// Ranges where data blocks do not verify.
     pub gaps: Vec<BlockHandle>,
-    /// The range tombstones; `None` when there were some, or may have been, and they cannot be read.
+    /// The range tombstones; `None` when there were some, or may have been some, and they cannot be read.
     pub range_tombstones: Option<Vec<RangeTombstone>>,
 }
 
-/// The footers of tables in bytes that hold files one behind another, from the end on: where each table begins, its size and footer hash.
+/// Finds the footers of tables in bytes that contain files one after another, starting from the end. Returns where each table begins, its
+/// size and its footer hash.
 pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<Item = (u64, TableMeta)> + 'a {
     let mut end = bytes.len();
     std::iter::from_fn(move || {
@@ -67,7 +69,7 @@ pub fn find_footers<'a>(bytes: &'a [u8], store: &'a StoreId) -> impl Iterator<It
     })
 }
 
-/// Looks for all that verifies in the bytes of table `id`. `expects_ranges`: the manifest says that it has range tombstones.
+/// Finds everything that verifies in the bytes of table `id`. `expects_ranges`: according to the manifest, it has range tombstones.
 #[must_use]
 pub fn salvage_table(bytes: &[u8], store: &StoreId, id: u64, expects_ranges: bool) -> Remains {
     let file = FileName::table(id);
@@ -100,7 +102,7 @@ pub fn salvage_table(bytes: &[u8], store: &StoreId, id: u64, expects_ranges: boo
             remains.index = Some(index);
         }
         None => {
-            // The parts lie behind the data, whether there is a filter or not.
+            // The parts lie after the data, whether there is a filter or not.
             let data_end = footer.as_ref().and_then(|footer| usize::try_from(footer.filter.offset).ok());
             search(data_end.unwrap_or(bytes.len()).min(bytes.len()), &trailers, is_good, &mut remains);
         }
@@ -134,7 +136,7 @@ fn search(len: usize, ends: &[usize], is_good: impl Fn(BlockHandle) -> bool, rem
             }
         }
     }
-    // What lies behind the last block is the rest of the table, or a block that is lost.
+    // The bytes after the last block are the rest of the table, or a lost block.
     if let Some(from) = gap {
         remains.gaps.push(handle(from, len));
     }
@@ -162,7 +164,7 @@ fn trailers(bytes: &[u8]) -> Vec<usize> {
     found.map(|(at, _)| at + TRAILER_BYTES).collect()
 }
 
-/// The block before a trailer that ends at `end`, as if it were not compressed: then its length stands in the trailer.
+/// The block before a trailer that ends at `end`, assuming that it is not compressed: then its length is in the trailer.
 fn raw_block(bytes: &[u8], end: usize) -> Option<BlockHandle> {
     let trailer = bytes.get(end - TRAILER_BYTES..end)?;
     let raw_len = u32::from_le_bytes(*trailer.get(4..)?.first_chunk()?) as usize;

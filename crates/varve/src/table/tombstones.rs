@@ -4,11 +4,11 @@
 //! { varint len, start | varint len, end | varint sequence }*      by start ascending, then sequence descending
 //! ```
 //!
-//! The sorted list is also read as a balanced tree (the middle of a range is its root), and each root
-//! knows which end below it lies furthest, and which tombstone is the newest: a lookup skips every subtree that
-//! ends before its key, or has nothing newer than what was found.
+//! The sorted list is also read as a balanced tree (the middle of a range is its root), and each root stores which end
+//! below it lies furthest, and which tombstone is the newest. A lookup skips every subtree that ends before its key, or
+//! has nothing newer than the result so far.
 //!
-//! Invariant: every range has at least one key in it.
+//! Invariant: every range contains at least one key.
 
 use super::Malformed;
 use crate::codec::bytes;
@@ -20,11 +20,11 @@ use crate::types::{RangeTombstone, SEQUENCE_MAX, Sequence};
 #[derive(Debug, Clone, Default)]
 pub struct RangeTombstones {
     sorted: Vec<RangeTombstone>,
-    /// For each item, what the subtree has of which it is the root.
+    /// For each item, a summary of the subtree of which it is the root.
     subtrees: Vec<Subtree>,
 }
 
-/// Items of a subtree.
+/// Two items of a subtree.
 #[derive(Debug, Clone, Copy, Default)]
 struct Subtree {
     /// The one whose end lies furthest.
@@ -33,7 +33,7 @@ struct Subtree {
 }
 
 impl RangeTombstones {
-    /// Sorts `tombstones`; those that cover no key are left out.
+    /// Sorts `tombstones` and leaves out those that cover no key.
     #[must_use]
     pub fn new(mut tombstones: Vec<RangeTombstone>) -> Self {
         tombstones.retain(|tombstone| tombstone.start < tombstone.end);
@@ -57,7 +57,7 @@ impl RangeTombstones {
         Ok(Self::new(tombstones))
     }
 
-    /// The bytes of the range tombstone block, without trailer.
+    /// Encodes the range tombstone block, without trailer.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut into = Vec::new();
@@ -122,7 +122,7 @@ impl RangeTombstones {
     }
 }
 
-/// Fills in the subtrees over `sorted`, whose first item is number `base`; answers the root's.
+/// Fills in the subtrees over `sorted`, whose first item is number `base`. Returns the subtree of the root.
 fn link(sorted: &[RangeTombstone], subtrees: &mut [Subtree], base: usize) -> Option<Subtree> {
     if sorted.is_empty() {
         return None;

@@ -1,12 +1,11 @@
-//! One entry of a record: a key, and what happened to it.
+//! One entry of a record: a key, and the change to it.
 //!
 //! ```text
 //! u8 kind (| 0x80) | [varint expires_ms] | varint key len | varint value len | key | value
 //! ```
 //!
-//! A range tombstone has the first key of its range as key and the first key behind it as value. The
-//! memtable's tree holds offsets of these bytes, so finding the key in them is on the path of every
-//! comparison.
+//! A range tombstone has the first key of its range as key and the first key after it as value. The memtable's tree
+//! stores offsets of these bytes, so every comparison has to find the key in them.
 //!
 //! Invariant: decoding is total: any bytes at any offset give an entry inside the bytes or `None`.
 
@@ -19,13 +18,13 @@ use crate::types::Kind;
 pub struct Entry<'a> {
     /// Where it starts, from the beginning of the segment.
     pub offset: u32,
-    /// What it says about the key.
+    /// The kind of change to the key.
     pub kind: Kind,
     /// When it expires, in milliseconds since 1970.
     pub expires: Option<u64>,
     /// The key; for a range tombstone the first key of the range.
     pub key: &'a [u8],
-    /// The value; for a range tombstone the first key behind the range.
+    /// The value; for a range tombstone the first key after the range.
     pub value: &'a [u8],
 }
 
@@ -58,7 +57,7 @@ fn put_prelude(image: &mut Vec<u8>, kind: Kind, expires: Option<u64>, key_len: u
 }
 
 impl<'a> Entry<'a> {
-    /// The entry at `offset` of `image`, and the offset behind it; `None` when there is none.
+    /// The entry at `offset` of `image`, and the offset after it; `None` when there is no entry.
     #[inline]
     #[must_use]
     #[cfg_attr(varve_size, optimize(speed))]
@@ -81,10 +80,9 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The key of the entry at `offset`: what [`Entry::decode`] answers, or nothing where that is `None`.
+/// The key of the entry at `offset`: the same as from [`Entry::decode`], or an empty key if that returns `None`.
 ///
-/// Looks at lengths only as far as needed: for keys under 128 bytes and no expiry, where the value's length
-/// ends.
+/// Reads lengths only as far as needed: for a key under 128 bytes without an expiry, only the end of the value's length.
 #[inline]
 #[cfg_attr(varve_size, optimize(speed))]
 pub(crate) fn key_at(image: &[u8], offset: u32) -> &[u8] {

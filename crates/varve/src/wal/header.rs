@@ -7,8 +7,8 @@
 //!
 //! xxh3 is over the first 40 bytes, seed 0. `previous` is 0 in a store's first segment.
 //!
-//! Invariant: the salt's lower half follows from its upper half and the segment's number. So even without
-//! a readable header the first record tells which segment it belongs to.
+//! Invariant: the salt's lower half follows from its upper half and the segment's number. So even without a readable
+//! header, the first record shows which segment it belongs to.
 
 use crate::codec::hash::xxh3;
 use crate::codec::reader::{Reader, Truncated};
@@ -22,12 +22,12 @@ pub const SEGMENT_VERSION: u16 = 1;
 const MAGIC: [u8; 4] = *b"VRVL";
 const HASHED_BYTES: usize = 40;
 
-/// What a segment says about itself and about the one before it.
+/// The header of a segment. It describes this segment and the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SegmentHeader {
     /// This segment's number.
     pub segment: u64,
-    /// Tells this segment's records from whatever else the file held: see [`segment_salt`].
+    /// Distinguishes this segment's records from older contents of the file: see [`segment_salt`].
     pub salt: u64,
     /// The segment before this one, 0 for none.
     pub previous: u64,
@@ -38,9 +38,9 @@ pub struct SegmentHeader {
 /// Why a header cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderError {
-    /// It was never written, or not to its end, or it is damaged.
+    /// It was never written, or written only in part, or it is damaged.
     Torn,
-    /// It is whole, in a format version this code does not know.
+    /// It is intact, but in a format version that this code does not know.
     Version(u16),
 }
 
@@ -52,7 +52,7 @@ pub fn segment_salt(segment: u64, entropy: u64) -> u64 {
 }
 
 impl SegmentHeader {
-    /// The header's bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
@@ -67,10 +67,10 @@ impl SegmentHeader {
         bytes
     }
 
-    /// Reads the header at the front of a segment's bytes.
+    /// Reads the header at the start of a segment's bytes.
     ///
     /// # Errors
-    /// [`HeaderError::Torn`] unless the checksum holds, then [`HeaderError::Version`] for an unknown version.
+    /// [`HeaderError::Torn`] unless the checksum matches, then [`HeaderError::Version`] for an unknown version.
     pub fn decode(bytes: &[u8]) -> Result<Self, HeaderError> {
         let header = bytes.first_chunk::<SEGMENT_HEADER_BYTES>().ok_or(HeaderError::Torn)?;
         let (version, found) = Self::fields(header).map_err(|Truncated| HeaderError::Torn)?;

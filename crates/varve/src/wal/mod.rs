@@ -1,16 +1,15 @@
-//! WAL segments: what was written since the tables were.
+//! WAL segments: the writes that are not in tables yet.
 //!
 //! ```text
 //! segment header 48 B | record | record | ...          (records: see `codec::frame`; payloads: see `record`)
 //! ```
 //!
-//! A segment is flushed to its end before the header of the next one is written, and that header names the
-//! end. So only the newest segment may be torn. A record carries the length that was durable when it was
-//! written; a seal is a record without a payload that promises everything before it, so that a sealed segment
-//! shows any damage.
+//! A segment is flushed to its end before the header of the next one is written, and that header names the end. So only
+//! the newest segment may be torn. A record contains the length that was durable when it was written. A seal is a
+//! record without a payload which promises that everything before it is durable, so a sealed segment shows any damage.
 //!
-//! Invariant: [`scan_segment`] answers the records in front of the first bad one, or [`Error::Corrupt`] when
-//! bytes that were promised are among those that are bad. It never answers a record that was not written.
+//! Invariant: [`scan_segment`] returns the records before the first bad one, or [`Error::Corrupt`] when the bad bytes
+//! include bytes that were promised to be durable. It never returns a record that was not written.
 //!
 //! [`Error::Corrupt`]: crate::error::Error::Corrupt
 

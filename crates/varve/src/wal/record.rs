@@ -1,15 +1,14 @@
-//! What a record carries.
+//! The contents of a record.
 //!
 //! ```text
 //! payload: varint client | varint request | varint first sequence | varint count | entry * count
 //! ```
 //!
-//! The request is a u32, and above it how many requests of its client before this one were not answered.
+//! The low 32 bits of the request are its number. Above them is the number of earlier requests of its client without a response.
 //!
 //! Entry number i has sequence first + i. A record without a payload is a seal.
 //!
-//! Invariant: a count that was read is believed only as far as the bytes reach: entries are decoded one at a
-//! time.
+//! Invariant: a count that was read is trusted only as far as the bytes reach: entries are decoded one at a time.
 
 use super::entry::Entry;
 use crate::codec::frame::{self, Frame, RECORD_HEADER_BYTES};
@@ -25,7 +24,7 @@ pub struct Record<'a> {
     pub end: usize,
     /// Every byte before this offset was durable when the record was written.
     pub synced_upto: u32,
-    /// Who asked for the batch.
+    /// The client that requested the batch.
     pub client: u64,
     /// The client's number for the request.
     pub request: u64,
@@ -104,8 +103,8 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// The records of a segment's bytes up to the first bad frame, seals left out. For change feeds and tools;
-/// recovery goes through [`scan_segment`](super::scan_segment), which also tells a cut from corruption.
+/// The records of a segment's bytes up to the first bad frame, seals left out. For change feeds and tools; recovery
+/// uses [`scan_segment`](super::scan_segment), which also distinguishes a cut from corruption.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     bytes: &'a [u8],
@@ -114,7 +113,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Starts behind the header of a segment whose salt is `salt`.
+    /// Starts after the header of a segment whose salt is `salt`.
     #[must_use]
     pub fn new(bytes: &'a [u8], salt: u64) -> Self {
         Self { bytes, at: super::SEGMENT_HEADER_BYTES, salt }

@@ -1,9 +1,9 @@
-//! Every record of a segment that verifies, also behind a damaged one.
+//! Every record of a segment that verifies, also after a damaged one.
 //!
-//! Recovery stops at the first bad record, because what survives a crash is a prefix of history. Whoever repairs a store
-//! wants the rest too, and a list of what is missing between.
+//! Recovery stops at the first bad record, because only a prefix of history survives a crash. A repair needs the rest
+//! too, and a list of the missing parts in between.
 //!
-//! Invariant: a record is answered only if its checksum holds under the salt of this very segment.
+//! Invariant: a record is returned only if its checksum matches under the salt of this very segment.
 
 use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
 use super::record::Record;
@@ -19,19 +19,19 @@ pub enum Piece<'a> {
         /// Where it starts.
         offset: usize,
     },
-    /// Bytes from where to where that were records, or may have been. At the end of a segment that no seal closes they
-    /// may as well be what a crash cut, or left over from an earlier use of the file.
+    /// A range of bytes that were records, or may have been. At the end of a segment without a seal, they may also be a
+    /// write that a crash cut off, or bytes from an earlier use of the file.
     Gap {
         /// First byte.
         offset: usize,
-        /// First byte behind.
+        /// First byte after the range.
         end: usize,
-        /// Whether a valid record lies behind it.
+        /// Whether a valid record lies after it.
         is_inside: bool,
     },
 }
 
-/// The salt of segment `segment`: from its header, or, where that is damaged, from the first record whose tag proves it
+/// The salt of segment `segment`: from its header or, if that is damaged, from the first record whose tag proves it
 /// (see [`segment_salt`]).
 #[must_use]
 pub fn find_salt(bytes: &[u8], segment: u64) -> Option<u64> {

@@ -7,7 +7,7 @@
 //!                     good | bad ...        | end                       corrupt
 //! ```
 //!
-//! Invariant: `Scan::end` is a record boundary, and all bytes in front of it were verified.
+//! Invariant: `Scan::end` is a record boundary, and all bytes before it were verified.
 
 use super::header::{SEGMENT_HEADER_BYTES, SegmentHeader, segment_salt};
 use super::record::Record;
@@ -15,28 +15,28 @@ use crate::codec::frame::{self, Frame, Lost};
 use crate::error::{Error, Result};
 use crate::types::{FileName, Sequence};
 
-/// What lies behind the last good record.
+/// The bytes after the last good record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tail {
-    /// Nothing that was ever written as a record of this segment.
+    /// No bytes that were ever written as a record of this segment.
     Clean,
-    /// A record that is bad and that nothing says was durable: a crash cut it.
+    /// A bad record that nothing promised to be durable: a crash cut it off.
     Torn {
-        /// Valid records behind it, which go with it: what survives is always a prefix of history.
+        /// Number of valid records after it. They are lost with it: only a prefix of history survives.
         valid_records_after: u32,
     },
 }
 
-/// What a segment holds.
+/// The result of scanning a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scan {
     /// End of the last good record, in bytes from the start of the segment.
     pub end: usize,
     /// Good records, seals included.
     pub records: u32,
-    /// Whether the last good record is a seal: then no acknowledged byte can be missing unnoticed.
+    /// Whether the last good record is a seal: then a missing acknowledged byte cannot stay unnoticed.
     pub sealed: bool,
-    /// What was found behind `end`.
+    /// What was found after `end`.
     pub tail: Tail,
     /// Sequence of the last entry.
     pub last_sequence: Option<Sequence>,
@@ -44,12 +44,12 @@ pub struct Scan {
 
 /// Walks the records of a segment and verifies every one.
 ///
-/// `bytes` is the file from its start, as long as it happens to be. `named_end` is where a newer segment says
-/// that this one ends, `None` for the newest.
+/// `bytes` is the whole file from its start, whatever its length. `named_end` is the end of this segment that a newer
+/// segment names, `None` for the newest.
 ///
 /// # Errors
-/// `Error::Corrupt`: a record is bad in front of `named_end` or of what a later record promises; or a
-/// record's checksum holds and its contents make no sense.
+/// `Error::Corrupt`: a record is bad before `named_end` or before the end that a later record promises; or a record's
+/// checksum matches but its contents make no sense.
 pub fn scan_segment(
     bytes: &[u8],
     header: &SegmentHeader,
@@ -123,8 +123,8 @@ impl From<Lost> for Stop {
 /// Whether the header of segment `segment` was damaged after it was in use: it is unreadable, yet a record of
 /// this very segment follows it.
 ///
-/// Records are written only once the header is durable, so this is no crash. What an earlier segment left
-/// in a recycled file has the salt of that segment (see [`segment_salt`]) and does not count.
+/// Records are written only once the header is durable, so a crash cannot cause this. Records that an earlier segment
+/// left in a recycled file have the salt of that segment (see [`segment_salt`]) and do not count.
 #[must_use]
 pub fn header_was_lost(bytes: &[u8], segment: u64) -> bool {
     if SegmentHeader::decode(bytes).is_ok() {

@@ -1,7 +1,7 @@
 /**
  * What a `BufferedDevice` asks of an asynchronous storage: chunks by number, a journal, and commits that are all or nothing.
  *
- * Invariant: commits take effect in the order of the calls, each as a whole. After a `takeOver` by somebody else, every
+ * Invariant: commits take effect in the order of the calls, each as a whole. After a `takeOver` by another holder, every
  * commit of the earlier holder fails and leaves no trace.
  */
 
@@ -11,7 +11,7 @@ export interface ChunkName {
   readonly index: number;
 }
 
-/** A chunk to be kept as it is here. */
+/** A chunk to store with exactly these bytes. */
 export interface ChunkPut extends ChunkName {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -20,53 +20,56 @@ export interface ChunkPut extends ChunkName {
 export interface Commit {
   /** The journal's next row. */
   readonly row: Uint8Array<ArrayBuffer>;
-  /** Chunks that go before any is put: all of `slot` from `index` on. */
+  /** Chunks that are removed before any is put: all of `slot` from `index` on. */
   readonly drops: readonly ChunkName[];
   readonly puts: readonly ChunkPut[];
-  /** The rows before this one are needed no more. */
+  /** The rows before this one are no longer needed. */
   readonly folds: boolean;
-  /** Survives a power cut when it resolves; else a crash of the program at least. */
+  /** Whether the commit survives a power cut once it resolves. Otherwise it survives at least a crash of the program. */
   readonly isStrict: boolean;
 }
 
 /**
- * Who needs room from a reserve: any commit; one of a store that is full already and has only deletes and merges; a small one.
- * Each may have what those before it may, and a piece of its own.
+ * Which commit needs room from a reserve: any commit; a commit of a store that is already full and takes only deletes and merges; a
+ * small commit. Each kind may use the pieces of the kinds before it, and further ones of its own.
  */
 export type Need = 'any' | 'full' | 'small';
 
 /**
- * Room that is set aside in the storage, in pieces: for deletes, and for what makes room, when the rest is used up.
+ * Room that is set aside in the storage, in pieces. Deletes, and the work that frees room, use it when the rest is used up.
  */
 export interface ChunkReserve {
-  /** So long after a commit the room of what it replaced or dropped may come back, in milliseconds. */
+  /** How long after a commit the room of the data that it replaced or dropped may still become free, in milliseconds. */
   readonly patienceMs: number;
-  /** Whether a piece was given, in this session or an earlier one, and the reserve not completed since; known once the store was taken over. */
+  /**
+   * Whether a piece was given, in this session or an earlier one, and the reserve was not completed since. Known once the store was
+   * taken over.
+   */
   wasGiven(): boolean;
-  /** Sets aside what is missing of it; resolves with whether it is whole, which it is not where there is no room. */
+  /** Sets aside the missing pieces; resolves with whether the reserve is whole. It is not whole where there is no room. */
   complete(): Promise<boolean>;
-  /** Gives a piece back to the storage, which takes no room; resolves with false when none is left of what there is for such a commit. */
+  /** Returns a piece to the storage, which takes no room; resolves with false when no piece for such a commit is left. */
   give(need: Need): Promise<boolean>;
 }
 
-/** An asynchronous storage of one store. Its errors are `SlotError`: `full`, `io`, or `closed` once somebody took it over. */
+/** An asynchronous storage of one store. Its errors are `SlotError`: `full`, `io`, or `closed` after a takeover. */
 export interface ChunkStore {
   readonly kind: string;
-  /** Most bytes of a journal's row. */
+  /** Most bytes of a row of the journal. */
   readonly rowBytesMax: number;
   /** Makes the caller the only one whose commits count; resolves with the rows of the journal, oldest first. */
   takeOver(): Promise<Uint8Array[]>;
-  /** Reads chunks at one moment, in order; undefined for one that is not there. */
+  /** Reads chunks as of one point in time, in order; undefined for a chunk that does not exist. */
   read(names: readonly ChunkName[]): Promise<(Uint8Array | undefined)[]>;
   commit(commit: Commit): Promise<void>;
   /**
-   * The rows of the journal as the last commit left it, oldest first, read by who holds the store. With it a store goes on after
-   * a commit that was refused for want of room; without it that commit ends the store.
+   * The rows of the journal as the last commit left it, oldest first, read by the holder of the store. A storage that has this
+   * method lets a store go on after a commit that was refused for lack of room. Without it that commit ends the store.
    */
   rows?(): Promise<Uint8Array[]>;
-  /** What commits may use that the storage refused for want of room. */
+  /** The room for commits that the storage refused for lack of room. */
   readonly reserve?: ChunkReserve;
   close(): Promise<void>;
-  /** Bytes that the storage still has room for; undefined where nobody knows. */
+  /** Bytes that the storage still has room for; undefined where this is unknown. */
   freeBytes?(): Promise<number | undefined>;
 }

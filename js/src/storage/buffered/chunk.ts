@@ -13,7 +13,7 @@
 import { SLOT_DATA_OFFSET } from '../device.ts';
 import { Spans } from './spans.ts';
 
-/** Bytes of every chunk but the first of a slot: Deno KV takes no longer value, and Chromium gives one so long a file of its own. */
+/** Bytes of every chunk but the first of a slot. Deno KV takes no longer value, and Chromium stores one this long in its own file. */
 export const CHUNK_BYTES = 64 * 1024;
 
 /** Which chunk the byte at an offset of a slot is in. */
@@ -43,15 +43,15 @@ export class Chunk {
   readonly slot: number;
   readonly index: number;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** What of it is known; undefined when all is. */
+  /** Which of its bytes are known; undefined when all are. */
   known: Spans | undefined;
-  /** What was written and is in no commit yet. */
+  /** Which bytes were written and are in no commit yet. */
   readonly dirty = new Spans();
-  /** Its row in the store is older than the journal. */
+  /** The store's copy of it is older than the journal. */
   isJournaled = false;
-  /** Commits under way and readers that need it here. */
+  /** How many commits under way and readers need it in memory. */
   holders = 0;
-  /** Looked at since eviction last passed by. */
+  /** Whether it was read since the last eviction pass. */
   isUsed = true;
 
   /** A chunk of zeros, or one of which nothing is known. */
@@ -67,7 +67,7 @@ export class Chunk {
     return this.known === undefined || this.known.cover(from, to);
   }
 
-  /** Puts bytes in; what was put in is known. */
+  /** Puts bytes in, which are known from then on. */
   fill(bytes: Uint8Array, from: number): void {
     this.bytes.set(bytes, from);
     this.#learn(from, from + bytes.length);
@@ -79,20 +79,20 @@ export class Chunk {
     this.#learn(from, to);
   }
 
-  /** What the store has of it goes under what is known already. */
+  /** Fills in the store's bytes (`base`) wherever bytes are not known yet. */
   complete(base: Uint8Array | undefined): void {
     const { known } = this;
     if (known === undefined) return;
     const mine: [number, Uint8Array][] = [];
     known.each((from, to) => mine.push([from, this.bytes.slice(from, to)]));
-    // Of one that nothing is known of all is zeros.
+    // A chunk without any known bytes is all zeros already.
     if (mine.length > 0) this.bytes.fill(0);
     if (base !== undefined) this.bytes.set(base.subarray(0, this.bytes.length));
     for (const [from, bytes] of mine) this.bytes.set(bytes, from);
     this.known = undefined;
   }
 
-  /** Whether it can be forgotten: the store has it as it is, and nobody needs it. */
+  /** Whether it can be dropped from memory: the store has the same bytes, and nobody needs it. */
   get isSpare(): boolean {
     return this.holders === 0 && !this.isJournaled && this.dirty.bytes === 0;
   }

@@ -1,21 +1,21 @@
 /**
- * A slot device over an asynchronous storage: what the engine writes is taken in memory at once and committed soon after,
- * what it reads has to be here or is fetched before the engine is asked again.
+ * A slot device over an asynchronous storage. It takes the engine's writes into memory at once and commits them soon after. Bytes that
+ * the engine reads must be in memory; if they are not, the device fetches them, and the engine is called again.
  *
  *     engine  --write, flush-->  memory  --one commit for all that came meanwhile-->  store
  *     engine  --read-->  not here  ->  one fetch for all that was missing  ->  the same call again
  *
- * Invariant: the store is, at any moment, as the slots were at some earlier moment: commits are whole turns, in order, one at
- * a time. `settle` resolves when all that was written before it is committed; until then its host acknowledges nothing
- * that could have seen it. After a commit that failed no write is taken any more, and no `settle` resolves; after one that was
- * refused for want of room that is so until `goBack` has read what the store holds.
+ * Invariant: at any time, the store equals the slots as they were at some earlier point: commits are whole turns, in order, one at
+ * a time. `settle` resolves when everything written before it is committed; until then its host acknowledges nothing that could
+ * have seen those writes. After a failed commit the device takes no more writes, and no `settle` resolves. After a commit that was
+ * refused for lack of room, this lasts until `goBack` has read the contents of the store.
  *
- * A full storage: a commit that is refused is sent again with room from the store's reserve. Until that is whole again no slot becomes
- * longer, as in a file system without room, so that the engine refuses sets, and deletes and merges go on within what the slots have.
- * The engine's own reserve is zeros here, which take no room: it is this one that backs it.
+ * A full storage: a commit that is refused is sent again with room from the store's reserve. Until that reserve is whole again no slot
+ * becomes longer, as in a file system without room. So the engine refuses sets, while deletes and merges go on within the present slots.
+ * The engine's own reserve is zeros here, which take no room: the store's reserve backs it.
  *
- * How the engine's durability maps: what was flushed since the last commit makes it a strict one; a flush with nothing left
- * to commit is a strict commit of an empty row, unless all that went before was strict.
+ * How the engine's durability maps: a flush since the last commit makes the next commit strict. A flush with nothing left to commit
+ * is a strict commit of an empty row, unless everything before it was strict.
  */
 
 import { type HeldBytes, type SettlingDevice, SLOT_DATA_OFFSET, SlotError } from '../device.ts';
@@ -25,30 +25,30 @@ import { Room } from './room.ts';
 import { BufferedSlots, type Frozen } from './slots.ts';
 
 const SLOTS_FIRST = 8;
-/** No handles are held open: a store grows to 15 GiB within these. */
+/** No file handles stay open, so there can be many: a store grows to 15 GiB within these. */
 const SLOTS_MAX = 1000;
-/** The journal is folded into chunks when it has so many bytes or rows. */
+/** The journal is folded into chunks when it has more than this many bytes or rows. */
 const JOURNAL_BYTES_MAX = 512 * 1024;
 const JOURNAL_ROWS_MAX = 1000;
-/** So many times as long it becomes on a full storage, and twice as long each time that folding it finds no room. */
+/** On a full storage the journal may become this many times as long. Each fold that finds no room also doubles `#patience`. */
 const FULL_PATIENCE = 32;
-/** Where what is deleted gives its room back at once, a full storage has no room for a longer one. */
+/** The limit on a full storage that frees the room of deleted data at once: it has no room for a longer journal. */
 const TIGHT_BYTES_MAX = 16 * 1024;
-/** Chunks fetched ahead of one that is read in order. */
+/** Chunks that are fetched ahead when a slot is read in order. */
 const AHEAD_CHUNKS = 4;
-/** Bytes that may wait for their commit before writers should. */
+/** When more bytes than this wait to be committed, writers should wait for the commit. */
 const UNSETTLED_BYTES_MAX = 8 * 1024 * 1024;
-/** The same of a storage that can be full: a commit must fit beside what it replaces, in the room that is set aside. */
+/** The same for a storage that can be full: a commit must fit beside the data that it replaces, in the room that is set aside. */
 const UNSETTLED_BYTES_MAX_RESERVED = 256 * 1024;
 
 /** A change that is committed by itself. */
 interface ApartChange {
   readonly slot: number;
-  /** Makes it; gives what forgets it again. */
+  /** Makes the change; returns a function that undoes it. */
   readonly make: () => () => void;
   /** Bytes that it takes. */
   readonly bytes: number;
-  /** What it may have of the reserve. */
+  /** What it may use of the reserve. */
   readonly need: Need | 'nothing';
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -60,7 +60,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** A device whose writes settle later. */
+/** A device whose writes are committed later. */
 export class BufferedDevice implements SettlingDevice {
   readonly kind: string;
   readonly lendable = false;
@@ -70,17 +70,17 @@ export class BufferedDevice implements SettlingDevice {
   readonly #released = new Set<number>();
   #waiters: Waiter[] = [];
   #apart: ApartChange[] = [];
-  /** Counts changes: what is written now has this number. */
+  /** Counts changes: a write now gets this number. */
   #turn = 0;
   #settled = 0;
   #isStrict = false;
-  /** The last commit, under way or through, is no strict one. */
+  /** The last commit, under way or done, is not strict. */
   #isRelaxed = false;
   #isCommitting = false;
   /** The commit under way drops chunks. */
   #isDropping = false;
   #isHeld = false;
-  /** Went back, and has not recovered since. */
+  /** `goBack` was called, and `recover` has not finished since. */
   #isBack = false;
   #isQuiet = false;
   #isClosed = false;
@@ -89,7 +89,7 @@ export class BufferedDevice implements SettlingDevice {
   #committingBytes = 0;
   #journalBytes = 0;
   #journalRows = 0;
-  /** The journal becomes so many times as long as it should be. */
+  /** How many times as long as usual the journal may become. */
   #patience = 1;
 
   /** Called at the first commit that fails. */
@@ -104,7 +104,7 @@ export class BufferedDevice implements SettlingDevice {
     this.#room = new Room(store.reserve);
   }
 
-  /** Takes the store over and reads what is needed to begin with. A new one gets eight slots. */
+  /** Takes the store over and reads its journal. A new store gets eight slots. */
   static async open(store: ChunkStore): Promise<BufferedDevice> {
     const device = new BufferedDevice(store);
     await device.#load();
@@ -131,7 +131,7 @@ export class BufferedDevice implements SettlingDevice {
 
   write(slot: number, bytes: Uint8Array, at: number): number {
     this.#checkWritable(slot);
-    // A slot may always have a header: what writes to it apart says for itself whether there is room.
+    // A slot may always have a header. Writing the rest apart (`writeApart`) reports for itself whether there is room.
     const end = at + bytes.length;
     if (end > SLOT_DATA_OFFSET && end > this.#slots.size(slot) && !this.#room.mayGrow()) return 0;
     this.#slots.write(slot, bytes, at);
@@ -177,7 +177,7 @@ export class BufferedDevice implements SettlingDevice {
     try {
       await this.settle();
     } catch {
-      // Whoever wrote was told, or is told that the store is closed.
+      // The writers got this error, or get one that the store is closed.
     }
     this.#isClosed = true;
     await this.#room.close();
@@ -204,7 +204,7 @@ export class BufferedDevice implements SettlingDevice {
     return this.#isQuiet;
   }
 
-  /** Goes back to what is settled, after a failure of kind `full`. Who held bytes still may let them go. */
+  /** Goes back to the committed state, after a failure of kind `full`. Bytes that were pinned before may still be unpinned. */
   async goBack(): Promise<void> {
     const rows = await this.#store.rows?.();
     if (rows === undefined || this.#failure?.kind !== 'full') throw this.#failure;
@@ -216,7 +216,7 @@ export class BufferedDevice implements SettlingDevice {
     this.#settled = ++this.#turn;
     this.#committingBytes = 0;
     this.#isDropping = false;
-    // The last commit of those that are kept may have been no strict one.
+    // The last of the commits that are kept may not have been strict.
     this.#isRelaxed = true;
     this.#isBack = true;
     this.#failure = undefined;
@@ -245,7 +245,7 @@ export class BufferedDevice implements SettlingDevice {
     return this.#room.more(untilMs);
   }
 
-  /** Runs a call that only reads, or changes nothing when a read fails, until all that it reads is here. */
+  /** Runs a call that only reads, or changes nothing when a read fails, until everything that it reads is in memory. */
   async resident<T>(call: () => T): Promise<T> {
     const held: Chunk[] = [];
     try {
@@ -259,7 +259,7 @@ export class BufferedDevice implements SettlingDevice {
     }
   }
 
-  /** Runs a call once; undefined when it came upon bytes that have to be fetched. */
+  /** Runs a call once; undefined when it needs bytes that have to be fetched. */
   attempt<T>(call: () => T): { readonly value: T } | undefined {
     this.#slots.takeMissing();
     try {
@@ -271,24 +271,24 @@ export class BufferedDevice implements SettlingDevice {
     }
   }
 
-  /** Fetches what the last attempts were missing, at one moment, and holds it here; `letGo` ends that. */
+  /** Fetches the bytes that the last attempts lacked, as of one point in time, and pins them; `letGo` unpins them. */
   async fetch(held: HeldBytes[]): Promise<void> {
-    // What was cut off is still in the store until its commit is through.
+    // Bytes that were cut off stay in the store until that commit is done.
     if (this.#slots.isDropping || this.#isDropping) await this.settle();
     await this.#fetch(this.#slots.takeMissing(), held as Chunk[]);
   }
 
-  /** Lets go of what `fetch` held. */
+  /** Unpins what `fetch` pinned. */
   letGo(held: readonly HeldBytes[]): void {
     this.#slots.letGo(held as readonly Chunk[]);
   }
 
-  /** As `resident`, for a call that writes before all its reads are here: what an attempt wrote is taken back. */
+  /** As `resident`, for a call that writes before all its reads are in memory: the writes of a failed attempt are undone. */
   async recover<T>(call: () => T): Promise<T> {
     await this.settle();
     const held: Chunk[] = [];
     this.#isHeld = true;
-    // Who opens a pool of slots takes one whose first page does not read for lost.
+    // The call that opens a pool of slots regards a slot as lost when its first page cannot be read.
     await this.#fetch(this.#slots.beginnings(), held);
     this.#slots.begin();
     try {
@@ -318,7 +318,7 @@ export class BufferedDevice implements SettlingDevice {
   async #load(): Promise<void> {
     this.#replay(await this.#store.takeOver());
     this.#room.begin();
-    // Neither taking over nor the last commit before it need have been strict.
+    // Neither the takeover nor the last commit before it has to be strict.
     this.#isRelaxed = true;
     if (this.#slots.count === 0) await this.grow(SLOTS_FIRST);
   }
@@ -341,7 +341,7 @@ export class BufferedDevice implements SettlingDevice {
     }
     for (const chunk of wanted) chunk.holders++;
     held.push(...wanted);
-    // What was cut off and is in no commit yet, the store still has.
+    // The store still has bytes whose cut is in no commit yet.
     const isCut = wanted.map((chunk) => this.#slots.isDropped(chunk));
     const found = await this.#store.read(wanted);
     wanted.forEach((chunk, i) => {
@@ -366,7 +366,7 @@ export class BufferedDevice implements SettlingDevice {
   #keepCommitting(): void {
     if (this.#isCommitting || this.#isHeld) return;
     this.#isCommitting = true;
-    // All that the turn writes is one commit.
+    // All writes of the turn are one commit.
     queueMicrotask(() => void this.#commitAll());
   }
 
@@ -385,7 +385,7 @@ export class BufferedDevice implements SettlingDevice {
   }
 
   async #changeApart(slot: number, make: () => () => void, bytes: number, need: Need | 'nothing'): Promise<void> {
-    // A cut that is in no commit yet would take along what is put now.
+    // A cut that is in no commit yet would also remove the bytes that are put now.
     if (this.#slots.isCut(slot)) await this.settle();
     this.#checkWritable(slot);
     return new Promise((resolve, reject) => {
@@ -418,18 +418,18 @@ export class BufferedDevice implements SettlingDevice {
     }
   }
 
-  /** Whether the journal is so many times as long as it may become now. Folding it needs room, and gives none back at once. */
+  /** Whether the journal is longer than `times` its present limit. Folding it needs room, and frees none at once. */
   #isLong(times: number): boolean {
     const most = times * Math.max(this.#patience, this.#room.isTight ? FULL_PATIENCE : 1);
     return this.#journalBytes > most * JOURNAL_BYTES_MAX || this.#journalRows > most * JOURNAL_ROWS_MAX;
   }
 
-  /** Whether folding the journal gives room back that is needed now. */
+  /** Whether folding the journal frees room that is needed now. */
   get #isInTheWay(): boolean {
     return this.#room.givesBackAtOnce && this.#room.isTight && this.#journalBytes > this.#patience * TIGHT_BYTES_MAX;
   }
 
-  /** A commit went through. */
+  /** Counts a commit that succeeded. */
   #journaled({ row, folds }: Pick<Commit, 'row' | 'folds'>): void {
     if (folds) {
       this.#journalBytes = this.#journalRows = 0;
@@ -439,7 +439,7 @@ export class BufferedDevice implements SettlingDevice {
     this.#journalRows++;
   }
 
-  /** Puts what the journal has into chunks, by itself: where that finds no room, nothing else is refused with it. */
+  /** Folds the journal into chunks, in a commit of its own: if that finds no room, nothing else is refused with it. */
   async #fold({ commit, held }: Frozen): Promise<void> {
     try {
       const send = (): Promise<void> => this.#store.commit({ ...commit, isStrict: false });
@@ -459,7 +459,7 @@ export class BufferedDevice implements SettlingDevice {
     if (this.#settled === this.#turn) return;
     const { rowBytesMax } = this.#store;
     const isLong = this.#isLong(1) || this.#isInTheWay;
-    // There was no moment to fold it by itself.
+    // Later writes left no time to fold it in a commit of its own.
     const folds = this.#isLong(2);
     const incomplete = this.#slots.incomplete(isLong, rowBytesMax);
     if (incomplete.length > 0) {
@@ -486,7 +486,7 @@ export class BufferedDevice implements SettlingDevice {
       this.#journaled(commit);
     }
     this.#settled = turn;
-    // Before those who wait hear of it, and write again.
+    // Done before the waiters resume, because they may write again.
     const canFold = isLong && !folds && this.#turn === turn && !this.#slots.isDirty;
     const fold = canFold ? this.#slots.freeze(true, rowBytesMax) : undefined;
     const waiters = this.#waiters;

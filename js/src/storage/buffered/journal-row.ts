@@ -1,5 +1,5 @@
 /**
- * A row of the journal: what one commit changed, but for the chunks that it put whole.
+ * A row of the journal: the changes of one commit, except the chunks that it put whole.
  *
  *     u32 slots | { u32 slot, f64 cut, f64 size }*      first cut there, then that long
  *     u32 puts  | { u32 slot, u32 index }*              chunks of the commit: newer than any row before
@@ -14,7 +14,7 @@ import type { ChunkName } from './chunk-store.ts';
 /** How a slot's length changed. */
 export interface Resize {
   readonly slot: number;
-  /** The shortest that it was. */
+  /** The shortest length that it had in between. */
   readonly cut: number;
   readonly size: number;
 }
@@ -25,7 +25,7 @@ export interface Patch extends ChunkName {
   readonly bytes: Uint8Array;
 }
 
-/** What a row says. */
+/** The contents of a row. */
 export interface JournalRow {
   readonly resizes: readonly Resize[];
   readonly puts: readonly ChunkName[];
@@ -70,7 +70,7 @@ export function encodeRow({ resizes, puts, patches }: JournalRow): Uint8Array<Ar
   return row;
 }
 
-/** What the bytes of a row say. */
+/** Decodes the bytes of a row. */
 export function decodeRow(row: Uint8Array): JournalRow {
   const resizes: Resize[] = [];
   const puts: ChunkName[] = [];

@@ -1,15 +1,16 @@
 /**
- * What a buffered device knows of the room that its storage has: nothing, until the storage refuses a commit.
+ * What a buffered device knows about the room in its storage. It knows nothing until the storage refuses a commit.
  *
  *     roomy   commits go through; the reserve is whole
  *     tight   a commit was refused, and needed room from the reserve: slots must not grow until the reserve is whole again
  *
- * A storage may take a while to give back what was overwritten or deleted. So a commit that is refused when even
- * the reserve is used up is sent again for a while, and writers may wait for `more`.
+ * A storage may take a while to free the room of overwritten or deleted data. So a commit that is refused when even the reserve is
+ * used up is sent again for a while, and writers may wait for `more`.
  *
- * Invariant: sets leave the room that flushes and merges need on a full storage, and these the room that deletes need. Where the reserve is not whole, it is completed beside the
- * commits: after each, and whenever somebody wants to grow. A session that writes little begins no reserve. A store that gave of it is tight
- * when it is opened again, or its first sets would take the room that its first flush needs.
+ * Invariant: on a full storage, sets leave the room that flushes and merges need, and flushes and merges leave the room that deletes
+ * need. A reserve that is not whole is completed beside the commits: after each commit, and whenever a slot wants to grow. A session
+ * that writes little begins no reserve. A store that used some of its reserve is tight when it is opened again. Otherwise its first sets
+ * would take the room that its first flush needs.
  */
 
 import { SlotError } from '../device.ts';
@@ -18,13 +19,13 @@ import type { ChunkReserve, Need } from './chunk-store.ts';
 
 const PAUSE_MS_MIN = 60;
 const PAUSE_MS_MAX = 250;
-/** So long after opening there may come more room. */
+/** For this long after opening, more room may become free. */
 const START_MS = 5000;
-/** Between two attempts to complete the reserve. */
+/** The time between two attempts to complete the reserve. */
 const COMPLETE_MS = 200;
-/** So long after a commit of a tight store the next ones may let go of something. */
+/** For this long after a commit of a tight store, the next commits may free some room. */
 const NEXT_MS = 1000;
-/** Bytes that a session commits before it looks after the reserve. */
+/** Bytes that a session commits before it begins to complete the reserve. */
 const LITTLE_BYTES = 256 * 1024;
 /** Bytes of a small commit. */
 const SMALL_BYTES = 64 * 1024;
@@ -37,20 +38,20 @@ export class Room {
   #bytes = 0;
   #completing: Promise<void> | undefined;
   #notBefore = 0;
-  /** Until then what commits let go of may come back. */
+  /** Until this time, room that commits freed may still become available. */
   #until = 0;
-  /** Until then the reserve may become whole. */
+  /** Until this time, the reserve may still become whole. */
   #wholeUntil = 0;
   #isClosed = false;
 
   constructor(reserve: ChunkReserve | undefined) {
     this.#reserve = reserve;
-    // A browser that was ended tidies up when it starts, and has less room meanwhile.
+    // A browser that was killed cleans up when it starts. Until it has finished, it has less room.
     if (reserve !== undefined && reserve.patienceMs > 0) this.#until = performance.now() + START_MS;
     this.#isWhole = reserve === undefined;
   }
 
-  /** Begins, once the store was taken over. */
+  /** Called once the store was taken over. */
   begin(): void {
     this.#isTight = this.#reserve?.wasGiven() === true;
   }
@@ -59,7 +60,7 @@ export class Room {
     return this.#isTight;
   }
 
-  /** Whether what is deleted can be used again at once. */
+  /** Whether the room of deleted data can be used again at once. */
   get givesBackAtOnce(): boolean {
     return this.#reserve?.patienceMs === 0;
   }
@@ -70,7 +71,10 @@ export class Room {
     return !this.#isTight;
   }
 
-  /** Sends a commit of so many bytes; one that is refused again and again, with room from the reserve. With `only` it is for what that names. */
+  /**
+   * Sends a commit of `bytes` bytes. A commit that is refused is sent again: with room from the reserve, or, while more room may still
+   * become free, after a pause. `only` decides what it may use of the reserve; without it, the commit's size and the state decide.
+   */
   async commit(bytes: number, send: () => Promise<void>, only?: Need | 'nothing'): Promise<void> {
     for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
       try {
@@ -91,7 +95,7 @@ export class Room {
     if (this.#isTight || (!this.#isWhole && this.#bytes > LITTLE_BYTES)) void this.#keepWhole();
   }
 
-  /** Waits for room that may come back, until a moment of `performance` at most; resolves with whether slots may grow again. */
+  /** Waits for room that may become free, at most until a time of `performance.now()`; resolves with whether slots may grow again. */
   async more(untilMs: number): Promise<boolean> {
     for (let pauseMs = this.#notBefore - performance.now(); this.#isTight; pauseMs = PAUSE_MS_MAX) {
       await delay(Math.max(0, pauseMs));
@@ -101,7 +105,7 @@ export class Room {
     return !this.#isTight;
   }
 
-  /** Waits for what is under way; nothing is begun any more. */
+  /** Waits for the attempt under way, and starts no new one. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#completing;
@@ -118,7 +122,7 @@ export class Room {
     return reserve.give(need);
   }
 
-  /** Tries to complete the reserve beside all else, unless that was tried a moment ago; resolves when no attempt is under way. */
+  /** Tries to complete the reserve beside other work, unless it has just tried that; resolves when no attempt is under way. */
   async #keepWhole(): Promise<void> {
     if (!this.#isClosed && performance.now() >= this.#notBefore) {
       this.#notBefore = performance.now() + COMPLETE_MS;
@@ -134,7 +138,7 @@ export class Room {
       this.#isWhole = (await this.#reserve?.complete()) === true;
       this.#isTight = !this.#isWhole;
     } catch {
-      // A storage that fails otherwise fails the next commit, too, and that is told.
+      // A storage that fails for another reason also fails the next commit, and that commit reports it.
     }
   }
 }

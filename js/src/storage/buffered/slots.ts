@@ -1,11 +1,11 @@
 /**
- * The slots of a buffered device as far as they are in memory, and what of them is in no commit yet.
+ * The part of a buffered device's slots that is in memory, and the changes that are in no commit yet.
  *
- * A chunk is here because it was written and is not committed, because the store's copy is older than the journal, or because
- * somebody read it; the last kind goes when there are too many.
+ * A chunk is in memory for one of three reasons: it was written and is not committed, the store's copy is older than the journal, or
+ * somebody read it. Chunks of the last kind are dropped when there are too many.
  *
- * Invariant: what is read is what was written last, whether committed or not. `freeze` takes everything that was written
- * so far, copied, so that what is written next belongs to the next commit.
+ * Invariant: a read returns the bytes that were written last, whether committed or not. `freeze` copies everything that was written
+ * so far, so that later writes belong to the next commit.
  */
 
 import { SlotError } from '../device.ts';
@@ -13,31 +13,31 @@ import { CHUNK_BYTES, Chunk, chunkAt, chunkBytes, chunkStart } from './chunk.ts'
 import type { ChunkName, ChunkPut, Commit } from './chunk-store.ts';
 import { decodeRow, encodeRow, type Patch } from './journal-row.ts';
 
-/** Bytes of chunks kept only because they were read, where nobody says more. */
+/** Bytes of chunks that are kept only because they were read, unless the host allows more. */
 const SPARE_BYTES_MIN = 2 * 1024 * 1024;
 /** Slots of one chunk that are read at opening. */
 const SMALL_SLOTS_MAX = 8;
-/** From so many written bytes on a chunk is put whole rather than journaled. */
+/** A chunk with at least this many written bytes is put whole, not journaled. */
 const PUT_BYTES_MIN = 16 * 1024;
-/** Slots that one number has room for, above its chunks. */
+/** Chunks of a slot that a key has room for: a key is one number, `slot * CHUNKS_MAX + index`. */
 const CHUNKS_MAX = 2 ** 32;
 
 interface Slot {
   size: number;
-  /** Where bytes that are no zeros can end: what lies behind is not in the store. */
+  /** The end of the bytes that may be other than zero: bytes behind it are not in the store. */
   top: number;
   /** Where the last read ended. */
   readTo: number;
 }
 
-/** What changes are taken back to. */
+/** The state that `undo` restores. */
 interface Undo {
   readonly slots: Slot[];
   /** Chunks that changed, each with a copy from before. */
   readonly chunks: Map<Chunk, Chunk>;
 }
 
-/** What a commit is made of, and what it holds while it is under way. */
+/** The contents of a commit, and the chunks that it pins while it is under way. */
 export interface Frozen {
   readonly commit: Omit<Commit, 'isStrict'>;
   readonly held: readonly Chunk[];
@@ -49,10 +49,10 @@ export class BufferedSlots {
   readonly #chunks = new Map<number, Chunk>();
   readonly #dirty = new Set<Chunk>();
   readonly #cuts = new Map<number, number>();
-  /** Slots that were cut below what the store has of them, and where. */
+  /** Slots that were cut below the end of their bytes in the store, and where. */
   readonly #drops = new Map<number, number>();
   readonly #missing = new Map<number, ChunkName>();
-  /** Bytes written that no commit has yet. */
+  /** Bytes written that are in no commit yet. */
   dirtyBytes = 0;
   /** Bytes of chunks that may be kept only because they were read. */
   spareBytesMax = SPARE_BYTES_MIN;
@@ -93,24 +93,27 @@ export class BufferedSlots {
     this.#cuts.set(this.#slots.length - 1, 0);
   }
 
-  /** Whether a read came upon bytes that are not here since `takeMissing` was called. */
+  /** Whether a read needed bytes that are not in memory, since `takeMissing` was called. */
   get isMissing(): boolean {
     return this.#missing.size > 0;
   }
 
-  /** The chunks that reads came upon and that have to be fetched. */
+  /** The chunks that reads needed and that have to be fetched. */
   takeMissing(): Chunk[] {
     const names = [...this.#missing.values()];
     this.#missing.clear();
     return this.named(names);
   }
 
-  /** The chunks of these names, as far as they are here. */
+  /** The chunks of these names; a chunk that is not in memory is made, with no known bytes. */
   named(names: readonly ChunkName[]): Chunk[] {
     return names.map(({ slot, index }) => this.#chunk(slot, index) ?? this.#make(slot, index, false));
   }
 
-  /** What opening begins with, as far as it is not here: the first pages of all slots that have one, and the rest of some that are small, such as logs. */
+  /**
+   * The chunks that opening reads first and that are not in memory: the first pages of all slots that have one, and the rest of some small
+   * slots, such as logs.
+   */
   beginnings(): Chunk[] {
     const written = this.#slots.flatMap(({ top }, slot) => (top > 0 ? [{ slot, index: 0 }] : []));
     const small = this.#slots.flatMap(({ top }, slot) =>
@@ -120,13 +123,13 @@ export class BufferedSlots {
     return this.named(wanted).filter((chunk) => chunk.known !== undefined);
   }
 
-  /** The chunk before the last one of a slot, if this is the last one and that is not here: who reads a table begins at its end. */
+  /** The chunk before this one, if this is the last of its slot and that one is not in memory: a reader of a table begins at its end. */
   before({ slot, index }: ChunkName): Chunk[] {
     const isLast = index > 1 && chunkStart(index + 1) >= this.#slot(slot).top;
     return isLast && this.#chunk(slot, index - 1) === undefined ? [this.#make(slot, index - 1, false)] : [];
   }
 
-  /** Up to `count` chunks right behind one, as far as they are not here. */
+  /** Those of the next `count` chunks that are not in memory. */
   behind({ slot, index }: ChunkName, count: number): Chunk[] {
     const { top } = this.#slot(slot);
     const more: Chunk[] = [];
@@ -136,13 +139,13 @@ export class BufferedSlots {
     return more;
   }
 
-  /** Whether the last read ended in the chunk before one: who reads this one most likely reads on. */
+  /** Whether the last read ended in the chunk before this one: then the reader most likely reads on. */
   isReadOn({ slot, index }: ChunkName): boolean {
     const { readTo } = this.#slot(slot);
     return index > 1 && chunkStart(index - 1) < readTo && readTo <= chunkStart(index);
   }
 
-  /** Reads, or notes what has to be fetched first and throws. */
+  /** Reads; or, where bytes have to be fetched first, notes which and throws. */
   read(slot: number, into: Uint8Array, at: number): number {
     const place = this.#slot(slot);
     const { size, top } = place;
@@ -168,7 +171,7 @@ export class BufferedSlots {
     const place = this.#slot(slot);
     const end = at + bytes.length;
     if (at >= place.top && isZero(bytes)) {
-      // What was never written reads as zeros: growing a slot costs nothing.
+      // Bytes that were never written read as zeros, so growing a slot costs nothing.
       if (end > place.size) this.#resize(slot, place, end);
       return;
     }
@@ -179,7 +182,7 @@ export class BufferedSlots {
     if (end > place.size) this.#resize(slot, place, end);
   }
 
-  /** Writes for a commit of this slot's chunks alone; gives what forgets the write again, and all that the slot held with it. */
+  /** Writes for a commit of this slot's chunks alone; returns a function that drops the write, and all other contents of the slot. */
   writeApart(slot: number, bytes: Uint8Array, at: number): () => void {
     const place = this.#slot(slot);
     const { size, top } = place;
@@ -193,7 +196,7 @@ export class BufferedSlots {
     };
   }
 
-  /** Forgets all of a slot but its header page, for a commit of that alone; gives what takes it back. */
+  /** Drops all of a slot but its header page, for a commit of this change alone; returns a function that undoes it. */
   discard(slot: number): () => void {
     const place = this.#slot(slot);
     const { size, top } = place;
@@ -234,7 +237,7 @@ export class BufferedSlots {
       for (const chunk of [...this.#chunks.values()]) {
         if (chunk.slot === slot && chunkStart(chunk.index) >= cut) this.#forget(slot, chunk.index);
       }
-      // Which of the bytes below are zeros is not known any more.
+      // It is no longer known which of the bytes below are zeros.
       place.top = place.size = size;
     }
     for (const { slot, index } of puts) this.#forget(slot, index);
@@ -245,7 +248,7 @@ export class BufferedSlots {
     }
   }
 
-  /** Chunks whose bytes a commit needs and does not know: they have to be fetched before `freeze`. */
+  /** Chunks with bytes that a commit needs and that are not known: they have to be fetched before `freeze`. */
   incomplete(folds: boolean, rowBytesMax: number, only?: number): Chunk[] {
     const wanted: Chunk[] = [];
     let rowBytes = 0;
@@ -258,8 +261,8 @@ export class BufferedSlots {
   }
 
   /**
-   * Takes all that was written as a commit, or what `writeApart` wrote to the slot `only`. Chunks written a little go into the journal's
-   * row, the others are put whole; a commit that folds the journal puts all.
+   * Makes a commit of all that was written, or of what `writeApart` wrote to the slot `only`. Chunks with few written bytes go into the
+   * row of the journal; the others are put whole. A commit that folds the journal puts all chunks whole.
    */
   freeze(folds: boolean, rowBytesMax: number, only?: number): Frozen {
     const chunks = folds
@@ -276,7 +279,7 @@ export class BufferedSlots {
       const { slot, index } = chunk;
       if (isPut) puts.push({ slot, index, bytes: chunk.bytes.slice() });
       else {
-        // The rows that a fold takes away may have had more of it.
+        // The rows that a fold removes may have had more bytes of it.
         const spans = folds ? (chunk.known ?? chunk.dirty) : chunk.dirty;
         rowBytes += spans.bytes + 16;
         spans.each((from, to) => patches.push({ slot, index, from, bytes: chunk.bytes.slice(from, to) }));
@@ -302,13 +305,13 @@ export class BufferedSlots {
     return { commit: { row: encodeRow({ resizes, puts, patches }), drops, puts, folds }, held };
   }
 
-  /** Lets go of chunks that a commit or a reader held. */
+  /** Unpins chunks that a commit or a reader pinned. */
   letGo(chunks: Iterable<Chunk>): void {
     for (const chunk of chunks) chunk.holders--;
     this.#evict();
   }
 
-  /** From now on changes can be taken back. Nothing may be dirty. */
+  /** From now on changes can be undone. Nothing may be dirty. */
   begin(): void {
     this.#undo = { slots: this.#slots.map((slot) => ({ ...slot })), chunks: new Map() };
   }
@@ -318,7 +321,7 @@ export class BufferedSlots {
     this.#undo = undefined;
   }
 
-  /** Takes back what changed since `begin`, which goes on. */
+  /** Undoes all changes since `begin`. Later changes can be undone, too. */
   undo(): void {
     const { slots, chunks } = this.#undo as Undo;
     this.#slots.splice(0, this.#slots.length, ...slots.map((slot) => ({ ...slot })));
@@ -331,7 +334,7 @@ export class BufferedSlots {
     this.dirtyBytes = 0;
   }
 
-  /** Chunks with bytes that no commit has; with `only` those of one slot, but for its header page, which is not written apart. */
+  /** Chunks with bytes that are in no commit; with `only`, those of one slot except its header page, which is not written apart. */
   #changed(only: number | undefined): Chunk[] {
     return [...this.#dirty].filter(({ slot, index }) => only === undefined || (slot === only && index > 0));
   }
@@ -383,7 +386,7 @@ export class BufferedSlots {
     this.#undo.chunks.set(chunk, copy);
   }
 
-  /** Forgets chunks that were only read, those not used for longest first (second chance). */
+  /** Drops chunks that were only read, the least recently used first (second chance). */
   #evict(): void {
     const spareMax = Math.floor(Math.max(this.spareBytesMax, SPARE_BYTES_MIN) / CHUNK_BYTES);
     if (this.#chunks.size <= spareMax) return;
@@ -413,7 +416,7 @@ function keyOf(slot: number, index: number): number {
   return slot * CHUNKS_MAX + index;
 }
 
-/** Calls back with each chunk of a stretch: `[from, to)` in the chunk, and where that is in the stretch. */
+/** Calls back with each chunk of a range: `[from, to)` in the chunk, and the offset of this part in the range. */
 function eachPiece(
   at: number,
   length: number,

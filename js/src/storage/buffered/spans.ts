@@ -10,7 +10,7 @@ export class Spans {
   /** `from, to, from, to, ...` */
   readonly #ends: number[] = [];
 
-  /** How many bytes all of them have. */
+  /** How many bytes all spans have together. */
   get bytes(): number {
     let bytes = 0;
     for (let i = 0; i < this.#ends.length; i += 2) bytes += (this.#ends[i + 1] ?? 0) - (this.#ends[i] ?? 0);
@@ -45,7 +45,7 @@ export class Spans {
     return from >= to;
   }
 
-  /** Calls back with each. */
+  /** Calls back with each span. */
   each(call: (from: number, to: number) => void): void {
     for (let i = 0; i < this.#ends.length; i += 2) call(this.#ends[i] as number, this.#ends[i + 1] as number);
   }

@@ -1,7 +1,7 @@
 /**
  * Stores in a database of Deno KV.
  *
- * Invariant: an isolate holds a store for as long as it renews its lease; who takes it over fences it first.
+ * Invariant: an isolate holds a store for as long as it renews its lease. An isolate that takes the store over fences it first.
  */
 
 import { VarveError } from '../../errors.ts';
@@ -69,14 +69,14 @@ export class DenoKvStorage implements StorageAdapter {
   }
 
   #chunks(name: string, wait: AdapterWait & Pick<ClaimOptions, 'create'>): DenoKvChunks {
-    // Refuses what is no name of a store, such as half of a surrogate pair: two of those would be one key.
+    // Refuses an invalid store name, such as one with half of a surrogate pair: two of those would be one key.
     escapeName(name);
     const { prefix, leaseMs } = this.#settings;
     return new DenoKvChunks({ kv: this.#kv, prefix, name }, { ...wait, store: name, leaseMs });
   }
 }
 
-/** What fails on the way to a store, as its user hears it. */
+/** Turns a `SlotError` on the way to a store into the error that the user gets. */
 async function told<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();

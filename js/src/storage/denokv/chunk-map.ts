@@ -1,8 +1,8 @@
 /**
  * Which chunks of a store are in Deno KV, and under which generation: the number of the commit that put each there.
  *
- * Deno KV can neither list keys without their values nor delete a range, so a holder of a store keeps this in memory, and the
- * journal tells it to the next one.
+ * Deno KV can neither list keys without their values nor delete a range. So the holder of a store keeps this map in memory, and the
+ * next holder reads it from the journal.
  *
  * Invariant: a chunk has one generation. Chunks next to each other that one commit put are one run.
  */
@@ -14,7 +14,7 @@ export interface StoredChunk extends ChunkName {
   readonly generation: number;
 }
 
-/** Chunks one after another of one generation. */
+/** Consecutive chunks of one generation. */
 export interface ChunkRun extends StoredChunk {
   readonly count: number;
 }

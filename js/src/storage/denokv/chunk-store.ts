@@ -7,16 +7,16 @@
  *     [..., 'data', name, 'debris', number, part]           what the commit of that number may leave behind
  *     [..., 'data', name, 'reserve', piece, part]           room that is set aside
  *
- * A commit is one atomic operation where it fits into one: chunks that were there are overwritten, and its row counts by
- * being there, which costs no write of the head. A larger one stages its
- * chunks under a generation of their own, in as many operations as it takes, of which the last one also has the head
- * count the row: until then nobody reads what is staged, and after that nobody reads what it replaced. Either is then deleted,
- * by this holder or the next one: a note of both is written before the first chunk is.
+ * A commit is one atomic operation where it fits into one: it overwrites the chunks that were there, and its row counts because
+ * it exists, which costs no write of the head. A larger commit stages its chunks under a generation of their own, in as many
+ * operations as necessary. The last operation also makes the head count the row. Until then nobody reads the staged chunks, and
+ * after that nobody reads the chunks that they replaced. This holder or the next one then deletes the chunks that nobody reads: a
+ * note of both kinds is written before the first chunk is.
  *
- * Every operation checks the head, so that of a holder whose store was taken over fails as a whole (head.ts). Every read asks
+ * Every operation checks the head, so operations of a holder whose store was taken over fail as a whole (head.ts). Every read asks
  * for the head along with the chunks.
  *
- * Invariant: what is outside of the rows that count, and in no note, is nowhere. Generations are numbers of commits and never
+ * Invariant: no chunk exists that is neither in the rows that count nor in a note. Generations are numbers of commits and are never
  * used twice.
  */
 
@@ -31,16 +31,16 @@ import { type Change, keyBytes, pack, READ_KEYS_MAX } from './pack.ts';
 import { type Kv, type KvKey, type KvKeyPart, STRONG } from './platform.ts';
 import { decodeDebris, decodeStoredRow, encodeDebris, encodeStoredRow, type StoredRow } from './row.ts';
 
-/** Of a row of the journal, as far as the device can see to it. */
+/** Most bytes of the device's part of a row of the journal. */
 const ROW_BYTES_MAX = 128 * 1024;
-/** Instead of the number of a part: of a row that is all of it, and counts by being there. */
+/** Instead of the number of a part: marks a row that is stored whole, and that counts because it exists. */
 const WHOLE = -1;
-/** Reads that are under way at once. */
+/** How many reads are under way at once, at most. */
 const READS_MAX = 8;
 
 /**
- * The reserve: how many values each of its pieces has, as many as one operation sets, and who may have how many pieces, from the first one
- * on. A flush, which must go through for anything to be given back, writes a memtable of up to 2 MiB.
+ * The reserve: how many values each of its pieces has (no more than one operation can set), and how many pieces each need may use, from
+ * the first one on. A flush must succeed before any room can be freed, and it writes a memtable of up to 2 MiB.
  */
 const RESERVE_VALUES: readonly number[] = [12, 12, 8, 1, 1];
 const RESERVE_VALUE_BYTES = 63 * 1024;
@@ -66,7 +66,7 @@ export class DenoKvChunks implements ChunkStore {
   #chunks = new ChunkMap();
   /** The rows that count. */
   #rows: KvKey[] = [];
-  /** What is to be deleted, in this order. */
+  /** The keys to delete, in this order. */
   #garbage: KvKey[] = [];
   #sweeping: Promise<void> = Promise.resolve();
   readonly reserve: ChunkReserve = {
@@ -90,12 +90,12 @@ export class DenoKvChunks implements ChunkStore {
       await head.write([], { isErased: false, first: head.last + 1 });
       return [];
     }
-    // Numbers, and with them generations, are used again only where nothing is left of them.
+    // A number, and with it a generation, is used again only when nothing of it is left.
     await this.#sweep();
     return rows;
   }
 
-  /** Takes the store from whoever does not have it any more; false where there is none. */
+  /** Claims the store, once no other holder has it; false where there is no store. */
   async claim(): Promise<boolean> {
     this.#head = await Head.claim(this.#place.kv, headKey(this.#place), this.#options);
     return this.#head !== undefined;
@@ -121,7 +121,7 @@ export class DenoKvChunks implements ChunkStore {
 
   async commit(commit: Commit): Promise<void> {
     const { row, drops, puts, folds } = commit;
-    // Every commit is a strict one: what is there already needs no other.
+    // Every commit is strict, so an empty one has nothing to do for the data that is stored already.
     if (row.length <= EMPTY_ROW_BYTES && drops.length + puts.length === 0) return;
     await this.#swept();
     const head = this.#held();
@@ -153,17 +153,17 @@ export class DenoKvChunks implements ChunkStore {
       if (whole !== undefined) await head.append(last, whole);
       else await head.write(last, { last: number, ...(folds ? { first: number } : {}) });
     } catch (error) {
-      // The number is given to the commit after one that was refused: nothing that was staged under it may be left by then.
+      // After a refused commit the next one gets the same number: by then nothing that was staged under it may be left.
       if (groups.length > 0) this.#garbage.push(...changes.map(({ key }) => key).reverse());
       throw error;
     }
     apply(this.#chunks, drops, placed);
-    // Rows that count no more need no note: they are found by their numbers.
+    // Rows that no longer count need no note: their numbers identify them.
     if (folds) garbage.unshift(...this.#rows.splice(0));
     this.#rows.push(...rows);
     this.#garbage.push(...garbage);
     this.#sweeping = this.#sweep();
-    // Whoever commits next meets what fails here.
+    // The next commit gets the error of what fails here.
     this.#sweeping.catch(() => undefined);
   }
 
@@ -212,7 +212,7 @@ export class DenoKvChunks implements ChunkStore {
     }));
   }
 
-  /** What a commit sets: chunks, then its row, which counts by being there if it can and may. */
+  /** The values that a commit sets: chunks, then its row. The row counts because it exists, if it fits in one part and may do so. */
   #changes(number: number, { row, drops, folds }: Commit, placed: readonly Placed[], mayBeWhole: boolean): Change[] {
     let named: Iterable<StoredChunk> = placed.filter(({ generation }) => generation === number);
     if (folds) {
@@ -228,7 +228,7 @@ export class DenoKvChunks implements ChunkStore {
     ];
   }
 
-  /** Reads the journal, and finds what has to be deleted. */
+  /** Reads the journal, and finds the keys to delete. */
   async #load(): Promise<Uint8Array[]> {
     const head = this.#held();
     const parts = new Map<number, Uint8Array[]>();
@@ -244,7 +244,7 @@ export class DenoKvChunks implements ChunkStore {
     const rows: Uint8Array[] = [];
     for (let number = head.first; number <= head.last; number++) {
       const row = decodeStoredRow(parts.get(number) ?? []);
-      // A store that is being deleted has had its chunks deleted before its first row was.
+      // When a store is deleted, all its chunks are deleted before its first row.
       if (row === undefined && !head.isErased) throw missingRow(this.#place.name, number);
       if (row !== undefined) rows.push(this.#replay(row));
     }
@@ -258,7 +258,7 @@ export class DenoKvChunks implements ChunkStore {
     return rows.filter((row) => row.length > 0);
   }
 
-  /** Has the head know the rows that were appended after it was written. */
+  /** Makes the head count the rows that were appended after it was written. */
   #advance(rows: readonly KvKey[]): void {
     const head = this.#held();
     for (const key of rows) {
@@ -274,7 +274,7 @@ export class DenoKvChunks implements ChunkStore {
     return row;
   }
 
-  /** Deletes all that the store has but its head, chunks first. */
+  /** Deletes everything in the store except its head, chunks first. */
   async #clear(): Promise<void> {
     const chunks = [...this.#chunks.all()].map((one) => this.#chunkKey(one));
     chunks.push(...(await this.#list('reserve')).map(({ key }) => key));
@@ -283,7 +283,7 @@ export class DenoKvChunks implements ChunkStore {
     await this.#sweep();
   }
 
-  /** Reads some of the names; answers those whose chunks were replaced meanwhile. */
+  /** Reads some of the names; resolves with those whose chunks were replaced meanwhile. */
   async #readInto(
     found: (Uint8Array | undefined)[],
     names: readonly ChunkName[],
@@ -322,7 +322,7 @@ export class DenoKvChunks implements ChunkStore {
         some.map((group) => asked(() => this.#place.kv.getMany([head.key, ...group], STRONG))),
       );
       for (const [first, ...entries] of answers) {
-        // Once somebody else has the store, chunks may be of his making.
+        // Once another holder has the store, the chunks may be that holder's.
         if (!head.isMine(first)) throw taken();
         values.push(...entries.map(({ value }) => value));
       }

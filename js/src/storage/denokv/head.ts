@@ -1,17 +1,17 @@
 /**
- * The head of a store: one key that says who holds the store until when, and which rows of its journal count.
+ * The head of a store: one key that records who holds the store until when, and which rows of its journal count.
  *
  *     claim    the head has no holder, or one whose lease ran out  ->  set it, checking that it is as it was read
  *     write    set and delete anything, checking that the head is as I wrote it last; it is written too when that is due
  *     append   the same for one row of the journal that counts by being there, which is checked not to be
  *     renew    write nothing but the head, before the lease runs out
  *
- * Every operation checks the head's versionstamp, which changes whenever somebody writes it: after another one claimed the store,
- * whatever a former holder still sends fails as a whole. So two never change a store at once, whatever their clocks say:
- * a clock that is wrong only makes a claim too early or too late.
+ * Every operation checks the head's versionstamp, which changes whenever somebody writes the head. After another holder claimed the
+ * store, everything that a former holder still sends fails as a whole. So two holders never change a store at once, even if their
+ * clocks differ: a wrong clock only makes a claim too early or too late.
  *
- * Invariant: operations go one at a time, in the order of the calls. One that failed without an answer is sent again once the
- * head told that it is not in it.
+ * Invariant: operations run one at a time, in the order of the calls. An operation that failed without a response is sent again,
+ * once the head has shown that it does not contain it.
  */
 
 import { abortError, VarveError } from '../../errors.ts';
@@ -22,30 +22,30 @@ import type { Change } from './pack.ts';
 import { type Kv, type KvAtomic, type KvEntry, type KvKey, STRONG } from './platform.ts';
 
 const FORMAT = 1;
-/** How often an operation is sent. */
+/** How often an operation is sent at most. */
 const ATTEMPTS_MAX = 3;
 const ATTEMPT_PAUSE_MS = 100;
-/** How often one that waits looks whether the store is free. */
+/** Longest pause of a waiting claim before it checks again whether the store is free. */
 const LOOK_MS_MAX = 500;
 
-/** What is stored. */
+/** The stored value. */
 interface HeadValue {
   readonly format: number;
   /** The first row of the journal that counts. */
   readonly first: number;
-  /** The last one that was known when the head was written; rows that were appended since come after it. */
+  /** The last row that was known when the head was written; rows that were appended since come after it. */
   readonly last: number;
-  /** It is being deleted: nothing in it counts. */
+  /** The store is being deleted: nothing in it counts. */
   readonly isErased: boolean;
-  /** Room of the reserve was given, and is not set aside again yet. */
+  /** Room of the reserve was given, and has not been set aside again yet. */
   readonly gaveReserve: boolean;
   /** Counts how often its holder wrote it. */
   readonly writes: number;
-  /** Who has the store, and until when it may not be taken away, in milliseconds since 1970. */
+  /** The holder of the store, and the time until which it may not be taken away, in milliseconds since 1970. */
   readonly holder: { readonly id: string; readonly until: number } | null;
 }
 
-/** What of the head its holder changes. */
+/** The fields of the head that its holder changes. */
 export type HeadChange = Partial<Pick<HeadValue, 'first' | 'last' | 'isErased' | 'gaveReserve'>>;
 
 const NEW: HeadValue = {
@@ -61,13 +61,13 @@ const NEW: HeadValue = {
 /** How a head is claimed. */
 export interface ClaimOptions extends AdapterWait {
   readonly store: string;
-  /** Milliseconds for which a holder has the store without renewing. */
+  /** Milliseconds for which a holder keeps the store without renewing. */
   readonly leaseMs: number;
   /** Makes a store where there is none. */
   readonly create: boolean;
 }
 
-/** The head of a store that is held here. */
+/** The head of a store that this isolate holds. */
 export class Head {
   readonly key: KvKey;
   readonly #kv: Kv;
@@ -88,7 +88,7 @@ export class Head {
   }
 
   /**
-   * Claims a store; undefined where there is none and none is to be made.
+   * Claims a store; undefined where there is none and `create` is false.
    * @throws `VARVE_LOCKED` when somebody holds it for longer than `wait`, `VARVE_ABORTED` by the signal, `VARVE_VERSION`.
    */
   static async claim(kv: Kv, key: KvKey, options: ClaimOptions): Promise<Head | undefined> {
@@ -128,12 +128,12 @@ export class Head {
     return this.#value.gaveReserve;
   }
 
-  /** Makes changes, and one of the head with them: all or nothing, and nothing once somebody else has the store. */
+  /** Makes changes, and with them one of the head: all or nothing, and nothing once another holder has the store. */
   write(changes: readonly Change[], change?: HeadChange): Promise<void> {
     return this.#inTurn(() => this.#send(changes, change));
   }
 
-  /** Makes changes of which one is the next row of the journal: all or nothing, once, and nothing once somebody else has the store. */
+  /** Makes changes; one is the next row of the journal. All or nothing, once, and nothing once another holder has the store. */
   append(changes: readonly Change[], row: KvKey): Promise<void> {
     return this.#inTurn(async () => {
       const last = this.last + 1;
@@ -142,17 +142,17 @@ export class Head {
     });
   }
 
-  /** Takes note of rows that were appended. */
+  /** Records that rows were appended. */
   advance(last: number): void {
     this.#value = { ...this.#value, last };
   }
 
-  /** Whether a head that was read is of this holder. */
+  /** Whether a head that was read belongs to this holder. */
   isMine(found: KvEntry | undefined): boolean {
     return (found?.value as HeadValue | null | undefined)?.holder?.id === this.#id;
   }
 
-  /** Lets the next one have the store. */
+  /** Releases the store for the next holder. */
   async release(): Promise<void> {
     await this.#end(() => ({ ...this.#value, writes: this.#value.writes + 1, holder: null }));
   }
@@ -181,7 +181,7 @@ export class Head {
   }
 
   async #renew(): Promise<void> {
-    // Whoever writes next meets what fails here.
+    // The next write gets the error of what fails here.
     if (this.#isDue()) await this.write([], {}).catch(() => undefined);
   }
 
@@ -207,13 +207,13 @@ export class Head {
         if (attempt === ATTEMPTS_MAX || known.kind === 'full') throw known;
         await delay(ATTEMPT_PAUSE_MS * attempt);
       }
-      // It may have been done although nobody said so.
+      // It may have succeeded although no response came.
       if (await this.#isDone(next, row)) return;
       if (attempt === ATTEMPTS_MAX) throw taken();
     }
   }
 
-  /** Whether an operation that may have failed did not; throws when somebody else has the store. */
+  /** Whether an operation of unknown outcome succeeded; throws when another holder has the store. */
   async #isDone(next: HeadValue | undefined, row: KvKey | undefined): Promise<boolean> {
     const keys = row === undefined ? [this.key] : [this.key, row];
     const [now, appended] = await asked(() => this.#kv.getMany(keys, STRONG));
@@ -246,7 +246,7 @@ export class Head {
     this.#versionstamp = versionstamp;
   }
 
-  /** Writes the head for the last time, or deletes it. What fails is no matter: the lease runs out. */
+  /** Writes the head for the last time, or deletes it. A failure does not matter: the lease runs out. */
   async #end(last: () => HeadValue | undefined): Promise<void> {
     clearInterval(this.#timer);
     await this.#inTurn(async () => {
@@ -262,12 +262,12 @@ export class Head {
   }
 }
 
-/** Whether what is under the key of a head is a store. */
+/** Whether the entry under the key of a head is a store. */
 export function isStore({ value }: KvEntry): boolean {
   return value !== null && !(value as HeadValue).isErased;
 }
 
-/** Asks Deno KV something that changes nothing, more than once if it must be. */
+/** Sends Deno KV a request that changes nothing, more than once if necessary. */
 export async function asked<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -279,7 +279,7 @@ export async function asked<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Somebody else has the store now. */
+/** The error when another holder has the store now. */
 export function taken(): SlotError {
   return new SlotError('closed', 'Another process or isolate has taken the store over, because its lease had run out.');
 }
@@ -298,7 +298,7 @@ function locked(store: string, value: HeadValue | null): VarveError {
   );
 }
 
-/** A timer that keeps no process alive. */
+/** Makes a timer keep no process alive. */
 function unref(timer: ReturnType<typeof setInterval>): void {
   const { Deno } = globalThis as { Deno?: { unrefTimer?(id: unknown): void } };
   if (typeof timer === 'object') (timer as { unref?(): void }).unref?.();

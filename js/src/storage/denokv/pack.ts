@@ -1,13 +1,13 @@
 /**
  * Cutting changes into atomic operations that Deno KV takes.
  *
- * Invariant: what `pack` gives fits within the platform's limits beside the head that every operation checks and may write:
+ * Invariant: each group that `pack` returns fits within the platform's limits beside the head that every operation checks and may write:
  * 1,000 mutations, 80 KiB of keys, 800 KiB in all. It counts at least as much as the platform does: a key twice.
  */
 
 import type { KvKey, KvKeyPart } from './platform.ts';
 
-/** Longest value. Bytes are stored as they are: such a value may have all of it. */
+/** Longest value. Bytes are stored as they are, so a value of bytes may be this long. */
 export const VALUE_BYTES_MAX = 64 * 1024;
 /** Longest key. */
 export const KEY_BYTES_MAX = 2048;
@@ -32,7 +32,7 @@ export function keyBytes(key: KvKey): number {
   return key.reduce((bytes: number, part) => bytes + partBytes(part), 0);
 }
 
-/** Cuts changes, in their order, into groups of which each is one operation. `headKeyBytes`: of the key of the head. */
+/** Cuts changes, in their order, into groups; each group is one operation. `headKeyBytes`: the bytes of the head's key. */
 export function pack(changes: readonly Change[], headKeyBytes: number): Change[][] {
   const groups: Change[][] = [];
   let group: Change[] = [];

@@ -1,5 +1,5 @@
 /**
- * What is used of Deno KV, as structure: what `Deno.openKv()` resolves with fits it, and so does a stand-in of tests.
+ * The part of Deno KV that Varve uses, as structural types: the result of `Deno.openKv()` fits them, and so does a test double.
  *
  * Invariant: types only. The declarations of the package depend on nobody's version of Deno's types.
  */
@@ -10,9 +10,9 @@ export type KvKeyPart = Uint8Array | string | number | bigint | boolean;
 /** A key: its parts are ordered one after another. */
 export type KvKey = readonly KvKeyPart[];
 
-/** What is under a key; both null where there is nothing. */
+/** The entry of a key; value and versionstamp are null where there is none. */
 export interface KvEntry {
-  /** Deno's type of keys has symbols too, which no key that is stored has. */
+  /** Deno's type of keys also allows symbols, but no stored key has one. */
   readonly key: readonly (KvKeyPart | symbol)[];
   readonly value: unknown;
   readonly versionstamp: string | null;
@@ -23,7 +23,7 @@ export interface KvReadOptions {
   readonly consistency?: 'strong' | 'eventual';
 }
 
-/** Changes that are made all or not at all, and not at all where a check fails. */
+/** Changes that are made all or not at all; none is made where a check fails. */
 export interface KvAtomic {
   check(...checks: { key: KvKey; versionstamp: string | null }[]): KvAtomic;
   set(key: KvKey, value: unknown): KvAtomic;
@@ -39,5 +39,5 @@ export interface Kv {
   atomic(): KvAtomic;
 }
 
-/** Of all reads here: they see what was committed last. */
+/** The options of all reads here: they see the last commit. */
 export const STRONG: KvReadOptions = { consistency: 'strong' };

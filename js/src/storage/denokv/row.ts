@@ -1,17 +1,17 @@
 /**
- * What is written beside chunks: rows of the journal, and notes of what a commit may leave behind.
+ * The values that are written beside chunks: rows of the journal, and notes of the chunks that a commit may leave behind.
  *
  *     row      u32 bytes of the row | u32 drops { u32 slot, u32 index }* | u32 runs { run }* | what the device wrote
  *     debris   u32 staged { run }* | u32 replaced { run }*
  *     run      u32 slot, u32 index, u32 count, f64 generation
  *
- * Little-endian. A row first drops all chunks of a slot from an index on, then names those that have a new generation; the
- * first row that counts names all there are. A row longer than a value is stored in parts.
+ * Little-endian. A row first drops all chunks of a slot from an index on, then names the chunks that have a new generation. The
+ * first row that counts names all chunks. A row that is longer than a value is stored in parts.
  *
- * Debris is noted before the first chunk of a commit of several operations is staged: `staged` is to be deleted if the
- * commit did not take place, `replaced` if it did.
+ * A commit of several operations notes its debris before it stages its first chunk: `staged` is to be deleted if the commit did
+ * not take place, `replaced` if it did.
  *
- * Invariant: a row of which a part is missing does not decode.
+ * Invariant: a row with a missing part does not decode.
  */
 
 import type { ChunkName } from '../buffered/chunk-store.ts';
@@ -27,7 +27,7 @@ const DEBRIS_RUNS_MAX = PART_BYTES / RUN_BYTES;
 export interface StoredRow {
   readonly drops: readonly ChunkName[];
   readonly runs: readonly ChunkRun[];
-  /** The device's own. */
+  /** The device's own bytes. */
   readonly row: Uint8Array;
 }
 
@@ -37,7 +37,7 @@ export interface Debris {
   readonly replaced: readonly ChunkRun[];
 }
 
-/** A row, in parts of which each is a value. */
+/** Encodes a row in parts; each part is a value. */
 export function encodeStoredRow({ drops, runs, row }: StoredRow): Uint8Array<ArrayBuffer>[] {
   const bytes = new Uint8Array(12 + drops.length * 8 + runs.length * RUN_BYTES + row.length);
   const view = new DataView(bytes.buffer);
@@ -56,7 +56,7 @@ export function encodeStoredRow({ drops, runs, row }: StoredRow): Uint8Array<Arr
   );
 }
 
-/** What the parts of a row say; undefined when they are not all there. */
+/** Decodes the parts of a row; undefined when a part is missing. */
 export function decodeStoredRow(parts: readonly Uint8Array[]): StoredRow | undefined {
   const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
   let end = 0;
@@ -77,7 +77,7 @@ export function decodeStoredRow(parts: readonly Uint8Array[]): StoredRow | undef
   return { drops, runs, row: bytes.subarray(at) };
 }
 
-/** Notes, each a value. */
+/** Encodes notes; each note is a value. */
 export function encodeDebris({ staged, replaced }: Debris): Uint8Array<ArrayBuffer>[] {
   const notes: Uint8Array<ArrayBuffer>[] = [];
   for (let from = 0; from < staged.length + replaced.length; from += DEBRIS_RUNS_MAX) {
@@ -92,7 +92,7 @@ export function encodeDebris({ staged, replaced }: Debris): Uint8Array<ArrayBuff
   return notes;
 }
 
-/** What a note says. */
+/** Decodes a note. */
 export function decodeDebris(bytes: Uint8Array): Debris {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const staged: ChunkRun[] = [];

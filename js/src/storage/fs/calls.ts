@@ -1,14 +1,14 @@
 /**
- * The file calls that slots are made of, and directories whose entries last.
+ * The file calls that slots use, and directories whose entries are durable.
  *
- * Invariant: whatever a store's bytes go through is in `FileCalls`, so that tests can lose, cut and refuse them.
+ * Invariant: every call that a store's bytes pass through is in `FileCalls`, so that tests can lose, cut and refuse the bytes.
  */
 
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { errnoOf, isForbidden } from './errno.ts';
 
-/** What is done with files: the functions of `node:fs` of these names. */
+/** The file operations that are used: the functions of `node:fs` of these names. */
 export interface FileCalls {
   openSync(path: string, flags: number | string, mode?: number): number;
   closeSync(file: number): void;
@@ -21,10 +21,10 @@ export interface FileCalls {
   rmdirSync(path: string): void;
 }
 
-/** Those of the runtime. */
+/** The file calls of the runtime. */
 export const NODE_CALLS: FileCalls = fs;
 
-/** Opens a directory for `syncEntries`; undefined on Windows, which knows no such thing and journals entries by itself. */
+/** Opens a directory for `syncEntries`; undefined on Windows, which cannot open directories and journals entries by itself. */
 export function openDirectory(calls: FileCalls, path: string): number | undefined {
   try {
     return calls.openSync(path, 'r');
@@ -34,13 +34,13 @@ export function openDirectory(calls: FileCalls, path: string): number | undefine
   }
 }
 
-/** Makes the entries of a directory durable: which files it has. */
+/** Makes the entries of a directory durable: the names of its files. */
 export function syncEntries(calls: FileCalls, directory: number | undefined): void {
   if (directory === undefined) return;
   try {
     calls.fsyncSync(directory);
   } catch (error) {
-    // A file system that cannot.
+    // This file system cannot sync directories.
     if (!['EINVAL', 'ENOTSUP', 'EPERM'].includes(errnoOf(error) ?? '')) throw error;
   }
 }
@@ -56,8 +56,8 @@ export function syncDirectory(calls: FileCalls, path: string): void {
 }
 
 /**
- * Makes a directory and those over it, each entered durably in its parent; but not in one that may not be read (Deno with
- * leave for the directory of stores alone): that entry is as durable as whoever gave no leave to it wants it.
+ * Makes a directory and the missing ones above it. Each entry is made durable in its parent, except in a parent that may not be read
+ * (Deno with permission for the directory of stores alone): whoever withheld that permission decides how durable the entry is.
  */
 export function makeDirectory(calls: FileCalls, path: string): void {
   try {
@@ -82,7 +82,7 @@ export function namesIn(path: string): string[] {
   return entriesIn(path).map(({ name }) => name);
 }
 
-/** What a directory has, with what each is; nothing where there is no such directory. */
+/** The entries of a directory, each with its type; none where there is no such directory. */
 export function entriesIn(path: string): fs.Dirent[] {
   try {
     return fs.readdirSync(path, { withFileTypes: true });
@@ -92,7 +92,7 @@ export function entriesIn(path: string): fs.Dirent[] {
   }
 }
 
-/** Removes a file, if it is there. */
+/** Removes a file, if it exists. */
 export function removeFile(calls: FileCalls, path: string): void {
   try {
     calls.unlinkSync(path);
@@ -101,7 +101,7 @@ export function removeFile(calls: FileCalls, path: string): void {
   }
 }
 
-/** How many files the process may have open at once; undefined where nobody says. */
+/** How many files the process may have open at once; undefined where this is unknown. */
 export function openFilesMax(): number | undefined {
   try {
     const [, limit] = /^Max open files +(\d+)/m.exec(fs.readFileSync('/proc/self/limits', 'utf8')) ?? [];

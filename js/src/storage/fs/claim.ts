@@ -1,12 +1,12 @@
 /**
- * The lock of a store: an empty file in its directory, whose name says who holds it.
+ * The lock of a store: an empty file in its directory, whose name identifies the holder.
  *
  *     lock.<pid>.<start of the process>.<thread>.<locks file: 0 or 1>.<nonce>.<host>
  *
- * Taking it: look for claims, make one's own (O_EXCL), look again. If another's is there that is alive, take one's own back,
- * and try again later. Of two that claim at once at least one sees the other, because each looks after it has made its
- * own: so two never hold a store. Claims of the dead are removed. No name is ever used twice, so removing a dead one's can
- * never remove a living one's: a single lock file that is taken over from a dead owner has that race.
+ * To take it, an opener looks for claims, makes its own (O_EXCL), and looks again. If it finds a claim of another living holder, it
+ * removes its own and tries again later. Of two openers that claim at once, at least one sees the other, because each looks after it
+ * has made its own claim: so two never hold a store. Claims of dead holders are removed. No name is ever used twice, so removing a
+ * dead holder's claim can never remove a living one's. A single lock file that is taken over from a dead owner has that race.
  *
  * Invariant: held from before the first slot is opened until after the last one is closed. The claim's file stays open
  * meanwhile (see liveness.ts).
@@ -23,7 +23,7 @@ import { type Holder, isAlive, lockFile, self } from './liveness.ts';
 import { type Place, placeOf } from './place.ts';
 
 const PAUSE_MS_MAX = 50;
-/** How often one that met another at the same moment tries again, however short it would wait. */
+/** How often an opener that met another one at the same time tries again, even if its `wait` is shorter. */
 const MEETINGS_MAX = 10;
 const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.[0-9a-f]+\.([\w%-]*)$/;
 const HOST_BYTES_MAX = 120;
@@ -32,7 +32,7 @@ const HOST_BYTES_MAX = 120;
 export interface Claim {
   /** The directory that it is a claim on. */
   readonly place: Place;
-  /** Lets the next one have it. */
+  /** Releases the lock for the next holder. */
   release(): void;
 }
 
@@ -44,7 +44,7 @@ interface Found {
 
 /**
  * Takes the lock of the store in `directory`, making the directory where there is none.
- * @throws `VARVE_LOCKED` when somebody keeps it for longer than `wait`, `VARVE_ABORTED` by the signal.
+ * @throws `VARVE_LOCKED` when another holder keeps it for longer than `wait`, `VARVE_ABORTED` by the signal.
  */
 export async function claim(
   calls: FileCalls,
@@ -74,7 +74,7 @@ export async function claim(
   }
 }
 
-/** Makes a claim; undefined where the store was deleted in the same moment. */
+/** Makes a claim; undefined where the store was deleted at the same time. */
 function make(calls: FileCalls, directory: string, me: Holder): (Claim & { name: string }) | undefined {
   makeDirectory(calls, directory);
   const name = nameOf(me);
@@ -107,7 +107,7 @@ export function isClaim(name: string): boolean {
   return NAME.test(name);
 }
 
-/** A living holder of a claim that is not `own`; the claims of the dead are removed. */
+/** Finds a claim other than `own` whose holder is alive; removes the claims of dead holders. */
 function findOther(calls: FileCalls, directory: string, me: Holder, own?: string): Found | undefined {
   let other: Found | undefined;
   for (const name of namesIn(directory)) {
@@ -138,7 +138,7 @@ function holderOf(name: string): Holder | undefined {
   };
 }
 
-/** A host name as it can stand in a file name. */
+/** A host name in the form that a file name can contain. */
 function plain(host: string): string {
   return host.replace(/[^\w-]/g, '-').slice(0, HOST_BYTES_MAX);
 }

@@ -1,8 +1,8 @@
 /**
  * The compactor of stores in files: a worker thread, and its way to lent slots.
  *
- * Invariant: files do not exclude one another as handles of OPFS do. So a worker is ended in two steps: it is told to halt,
- * closes its files and says so; only then has it been ended for whoever takes its slots back or lets others have the store.
+ * Invariant: files are not exclusive, unlike handles of OPFS. So a worker is ended in two steps. First it gets the message to halt,
+ * closes its files and reports that. Only then does it count as ended, so that its slots can be taken back or the store released.
  */
 
 import { existsSync } from 'node:fs';
@@ -16,11 +16,11 @@ import { slotError } from './errno.ts';
 import { openSlot, type Place } from './place.ts';
 import { writeAll } from './slot-file.ts';
 
-/** What a worker is told, and says, around its end. */
+/** The messages to and from a worker when it is ended. */
 export const HALT = { type: 'halt' } as const;
 export const HALTED = { type: 'halted' } as const;
 
-/** How the worker is told where the slots of a store are. */
+/** The text that tells the worker where the slots of a store are. */
 export function toText(place: Place): string {
   return JSON.stringify(place);
 }
@@ -47,8 +47,8 @@ export async function fileOutputs(text: string, calls: FileCalls = NODE_CALLS): 
 }
 
 /**
- * Whether there can be a compactor: its script lies where the package has it (a bundler may have left it behind), and this is
- * not Deno, which takes 0.6 s to hand a MiB to a thread of `node:worker_threads` (2.9).
+ * Whether there can be a compactor: its script is where the package has it (a bundler may not have copied it), and this is not
+ * Deno, which takes 0.6 s to transfer a MiB to a thread of `node:worker_threads` (2.9).
  */
 export function hasFileCompactor(): boolean {
   if ('Deno' in globalThis) return false;
@@ -59,12 +59,12 @@ export function hasFileCompactor(): boolean {
   }
 }
 
-/** Starts a worker. It keeps no process alive but while it has a job. */
+/** Starts a worker. It keeps the process alive only while it has a job. */
 export function spawnFileCompactor(): CompactorPort {
   const worker = new Worker(script(), { name: 'varve-compactor' });
   worker.unref();
   let ending: Promise<void> | undefined;
-  // Before its first message it has asked for no slot, so it has no file open: who closes the store need not wait until it has started.
+  // Before its first message it has asked for no slot, so it has no file open: closing the store need not wait until it has started.
   let mayWrite = false;
   worker.on('message', () => {
     mayWrite = true;

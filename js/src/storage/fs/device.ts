@@ -1,14 +1,14 @@
 /**
- * Slots in files of a directory, each a file descriptor held for as long as the store is open.
+ * Slots in files of a directory, each a file descriptor that stays open as long as the store is open.
  *
  *     <directory>/<store name, escaped>/slot-0000, slot-0001, ...
  *
- * Invariant: a slot's name is durable before the slot is offered, so that a flush of the file is all that its bytes need.
- * Sizes are kept in memory, because asking costs as much as a read; after a call that failed or fell short they are asked
- * for again. A write is handed to the operating system before it returns: it survives the death of the process.
+ * Invariant: a slot's name is durable before the slot can be used, so that its bytes need only a flush of the file.
+ * Sizes are kept in memory, because asking costs as much as a read; after a call that failed or fell short the size is asked
+ * for again. A write is passed to the operating system before it returns: it survives the death of the process.
  *
- * Invariant: when a flush returned, the directory was still the claim's. Once it is not, the device writes, makes and opens nothing
- * any more; what it has open can be read.
+ * Invariant: when a flush returned, the directory was still the claim's. Once it is not, the device no longer writes, makes or opens
+ * anything; the files that it has open can be read.
  */
 
 import { fstatSync, statfsSync } from 'node:fs';
@@ -42,7 +42,7 @@ export class FileDevice implements ManagedDevice {
   onLost: (cause: VarveError) => void = () => undefined;
   readonly #place: Place;
   readonly #directory: string;
-  /** Held open, so that entries can be synced also when no more files may be opened. */
+  /** The directory. It stays open, so that entries can be synced even when no more files may be opened. */
   #entries: number | undefined;
   readonly #calls: FileCalls;
   readonly #onClosed: () => void;
@@ -57,8 +57,8 @@ export class FileDevice implements ManagedDevice {
   }
 
   /**
-   * Opens all slots of a store, creating the first eight of a new one. The directory is there, and claimed.
-   * @throws what a call throws; nothing is left open then, but `onClosed` was not called.
+   * Opens all slots of a store, creating the first eight of a new one. The directory must exist and be claimed.
+   * @throws the error of a file call; nothing is left open then, but `onClosed` was not called.
    */
   constructor(place: Place, { calls, slotsMax, onClosed }: FileDeviceOptions) {
     this.#place = place;
@@ -66,7 +66,7 @@ export class FileDevice implements ManagedDevice {
     this.#directory = directory;
     this.#calls = calls;
     this.#onClosed = onClosed;
-    // Only the calls of the runtime are known to a worker.
+    // A worker knows only the file calls of the runtime.
     const isReal = calls === NODE_CALLS && hasFileCompactor();
     this.compactor = isReal ? { spawn: spawnFileCompactor, place: toText(place) } : undefined;
     let count = 0;
@@ -99,7 +99,7 @@ export class FileDevice implements ManagedDevice {
     const file = this.#file(slot);
     try {
       let read = this.#calls.readSync(file, into, 0, into.length, at);
-      // The system may stop earlier than at the end of the file; only 0 says that it ends there.
+      // A read may stop before the end of the file; only 0 means that the file ends there.
       const end = Math.min(into.length, (this.#sizes[slot] ?? 0) - at);
       while (read < end) {
         const more = this.#calls.readSync(file, into, read, into.length - read, at + read);
@@ -128,9 +128,9 @@ export class FileDevice implements ManagedDevice {
   flush(slot: number): void {
     const file = this.#writable(slot);
     try {
-      // Data, and of the inode what reading them back needs: the size.
+      // Syncs the data, and the part of the inode that reading the data back needs: the size.
       this.#calls.fdatasyncSync(file);
-      // The slot itself is not asked: on Linux from 6.13 a file whose times were read writes them with its next flush, so that a
+      // The slot itself is not checked: on Linux from 6.13 a file whose times were read writes them with its next flush, so a
       // strict write would take half as long again.
       if (!isClaimed(this.#place)) throw lostPlace(this.#place);
     } catch (error) {
@@ -200,7 +200,7 @@ export class FileDevice implements ManagedDevice {
     this.#entries = undefined;
   }
 
-  /** Creates slots, and has their names on the disk before anybody knows of them. Fewer where no more files may be open. */
+  /** Creates slots, and makes their names durable before anybody can use them. Creates fewer where no more files may be open. */
   #add(slots: number): number {
     const first = this.#files.length;
     const end = Math.min(this.slotsMax, first + slots);
@@ -241,7 +241,7 @@ export class FileDevice implements ManagedDevice {
     return this.#file(slot);
   }
 
-  /** What a failed call means; tells the host at the first that found the directory gone. */
+  /** The `SlotError` for a failed call; the first call that found the directory gone also tells the host. */
   #refused(error: unknown): SlotError {
     if (this.#lost === undefined && error instanceof VarveError && error.code === 'VARVE_POISONED') {
       this.#lost = error;

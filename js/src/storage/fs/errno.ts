@@ -1,7 +1,7 @@
 /**
  * What a failed system call means for a store.
  *
- * Invariant: only what says that there is no room counts as `full`; everything unknown is `io`, after which the engine
+ * Invariant: only an error that means that there is no room counts as `full`. Every unknown error is `io`, after which the engine
  * acknowledges nothing any more.
  */
 
@@ -10,7 +10,7 @@ import { SlotError } from '../device.ts';
 
 /** The disk, the quota of the user, the limit on the size of one file. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
-/** The first and the last of them, as Deno says them: without a code. */
+/** `EFBIG` and `EDQUOT` as Deno reports them: in the message, without a code. */
 const FULL_SAID = /\(os error (?:27|69|122)\)$/;
 /** More files are open than the process, or the system, may have. */
 const TOO_MANY = new Set(['EMFILE', 'ENFILE']);
@@ -27,7 +27,7 @@ export function isFull(error: unknown): boolean {
   return code === undefined ? error instanceof Error && FULL_SAID.test(error.message) : FULL.has(code);
 }
 
-/** Whether a file was not opened because too many are. */
+/** Whether a file was not opened because too many are open. */
 export function isTooMany(error: unknown): boolean {
   return TOO_MANY.has(errnoOf(error) ?? '');
 }
@@ -38,12 +38,12 @@ export function isForbidden(error: unknown): boolean {
   return ['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '') || /NotCapable|PermissionDenied/.test(name);
 }
 
-/** Whether there is no directory of this path, or none for the caller. */
+/** Whether there is no directory at this path, or none that the caller may use. */
 export function isNoDirectory(error: unknown): boolean {
   return isForbidden(error) || ['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errnoOf(error) ?? '');
 }
 
-/** A failed call on a slot. */
+/** The `SlotError` for a failed call on a slot. */
 export function slotError(error: unknown): SlotError {
   if (error instanceof SlotError) return error;
   const kind = isFull(error) ? 'full' : errnoOf(error) === 'EBADF' ? 'closed' : 'io';

@@ -1,9 +1,9 @@
 /**
  * The adapter over a directory of the file system.
  *
- * Invariant: whatever opens, lists or removes a store does so by its directory; opening and removing happen under its
- * claim. A directory with a slot or a claim in it is a store, also one that was copied or put back from a backup; another one is
- * not. Nothing else is ever removed.
+ * Invariant: opening, listing and removing a store all go by its directory; opening and removing happen under its claim. A directory
+ * with a slot or a claim in it is a store, even if it was copied or restored from a backup. Any other directory is not a store.
+ * Nothing else is ever removed.
  */
 
 import { type Dirent, lstatSync } from 'node:fs';
@@ -31,7 +31,7 @@ export class FileStorage implements StorageAdapter {
   readonly #calls: FileCalls;
   readonly #slotsMax: number;
 
-  /** `root` is an absolute path; it need not be there yet. */
+  /** `root` is an absolute path; it need not exist yet. */
   constructor(root: string, { slotsMax, calls = NODE_CALLS }: FileStorageOptions) {
     this.#root = root;
     this.#calls = calls;
@@ -83,7 +83,7 @@ export class FileStorage implements StorageAdapter {
     }
   }
 
-  /** One that waited for the store may have it by now, empty as it is. */
+  /** Removes the directory, unless an opener that waited for the store has it by now: that one has an empty store. */
   #removeDirectory(name: string, directory: string): void {
     try {
       this.#calls.rmdirSync(directory);
@@ -96,7 +96,7 @@ export class FileStorage implements StorageAdapter {
   }
 }
 
-/** Whether the file is a slot. Not a link of such a name: who made that has the file elsewhere. */
+/** Whether the file is a slot. A link with such a name is not: whoever made it keeps the file elsewhere. */
 function isSlot(entry: Dirent): boolean {
   return slotNumber(entry.name) !== undefined && entry.isFile();
 }

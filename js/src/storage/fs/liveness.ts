@@ -1,15 +1,15 @@
 /**
  * Whether the holder of a claim is alive.
  *
- * Invariant: in doubt it is alive. A claim that is wrongly taken for a dead one's would give a store two writers; one that
- * is wrongly kept costs a `VARVE_LOCKED` that names the file.
+ * Invariant: in doubt it is alive. If a claim is wrongly taken for a dead holder's, a store gets two writers. If a claim is wrongly
+ * kept, the cost is a `VARVE_LOCKED` that names the file.
  *
- * Three ways to know, of which a runtime may have none:
+ * There are three ways to know; a runtime may have none of them:
  *
- *     /proc/<pid>/stat    Linux: says when the process started, so that a pid that was given away again is told from its
- *                         first owner, and a killed process that nobody has waited for (a zombie) from a running one
- *     kill(pid, 0)        everywhere, but Deno asks for --allow-run; a pid that was given away again looks alive
- *     a lock on the file  between Deno processes, with no permission: the system lets go of it when the holder dies
+ *     /proc/<pid>/stat    Linux: shows when the process started. This tells a reused pid from its first owner, and a killed
+ *                         process that nobody has waited for (a zombie) from a running one
+ *     kill(pid, 0)        everywhere, but Deno asks for --allow-run; a pid that was reused looks alive
+ *     a lock on the file  between Deno processes, with no permission: the system releases it when the holder dies
  */
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -18,14 +18,14 @@ import * as process from 'node:process';
 import { threadId } from 'node:worker_threads';
 import { errnoOf } from './errno.ts';
 
-/** Who holds a claim. */
+/** The holder of a claim. */
 export interface Holder {
   readonly pid: number;
-  /** When the process started, in ticks of its system; 0 where that cannot be known. */
+  /** When the process started, in ticks of its system; 0 where that is unknown. */
   readonly started: number;
   /** The worker thread of the process; 0 for the main one. */
   readonly thread: number;
-  /** The machine; empty where it may not be asked. */
+  /** The host name of the machine; empty where it may not be read. */
   readonly host: string;
   /** Whether the claim's file is locked for as long as the holder lives. */
   readonly locksFile: boolean;
@@ -46,7 +46,7 @@ export function self(): Holder {
   return { pid, started: startOf(pid) || 0, thread: threadId, host: hostOrNone(), locksFile: deno !== undefined };
 }
 
-/** Locks the file of one's own claim, where that can be done; the result lets go of it. */
+/** Locks the file of the caller's own claim, where that is possible; closing the result releases the lock. */
 export function lockFile(path: string): { close(): void } | undefined {
   const file = deno?.openSync(path, { read: true, write: true });
   file?.lockSync(true);
@@ -66,11 +66,11 @@ export function isAlive(holder: Holder, path: string, me: Holder): boolean {
 /** A claim of a process with the caller's pid: another thread of it, or an earlier process that had this pid. */
 function isThread(holder: Holder, path: string, me: Holder): boolean {
   if (holder.started !== me.started) return false;
-  // A thread that was ended had its files closed, and with them its claim.
+  // When a thread was ended, its files were closed, and with them its claim.
   return isOpenHere(path);
 }
 
-/** Whether this process has the file open; true where that cannot be known. */
+/** Whether this process has the file open; true where that is unknown. */
 function isOpenHere(path: string): boolean {
   try {
     const { ino, dev } = statSync(path);
@@ -103,11 +103,11 @@ function isLocked(path: string): boolean {
   }
 }
 
-/** When a process started: 0 when it has ended; undefined where that cannot be known. */
+/** When a process started: 0 when it has ended; undefined where that is unknown. */
 function startOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name stands in parentheses and may hold anything; the state follows it, and the start is the 22nd field.
+    // The name is in parentheses and may contain anything; the state follows it, and the start is the 22nd field.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     if (fields[0] === 'Z' || fields[0] === 'X') return 0;
     return Number(fields[19]) || undefined;

@@ -1,4 +1,4 @@
-// What is used of Node's modules, so that the package is compiled, and its declarations are read, without @types/node.
+// The parts of Node's modules that are used, so that the package compiles, and its declarations can be read, without @types/node.
 
 declare module 'node:fs' {
   interface Stats {

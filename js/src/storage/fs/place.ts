@@ -1,13 +1,13 @@
 /**
  * The directory of an open store, and whether it is still the opener's.
  *
- * A path says nothing about what is behind it: a directory can be removed, renamed or replaced by a backup while a store in it
- * is open, and whoever opens the path then has another store there. The claim tells: its path leads to the very file that the
- * claim made (device and inode), or the directory is not the claim's any more. Some runtimes say other numbers of an open file than
- * of its path (devices on Windows, libuv 1.49 and 1.50): what is not the same for a claim that was just made tells nothing.
+ * A path alone does not identify a directory: the directory can be removed, renamed or replaced by a backup while a store in it is
+ * open, and code that opens the path then finds another store. The claim shows this: either its path leads to the very file that the
+ * claim made (device and inode), or the directory is no longer the claim's. Some runtimes report other numbers for an open file than
+ * for its path (devices on Windows, libuv 1.49 and 1.50): a number that differs for a claim that was just made is not compared.
  *
- * Invariant: a slot that `openSlot` gives lies in the directory of the claim, and is no symbolic link. Both are asked after the
- * file was opened, so that it does not matter what happened to the path before.
+ * Invariant: a slot that `openSlot` returns lies in the directory of the claim, and is no symbolic link. Both are checked after the
+ * file was opened, so it does not matter what happened to the path before.
  */
 
 import { constants, fstatSync, lstatSync } from 'node:fs';
@@ -17,17 +17,17 @@ import { slotName } from '../names.ts';
 import type { FileCalls } from './calls.ts';
 import { errnoOf } from './errno.ts';
 
-/** Which file is meant, whatever its path. */
+/** The identity of a file, whatever its path. */
 interface FileIdentity {
   readonly dev: number;
   readonly ino: number;
 }
 
-/** The directory of a store as its claim knows it. Plain data: the compactor is told of it. */
+/** The directory of a store as its claim knows it. Plain data, because it is sent to the compactor. */
 export interface Place extends FileIdentity {
   /** The path of the claim, in the directory of the store. */
   readonly claim: string;
-  /** The numbers by which one file is known. */
+  /** The numbers that identify a file here. */
   readonly knownBy: readonly (keyof FileIdentity)[];
 }
 
@@ -44,7 +44,7 @@ export function isClaimed(place: Place): boolean {
   return isAt(place, place.claim, place);
 }
 
-/** Why a store whose directory is not the claim's any more takes nothing. */
+/** The error of a store that takes no more writes because its directory is no longer the claim's. */
 export function lostPlace({ claim }: Place): VarveError {
   return new VarveError(
     'VARVE_POISONED',
@@ -54,11 +54,11 @@ export function lostPlace({ claim }: Place): VarveError {
 
 /**
  * Opens a slot for reading and writing; makes it with `create`.
- * @throws `lostPlace`, or what a call throws.
+ * @throws `lostPlace`, `notSlot`, or the error of a file call.
  */
 export function openSlot(calls: FileCalls, place: Place, slot: number, create = false): number {
   const path = join(dirname(place.claim), slotName(slot));
-  // Nothing is made in the directory of somebody else.
+  // No file may be made in a directory of somebody else.
   if (!isClaimed(place)) throw lostPlace(place);
   const file = openFile(calls, path, create);
   try {
@@ -73,7 +73,7 @@ export function openSlot(calls: FileCalls, place: Place, slot: number, create = 
 }
 
 function openFile(calls: FileCalls, path: string, create: boolean): number {
-  // Windows has no such flag, and Deno follows the link all the same: `isAt` sees it then.
+  // Windows has no such flag, and Deno follows the link in spite of it: `isAt` finds the link then.
   const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = constants;
   try {
     return calls.openSync(path, O_RDWR | O_NOFOLLOW | (create ? O_CREAT : 0), 0o666);

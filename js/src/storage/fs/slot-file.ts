@@ -1,5 +1,5 @@
 /**
- * Writing the file of a slot, in the engine's thread and in the compactor's.
+ * Writes the file of a slot, in the engine's thread and in the compactor's.
  *
  * Invariant: a count below what was asked for means that there is no room; every other failure is thrown.
  */
@@ -7,7 +7,7 @@
 import type { FileCalls } from './calls.ts';
 import { isFull } from './errno.ts';
 
-/** Writes from the front of `bytes` as far as there is room; answers how far. A nearly full disk takes a part and refuses the rest. */
+/** Writes `bytes` from the start as far as there is room; returns how many. A nearly full disk takes a part and refuses the rest. */
 export function writeAll(calls: FileCalls, file: number, bytes: Uint8Array, at: number): number {
   let written = 0;
   try {

@@ -1,25 +1,25 @@
 /**
  * Chunks and journal of a store in IndexedDB.
  *
- * A commit is one transaction that adds one row to the journal, and puts or drops chunks beside it. The row is what keeps
- * others out: its key is the number after that of the last one, and `add` aborts the transaction if there is such a row. Who
- * takes a store over adds that row itself, under a higher epoch from then on, so whatever a former holder still sends
- * fails as a whole. (Asking for the epoch first would hold every commit up for a round trip between processes.)
+ * A commit is one transaction that adds one row to the journal, and puts or drops chunks beside it. The row keeps others out: its
+ * key is the number after that of the last row, and `add` aborts the transaction if that row exists. A holder that takes a store
+ * over adds that row itself, and from then on uses a higher epoch. So everything that a former holder still sends fails as a
+ * whole. (Asking for the epoch first would delay every commit by a round trip between processes.)
  *
  *     epoch 1   [1,0] [1,1] ... [1,17] [1,18]      the last one, empty, was added by epoch 2
  *     epoch 2   [2,0] [2,1] ...
  *
- * Where there is no room for these rows, the first commit adds them before its own: a full store opens, and whoever had it before
- * is kept out as soon as anything is written.
+ * Where there is no room for these rows, the first commit adds them before its own: a full store opens, and the former holder is
+ * kept out as soon as anything is written.
  *
- * Chromium keeps short values in a log-structured store: what is overwritten or deleted there goes on counting against the quota, for
- * ever if nothing else is written. A value of 64 KiB or more has a file, which goes in the turn that its row does. So there chunks are
- * stored at their full length, zeros and all, and scrambled: Chromium keeps what it can compress to less with the short ones. (A Blob
- * has a file, too, but keeps it until the garbage collector has found every Blob that a read gave.) A file is not flushed by a later
- * commit, so a commit that has files is a strict one.
+ * Chromium keeps short values in a log-structured store. Values that are overwritten or deleted there still count against the quota, for
+ * ever if nothing else is written. A value of 64 KiB or more has a file, which is removed in the same turn as its row. So in Chromium
+ * chunks are stored at their full length, with all zeros, and scrambled: Chromium would keep a value that compresses to less with the
+ * short ones. (A Blob has a file, too, but keeps it until the garbage collector has found every Blob that a read returned.) A later
+ * commit does not flush a file, so a commit that has files is strict.
  *
- * Invariant: a promise resolves at `complete`. A transaction that the end of its connection aborted is tried again once
- * the journal told that it is not in it.
+ * Invariant: a promise resolves at `complete`. When the end of its connection aborted a transaction, it is tried again, once the
+ * journal has shown that it does not contain it.
  */
 
 import { unwrap } from 'idb';
@@ -31,25 +31,25 @@ import { nameOf } from '../opfs-directory.ts';
 import { originStorage } from '../origin.ts';
 import { DatabaseMissing, openDatabase, type StoreDatabase } from './database.ts';
 
-/** One row of a journal. */
+/** Most bytes of one row of a journal. */
 const ROW_BYTES_MAX = 1024 * 1024;
-/** Former holders that are kept out for good. */
+/** How many former holders are kept out for good. */
 const FENCES_MAX = 256;
-/** How often a connection is made anew for one transaction. */
+/** How many connections one transaction may try. */
 const ATTEMPTS_MAX = 3;
-/** Above every number, in the order of keys. */
+/** A key part that sorts above every number. */
 const END: never[] = [];
-/** Chunks that have so much in them get a file of their own where there are such. */
+/** Chunks with at least this many bytes get a file of their own, in a browser that has such files. */
 const FILE_BYTES_MIN = 16 * 1024;
-/** So much later the room of files whose rows are gone is there at the latest. */
+/** After this time at the latest, the room of files whose rows are gone is free. */
 const FILES_GO_MS = 1000;
-/** So long a longer commit than that is not sent again where it would be refused. */
+/** For this long, a commit of more than `SHORT_BYTES` is not sent again where it would be refused. */
 const ASK_MS = 5000;
 const SHORT_BYTES = 64 * 1024;
-/** The reserve lies among the chunks, in a slot that there is none of. */
+/** The reserve lies among the chunks, under the number of a slot that does not exist. */
 const RESERVE_SLOT = 0xffffffff;
 const RESERVE_BYTES: readonly number[] = [768 * 1024, 1280 * 1024, 128 * 1024, 128 * 1024, 1];
-/** Who may have how many of the pieces, from the first one on. The last stays: it says that there was a reserve. */
+/** How many of the pieces each need may use, from the first one on. The last piece stays: it shows that there was a reserve. */
 const PIECES: Readonly<Record<Need, number>> = { any: 1, full: 2, small: 4 };
 
 /** Epoch and number of a row, or slot and index of a chunk. */
@@ -65,17 +65,17 @@ export class IndexedDbChunks implements ChunkStore {
   #epoch = 0;
   /** Number of the next row. */
   #next = 0;
-  /** Earlier epochs whose rows are needed until the journal is folded, each with where its fence is. */
+  /** Earlier epochs whose rows are needed until the journal is folded, each with the number of its fence. */
   #earlier: [number, number][] = [];
-  /** The rows that keep others out, while they are not there. */
+  /** The rows that keep others out, as long as they are still to be added. */
   #fences: RowKey[] = [];
   /** The last row of the journal that was taken over. */
   #last: RowKey | undefined;
-  /** The origin may take less than that: a commit was refused. Chromium does not tell its quota. */
+  /** The origin may take fewer bytes than this, as a refused commit showed. Chromium does not report its quota. */
   #bytesMax = Number.POSITIVE_INFINITY;
-  /** From then on the browser is asked again. */
+  /** From this time on, the browser is asked again. */
   #askFrom = 0;
-  /** Pieces of the reserve that were there when the store was taken over. */
+  /** How many pieces of the reserve there were when the store was taken over. */
   #pieces = 0;
   #isClosed = false;
 
@@ -92,7 +92,7 @@ export class IndexedDbChunks implements ChunkStore {
 
   async takeOver(): Promise<Uint8Array[]> {
     const database = unwrap(await this.#connect(true));
-    // Not strict: what would be lost with the machine is the end of what was committed, and with it whoever is kept out.
+    // Not strict: a crash of the machine loses only the last commits, and it also ends the holder that these rows keep out.
     const transaction = database.transaction(['journal', 'chunks'], 'readwrite', { durability: 'relaxed' });
     const journal = transaction.objectStore('journal');
     const pieces = transaction.objectStore('chunks').count(IDBKeyRange.bound([RESERVE_SLOT, 0], [RESERVE_SLOT, END]));
@@ -108,7 +108,7 @@ export class IndexedDbChunks implements ChunkStore {
       },
       (error: unknown) => {
         const refusal = slotError(error);
-        // A new store has nothing to be read.
+        // A new store has nothing to read, so it does not open without room.
         if (!(refusal instanceof SlotError) || refusal.kind !== 'full' || this.#last === undefined) throw refusal;
       },
     );
@@ -116,7 +116,7 @@ export class IndexedDbChunks implements ChunkStore {
     const [keys, rows, last] = [found.result as RowKey[], all.result, this.#last ?? [0, -1]];
     const ends = new Map<number, number>(keys);
     ends.set(last[0], last[1] + 1);
-    // Of most there is nothing left but the fence.
+    // Most earlier epochs have nothing left but their fence.
     const rowsOf = (one: number): number => keys.filter(([other]) => other === one).length;
     this.#earlier = [...ends].filter(([one]) => one === last[0] || rowsOf(one) > 1).filter(([one]) => one > 0);
     return rows.filter((row) => row.length > 0);
@@ -141,7 +141,7 @@ export class IndexedDbChunks implements ChunkStore {
       const requests = names.map(
         ({ slot, index }) => chunks.get([slot, index]) as IDBRequest<Uint8Array<ArrayBuffer> | undefined>,
       );
-      // Once somebody else has the store, chunks may be of his making.
+      // Once another holder has the store, the chunks may be that holder's.
       const later = this.#countLater(transaction.objectStore('journal'));
       await answered(transaction, later);
       if (later.result > 0) throw taken();
@@ -186,13 +186,13 @@ export class IndexedDbChunks implements ChunkStore {
     database?.close();
   }
 
-  /** Rows of whoever took the store over. */
+  /** Counts the rows of a holder that has taken the store over since. */
   #countLater(journal: IDBObjectStore): IDBRequest<number> {
     const isMine = this.#fences.length === 0;
     return journal.count(IDBKeyRange.lowerBound([this.#epoch + (isMine ? 1 : 0), 0]));
   }
 
-  /** The epoch after the one of the last row is ours. */
+  /** Our epoch is the one after the epoch of the last row. */
   #follow(last: RowKey | undefined): void {
     this.#last = last;
     this.#epoch = (last?.[0] ?? 0) + 1;
@@ -208,14 +208,14 @@ export class IndexedDbChunks implements ChunkStore {
     }
   }
 
-  /** A commit of so many bytes was refused. */
+  /** Remembers that a commit of `bytes` bytes was refused. */
   async #learn(bytes: number): Promise<void> {
     const origin = await originStorage();
     if (origin !== undefined) this.#bytesMax = Math.min(this.#bytesMax, origin.usageBytes + bytes);
     this.#askFrom = performance.now() + ASK_MS;
   }
 
-  /** Whether the browser would refuse so many bytes if it still has no more room. What it refuses leaves something in its own log. */
+  /** Whether the browser would refuse `bytes` bytes if it has no more room by now. A refused commit leaves something in its log. */
   async #isBeyond(bytes: number): Promise<boolean> {
     if (this.#bytesMax === Number.POSITIVE_INFINITY) return false;
     const origin = await originStorage();
@@ -266,12 +266,12 @@ export class IndexedDbChunks implements ChunkStore {
         journal.delete(IDBKeyRange.bound([epoch, 0], [epoch, fence], false, true));
       journal.delete(IDBKeyRange.bound([this.#epoch, 0], [this.#epoch, this.#next], false, true));
     }
-    // Not every implementation has it; without it the transaction commits once its requests have been answered.
+    // Not every implementation has `commit`; without it the transaction commits once its requests have been answered.
     transaction.commit?.();
     return transaction;
   }
 
-  /** Whether the row that was sent last is in the journal; throws when it is somebody else's. */
+  /** Whether the row that was sent last is in the journal; throws when that row is another holder's. */
   async #isIn(database: IDBDatabase): Promise<boolean> {
     const transaction = database.transaction('journal', 'readonly');
     const journal = transaction.objectStore('journal');
@@ -283,13 +283,13 @@ export class IndexedDbChunks implements ChunkStore {
     return false;
   }
 
-  /** Runs transactions, on a new connection should the browser have ended the old one. */
+  /** Runs transactions; on a new connection if the browser has ended the old one. */
   async #attempt<T>(call: (database: IDBDatabase) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const isFresh = this.#database === undefined;
       const database = await this.#connect(false);
       try {
-        // A database of that name may have been deleted and made anew meanwhile.
+        // Meanwhile the database may have been deleted, and another one of that name made.
         if (isFresh) await this.#isIn(unwrap(database));
         return await call(unwrap(database));
       } catch (error) {
@@ -341,7 +341,7 @@ export async function openIndexedDb(name: string): Promise<BufferedDevice> {
 function stored(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   const used = trimmed(bytes);
   const isWhole = used.length >= (hasFiles() ? FILE_BYTES_MIN : CHUNK_BYTES);
-  // Of a part of a buffer all of it would be stored.
+  // For a view of a part of a buffer, the whole buffer would be stored.
   return isWhole ? scrambled(bytes.slice()) : used.slice();
 }
 
@@ -358,7 +358,7 @@ function scrambled(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** Whether this is Chromium, which alone has what this asks for. */
+/** Whether this is Chromium: no other engine has `userAgentData`. */
 function hasFiles(): boolean {
   return globalThis.navigator !== undefined && 'userAgentData' in navigator;
 }
@@ -374,7 +374,7 @@ async function setAside(database: IDBDatabase, piece: number): Promise<void> {
     if (there.result > 0) return;
     const zeros = new Uint8Array(RESERVE_BYTES[piece] ?? 0);
     try {
-      // A private window of WebKit takes no Blob. What is compressed needs noise to take room.
+      // A private window of WebKit takes no Blob. Where values are compressed, only noise takes room.
       chunks.put(hasFiles() ? new Blob([zeros]) : scrambled(zeros), key);
     } catch (error) {
       refusal = error;
@@ -386,7 +386,7 @@ async function setAside(database: IDBDatabase, piece: number): Promise<void> {
   });
 }
 
-/** What a transaction says when its connection is no more. */
+/** The errors of a transaction whose connection is gone. */
 const LOST = ['InvalidStateError', 'AbortError', 'UnknownError', 'TransactionInactiveError'];
 
 function complete(transaction: IDBTransaction): Promise<void> {
@@ -397,7 +397,7 @@ function complete(transaction: IDBTransaction): Promise<void> {
 }
 
 /**
- * Resolves when the last request of a transaction that only reads was answered, and with it those before: `complete` comes
+ * Resolves when the last request of a read-only transaction was answered, and so all requests before it. The event `complete` comes
  * a round trip between processes later.
  */
 function answered(transaction: IDBTransaction, last: IDBRequest): Promise<void> {

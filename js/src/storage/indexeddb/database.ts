@@ -5,8 +5,8 @@
  *     chunks    [slot, index]   -> bytes
  *
  * Invariant: its version is 1 for ever, so that no opening has to wait for another connection. A connection that the browser
- * ends, or that stands in the way of a deletion, is closed at once and made anew by whoever needs it next; a database
- * that is gone by then is never made anew in its place.
+ * ends, or that blocks a deletion, is closed at once, and the next code that needs it opens a new one. If the database is gone by
+ * then, no new one is created in its place.
  */
 
 import { type DBSchema, type IDBPDatabase, openDB } from 'idb';
@@ -26,7 +26,7 @@ export interface StoreSchema extends DBSchema {
 /** An open connection. */
 export type StoreDatabase = IDBPDatabase<StoreSchema>;
 
-/** IndexedDB is not to be had here; the message says why. */
+/** IndexedDB is unavailable here; the message gives the reason. */
 export class IndexedDbUnavailable extends Unavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -34,10 +34,10 @@ export class IndexedDbUnavailable extends Unavailable {
   }
 }
 
-/** The database is not there, or not any more. */
+/** The database does not exist, or no longer exists. */
 export class DatabaseMissing extends Error {}
 
-/** Opens the database of a store; `onLost` tells that the connection must not be used any more. */
+/** Opens the database of a store. `onLost` is called when the connection must no longer be used. */
 export async function openDatabase(
   name: string,
   { create, onLost }: { create: boolean; onLost: () => void },
@@ -59,7 +59,7 @@ export async function openDatabase(
         database.createObjectStore('journal');
         database.createObjectStore('chunks');
       },
-      // Somebody deletes the database: it must not have to wait for us.
+      // Somebody is deleting the database, and must not have to wait for this connection.
       blocking() {
         connection?.close();
         onLost();

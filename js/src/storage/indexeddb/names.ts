@@ -1,8 +1,8 @@
 /**
  * The IndexedDB databases of this origin that are stores: their names, whether there is one, removing one.
  *
- * Invariant: without the code that opens them, so that whoever only has to know where a store is loads little. Where IndexedDB
- * is not to be had there are none.
+ * Invariant: this module does not load the code that opens databases, so a caller that only has to find a store loads little. Where
+ * IndexedDB is unavailable there are none.
  */
 
 import { VarveError } from '../../errors.ts';
@@ -14,16 +14,16 @@ export function databaseName(store: string): string {
   return PREFIX + store;
 }
 
-/** Names of the stores that have a database; none where the browser does not tell. */
+/** Names of the stores that have a database; none where the browser does not list databases. */
 export async function listDatabases(): Promise<string[]> {
   return (await allDatabases()).flatMap((name) => (name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : []));
 }
 
-/** Whether there is a database of this name. Nothing is made by asking. */
+/** Whether there is a database of this name. The check creates nothing. */
 export async function hasDatabase(name: string): Promise<boolean> {
   if (typeof globalThis.indexedDB?.databases === 'function') return (await allDatabases()).includes(name);
   if (globalThis.indexedDB === undefined) return false;
-  // A browser that does not tell is asked by opening, which is called off before anything is made.
+  // A browser that lists no databases is asked by opening one, which is aborted before anything is created.
   const opening = indexedDB.open(name);
   opening.onupgradeneeded = () => opening.transaction?.abort();
   try {
@@ -35,7 +35,7 @@ export async function hasDatabase(name: string): Promise<boolean> {
 }
 
 /**
- * Removes a database that nobody has open; whether there was one.
+ * Removes a database that nobody has open; resolves with whether there was one.
  * @throws `VARVE_LOCKED` when a connection to it stays open for longer than `wait` milliseconds.
  */
 export async function deleteDatabase(name: string, wait: number): Promise<boolean> {

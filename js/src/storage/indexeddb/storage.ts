@@ -1,5 +1,5 @@
 /**
- * Stores in IndexedDB as an adapter, for what works with any storage.
+ * Stores in IndexedDB as an adapter, for code that works with any storage.
  *
  * Invariant: the lock of a store is held from before its database is opened until after its connection is closed.
  */

@@ -1,10 +1,10 @@
-//! How large each level may be, and how far over that it is.
+//! How large each level may be, and how far a level exceeds that.
 //!
 //! Dynamic level bytes (RocksDB, "Dynamic Level Size for Level-Based Compaction", 2015, and
-//! `VersionStorageInfo::CalculateBaseBytes`): the largest level sets the sizes of those above it, so that most of a store
-//! always lies in its deepest level. There are as few levels as a factor of 10 between them allows, and then the steps are
-//! made even: 32 MiB, 224, 1568, 10976 rather than 32, 100, 1000, 10000. Against RocksDB's steps that writes 5 to 12 % less
-//! and takes 1.12 to 1.17 times the data rather than 1.09 (`simulation.rs`).
+//! `VersionStorageInfo::CalculateBaseBytes`): the largest level sets the sizes of the levels above it, so that most of a
+//! store always lies in its deepest level. There are as few levels as a factor of 10 between them allows. Then the steps
+//! are made even: 32 MiB, 224, 1568, 10976 instead of 32, 100, 1000, 10000. Compared with RocksDB's steps, this writes 5 to
+//! 12 % less and takes 1.12 to 1.17 times the data instead of 1.09 (`simulation.rs`).
 //!
 //! ```text
 //! level 0   flushes                        |##|
@@ -13,11 +13,11 @@
 //! level 6   deepest: the data              |##########################################  ...
 //! ```
 //!
-//! Level 0 may overwrite what lies below: then the old versions take as much room as the new. So it is merged at a part of the
-//! largest level, and at a smaller part while nobody writes: a store of 16 MB and more takes less than twice its data, and idle
-//! 1.3 times.
+//! Level 0 may overwrite entries of the levels below: then the old versions take as much room as the new ones. So level 0 is
+//! merged when it reaches a part of the largest level, and a smaller part while nobody writes. A store of 16 MB or more takes
+//! less than twice its data, and 1.3 times when it is idle.
 //!
-//! Invariant: all levels between 0 and `base` are empty. So what leaves level 0 for the base passes nothing newer.
+//! Invariant: all levels between 0 and `base` are empty. So entries that move from level 0 to the base do not pass newer ones.
 
 use crate::manifest::{LEVELS_MAX, Version};
 use crate::options::Options;
@@ -28,17 +28,17 @@ pub(crate) const DEEPEST: usize = LEVELS_MAX - 1;
 /// The score of a level that is exactly as large as it may be.
 pub(crate) const SCORE_DUE: u64 = 1000;
 
-/// The deepest level is the only one until it is so many times the base.
+/// The deepest level is the only one until it is this many times the base.
 const ALONE: u64 = 4;
-/// Level 0 may be this part of the largest level, or as long as a memtable may become.
+/// Level 0 may be as large as this part of the largest level, or as large as a memtable may become.
 const LEVEL_ZERO_SHARE: u64 = 4;
-/// While nobody writes, each level may be this part of the largest one, or as long as a fourth of a memtable.
+/// While nobody writes, each level may be as large as this part of the largest one, or as large as a fourth of a memtable.
 const IDLE_SHARE: u64 = 16;
 
-/// What the levels of a version may hold.
+/// The size limits of the levels of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Levels {
-    /// Where level 0 is merged into.
+    /// The level that level 0 is merged into.
     pub(crate) base: usize,
     /// Most bytes of each level; 0 for those between 0 and the base.
     pub(crate) target_bytes: [u64; LEVELS_MAX],
@@ -51,7 +51,7 @@ impl Levels {
         let (factor, base_bytes) = (options.level_factor.max(2), options.level_base_bytes.max(1));
         let mut bytes = (first..DEEPEST).fold(largest_bytes, |bytes, _| bytes / factor);
         let mut base = first;
-        // One level alone suffices for a while: of two, a small one would hold much of what the other holds.
+        // One level is enough for a while: with two, the small one would contain many of the keys of the other.
         let most = |base: usize| if base == DEEPEST { base_bytes.saturating_mul(ALONE) } else { base_bytes };
         while base > 1 && bytes > most(base) {
             base -= 1;
@@ -75,7 +75,7 @@ impl Levels {
         Self { base, target_bytes }
     }
 
-    /// How full a level is, in thousandths of its target. For level 0 its tables count as well: reads visit each of them.
+    /// How full a level is, in thousandths of its target. For level 0, the number of tables counts too: reads visit each of them.
     pub(crate) fn score(&self, version: &Version, options: &Options, level: usize) -> u64 {
         let share = |part: u64, whole: u64| part.saturating_mul(SCORE_DUE) / whole.max(1);
         let by_bytes = share(version.level_bytes(level), self.target_bytes[level]);

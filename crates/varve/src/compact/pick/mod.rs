@@ -1,19 +1,20 @@
 //! Which compaction to run next: a pure function of a version, the options and the free room.
 //!
 //! In this order:
-//! 1. the level whose score is highest, from 1 on ([`levels`]): level 0 goes into the base, of another level the table
-//!    that overlaps least of the next one for its size (RocksDB's `kMinOverlappingRatio`);
-//! 2. a table that a job has narrowed: its file still takes the room of what went;
-//! 3. a table of which half the entries are tombstones (Pebble's tombstone-density compactions): what they delete goes
-//!    only where they meet it;
-//! 4. neighbours that are small for the store's size, while there are more files than planned.
+//! 1. the level with the highest score, if it is at least 1 ([`levels`]). Level 0 goes into the base. Of another level,
+//!    the table goes down that overlaps least of the next level for its size (RocksDB's `kMinOverlappingRatio`);
+//! 2. a table that a job has narrowed: its file still takes the room of the entries that were moved;
+//! 3. a table of which half the entries are tombstones (Pebble's tombstone-density compactions): deleted entries are
+//!    only dropped when their tombstones are merged with them;
+//! 4. neighbouring tables that are small for the store's size, while there are more files than planned.
 //!
 //! Within a level narrowed tables come first, then tombstone-dense ones. A table that overlaps nothing of the next level
-//! moves there by an edit alone. A job over the cap takes a key range ([`super::limit`]): whatever is picked here may be
-//! left half done, and is then picked again.
+//! moves there by an edit alone. A job over the cap takes only a key range ([`super::limit`]): anything picked here may
+//! be left half done, and is then picked again.
 //!
-//! Invariant: for every key of its range a job takes in everything between its newest input and the level of its
-//! outputs, and of level 0 the oldest tables: so what it writes is older than all that stays above, and newer than all below.
+//! Invariant: for every key of its range, a job takes in everything between its newest input and the level of its outputs,
+//! and of level 0 the oldest tables. So its outputs are older than everything that stays above, and newer than everything
+//! below.
 
 mod levels;
 #[cfg(test)]
@@ -32,17 +33,17 @@ use crate::storage::RESERVE_BYTES;
 use crate::table::TableMeta;
 use crate::types::{RangeTombstone, Sequence};
 
-/// A job takes in an eighth of the store; of a small one, this part of the cap.
+/// A job takes in an eighth of the store. For a small store, it takes in a part of the cap instead (`JOB_SHARE_SMALL`).
 const JOB_SHARE: u64 = 8;
 pub(crate) const JOB_SHARE_SMALL: u64 = 16;
 
-/// Room is short from this part of all on.
+/// Room is short when less than this part of all room, free and used, is left.
 const SHORT_SHARE: u64 = 8;
 
 /// A table that versions share.
 type Shared = Rc<TableMeta>;
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone)]
 pub(crate) enum Pick {
     /// Merge tables.
@@ -64,11 +65,11 @@ pub(crate) struct Merge {
     pub(crate) table_bytes: u64,
     /// The job ends once it has taken in this many bytes of keys and values.
     pub(crate) raw_bytes_max: u64,
-    /// Newer runs that hide something of these.
+    /// Newer runs that hide entries of the inputs.
     pub(crate) above: Vec<Vec<Shared>>,
-    /// The job ends before this key: tables that it cannot come to were left out.
+    /// The job ends before this key: tables that it cannot reach were left out.
     pub(crate) end: Option<Vec<u8>>,
-    /// Bytes of all that was picked, left out or not.
+    /// Bytes of everything that was picked, including the tables left out.
     pub(crate) picked_bytes: u64,
 }
 
@@ -79,24 +80,24 @@ impl Merge {
     }
 }
 
-/// All that a pick depends on.
+/// Everything that a pick depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Situation<'a> {
     pub(crate) version: &'a Version,
     pub(crate) options: &'a Options,
-    /// Files that the storage can hold as it is now.
+    /// Number of files that the storage can have at its current size.
     pub(crate) places: u64,
     /// Room that the storage still has, in bytes; `None` where it is not known.
     pub(crate) free_bytes: Option<u64>,
     /// Most bytes of the smallest tables.
     pub(crate) unit_bytes_max: u64,
-    /// Tombstones up to this sequence may go.
+    /// Tombstones up to this sequence may be dropped.
     pub(crate) tombstones_until: Sequence,
     /// Nothing has been written for a while.
     pub(crate) is_idle: bool,
 }
 
-/// Numbers of the tables that `range` deletes as a whole: dropping them needs no job (Pebble's delete-only compactions).
+/// Numbers of the tables that `range` deletes completely: dropping them needs no job (Pebble's delete-only compactions).
 pub(crate) fn covered<'a>(version: &'a Version, range: &'a RangeTombstone) -> impl Iterator<Item = u64> + 'a {
     let is_covered = |table: &Shared| {
         table.max_sequence < range.sequence && range.start <= table.min_key && table.max_key < range.end
@@ -109,7 +110,7 @@ impl Situation<'_> {
     pub(crate) fn pick(&self) -> Option<Pick> {
         let (version, options) = (self.version, self.options);
         let files = version.tables().count() as u64;
-        // Three quarters of the files are the most that tables may take: the rest are segments, outputs and spare ones.
+        // Tables may take at most three quarters of the files: the rest are for segments, outputs and spare files.
         if files > self.files_max() * 3 / 4
             && let Some(merge) = self.join_small()
         {
@@ -119,14 +120,14 @@ impl Situation<'_> {
         let score = |level| levels.score(version, options, level);
         let (due, highest) =
             (0..DEEPEST).map(|level| (level, score(level))).max_by_key(|(_, score)| *score)?;
-        // The last of the room is for writes: a merge would fill it with its outputs, and leave inputs begun.
+        // The last of the room is kept for writes. A merge would fill it with its outputs, and leave partly merged inputs.
         let may_wait = self.is_short() && version.level(0).len() < options.l0_stall;
         if highest >= SCORE_DUE && !may_wait {
             return self.sink(due);
         }
         for narrowed in [true, false] {
             for level in 0..=DEEPEST {
-                // Level 0 is merged as a whole, so there tombstones can wait.
+                // Level 0 is merged as a whole, so tombstones there can wait.
                 let mut tables = version.level(level).iter();
                 if tables.any(
                     |table| if narrowed { table.is_narrowed() } else { level > 0 && self.is_dense(table) },
@@ -139,49 +140,49 @@ impl Situation<'_> {
         joined.map(Pick::Merge)
     }
 
-    /// Whether half of a table's entries are tombstones that may go.
+    /// Whether half of a table's entries are tombstones that may be dropped.
     fn is_dense(&self, table: &TableMeta) -> bool {
         table.tombstones > 0 && table.tombstones * 2 >= table.entries && self.may_drop(table)
     }
 
-    /// Whether a merge is free to drop a table's tombstones: those that are newer than a snapshot wait for its end.
+    /// Whether a merge may drop a table's tombstones: those that are newer than a snapshot wait until the snapshot is closed.
     fn may_drop(&self, table: &TableMeta) -> bool {
         table.max_sequence <= self.tombstones_until
     }
 
-    /// Files that tables may take three quarters of. Half of the places are left to what jobs and snapshots keep from going.
+    /// The file count of which tables may take three quarters. Half of the places are left for files that jobs and snapshots keep alive.
     fn files_max(&self) -> u64 {
         self.options.files_max.min(self.places / 2)
     }
 
-    /// The size at which outputs are cut: it grows with the store so that half of the files suffice, up to half a job.
+    /// The size at which outputs are cut. It grows with the store so that half of the files are enough, up to half a job.
     pub(crate) fn table_bytes(&self) -> u64 {
         let options = self.options;
         let wanted = self.version.bytes() / (self.files_max() / 2).max(1);
         options.table_bytes.min(self.unit_bytes_max).max(wanted.min(self.job_bytes_cap() / 2))
     }
 
-    /// The most that a job takes in where there is room. It grows with a store that has few places, as one has that becomes large within
-    /// a turn: tables of half a job would else be more than there are places.
+    /// The most that a job takes in where there is room. It grows with the store if there are few places, as in a store that becomes
+    /// large within a turn. Otherwise, tables of half a job would be more than there are places.
     fn job_bytes_cap(&self) -> u64 {
         self.options.job_bytes_max.max(self.version.bytes() / (self.places / 8).max(1))
     }
 
-    /// Most bytes that a job takes in: its outputs need as much free room, and its inputs stay until the edit after it.
+    /// Most bytes that a job takes in: its outputs need as much free room, and its inputs stay until the edit after the job.
     fn job_bytes_max(&self) -> u64 {
         let free = self.free_bytes.map_or(u64::MAX, |free| (free / 4).max(RESERVE_BYTES / 2));
         let most = self.job_bytes_cap();
-        // Inputs and outputs of a job are both there for a while: that is to be little beside the store.
+        // Inputs and outputs of a job both exist for a while. They must be small compared with the store.
         let share = (self.version.bytes() / JOB_SHARE).max(most / JOB_SHARE_SMALL);
         free.min(share).min(most)
     }
 
-    /// Whether an eighth of the room, or less, is left.
+    /// Whether an eighth of the room or less is left.
     fn is_short(&self) -> bool {
         self.free_bytes.is_some_and(|free| free < (free + self.version.bytes()) / SHORT_SHARE)
     }
 
-    /// Whether there is so little room that only the smallest jobs are sure to end.
+    /// Whether there is so little room that only the smallest jobs are sure to finish.
     fn is_tight(&self) -> bool {
         self.free_bytes.is_some_and(|free| free / 2 < self.table_bytes())
     }
@@ -194,7 +195,7 @@ impl Situation<'_> {
         if level == 0 { self.level_zero().map(Pick::Merge) } else { self.sorted(level) }
     }
 
-    /// Merges level 0 into the base: all of it, or first the rest of what a job has begun.
+    /// Merges level 0 into the base: all of it, or first the rest of a job that was begun.
     pub(crate) fn level_zero(&self) -> Option<Merge> {
         let tables = self.version.level(0);
         let begun = tables.iter().position(|table| table.is_narrowed()).unwrap_or(0);
@@ -207,8 +208,8 @@ impl Situation<'_> {
         let tables = self.version.level(level);
         let first = (0..tables.len()).min_by_key(|&at| self.rank(level, &tables[at]))?;
         if level == DEEPEST {
-            // Written anew, a table is rid of what it does not show. Its neighbours may end or begin where it does, and are left
-            // alone: with them such tables could be joined and cut apart for ever.
+            // Rewriting a table removes the entries that it no longer shows. Its neighbours may end or begin where it does, and
+            // are not included: with them, such tables could be joined and cut apart for ever.
             return self.finish(vec![vec![tables[first].clone()]], level).map(Pick::Merge);
         }
         let mut run = vec![tables[first].clone()];
@@ -228,7 +229,7 @@ impl Situation<'_> {
         self.merge(vec![run], level + 1).map(Pick::Merge)
     }
 
-    /// The order in which the tables of a level go down; the lowest first.
+    /// The order in which the tables of a level move down: the lowest rank first.
     fn rank(&self, level: usize, table: &TableMeta) -> (u8, u64) {
         let (overlap_bytes, bytes) = (self.overlap_bytes(level + 1, table), table.live_bytes());
         let class = if table.is_narrowed() { 0 } else { 2 - u8::from(self.is_dense(table)) };
@@ -243,8 +244,8 @@ impl Situation<'_> {
         overlapping.map(|table| table.live_bytes()).sum()
     }
 
-    /// Whether a table may go into a level as it is: nothing there overlaps it, not too much below does, and there is
-    /// nothing in it that a merge would drop.
+    /// Whether a table may move into a level unchanged. It may if nothing there overlaps it, not too much below
+    /// overlaps it, and it has nothing that a merge would drop.
     fn can_move(&self, table: &TableMeta, level: usize) -> bool {
         let below_bytes = self.overlap_bytes(level + 1, table);
         let has_tombstones = table.tombstones + table.range_tombstones > 0;
@@ -255,7 +256,7 @@ impl Situation<'_> {
             && below_bytes <= self.table_bytes().saturating_mul(OVERLAP_TABLES_MAX)
     }
 
-    /// Merges the longest row of neighbours that fit into one table.
+    /// Merges the longest row of neighbouring tables that fit into one table.
     fn join_small(&self) -> Option<Merge> {
         let bytes_max = self.table_bytes().min(self.job_bytes_max());
         let mut longest: (usize, &[Shared]) = (0, &[]);
@@ -278,13 +279,14 @@ impl Situation<'_> {
             return None;
         }
         let merge = self.finish(vec![row.to_vec()], level)?;
-        // Into one table whatever lies below: one that was cut again would be joined again, for ever.
+        // The output is one table, regardless of the levels below: a table that was cut again would be joined again, for ever.
         Some(Merge { table_bytes: u64::MAX / 16, ..merge })
     }
 
-    /// Writes one table anew without what newer tables hide of it: the only work on a full storage that is sure to take less room than
-    /// it gives back. First those that surely give some back, as tombstones lie over them or they are narrowed, the smallest of them
-    /// first, whose room helps with the next; and none that `is_done`. Where nothing was hidden, pieces of room come together at least.
+    /// Rewrites one table without the entries that newer tables hide. On a full storage, this is the only work that is sure to take
+    /// less room than it frees. Tables that surely free some come first, because tombstones cover them or they are narrowed. The
+    /// smallest of them is first, because its room helps with the next. Tables that are `is_done` are skipped. Even where nothing was
+    /// hidden, pieces of free room are joined.
     pub(crate) fn purge(&self, is_done: impl Fn(u64) -> bool) -> Option<Merge> {
         let candidates = self.version.tables().filter(|(_, table)| !is_done(table.id));
         let hidden = candidates.filter_map(|(level, table)| {
@@ -303,13 +305,13 @@ impl Situation<'_> {
             above,
             table_bytes: u64::MAX / 16,
             raw_bytes_max: u64::MAX,
-            // What lies behind it of the others is not read.
+            // Entries of the other tables after this table are not read.
             end: Some([&table.max_key[..], &[0]].concat()),
             picked_bytes: bytes,
         })
     }
 
-    /// The newer tables that a table's keys may have newer versions in, as runs.
+    /// The newer tables that may have newer versions of a table's keys, as runs.
     fn above(&self, level: usize, table: &Shared) -> Vec<Vec<Shared>> {
         let touches = |other: &Shared| other.min_key <= table.max_key && table.min_key <= other.max_key;
         let tables = self.version.level(0).iter();
@@ -326,11 +328,11 @@ impl Situation<'_> {
         above
     }
 
-    /// Merges runs with what they overlap of `level`, where none of them lies.
+    /// Merges runs with the tables of `level` that they overlap. None of the runs lies in `level`.
     fn merge(&self, mut runs: Vec<Vec<Shared>>, level: usize) -> Option<Merge> {
         let (first, last) = bounds(&runs)?;
         let mut overlapped: Vec<_> = self.version.overlapping(level, &first, &last).cloned().collect();
-        // Where the next one begins, a table only says that its range tombstone ends there.
+        // A table that ends where the next one begins has no entry at that key: only its range tombstone ends there.
         if let [left, right, ..] = &overlapped[..]
             && left.max_key == right.min_key
             && right.min_key == first
@@ -343,15 +345,15 @@ impl Situation<'_> {
         self.finish(runs, level)
     }
 
-    /// A merge of exactly these runs, as far as one job comes.
+    /// A merge of exactly these runs, as far as one job can go.
     fn finish(&self, mut runs: Vec<Vec<Shared>>, level: usize) -> Option<Merge> {
         let (picked_bytes, bytes_max) = (sum(&runs, TableMeta::live_bytes), self.job_bytes_max());
         let raw_bytes = sum(&runs, |table| table.raw_bytes);
         let (mut raw_bytes_max, mut end) = (u64::MAX, None);
         if picked_bytes > bytes_max {
-            // A job counts keys and values as they are; the cap is in bytes as they are stored.
+            // A job counts uncompressed keys and values; the cap counts stored bytes.
             raw_bytes_max = (bytes_max as f64 / picked_bytes as f64 * raw_bytes as f64) as u64;
-            // As in a job's limit: it goes beyond where the runs above the lowest begin.
+            // As in a job's limit: the job goes beyond the first key of the runs above the lowest.
             let floor = runs.split_last().and_then(|(_, above)| Some(bounds(above)?.0)).unwrap_or_default();
             end = runs.iter().filter_map(|run| out_of_reach(run, raw_bytes_max, &floor)).min().cloned();
         }
@@ -364,7 +366,7 @@ impl Situation<'_> {
         let (first, last) = bounds(&runs)?;
         let touched = |level| self.version.overlapping(level, &first, &last).cloned().collect();
         let below = (level + 1..=DEEPEST).map(touched).collect();
-        // Even shares: a small rest would be one more file.
+        // Even shares: a small remainder would be one more file.
         let (bytes, table_bytes) = (picked_bytes.min(bytes_max), self.table_bytes());
         let tables = (bytes + table_bytes / 2) / table_bytes.max(1);
         let table_bytes = if tables > 1 { bytes.div_ceil(tables) } else { table_bytes * 3 / 2 };
@@ -376,8 +378,8 @@ fn sum(runs: &[Vec<Shared>], bytes: impl Fn(&TableMeta) -> u64) -> u64 {
     runs.iter().flatten().map(|table| bytes(table)).sum()
 }
 
-/// Where the first table of a run begins that a job cannot come to: those before it are all that it may take in. It has to
-/// come beyond `floor`.
+/// The first key of the first table of a run that a job cannot reach: the tables before it are everything that it may take
+/// in. The job has to go beyond `floor`.
 fn out_of_reach<'a>(run: &'a [Shared], raw_bytes_max: u64, floor: &[u8]) -> Option<&'a Vec<u8>> {
     let mut taken = 0;
     for pair in run.windows(2) {

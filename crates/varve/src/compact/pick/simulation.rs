@@ -1,7 +1,7 @@
-//! The picker alone, over tables that hold nothing but key numbers: many flushes, and every job carried out on paper.
+//! The picker alone, over tables that contain only key numbers: many flushes, and every job is simulated.
 //!
-//! Sizes are scaled down by a thousand; what is measured (write and space amplification, scores, files) does not depend on
-//! the scale. The model of a job ends where `Limit` ends one: at its cap, between two keys, and before a table of the
+//! Sizes are scaled down by a thousand; the measured values (write and space amplification, scores, files) do not depend
+//! on the scale. A simulated job ends where `Limit` ends a job: at its cap, between two keys, and before a table of the
 //! lowest run that would go beyond it.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::types::SEQUENCE_MAX;
 const KIB: u64 = 1 << 10;
 const ENTRY_BYTES: u64 = 100;
 
-/// Defaults, a thousandth in size, for a store with this many files.
+/// The default options, a thousandth in size, for a store with this many files.
 fn options(files_max: u64) -> Options {
     Options {
         memtable_bytes_max: 4 << 10,
@@ -105,7 +105,7 @@ impl Simulation {
         self.apply(Edit { added: vec![(0, table)], ..Edit::default() });
     }
 
-    /// Runs jobs until none is due; every score is then under one.
+    /// Runs jobs until none is due. Then every score is below one.
     fn settle(&mut self) {
         let situation = |this: &Self| {
             Situation {
@@ -208,7 +208,7 @@ impl Simulation {
         self.keys[&table.id].iter().copied().filter(|key| *key >= first).collect()
     }
 
-    /// Files that are there, narrowed ones in full.
+    /// Bytes of the existing files. Narrowed ones count in full.
     fn bytes_on_disk(&self) -> u64 {
         self.version.tables().map(|(_, table)| table.size).sum()
     }
@@ -254,8 +254,8 @@ impl Simulation {
 }
 
 /// Files, GB of data, and the bytes that may be written for each byte flushed. Measured: 8.6, 11.6, 9.7 and 14.9. A full step
-/// from one level to the next costs about six tenths of its factor, so beyond a few GB twelve times is out of reach
-/// without giving up room (factor 4: about 12 times, and 1.3 of the data).
+/// from one level to the next costs about six tenths of its factor. So beyond a few GB, twelve times cannot be reached
+/// without using more room (factor 4: about 12 times, and 1.3 of the data).
 const COSTS: [(u64, u64, f64); 4] = [(128, 1, 10.0), (128, 2, 12.0), (1000, 2, 12.0), (1000, 10, 16.0)];
 
 #[test]
@@ -283,7 +283,7 @@ fn a_store_of_the_largest_size_keeps_within_its_files() {
         let store_bytes = options.store_bytes_max();
         let random = uniform(files_max, store_bytes);
         assert!(random.files_most <= files_max, "{} tables of {files_max}", random.files_most);
-        // Written in order: tables are small while the store is, and must be joined as it grows.
+        // Keys written in order: tables are small while the store is small, and must be joined as it grows.
         let mut ordered = Simulation::new(options);
         ordered.load_in_order(store_bytes);
         assert!(ordered.files_most <= files_max, "{} tables of {files_max}", ordered.files_most);
@@ -293,7 +293,7 @@ fn a_store_of_the_largest_size_keeps_within_its_files() {
     }
 }
 
-/// Within a turn no slot is added: the first ones of a store must do for all that it writes.
+/// Within a turn no slot is added: the first slots of a store must be enough for everything that it writes.
 #[test]
 fn a_store_with_few_places_leaves_a_third_of_them_however_large_it_becomes() {
     let places = 240;
@@ -355,7 +355,7 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
         .level_zero()
         .expect("level 0")
     };
-    // The smallest cap is larger than these scaled jobs: only its order is looked at.
+    // The smallest cap is larger than these scaled jobs: only the order of the results is checked.
     assert!(pick(Some(0)).raw_bytes_max <= pick(None).raw_bytes_max);
     let roomy = Options { job_bytes_max: u64::MAX, ..options.clone() };
     let capped = Situation {
@@ -370,8 +370,8 @@ fn near_the_quota_jobs_are_small_and_still_come_to_rest() {
     assert!(capped.whole(u64::MAX).expect("untidy").raw_bytes_max <= 200 * KIB);
 }
 
-/// MB of data, the bytes that may be written for each byte flushed, and the room at any moment beside the data. Measured: 4.6, 7.6,
-/// 6.2, 7.3 and 7.6; 1.21, 1.10, 1.21, 1.12 and 1.32. A running job takes more room for a while, which is not counted.
+/// MB of data, the bytes that may be written for each byte flushed, and the room at any time as a multiple of the data. Measured:
+/// 4.6, 7.6, 6.2, 7.3 and 7.6; 1.21, 1.10, 1.21, 1.12 and 1.32. A running job takes more room for a while, which is not counted.
 const SMALL_COSTS: [(u64, f64, f64); 5] =
     [(64, 5.5, 1.3), (128, 8.5, 1.3), (200, 7.5, 1.3), (320, 8.5, 1.3), (500, 8.5, 1.4)];
 

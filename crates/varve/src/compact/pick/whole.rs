@@ -1,10 +1,10 @@
-//! `compact()`: everything that was written up to a moment becomes one run in the deepest level, rid of tombstones.
+//! `compact()`: everything that was written up to a sequence becomes one run in the deepest level, without tombstones.
 //!
-//! One sweep from the lowest key to the highest merges all levels at once, job by job, each ending at the cap: so every
-//! byte is written once, where a cascade from level to level would write it several times.
+//! One sweep from the lowest key to the highest merges all levels at once, job by job. Each job ends at the cap. So
+//! every byte is written once; a cascade from level to level would write it several times.
 //!
-//! Invariant: after a job all keys before its end are tidy, as far as they were written before the moment asked for; so
-//! the sweep comes to an end. What is written meanwhile stays above.
+//! Invariant: after a job, all keys before its end are tidy, if they were written up to the requested sequence. So the
+//! sweep finishes. Entries that are written meanwhile stay above.
 
 use super::{DEEPEST, Merge, Shared, Situation};
 use crate::manifest::Version;
@@ -17,13 +17,13 @@ fn bottom(version: &Version) -> usize {
 }
 
 impl Situation<'_> {
-    /// Whether the sweep has work with a table.
+    /// Whether the sweep has to process a table.
     fn is_untidy(&self, table: &TableMeta, level: usize, bottom: usize, until: Sequence) -> bool {
         let has_tombstones = table.tombstones + table.range_tombstones > 0 && self.may_drop(table);
         table.min_sequence <= until && (level < bottom || has_tombstones || table.is_narrowed())
     }
 
-    /// The next job of a sweep over all that was written up to `until`; `None` when it is done.
+    /// The next job of a sweep over everything that was written up to `until`; `None` when the sweep is done.
     pub(crate) fn whole(&self, until: Sequence) -> Option<Merge> {
         let version = self.version;
         let bottom = bottom(version);
@@ -35,7 +35,7 @@ impl Situation<'_> {
             }
         }
         let (mut first, mut last) = (first?, last?);
-        // Below level 0, what a table reaches over has to be merged with it; of level 0 the oldest tables are.
+        // Below level 0, a table must be merged with all tables that it overlaps. Of level 0, the oldest tables are merged.
         loop {
             let mut runs: Vec<Vec<Shared>> = Vec::new();
             let (low, high) = (first, last);

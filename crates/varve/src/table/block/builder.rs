@@ -1,6 +1,6 @@
 //! Builds the raw bytes of one data block; `mod.rs` has the picture.
 //!
-//! Invariant: every tail entry shares as much as it can with the head of its run.
+//! Invariant: every tail entry shares as many bytes as possible with the head of its run.
 
 use crate::codec::bytes::common_prefix;
 use crate::codec::varint::{put_u64, zigzag};
@@ -38,7 +38,7 @@ impl BlockBuilder {
         self.bytes.len() + 4 * self.restarts.len() + 4
     }
 
-    /// Appends an entry. The caller keeps them in order.
+    /// Appends an entry. The caller must add entries in order.
     pub fn add(&mut self, key: &[u8], sequence: Sequence, kind: Kind, expires: Option<u64>, value: &[u8]) {
         let suffix = if self.run_entries == self.restart_interval || self.is_empty() {
             self.begin_run(key, sequence, value.len());
@@ -72,7 +72,7 @@ impl BlockBuilder {
         put_u64(&mut self.bytes, value_len as u64);
     }
 
-    /// Ends the block and answers its raw bytes; [`BlockBuilder::clear`] makes room for the next.
+    /// Ends the block and returns its raw bytes; [`BlockBuilder::clear`] makes room for the next.
     pub fn finish(&mut self) -> &[u8] {
         for offset in &self.restarts {
             self.bytes.extend_from_slice(&offset.to_le_bytes());

@@ -6,7 +6,7 @@
 //!       | [varint expires] | suffix | value
 //! ```
 //!
-//! Invariant: a decoded entry lies within its limit, and its sequence is one that can exist.
+//! Invariant: a decoded entry lies within its limit, and its sequence is a possible one.
 
 use super::Malformed;
 use crate::codec::varint::{get_u64, unzigzag};
@@ -15,7 +15,7 @@ use crate::types::{Kind, SEQUENCE_MAX, Sequence};
 /// Where the parts of an entry lie in the block.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::table) struct Entry {
-    /// Bytes of the head's key that its key begins with; 0 for a head.
+    /// Number of bytes at the start of its key that are those of the head's key; 0 for a head.
     pub shared: u32,
     /// Where the rest of the key begins.
     pub suffix: u32,
@@ -34,12 +34,12 @@ impl Entry {
         Fields::new(bytes, at, limit)?.head()
     }
 
-    /// Decodes the head of the first run from the front of a block that has `limit` bytes; key and value may lie behind it.
+    /// Decodes the head of the first run from the front of a block that has `limit` bytes; key and value may lie after the front.
     pub fn decode_front(front: &[u8], limit: u32) -> Result<Self, Malformed> {
         Fields { bytes: front, at: 0, limit: limit as usize }.head()
     }
 
-    /// Decodes an entry behind the head of a run, whose sequence is `head_sequence`.
+    /// Decodes an entry after the head of a run. `head_sequence` is the sequence of the head.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     pub fn decode_tail(
@@ -48,8 +48,8 @@ impl Entry {
         limit: u32,
         head_sequence: Sequence,
     ) -> Result<Self, Malformed> {
-        // Nearly always there is no expiry and the fields are short: then they lie in 8 bytes, which are taken
-        // apart without a loop. Values of 128 bytes and more have a length of two bytes.
+        // Nearly always there is no expiry and the fields are short. Then they lie in 8 bytes, which are decoded
+        // without a loop. Values of 128 bytes and more have a length of two bytes.
         let Some(word) = bytes.get(at as usize..).and_then(|rest| rest.first_chunk::<8>()) else {
             return Self::decode_tail_slow(bytes, at, limit, head_sequence);
         };
@@ -108,7 +108,7 @@ impl Entry {
     }
 }
 
-/// Reads the fields of an entry, never past its limit.
+/// Reads the fields of an entry and never reads past its limit.
 struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -1,30 +1,30 @@
-//! Blocks of which a merge looks at the front alone.
+//! Blocks of which a merge reads only the front.
 //!
-//! A large value has a block of its own. A merge that leaves its entry as it is needs the key, which lies in front of the
-//! value, and passes the compressed bytes on. `lz4_flex` decompresses a block whole or not at all, so the front is
-//! decompressed here; the reference library has `LZ4_decompress_safe_partial` for it.
+//! A large value has a block of its own. A merge that leaves its entry unchanged needs only the key, which lies before
+//! the value, and copies the compressed bytes to its output. `lz4_flex` can only decompress a whole block, so the front
+//! is decompressed here. The reference library has `LZ4_decompress_safe_partial` for this.
 //!
-//! Invariant: a front is what the whole block would begin with. Nothing is read past the block.
+//! Invariant: a front equals the start of the whole decompressed block. Nothing is read past the block.
 
 use super::layout::Layout;
 use super::{Block, Entry};
 use crate::table::BlockKind;
 
-/// No fields of an entry, before its key, take more.
+/// The fields of an entry before its key never take more bytes.
 const FIELD_BYTES_MAX: usize = 40;
-/// What lies behind the only entry of a block: one restart point, and their number.
+/// Bytes after the only entry of a block: one restart point, and the number of restart points.
 const TAIL_BYTES: usize = 8;
 
-/// The compressed bytes of a block that is passed on.
+/// The compressed bytes of a block that is copied as it is.
 #[derive(Debug)]
 pub(in crate::table) struct Packed {
     pub bytes: Vec<u8>,
     pub raw_len: usize,
-    /// The only entry. Its value lies behind the front.
+    /// The only entry. Its value lies after the front.
     pub entry: Entry,
 }
 
-/// The front of a block that can be passed on.
+/// The front of a block that can be copied as it is.
 pub(super) struct Front {
     bytes: Vec<u8>,
     raw_len: usize,
@@ -32,7 +32,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// `None` for a block of several entries.
+    /// The front of a block; `None` for a block of several entries.
     pub fn of(packed: &[u8], raw_len: usize) -> Option<Self> {
         let fields = decompress_front(packed, FIELD_BYTES_MAX);
         let entry = Entry::decode_front(&fields, u32::try_from(raw_len).ok()?).ok()?;
@@ -44,7 +44,7 @@ impl Front {
         (bytes.len() == key_end).then_some(Self { bytes, raw_len, entry })
     }
 
-    /// The block, whose compressed bytes are `packed`.
+    /// Makes the block. Its compressed bytes are `packed`.
     pub fn with(self, packed: Vec<u8>) -> Block {
         let Self { bytes, raw_len, entry } = self;
         let layout = Layout::of_one(&bytes, &entry);
@@ -52,12 +52,12 @@ impl Front {
     }
 }
 
-/// Shortest match of LZ4; a token counts from it.
+/// Shortest match of LZ4; a length in a token is relative to it.
 const MATCH_MIN: usize = 4;
-/// A length in a token that goes on in the bytes behind it.
+/// With this length in a token, the length continues in the bytes after it.
 const GOES_ON: usize = 15;
 
-/// Decompresses up to `len` bytes of `packed`; fewer where the block is shorter or malformed.
+/// Decompresses up to `len` bytes of `packed`; fewer if the block is shorter or malformed.
 fn decompress_front(packed: &[u8], len: usize) -> Vec<u8> {
     let mut front = Vec::with_capacity(len);
     let mut rest = packed;
@@ -65,7 +65,7 @@ fn decompress_front(packed: &[u8], len: usize) -> Vec<u8> {
     front
 }
 
-/// Takes one sequence off `rest`: literals, and a match unless it is the last. `None` at the end, or where there is none.
+/// Takes one sequence from `rest`: literals, and a match unless it is the last. `None` at the end, or if there is no sequence.
 fn sequence(rest: &mut &[u8], front: &mut Vec<u8>, len: usize) -> Option<()> {
     let token = usize::from(*rest.split_off_first()?);
     let count = length(token >> 4, rest)?;
@@ -74,7 +74,7 @@ fn sequence(rest: &mut &[u8], front: &mut Vec<u8>, len: usize) -> Option<()> {
     let offset = usize::from(u16::from_le_bytes(*rest.split_off(..2)?.first_chunk()?));
     let count = length(token & 15, rest)?.checked_add(MATCH_MIN)?;
     let start = front.len().checked_sub(offset).filter(|_| offset > 0)?;
-    // A match may reach into what it makes itself.
+    // A match may overlap its own output.
     for at in (start..).take(count.min(len - front.len())) {
         front.push(front[at]);
     }

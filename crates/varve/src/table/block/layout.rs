@@ -1,8 +1,8 @@
 //! Where the entries of a data block lie, found once when the block is opened.
 //!
-//! One mark per entry: its offset, its run, and the 8 bytes of its key behind what all keys of the block share.
-//! These 16 bytes make a lookup a search over numbers that lie together, and one entry that is looked at; to
-//! walk a run of 16 would touch another cache line or two for each entry on the way.
+//! There is one mark per entry: its offset, its run, and the 8 bytes of its key after the common prefix of all keys of
+//! the block. With these 16 bytes, a lookup is a search over adjacent numbers, and then reads one entry. Walking a run
+//! of 16 would touch one or two more cache lines for each entry on the way.
 //!
 //! Invariant: every entry that has a mark decodes, and the heads of the marks ascend.
 
@@ -10,12 +10,12 @@ use super::{Entry, Malformed};
 use crate::codec::bytes::{common_prefix, head};
 use crate::types::Sequence;
 
-/// Longest raw block in bytes; a block of one entry of the largest value fits.
+/// Longest raw block in bytes; a block with one entry of the largest value fits.
 const RAW_BYTES_MAX: usize = (1 << 31) - 1;
 /// No entry is shorter.
 const ENTRY_BYTES_MIN: usize = 4;
 
-/// Entries in a run, as a rule: how much room to make.
+/// The usual number of entries in a run, used to reserve memory.
 const RUN_ENTRIES: usize = 16;
 
 /// One run of a data block.
@@ -41,10 +41,10 @@ impl Run {
     }
 }
 
-/// What a search needs of an entry.
+/// The data that a search needs of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
-    /// The 8 bytes of its key behind what all keys of the block share.
+    /// The 8 bytes of its key after the common prefix of all keys of the block.
     pub head: u64,
     /// Where it begins.
     pub offset: u32,
@@ -56,7 +56,7 @@ pub(super) struct Mark {
 pub(super) struct Layout {
     pub marks: Vec<Mark>,
     pub runs: Vec<Run>,
-    /// How many bytes all keys share.
+    /// Number of bytes that all keys share.
     pub shared: usize,
 }
 
@@ -66,11 +66,11 @@ impl Layout {
         let (restarts, entries_end) = restarts_of(bytes)?;
         let mut layout = Self::default();
         layout.find_runs(bytes, restarts, entries_end)?;
-        // What the first and the last head share, all entries share that lie between two heads.
+        // The prefix that the first and the last head share is common to all entries between two heads.
         let (first, last) = (layout.runs[0], layout.runs[layout.runs.len() - 1]);
         layout.shared = common_prefix(first.key(bytes), last.key(bytes));
         let shared = layout.find_entries(bytes)?;
-        // An entry of the last run shares less: seldom, unless the block is a single run.
+        // An entry of the last run shares less. This is rare, unless the block is a single run.
         if shared < layout.shared {
             layout.shared = shared;
             layout.find_entries(bytes)?;
@@ -82,7 +82,7 @@ impl Layout {
         }
     }
 
-    /// The layout of a block of one entry, of which only the front is there.
+    /// The layout of a block of one entry, of which only the front is available.
     pub fn of_one(front: &[u8], entry: &Entry) -> Self {
         let (key, key_end) = (entry.suffix, entry.value);
         let run = Run { sequence: entry.sequence, first: 0, key, key_end, end: entry.next };
@@ -112,7 +112,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Fills in the marks; answers how many bytes all keys share, if that is less than was thought.
+    /// Fills in the marks. Returns how many bytes all keys share, if that is less than assumed.
     fn find_entries(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         self.marks.clear();
         let (mut shared, mut at) = (self.shared, 0);
@@ -159,8 +159,8 @@ fn restarts_of(bytes: &[u8]) -> Result<(&[[u8; 4]], u32), Malformed> {
     Ok((restarts, entries_end as u32))
 }
 
-/// The head, behind `skip` bytes, of a key that begins with `shared` bytes of its run's head's key, whose own
-/// head is `run_head`, and goes on with `suffix`.
+/// The head, after `skip` bytes, of a key. The key begins with `shared` bytes of the key of its run's head and
+/// continues with `suffix`. The head of that other key is `run_head`.
 #[inline]
 fn head_of(run_head: u64, shared: usize, suffix: &[u8], skip: usize) -> u64 {
     match shared.checked_sub(skip) {

@@ -13,11 +13,11 @@
 //! a run: a head entry (H) with its whole key, then entries (t) truncated against that head
 //! ```
 //!
-//! Keys are truncated against the head of their run, not against their predecessor: an entry is then (front of
-//! the head's key, own suffix), so it can be compared in place, and reached without the entries between.
+//! Keys are truncated against the head of their run, not against their predecessor: an entry is then (front of the
+//! head's key, own suffix). So it can be compared in place, and reached without reading the entries in between.
 //!
-//! Invariant: of a data block that was opened, every entry decodes; of one that was opened to be copied (`front.rs`), the
-//! fields and key of its only entry.
+//! Invariant: in an opened data block, every entry decodes. In a block opened to be copied (`front.rs`), the fields and
+//! key of its only entry decode.
 
 mod builder;
 mod entry;
@@ -40,8 +40,8 @@ pub(super) use trailer::{Writer, verify};
 use super::BlockKind;
 use layout::Layout;
 
-/// Bytes that are not what they should be, in a few words; whoever knows the file makes an
-/// [`Error::Corrupt`](crate::error::Error::Corrupt) of it.
+/// Invalid bytes, with a short description. A caller that knows the file turns it into an
+/// [`Error::Corrupt`](crate::error::Error::Corrupt).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -62,14 +62,14 @@ impl Block {
         Ok(Self { kind, bytes, layout, packed: None })
     }
 
-    /// What the block holds.
+    /// The kind of contents of the block.
     #[must_use]
     pub fn kind(&self) -> BlockKind {
         self.kind
     }
 
-    /// The compressed bytes, if [`open_block_to_copy`] left the block as it was; the raw bytes then end where the value of
-    /// its one entry begins.
+    /// The compressed bytes, if [`open_block_to_copy`] left the block compressed. The raw bytes then end where the value
+    /// of its one entry begins.
     pub(super) fn packed(&self) -> Option<&Packed> {
         self.packed.as_ref()
     }

@@ -1,10 +1,9 @@
 //! Finding entries in a data block.
 //!
-//! Entries are searched by the heads of their keys (`layout.rs`). A key whose head is the only one like it
-//! is compared once, in its two parts, where it lies: no key is rebuilt.
+//! Entries are searched by the heads of their keys (`layout.rs`). A key with a unique head is compared once, in its two
+//! parts, in place: no key is rebuilt.
 //!
-//! Invariant: an answer is the first entry at or after (key, sequence) in the order of a table: key
-//! ascending, sequence descending.
+//! Invariant: a result is the first entry at or after (key, sequence) in the order of a table: key ascending, sequence descending.
 
 use core::cmp::Ordering;
 
@@ -17,31 +16,31 @@ impl Block {
     /// The newest version of `key` at or below `sequence`.
     #[cfg_attr(varve_size, optimize(speed))]
     pub(in crate::table) fn find(&self, key: &[u8], sequence: Sequence) -> Result<Option<Entry>, Malformed> {
-        // A key that leaves what all keys share lands anywhere, and then differs from what it finds there.
+        // A key without the common prefix lands at any entry, and then differs from the key it finds there.
         self.bound(key, sequence).map(|(_, entry)| entry)
     }
 
-    /// The number of the first entry at or after (`key`, `sequence`); the number of entries when all are before.
+    /// The number of the first entry at or after (`key`, `sequence`); the number of entries when all of them are before.
     pub(in crate::table) fn lower_bound(&self, key: &[u8], sequence: Sequence) -> Result<usize, Malformed> {
         let prefix = &self.run(0).key(self)[..self.layout.shared];
         let same = bytes::common_prefix(prefix, key);
         if let Some(byte) = prefix.get(same) {
-            // The key leaves what all keys share: it is before all of them or after all.
+            // The key does not have the common prefix: it is before all keys or after all of them.
             let is_after = key.get(same).is_some_and(|found| found > byte);
             return Ok(if is_after { self.entries() } else { 0 });
         }
         self.bound(key, sequence).map(|(index, _)| index)
     }
 
-    /// Searches for a key that begins as all keys do. Answers the entry too if it is a version of `key`.
+    /// Searches for a key that has the common prefix of all keys. Returns the entry too if it is a version of `key`.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     fn bound(&self, key: &[u8], sequence: Sequence) -> Result<(usize, Option<Entry>), Malformed> {
         let marks = &self.layout.marks;
         let head = bytes::head(key, self.layout.shared);
         let first = marks.partition_point(|mark| mark.head < head);
-        // Of the entries with this head the first is nearly always the one; else it is searched for in growing
-        // steps, because there may be many: versions, or keys that are alike for long.
+        // Nearly always the first entry with this head is the right one. Otherwise the search uses growing steps,
+        // because there may be many such entries: versions, or keys with a long common prefix.
         let (mut low, mut high, mut step) = (first, first, 1);
         while marks.get(high).is_some_and(|mark| mark.head == head) {
             let (order, entry) = self.compare(high, key)?;
@@ -71,7 +70,7 @@ impl Block {
         Ok((low, order.is_eq().then_some(entry)))
     }
 
-    /// How the key of entry `index` lies to `key`, and the entry.
+    /// The order of the key of entry `index` relative to `key`, and the entry.
     #[inline]
     #[cfg_attr(varve_size, optimize(speed))]
     fn compare(&self, index: usize, key: &[u8]) -> Result<(Ordering, Entry), Malformed> {
@@ -93,14 +92,14 @@ impl Block {
     pub(in crate::table) fn entry(&self, run: &Run, index: usize) -> Result<Entry, Malformed> {
         let offset = self.layout.marks[index].offset;
         if index == run.first as usize {
-            // Of a block that is passed on, only the front is there.
+            // For a block that is copied as it is, only the front is available.
             return Entry::decode_head(self, offset, run.end)
                 .or_else(|error| self.packed().map(|packed| packed.entry).ok_or(error));
         }
         Entry::decode_tail(self, offset, run.end, run.sequence)
     }
 
-    /// How many entries there are; at least one.
+    /// Number of entries; at least one.
     #[inline]
     pub(in crate::table) fn entries(&self) -> usize {
         self.layout.marks.len()

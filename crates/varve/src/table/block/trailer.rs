@@ -1,12 +1,12 @@
-//! The 16 bytes behind every block on disk.
+//! The 16 bytes after every block on disk.
 //!
 //! ```text
 //! stored bytes | u8 kind | u8 codec | u16 0 | u32 raw len | u64 xxh3(stored ++ the 8 bytes before, seed)
 //! codec: 0 raw, 1 LZ4 block                     seed = xxh3(store id ++ file id ++ offset)
 //! ```
 //!
-//! Invariant: the hash is checked before anything else is believed, once, when the block is opened. The seed
-//! ties the bytes to their store, file and place, so a block that was written or read elsewhere fails too.
+//! Invariant: the hash is checked once, when the block is opened, before anything else is trusted. The seed ties the
+//! bytes to their store, file and place, so a block that was written to or read from another place fails too.
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 
@@ -24,9 +24,9 @@ pub const TRAILER_BYTES: usize = 16;
 const HASH_BYTES: usize = 8;
 const CODEC_RAW: u8 = 0;
 const CODEC_LZ4: u8 = 1;
-/// Longest block that is compressed; what decompresses to more is not opened.
+/// Longest block that is compressed; a block that decompresses to more is not opened.
 const LZ4_RAW_BYTES_MAX: usize = 64 << 20;
-/// No LZ4 block grows by more.
+/// No LZ4 block grows by a larger factor.
 const LZ4_RATIO_MAX: usize = 255;
 /// See [`Writer::block`].
 const TRIES: u32 = 8;
@@ -39,7 +39,7 @@ fn block_seed(store: &StoreId, file_id: u64, offset: u64) -> u64 {
     xxh3(&place, 0)
 }
 
-/// Verifies and decompresses a block as it was read: `stored` is the `handle.len` bytes at `handle.offset` of
+/// Verifies and decompresses a block from its stored bytes: `stored` is the `handle.len` bytes at `handle.offset` of
 /// table `file_id`.
 pub fn open_block(
     store: &StoreId,
@@ -55,7 +55,7 @@ pub fn open_block(
 }
 
 /// As [`open_block`], for a merge into compressed tables. A compressed block of a single entry stays as it is if it has at
-/// least `raw_bytes_min` bytes: its hash is verified, its value is not looked at and must not be asked for.
+/// least `raw_bytes_min` bytes: its hash is verified. Its value is not checked and must not be read.
 #[doc(hidden)]
 pub fn open_block_to_copy(
     store: &StoreId,
@@ -95,7 +95,7 @@ fn check_stored(
     check(block_seed(store, file_id, handle.offset), stored, kind)
 }
 
-/// The block of stored bytes that were checked.
+/// Makes a block from stored bytes that were checked.
 fn unpack(codec: u8, raw_len: usize, mut stored: Vec<u8>, kind: BlockKind) -> Result<Block, Malformed> {
     let raw = if codec == CODEC_RAW {
         stored.truncate(raw_len);
@@ -106,7 +106,7 @@ fn unpack(codec: u8, raw_len: usize, mut stored: Vec<u8>, kind: BlockKind) -> Re
     Block::parse(kind, raw)
 }
 
-/// Verifies a block that is never compressed and answers its raw bytes, in place.
+/// Verifies a block that is never compressed and returns its raw bytes, in place.
 pub(in crate::table) fn verify<'a>(
     store: &StoreId,
     file_id: u64,
@@ -118,7 +118,7 @@ pub(in crate::table) fn verify<'a>(
     if codec == CODEC_RAW { Ok(&stored[..raw_len]) } else { Err(Malformed("block codec")) }
 }
 
-/// Checks hash and trailer; answers the codec and how many raw bytes there are.
+/// Checks hash and trailer. Returns the codec and the number of raw bytes.
 fn check(seed: u64, stored: &[u8], kind: BlockKind) -> Result<(u8, usize), Malformed> {
     let (hashed, hash) = stored.split_last_chunk::<HASH_BYTES>().ok_or(Malformed("block cut short"))?;
     if xxh3(hashed, seed) != u64::from_le_bytes(*hash) {
@@ -148,7 +148,7 @@ fn decompress(payload: &[u8], raw_len: usize) -> Result<Vec<u8>, Malformed> {
     }
 }
 
-/// Writes blocks with their trailers, one behind the other, from offset 0 of a file.
+/// Writes blocks with their trailers, one after the other, from offset 0 of a file.
 pub(in crate::table) struct Writer {
     store: StoreId,
     file_id: u64,
@@ -158,7 +158,7 @@ pub(in crate::table) struct Writer {
     offset: u64,
     lz4: CompressTable,
     compressed: Vec<u8>,
-    /// Blocks in a row that are stored as they are.
+    /// Number of blocks in a row that were stored uncompressed.
     incompressible: u32,
 }
 
@@ -185,8 +185,8 @@ impl Writer {
         core::mem::take(&mut self.out)
     }
 
-    /// Appends one block, compressed if that is asked and saves at least 12%. Behind eight blocks for which it does not, only
-    /// every eighth is tried: on random data the attempts took a quarter of a merge's time.
+    /// Appends one block, compressed if requested and if that saves at least 12%. After eight blocks without that saving,
+    /// only every eighth is tried: on random data the attempts took a quarter of a merge's time.
     pub fn block(&mut self, kind: BlockKind, raw: &[u8], compress: bool) -> BlockHandle {
         let is_tried = compress && (self.incompressible < TRIES || self.incompressible.is_multiple_of(TRIES));
         let compressed_len = if is_tried { self.compress(raw) } else { None };
@@ -200,7 +200,7 @@ impl Writer {
         handle
     }
 
-    /// Appends a block that is compressed already: `packed` are its bytes, `raw_len` how many they become.
+    /// Appends a block that is already compressed: `packed` are its bytes, `raw_len` is the decompressed length.
     pub fn packed(&mut self, kind: BlockKind, packed: &[u8], raw_len: usize) -> BlockHandle {
         self.incompressible = 0;
         self.put(kind, CODEC_LZ4, packed, raw_len)
@@ -225,7 +225,7 @@ impl Writer {
         self.offset += bytes.len() as u64;
     }
 
-    /// Compresses into `self.compressed`; the length, if it is worth it.
+    /// Compresses into `self.compressed`. Returns the length, if compression saves enough.
     fn compress(&mut self, raw: &[u8]) -> Option<usize> {
         if raw.len() > LZ4_RAW_BYTES_MAX {
             return None;

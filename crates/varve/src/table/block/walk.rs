@@ -1,17 +1,16 @@
 //! All entries of a data block, one after the other, for tools that look at every one.
 //!
-//! Invariant: entries come in the order they lie in the block; whether that is the order of a table is for the caller
-//! to judge.
+//! Invariant: entries come in their order in the block. The caller must check whether that is the order of a table.
 
 use super::{Block, Entry, Malformed};
 use crate::types::{Kind, Sequence};
 
-/// One entry of a block, its key put together.
+/// One entry of a block, with its whole key.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockEntry<'a> {
     /// The key.
     pub key: &'a [u8],
-    /// When it was written.
+    /// The sequence of the write.
     pub sequence: Sequence,
     /// A value or a tombstone.
     pub kind: Kind,
@@ -22,10 +21,10 @@ pub struct BlockEntry<'a> {
 }
 
 impl Block {
-    /// Hands every entry of a data block to `visit`.
+    /// Passes every entry of a data block to `visit`.
     ///
     /// # Errors
-    /// [`Malformed`] when an entry does not decode; of a block that was opened, every one does.
+    /// [`Malformed`] when an entry does not decode; in an opened block, every entry decodes.
     pub fn walk(&self, mut visit: impl FnMut(&BlockEntry<'_>)) -> Result<(), Malformed> {
         let bytes: &[u8] = self;
         let (mut at, mut key) = (0, Vec::new());
