@@ -1,7 +1,7 @@
 // The demo: the cities of the world in one store, and the engine at work under them.
-// Life cycle: open (together with the other tabs that have the store), show what is there, load what is missing when asked, and
-// follow what other tabs change.
-// The address may say how many cities to load: ?cities=5000.
+// Life cycle: open (together with the other tabs that have the store), show the stored cities, load the missing ones on request, and
+// follow the changes of other tabs.
+// The address may set how many cities to load: ?cities=5000.
 
 import type { StoreStats } from 'varve';
 import { Browse } from './browse.ts';
@@ -21,9 +21,9 @@ import { Status } from './status.ts';
 import { WorldMap } from './world-map.ts';
 
 const FILE = './cities.tsv';
-/** Held by the tab that loads: the others see its cities come. */
+/** The tab that loads has this lock: the others see its cities arrive. */
 const LOADING_LOCK = 'cities-loading';
-/** How long to wait before drawing again what a new leader interrupted. */
+/** How long to wait before a draw that a new leader interrupted is repeated. */
 const AGAIN_MS = 1000;
 /** Records to draw at a time. */
 const DRAW_ROWS = 2000;
@@ -75,7 +75,7 @@ class App {
     dialog.addEventListener('close', () => dialog.returnValue === 'clear' && this.#clear());
   }
 
-  /** Shows what the store holds. */
+  /** Shows the content of the store. */
   async start(took_ms: number): Promise<void> {
     const { size } = this.#gazetteer;
     const took = formatDuration(took_ms);
@@ -118,7 +118,7 @@ class App {
     document.body.dataset['state'] = is_loading ? 'loading' : is_empty ? 'empty' : 'ready';
   }
 
-  /** Asks again for all that is shown. */
+  /** Reads everything shown again. */
   async #refresh(): Promise<void> {
     this.#browse.showCountries();
     await Promise.all([this.#browse.renew(), this.#search.run()]);
@@ -135,7 +135,7 @@ class App {
         if (cities.length < DRAW_ROWS) continue;
         this.#map.put(cities);
         cities = [];
-        // What the visitor types goes first.
+        // The visitor's typing has priority.
         await new Promise((resolve) => setTimeout(resolve));
       }
       this.#map.put(cities);
@@ -167,7 +167,7 @@ class App {
     status.say('Loading the cities, largest first');
     status.showLoading(true);
     this.#showButtons();
-    // What this tab loads it need not be told.
+    // This tab needs no reports of the cities that it loads itself.
     this.#following.stop();
     try {
       await this.#gazetteer.start();
@@ -196,7 +196,7 @@ class App {
     await this.#refresh();
   }
 
-  /** Finds out whether another tab loads, and waits for its end behind the scenes. */
+  /** Finds out whether another tab loads, and waits for its end in the background. */
   async #watchLoading(): Promise<void> {
     if (this.#is_loading_elsewhere || this.#loading !== undefined) return;
     const { held = [] } = await navigator.locks.query();
@@ -220,7 +220,7 @@ class App {
     status.say(`Another tab is loading: ${plural(this.#gazetteer.size, 'city', 'cities')} so far`);
   }
 
-  /** Shows what was changed, by whichever tab. */
+  /** Shows changes, whichever tab made them. */
   async #onChanges({ cities, counts, progress, is_anew }: Changes): Promise<void> {
     const size = this.#gazetteer.size;
     if (is_anew) {
@@ -238,7 +238,7 @@ class App {
       this.#details.take(cities);
       if (cities.size > 0) this.#showMap();
     }
-    // Where changes were missed, that a tab began to load may be among them.
+    // If changes were missed, one of them may be that a tab began to load.
     if (progress !== undefined || is_anew) await this.#watchLoading();
     if (this.#is_loading_elsewhere) this.#showElsewhere();
     else if (size !== this.#gazetteer.size) this.#showCount();
@@ -260,7 +260,7 @@ class App {
     if (is_first) this.#showFirst();
   }
 
-  /** Shows something as soon as there is something. */
+  /** Shows content as soon as there is any. */
   async #showFirst(): Promise<void> {
     await this.#refresh();
     const { first } = this.#search;
@@ -356,7 +356,7 @@ class App {
   }
 }
 
-/** What the tables of a store take. */
+/** The size of a store's tables. */
 function bytesOf({ levels }: { levels: readonly { bytes: number }[] }): number {
   return levels.reduce((sum, level) => sum + level.bytes, 0);
 }

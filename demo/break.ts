@@ -1,5 +1,5 @@
-// The page "Break it": experiments that break a store on purpose, and show what comes of it.
-// Invariant: every experiment has stores of its own. The cities, and whatever else is kept here, are not touched.
+// The page "Break it": experiments that break a store on purpose, and show the result.
+// Invariant: every experiment has its own stores. The cities, and all other data kept here, are not touched.
 
 import { experiment } from './break/experiment.ts';
 import { flip } from './break/flip.ts';
@@ -11,7 +11,7 @@ experiment('kill', kill);
 experiment('flip', flip);
 experiment('full', fillDisk);
 
-// To flip a byte of a file the page has to write to it.
+// The page can flip a byte of a file only if it may write to it.
 if (typeof globalThis.FileSystemFileHandle?.prototype.createWritable !== 'function') {
   byId('flip-run', HTMLButtonElement).disabled = true;
   setText(

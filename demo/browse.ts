@@ -1,6 +1,6 @@
 // Lists over ranges of keys: a country by population, or the names between two letters.
-// Invariant: rows are read a page at a time, each page a scan of its own behind the last row shown, so that a list left
-// open holds nothing in the engine.
+// Invariant: rows are read a page at a time, each page a separate scan after the last row shown, so that a list left
+// open pins nothing in the engine.
 
 import type { Key } from 'varve';
 import { byId, element, setText } from './dom.ts';
@@ -55,7 +55,7 @@ export class Browse {
 
   /** Fills the countries with their counts, keeping the one that is chosen. */
   showCountries(): void {
-    // Not under the hands of somebody who chooses.
+    // Not while the visitor is choosing in the list.
     if (document.activeElement === this.#country && this.#country.childElementCount > 0) return;
     const wanted = this.#chosen || COUNTRY;
     const codes = [...this.#gazetteer.counts].filter(([, count]) => count > 0);
@@ -69,7 +69,7 @@ export class Browse {
     if (codes.some(([code]) => code === wanted)) this.#country.value = wanted;
   }
 
-  /** Reads again as many rows as are shown, where one is. */
+  /** Reads the shown rows again; where none is shown, it restarts the list. */
   async renew(): Promise<void> {
     const shown = this.#list.childElementCount;
     if (shown === 0) return this.restart();
@@ -127,7 +127,7 @@ export class Browse {
     this.#is_reading = false;
   }
 
-  /** Puts rows in the place of those shown; the one that has the focus keeps it. */
+  /** Replaces the shown rows; the row that has the focus keeps it. */
   #replace(rows: readonly Row[]): void {
     const { activeElement: active } = document;
     const focused = active instanceof HTMLElement && this.#list.contains(active) ? active.dataset['id'] : undefined;
@@ -136,7 +136,7 @@ export class Browse {
     this.#list.querySelector<HTMLElement>(`[data-id="${focused}"]`)?.focus({ preventScroll: true });
   }
 
-  /** Whether the rows shown will soon not be enough. */
+  /** Whether the list will soon need more rows. */
   #isNearEnd(): boolean {
     const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
     return this.#list.childElementCount === 0 || scrollHeight - scrollTop < 2 * clientHeight;
@@ -181,7 +181,7 @@ export class Browse {
     return new FormData(this.#form).get('by') === 'name';
   }
 
-  /** Keeps the two ends of the alphabet from crossing, and shows what belongs to the kind of list. */
+  /** Keeps the two ends of the alphabet from crossing, and shows the controls of the chosen kind of list. */
   #keepOrder(moved: EventTarget | null): void {
     if (Number(this.#from.value) > Number(this.#to.value)) {
       if (moved === this.#from) this.#to.value = this.#from.value;

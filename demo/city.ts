@@ -18,14 +18,14 @@ export interface City {
   readonly longitude: number;
   /** GeoNames feature code, `PPLC` for a capital. */
   readonly feature: string;
-  /** What the visitor wrote. */
+  /** The visitor's note. */
   readonly note: string;
 }
 
-/** What the index keys carry, so that a list needs no second read. */
+/** The data that the index keys carry, so that a list needs no second read. */
 export type Summary = readonly [country: string, name: string];
 
-/** Only cities of this size stand under their first letters. */
+/** Only cities of at least this size are stored under their first letters. */
 const TOP_POPULATION = 50_000;
 /** The most letters that have a list of their own. */
 export const TOP_LETTERS = 3;
@@ -69,7 +69,7 @@ const LETTERS: Record<string, string> = {
   ə: 'e',
 };
 
-/** A name as it is sorted and searched: lower case, without accents, words set apart by one space. */
+/** A name in the form used to sort and search: lower case, without accents, words separated by one space. */
 export function fold(text: string): string {
   return text
     .normalize('NFD')

@@ -1,6 +1,6 @@
 // The card of one city: what is stored, a form that changes it in place, and its deletion.
-// Invariant: the card shows the record as the store has it, whichever tab changed it; a change of its own is shown after it was
-// acknowledged. What was typed and not saved is never replaced.
+// Invariant: the card shows the record as the store has it, whichever tab changed it; its own change is shown after it was
+// acknowledged. Typed text that is not saved is never replaced.
 
 import { type City, indexKeys, recordKey } from './city.ts';
 import { byId, element, mayMove, setText } from './dom.ts';
@@ -31,9 +31,9 @@ export class Details {
   readonly #keys_title = byId('details-keys-title', HTMLElement);
   readonly #status = byId('details-status', HTMLElement);
   #city: City | undefined;
-  /** Of the write that made it. */
+  /** The sequence of the write that made the shown city. */
   #sequence = 0;
-  /** Something of its own is being written: that is no news. */
+  /** The card is writing its own change: that change is no news. */
   #is_writing = false;
 
   constructor(gazetteer: Gazetteer, events: DetailsEvents) {
@@ -67,7 +67,7 @@ export class Details {
     }
   }
 
-  /** Brings the card into view where it is not. */
+  /** Scrolls the card into view when it is out of view. */
   reveal(): void {
     const { top, bottom } = this.#title.getBoundingClientRect();
     if (top >= 0 && bottom <= innerHeight) return;
@@ -80,7 +80,7 @@ export class Details {
     setText(this.#status, '');
   }
 
-  /** Takes over what became of the city shown, unless this tab did it. */
+  /** Applies a change of the shown city, unless this tab made it. */
   take(cities: ReadonlyMap<number, CityChange>): void {
     const before = this.#city;
     const change = before && cities.get(before.id);
@@ -133,7 +133,7 @@ export class Details {
     this.#is_writing = false;
   }
 
-  /** The city as the form has it. */
+  /** The city with the values of the form. */
   #edited(): City | undefined {
     const name = this.#name.value.trim();
     if (this.#city === undefined || name === '') return undefined;

@@ -1,7 +1,7 @@
 // Finding and making elements.
 // Invariant: text reaches the page as text, never as markup.
 
-/** The element of an id; throws when the page does not have it, or has another kind. */
+/** The element with an id; throws when the page has none, or one of another kind. */
 export function byId<T extends Element>(id: string, kind: abstract new () => T): T {
   const found = document.getElementById(id);
   if (!(found instanceof kind)) throw new Error(`The page has no ${kind.name} #${id}.`);
@@ -28,12 +28,12 @@ export function element<T extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Changes a text only when it is another one, so that nothing is laid out or announced anew. */
+/** Changes a text only when it differs, so that nothing is laid out or announced anew. */
 export function setText(target: Element, text: string): void {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** Whether what changes may move. */
+/** Whether changes may be animated. */
 export function mayMove(): boolean {
   return !matchMedia('(prefers-reduced-motion: reduce)').matches;
 }

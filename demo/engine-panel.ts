@@ -1,5 +1,5 @@
-// The engine at work: its memtable, log, tables and cache, four times a second while someone can see the page.
-// Invariant: it shows what `stats()` says and computes nothing of its own but rates between two looks.
+// The engine at work: its memtable, log, tables and cache, four times a second while the page is visible.
+// Invariant: it shows what `stats()` reports and computes nothing itself but rates between two looks.
 
 import type { LevelStats, StoreStats } from 'varve';
 import { byId, element, setText } from './dom.ts';
@@ -11,14 +11,14 @@ import { WriteRecord } from './write-record.ts';
 const LOOK_MS = 250;
 /** More tables than this in one level are not drawn one by one. */
 const BLOCKS_MAX = 48;
-/** Looks that the rate of cache hits is taken over. */
+/** Number of looks for the rate of cache hits. */
 const HIT_LOOKS = 3;
 const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, target: 0, score: 0 };
 
 export interface EngineEvents {
-  /** After each look, with how long the store took to answer. */
+  /** After each look, with the time that the store took to answer. */
   onLook(stats: StoreStats, took_ms: number): void;
-  /** The tab that leads does not answer; undefined: it does again. */
+  /** The leading tab does not answer; undefined: it answers again. */
   onStall(error: unknown): void;
   onError(error: unknown): void;
 }
@@ -60,7 +60,7 @@ export class EnginePanel {
     if (goes_on) this.#timer = setTimeout(() => this.#look(), LOOK_MS);
   }
 
-  /** Whether there is any use in looking again. */
+  /** Whether another look is useful. */
   async #lookOnce(): Promise<boolean> {
     try {
       const start = performance.now();
@@ -147,7 +147,7 @@ function levelRow(number: number): HTMLElement {
     element('span', { class: 'tables' }),
     element('span', { class: 'bytes' }),
   );
-  // Tables of level 0 overlap and lie on each other; those below share out the keys and lie side by side.
+  // Tables of level 0 overlap and lie on each other; those of deeper levels divide the keys among them and lie side by side.
   const blocks = element('div', {
     class: number === 0 ? 'blocks stacked' : 'blocks',
     attributes: { 'aria-hidden': 'true' },
@@ -155,7 +155,7 @@ function levelRow(number: number): HTMLElement {
   return element('div', { class: 'stratum level', attributes: { 'data-level': String(number) } }, label, blocks);
 }
 
-/** Gives a row as many blocks as there are; those that stay are left alone, so that only new ones settle in. */
+/** Gives a row so many blocks; blocks that stay are not touched, so that only new ones play the animation. */
 function resize(blocks: HTMLElement, count: number): void {
   while (blocks.childElementCount > count) blocks.lastElementChild?.remove();
   while (blocks.childElementCount < count) blocks.append(element('i', { class: 'block' }));

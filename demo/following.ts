@@ -1,6 +1,6 @@
-// What changes in the store, whichever tab changed it.
-// Invariant: nothing that was committed is left out: what is not known, because history was cut, is told as `is_anew`.
-// Changes are gathered for a moment, so that a thousand of them are one.
+// Changes in the store, whichever tab made them.
+// Invariant: nothing that was committed is left out: changes that are unknown, because history was cut, are reported as `is_anew`.
+// Changes are gathered for a short time, so that a thousand of them are one.
 
 import { type Change, type Key, type KeyRange, VarveError } from 'varve';
 import type { City } from './city.ts';
@@ -20,12 +20,12 @@ export interface CityChange {
   readonly sequence: number;
 }
 
-/** Changes of a moment. */
+/** Changes gathered in a short time. */
 export interface Changes {
   readonly cities: ReadonlyMap<number, CityChange>;
   readonly counts: ReadonlyMap<string, number>;
   readonly progress: Progress | undefined;
-  /** Much was deleted at once, or is not known: everything must be read anew. */
+  /** Much was deleted at once, or changes are unknown: everything must be read anew. */
   readonly is_anew: boolean;
 }
 
@@ -49,7 +49,7 @@ export class Following {
     this.#events = events;
   }
 
-  /** Follows what is committed from now on. */
+  /** Follows commits from now on. */
   start(): void {
     if (this.#running !== undefined) return;
     const running = new AbortController();
@@ -57,7 +57,7 @@ export class Following {
     for (const range of [CITIES, META]) this.#follow(range, running.signal);
   }
 
-  /** Follows nothing any more, and forgets what was gathered. */
+  /** Stops following, and forgets the gathered changes. */
   stop(): void {
     this.#running?.abort();
     this.#running = undefined;
@@ -76,7 +76,7 @@ export class Following {
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       if (signal.aborted) return;
       this.#follow(range, signal);
-      // What happened meanwhile is not known.
+      // Changes made meanwhile are unknown.
       this.#is_anew = true;
       this.#tellSoon();
     }
@@ -119,7 +119,7 @@ export class Following {
   }
 }
 
-/** Whether a call failed because the tab that leads does not answer for a while, or is gone. */
+/** Whether a call failed because the leading tab does not answer for a while, or is gone. */
 export function isPassing(error: unknown): boolean {
   return error instanceof VarveError && (error.code === 'VARVE_LEADER_STALLED' || error.code === 'VARVE_RETRY');
 }

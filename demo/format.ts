@@ -29,7 +29,7 @@ export function formatDuration(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** How long ago a moment of 1970's clock was; 0 is never. */
+/** How long ago a time in milliseconds since 1970 was; 0 is never. */
 export function formatAgo(at_ms: number, now_ms: number): string {
   if (at_ms === 0) return 'not yet';
   const seconds = Math.max(0, Math.round((now_ms - at_ms) / 1000));
@@ -63,7 +63,7 @@ const FEATURES = new Map([
   ['PPLW', 'Destroyed place'],
 ]);
 
-/** What a GeoNames feature code says of a place. */
+/** The meaning of a GeoNames feature code. */
 export function featureName(code: string): string {
   return FEATURES.get(code) ?? (/^PPLA\d$/.test(code) ? 'Local seat' : 'Town or village');
 }

@@ -1,6 +1,6 @@
 // The cities in their store: how they are written, found, listed, changed and counted.
-// Invariant: a record, its index keys and the count of its country change in one transaction over what is stored then, so that
-// they never disagree, whenever the page is closed and whatever other tabs do.
+// Invariant: a record, its index keys and the count of its country change in one transaction over the stored state, so that
+// they never disagree, even if the page is closed at any time or other tabs write.
 
 import type { Key, KeyRange, ScanOptions, Store, Transaction } from 'varve';
 import { type City, fold, indexKeys, recordKey, type Summary, summaryOf, TOP_LETTERS } from './city.ts';
@@ -12,13 +12,13 @@ export type CityStore = Store<Key, Stored>;
 /** How far the file of cities was loaded; written with every batch of it. */
 export interface Progress {
   readonly rows: number;
-  /** Nothing was left in the file. */
+  /** The whole file was loaded. */
   readonly is_complete: boolean;
   /** When the last batch was written, in milliseconds since 1970. */
   readonly at_ms: number;
 }
 
-/** What a search found, how, and how long it took. */
+/** The result of a search, how it was found, and how long it took. */
 export interface Found {
   readonly cities: readonly City[];
   /** How many names begin like this; undefined where only the largest were read. */
@@ -39,12 +39,12 @@ export interface Row {
 
 const PROGRESS: Key = ['meta', 'progress'];
 const NOTHING: Progress = { rows: 0, is_complete: false, at_ms: 0 };
-/** After every name that begins with what stands before it. */
+/** Sorts after every name that begins with the text before it. */
 const LAST = '\u{10ffff}';
 /** More names than begin with any four letters. */
 const MATCHES_MAX = 8000;
 
-/** News that came while the store was being read. */
+/** Changes that arrived while the store was being read. */
 interface Taken {
   readonly counts: Map<string, number>;
   progress: Progress | undefined;
@@ -55,7 +55,7 @@ export class Gazetteer {
   /** Cities of each country, as far as this tab knows. */
   readonly counts = new Map<string, number>();
   #progress = NOTHING;
-  /** What changed since reading began: newer than what is read. */
+  /** Changes since reading began: they are newer than the result of the read. */
   #taken: Taken = { counts: new Map(), progress: undefined };
 
   constructor(store: CityStore) {
@@ -73,7 +73,7 @@ export class Gazetteer {
   }
 
   /**
-   * Reads the counts, which are few, and how far loading went. Of several readings under way at once the one that began last
+   * Reads the counts, which are few, and how far loading went. If several reads run at once, the one that began last
    * counts: an earlier one may end after it, and knows less.
    */
   async start(): Promise<void> {
@@ -90,7 +90,7 @@ export class Gazetteer {
     this.take([...counts, ...taken.counts], taken.progress ?? progress);
   }
 
-  /** Takes over what was changed by another tab, or by this one. */
+  /** Applies changes made by another tab, or by this one. */
   take(counts: Iterable<readonly [string, number]>, progress: Progress | undefined): void {
     for (const [country, count] of counts) {
       this.counts.set(country, count);
@@ -115,7 +115,7 @@ export class Gazetteer {
   /** Forgets everything. */
   async clear(): Promise<void> {
     await this.store.clear();
-    // Nothing that is still being read counts any more.
+    // Reads that are still under way no longer count.
     this.#taken = { counts: new Map(), progress: undefined };
     this.counts.clear();
     this.#progress = NOTHING;
@@ -187,7 +187,7 @@ export class Gazetteer {
     });
   }
 
-  /** Deletes a city and all that finds it. */
+  /** Deletes a city and all of its index keys. */
   async remove(id: number): Promise<void> {
     const counts = await this.store.transaction(async (tx) => {
       const city = (await tx.get(recordKey(id))) as City | undefined;
@@ -199,7 +199,7 @@ export class Gazetteer {
     this.take(counts, undefined);
   }
 
-  /** Puts back a city that was deleted. */
+  /** Restores a city that was deleted. */
   async restore(city: City): Promise<void> {
     const counts = await this.store.transaction(async (tx) => {
       if (await tx.has(recordKey(city.id))) return [];
@@ -216,7 +216,7 @@ export class Gazetteer {
   }
 }
 
-/** Which rows of a list are wanted. */
+/** The wanted rows of a list. */
 export interface Page {
   readonly after: Key | undefined;
   readonly reverse: boolean;
@@ -224,7 +224,7 @@ export interface Page {
   readonly signal: AbortSignal;
 }
 
-/** The range of a list, cut to the rows after the last one that is shown. */
+/** The range of a list, cut to the rows after the last shown one. */
 function onPage(range: KeyRange, { after, reverse, limit, signal }: Page): ScanOptions {
   if (after === undefined) return { ...range, reverse, limit, signal };
   if (reverse) return { ...range, lt: after, reverse, limit, signal };
@@ -241,7 +241,7 @@ function write(tx: CityTransaction, city: City): void {
   for (const key of indexKeys(city)) tx.set(key, summary);
 }
 
-/** Changes the counts of countries; gives them as they are then. */
+/** Changes the counts of countries; returns the new ones. */
 async function count(tx: CityTransaction, changes: Iterable<readonly [string, number]>): Promise<[string, number][]> {
   const countries = [...changes];
   const before = await tx.getMany(countries.map(([country]) => ['count', country]));

@@ -40,7 +40,7 @@ class Keys {
     this.#dialog.addEventListener('close', () => this.#dialog.returnValue === 'delete' && this.#deleteRange());
   }
 
-  /** Opens the store that is chosen, and lets go of the one before. */
+  /** Opens the chosen store, and closes the one before. */
   async open(): Promise<void> {
     document.body.dataset['state'] = 'opening';
     const before = this.#store;
@@ -82,7 +82,7 @@ class Keys {
     if (asked === undefined) return;
     try {
       const start = performance.now();
-      // Of no bounds at all there is no range to delete.
+      // Without bounds there is no range to delete.
       const { store, range } = asked;
       const is_bounded = Object.keys(range).length > 0;
       await (is_bounded ? store.deleteRange(range) : store.clear());

@@ -1,6 +1,6 @@
-// The page "The engine, live": a picture of an LSM engine at work, and what drives it.
-// Life cycle: open a store made for it, with little memory so that its memtable is small and fills while one looks; write to it as
-// fast as the visitor wants; look at it some times a second. The cities can be looked at too, but are not written to.
+// The page "The engine, live": a picture of an LSM engine at work, and the controls that drive it.
+// Life cycle: open a store made for it, with little memory so that its memtable is small and fills while one watches; write to it as
+// fast as the visitor wants; look at it some times a second. The page can also show the cities, but does not write to them.
 
 import { open, type StoreStats } from 'varve';
 import { byId, setText } from './dom.ts';
@@ -79,7 +79,7 @@ class Live {
     this.#showRunning();
   }
 
-  /** Nobody looks: nothing is written. */
+  /** Nobody watches: stops writing. */
   #pause(): void {
     if (!this.#generator.is_running) return;
     this.#generator.stop();
@@ -142,7 +142,7 @@ class Live {
     });
   }
 
-  /** Does something that its button must not begin twice. */
+  /** Runs work that its button must not start twice. */
   async #alone(button: HTMLButtonElement, act: () => Promise<void>): Promise<void> {
     button.disabled = true;
     try {
@@ -154,7 +154,7 @@ class Live {
     button.disabled = false;
   }
 
-  /** Looks at another store. */
+  /** Shows another store. */
   async #choose(): Promise<void> {
     const is_own = this.#which.value === STORE;
     document.body.dataset['store'] = this.#which.value;

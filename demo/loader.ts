@@ -1,6 +1,6 @@
 // Loads cities.tsv into the store: a stream of lines, a thousand rows to a batch.
-// Invariant: how far the file was read is part of every batch, so that loading goes on where it stopped, whatever
-// stopped it; what is reported as stored has been acknowledged.
+// Invariant: how far the file was read is part of every batch, so that loading continues where it stopped, whatever
+// stopped it; everything reported as stored has been acknowledged.
 
 import { type City, parseCity } from './city.ts';
 import type { Gazetteer } from './gazetteer.ts';
@@ -13,7 +13,7 @@ export interface LoadState {
   readonly rows_per_second: number;
   /** Bytes of the file whose rows are in the store. */
   readonly bytes: number;
-  /** Bytes of the whole file; 0 when the server does not tell. */
+  /** Bytes of the whole file; 0 when the server does not report it. */
   readonly bytes_total: number;
   readonly elapsed_ms: number;
 }
@@ -26,7 +26,7 @@ export interface LoadOptions {
   readonly signal: AbortSignal;
 }
 
-/** Loads what is not loaded yet; resolves with the last state. */
+/** Loads the rows that are not loaded yet; resolves with the last state. */
 export async function load(gazetteer: Gazetteer, url: string, options: LoadOptions): Promise<LoadState> {
   const { limit, onBatch, signal } = options;
   const start = performance.now();
@@ -97,7 +97,7 @@ async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Line[]
       const ends: number[] = [];
       for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, end + 1)) ends.push(end);
       const end = (ends.at(-1) ?? -1) + 1;
-      // Decoded at once: a call for each line costs more than all of its work.
+      // Decoded all at once: a call for each line would cost more than the rest of the work.
       const texts = decoder.decode(chunk.subarray(0, end)).split('\n');
       const lines = ends.map((at, i): Line => ({ text: texts[i] as string, bytes: at - (ends[i - 1] ?? -1) }));
       rest = chunk.slice(end);

@@ -1,4 +1,4 @@
-// A line at the foot of the page that says what was done and can take it back.
+// A line at the foot of the page that states what was done and can undo it.
 // Invariant: there is at most one; a new one replaces the one before.
 
 import { byId, setText } from './dom.ts';
@@ -18,7 +18,7 @@ export class Notice {
     byId('notice-close', HTMLButtonElement).addEventListener('click', () => this.hide());
   }
 
-  /** Says what was done; the undo button has the focus, as what had it is gone. */
+  /** States what was done. The undo button gets the focus, because the element that had it is gone. */
   show(text: string, onUndo: () => void): void {
     this.#onUndo = onUndo;
     this.#box.hidden = false;

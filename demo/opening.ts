@@ -1,15 +1,15 @@
-// Opening the store of the cities, and what the address asks for.
-// Invariant: a store that somebody holds without sharing it, or that a busy tab leads, is waited for, however long, and the page says so.
+// Opening the store of the cities, and the parameters in the address.
+// Invariant: a store that is open elsewhere without being shared, or that a busy tab leads, is waited for, however long; the page says so.
 
 import { open, VarveError } from 'varve';
 import type { CityStore } from './gazetteer.ts';
 
 const STORE = 'cities';
-/** How long to wait for somebody who does not share the store before saying so, and then between two looks. */
+/** How long to wait for an opener that does not share the store before the page says so, and then between two attempts. */
 const WAIT_MS = 1000;
 const WAIT_LOCKED_MS = 30_000;
 
-/** Opens the store, as soon as nobody holds it who does not share it and its leader answers; until then the page is `locked`. */
+/** Opens the store, as soon as every other opener shares it and its leader answers; until then the page is `locked`. */
 export async function openCities(
   onLocked: (error: VarveError) => void,
 ): Promise<{ store: CityStore; took_ms: number }> {
@@ -26,7 +26,7 @@ export async function openCities(
   }
 }
 
-/** How many cities the address asks for; all of them when it does not say. */
+/** The number of cities in the address; all of them when it has none. */
 export function askedCities(): number {
   const asked = Number(new URLSearchParams(location.search).get('cities') ?? Number.NaN);
   return Number.isInteger(asked) && asked > 0 ? asked : Number.POSITIVE_INFINITY;

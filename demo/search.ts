@@ -1,5 +1,5 @@
-// The search field and its list: the largest cities whose names begin with what is typed.
-// Invariant: the list always answers the text in the field; an answer that was overtaken is dropped.
+// The search field and its list: the largest cities whose names begin with the typed text.
+// Invariant: the list always answers the text in the field; an outdated answer is dropped.
 
 import { type City, coveredLength, fold } from './city.ts';
 import { byId, element, setText } from './dom.ts';
@@ -9,7 +9,7 @@ import type { Found, Gazetteer } from './gazetteer.ts';
 const RESULTS = 8;
 
 export interface SearchEvents {
-  /** A city was chosen with Enter, a click or a touch. */
+  /** The visitor chose a city with Enter, a click or a touch. */
   onChoose(id: number): void;
   onError(error: unknown): void;
 }
@@ -50,7 +50,7 @@ export class Search {
     return this.#cities[0];
   }
 
-  /** Asks again for what is in the field. */
+  /** Searches again for the text in the field. */
   async run(): Promise<void> {
     this.#running.abort();
     const running = new AbortController();
@@ -69,7 +69,7 @@ export class Search {
     const active = this.#cities[this.#active]?.id;
     this.#cities = found.cities;
     this.#list.replaceChildren(...found.cities.map((city, i) => option(city, i, prefix)));
-    // What was chosen stays chosen when the list is read again.
+    // The chosen city stays chosen when the list is read again.
     const stays = text === this.#shown_text && active !== undefined;
     this.#shown_text = text;
     this.#activate(stays ? found.cities.findIndex(({ id }) => id === active) : -1);

@@ -1,5 +1,5 @@
-// Who has the engine: this tab or another, and how many share it.
-// Invariant: it says what `stats().sharing` says; a tab that comes to lead says so for a while, and what a call had to wait.
+// Which tab has the engine, this one or another, and how many share it.
+// Invariant: it shows what `stats().sharing` reports. A tab that becomes leader shows that for a while, and how long a call had to wait.
 
 import type { SharingReport } from 'varve';
 import { byId, setText } from './dom.ts';
@@ -18,7 +18,7 @@ export class Sharing {
   #news_until = 0;
 
   constructor() {
-    // With what this one's address asks for.
+    // With the same parameters as this tab's address.
     byId('sharing-open', HTMLAnchorElement).href = location.href;
   }
 

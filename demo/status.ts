@@ -1,5 +1,5 @@
 // The head of the page: what the store is, how it opened, how loading goes, and what went wrong.
-// Invariant: every state is said in a sentence, to readers of the page and to screen readers alike.
+// Invariant: every state is a sentence, for readers of the page and for screen readers alike.
 
 import { type RecoveryReport, type StorageReport, VarveError } from 'varve';
 import { byId, setText } from './dom.ts';
@@ -29,7 +29,7 @@ export class Status {
     setText(this.#subline, `${place.replace(/\.{2,}$/, '.')} Recovery: ${recoverySentence(recovery)}`);
   }
 
-  /** What is wrong, in a sentence; undefined when nothing is any more. */
+  /** Shows an error, in a sentence; undefined when there is none any more. */
   alarm(error: unknown): void {
     this.#alert.hidden = error === undefined;
     if (error === undefined) return setText(this.#alert, '');
@@ -37,7 +37,7 @@ export class Status {
     setText(this.#alert, error instanceof Error ? error.message : String(error));
   }
 
-  /** Somebody holds the store who does not share it, or does not answer yet. */
+  /** The store is open elsewhere without being shared, or its leader does not answer yet. */
   locked(error: VarveError): void {
     this.say('This store is held elsewhere');
     setText(this.#subline, `${error.code}: ${error.message} This tab goes on trying by itself.`);
@@ -51,7 +51,7 @@ export class Status {
     }
   }
 
-  /** How far loading is: of the rows asked for where a number was asked for, else of the file. */
+  /** How far loading is: of the requested rows where a number was requested, else of the file. */
   progress(state: LoadState, limit: number): void {
     const { rows, rows_per_second, bytes, bytes_total } = state;
     if (Number.isFinite(limit)) this.#bar.value = rows / limit;

@@ -1,6 +1,6 @@
 // A map made of nothing but the cities themselves: one dot each, brighter where they crowd, in Mercator's projection.
-// Invariant: the picture is a function of the cities that were put, the size and the colours; it is made anew from the kept
-// coordinates when one of those changes. A city that is put again takes the place of the one before.
+// Invariant: the picture is a function of the added cities, the size and the colours; it is made anew from the kept
+// coordinates when one of those changes. A city that is added again replaces the one before.
 
 import type { City } from './city.ts';
 import { byId } from './dom.ts';
@@ -9,7 +9,7 @@ const NORTH = mercator(79);
 const SOUTH = mercator(-56);
 /** Height of the picture for a width of one. */
 const ASPECT = (NORTH - SOUTH) / (2 * Math.PI);
-/** How far from a dot a click still means it, as a part of the width. */
+/** How far from a dot a click still selects it, as a part of the width. */
 const REACH = 0.02;
 /** How long dots are gathered before they are painted together. */
 const PAINT_MS = 60;
@@ -21,9 +21,9 @@ export class WorldMap {
   readonly #context: CanvasRenderingContext2D | null;
   #image: ImageData | undefined;
   #ids = new Uint32Array(1024);
-  /** Where each city stands in the lists. */
+  /** The index of each city in the lists. */
   readonly #places = new Map<number, number>();
-  /** Across and down in parts of the width, then population, of each city. */
+  /** For each city: across and down in parts of the width, then population. */
   #points = new Float32Array(3 * 1024);
   #count = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +46,7 @@ export class WorldMap {
     for (const city of cities) {
       const known = this.#places.get(city.id);
       if (known !== undefined) {
-        // Only its size may be another.
+        // Only its size may have changed.
         has_changed ||= this.#points[3 * known + 2] !== Math.fround(city.population);
         this.#points[3 * known + 2] = city.population;
         continue;
@@ -84,7 +84,7 @@ export class WorldMap {
     this.#redraw();
   }
 
-  /** Rings one city. */
+  /** Draws a ring around one city. */
   mark(city: City | undefined): void {
     this.#marker.hidden = city === undefined;
     if (city === undefined) return;
@@ -100,7 +100,7 @@ export class WorldMap {
     for (let i = 0; i < this.#count; i += 1) {
       const distance = Math.hypot((this.#points[3 * i] as number) - x, (this.#points[3 * i + 1] as number) - y);
       if (distance > REACH) continue;
-      // Near a large city, the large city is meant.
+      // A click near a large city selects the large city.
       const weight = Math.sqrt(1 + (this.#points[3 * i + 2] as number)) / (0.001 + distance);
       if (weight > best_weight) [best, best_weight] = [i, weight];
     }

@@ -1,4 +1,4 @@
-// The last half minute of writes as a varve: one thin layer for each look, the thicker the more was written.
+// The last half minute of writes as a varve: one thin layer for each look; more writes make a thicker layer.
 // Invariant: the newest layer is at the right, and the tallest one there is fills the height.
 
 import { byId, setText } from './dom.ts';
@@ -26,7 +26,7 @@ export class WriteRecord {
     this.#picture.replaceChildren(...this.#layers);
   }
 
-  /** Adds a layer: what was written since the one before. */
+  /** Adds a layer: the amount written since the one before. */
   add(sequence: number): void {
     const now_ms = performance.now();
     const before = this.#sequence ?? sequence;

@@ -1,4 +1,4 @@
-// `npm run bench:native -- micro|scale [options]`: builds crates/varve-bench, a workspace of its own, and runs one of its
+// `npm run bench:native -- micro|scale [options]`: builds crates/varve-bench, a separate workspace, and runs one of its
 // benches. Nothing else builds that crate: fjall, redb and RocksDB take minutes.
 
 import { join } from 'node:path';

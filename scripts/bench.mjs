@@ -26,7 +26,7 @@ const OTHERS = {
 };
 const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare', 'deno-kv'];
 
-/** On a database in a folder that goes with it. */
+/** On a database in a folder that is removed afterwards. */
 async function runInDeno() {
   const folder = mkdtempSync(join(tmpdir(), 'varve-bench-'));
   const allowed = [`--allow-read=${folder},${join(root, 'dist')}`, `--allow-write=${folder}`];
@@ -51,12 +51,12 @@ async function runEntry(entry, args) {
     bundle: true,
     format: 'esm',
     platform: 'node',
-    // Node 20 has no `using`, which the suites are written with.
+    // Node 20 has no `using`, which the suites use.
     target: 'node20',
     packages: 'external',
     external: ['varve', 'varve/fs', 'varve/here', 'varve/http', 'varve/sync'],
   });
-  // Ctrl-C is heard by what runs as well, which writes what it has: this waits for it.
+  // Ctrl-C also reaches the child process, which writes the results it has: this waits for it.
   const wait = () => {};
   process.on('SIGINT', wait);
   await run('node', [outfile, ...args]).finally(() => process.off('SIGINT', wait));
@@ -66,7 +66,7 @@ await main(async () => {
   const args = process.argv.slice(2);
   const [first = '', ...rest] = args;
   const named = Object.hasOwn(OTHERS, first) ? OTHERS[first] : undefined;
-  // What only prints or puts together needs no browser, and no build where there is one.
+  // Commands that only print or combine results need no browser, and no new build if one exists.
   const isPrinted = args.some((arg) => /^--(help|list|from)\b/.test(arg));
   await setup({ wasm: true, browser: !isPrinted && !WITHOUT_BROWSER.includes(first) });
   if (!isPrinted || !existsSync(DIST)) await build();

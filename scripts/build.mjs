@@ -1,5 +1,5 @@
 // Builds everything that ships or is shown: crates -> js/pkg and build (wasm) -> dist (the npm package) -> build/site (pages).
-// Invariants: the engine is compiled only when its sources changed; the workers and the wasm lie beside index.js and
+// Invariants: the engine is compiled only when its sources changed; the workers and the wasm are beside index.js and
 // are found by `new URL(.., import.meta.url)` alone; a size over its budget fails the build.
 
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ import { isProgram, main, root, run, step } from './tools.mjs';
 
 /** The npm package. */
 export const DIST = join(root, 'dist');
-/** The engine as wasm-bindgen leaves it: the wasm file and its types, and glue that nothing uses. */
+/** The engine as wasm-bindgen writes it: the wasm file and its types, and glue that nothing uses. */
 const PKG = join(root, 'js', 'pkg');
 const ENGINE = join(PKG, 'varve_bg.wasm');
 // Not in js/pkg: wasm-pack optimises whatever wasm it finds there.
@@ -32,12 +32,12 @@ const STAMP = join(root, 'build', 'wasm.stamp');
 /** `VARVE_NAMES=1` keeps the names of functions in the engine, for profiles: some hundred KB that never ship. */
 const NAMED = Boolean(process.env['VARVE_NAMES']);
 
-/** What can be imported from the package: files of js/src. */
+/** The entry points of the package: files of js/src. */
 const ENTRIES = [
   ...['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'deno.ts', 'cloudflare.ts'],
   'collections.ts',
 ];
-/** What workers are started from: one file each. */
+/** The scripts that workers are started from: one file each. */
 const WORKERS = [
   'worker/engine-worker.ts',
   'worker/compactor-worker.ts',
@@ -60,12 +60,12 @@ export async function build() {
   return printSizes(DIST);
 }
 
-// How the engine is compiled for size: opt-level z, and what is called most marked for speed. That is a tenth smaller than
-// opt-level s, and no slower, because the marked functions are those in which a get, a set and a scan spend their time.
-// The marks are `optimize(speed)`, an unstable attribute behind the cfg `varve_size`: without it they are not there.
-// A panic that aborts at once formats no message and keeps no location (10 KB); it takes a standard library built the
-// same way, which stable Rust offers only under RUSTC_BOOTSTRAP. Vectorized loops do not pay in code like this (xxh3
-// writes its own). Without reference types wasm-bindgen leaves the module as it is: with them it would add a table of
+// How the engine is compiled for size: opt-level z, with the most called functions marked for speed. That is a tenth smaller
+// than opt-level s, and no slower, because a get, a set and a scan spend their time in the marked functions.
+// The marks are `optimize(speed)`, an unstable attribute behind the cfg `varve_size`: without the cfg there are no marks.
+// A panic that aborts at once formats no message and keeps no location (10 KB). It needs a standard library built the same
+// way, which stable Rust offers only under RUSTC_BOOTSTRAP. Vectorized loops do not pay in code like this (xxh3
+// writes its own). Without reference types wasm-bindgen leaves the module unchanged: with them it would add a table of
 // JavaScript values, and an import to set it up, which an engine of numbers does not need.
 const WASM_ENV = {
   RUSTC_BOOTSTRAP: '1',
@@ -78,7 +78,7 @@ const WASM_ENV = {
 };
 const WASM_STD = ['-Zbuild-std=std,panic_abort', '-Zbuild-std-features=optimize_for_size'];
 
-/** Compiles the engine into js/pkg and the tools into build/, unless those there are of these sources. */
+/** Compiles the engine into js/pkg and the tools into build/, unless the existing ones come from these sources. */
 export async function buildWasm() {
   const stamp = fingerprint();
   const isBuilt = existsSync(ENGINE) && existsSync(TOOLS);
@@ -86,7 +86,7 @@ export async function buildWasm() {
   mkdirSync(join(root, 'build'), { recursive: true });
   await compileEngine();
   await compileTools();
-  // Taken again: the first build of a clone writes Cargo.lock.
+  // The hash is computed again: the first build of a clone writes Cargo.lock.
   writeFileSync(STAMP, fingerprint());
 }
 
@@ -104,7 +104,7 @@ async function compileEngine() {
   );
 }
 
-/** Compiles what checks and repairs stores, with the engine's flags, so that all it shares with the engine is compiled once. */
+/** Compiles the tools that check and repair stores, with the engine's flags, so that code shared with the engine is compiled once. */
 async function compileTools() {
   const target = process.env['CARGO_TARGET_DIR'] || join(root, 'target');
   const triple = 'wasm32-unknown-unknown';
@@ -133,7 +133,7 @@ function fingerprint() {
 export async function buildPackage() {
   const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
-  // Workers are one file each; entries share what they share, so that a VarveError is the same class in all of them.
+  // Workers are one file each. Entries share their common modules, so that a VarveError is the same class in all of them.
   await bundleInto(fresh, WORKERS, false);
   const { metafile } = await bundleInto(fresh, ENTRIES, true);
   writeFileSync(CLOSURES, JSON.stringify(closures(fresh, metafile), null, 2));
@@ -161,7 +161,7 @@ async function bundleInto(outdir, files, splitting) {
     bundle: true,
     format: 'esm',
     target: 'es2022',
-    // Of varve/fs, on server runtimes; of varve/cloudflare.
+    // Modules of varve/fs, on server runtimes; of varve/cloudflare.
     external: ['node:*', 'cloudflare:*'],
     minify: true,
     sourcemap: true,

@@ -1,4 +1,5 @@
-// `npm run check`: formatting, lints and types of both languages, the sizes of the package, and that figures shown are figures measured. `npm run fix` mends what a tool can mend.
+// `npm run check`: formatting, lints and types of both languages, the sizes of the package, and whether every shown figure is a measured
+// one. `npm run fix` fixes what a tool can fix.
 // Every check runs, also after one has failed, so that one run shows all there is to do.
 
 import { buildPackage, buildWasm, DIST } from './build.mjs';
@@ -28,7 +29,7 @@ const CHECKS = [
   ['rustfmt', () => run('cargo', ['fmt', '--all', ...(fix ? [] : ['--check'])])],
   ...['varve-fuzz', 'varve-bench'].map(outside),
   ['clippy', () => run('cargo', [...clippy, '--workspace', ...without, ...deny])],
-  // The boundary is compiled for the target it is for.
+  // The boundary is compiled for its target.
   ['clippy, wasm', () => run('cargo', [...clippy, ...boundary, '--target', 'wasm32-unknown-unknown', ...deny])],
   ['biome', () => run('biome', fix ? ['check', '--write'] : ['ci', '--colors=off'])],
   // Types need the declarations that the engine's build writes.

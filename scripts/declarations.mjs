@@ -1,6 +1,6 @@
 // The declarations of the package, after the compiler has written them: those that its entries do not reach are internal and
 // do not ship.
-// Invariant: what is left is complete. Every relative import names a file that is there, with the extension that every
+// Invariant: the remaining files are complete. Every relative import names a file that is there, with the extension that every
 // resolution understands.
 
 import { copyFileSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // The browser engines that `npm run test:engines` runs in, and where their browsers are: stock ones, as a person has them.
-// Invariant: which engines are tested is said by `VARVE_ENGINES` alone; one that is missing is an error, never left out.
+// Invariant: `VARVE_ENGINES` alone decides which engines are tested; a missing one is an error, never left out.
 
 import { join } from 'node:path';
 import { isExecutable, onPath } from './browser.mjs';
@@ -52,7 +52,7 @@ export function findMiniBrowser() {
 }
 
 /**
- * The path of Xvfb, the display that a WebKitGTK window is shown on where nobody sees it, or undefined.
+ * The path of Xvfb, an invisible display for the window of WebKitGTK, or undefined.
  * @returns {string | undefined}
  */
 export function findXvfb() {

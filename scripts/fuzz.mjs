@@ -1,9 +1,9 @@
 // `npm run fuzz -- [--seconds S] [--target NAME] [--seed N] [--minutes M]`: runs every fuzz target of the engine (or one) for S seconds
 // (20) under libFuzzer, which keeps inputs that reach new code in target/fuzz/corpus and begins with those next time; then the
 // property tests over and over with fresh inputs for M minutes (5; 0 for none). Optimised, but with every assertion and overflow check
-// on. A failure leaves its input in target/fuzz/failures and prints how to have it again; proptest prints the smallest input.
+// on. A failure leaves its input in target/fuzz/failures and prints how to reproduce it; proptest prints the smallest input.
 // `npm run fuzz -- --api [--seconds S] [--seed N] [--place NAME] [--path PATH]`: the model fuzz of the JavaScript API instead, for S seconds
-// over all places (60), or over one of them; `--path` is part of what a failure prints.
+// over all places (60), or over one of them; a failure prints the `--path` that reproduces it.
 
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const CHECKED_RELEASE = {
   CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS: 'true',
 };
 
-/** The integration tests of the engine that hold properties. */
+/** The integration tests of the engine that contain properties. */
 function propertyTests() {
   const folder = join(root, 'crates', 'varve', 'tests');
   return readdirSync(folder)
@@ -28,7 +28,7 @@ function propertyTests() {
 
 const target = join(root, 'target', 'fuzz');
 
-/** What `cargo fuzz --sanitizer none` passes: coverage without a sanitizer works on the stable toolchain. */
+/** The flags that `cargo fuzz --sanitizer none` passes: coverage without a sanitizer works on the stable toolchain. */
 const COVERAGE = [
   '-Cpasses=sancov-module',
   '-Cllvm-args=-sanitizer-coverage-level=4',
@@ -80,7 +80,7 @@ async function fuzz(names, seconds, seed) {
 const PLACES = { js: ['files', 'indexeddb', 'opfs', 'sync'], browser: ['chromium-opfs', 'chromium-indexeddb'] };
 
 /**
- * The model fuzz of the JavaScript API: tests like any others, for as long and from the seed that is asked for.
+ * The model fuzz of the JavaScript API: ordinary tests, for the requested time and from the requested seed.
  * @param {{ seconds: number, seed: number, place: string | undefined, path: string | undefined }} wish
  */
 async function fuzzApi({ seconds, seed, place, path }) {

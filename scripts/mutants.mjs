@@ -1,8 +1,8 @@
 // `npm run test:mutants -- [--only TEXT] [--rust] [--list] [--no-control]`: puts faults that were found from outside back into a copy of
 // the tree, one at a time, and runs a general suite, which must fail: a fuzz, a life, a full storage, hostile input; not the test that was
 // written for the fault. `--only` takes mutants whose fault or name has that text; `--rust` takes those of the engine as well, which
-// is compiled anew for each. Invariant: an edit matches exactly once; a copy that does not build, or a suite that fails without the mutant, is
-// no catch.
+// compiles the engine anew for each. Invariant: an edit matches exactly once; a copy that does not build, or a suite that fails without
+// the mutant, is no catch.
 
 import { spawn } from 'node:child_process';
 import {
@@ -312,7 +312,7 @@ function tracked() {
   return listed.split('\n').filter((file) => file !== '' && existsSync(join(root, file)));
 }
 
-/** What a build left that is slow to make anew. */
+/** Files from a build that are slow to make anew. */
 const BUILT = ['js/pkg', 'build/varve-tools.wasm', 'build/wasm.stamp'];
 
 /** A copy of the tree to break things in. */
@@ -334,7 +334,7 @@ class Copy {
       const source = readFileSync(path, 'utf8');
       const matches = source.split(find).length - 1;
       if (matches !== 1) throw new Problem(`"${name}" matches ${matches} times in ${file}: bring it up to date.`);
-      // Not by a pattern, in which $ says something.
+      // Not with a pattern, in which $ has a special meaning.
       writeFileSync(
         path,
         source.replace(find, () => replace),
@@ -351,7 +351,7 @@ class Copy {
   }
 
   /**
-   * Runs a suite here; what failed first, if something did.
+   * Runs a suite here; returns the first failure, if any.
    * @param {General} general
    * @returns {Promise<string | undefined>}
    */
@@ -366,7 +366,7 @@ class Copy {
       env: { ...environment, ...target, ...env },
       stdio: ['ignore', output, output],
     });
-    // Whoever ends this command means what it runs as well.
+    // A signal that ends this command is meant for its child process as well.
     const end = () => {
       child.kill('SIGTERM');
       this.remove();
@@ -397,7 +397,7 @@ class Copy {
 const nameOf = ({ suite, filter, env = {} }) => [suite, filter, env['VARVE_API_PLACE'] ?? ''].join(' ').trim();
 
 /**
- * Tries one mutant; what became of it, in words.
+ * Tries one mutant; returns the outcome, in words.
  * @param {Copy} copy
  * @param {Mutant} mutant
  */

@@ -1,5 +1,5 @@
-// What the peers of the benchmark page need at run time, out of their packages: their versions, which go into the page
-// when it is bundled, and the files that they fetch, which go beside it as peers/NAME/FILE. Nothing comes from elsewhere.
+// The run-time needs of the benchmark page's peers, from their packages: their versions, which go into the page when it is
+// bundled, and the files that they fetch, which go beside it as peers/NAME/FILE. Nothing comes from elsewhere.
 
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -26,7 +26,7 @@ const PEERS = {
 /** @param {string} name */
 const folderOf = (name) => join(root, 'node_modules', name);
 
-/** The version of every peer, as its package.json has it. */
+/** The version of every peer, from its package.json. */
 function versions() {
   return Object.fromEntries(
     Object.entries(PEERS).map(([name, peer]) => {
@@ -37,21 +37,21 @@ function versions() {
 }
 
 /**
- * How pages with peers are bundled: what is imported by `import()` is a file of its own, so that a page fetches no peer
- * that it does not run. (Workers must then be modules.)
+ * How pages with peers are bundled: every module imported by `import()` becomes a separate file, so that a page fetches no
+ * peer that it does not run. (Workers must then be modules.)
  * @returns {import('esbuild').BuildOptions}
  */
 export function bundlingOfPeers() {
   return {
     splitting: true,
     define: { PEER_VERSIONS: JSON.stringify(versions()) },
-    // What a peer imports where it runs in Node, and never in a page.
+    // Modules that a peer imports where it runs in Node, and never in a page.
     external: ['node:*', 'fs', 'path', 'url', 'module', 'crypto', 'worker_threads'],
   };
 }
 
 /**
- * Copies what the peers fetch at run time.
+ * Copies the files that the peers fetch at run time.
  * @param {string} to the folder of the page
  */
 export function copyPeers(to) {

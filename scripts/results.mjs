@@ -1,4 +1,4 @@
-// The results page: measures what it is made of, and checks that what is shown is what was measured.
+// The results page: measures its figures, and checks that the shown figures are the measured ones.
 // Invariant: a part that could not be measured is named on the page, and fails the command.
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -44,7 +44,7 @@ export async function measureResults(args, runEntry, servers) {
         if (!(error instanceof Problem)) throw error;
         problems.push(`The part "${name}" did not end well: what it printed says why.`);
       });
-      // A flag that it does not know, for one; the others would take ten minutes for nothing.
+      // For example a flag that it does not know; the other suites would take ten minutes for nothing.
       if (name === 'browser' && !existsSync(join(folder, 'browser.json'))) break;
     }
     const files = parts.map(([name]) => join(folder, `${name}.json`)).filter((file) => existsSync(file));
@@ -59,7 +59,7 @@ export async function measureResults(args, runEntry, servers) {
 }
 
 /**
- * `--out` is the page's alone.
+ * Separates `--out`, which only the page accepts, from the other arguments.
  * @param {string[]} args
  */
 function takeOut(args) {
@@ -68,7 +68,7 @@ function takeOut(args) {
   return { out: args.slice(at, at + 2), rest: [...args.slice(0, at), ...args.slice(at + 2)] };
 }
 
-/** Fails when the results page, its charts or the README's figures are not what docs/results.json gives. */
+/** Fails when the results page, its charts or the README's figures differ from what docs/results.json yields. */
 export async function checkResults() {
   const outfile = join(root, 'build', 'results-check.mjs');
   await bundle({

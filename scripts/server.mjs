@@ -1,5 +1,5 @@
 // A static file server for pages of this project: the demo, the benchmark and the browser tests.
-// Invariants: only files below a mounted folder are ever read; what a page may do is set by the mount it lies under.
+// Invariants: only files below a mounted folder are ever read; the mount of a page sets what the page may do.
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -22,13 +22,13 @@ const TYPES = new Map([
   ['.woff2', 'font/woff2'],
 ]);
 
-/** The policy that the package is promised to work under: WebAssembly, but no eval, no inline code, no other host. */
+/** The policy that the package promises to work under: WebAssembly, but no eval, no inline code, no other host. */
 export const STRICT_POLICY = {
   'Content-Security-Policy':
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' data:",
 };
 
-/** Cross-origin isolation: asked of no user of the package, only the benchmark has it, for its finer clock. */
+/** Cross-origin isolation: users of the package do not need it; only the benchmark has it, for its finer clock. */
 export const ISOLATED = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -61,7 +61,7 @@ export function locate(path, mounts) {
 }
 
 /**
- * Answers a request that is for no file, and says whether it did.
+ * Answers a request that is for no file, and returns whether it did.
  * @typedef {(path: string, request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => boolean} Respond
  */
 

@@ -1,4 +1,4 @@
-// Installs what the project needs and npm cannot bring: the Rust toolchain, the WebAssembly tools, a browser.
+// Installs what the project needs and npm cannot install: the Rust toolchain, the WebAssembly tools, a browser.
 // Invariant: it looks before it installs, so that a second run changes nothing and takes well under a second.
 // Every script calls `setup` with the parts it needs.
 
@@ -13,7 +13,7 @@ const WASM_PACK = '0.15.1';
 /** @typedef {{ rust?: boolean, wasm?: boolean, browser?: boolean, engines?: boolean }} Parts */
 
 /**
- * Makes sure that the parts asked for are there. `wasm` includes `rust`; `engines` are the browsers that `VARVE_ENGINES` names.
+ * Makes sure that the requested parts are there. `wasm` includes `rust`; `engines` are the browsers that `VARVE_ENGINES` names.
  * @param {Parts} parts
  */
 export async function setup(parts) {
@@ -96,7 +96,7 @@ async function engines() {
   const chosen = chosenEngines();
   if (chosen.includes('firefox') && findFirefox() === undefined) {
     console.log('Installing Firefox (the tests of all browser engines run in it).');
-    // Ubuntu has no firefox-esr, and its package "firefox" is a snap, which sees no profile in a temporary folder.
+    // Ubuntu has no firefox-esr, and its package "firefox" is a snap, which cannot see a profile in a temporary folder.
     await fromDebian(['firefox-esr']);
     if (findFirefox() === undefined)
       throw missing('Firefox', 'firefox', 'install Firefox, or set VARVE_FIREFOX to its path');
@@ -114,7 +114,7 @@ async function engines() {
 }
 
 /**
- * An engine that is not to be had fails the tests, unless the caller leaves it out in so many words.
+ * The error for an engine that is unavailable: it fails the tests, unless the caller excludes the engine explicitly.
  * @param {string} engine
  * @param {string} name
  * @param {string} fix
@@ -126,7 +126,7 @@ function missing(engine, name, fix) {
 }
 
 /**
- * Installs packages where that is Debian's way and nobody has to be asked for a password; else the caller finds nothing changed.
+ * Installs packages on Debian, as root, where no password is needed; elsewhere it changes nothing.
  * @param {string[]} packages
  */
 async function fromDebian(packages) {
@@ -139,7 +139,7 @@ async function fromDebian(packages) {
   });
 }
 
-/** @param {() => Promise<void>} work one way of several: its failure is printed, and the next way is tried */
+/** @param {() => Promise<void>} work one of several ways: its error is printed, and the next way is tried */
 async function attempt(work) {
   try {
     await work();

@@ -49,16 +49,16 @@ export async function buildSite(dist) {
     cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
   }
   copyPeers(join(SITE, 'bench'));
-  // Last, as it lists what is there.
+  // Last, because it lists the files that are there.
   await buildOfflineWorker(join(SITE, 'bench'));
   writeCities(join(SITE, 'demo', 'cities.tsv'));
 }
 
 /**
- * Builds the service worker of the benchmark with what it keeps for use without a network: the files, and a hash of them, so
- * that other files make it another script, which is how browsers find out that it is new. It is one classic script, as not
- * every browser takes service workers that import. Files of peers beyond 2 MB are left out: most runs do not load them.
- * @param {string} folder the pages with all that lies beside them
+ * Builds the service worker of the benchmark. It contains the list of files to keep for use without a network, and a hash of
+ * them: other files make another script, and so browsers detect the new version. It is one classic script, because not every
+ * browser accepts service workers that import. Files of peers beyond 2 MB are left out: most runs do not load them.
+ * @param {string} folder the pages with all files beside them
  */
 export async function buildOfflineWorker(folder) {
   const script = join(folder, 'offline-worker.js');
@@ -93,7 +93,7 @@ function isOfPeer(file) {
  * Bundles one folder of pages.
  * @param {string} from
  * @param {string} to
- * @param {import('esbuild').BuildOptions} [options] what is to be different for this folder
+ * @param {import('esbuild').BuildOptions} [options] the options that differ for this folder
  */
 export async function buildPages(from, to, options = {}) {
   mkdirSync(to, { recursive: true });

@@ -1,6 +1,6 @@
-// What the package weighs, and the budget that keeps it small. Every build prints it; `npm run build` and
+// The size of the package, and the budget that keeps it small. Every build prints it; `npm run build` and
 // `npm run check` fail above the budget, `npm start` still shows the pages.
-// Invariant: whatever can be imported or fetched has a budget; a new entry point without one fails like one above its own.
+// Invariant: every file that can be imported or fetched has a budget; a new entry point without one fails as if above its own.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,10 +11,11 @@ import { Problem, root } from './tools.mjs';
 export const CLOSURES = join(root, 'build', 'closures.json');
 
 /**
- * The most that a file may weigh after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, what
- * a page loads) have budgets that were promised: 20 KiB for the client, which it left when every call learned to refuse options that it
- * does not know, and to ask the platform what keys and values are, and 100 KiB for the engine, which it left when it learned to do writes
- * once for many tabs, to tell changes, to put many files into a slot, and to pass over the dead. The others are held to what they are and a tenth.
+ * The largest allowed size of a file after gzip, in bytes, with all that it loads at once. The engine and the client (index.js, which
+ * a page loads) had promised budgets. The client's was 20 KiB; the client outgrew it when every call began to refuse unknown options,
+ * and to ask the platform for the types of keys and values. The engine's was 100 KiB; the engine outgrew it when it learned to apply
+ * writes once for many tabs, to report changes, to put many files into a slot, and to skip dead entries. The budget of every other
+ * file is its size plus a tenth.
  */
 export const GZIP_BYTES_MAX = new Map([
   ['varve.wasm', 122.25 * 1024],
@@ -39,7 +40,7 @@ export const GZIP_BYTES_MAX = new Map([
 /**
  * The size of every entry, with all that it loads at once, and of every wasm file of a folder.
  * @param {string} folder
- * @param {Record<string, string[]>} closures what each entry loads, itself included; alone, if it is not named
+ * @param {Record<string, string[]>} closures the files that each entry loads, itself included; an entry not named here loads only itself
  * @param {ReadonlyMap<string, number>} [budgets]
  * @returns {Size[]}
  */
@@ -62,7 +63,7 @@ export function sizesOf(folder, closures, budgets = GZIP_BYTES_MAX) {
 }
 
 /**
- * What is wrong with sizes, a sentence each.
+ * The problems with sizes, a sentence each.
  * @param {readonly Size[]} sizes
  */
 export function problemsOf(sizes) {

@@ -1,4 +1,4 @@
-// The budget of sizes: what is weighed, and what fails it.
+// The budget of sizes: which files count, and which sizes fail it.
 
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 // `npm run test:soak -- [--minutes M]`: the soak, over files and memory in Node and over OPFS and IndexedDB in Chromium, for M minutes
-// altogether (10). `VARVE_SEED` takes the data of an earlier one.
+// altogether (10). `VARVE_SEED` repeats the data of an earlier one.
 
 import { parseArgs } from 'node:util';
 import { main, Problem, run } from './tools.mjs';

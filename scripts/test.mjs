@@ -1,4 +1,4 @@
-// `npm test`: all suites, or those named, with whatever follows handed to the test runner: `node scripts/test.mjs browser
+// `npm test`: all suites, or the named ones; further arguments go to the test runner: `node scripts/test.mjs browser
 // crash` runs the browser tests whose file has that name.
 // Every suite runs, also after one has failed; the last line is the total of all.
 
@@ -31,8 +31,8 @@ const extra = given.filter((name) => !(name in SUITES));
 const TIMES = { VARVE_SIM_SECONDS: '60', VARVE_FUZZ_SECONDS: '20' };
 
 /**
- * A failing property test is made small within a minute, and without a backtrace of each of its thousands of failures:
- * where the caller asks for backtraces, those alone would take hours.
+ * A failing property test is reduced within a minute, and without a backtrace of each of its thousands of failures: if the
+ * caller asks for backtraces, those alone would take hours.
  */
 const FAILING = { RUST_BACKTRACE: '0', PROPTEST_MAX_SHRINK_TIME: '60000' };
 
@@ -65,7 +65,7 @@ async function vitest(project) {
   const file = join(root, 'test-results', `${project}.json`);
   mkdirSync(join(root, 'test-results'), { recursive: true });
   rmSync(file, { force: true });
-  // A name given may be of another suite's test; without one, a suite with no test is a mistake.
+  // A given name may belong to a test of another suite; without a name, a suite with no test is a mistake.
   const filter = extra.length > 0 ? ['--passWithNoTests', ...extra] : [];
   const output = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const ok = await run('vitest', ['run', '--project', project, ...filter, ...output]).then(

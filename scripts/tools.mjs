@@ -1,5 +1,5 @@
-// What every script here shares: where things are, the environment child processes run in, and how a step is run,
-// timed and reported. Invariant: a script ends with a sentence a person can act on, never with a bare stack trace.
+// Shared by every script here: where things are, the environment of child processes, and how a step is run, timed and
+// reported. Invariant: a script ends with a sentence a person can act on, never with a bare stack trace.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -24,7 +24,7 @@ export const env = {
   ].join(delimiter),
 };
 
-/** Something the person running the script can mend; its message says how. */
+/** A problem that the person running the script can fix; its message says how. */
 export class Problem extends Error {}
 
 /**
@@ -43,7 +43,7 @@ export function run(command, args, options = {}) {
       env: { ...env, ...options.env },
       stdio: ['ignore', onLine ? 'pipe' : 'inherit', 'inherit'],
     });
-    // A terminal tells all processes of a command to end; whoever asks this one alone means what it runs as well.
+    // Ctrl-C in a terminal ends all processes of a command. A SIGTERM to this process alone is meant for its child as well.
     const end = () => child.kill('SIGTERM');
     process.once('SIGTERM', end);
     let rest = '';

@@ -1,5 +1,5 @@
 // `npm run test:turn -- [--megabytes N]`: the tests of one synchronous turn, over files in Node and over OPFS in Chromium, with turns of
-// N megabytes (2,000). `VARVE_SEED` takes the data of an earlier run.
+// N megabytes (2,000). `VARVE_SEED` repeats the data of an earlier run.
 
 import { parseArgs } from 'node:util';
 import { main, Problem, run } from './tools.mjs';

@@ -1,4 +1,4 @@
-// Acknowledgements along time, one line each, and where the worker was ended: the gap behind it is the pause.
+// Acknowledgements along time, one line each, and the time when the worker was ended: the gap after it is the pause.
 // Invariant: drawn from the times at which writes resolved, from the first to the last.
 
 import { byId, setText } from '../dom.ts';

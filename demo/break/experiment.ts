@@ -1,11 +1,11 @@
 // An experiment: a button that runs it, and a timeline of what happened.
-// Invariant: each has stores of its own, which it deletes when it begins; the cities are never touched. One run at a time.
+// Invariant: each has its own stores, which it deletes when it begins; the cities are never touched. One run at a time.
 
 import { byId, setText } from '../dom.ts';
 import { sentence } from '../page.ts';
 import { Timeline } from './timeline.ts';
 
-/** What an experiment does; it tells each step. */
+/** The work of an experiment; it reports each step. */
 export type Run = (timeline: Timeline) => Promise<void>;
 
 /** Wires the experiment whose parts have ids that begin with `id`. */

@@ -1,5 +1,5 @@
 // Flip a byte: one byte of a closed store is changed in its files, as a failing disk would.
-// Invariant: the store is made for this. A byte that nobody reads changes nothing, and then another one is flipped.
+// Invariant: the store is made for this. A flip in a byte that nobody reads changes nothing, and then another byte is flipped.
 
 import { deleteStore, open, repair, VarveError } from 'varve';
 import { formatBytes, formatCount, plural } from '../format.ts';
@@ -16,7 +16,7 @@ const FLIPS_MAX = 12;
 /** The first byte of a key that is a number. */
 const NUMBER_KEY = 0x30;
 
-/** Builds a store, damages it, and shows what is told, what is salvaged and what is lost. */
+/** Builds a store, damages it, and shows what is reported, salvaged and lost. */
 export async function flip(timeline: Timeline): Promise<void> {
   const ledger = await build(timeline);
   for (let flips = 1; flips <= FLIPS_MAX; flips += 1) {
@@ -46,7 +46,7 @@ async function build(timeline: Timeline): Promise<Ledger> {
   return ledger;
 }
 
-/** Changes one bit of the largest table of the store, not of the page that says what it is; says which. */
+/** Changes one bit of the largest table of the store, but not in the page that describes the slot; returns which. */
 async function flipByte(): Promise<string> {
   const { handle, start, size } = await largestTable(STORE);
   const file = await handle.getFile();
@@ -59,7 +59,7 @@ async function flipByte(): Promise<string> {
   return `Bit ${bit} of byte ${formatCount(offset)} of ${handle.name}, a table of ${formatBytes(size - start)}, was flipped.`;
 }
 
-/** Opens the store and reads all of it; whether the damage was told. */
+/** Opens the store and reads all of it; returns whether the damage was reported. */
 async function isTold(timeline: Timeline): Promise<boolean> {
   let db: Entries;
   try {
@@ -124,8 +124,8 @@ function isWithin(key: number, from: unknown, to: unknown): boolean {
 }
 
 /**
- * The number at an end of a lost part. Such an end may lie between two keys and is then told as bytes: 0x30, and the start of a
- * double whose sign bit is turned (FORMAT.md, "Keys"); what is cut off counts as zeros.
+ * The number at an end of a lost part. Such an end may lie between two keys and is then reported as bytes: 0x30, and the start of
+ * a double whose sign bit is inverted (FORMAT.md, "Keys"); missing bytes count as zeros.
  */
 function numberAt(end: unknown, unknown: number): number {
   if (typeof end === 'number') return end;

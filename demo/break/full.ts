@@ -1,5 +1,5 @@
 // Fill the disk: a small one, in memory. The store and its engine are real; filling the real disk of a visitor would not be polite.
-// Invariant: what was refused was not acknowledged, and is not there.
+// Invariant: refused writes were not acknowledged, and are not there.
 
 import { open, VarveError } from 'varve';
 import { LossyStorage } from 'varve/testing';
@@ -12,12 +12,12 @@ import type { Timeline } from './timeline.ts';
 const STORE = 'break-full';
 const ROOM_BYTES = 4 * 2 ** 20;
 const VALUE_BYTES = 8000;
-/** More than fit. */
+/** More entries than fit. */
 const ENTRIES_MAX = 3000;
-/** Written again when there is room. */
+/** Entries written again when there is room. */
 const MORE = 20;
 
-/** Fills the disk, deletes, and goes on. */
+/** Fills the disk, deletes, and continues. */
 export async function fillDisk(timeline: Timeline): Promise<void> {
   const disk = new LossyStorage();
   disk.setRoom(ROOM_BYTES);
@@ -35,7 +35,7 @@ export async function fillDisk(timeline: Timeline): Promise<void> {
   }
 }
 
-/** Writes until it is refused; gives the key that was. */
+/** Writes until a write is refused; returns the key of that write. */
 async function fill(db: Entries, ledger: Ledger, timeline: Timeline): Promise<number> {
   for (let key = 0; key < ENTRIES_MAX; key += 1) {
     try {
@@ -65,7 +65,7 @@ async function shrink(db: Entries, ledger: Ledger, timeline: Timeline): Promise<
   timeline.add('done', `On the full disk ${formatCount(half)} entries were deleted, and the deletes flushed.`);
 }
 
-/** Goes on in the room that the deletes made, or, where that takes more than there is, on a larger disk. */
+/** Continues in the room that the deletes freed, or on a larger disk if that room is not enough. */
 async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: Timeline, next: number): Promise<void> {
   let room = ROOM_BYTES;
   try {

@@ -1,5 +1,5 @@
 // Kill the worker: the engine's thread is ended in the middle of writing, as a crash would end it.
-// Invariant: the page makes the worker itself (the option `worker`), so that it can end it; nobody tells the store.
+// Invariant: the page makes the worker itself (the option `worker`), so that it can end it; the store gets no notice of that.
 
 import { deleteStore, open } from 'varve';
 import { formatCount, formatDuration, plural } from '../format.ts';
@@ -11,11 +11,11 @@ const STORE = 'break-kill';
 const BEFORE = 600;
 const AFTER = 600;
 const IN_FLIGHT = 8;
-/** However busy the machine is, nobody else has this store. */
+/** Long, because the machine may be busy; no other page has this store. */
 const WAIT_MS = 60_000;
 const VALUE_BYTES = 100;
 
-/** Writes, kills, goes on, and looks whether all that was acknowledged is there. */
+/** Writes, kills, continues, and checks that everything acknowledged is there. */
 export async function kill(timeline: Timeline): Promise<void> {
   const workers: Worker[] = [];
   const spawn = (): Worker => {
@@ -64,7 +64,7 @@ export async function kill(timeline: Timeline): Promise<void> {
   }
 }
 
-/** What the new engine found. A second handle of this page is told by who leads. */
+/** Shows what the new engine found. A second handle of this page gets that from the leader. */
 async function tellRecovery(timeline: Timeline): Promise<void> {
   const second = await open(STORE, { wait: WAIT_MS });
   const { state, records, recordsDropped } = second.recovery;
@@ -83,7 +83,7 @@ interface Written {
   readonly in_flight: number;
 }
 
-/** Writes entry by entry, some at a time, and kills in the middle. */
+/** Writes entry by entry, several at a time, and kills in the middle. */
 async function writeThrough(db: Entries, ledger: Ledger, strip: AckStrip, end: () => void): Promise<Written> {
   let next = 0;
   let in_flight = 0;
@@ -105,7 +105,7 @@ async function writeThrough(db: Entries, ledger: Ledger, strip: AckStrip, end: (
       ledger.note(key);
       const now_ms = performance.now();
       strip.add(now_ms);
-      // Some answers had been sent before the kill: the pause is behind them.
+      // Some answers had been sent before the kill: the pause comes after them.
       if (killed_ms > 0) pause_ms = Math.max(pause_ms, now_ms - Math.max(last_ms, killed_ms));
       last_ms = now_ms;
     }

@@ -1,4 +1,4 @@
-// What was acknowledged, to be compared with what a store holds.
+// The acknowledged writes, to be compared with the content of a store.
 // Invariant: an entry is noted when its write has resolved, never before; the value of a key follows from the key.
 
 import type { Store } from 'varve';
@@ -6,13 +6,13 @@ import type { Store } from 'varve';
 /** Entries of an experiment. */
 export type Entries = Store<number, string>;
 
-/** How what a store holds compares with what was acknowledged. */
+/** How the content of a store compares with the acknowledged writes. */
 export interface Audit {
   /** Acknowledged entries that are there, with their values. */
   readonly kept: number;
   /** Keys that were acknowledged and are not there, or have another value. */
   readonly missing: readonly number[];
-  /** Keys that are there although nothing of them was acknowledged. */
+  /** Keys that are there although no write of them was acknowledged. */
   readonly extra: readonly number[];
 }
 
@@ -29,7 +29,7 @@ export class Ledger {
     return this.#acknowledged.size;
   }
 
-  /** The value of a key: text that does not compress, so that a store takes the room that it should. */
+  /** The value of a key: text that does not compress, so that a store takes the expected room. */
   value(key: number): string {
     let text = `entry ${key}: `;
     let state = Math.imul(key + 1, 0x9e37_79b1);
@@ -53,7 +53,7 @@ export class Ledger {
     this.#acknowledged.delete(key);
   }
 
-  /** Compares all that a store holds. */
+  /** Compares the whole content of a store. */
   async audit(store: Entries): Promise<Audit> {
     const found = new Set<number>();
     const extra: number[] = [];

@@ -1,10 +1,10 @@
-// The files of a closed store in OPFS, as far as it takes to damage one: where its largest table lies.
+// The files of a closed store in OPFS, only as far as needed to damage one: where its largest table lies.
 //
 //     page of 4 KiB, four copies of a header, 1 KiB each (FORMAT.md, "Slot files"):
 //     "VRVP" | u16 version 2 | .. | u64 number of claims, at 24 | u64 generation, at 32 | .. | claim * number, from 48 on
 //     claim of 24 B: u64 file number, its highest byte 3 for a table | u64 generation | u32 first page | u32 pages, 0: to the end
 //
-// Invariant: only read here; the newest of the copies says what a slot holds.
+// Invariant: only read here; the newest of the copies states what a slot contains.
 
 const PAGE_BYTES = 4096;
 const COPY_BYTES = 1024;

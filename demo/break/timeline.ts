@@ -1,10 +1,10 @@
 // What happened in an experiment, step by step: when, and in plain words.
-// Invariant: nothing is said that was not seen to happen. A step that is bad news is marked so in words, not by its colour alone.
+// Invariant: it states only what was observed. A step that is bad news is marked so in words, not by its colour alone.
 
 import { element } from '../dom.ts';
 import { formatDuration } from '../format.ts';
 
-/** What kind of step: something done, something broken on purpose, what the store told, what was verified, what should not be. */
+/** The kind of step: an action, deliberate damage, a report of the store, a verified fact, an unexpected fault. */
 export type StepKind = 'done' | 'broken' | 'told' | 'verified' | 'wrong';
 
 const NAMES: Readonly<Record<StepKind, string>> = {

@@ -7,15 +7,15 @@ import type { BadRow, Row, Rows } from './rows.ts';
 
 /** How keys are made. */
 export interface KeyChoice {
-  /** The column that a key is taken from; '' for the number of the row. */
+  /** The column used as the key; '' for the number of the row. */
   readonly column: string;
-  /** What stands before it: keys are `[prefix, key]`; '' for the key alone. */
+  /** The prefix: keys are `[prefix, key]`; '' for the key alone. */
   readonly prefix: string;
 }
 
 export interface Entries {
   readonly entries: readonly (readonly [Key, unknown])[];
-  /** Rows that could not be read, and those that could not be given a key. */
+  /** Rows that could not be read, and those that could not get a key. */
   readonly bad: readonly BadRow[];
 }
 

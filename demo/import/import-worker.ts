@@ -1,15 +1,15 @@
-// Reads a file of rows beside the page, so that a long one holds up nothing and can be given up.
+// Reads a file of rows in a worker, so that a long file does not block the page and can be cancelled.
 // Invariant: one file, one answer.
 
 import { type Rows, readRows } from './rows.ts';
 
-/** What the worker is asked. */
+/** The request to the worker. */
 export interface ReadRequest {
   readonly name: string;
   readonly content: Blob;
 }
 
-/** What it answers: the rows, or a sentence that says why there are none. */
+/** Its response: the rows, or a sentence with the reason why there are none. */
 export type ReadAnswer = { readonly rows: Rows } | { readonly error: string };
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;

@@ -1,7 +1,7 @@
-// Brings rows of a file, or of pasted text, into a store; and exports of Varve, which are verified.
-// Life cycle: a file is read and looked at; the visitor sees how many rows it has, which are bad, and how keys will look; only then,
-// and only if told to, it is written, in batches, each all or nothing.
-// Invariant: nothing is written before the button is pressed. What is reported as stored has been acknowledged.
+// Imports rows of a file, or of pasted text, into a store; and exports of Varve, which are verified.
+// Life cycle: a file is read and inspected. The visitor sees how many rows it has, which are bad, and how keys will look. Only then,
+// and only on request, it is written, in batches, each all or nothing.
+// Invariant: nothing is written before the button is pressed. Everything reported as stored has been acknowledged.
 
 import type { Key } from 'varve';
 import { byId, element, setText } from '../dom.ts';
@@ -16,11 +16,11 @@ import type { Rows } from './rows.ts';
 
 const BATCH_ENTRIES = 500;
 const BAD_SHOWN = 50;
-/** Prefixes under which the cities stand: what is imported there would be taken for cities. */
+/** Prefixes of the cities' keys: entries imported there would be taken for cities. */
 const TAKEN = new Set(['city', 'name', 'country', 'top', 'count', 'meta']);
 
 export interface ImporterEvents {
-  /** Entries came, under this prefix; undefined: all over the store. */
+  /** Entries arrived, under this prefix; undefined: all over the store. */
   onImported(prefix: string | undefined): void;
 }
 
@@ -109,7 +109,7 @@ export class Importer {
     }
   }
 
-  /** Shows what a file holds and asks how to take it. */
+  /** Shows the content of a file and asks how to import it. */
   #offer(name: string, rows: Rows): void {
     const options = rows.columns.map((column) => element('option', { text: column, attributes: { value: column } }));
     const number = element('option', { text: '(the number of the row)', attributes: { value: '' } });
@@ -124,7 +124,7 @@ export class Importer {
     this.#plan();
   }
 
-  /** Says what would be written. */
+  /** Shows what would be written. */
   #plan(): void {
     const rows = this.#rows;
     if (rows === undefined) return;
@@ -144,7 +144,7 @@ export class Importer {
     this.#write_button.disabled = entries.length === 0 || is_taken;
   }
 
-  /** Writes what was planned. */
+  /** Writes the planned entries. */
   async #write(): Promise<void> {
     const store = this.#store;
     const { entries } = this.#entries;
@@ -172,7 +172,7 @@ export class Importer {
     this.#events.onImported(prefix === '' ? undefined : prefix);
   }
 
-  /** Imports what `db.export()` wrote: over what is there, verified, block by block. */
+  /** Imports the output of `db.export()`: over the existing entries, verified, block by block. */
   async #importExport(content: Blob, signal: AbortSignal): Promise<void> {
     const start = performance.now();
     const report = await this.#store?.import((offset) => content.slice(offset).stream(), {

@@ -1,5 +1,5 @@
-// Reads a file of rows in a worker of its own.
-// Invariant: the worker is ended with its answer, or when it is given up.
+// Reads a file of rows in a separate worker.
+// Invariant: the worker is ended after its answer, or when reading is cancelled.
 
 import type { ReadAnswer, ReadRequest } from './import-worker.ts';
 import type { Rows } from './rows.ts';

@@ -1,12 +1,12 @@
-// What is in a file of rows: CSV, JSON or JSON lines.
-// Invariant: a row that cannot be read is told with its place and is not among the rows; nothing is guessed for it. Numbers and
+// The content of a file of rows: CSV, JSON or JSON lines.
+// Invariant: a row that cannot be read is reported with its place and is not among the rows; nothing is guessed for it. Numbers and
 // true/false in CSV become such only where they are written as JavaScript writes them, so that 007 stays a text.
 
 import { parse as parseCsv } from 'papaparse';
 
 /** One row. */
 export interface Row {
-  /** Where it is, as one would say it: `line 7`, `item 3`. */
+  /** Its place, in words: `line 7`, `item 3`. */
   readonly place: string;
   /** Its key as JSON, where the file has keys of its own. */
   readonly key?: unknown;
@@ -19,12 +19,12 @@ export interface BadRow {
   readonly why: string;
 }
 
-/** What a file holds. */
+/** The content of a file. */
 export interface Rows {
   readonly format: 'CSV' | 'JSON' | 'JSON lines';
   readonly rows: readonly Row[];
   readonly bad: readonly BadRow[];
-  /** Names that a key can be taken from. */
+  /** Names of columns that can be the key. */
   readonly columns: readonly string[];
   /** The rows have keys of their own. */
   readonly is_keyed: boolean;
@@ -32,7 +32,7 @@ export interface Rows {
 
 const COLUMNS_MAX = 200;
 
-/** Reads a file by its name, or, where that says nothing, by how its text begins. Throws a sentence for what is none of these. */
+/** Reads a file by its name, or, if the name does not decide, by how its text begins. Throws a sentence for any other kind of file. */
 export function readRows(name: string, text: string): Rows {
   if (text.trim() === '') throw new Error('There is nothing in it.');
   if (/\.(csv|tsv)$/i.test(name)) return readCsv(text);
@@ -120,7 +120,7 @@ function readJson(text: string): Rows {
   return { format: 'JSON', rows, bad: [], columns: [], is_keyed: true };
 }
 
-/** Rows of objects; those that are all `{ key, value }`, as this page exports them, have keys of their own. */
+/** Rows of objects; if all are `{ key, value }`, as this page exports them, they have keys of their own. */
 function withKeys(format: Rows['format'], rows: readonly Row[], bad: readonly BadRow[]): Rows {
   const names = new Set<string>();
   let is_keyed = rows.length > 0;
@@ -146,7 +146,7 @@ function looksLikeLines(text: string): boolean {
   }
 }
 
-/** Ends of lines in a part of a text. */
+/** Counts the line ends in a part of a text. */
 function countLines(text: string, from: number, to: number): number {
   let count = 0;
   for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) count += 1;

@@ -1,6 +1,6 @@
-// One entry: its key, its value as JSON, and what may be done with it.
-// Invariant: a value is written only over the one that was shown: if somebody changed it meanwhile, that is told and nothing is
-// written. What JSON cannot express is shown and not edited.
+// One entry: its key, its value as JSON, and the actions on it.
+// Invariant: a value is written only over the one that was shown: if another writer changed it meanwhile, the page says so and nothing
+// is written. A value that JSON cannot express is shown and not edited.
 
 import { type Key, VarveError } from 'varve';
 import { byId, setText } from '../dom.ts';
@@ -10,7 +10,7 @@ import type { AnyStore } from './listing.ts';
 import { valueText } from './value-text.ts';
 
 export interface EditorEvents {
-  /** Something was written or deleted. */
+  /** An entry was written or deleted. */
   onChange(): void;
   onError(error: unknown): void;
 }
@@ -28,7 +28,7 @@ export class Editor {
   readonly #delete = byId('editor-delete', HTMLButtonElement);
   #store: AnyStore | undefined;
   #key: Key | undefined;
-  /** Of the write that made the value shown; null where there is none. */
+  /** The sequence of the write that made the shown value; null where there is none. */
   #sequence: number | null = null;
 
   constructor(events: EditorEvents) {
@@ -51,7 +51,7 @@ export class Editor {
     this.begin();
   }
 
-  /** An entry that is not there yet. */
+  /** Begins an entry that does not exist yet. */
   begin(): void {
     this.#key = undefined;
     this.#sequence = null;

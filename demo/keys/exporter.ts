@@ -1,5 +1,5 @@
 // Saves the entries of a range as a file: in Varve's own format, which keeps everything, or as JSON, JSON lines or CSV.
-// Invariant: a file holds one moment of the range. What a format cannot express is counted and told.
+// Invariant: a file contains one read point of the range. Values that a format cannot express are counted and reported.
 
 import { unparse } from 'papaparse';
 import type { Key, KeyRange } from 'varve';
@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<Format, string>> = {
 };
 
 export interface ExporterEvents {
-  /** What is to be saved; undefined where the visitor's range cannot be read. */
+  /** The range to save; undefined where the visitor's range cannot be read. */
   onAsk(): { store: AnyStore; range: KeyRange } | undefined;
   onError(error: unknown): void;
 }
@@ -93,7 +93,7 @@ export class Exporter {
 interface Saved {
   readonly parts: BlobPart[];
   readonly entries: number;
-  /** Values that the format does not express. */
+  /** Values that the format cannot express. */
   readonly inexact: number;
 }
 
@@ -102,7 +102,7 @@ function lineOf(key: Key, value: unknown): string {
   return JSON.stringify({ key: keyToJson(key), value: nearestJson(value) });
 }
 
-/** Keys and, as columns, the fields of values that are objects; other values stand in a column of their own. */
+/** Keys and, as columns, the fields of values that are objects; other values have a separate column. */
 function csvOf(rows: readonly [Key, unknown][]): string {
   const columns = new Set<string>();
   const lines = rows.map(([key, value]) => {

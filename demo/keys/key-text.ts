@@ -1,4 +1,4 @@
-// Keys as one types them: JSON, with tags for what JSON has not.
+// Keys as one types them: JSON, with tags for types that JSON does not have.
 //
 //   "text"  text  42  true  ["note", 42]       a bare word is a text
 //   {"bigint": "12"}  {"date": "2026-01-31T12:00:00.000Z"}  {"bytes": "00ff"}  {"number": "-Infinity"}
@@ -23,7 +23,7 @@ export function keyText(key: Key): string {
   return JSON.stringify(keyToJson(key));
 }
 
-/** The key that JSON stands for. Throws a sentence for what is none. */
+/** The key that a JSON value represents. Throws a sentence for any other value. */
 export function keyFromJson(json: unknown): Key {
   if (typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') return json;
   if (Array.isArray(json)) return json.map(keyFromJson);
@@ -36,7 +36,7 @@ export function keyFromJson(json: unknown): Key {
   );
 }
 
-/** The key that somebody typed. Throws a sentence for what is none. */
+/** The key that the visitor typed. Throws a sentence for text that is no key. */
 export function parseKey(text: string): Key {
   const trimmed = text.trim();
   if (!/^(["[{]|-?\d|true$|false$)/.test(trimmed)) return trimmed;

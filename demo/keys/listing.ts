@@ -1,6 +1,6 @@
 // The entries of a range, a page at a time.
-// Invariant: each page is a scan of its own, from the last key of the page before or to the first, so that a list left open
-// holds nothing in the engine.
+// Invariant: each page is a separate scan, from the last key of the page before or to the first, so that a list left open
+// pins nothing in the engine.
 
 import type { Key, KeyRange, Store } from 'varve';
 import { byId, element, setText } from '../dom.ts';
@@ -55,7 +55,7 @@ export class Listing {
     await this.#tellCount(store, range);
   }
 
-  /** Reads the page that is shown again. */
+  /** Reads the shown page again. */
   async renew(): Promise<void> {
     const first = this.#rows[0]?.[0];
     if (first === undefined) {
@@ -71,11 +71,11 @@ export class Listing {
     if (this.#store !== undefined) await this.#tellCount(this.#store, this.#range);
   }
 
-  /** Goes to the page behind, or to the one before. */
+  /** Goes to the next page, or to the one before. */
   async #turn(is_on: boolean): Promise<void> {
     const edge = (is_on ? this.#rows.at(-1) : this.#rows[0])?.[0];
     if (edge === undefined) return;
-    // Upwards in the order of the keys when going on in it, or going back in the reverse.
+    // Upwards in key order when the list continues in that order, or goes back in the reverse order.
     const is_up = is_on !== this.#reverse;
     const range = is_up ? { ...cut(this.#range, 'lower'), gt: edge } : { ...cut(this.#range, 'upper'), lt: edge };
     await this.#read(range, !is_up, !is_on);
@@ -92,7 +92,7 @@ export class Listing {
     const start = performance.now();
     try {
       const rows: Row[] = [];
-      // One more than is shown tells whether there is more.
+      // One entry more than is shown: it reveals whether there are more.
       for await (const row of store.entries({ ...range, reverse, limit: PAGE_ROWS + 1, signal: running.signal }))
         rows.push(row);
       const has_more = rows.length > PAGE_ROWS;
@@ -112,7 +112,7 @@ export class Listing {
     }
   }
 
-  /** How many there are, counted by the engine, behind the first page. */
+  /** Shows how many entries there are, counted by the engine, after the first page. */
   async #tellCount(store: AnyStore, range: KeyRange): Promise<void> {
     const { signal } = this.#running;
     setText(this.#count, '');

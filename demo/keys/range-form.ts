@@ -1,5 +1,5 @@
 // Which keys are shown: all, those with a prefix, or those between two.
-// Invariant: a range that cannot be read is told at its field and is not asked for.
+// Invariant: a range that cannot be read is reported at its field and is not requested.
 
 import type { Key, KeyRange } from 'varve';
 import { byId, setText } from '../dom.ts';
@@ -31,7 +31,7 @@ export class RangeForm {
     return this.#reverse.checked;
   }
 
-  /** The range, or undefined where it cannot be read, which is told. */
+  /** The range, or undefined where it cannot be read, which the form reports. */
   read(): KeyRange | undefined {
     setText(this.#error, '');
     try {

@@ -1,10 +1,10 @@
-// Values as JSON, where that says all of them; otherwise as near as JSON comes, and then they are only shown.
-// Invariant: `is_exact` holds only for what reads back as the same value. Nothing that a store can hold makes it fail.
+// Values as JSON, where JSON can express all of them; otherwise the nearest JSON, and then they are only shown.
+// Invariant: `is_exact` holds only for text that reads back as the same value. Nothing that a store can hold makes it fail.
 
 /** A value as text. */
 export interface ValueText {
   readonly text: string;
-  /** Whether JSON says all of it. */
+  /** Whether JSON expresses all of it. */
   readonly is_exact: boolean;
 }
 
@@ -19,12 +19,12 @@ export function valueLine(value: unknown, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}\u2026` : text;
 }
 
-/** Whether JSON says all of a value. */
+/** Whether JSON expresses all of a value. */
 export function isExact(value: unknown): boolean {
   return isJson(value, new Set());
 }
 
-/** What comes nearest to a value among what JSON has. */
+/** The JSON value nearest to a value. */
 export function nearestJson(value: unknown, above: readonly unknown[] = []): unknown {
   if (typeof value === 'bigint') return `${value}n`;
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
@@ -42,7 +42,7 @@ export function nearestJson(value: unknown, above: readonly unknown[] = []): unk
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(item)]));
 }
 
-/** Whether a value is made of what JSON has, and of nothing else. */
+/** Whether a value consists only of types that JSON has. */
 function isJson(value: unknown, above: Set<object>): boolean {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0);

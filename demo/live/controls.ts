@@ -1,5 +1,5 @@
-// What the visitor sets: how fast to write and read, what, and whether at all.
-// Invariant: a slider's output says in words what it is set to.
+// The visitor's settings: how fast to write and read, what, and whether at all.
+// Invariant: a slider's output states its setting in words.
 
 import { byId, setText } from '../dom.ts';
 import { formatCount } from '../format.ts';
@@ -59,7 +59,7 @@ export class Controls {
   }
 }
 
-/** Says in words what a slider is set to, to those who see it and to those who hear it. */
+/** States the setting of a slider in words, for visitors who see it and for those who hear it. */
 function say(id: string, words: string): void {
   setText(byId(`${id}-text`, HTMLOutputElement), words);
   byId(id, HTMLInputElement).setAttribute('aria-valuetext', words);

@@ -1,5 +1,5 @@
 // What an engine did between two looks at it: flushes, compactions, tables that moved or were dropped, log that was cut.
-// Invariant: everything is derived from two `stats()`; nothing is told that their difference does not show. Counts go back
+// Invariant: everything is derived from two `stats()`; it reports nothing that their difference does not show. Counts go back
 // to 0 where another tab took the store over: a difference below 0 is no event.
 
 import type { LevelStats, StoreStats } from 'varve';
@@ -18,21 +18,21 @@ export type EngineEvent =
       readonly tables: number;
       readonly bytes_read: number;
       readonly bytes_written: number;
-      /** Superseded and deleted entries left out, by flushes of the same moment too. */
+      /** Superseded and deleted entries left out, including those left out by flushes between the same two looks. */
       readonly dropped: number;
     }
-  /** Tables went a level down as they are. */
+  /** Tables moved a level down unchanged. */
   | { readonly kind: 'move'; readonly tables: number; readonly into: number }
-  /** Tables that a deleted range covered went without being read. */
+  /** Tables that a deleted range covered were dropped without being read. */
   | { readonly kind: 'drop'; readonly tables: number }
-  /** Log segments were deleted: all that they hold is in tables. */
+  /** Log segments were deleted: all of their entries are in tables. */
   | { readonly kind: 'cut'; readonly segments: number }
   | { readonly kind: 'stall' }
   | { readonly kind: 'resume' };
 
 const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, target: 0, score: 0 };
 
-/** What happened between two looks, in the order of a write's way down. */
+/** The events between two looks, in the order of a write's way down. */
 export function eventsBetween(before: StoreStats, after: StoreStats): EngineEvent[] {
   const events: EngineEvent[] = [];
   const flushes = rise(before.flushes, after.flushes);
@@ -69,7 +69,7 @@ interface Ways {
   readonly tables: number;
 }
 
-/** Which levels tables left, and the deepest one that changed. */
+/** The levels that tables left, and the deepest one that changed. */
 function ways(before: StoreStats, after: StoreStats, flushes: number): Ways {
   const from: number[] = [];
   let into = 0;
@@ -83,7 +83,7 @@ function ways(before: StoreStats, after: StoreStats, flushes: number): Ways {
       tables += had - level.tables;
     }
   });
-  // The level that was merged into had its tables rewritten: it is no source.
+  // The target level of a merge had its tables rewritten: it is no source.
   const above = from.filter((number) => number < into);
   return { from: above.length > 0 ? above : from, into, tables };
 }

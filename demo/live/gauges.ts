@@ -1,5 +1,5 @@
-// Figures beside the picture: what a second brings, how reads find their blocks, and what the memory is used for.
-// Invariant: it shows what `stats()` says, and rates between two looks.
+// Figures beside the picture: the work of a second, how reads find their blocks, and what the memory is used for.
+// Invariant: it shows what `stats()` reports, and rates between two looks.
 
 import type { StoreStats } from 'varve';
 import { byId, setText } from '../dom.ts';
@@ -50,7 +50,7 @@ export class Gauges {
     write('live-reads-found', all === 0 ? 'no block read just now' : words);
   }
 
-  /** A look into a table that a filter saves is a block that need not be found. */
+  /** Each look into a table that a filter saves is one block that need not be found. */
   #showFilters(first: StoreStats, { filterChecks, filterNegatives }: StoreStats): void {
     const checks = Math.max(0, filterChecks - first.filterChecks);
     const saved = Math.max(0, filterNegatives - first.filterNegatives);

@@ -1,10 +1,10 @@
 // Writes and reads as fast as the visitor wants, in a store made for it.
-// Invariant: keys are `['k', number]`, even numbers only, so that odd ones are never there: reading those shows what the filters are
-// worth. There are at most `KEYS` of them, which bounds the store to some 80 MB. How far it came is written with each batch.
+// Invariant: keys are `['k', number]`, even numbers only, so that odd ones are never there: reading those shows the value of the
+// filters. There are at most `KEYS` of them, which limits the store to some 80 MB. Its progress is written with each batch.
 
 import type { Key, Store } from 'varve';
 
-/** What the store of the generator holds. */
+/** The content of the generator's store. */
 export type Sample = { readonly at: number; readonly text: string } | number;
 export type SampleStore = Store<Key, Sample>;
 
@@ -16,19 +16,19 @@ const TEXT_LENGTH = 240;
 const TICK_MS = 60;
 /** Entries of one batch, at most. */
 const BATCH = 500;
-/** How many of the keys that are looked up were never written. */
+/** The part of the looked-up keys that were never written. */
 const ABSENT = 0.1;
 const NEXT: Key = ['next'];
-/** How much less is done in slow motion. */
+/** How much slower the work is in slow motion. */
 const SLOW = 10;
 
 /** What the visitor asks for. */
 export interface Wishes {
-  /** Writes per second; infinite: as fast as they go. */
+  /** Writes per second; infinite: as fast as possible. */
   readonly writes: number;
   /** Reads per second. */
   readonly reads: number;
-  /** How many of a hundred writes go to keys that are there. */
+  /** How many of a hundred writes go to existing keys. */
   readonly overwrites: number;
   /** How many of a hundred writes are deletes. */
   readonly deletes: number;
@@ -64,7 +64,7 @@ export class Generator {
     return this.#running !== undefined;
   }
 
-  /** New keys so far: from `KEYS` on there are none. */
+  /** New keys so far: after `KEYS` of them there are no more. */
   get made(): number {
     return this.#next;
   }
@@ -88,7 +88,7 @@ export class Generator {
     this.#running = undefined;
   }
 
-  /** Begins with an empty store again. */
+  /** Begins again with an empty store. */
   forget(): void {
     this.#next = 0;
   }
@@ -132,7 +132,7 @@ export class Generator {
       const rate = is_slow ? reads / SLOW : reads;
       const count = Math.min(1000, Math.ceil((rate * TICK_MS) / 1000));
       if (count > 0 && this.#next > 0) {
-        // One in ten is not there: tables are looked at for nothing, unless their filters know.
+        // One in ten is not there: a look into a table is useless then, unless its filter prevents it.
         const keys = Array.from({ length: count }, () => (Math.random() < ABSENT ? this.#absent() : this.#known()));
         await this.#store.getMany(keys);
         this.read += count;
@@ -161,7 +161,7 @@ export class Generator {
   }
 }
 
-/** Text that does not compress, so that the store grows by what is written. */
+/** Text that does not compress, so that the store grows by the bytes written. */
 function noise(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(48 * 1024));
   let text = '';

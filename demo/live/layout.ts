@@ -1,4 +1,4 @@
-// Where the parts of the picture stand, for a width: memory above, the disk below, the levels under each other.
+// Where the parts of the picture are, for a width: memory above, the disk below, the levels under each other.
 // Invariant: a function of the width and of which levels are shown; all of it in pixels of the page, so that text is as
 // large in a narrow picture as in a wide one.
 
@@ -37,7 +37,7 @@ const LOG_HEIGHT = 28;
 /** Of level 0 and of the others. */
 const LEVELS_NARROW = { first: 100, other: 46 };
 const LEVELS_WIDE = { first: 140, other: 64 };
-/** Above the first part: what comes in. */
+/** Above the first part: room for the falling drops. */
 const RAIN_HEIGHT = 30;
 
 /** Lays the picture out. `levels` are the numbers of the levels shown, rising. */

@@ -1,6 +1,6 @@
-// One level of the picture: in level 0 tables lie on each other, since each may hold any key; below they lie side by side,
-// each with a stretch of the keys of its own.
-// Invariant: as many blocks as tables, up to `BLOCKS_MAX`; a block that stays is not touched, so that only new ones settle in.
+// One level of the picture: in level 0 tables lie on each other, since each may contain any key; below they lie side by side,
+// each with its own stretch of the keys.
+// Invariant: as many blocks as tables, up to `BLOCKS_MAX`; a block that stays is not touched, so that only new ones play the animation.
 
 import type { StoreStats } from 'varve';
 import { setText } from '../dom.ts';
@@ -8,7 +8,7 @@ import { type Box, LABEL_HEIGHT } from './layout.ts';
 import { change, label, place, svg } from './svg.ts';
 
 const BLOCKS_MAX = 160;
-/** Tables that the room of level 0 has height for: more than writers may pile up. */
+/** The number of tables that fit in the height of level 0: more than may accumulate before writers wait. */
 const TABLES_HIGH = 20.5;
 
 export class LevelRow {

@@ -1,5 +1,5 @@
-// What moves in the picture: drops that fall in, a memtable that settles as a table, tables that sink and merge.
-// Invariant: motion adds nothing to what the picture says; where the visitor wants none, or the page cannot be seen, there is none.
+// The motion in the picture: drops that fall in, a memtable that settles as a table, tables that sink and merge.
+// Invariant: motion adds nothing to what the picture says; where the visitor wants none, or the page is not visible, there is none.
 // At most `MOVING_MAX` things move at once.
 
 import { mayMove } from '../dom.ts';
@@ -22,7 +22,7 @@ export class Motion {
     this.#layer = layer;
   }
 
-  /** Something sinks from one place to another, and is gone there. */
+  /** Something sinks from one place to another, and disappears there. */
   sink(from: Box, to: Box, kind: string, delay_ms = 0): void {
     if (!this.#may) return;
     const ghost = svg('rect', { ...place(from), class: `moving ${kind}`, rx: 2 });
@@ -39,7 +39,7 @@ export class Motion {
     );
   }
 
-  /** A place lights up: something was done there. */
+  /** A place lights up: work happened there. */
   flash(box: Box, kind: string): void {
     if (!this.#may) return;
     const light = svg('rect', { ...place(box), class: `moving flash ${kind}`, rx: 4 });
@@ -63,7 +63,7 @@ export class Motion {
     );
   }
 
-  /** Nothing moves any more. */
+  /** Ends all motion. */
   clear(): void {
     this.#layer.replaceChildren();
   }

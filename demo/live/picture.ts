@@ -1,7 +1,7 @@
 // The engine as a section through sediment: water above, where writes fall in; the surface of the disk; the log; and the
 // levels under each other, the older the deeper.
-// Invariant: what it shows at rest is a function of the last `stats()` and the width. What moves is what changed since the look
-// before, and shows nothing else (engine-events.ts).
+// Invariant: what it shows at rest is a function of the last `stats()` and the width. Motion shows what changed since the look
+// before, and nothing else (engine-events.ts).
 
 import type { StoreStats } from 'varve';
 import { setText } from '../dom.ts';
@@ -47,7 +47,7 @@ export class Picture {
     new ResizeObserver(() => this.#resize()).observe(root);
   }
 
-  /** Shows a look; gives what happened since the one before. */
+  /** Shows a look; returns the events since the one before. */
   show(stats: StoreStats): EngineEvent[] {
     const before = this.#stats;
     this.#stats = stats;
@@ -140,7 +140,7 @@ export class Picture {
     this.#waiting.replaceChildren(...boxes);
   }
 
-  /** Segments that are kept, and the one being written, as full as it is. */
+  /** The retained segments, and the one being written, filled as far as it is. */
   #drawLog({ walSegments, walSegmentBytes, memtableBytesMax }: StoreStats, { log }: Layout): void {
     const kept = Math.max(0, Math.min(walSegments - 1, 24));
     const old_width = Math.min(34, (log.width * 0.5) / Math.max(1, kept));
@@ -160,7 +160,7 @@ export class Picture {
     );
   }
 
-  /** Sets in motion what changed. */
+  /** Animates the changes. */
   #move(events: readonly EngineEvent[], written: number): void {
     const layout = this.#layout;
     if (layout === undefined) return;
@@ -172,7 +172,7 @@ export class Picture {
     }
   }
 
-  /** What was written falls into the log and the memtable. */
+  /** Written entries fall into the log and the memtable. */
   #rain(written: number, { memtable, log, surface_y }: Layout): void {
     const drops = written <= 0 ? 0 : Math.min(DROPS_MAX, 1 + Math.floor(Math.log10(written) * 2));
     for (let i = 0; i < drops; i += 1) {
@@ -190,7 +190,7 @@ export class Picture {
     for (let i = 0; i < Math.min(4, tables); i += 1) this.motion.sink(from, to, 'water', i * 120);
   }
 
-  /** Tables of some levels go into a deeper one. */
+  /** Tables of some levels merge into a deeper one. */
   #sink(from: readonly number[], into: number, tables: number, { levels }: Layout): void {
     const to = levels.get(into);
     if (to === undefined) return;
@@ -206,7 +206,7 @@ export class Picture {
         level === 0
           ? { ...from, y: from.y + from.height - (i + 1) * (from.height / 20), height: 4 }
           : { ...from, x: from.x + (i * from.width) / count, width: from.width / count - 2 };
-      // Each lands as a layer of its own: together they fill the level, and hide nothing on their way.
+      // Each lands as a separate layer: together they fill the level, and hide nothing on their way.
       const landing =
         level === 0
           ? { ...to, y: to.y + ((i + 0.5) * to.height) / count - 2, height: 4 }
@@ -235,7 +235,7 @@ const NAMES: readonly Name[] = [
   'rain',
 ];
 
-/** Level 0, the deepest, and those between that hold tables or may. */
+/** Level 0, the deepest, and those between that contain tables or may do so. */
 function levelsShown({ levels }: StoreStats): number[] {
   const shown = levels.flatMap(({ tables, target }, number) =>
     number === 0 || tables > 0 || (target > 0 && number > 0) ? [number] : [],

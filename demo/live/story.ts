@@ -1,5 +1,5 @@
 // What happened, in words, newest first.
-// Invariant: at most `LINES_MAX` lines; each says when it was. It is not read out by itself: that would never end.
+// Invariant: at most `LINES_MAX` lines; each has its time. Screen readers do not announce it by themselves: that would never end.
 
 import { byId, element } from '../dom.ts';
 import type { EngineEvent } from './engine-events.ts';

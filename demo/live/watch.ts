@@ -1,4 +1,4 @@
-// Looks at a store again and again, while somebody can see the page.
+// Looks at a store again and again, while the page is visible.
 // Invariant: one look at a time. A look that has to wait for a new leader is no error.
 
 import { type StoreStats, VarveError } from 'varve';
@@ -7,7 +7,7 @@ import { isPassing } from '../following.ts';
 const LOOK_MS = 150;
 const AGAIN_MS = 1000;
 
-/** Whatever has figures. */
+/** Any store with figures. */
 export interface Watched {
   stats(): Promise<StoreStats>;
 }
@@ -35,7 +35,7 @@ export class Watch {
     this.#look();
   }
 
-  /** Stops looking, or goes on. */
+  /** Stops looking, or continues. */
   hold(is_held: boolean): void {
     this.#is_held = is_held;
     this.#look();

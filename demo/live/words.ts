@@ -1,5 +1,5 @@
 // The engine in words: what the picture shows, and each thing that happened.
-// Invariant: what can be seen can be read here.
+// Invariant: everything visible in the picture can also be read here.
 
 import type { StoreStats } from 'varve';
 import { formatBytes, plural } from '../format.ts';

@@ -1,5 +1,5 @@
 // The benchmark page, used as a person would: choose, run, sort, save, compare, share, and open it again without a network.
-// One site and one profile for all tests, which follow one another: a run is made once, with the floors only.
+// One site and one profile for all tests, which build on each other: a run is made once, with the floors only.
 
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -89,14 +89,14 @@ test('a saved file is taken in, its table sorted by a column, and copied as it i
     const samples = [1, 2].map((i) => ({
       ...{ steps: i * 10, at_ms: i, stepsPerSecond: rate, p99: 9, disk: { files: 1, bytes: i * 1e6 } },
     }));
-    // Of a life, as far as this page draws; a row whose life is none is shown without it.
+    // Only the fields of a life that this page draws; a row with no life is shown without it.
     const life = role === 'floor' ? { samples: 'none' } : { planned: 20, samples, livingBytes: 1e6 };
     return { ...row, engine, role, opsPerSecond: rate, rounds: [rate, rate * 1.01, rate * 0.99], life };
   });
   const environment = { ...saved.environment, date: '2026-01-02T03:04:05.000Z' };
   const file = JSON.stringify({ ...saved, environment, rows });
   await page.setInputFiles('#import', { name: 'other.json', mimeType: 'application/json', buffer: Buffer.from(file) });
-  // Said once it is kept, which is after it is shown: what was copied meanwhile would be said before that.
+  // The message appears once the result is stored, which is after it is shown: a message about a copy made meanwhile would come before it.
   await page.waitForFunction(() => document.querySelector('#said')?.textContent === 'other was taken in and is shown.');
   expect(await page.textContent('#results-title')).toBe('other');
   expect(await page.textContent('#summary .behind')).toBe('Slower than the best peer in 1 of 1:');
@@ -142,7 +142,7 @@ test('nothing that axe knows is wrong with the page, light or dark, on a phone t
   // The other theme has the same elements in other colours.
   expect(await violationsNow(page, ['color-contrast'])).toEqual([]);
   await page.setViewportSize({ width: 360, height: 740 });
-  // Charts take the width of the phone in a turn after the window's: Chart.js watches them.
+  // Charts adopt the width of the phone in a turn after the window does: Chart.js watches for the change.
   await page.waitForFunction(() => document.documentElement.scrollWidth === 360);
   await page.setViewportSize({ width: 1280, height: 800 });
 });
@@ -235,7 +235,7 @@ test('a signal ends a run of the command line with what was measured until then'
   const running = runPlanInBrowser(plan, { headed: false, profile: undefined, site: PAGES });
   const isSecondRow = expect.stringMatching(/^ {2}read-seq-mem \(worker\) map/);
   await vi.waitFor(() => expect(printed).toHaveBeenCalledWith(isSecondRow), { timeout: 60_000 });
-  // Vitest has listeners of its own, which a real signal would reach as well.
+  // Vitest has its own listeners, which a real signal would reach too.
   for (const listener of process.listeners('SIGTERM')) if (!before.includes(listener)) listener('SIGTERM');
   const { result, wasCancelled } = await running;
   vi.restoreAllMocks();

@@ -1,12 +1,12 @@
-// Flushes and compactions beside the engine, in the compactor worker: nothing that is read changes, a scan keeps the
-// moment of its call, level 0 stays short, and overwriting does not eat the disk.
+// Flushes and compactions beside the engine, in the compactor worker: reads return the same values, a scan keeps the read
+// point of its call, level 0 stays short, and overwriting does not fill the disk.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runSeed } from '../support/seed.ts';
 import type { Churned } from './support/churn.ts';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 
-/** Level 0 is not written to any more when it has so many tables. */
+/** Nothing is added to level 0 once it has so many tables. */
 const LEVEL0_STALL = 20;
 
 const seed = runSeed('browser', 'compaction');
@@ -18,8 +18,8 @@ beforeAll(async () => {
 
 afterAll(() => profile?.close());
 
-/** What must hold of a run, however its work was spread over time. */
-/** How much more a store may take at the end than after the first part, and than what is live. */
+/** What must be true of a run, however its work was spread over time. */
+/** How many times as much a store may take at the end: of its size after the first part, and of its live data. */
 interface Bounds {
   readonly growth: number;
   readonly disk: number;
@@ -27,7 +27,7 @@ interface Bounds {
 
 /** A page waits while level 0 is long. */
 const PAGE: Bounds = { growth: 1.5, disk: 9 };
-/** Nothing waits in a worker that writes without a pause: level 0 is as long as it may be, beside a merge and what waits for it. */
+/** A worker that writes without a pause never waits: level 0 is as long as allowed, and a merge and its waiting tables come on top. */
 const WORKER: Bounds = { growth: 2.5, disk: 14 };
 
 function judge(found: Churned, { growth, disk }: Bounds): void {
@@ -43,8 +43,8 @@ function judge(found: Churned, { growth, disk }: Bounds): void {
   expect(found.level0Max).toBeLessThanOrEqual(LEVEL0_STALL);
   expect(merged.levels[0]?.tables).toBe(0);
   expect(merged.memtableEntries + merged.frozen).toBe(0);
-  // Each part overwrites everything twice. What a store takes depends on how its work fell, but not on how much there
-  // was: beside what is live there are inputs that wait for their edit, what open scans hold, logs and spare files.
+  // Each part overwrites everything twice. The size of a store depends on when its work ran, but not on how much work there
+  // was: beside the live data there are inputs that wait for their edit, tables that open scans pin, logs and spare files.
   const [first = 0, , last = 0] = found.diskBytes;
   expect(last).toBeLessThan(first * growth);
   expect(last).toBeLessThan(found.liveBytes * disk);

@@ -1,4 +1,4 @@
-// The storages of a real browser keep the contract of storages (js/src/testing), as files do.
+// The storages of a real browser fulfil the contract of storages (js/src/testing), as files do.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';

@@ -1,9 +1,9 @@
-// What was acknowledged survives over IndexedDB too: the page reloaded, the engine's worker terminated, the tab closed, the
-// browser killed. One store is written over and over; what a round leaves is what the next one goes on from.
-// `VARVE_KILL_ROUNDS` sets how many, `VARVE_SEED` which.
+// Acknowledged writes survive over IndexedDB too: the page is reloaded, the engine's worker terminated, the tab closed, the
+// browser killed. One store is written over and over; each round continues from what the round before left.
+// `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
 //
 // In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB, and two starts later Chromium finds it
-// corrupt and deletes it (tests/engines/torn-logs.test.ts). The store must say that it was lost, then, and begins anew.
+// corrupt and deletes it (tests/engines/torn-logs.test.ts). The store must then report that it was lost, and begins anew.
 
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const NAME = 'indexeddb';
 const SETS = 4000;
 const SETS_MORE = 4000;
 const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 4);
-/** Every other time the whole browser: that is what only the storage survives. */
+/** Every other time the whole browser is killed: only the storage survives that. */
 const ENDINGS = ['the browser was killed', 'the worker was terminated', 'the browser was killed', 'the tab was closed'];
 
 const seed = runSeed('browser', 'crash-indexeddb');
@@ -48,7 +48,7 @@ function reopen() {
 async function end(ending: string): Promise<void> {
   if (ending === 'the worker was terminated') {
     await page.evaluate((name) => writer.terminate(name), NAME);
-    // The store of a page goes on with another worker: see sharing.test.ts.
+    // The store of a page continues with another worker: see sharing.test.ts.
     await page.reload({ waitUntil: 'load' });
     return;
   }
@@ -66,11 +66,11 @@ test.for(rounds)(
   'round $round: what was acknowledged before $ending is there, and what is there is a prefix of history',
   async ({ round, ending }) => {
     const plan = { seed, round, sequence: history.sequence };
-    // A page that was loaded again is the same to the test: what its last round told is not of this one.
+    // To the test, a page that was loaded again is the same page: reports of its last round do not count for this one.
     const told = new Progress(consoleOf(page));
     const sets = SETS + random(SETS_MORE);
     let acknowledged: number | undefined;
-    // A quarter of the time when all is written, and nothing at all may be missing; else in the middle of writing.
+    // A quarter of the time it ends after everything is written, and then nothing may be missing; else in the middle of writing.
     if (random(4) === 0) {
       const whole = [NAME, plan, sets] as const;
       acknowledged = await page.evaluate(([name, all, count]) => writer.write(name, all, count), whole);

@@ -1,8 +1,8 @@
-// What was acknowledged survives: the page reloaded, its worker terminated, its tab closed, the whole browser killed.
-// What is found afterwards is the history up to some group, whole, and no earlier than the last acknowledged one.
+// Acknowledged writes survive: the page is reloaded, its worker terminated, its tab closed, the whole browser killed.
+// Afterwards the store holds the history up to some group, complete, and no earlier than the last acknowledged one.
 //
-// Two stores are written at once, one through `varve` and one through `varve/sync`, over and over: what a round leaves
-// is what the next one goes on from. `VARVE_KILL_ROUNDS` sets how many, `VARVE_SEED` which.
+// Two stores are written at once, one through `varve` and one through `varve/sync`, over and over: each round continues
+// from what the round before left. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
 
 import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -60,7 +60,7 @@ async function reopen() {
   return { page: inPage, worker: inWorker };
 }
 
-/** Ends whatever writes, and makes a new page and worker ready. */
+/** Ends every writer, and makes a new page and worker ready. */
 async function end(ending: Ending): Promise<void> {
   switch (ending) {
     case 'the page was reloaded':
@@ -68,7 +68,7 @@ async function end(ending: Ending): Promise<void> {
       return openSyncWorker();
     case 'the worker was terminated':
       await Promise.all([page.evaluate(() => writer.terminate('page')), terminate()]);
-      // The store of a page goes on with another worker: see sharing.test.ts.
+      // The store of a page continues with another worker: see sharing.test.ts.
       await page.reload({ waitUntil: 'load' });
       return openSyncWorker();
     case 'the tab was closed':
@@ -92,7 +92,7 @@ test.for(rounds.map((round) => ({ round, ending: endings[round] as Ending })))(
     };
     const told = progress;
     const sets = SETS + random(SETS_MORE);
-    // Half of the time in the middle of writing; else when all is written, and nothing at all may be missing.
+    // Half of the time it ends in the middle of writing; else after everything is written, and then nothing may be missing.
     const written = random(2) === 0 ? await writeAll(plans, sets) : await writeOn(plans, sets);
     await end(ending);
     const acknowledged = written ?? { page: told.groups('page'), worker: told.groups('worker') };
@@ -127,7 +127,7 @@ test('a store without a log that is killed holds a prefix of its history: the pa
   });
 });
 
-/** Writes so many sets, and tells how many groups are acknowledged. */
+/** Writes so many sets, and returns how many groups are acknowledged. */
 async function writeAll(plans: Plans, sets: number): Promise<{ page: number; worker: number }> {
   const [inPage, inWorker] = await Promise.all([
     page.evaluate(([plan, count]) => writer.write('page', plan, count), [plans.page, sets] as const),
@@ -136,7 +136,7 @@ async function writeAll(plans: Plans, sets: number): Promise<{ page: number; wor
   return { page: inPage, worker: inWorker };
 }
 
-/** Starts to write, and resolves when so many sets are acknowledged; the writing goes on. */
+/** Starts to write, and resolves when so many sets are acknowledged; the writing continues. */
 async function writeOn(plans: Plans, sets: number): Promise<undefined> {
   await page.evaluate((plan) => writer.start('page', plan), plans.page);
   await worker.evaluate((plan) => writer.start('worker', plan), plans.worker);

@@ -1,6 +1,6 @@
-// A store with a damaged byte says VARVE_CORRUPT, at open or at a read, or answers right: never a wrong value. One that
-// a crash left unsealed may instead drop its last group, and then says that it is torn.
-// Samples of it in a real browser; crates/varve/tests/store_damage.rs goes over every byte.
+// A store with a damaged byte reports VARVE_CORRUPT, at open or at a read, or answers right: never a wrong value. A store that
+// a crash left unsealed may instead drop its last group, and then reports that it is torn.
+// This test samples bytes in a real browser; crates/varve/tests/store_damage.rs covers every byte.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runSeed } from '../support/seed.ts';
@@ -26,7 +26,7 @@ test('a closed store with a damaged byte is corrupt or right', async () => {
   const found = await worker.evaluate((from) => damage.sweep('closed', 240, from), seed);
   console.log(JSON.stringify(found));
   expect(found).toMatchObject({ state: 'clean', logged: 12, wrong: [] });
-  // What it dropped was no more than its seal: nothing may be missing.
+  // It dropped only its seal: nothing may be missing.
   expect(found.torn).toBe(0);
   expect(found.corrupt).toBeGreaterThan(60);
   expect(found.right).toBeGreaterThan(10);

@@ -1,5 +1,5 @@
 // The pages of the demo beside the cities: all keys, the engine live, and the experiments that break a store.
-// Each test has a site, and with it an origin and stores, of its own.
+// Each test has its own site, and so its own origin and stores.
 
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright';
@@ -42,7 +42,7 @@ async function untilText(page: Page, selector: string, words: string): Promise<v
   );
 }
 
-/** Gives the page a file to import. */
+/** Passes the page a file to import. */
 async function chooseFile(page: Page, name: string, content: string | Buffer): Promise<void> {
   await page.setInputFiles('#import-file', { name, mimeType: 'text/plain', buffer: Buffer.from(content) });
 }
@@ -51,7 +51,7 @@ function keysShown(page: Page): Promise<string[]> {
   return page.locator('#keys-list .entry-key').allTextContents();
 }
 
-/** Saves what is shown in a format; gives the file. */
+/** Saves the shown entries in a format; returns the file. */
 async function save(page: Page, format: string): Promise<Buffer> {
   await page.selectOption('#export-format', format);
   const [download] = await Promise.all([page.waitForEvent('download'), page.click('#export-save')]);
@@ -85,7 +85,7 @@ test('rows of a CSV file become entries; bad rows are told with their lines, and
   await page.click('#import-write');
   await untilText(page, '#import-status', '4 rows stored');
   await untilText(page, '#keys-count', '4 in all');
-  // By name no two rows have the same key.
+  // With names as keys, no two rows have the same key.
   expect(await keysShown(page)).toEqual([
     '["rivers", "Aare"]',
     '["rivers", "Again"]',
@@ -154,7 +154,7 @@ test('entries are added, changed and deleted by their typed keys; what is wrong 
   await untilText(page, '#keys-count', '4 in all');
   expect(await keysShown(page)).toEqual(['"zebra"', '["note", 2]', '["note", 10]', '["note", {"bigint":"7"}]']);
   await page.locator('#keys-list button').nth(2).click();
-  // The entry saved last is an entry, too: its title says nothing about the one that is being read.
+  // The entry saved last also has the title of a saved entry, so the title does not show which entry is being read.
   await expect.poll(() => page.inputValue('#editor-key')).toBe('["note", 10]');
   await page.fill('#editor-value', '{"text": sand}');
   await page.click('#editor-save');
@@ -214,12 +214,12 @@ test('the picture shows what is written fall through memtable, log and levels, i
   const drawn = Number(await page.getAttribute('#live-picture [data-level="6"]', 'data-tables'));
   expect(await page.locator('#live-picture [data-level="6"] .table').count()).toBe(drawn);
   await untilText(page, '#live-summary', `level 6: ${drawn} table`);
-  // The keys that were never written are asked for, and the filters know of nearly all of them.
+  // Reads ask for the keys that were never written, and the filters recognize nearly all of them.
   expect(await page.textContent('#live-filters')).toMatch(/; [1-9][\d,]* saved in all$/);
 
   expect(await violationsOf(page)).toEqual([]);
 
-  // A picture that is held does not move on.
+  // A paused picture does not move on.
   await page.click('#live-hold');
   const held = await page.textContent('#live-summary');
   await page.click('#live-empty');
@@ -244,7 +244,7 @@ test('nothing moves in the picture for those who want no motion', async () => {
   await page.waitForSelector('#live-picture [data-level="6"]:not([data-tables="0"])');
 });
 
-/** Runs an experiment; gives its steps, each as its kind and its words. */
+/** Runs an experiment; returns its steps, each as its kind and its words. */
 async function run(page: Page, id: string): Promise<string[]> {
   await page.click(`#${id}-run`);
   await page.waitForSelector(`#${id}:is([data-state="done"], [data-state="failed"])`);

@@ -1,6 +1,6 @@
-// The demo page, driven as a visitor would: what was loaded, changed and deleted is found again after a reload.
-// What other tabs do is seen, and who leads is said.
-// Each test has a site, and with it an origin and a store, of its own.
+// The demo page, driven as a visitor would: loaded, changed and deleted data is found again after a reload.
+// The page shows what other tabs do, and which tab leads.
+// Each test has its own site, and so its own origin and store.
 
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -14,10 +14,10 @@ import { newProfile, type Profile } from './support/profile.ts';
 let folder: string;
 let profile: Profile;
 let site: DemoSite;
-/** What the file of cities waits for in its middle, where a test asked for it. */
+/** The server waits for this in the middle of the file of cities, where a test asked for it. */
 let halfway: Promise<void> | undefined;
 
-/** Has the server stop in the middle of the file of cities, until the function that it gives is called. */
+/** Makes the server stop in the middle of the file of cities, until the returned function is called. */
 function stopHalfway(): () => void {
   let goOn = (): void => undefined;
   halfway = new Promise((resolve) => {
@@ -28,7 +28,7 @@ function stopHalfway(): () => void {
 
 async function sendInHalves(response: ServerResponse, until: Promise<void>): Promise<void> {
   const file = readFileSync(join(folder, 'cities.tsv'));
-  // Some of the 30,000 cities that the test loads are before this place, and some behind it.
+  // Some of the 30,000 cities that the test loads are before this place, and some after it.
   const half = Math.floor(file.length / 8);
   response.writeHead(200, { 'Content-Type': 'text/tab-separated-values', 'Content-Length': file.length });
   response.write(file.subarray(0, half));
@@ -75,7 +75,7 @@ async function openLoaded(): Promise<Page> {
   return page;
 }
 
-/** Searches, and gives the names that were found once the answer is that to the text. */
+/** Searches, and returns the names that were found once the answer is the one for this text. */
 async function find(page: Page, text: string): Promise<string[]> {
   await page.fill('#find-input', text);
   await page.waitForFunction(
@@ -209,7 +209,7 @@ test('the alphabet is listed between two letters, the last one included', async 
 
 const sharing = (page: Page): Promise<string | null> => page.textContent('#sharing-text');
 
-/** Waits until the line of who leads says something. */
+/** Waits until the line about the leader shows some words. */
 async function untilSharing(page: Page, words: string): Promise<void> {
   await page.waitForFunction((text) => document.querySelector('#sharing-text')?.textContent?.includes(text), words);
 }
@@ -252,7 +252,7 @@ test('what was typed and not saved outlasts a change of another tab', async () =
   expect(await second.textContent('#details-status')).toContain('your changes are not saved yet');
   await second.click('#details-save');
   await first.waitForFunction(() => document.querySelector<HTMLTextAreaElement>('#details-note')?.value === 'Fjord');
-  // The older name went with its index keys, the one that the second tab still had in its form is found.
+  // The older name is gone with its index keys; the name that the second tab still had in its form is found.
   expect(await find(first, 'kristiania')).toEqual([]);
   expect(await find(first, 'oslo')).toEqual(['Oslo']);
 });
@@ -272,8 +272,8 @@ test('tabs say who leads, and the next one does when the leader is closed', asyn
 });
 
 // This failed on a busy machine: the second tab was sometimes not open before the first had loaded everything, and so never
-// saw it load; and a reading of the store that had begun earlier could take the place of what was known since. Now the file of
-// cities stops half-way until the second tab has seen the first half come.
+// saw it load; and a read of the store that had begun earlier could replace newer data. Now the file of cities stops half-way
+// until the second tab has seen the first half arrive.
 test('one tab loads the cities, the others see them come', async () => {
   const first = await openDemo('?cities=30000');
   const second = await openDemo('?cities=30000');

@@ -48,7 +48,7 @@ test('a store goes from Chromium to every server runtime and back, and is read t
   const first = join(directory, 'chromium.varve');
   writeFileSync(first, Buffer.from(written.base64, 'base64'));
 
-  // Each runtime takes the export of the one before into files, opens them again, and exports them.
+  // Each runtime imports the export of the one before into files, opens the store again, and exports it.
   let file = first;
   for (const runtime of RUNTIMES) {
     const into = join(directory, `${runtime.name}.varve`);

@@ -1,4 +1,4 @@
-// More writes at once than a store in OPFS has memory for, in a real Chromium: all of them are taken.
+// More writes at once than a store in OPFS has memory for, in a real Chromium: all of them are accepted.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FloodPlan } from '../support/flood.ts';

@@ -55,7 +55,7 @@ class FullPage implements FullDriver {
     await this.#page?.close();
   }
 
-  /** Ends the page and its workers. Not the browser: one that was killed no longer knows what its files in OPFS take, and grants more. */
+  /** Ends the page and its workers. Not the browser: after a kill it no longer knows the size of its files in OPFS, and grants more. */
   async kill(): Promise<void> {
     await this.#page?.close();
   }

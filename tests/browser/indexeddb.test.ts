@@ -101,7 +101,7 @@ test('a service worker keeps stores in IndexedDB, and a page opens them', async 
   expect(seen).toEqual(['indexeddb', 100, 99]);
 });
 
-/** Writes into a store in IndexedDB, closes it, and opens it again; in whichever realm this is evaluated. */
+/** Writes into a store in IndexedDB, closes it, and opens it again; in the realm that evaluates this. */
 async function keepHere(): Promise<unknown[]> {
   const name = `here ${Math.random()}`;
   const db = await varve.open<number, string>(name, { storage: 'indexeddb' });
@@ -184,7 +184,7 @@ test('a service worker makes no second store beside one in OPFS', async () => {
   expect(await worker.evaluate(() => varve.listStores())).toContain('in opfs');
 });
 
-/** What opening a store in OPFS is refused with, in whichever realm this is evaluated. */
+/** The error when a store in OPFS is opened, in the realm that evaluates this. */
 async function refusal(): Promise<string> {
   try {
     const db = await varve.open('led by a page');
@@ -209,7 +209,7 @@ test('a store in OPFS is refused where it could not be opened alone, also while 
   const { page: own } = await profile.openPage('/here.html');
   expect(await own.evaluate(refusal)).toBe(refused);
   await own.close();
-  // Who leads goes on, and another page with a worker of its own shares it as ever.
+  // The leader continues, and another page with its own worker shares the store as before.
   expect(await page.evaluate(async () => [await globalThis.db.get(1), globalThis.db.storage.kind])).toEqual([
     'a',
     'opfs',
@@ -266,7 +266,7 @@ test('a browser that clears IndexedDB under an open store is told of; what was t
 });
 
 test('a full origin refuses what it has no room for; the session goes on, and writes when there is room again', async () => {
-  // A browser of its own: Chromium remembers for half a minute how much room IndexedDB has.
+  // A separate browser: Chromium remembers for half a minute how much room IndexedDB has.
   const small = await newProfile();
   onTestFinished(() => small.close());
   const { page: own } = await small.openPage();
@@ -284,7 +284,7 @@ test('a full origin refuses what it has no room for; the session goes on, and wr
   const { written } = filled;
   expect(filled).toEqual({ code: 'VARVE_STORAGE_FULL', written, lengths: [60_000, 60_000, undefined], count: written });
   expect(written).toBeGreaterThan(20);
-  // What the browser lets through of it is acknowledged, the rest is refused; either is the truth.
+  // If the browser lets the write through, it is acknowledged; if not, it is refused. Both results are right.
   const deleted = await own.evaluate(() => codeOf(() => crammed.delete(0)));
   console.log(`a delete in a full origin: ${deleted}`);
   const left = await own.evaluate(async () => [await crammed.has(0), await crammed.count()]);

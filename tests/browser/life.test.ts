@@ -1,6 +1,6 @@
-// Hundreds of short sessions in a real browser, as pages and tabs live them: a page opens a store, writes a little once, and goes:
-// closes the store, is loaded again, or closed, or the browser is killed, some of them only after a while; some sessions are those of a
-// service worker, which has a push to keep. Every write is taken, but never by a service worker over OPFS, nothing acknowledged is lost, and
+// Hundreds of short sessions in a real browser, as pages and tabs live them. A page opens a store, writes a little once, and ends: it
+// closes the store, is loaded again, is closed, or the browser is killed. Some sessions last a while first. Some are those of a service
+// worker, which has a push to keep. Every write is accepted, but never from a service worker over OPFS; nothing acknowledged is lost; and
 // the store does not grow with the number of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
 
 import type { Page } from 'playwright';
@@ -14,15 +14,15 @@ import type { Visited, VisitPlan } from './support/visitor.ts';
 /** Of both storages together. */
 const SESSIONS = numberFrom('VARVE_SESSIONS', 1000);
 const STORAGES = ['opfs', 'indexeddb'] as const;
-/** The browser is killed every so many visits, and all entries are read. */
+/** The browser is killed once in so many visits, and all entries are read. */
 const KILL_EVERY = 50;
-/** Before each kill so many visits in a row never close their stores. */
+/** Before each kill, so many visits in a row never close their stores. */
 const UNCLOSED = 25;
-/** A visit of so many lasts longer than it has to, up to so many milliseconds. */
+/** One visit in so many lasts longer than necessary, up to so many milliseconds. */
 const DWELLS_EVERY = 25;
 const DWELL_MS_MAX = 2000;
 const WAIT_MS = 30_000;
-/** One visit of so many is a push. */
+/** One visit in so many is a push. */
 const PUSH_EVERY = 10;
 const LIMITS: Record<VisitPlan['storage'], Census> = {
   opfs: { records: 100, segments: 32, tables: 32, files: 64, bytes: 32 << 20, calls: 0 },
@@ -56,7 +56,7 @@ const ENDINGS: readonly Ending[] = [
   'is closed',
 ];
 
-/** How a page ends its visit. One that stays visits again; one that goes at once does not wait for its write. */
+/** How a page ends its visit. A page that stays visits again; a page that goes at once does not wait for its write. */
 function endingOf(visit: number): Ending {
   if (visit % KILL_EVERY === KILL_EVERY - 1) return 'is killed';
   if (isUnclosed(visit)) return random(2) === 0 ? 'is loaded again' : 'goes at once';
@@ -79,7 +79,7 @@ async function end(ending: Ending): Promise<void> {
   }
 }
 
-/** One of the stores, with what is known of it. */
+/** One of the stores, with what is known about it. */
 class Life {
   readonly storage: VisitPlan['storage'];
   readonly guestbook: Guestbook;
@@ -97,14 +97,14 @@ class Life {
     return { storage: this.storage, write: visitWrite(this.#seed, visit), asked, ...how };
   }
 
-  /** A service worker's session: refused on OPFS; over IndexedDB it is judged as one of a page. */
+  /** A service worker's session: refused on OPFS; over IndexedDB it is judged like a page's session. */
   judgePush(visit: number, plan: VisitPlan, visited: Visited | string): void {
     if (this.storage === 'opfs') return expect(visited).toBe('VARVE_UNSUPPORTED');
     if (typeof visited === 'string') throw new Error(`The push was refused: ${visited}`);
     this.judge(visit, plan, visited);
   }
 
-  /** What a session came upon, and that it has ended. */
+  /** Judges what a session found, and notes that it has ended. */
   judge(visit: number, { asked, readsAll, waits }: VisitPlan, { census, values, entries }: Visited): void {
     this.guestbook.check(asked.map((key, at) => [key, values[at]]));
     if (readsAll) this.guestbook.checkAll(entries);

@@ -1,5 +1,5 @@
-// The edges of the contract, in a real browser: what is refused and by which code, the largest and smallest of what is
-// taken, iterators that are left, a closed store, memory in place of files, and the strict policy of the page.
+// The edges of the contract, in a real browser: what is refused and with which code, the largest and smallest accepted
+// values, iterators that are abandoned, a closed store, memory in place of files, and the strict policy of the page.
 
 import type { Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await profile?.close();
-  // Nothing above may have met the policy, or left an exception that nobody caught.
+  // No test above may have violated the policy, or left an exception that nobody caught.
   expect(errors).toEqual([]);
 });
 
@@ -215,7 +215,7 @@ test('iterators that are aborted, left or thrown out of let go of their scans', 
     seen: 1000,
     after: true,
   });
-  // A scan ends in the engine when the batch that was under way has come.
+  // A scan ends in the engine when the batch that was under way has arrived.
   await expect.poll(() => page.evaluate(async () => (await store.stats()).cursors), PATIENT).toBe(0);
   await page.evaluate(() => store.close());
 });
@@ -372,7 +372,7 @@ test('a store in memory says so, and is gone when it closes', async () => {
     const report = { ...memory.storage, state: memory.recovery.state };
     const { durability } = await memory.set('key', 'value', { durability: 'strict' });
     const value = await memory.get('key');
-    // Nobody else sees it, so nobody is kept out.
+    // No other opener sees this store, so none is refused.
     const other = await varve.open('in memory', { storage: 'memory', wait: 0 });
     const elsewhere = (await other.get('key')) === undefined;
     await other.close();
@@ -426,7 +426,8 @@ test('everything works under a strict policy: WebAssembly, but no eval and no in
   await expect.poll(() => strict.errors.join(), PATIENT).toContain('Content Security Policy');
 });
 
-// Chromium never answers `createSyncAccessHandle` of a file handle that is garbage meanwhile. An opening that lets go of one waits for ever.
+// Chromium never answers `createSyncAccessHandle` of a file handle that is garbage meanwhile. If an opening drops its reference to such a
+// handle, it waits for ever.
 test('a store opens while the garbage collector runs', PATIENT, async () => {
   const opened = await worker.evaluate(async () => {
     const collect = (globalThis as { gc?: (how: { type: 'major'; execution: 'async' }) => Promise<void> }).gc;

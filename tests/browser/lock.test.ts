@@ -1,4 +1,4 @@
-// A store belongs to the tabs that share it, or to one worker of `varve/sync`: the others are refused, or wait; nobody is harmed.
+// A store belongs to the tabs that share it, or to one worker of `varve/sync`: all others are refused, or wait; no opener is harmed.
 
 import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -50,7 +50,7 @@ function readAll(page: Page, name: string, wait: number): Promise<string[]> {
   );
 }
 
-/** What opening a store answers. */
+/** The result of opening a store. */
 function tryOpen(page: Page, name: string, wait: number): Promise<string> {
   return page.evaluate(
     ([store, ms]) =>
@@ -124,7 +124,7 @@ test('a store that is open is deleted once every tab has closed it, which they a
   const removed = (): Promise<boolean> =>
     second.evaluate(() => (globalThis as unknown as { removed: boolean }).removed);
   await openAndWrite(first, 'deleted');
-  // Without a wait nobody is asked.
+  // Without a wait, the other tab is not asked to close the store.
   expect(await remove(0)).toBe('VARVE_LOCKED');
   expect(await first.evaluate(() => db.get(3))).toBe('value 3');
   expect(await first.evaluate(() => varve.listStores())).toContain('deleted');

@@ -1,4 +1,4 @@
-// The package as it ships, loaded by a plain page: workers and wasm are found beside it, and the strict policy holds.
+// The package as it ships, loaded by a plain page: it finds workers and wasm beside it, and the strict policy is in force.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';

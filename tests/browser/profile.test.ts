@@ -1,4 +1,4 @@
-// The ground the other browser tests stand on: this browser keeps OPFS files on disk in a profile that outlives it,
+// The base of the other browser tests: this browser keeps OPFS files on disk in a profile that outlives it,
 // a quota can be set, a worker can be terminated, and the strict policy is in force.
 
 import type { Worker } from 'playwright';
@@ -57,7 +57,7 @@ test('a terminated worker lets go of its handles', async () => {
   await expect.poll(() => read(second.worker).catch(String), { timeout: 10_000 }).toBe('clay');
 });
 
-/** Appends 1 MiB at a time, 16 MiB at most, and tells how many bytes were taken and what ended it. */
+/** Appends 1 MiB at a time, 16 MiB at most; returns how many bytes were accepted and the error that ended it. */
 function fill(worker: Worker): Promise<{ bytes: number; end: string }> {
   return worker.evaluate(async () => {
     const folder = await navigator.storage.getDirectory();

@@ -1,11 +1,11 @@
-// A full storage refuses what does not fit, with VARVE_STORAGE_FULL, and nothing else happens: what was acknowledged is
-// there, what was refused is not, deletes still work, and writes go on when there is room again.
+// A full storage refuses writes that do not fit, with VARVE_STORAGE_FULL, and nothing else happens: acknowledged entries are
+// there, refused ones are not, deletes still work, and writes continue when there is room again.
 
 import type { CDPSession, Page, Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, openWorker, type Profile } from './support/profile.ts';
 
-/** Room that is left to a store when its quota is set, in bytes. */
+/** Room that a store has left when its quota is set, in bytes. */
 const ROOM_BYTES = 3_000_000;
 /** Entries written while there is room for all of them. */
 const BEFORE = 100;
@@ -38,14 +38,14 @@ async function limit(page: Page): Promise<CDPSession> {
   return profile.overrideQuota(page, usage + ROOM_BYTES);
 }
 
-/** What was acknowledged and what was refused, by key. */
+/** The acknowledged and the refused writes, by key. */
 interface Filled {
   readonly acknowledged: number[];
   readonly refused: number[];
   readonly codes: string[];
 }
 
-/** Writes 20 KB values under the keys from 1000 on until ten were refused; of no more than 8 MB. */
+/** Writes 20 KB values under the keys from 1000 on until ten were refused; at most 8 MB. */
 function fill(page: Page): Promise<Filled> {
   return page.evaluate(async () => {
     const acknowledged: number[] = [];
@@ -115,7 +115,7 @@ test('a page that fills its quota is refused, loses nothing, deletes, and goes o
   const kept = [...SMALL, ...filled.acknowledged];
   expect(await contents(page)).toEqual(kept);
 
-  // Deletes, in batches of their own and alone, and one that is flushed.
+  // Deletes, in their own batches and alone, and one that is flushed.
   await page.evaluate(async () => {
     await full.delete(0);
     await full.batch().delete(1).delete(2).commit();
@@ -184,7 +184,7 @@ test('a worker with the synchronous API that fills its quota is refused, loses n
   expect(errors).toEqual([]);
 });
 
-// The room for a write is made before it returns, so what is refused is the write that does not fit, and only that.
+// A write reserves its room before it returns, so the write that does not fit is refused, and only that one.
 test('buffered writes that do not fit are refused when they are made, and those that returned are there', async () => {
   const { page } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page);

@@ -1,5 +1,5 @@
-// A crash during recovery, again and again, and one right after it: nothing more is lost, and what was cut off once never
-// comes back.
+// A crash during recovery, again and again, and one right after it: nothing more is lost, and data that was cut off once
+// never comes back.
 
 import type { Worker } from 'playwright';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -52,7 +52,7 @@ test('a browser killed while stores recover, and right after, loses nothing more
       () => 'opened',
       (error) => String(error),
     );
-    // At some moment of the time that opening takes, or soon after: each kill has its own part of it.
+    // At some point while the store opens, or soon after: each kill covers its own part of that time.
     const moment = ((kill + random(1000) / 1000) / KILLS) * openingMs * 1.5;
     const reached = new Promise<string>((resolve) => setTimeout(resolve, moment, 'killed'));
     if ((await Promise.race([opened, reached])) === 'killed') early++;
@@ -78,8 +78,8 @@ test('a browser killed while stores recover, and right after, loses nothing more
 });
 
 /**
- * Flips a bit of the last record in the newest log segment of a store that nobody has open; where it lies, to flip it
- * back. The layout is that of FORMAT.md: a slot's page with its header, a segment's header, records.
+ * Flips a bit of the last record in the newest log segment of a store that nobody has open. Returns the place of the bit, so
+ * that it can be flipped back. The layout is that of FORMAT.md: a slot's page with its header, a segment's header, records.
  */
 function flipLastRecord(worker: Worker, name: string, place?: { file: string; offset: number }) {
   return worker.evaluate(
@@ -127,7 +127,7 @@ function flipLastRecord(worker: Worker, name: string, place?: { file: string; of
   );
 }
 
-/** The keys of a store, and what opening it told. */
+/** The keys of a store, and what opening it reported. */
 function keysOf(worker: Worker, name: string): Promise<{ state: string; keys: number[] }> {
   return worker.evaluate(async (store) => {
     const db = await varveSync.open<number, string>(store, { wait: 20_000 });
@@ -143,7 +143,7 @@ test('a torn record is cut off for good: it does not come back when its bytes do
     for (let key = 0; key < 20; key++) db.set(key, 'flushed', { durability: 'strict' });
     return [...db.keys()];
   });
-  // In the same breath, so that no seal is written.
+  // At once, so that no seal is written.
   await terminate();
 
   const reader = await openWorker(opened.page);

@@ -1,5 +1,5 @@
 // check() and repair() as they ship, in a real browser: a slot file is damaged through the origin private file system, the
-// store refuses to open and says what to do, and what is intact comes back.
+// store refuses to open and the error says what to do, and the intact data is recovered.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newProfile, type Profile } from './support/profile.ts';
@@ -29,7 +29,7 @@ test('a store that a damaged log keeps from opening is salvaged, and found sound
     for await (const file of folder.values()) {
       if (file.kind !== 'file') continue;
       const bytes = new Uint8Array(await (await file.getFile()).arrayBuffer());
-      // WAL segments: each begins at a page, and behind its header (48 bytes) its first record begins.
+      // WAL segments: each begins at a page, and its first record begins after its header (48 bytes).
       const pages = Array.from({ length: Math.floor(bytes.length / 4096) }, (_, page) => page * 4096);
       const isSegment = (at: number): boolean => String.fromCharCode(...bytes.slice(at, at + 4)) === 'VRVL';
       const segments = pages.filter(isSegment);

@@ -1,4 +1,4 @@
-// One store in several tabs of a browser: whoever is gone, the others go on.
+// One store in several tabs of a browser: whichever tab ends, the others continue.
 
 import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -54,7 +54,7 @@ test('a leader that is frozen with a warning lets another tab lead at once', asy
   const first = await openTab('warned');
   const second = await openTab('warned');
   await first.evaluate(() => db.set(1, 'one'));
-  // Pages that Playwright drives count as focused, and are not frozen: here are the events alone.
+  // Playwright treats its pages as focused and never freezes them: so the test only fires the events.
   await first.evaluate(() => document.dispatchEvent(new Event('freeze')));
   await expect.poll(async () => (await sharing(second))?.leads, { timeout: 4000 }).toBe(true);
   expect(await second.evaluate(() => db.get(1))).toBe('one');
@@ -85,7 +85,7 @@ test('calls to a leader that is frozen unwarned are told so after five seconds, 
   expect(await first.evaluate(() => db.getMany([1, 3]))).toEqual(['one', 'three']);
 });
 
-// It was said to be held by a worker that does not share it, which sent users looking for one.
+// The error used to name a worker that does not share the store, which sent users looking for one.
 test('a tab that opens a store while its leader does not answer is told so, and opens it when the leader does', async () => {
   const first = await openTab('slow');
   const second = await profile.openPage();
@@ -133,7 +133,7 @@ test('changes are told across tabs, each once and in order, whoever leads; and g
     third.evaluate(() => (globalThis as unknown as { seen: [number, string][] }).seen.map(([key]) => key));
   await expect.poll(async () => (await seen()).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(170);
   const told = await seen();
-  // The writes of the tab that was closed may have ended early, those under way then were never answered.
+  // The writes of the closed tab may have ended early: those under way then were never answered.
   expect(new Set(told).size).toBe(told.length);
   for (const from of [0, 100, 200, 300]) {
     const of = told.filter((key) => key >= from && key < from + 50);

@@ -1,5 +1,5 @@
 // A page in real Chromium, over OPFS and over IndexedDB, in mixed use for long: the heaps of page and worker, memories of WebAssembly,
-// workers, ports, handles and connections, what the engine has open, and what calls take relative to turns of the page's thread stay
+// workers, ports, handles and connections, what the engine has open, and the time of calls relative to turns of the page's thread all stay
 // flat. `VARVE_SOAK_MINUTES` sets for how long, over all four storages of the soak together (`npm run test:soak`), `VARVE_SEED` with
 // which data.
 

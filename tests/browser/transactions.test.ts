@@ -1,4 +1,4 @@
-// Transactions of a page over a worker and OPFS: those that run at the same time leave what some order of them would.
+// Transactions of a page over a worker and OPFS: concurrent transactions have the result of running them in some order.
 
 import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -28,7 +28,7 @@ test('two that count up the same key at once both count', async () => {
       db.transaction(async (tx) => {
         calls++;
         const n = (await tx.get('n')) ?? 0;
-        // Neither goes on before both have read.
+        // Neither continues before both have read.
         if (calls <= 2) {
           await new Promise<void>((resolve) => {
             reads.push(resolve);
@@ -61,7 +61,7 @@ test('a key that appears in a range that was counted is a conflict', async () =>
       db.transaction(async (tx) => {
         let last = 0;
         for await (const [, seat] of tx.keys({ prefix: ['seat'] })) last = seat;
-        // Somebody takes the next seat while the first one thinks.
+        // Another call takes the next seat before the first transaction commits.
         if (++calls === 1) await db.set(['seat', last + 1], 'Cy');
         tx.set(['seat', last + 1], name);
         return last + 1;

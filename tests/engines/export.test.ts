@@ -1,11 +1,11 @@
-// A store that one engine exports, another imports, and so on around: the same answers to all reads everywhere. The bytes go
+// One engine exports a store, another imports it, and so on in a circle: all reads return the same everywhere. The bytes go
 // through the test.
 
 import { afterAll, expect, test } from 'vitest';
 import type { Engine } from './support/engine.ts';
 import { ENGINES, Session } from './support/engines.ts';
 
-/** What an engine read and gave on. */
+/** What an engine read and passed on. */
 interface Passed {
   readonly hash: string;
   readonly base64: string;

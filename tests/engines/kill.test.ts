@@ -1,9 +1,9 @@
-// Whole browsers killed with SIGKILL while they write, over and over, on one profile: what was acknowledged is there, and what
-// is there is a prefix of history. Each round writes a store through `varve` where `open` puts it, one in IndexedDB, and one
-// through `varve/sync` where there are files. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which.
+// Whole browsers are killed with SIGKILL while they write, over and over, on one profile: acknowledged writes are there, and the
+// store is a prefix of history. Each round writes a store through `varve` where `open` puts it, one in IndexedDB, and one
+// through `varve/sync` where there are files. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
 //
 // In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB, and two starts later Chromium finds it
-// corrupt and deletes it (torn-logs.test.ts); it may do so at the next one. The store must say that it was lost, then, and begins anew.
+// corrupt and deletes it (torn-logs.test.ts); it may do so at the next start. The store must then report that it was lost, and begins anew.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Progress } from '../browser/support/progress.ts';
@@ -15,18 +15,18 @@ import { ENGINES, Session } from './support/engines.ts';
 import { isTorn, logsOf } from './support/leveldb.ts';
 
 const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 3);
-/** Sets of a round, of each store, after which the browser is killed. */
+/** Sets of each store in a round, after which the browser is killed. */
 const SETS = 2000;
 const SETS_MORE = 6000;
 const WORKER = '/crash-calls-worker.js';
 
 const seed = runSeed('engines', 'kill');
 
-/** A store that is written: how the page does that, and what it must hold. */
+/** A store that is written: how the page does that, and what the store must hold. */
 interface Written {
   readonly name: string;
   history: History;
-  /** Whether the browser may lose it for a kill that tore its own files. */
+  /** Whether the browser may lose it because a kill tore the browser's own files. */
   readonly mayBeLost?: boolean;
   open(tab: Tab): Promise<Found>;
   start(tab: Tab, plan: Plan): Promise<unknown>;
@@ -79,7 +79,7 @@ describe.each(ENGINES)('$name', (engine) => {
       const progress = new Progress((listener) => tab.hear(listener));
       const plans = stores.map(({ history }, i): Plan => ({ seed: seed + i, round, sequence: history.sequence }));
       await Promise.all(stores.map((store, i) => store.start(tab, plans[i] as Plan)));
-      // One of them decides when; the others are wherever they are.
+      // One of the stores decides when; the others are at any point.
       const decides = stores[random(stores.length)] as Written;
       await progress.reached(decides.name, SETS + random(SETS_MORE));
       await session.kill((profile) => {

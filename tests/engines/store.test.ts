@@ -1,5 +1,5 @@
-// A store in each engine, on the real thing: where it is put, what it gives back after the page was loaded again, large
-// values, many tables, histories against a model, and the workers that have no files.
+// A store in each real engine: where it is put, what it returns after the page was loaded again, large values, many tables,
+// histories against a model, and the workers that have no files.
 
 import type { Store } from 'varve';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import type { Rung, Tab } from './support/engine.ts';
 import { ENGINES, rest, Session } from './support/engines.ts';
 
 const seed = runSeed('engines', 'store');
-/** Where a store of these tests is put: where `open` puts it, or in IndexedDB because it was asked to. */
+/** Where a store of these tests is: where `open` puts it, or in IndexedDB because the test asked for that. */
 const PLACES = [
   { place: 'where open puts it', options: {} },
   { place: 'in IndexedDB', options: { storage: 'indexeddb' } },
@@ -31,7 +31,7 @@ describe.each(ENGINES)('$name', (engine) => {
 
   afterAll(async () => {
     await session?.end();
-    // Nothing above may have met the policy, or left an exception that nobody caught.
+    // No test above may have violated the policy, or left an exception that nobody caught.
     expect(tab.errors).toEqual([]);
   });
 
@@ -225,7 +225,7 @@ describe.each(ENGINES)('$name', (engine) => {
         history.expect(await open());
         const plan = { seed, round, sequence: history.sequence };
         const groups = await tab.evaluate((store, what) => writer.write(store, what, 2000), name, plan);
-        // The store is closed, or its page is left with it open, or both are still there.
+        // The store is closed, or its page is left while the store is open, or both remain as they are.
         if (round === 0) await tab.evaluate((store) => writer.close(store), name);
         else if (round === 1) {
           await rest(engine);
@@ -275,7 +275,7 @@ describe.each(ENGINES)('$name', (engine) => {
   test('a shared worker keeps stores where it can, and a page opens them', async () => {
     const answer = await tab.evaluate(async () => {
       const told = await new Promise((resolve) => {
-        // Firefox can lose the first connection, made while the imports of the module load.
+        // Firefox can lose the first connection if it is made while the imports of the module load.
         const connect = (): void => {
           const { port } = new SharedWorker('/shared-worker.js', { type: 'module' });
           port.onmessage = ({ data }) => resolve(data);

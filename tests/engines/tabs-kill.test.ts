@@ -1,7 +1,7 @@
-// Four tabs of one browser write to one store, and the tab that leads it is ended, over and over, in every way that an engine
-// has: every acknowledged write is there, once; what a tab that is gone had under way is there as far as some point and not
-// behind it; and the other tabs saw nothing of it but a pause. `VARVE_LEADER_KILLS` sets how many rounds, `VARVE_TABS` how many
-// tabs, `VARVE_SEED` which.
+// Four tabs of one browser write to one store, and the leading tab is ended, over and over, in every way that an engine has.
+// Every acknowledged write is there, once. Unacknowledged writes of an ended tab are there up to some point, and none after
+// it. The other tabs see nothing of it but a pause. `VARVE_LEADER_KILLS` sets how many rounds, `VARVE_TABS` how many tabs,
+// `VARVE_SEED` which rounds.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LifeJudge } from '../support/life.ts';
@@ -17,22 +17,22 @@ const NAME = 'shared';
 /** Groups that the tabs write between two kills, at least. */
 const GROUPS = 20;
 const GROUPS_MORE = 200;
-/** Also what hangs in an engine now and then. */
+/** Also run the cases that sometimes hang in an engine. */
 const IN_FULL = process.env['VARVE_IN_FULL'] === '1';
 
 const seed = runSeed('engines', 'tabs-kill');
 
-/** A tab, and the life that its page is. */
+/** A tab, and the life of its page. */
 interface Seat {
   tab: Tab;
   judge: LifeJudge;
   heard: Heard;
 }
 
-/** What is left of a tab that was ended: nothing; the tab; the page, which goes on. */
+/** What remains of a tab that was ended: nothing; the tab; the page, which continues. */
 type Left = 'nothing' | 'tab' | 'page';
 
-/** A way to end the tab that leads. */
+/** A way to end the leading tab. */
 interface Cause {
   readonly name: string;
   isIn?(engine: Engine): boolean;
@@ -46,7 +46,7 @@ function endsTransactions(engine: Engine): boolean {
 const CAUSES: readonly Cause[] = [
   {
     name: 'its process is killed',
-    // Where all tabs share one, nobody is left; that is as if the browser were killed.
+    // Where all tabs share one process, no tab is left; that is the same as killing the browser.
     isIn: ({ hasTabProcesses }) => hasTabProcesses,
     end: (session, tab) => session.browser.killTab(tab).then(() => 'nothing'),
   },
@@ -83,7 +83,7 @@ const CAUSES: readonly Cause[] = [
   },
   {
     name: 'the browser is killed',
-    // Its network process outlives it by a moment, and answers nobody any more.
+    // Its network process outlives it briefly, and no longer answers anything.
     isIn: ({ name }) => name !== 'webkit',
     end: (session) => session.kill().then(() => 'nothing'),
   },
@@ -106,7 +106,7 @@ describe.each(ENGINES)('$name', (engine) => {
     return { tab, judge: new LifeJudge(plan), heard };
   }
 
-  /** The seat whose tab leads. That may change while it is asked, when a tab is hidden. */
+  /** The seat of the leading tab. The leader may change during the call, when a tab is hidden. */
   function leader(): Promise<Seat> {
     const found = async (): Promise<Seat | undefined> => {
       for (const seat of seats) if (await seat.tab.evaluate(() => tabWriter.leads())) return seat;
@@ -152,7 +152,7 @@ describe.each(ENGINES)('$name', (engine) => {
     const measured = await Promise.all(others.map(({ tab }) => tab.evaluate(() => tabWriter.pause())));
     pauses.set(cause.name, [...(pauses.get(cause.name) ?? []), ...measured]);
 
-    // Whoever lives settles all of its calls; then nobody writes.
+    // Every living page waits until all of its calls are answered; then no page writes.
     const standings = new Map<Seat, Standing>();
     for (const seat of alive) standings.set(seat, await seat.tab.evaluate(() => tabWriter.rest()));
     const dead = seats.filter((seat) => !standings.has(seat));
@@ -180,7 +180,7 @@ describe.each(ENGINES)('$name', (engine) => {
   });
 });
 
-/** A life that goes on left exactly what it wrote. */
+/** A life that continues left exactly what it wrote. */
 function expectAll({ judge }: Seat, { groups, links, count, shared }: Standing, found: TabsFound): void {
   const { life } = judge.plan;
   judge.expect(

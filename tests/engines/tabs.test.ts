@@ -1,5 +1,5 @@
-// Two tabs and one store, in each engine: both read and write it, and the second goes on with all that was acknowledged when
-// the first closes it, is closed, is loaded again, or dies.
+// Two tabs and one store, in each engine: both read and write it. The second continues with everything acknowledged when the
+// first closes the store, is closed, is loaded again, or dies.
 
 import type { Store } from 'varve';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -61,7 +61,7 @@ describe.each(ENGINES)('$name', (engine) => {
   afterAll(() => session?.end());
 
   describe.each(PLACES)('a store $place', ({ place, options }) => {
-    /** Has a store open in both tabs, does `end` to the first, which leads, and expects the second to go on. */
+    /** Opens a store in both tabs, runs `end` on the first, which leads, and expects the second to continue. */
     async function inherit(what: string, end: () => Promise<unknown>): Promise<void> {
       const name = `${what} ${place}`;
       await openAndWrite(first, name, options);
@@ -82,7 +82,7 @@ describe.each(ENGINES)('$name', (engine) => {
       await Promise.all([first.evaluate(() => db.set(10, 'ten')), second.evaluate(() => db.set(11, 'eleven'))]);
       expect(await readAll(first)).toEqual([...TEN, 'ten', 'eleven']);
       const reports = [first, second].map((tab) => tab.evaluate(async () => (await db.stats()).sharing));
-      // A tab that is hidden lets the one lead that is seen.
+      // A hidden tab hands the lead to a visible one.
       const [follower, leader] = (await Promise.all(reports)).sort((a, b) => Number(a?.leads) - Number(b?.leads));
       expect(leader).toEqual({ leads: true, via: 'worker', clients: 2 });
       expect(follower).toEqual({ leads: false, via: expect.stringMatching(/port|channel/), clients: 2 });
@@ -114,7 +114,7 @@ describe.each(ENGINES)('$name', (engine) => {
       await first.reload();
     });
 
-    // Where all tabs of a site are one process, nobody is left to inherit; tests/engines/kill.test.ts kills that browser.
+    // Where all tabs of a site are one process, no tab is left to take over; tests/engines/kill.test.ts kills that browser.
     if (engine.hasTabProcesses) {
       test('the second tab goes on when the process of the first is killed', async () => {
         await inherit('killed', () => session.browser.killTab(first));

@@ -1,6 +1,6 @@
-// What a kill of Chromium can leave in its own files: half a record at the end of a log, behind which the next start appends
-// and which the start after that skips (support/leveldb.ts). It came up as a table that the manifest named and
-// that was missing: the name of its file, made after one kill, was gone after the next one.
+// What a kill of Chromium can leave in its own files: half a record at the end of a log. The next start appends after it, and
+// the start after that skips the appended records (support/leveldb.ts). This was found through a table that the manifest named
+// and that was missing: the name of its file, made after one kill, was gone after the next one.
 
 import { afterEach, expect, test } from 'vitest';
 import { chromium } from './support/chromium.ts';
@@ -12,7 +12,7 @@ let session: Session;
 
 afterEach(() => session.end());
 
-/** Opens a store and adds entries to it, most of which end up in tables; tells how many it has then. */
+/** Opens a store and adds entries to it, most of which end up in tables; returns how many it has then. */
 function fill(tab: Tab, name: string, storage: 'indexeddb' | 'opfs', entries = 6000): Promise<number> {
   return tab.evaluate(
     async (store, where, more) => {
@@ -80,7 +80,7 @@ test.runIf(ENGINES.includes(chromium))(
     let tab = await session.browser.openTab();
     await fill(tab, 'database', 'indexeddb');
     tab = await kill('indexeddb');
-    // Little, so that it stays in the log, behind what was torn.
+    // Few entries, so that they stay in the log, after the torn part.
     const entries = await tab.evaluate(async () => {
       const db = await varve.open<number, string>('database', { storage: 'indexeddb' });
       await db.set(-2, 'one more', { durability: 'strict' });

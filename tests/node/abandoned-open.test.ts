@@ -1,4 +1,4 @@
-// Opening that nobody waits for any more, with the engine in the caller's realm: no worker is there to be ended with it.
+// An open call whose caller no longer waits, with the engine in the caller's realm: there is no worker that could be ended with it.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -13,7 +13,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
 const PATIENT = { timeout: 30_000 };
 
-/** A storage that opens when it is told to. */
+/** A storage that opens when the test tells it to. */
 class Slow extends LossyStorage {
   opens = 0;
   go: () => void = () => undefined;

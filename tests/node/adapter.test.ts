@@ -118,7 +118,7 @@ test('a store of an adapter is checked, and repaired into another one of the sam
 test('a repair that is ended leaves no store behind', async () => {
   const storage = new KeptDevices();
   const db = await open('notes', { storage, wasm });
-  // Many slices of work: the engine hears of the end a turn after the first of them.
+  // Many slices of work: the engine learns of the abort one turn after the first slice.
   await db.setMany(Array.from({ length: 200_000 }, (_, number) => [number, `value of ${number}`]));
   await db.close();
   const controller = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * Histories of the whole API at random, compared with models (tests/support/api): in files, in IndexedDB and OPFS, and through
- * `varve/sync`. Fresh seeds for a while, or those that are asked for.
+ * Random histories of the whole API, compared with models (tests/support/api): in files, in IndexedDB and OPFS, and through `varve/sync`.
+ * The seeds are fresh for a while, or given by the environment.
  */
 
 import { afterEach, beforeEach, test, vi } from 'vitest';
@@ -9,7 +9,7 @@ import { type FuzzedPlace, fuzz } from '../support/api/settings.ts';
 import { filePlace, indexedDbPlace, type NodePlace, opfsPlace, syncPlace } from './support/places.ts';
 
 const PLAIN = { isSync: false, hasTabs: false, isKilled: false, hasFolders: false, steps: 40 };
-/** Each with its share of the time, in hundredths; the rest is the browser's. */
+/** Each place with its share of the time, in hundredths. The rest is the browser's. */
 const PLACES: readonly (FuzzedPlace & { readonly make: () => NodePlace })[] = [
   { ...PLAIN, name: 'files', make: filePlace, hundredths: 25, hasFolders: true },
   { ...PLAIN, name: 'indexeddb', make: indexedDbPlace, hundredths: 20, hasTabs: true },

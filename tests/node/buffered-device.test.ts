@@ -75,7 +75,7 @@ test('a flush makes its commit strict, and a relaxed commit before it is followe
   await device.settle();
   device.flush(0);
   await device.settle();
-  // The flush with nothing left to make durable is none.
+  // A flush with nothing left to make durable does no commit.
   expect(chunks.commits.slice(1).map(({ isStrict }) => isStrict)).toEqual([false, true, false, true]);
 });
 
@@ -186,7 +186,7 @@ test('opening a pool reads the first pages and what is small in one fetch, the e
   expect(chunks.reads).toBe(2);
 });
 
-/** A device that was just opened, with more in a slot than stays in memory. */
+/** A device that was just opened, with more bytes in a slot than stay in memory. */
 async function withLongSlot(): Promise<{ chunks: FakeChunks; device: BufferedDevice }> {
   const state = new ChunkState();
   const first = await BufferedDevice.open(new FakeChunks(state));
@@ -264,7 +264,7 @@ test('after a commit that was refused slots are not even added, until the device
   device.flush(0);
   await expect(device.settle()).rejects.toMatchObject({ kind: 'full' });
   chunks.failure = undefined;
-  // It added slots once, in a commit behind the refused one, which was then missing in the middle.
+  // The device once added slots in a commit behind the refused one. The refused one was then missing in the middle.
   const { commits } = chunks;
   const before = commits.length;
   expect(await device.grow(2)).toBe(0);
@@ -312,7 +312,7 @@ test('an attempt to recover that misses something is taken back before the next 
     for (let slot = 0; slot < 3; slot++) {
       device.read(slot, byte, 10);
       values.push(byte[0] ?? 0);
-      // Were it not taken back, the next attempt would read this.
+      // If this write were not undone, the next attempt would read it.
       device.write(slot, Uint8Array.of(100), 10);
       device.write(slot, Uint8Array.of(100), 69 * KIB);
       if (slot === 0) device.truncate(2, 50 * KIB);
@@ -339,7 +339,7 @@ function shared(device: MemoryDevice | BufferedDevice): Uint8Array[] {
   return image(device).filter((_, slot) => slot !== APART);
 }
 
-/** A device and one in memory to which the same is done. */
+/** A device, and a device in memory that gets the same calls. */
 class Twins {
   readonly #random: (below: number) => number;
   readonly #state = new ChunkState();
@@ -348,7 +348,7 @@ class Twins {
   model = new MemoryDevice({ slotsMax: 20 });
   /** What was written apart, one after the other. */
   #apart: Uint8Array[] = [];
-  /** The model after each step since the last one that is settled for sure: what a crash may leave. */
+  /** The model after each step since the last step that is certainly committed: a crash may leave any of these. */
   #possible: Uint8Array[][] = [];
 
   constructor(random: (below: number) => number) {
@@ -362,7 +362,7 @@ class Twins {
 
   async settle(): Promise<void> {
     await this.device.settle();
-    // What was recovered after going back is in no commit before the next write.
+    // After going back, recovered changes are in no commit before the next write.
     if (!this.device.isQuiet) this.#possible = [shared(this.model)];
   }
 
@@ -382,7 +382,7 @@ class Twins {
     this.#possible.push(shared(this.model));
   }
 
-  /** Writes apart, while other things go on; some writes are refused, which nobody else notices. */
+  /** Writes apart while other work goes on. Some writes are refused, and nothing else notices that. */
   async apart(): Promise<void> {
     const bytes = new Uint8Array(100 * KIB + this.#random(200 * KIB)).fill(1 + this.#random(255));
     const isRefused = this.#random(3) === 0;
@@ -403,7 +403,7 @@ class Twins {
     await this.checkApart();
   }
 
-  /** What was written apart and not refused is there. */
+  /** Everything that was written apart and not refused is there. */
   async checkApart(): Promise<void> {
     const expected = Buffer.concat(this.#apart);
     const found = new Uint8Array(expected.length);
@@ -411,7 +411,7 @@ class Twins {
     expect(Buffer.compare(found, expected)).toBe(0);
   }
 
-  /** What is under way is lost; what was settled is not. */
+  /** Changes under way are lost; committed changes are not. */
   async crash(): Promise<void> {
     await this.open();
     await this.checkApart();
@@ -420,7 +420,7 @@ class Twins {
     this.#become(left);
   }
 
-  /** A commit is refused, whatever is under way; the device goes back to what is kept, and goes on. */
+  /** A commit is refused, whatever is under way. The device goes back to what is kept, and goes on. */
   async refuse(): Promise<void> {
     this.chunks.failure = new SlotError('full', 'The quota is used up.');
     this.device.write(0, Uint8Array.of(99), 0);
@@ -428,7 +428,7 @@ class Twins {
     await this.device.goBack();
     const left = await this.device.resident(() => shared(this.device));
     expect(this.#possible.some((one) => equal(one, left))).toBe(true);
-    // Who recovers writes, cuts included, which are in no commit before the next write.
+    // Recovery writes, cuts included. These writes are in no commit before the next write.
     this.#become(left);
     const byte = new Uint8Array(1);
     await this.device.recover(() => {

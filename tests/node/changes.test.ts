@@ -1,4 +1,4 @@
-// The change feed of the asynchronous store, over the real engine: what is told, from where on, and how it ends.
+// The change feed of the asynchronous store, over the real engine: which changes it reports, from which sequence on, and how it ends.
 
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, expectTypeOf, test } from 'vitest';
@@ -77,7 +77,7 @@ test('changes begin where they are called, not where they are first read, and ar
   const db = await opened({}, first);
   const other = await opened({}, second);
   const changes = other.changes();
-  // In order with the other tab's call: it was asked for before.
+  // It is in order with the other tab's call, because it was requested before.
   await other.get('x');
   await db.set('a', 1);
   expect(await take(changes, 1)).toMatchObject([{ type: 'set', key: 'a' }]);
@@ -139,7 +139,7 @@ test('changes can be resumed after the store was closed', async () => {
   expect(told.map((change) => change.type === 'set' && change.value)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
   expect(await again.check({ tools })).toMatchObject({ ok: true, problems: [] });
   await again.close();
-  // Whoever does not want it kept lets go of it.
+  // A store that is opened without history drops the history.
   const last = await open('kept', { storage, wasm, history: 0 });
   stores.push(last);
   expect(await take(last.changes({ since: 3 }), 1)).toMatchObject([{ type: 'gap', since: 3 }]);
@@ -154,7 +154,7 @@ test('who comes back behind the end of history is told of a gap, and goes on beh
   expect(await next).toEqual({ done: false, value: { type: 'gap', since: 4, sequence: 10 } });
   await db.set('later', 1);
   expect(await take(changes, 1)).toMatchObject([{ type: 'set', key: 'later', sequence: 11 }]);
-  // A sequence that the store does not know: a crash took it, or it is another store's.
+  // A sequence that the store does not know: a crash lost it, or it belongs to another store.
   expect(await take(db.changes({ since: 99 }), 1)).toEqual([{ type: 'gap', since: 99, sequence: 11 }]);
 });
 
@@ -242,7 +242,7 @@ test('a reader that stays away holds nothing up, and reads on where it was', asy
   expect(told.map((change) => change.type === 'set' && change.value)).toEqual(Array.from({ length: 200 }, (_, i) => i));
 });
 
-/** A copy of a store with numbers as keys, kept by its changes. */
+/** A copy of a store with numbers as keys, kept up to date by the changes of the store. */
 class Copy {
   readonly entries = new Map<number, unknown>();
   gaps = 0;
@@ -279,7 +279,7 @@ class Copy {
   }
 }
 
-/** Writes something; gives its sequence. */
+/** Writes something; returns its sequence. */
 async function write(db: Store<Key, unknown>, random: Random, value: string): Promise<number> {
   const [kind, key] = [random.below(10), random.below(40)];
   if (kind > 4) return (await db.set(key, value)).sequence;
@@ -312,7 +312,7 @@ test('changes applied to a copy make the copy the store, whoever wrote and whate
     }
     gaps[seed % 2] = (gaps[seed % 2] as number) + copy.gaps;
   }
-  // Without history something was cut; with it nothing.
+  // Without history something was cut; with history nothing was cut.
   expect(gaps).toEqual([expect.any(Number), 0]);
   expect(gaps[0]).toBeGreaterThan(3);
 });

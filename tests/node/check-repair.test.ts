@@ -62,7 +62,7 @@ async function fileOf(name: string, role: number): Promise<{ bytes: Uint8Array }
   const found = [...(await filesOf(name)).values()].filter(({ bytes }) =>
     placesOf(bytes.subarray(0, SLOT_DATA_OFFSET), bytes.length).some(({ kind }) => kind === role),
   );
-  // Pages of files that are gone stay: the newest page counts.
+  // Pages of files that are gone stay, so the newest page counts.
   const generation = ({ bytes }: { bytes: Uint8Array }) =>
     new DataView(bytes.buffer, bytes.byteOffset).getUint32(32, true);
   found.sort((a, b) => generation(b) - generation(a));
@@ -146,13 +146,13 @@ test('over a storage that settles later a check is of the moment in which all it
     await store.compact();
   };
   await refill();
-  // All tables are replaced by others whenever something has to be fetched for the check, and their slots used again.
+  // Whenever the check has to fetch something, all tables are replaced by others, and their slots are used again.
   const device = await (opening.mock.results[0]?.value as ReturnType<ChunkAdapter['open']>);
   const resident = device.resident.bind(device);
   let fetches = 0;
   let isRefilling = false;
   device.resident = async (call) => {
-    // Compactions fetch, too.
+    // Compactions also fetch.
     if (isRefilling) return resident(call);
     isRefilling = true;
     fetches++;
@@ -198,7 +198,7 @@ test('a log that is shorter than what the open store wrote is told', async () =>
   const { walSegmentBytes } = await store.stats();
   log.bytes.fill(0, PAGE_BYTES + 48, PAGE_BYTES + walSegmentBytes);
   const { problems } = await store.check({ tools });
-  // The second if the log was sealed behind the damage meanwhile: an idle moment is enough for that.
+  // The second answer comes if the log was sealed behind the damage meanwhile. One idle moment is enough for that.
   const message = expect.stringMatching(
     /^a WAL record (that was written does not verify|is damaged that was durable)$/,
   );
@@ -261,7 +261,7 @@ test('a store that does not open names repair(), which salvages it', async () =>
   const onProgress = ({ done, total }: { done: number; total: number }) => seen.push(done / total);
   const report = await repairNamed('test', { tools, onProgress }, spawnServer);
   expect(report).toMatchObject({ store: 'test-repaired', entries: 2000, mayResurrect: false });
-  // Behind its end lies what was in its place before, of another segment: that does not verify either.
+  // Behind its end lie the earlier bytes of that place, from another segment. They do not verify either.
   expect(report.lost[0]).toMatchObject({ data: true, message: 'records of a WAL segment do not verify', offset: 48 });
   expect(seen.at(-1)).toBe(1);
   expect(await snapshotOf('test')).toEqual(before);
@@ -289,7 +289,7 @@ test('a damaged block costs its keys, which the report names; twice repaired it 
   expect(missing.length).toBeGreaterThan(0);
   expect(missing.length).toBeLessThan(100);
   expect(report.entries).toBe(2001 - missing.length);
-  // The named range, seen as keys, holds every missing one.
+  // The named range, seen as keys, contains every missing key.
   const range = await saved.count({ gte: ['item', missing[0] as number], lte: ['item', missing.at(-1) as number] });
   expect(range).toBe(0);
   expect(lost?.from === undefined && lost?.to === undefined).toBe(false);

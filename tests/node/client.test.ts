@@ -1,4 +1,4 @@
-/** The client: how operations travel, and what happens to them when things go wrong. */
+/** The client: how operations are sent, and what happens to them when something fails. */
 
 import { describe, expect, test } from 'vitest';
 import { structured } from '../../js/src/codec/values.ts';

@@ -1,4 +1,4 @@
-/** Closing where something of it fails: whoever opens the store next must not be kept out by it. */
+/** Closing when a part of it fails: this must not lock out the next caller that opens the store. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
@@ -6,12 +6,12 @@ import { EngineHost } from '../../js/src/worker/engine-host.ts';
 import { wasm } from './support/engine.ts';
 import { FakeLocks } from './support/fake-opfs.ts';
 
-/** A device under a lock, as those of browsers are. */
+/** A device under a lock, like the devices of browsers. */
 class Locked extends MemoryDevice {
   override readonly kind = 'opfs' as never;
 }
 
-/** One that fails when it is closed. */
+/** A device that fails when it is closed. */
 class Stuck extends Locked {
   override async closeAll(): Promise<void> {
     await super.closeAll();

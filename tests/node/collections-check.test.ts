@@ -1,4 +1,4 @@
-// Indexes that cannot be as they are defined, or are not: what the check tells of them, and building them anew.
+// Indexes that cannot be as they are defined, or are not as defined: what the check reports about them, and how they are rebuilt.
 
 import { describe, expect, test } from 'vitest';
 import { type BuildProgress, collection } from '../../js/src/collections.ts';

@@ -1,5 +1,5 @@
-// What a call of a collection is given is taken when it is called: objects that change afterwards, while the call waits for the indexes, for a
-// read or for its transaction, change nothing of it.
+// A collection takes the arguments of a call when it is called. Objects that change afterwards, while the call waits for the indexes, for
+// a read or for its transaction, do not change the call.
 
 import { describe, expect, test } from 'vitest';
 import { collection } from '../../js/src/collections.ts';
@@ -11,12 +11,12 @@ import { code, openAsync } from './support/transactions.ts';
 type Db = Store<Key, unknown>;
 type Loose = { -readonly [P in keyof Note]: Note[P] };
 
-/** A note that shares nothing with any other. */
+/** A note that shares no object with any other note. */
 function loose(id: number): Loose {
   return note(id, { title: `Title ${id}`, tags: [`tag ${id}`], edited: new Date(id), aliases: [`alias ${id}`] });
 }
 
-/** Changes all of a note, its arrays and its date in place. */
+/** Changes everything in a note, its arrays and its date in place. */
 function spoil(one: Loose): void {
   one.id = 999;
   one.title = 'Spoilt';

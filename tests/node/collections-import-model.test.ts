@@ -1,6 +1,7 @@
-// Random documents, updates, exports, more updates, and imports over what is there or into what was emptied, whole or cut off and taken up
-// again, by one tab while another uses the collection: then every index answers what a filter over the documents does, and the check agrees.
-// Unique values that two documents have by then are all listed, and once they are mended it holds, too.
+// Random documents, updates, exports, more updates, and imports. The imports go over existing documents or into an emptied store, whole
+// or cut off and resumed. One tab imports while another uses the collection. Afterwards every index answers the same as a filter over the
+// documents, and the check agrees. The check lists every unique value that two documents have by then. Once these are mended, the indexes
+// are also right.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -26,13 +27,13 @@ const CONTENT = fc.record(
     folder: fc.option(TAG, { nil: undefined }),
     edited: fc.integer({ min: -2, max: 2 }).map((ms) => new Date(ms)),
     aliases: fc.option(fc.array(NAME, { maxLength: 1 }), { nil: undefined, freq: 2 }),
-    // Some make a block of the export of their own.
+    // Some documents fill a block of the export alone.
     body: fc.option(fc.constant('x'.repeat(150_000)), { nil: undefined, freq: 1 }),
   },
   { noNullPrototype: true },
 );
 
-/** Of one tab: a put, or a deletion. */
+/** A call of one tab: a put, or a deletion. */
 const STEP = fc.record({
   tab: fc.integer({ min: 0, max: 1 }),
   id: fc.integer({ min: 0, max: 9 }),
@@ -42,7 +43,7 @@ type Step = typeof STEP extends fc.Arbitrary<infer T> ? T : never;
 
 const STEPS = fc.array(STEP, { maxLength: 12 });
 
-/** How an import goes: over what is there or not, cut off after some of its blocks, and what the other tab does meanwhile. */
+/** How an import runs: over existing documents or not, cut off after some of its blocks, and what the other tab does meanwhile. */
 const IMPORT = fc.record({
   isMerge: fc.boolean(),
   isRangeOnly: fc.boolean(),
@@ -61,7 +62,7 @@ async function run(steps: readonly Step[], tabs: readonly Notes[]): Promise<void
   }
 }
 
-/** Imports it, the first time cut off behind a block where it has so many. */
+/** Imports it. The first time the import is cut off behind a block, if there are so many. */
 async function restore(db: Db, bytes: Bytes, merge: boolean, cut: number | undefined, meanwhile: () => Promise<void>) {
   if (cut !== undefined) {
     const ends = boundaries(bytes);
@@ -71,14 +72,14 @@ async function restore(db: Db, bytes: Bytes, merge: boolean, cut: number | undef
       await meanwhile();
     }
   }
-  // Whoever wrote into an emptied store meanwhile has to merge.
+  // If the other tab wrote into an emptied store meanwhile, the import has to merge.
   await Promise.all([db.import(chunks(bytes, 65_536), { merge: true }), meanwhile()]);
 }
 
 /** The documents as they are in the store. */
 const stored = (db: Db): Promise<Note[]> => collect(db.values({ prefix: ['notes', 'doc'] })) as Promise<Note[]>;
 
-/** What a check is to list: each document with a unique value that one before it has. */
+/** What a check must list: each document with a unique value that an earlier document has. */
 function conflictsOf(all: readonly Note[]): unknown[] {
   const owners = new Map<string, number>();
   return all.flatMap(({ id, title, aliases = [] }) => {
@@ -91,7 +92,7 @@ function conflictsOf(all: readonly Note[]): unknown[] {
   });
 }
 
-/** Mends what two documents must not both have; how many conflicts there were. */
+/** Mends the values that two documents must not share; returns how many conflicts there were. */
 async function mend(db: Db, notes: Notes): Promise<number> {
   const conflicts = conflictsOf(await stored(db));
   const { ok, differences, found } = await notes.check();

@@ -1,5 +1,5 @@
-// Imports into stores with collections: indexes are those of the documents, whatever was imported over what, by whom, and however
-// far it came.
+// Imports into stores with collections: the indexes are those of the documents. It does not matter what was imported over what, which tab
+// imported it, or how far the import came.
 
 import { describe, expect, test } from 'vitest';
 import { type BuildProgress, collection } from '../../js/src/collections.ts';
@@ -30,7 +30,7 @@ describe('an import over a store that has the collection', () => {
     expect(await ids(notes.find('tags', 'c'))).toStrictEqual([3]);
     expect(await ids(notes.find('tags', 'a'))).toStrictEqual([1]);
     expect(await notes.count('title')).toBe(3);
-    // A value that nobody has is taken by nobody.
+    // A value that no document has is free.
     await notes.insert(note(4, { title: 'Other' }));
     await expectKept(db, [
       note(1, { tags: ['a'] }),
@@ -191,7 +191,7 @@ describe('an import over a store that has the collection', () => {
 });
 
 describe('an import and another tab, in turns', () => {
-  /** Tabs, the first of which waits with its next frame for what is given to the last function. */
+  /** Tabs. The first tab delays its next frame until the result of the last function resolves. */
   async function turns(): Promise<[Db, Db, (meanwhile: () => Promise<unknown>) => void]> {
     let next: (() => Promise<unknown>) | undefined;
     const [db, other] = (await openTabs(2, () => {
@@ -205,7 +205,7 @@ describe('an import and another tab, in turns', () => {
     return [db, other, meanwhile];
   }
 
-  /** A stream that has a function called when all of it has been read: before its blocks are applied. */
+  /** A stream that calls a function when all of it has been read, before its blocks are applied. */
   async function* telling(bytes: Bytes, at: number, tell: () => void): AsyncGenerator<Uint8Array, void, undefined> {
     yield bytes.slice(0, at);
     tell();
@@ -328,7 +328,7 @@ describe('an import into an empty store', () => {
     const notes = notesOf(db);
     expect(await ids(notes.find('tags'))).toStrictEqual([1]);
     await expectKept(db, [note(1, { tags: ['b'] }), note(2)]);
-    // And over what is there: its entries alone change nothing.
+    // An import over existing entries: its entries alone change nothing.
     await db.import(stream(await plainExport(wrong.filter(([key]) => (key as string[])[1] !== 'doc'))), {
       merge: true,
     });

@@ -1,4 +1,4 @@
-// What becomes of indexes when their definition changes, and collections in transactions, snapshots and live queries.
+// What happens to indexes when their definition changes, and collections in transactions, snapshots and live queries.
 
 import { describe, expect, test, vi } from 'vitest';
 import { ReservedKey } from '../../js/src/codec/reserved-key.ts';
@@ -10,7 +10,7 @@ import { code, openAsync, openTabs } from './support/transactions.ts';
 
 type Db = Store<Key, unknown>;
 
-/** The collection as it was before, with an index that is not there any more. */
+/** The collection as it was before, with an index that no longer exists. */
 function former(db: Db, version?: number) {
   return collection<Note>()(db, 'notes', {
     key: 'id',
@@ -19,7 +19,7 @@ function former(db: Db, version?: number) {
   });
 }
 
-/** The same with a function that makes something else of a title. */
+/** The same collection, with a function that makes another value of a title. */
 function later(db: Db, version: number) {
   return collection<Note>()(db, 'notes', {
     key: 'id',
@@ -59,7 +59,7 @@ describe('the signal of a call is heeded', () => {
     clear: (notes, signal) => notes.clear({ signal }),
   };
 
-  /** Fails unless it is aborted while nothing of the first tab goes on. */
+  /** Fails unless the call is aborted while no call of the first tab goes on. */
   async function expectAborted(call: Promise<unknown>, control: AbortController, isHeld: () => boolean): Promise<void> {
     call.catch(() => undefined);
     await vi.waitFor(() => expect(isHeld()).toBe(true));
@@ -100,7 +100,7 @@ describe('the signal of a call is heeded', () => {
       const notes = notesOf(db);
       await notes.insertMany([note(1, { tags: ['a'] }), note(2)]);
       await notesOf(other).reindex();
-      // From the transaction that begins to prepare them on.
+      // From the transaction on that begins to prepare them.
       vi.spyOn(db, 'transaction').mockImplementationOnce((...given) => {
         gate = new Promise((resolve) => {
           open = resolve;
@@ -153,10 +153,10 @@ describe('a definition that has changed', () => {
     await expectKept(db, all);
     expect(heard.map(({ done }) => done)).toStrictEqual([250, 500, 600, 600]);
     expect(new Set(heard.map(({ total }) => total))).toStrictEqual(new Set([600]));
-    // What is as it was is left alone.
+    // Unchanged indexes are left alone.
     expect(await db.getEntry(['notes', 'by', 'edited', new Date(0), 0])).toStrictEqual(edited);
     expect(await notes.count('tags', 'a')).toBe(600);
-    // And nothing is done twice.
+    // And no work is done twice.
     const { sequence } = await db.stats();
     await notesOf(db).ready();
     expect((await db.stats()).sequence).toBe(sequence);
@@ -190,7 +190,7 @@ describe('a definition that has changed', () => {
     await expect(old.keys('gone').toArray()).rejects.toThrow(outdated);
     await expect(old.count('gone')).rejects.toThrow(outdated);
     await expect(db.transaction((tx) => old.in(tx).insert(note(3)))).rejects.toThrow(outdated);
-    // Documents are what they were.
+    // Documents are unchanged.
     expect(await ids(old.find())).toStrictEqual([1, 2]);
     await expectKept(db, [note(1), note(2)]);
   });
@@ -250,14 +250,14 @@ describe('a definition that has changed', () => {
     await old.ready();
     const notes = notesOf(db);
     await notes.insertMany([note(1), note(2), note(3, { tags: ['a'] })]);
-    // As a repair may leave it.
+    // A repair may leave the store like this.
     await db.batch().delete(['notes', 'doc', 2]).set(['notes', 'by', 'tags', 'b', 1], true).commit();
     const again = notesOf(db);
     await again.reindex();
     expect(await ids(again.find('title'))).toStrictEqual([1, 3]);
     await expectKept(db, [note(1), note(3, { tags: ['a'] })]);
     await again.insert(note(2));
-    // Code of the same definition goes on with them, any other does not.
+    // Code with the same definition continues the indexes; code with any other definition does not.
     await notes.insert(note(4));
     await expect(old.insert(note(5))).rejects.toThrow(code('VARVE_VERSION'));
     await expectKept(db, [note(1), note(2), note(3, { tags: ['a'] }), note(4)]);
@@ -289,7 +289,7 @@ describe('a definition that has changed', () => {
   test('goes on where a tab that died has left it', async () => {
     const [db, other] = (await openTabs(2)) as [Db, Db];
     await collection<Note>()(db, 'notes', { key: 'id' }).insertMany(all);
-    // After the first page it fails: as if its tab were closed.
+    // It fails after the first page, as if its tab were closed.
     const dying = notesOf(db).ready({
       onProgress: () => {
         throw new Error('closed');
@@ -401,7 +401,7 @@ test('a snapshot has the documents of its moment, by every index', async () => {
   expect(await before.find('tags', 'a').toArray()).toStrictEqual([note(1, { tags: ['a'] })]);
   expect(await notes.in(empty).find('tags').toArray()).toStrictEqual([]);
   expect('insert' in before).toBe(false);
-  // Indexes of another definition it does not have.
+  // It does not have the indexes of another definition.
   const defined_anew = former(db);
   await expect(defined_anew.in(then).find('gone').toArray()).rejects.toThrow(code('VARVE_RETRY'));
 });

@@ -1,4 +1,4 @@
-// The order of keys as collections know it, and the ranges that they look in, against the bytes of the store's keys.
+// The order of keys as collections know it, and the ranges that they search, compared with the bytes of the store's keys.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -60,7 +60,7 @@ function isIn(range: ReturnType<typeof rangeOf>, key: Key): boolean {
   return compareBytes(start, at) <= 0 && (end.length === 0 || compareBytes(at, end) < 0);
 }
 
-/** Whether a value begins so. */
+/** Whether a value begins with this. */
 function begins(value: Key, prefix: string | Uint8Array | readonly Key[]): boolean {
   if (typeof prefix === 'string') return typeof value === 'string' && value.startsWith(prefix);
   const isList = Array.isArray(prefix);

@@ -1,12 +1,12 @@
-// Random operations on a collection against a model in memory: after each of them every document and every entry of every
-// index is compared. Then several clients at once, with what must hold however they came between one another.
+// Random operations on a collection, compared with a model in memory: after each operation, every document and every entry of every index
+// is compared. Then several clients at once, with conditions that must hold however their calls interleave.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { expectKept, ids, type Note, type Notes, note, notesOf } from './support/notes.ts';
 import { openAsync, openTabs } from './support/transactions.ts';
 
-/** Few keys and values, so that documents meet. */
+/** Few keys and values, so that documents collide. */
 const ID = fc.integer({ min: 0, max: 7 });
 const TAG = fc.constantFrom('', 'a', 'ab', 'b', '\u{10ffff}', 'é', '\uffff', '𐀀');
 const NAME = fc.constantFrom('x', 'y', 'z', 'w', 'v', 'u');
@@ -47,11 +47,11 @@ const STEP: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ type: 'clear' as const }) },
 );
 
-/** Documents by key, refusing what unique indexes refuse. */
+/** Documents by key. It refuses what unique indexes refuse. */
 class Model {
   notes = new Map<number, Note>();
 
-  /** Applies a step; what the collection answers, 'conflict' for a refusal. */
+  /** Applies a step; returns the answer of the collection, 'conflict' for a refusal. */
   apply(step: Step): unknown {
     switch (step.type) {
       case 'insert':
@@ -112,7 +112,7 @@ const orConflict = (error: { readonly code?: unknown }): unknown => {
   return 'conflict';
 };
 
-/** Compares what is found with what a model would find. */
+/** Compares the documents that are found with those that a model would find. */
 async function expectFound(notes: Notes, model: Model): Promise<void> {
   const all = [...model.notes.values()].sort((a, b) => a.id - b.id);
   expect(await notes.find().toArray()).toStrictEqual(all);
@@ -171,7 +171,7 @@ test('random operations together in one transaction leave what a model leaves', 
         await notes.ready();
         await db.transaction(async (tx) => {
           const inside = notes.in(tx);
-          // Called at once: they run one after another all the same.
+          // All are called at once, and they still run one after another.
           const answers = await Promise.all(steps.map((step) => run(step, inside).catch(orConflict)));
           const isUpdating = steps.some(({ type }) => type === 'update');
           const expected = steps.map((step) => model.apply(step));
@@ -187,7 +187,7 @@ test('random operations together in one transaction leave what a model leaves', 
   );
 });
 
-/** What an update reads is not awaited by what is called after it: once more, awaited, from nothing. */
+/** Calls after an update do not wait for what the update reads. So the steps run once more, awaited, from an empty collection. */
 async function rerun(steps: readonly Step[], inside: Writer, model: Model): Promise<void> {
   model.notes.clear();
   await inside.clear();
@@ -211,7 +211,7 @@ test('clients that write at once leave documents and indexes in step', { timeout
       const [db] = stores;
       const notes = clients[0] as Notes;
       const all = await notes.find().toArray();
-      // Entries follow from the documents; were two of them in one place, there would be one too few.
+      // Entries follow from the documents. If two entries had one place, there would be one too few.
       await expectKept(db as NonNullable<typeof db>, all);
       expect(new Set(all.map(({ title }) => title)).size).toBe(all.length);
     }),

@@ -58,7 +58,7 @@ test('a loss of power leaves documents and entries as they were at one moment', 
       await notes.delete(3);
       model.delete(3);
     }
-    // Under way when it happens: done as a whole, or not at all.
+    // It was under way when this happened: it is done as a whole, or not at all.
     const last = note(100 + life, { tags: ['under way'], folder: 'f' });
     const pending = notes.insert(last).catch(() => undefined);
     storage.losePower();

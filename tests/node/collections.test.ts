@@ -1,4 +1,4 @@
-// Documents with indexes, over the real engine: what each call does.
+// Documents with indexes, over the real engine: the effects of each call.
 
 import { describe, expect, test } from 'vitest';
 import { collection, uuid7 } from '../../js/src/collections.ts';
@@ -46,7 +46,7 @@ describe('one document', () => {
     const next = note(1, { tags: ['b', 'c'], title: 'Next', aliases: ['x', 'y'], edited: new Date(5) });
     expect(await notes.put(next)).toBe(1);
     await expectKept(db, [next]);
-    // What it let go of others may have.
+    // Other documents may take the unique values that it released.
     const other = note(2, { title: 'note 1' });
     await notes.insert(other);
     await expectKept(db, [next, other]);
@@ -94,7 +94,7 @@ describe('one document', () => {
       await db.transaction((tx) => notes.in(tx).update(1, async (old) => change(await change(old))));
       await expectKept(db, [(await notes.get(1)) as Note]);
     }
-    // The values that it let go of are for others.
+    // Other documents may take the values that it released.
     await notes.insert(note(2, { title: 'Old', aliases: ['a'] }));
     expect(await notes.check()).toMatchObject({ ok: true, documents: 2 });
   });
@@ -155,7 +155,7 @@ describe('one document', () => {
     await expect(odd.insert({ id: 'a', of: 'text' })).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
     await expect(odd.insert({ id: undefined as never, of: 1 })).rejects.toThrow("The key of a document of 'odd'");
     expect(await odd.count()).toBe(0);
-    // Nothing is to be found of what is not there.
+    // A search finds nothing of a missing document.
     await odd.insertMany([
       { id: 'b', of: null },
       { id: 'c', of: undefined },
@@ -275,7 +275,7 @@ describe('finding', () => {
       }
     }
     expect(count).toBe(400);
-    // Walked again it is of another moment.
+    // A second walk reads a later state.
     expect(await ids(query)).toStrictEqual(
       all
         .map(({ id }) => id)

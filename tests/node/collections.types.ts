@@ -1,6 +1,6 @@
 /**
- * What the compiler is to accept and to refuse of collections. It runs nowhere: `tsc` checks it, and an error that is expected and does not
- * come is one itself.
+ * Code of collections that the compiler must accept or refuse. It never runs: `tsc` checks it, and an expected error that does not come
+ * is itself an error.
  */
 
 import type { Key, Snapshot, Store, Transaction } from 'varve';
@@ -48,7 +48,7 @@ export async function calls(): Promise<void> {
   same<Note | undefined, Awaited<ReturnType<typeof notes.get>>>(true);
   same<string, Awaited<ReturnType<typeof notes.insert>>>(true);
 
-  // Values have the types of what the indexes are of; absent ones are none.
+  // Values have the types of the indexed properties; absent properties have no values.
   notes.find('edited', { gte: new Date(), lt: new Date(), reverse: true, limit: 20 });
   notes.find('edited', new Date());
   notes.find('size', { gt: 1n });

@@ -1,4 +1,4 @@
-/** The engine's end of the compactor, where a worker that is ended may go on writing for a moment: on a server. */
+/** The engine's end of the compactor, on a server, where a worker that is ended may go on writing for a short time. */
 
 import { expect, test } from 'vitest';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
@@ -8,7 +8,7 @@ const services = {} as JobServices;
 const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytesHint: 1 } as unknown as JobTicket;
 const module = {} as WebAssembly.Module;
 
-/** A worker that does nothing, and is ended when the test says so. */
+/** A worker that does nothing, and ends when the test tells it to. */
 class IdleWorker implements CompactorPort {
   readonly calls: string[] = [];
   readonly #listeners = new Map<string, (event: never) => void>();

@@ -1,6 +1,6 @@
 /**
- * The contract of storages can fail: storages that are broken in one place each are caught, by the clause that names what
- * is broken; and there is such a storage for every clause.
+ * The contract of storages can fail: each storage with one defect is caught by the clause that names the defect, and every clause has
+ * such a storage.
  */
 
 import { expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * The clauses of the contract for storages that settle later can fail: storages that are broken in one place each are caught,
- * by the clause that names what is broken; and there is such a storage for each of these clauses.
+ * The clauses of the contract for storages that commit later can fail: each storage with one defect is caught by the clause that names
+ * the defect, and each of these clauses has such a storage.
  */
 
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { clauseNamed, expectCaught } from './support/caught.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { tools, wasm } from './support/engine.ts';
 
-/** A storage whose devices settle later, sound but for what its device does differently. */
+/** A storage whose devices commit later. It is sound except for the differences of its device. */
 class Mutant extends ChunkAdapter {
   readonly change: (device: SettlingDevice) => Partial<Record<keyof SettlingDevice, unknown>>;
 
@@ -158,7 +158,7 @@ const MUTANTS: [what: string, change: Mutant['change'], clause: string][] = [
   ],
 ];
 
-/** The clauses for storages that settle later, by name. */
+/** The clauses for storages that commit later, by name. */
 function clausesFor(change: Mutant['change']): Map<string, () => Promise<void>> {
   const clauses = new Map<string, () => Promise<void>>();
   storageContract({

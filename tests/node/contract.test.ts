@@ -1,4 +1,4 @@
-/** The contract of storages: every storage of ours that Node can run keeps it. */
+/** The contract of storages: every storage of this project that Node can run fulfils it. */
 
 import 'fake-indexeddb/auto';
 import * as fs from 'node:fs';
@@ -78,7 +78,7 @@ describe('files that lose power', () => {
 
 describe('rows of a Durable Object', () => {
   let sql: FakeSql;
-  /** What the storage may take, while stores are open. */
+  /** How many bytes the storage may take, while stores are open. */
   let room: { bytesMax: number };
   let device: SqlDevice | undefined;
   class Rows extends ObjectStorageAdapter {
@@ -97,7 +97,7 @@ describe('rows of a Durable Object', () => {
     },
     other: rows,
     losePower: async (storage) => {
-      // A turn is kept or lost as a whole, and nobody outside knows of one that was lost: sql-device.test.ts.
+      // A turn is kept or lost as a whole, and nothing outside knows of a lost turn: sql-device.test.ts.
       await sql.committed();
       storage.abandon();
       sql.crash();
@@ -130,7 +130,7 @@ describe('a fake of Deno KV', () => {
     override list = () => this.#now.list();
     override delete = (...given: Parameters<DenoKvStorage['delete']>) => this.#now.delete(...given);
 
-    /** All holders are dead, and have been for longer than their lease. */
+    /** All holders are dead, for longer than their lease. */
     losePower(): void {
       for (const kv of connections.splice(0)) kv.kill(true);
       this.state.expire();

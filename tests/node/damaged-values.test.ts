@@ -1,4 +1,4 @@
-/** Damaged structured values: always a value or an error, within bounds. */
+/** Damaged structured values: the result is always a value or an error, within bounds. */
 
 import { describe, expect, test } from 'vitest';
 import { structured } from '../../js/src/codec/values.ts';

@@ -1,4 +1,4 @@
-// What the demo makes of files: rows with their places, keys that read back as they were, and what an engine did between two looks.
+// How the demo reads files: rows with their places, keys that read back unchanged, and what an engine did between two looks.
 
 import { expect, test } from 'vitest';
 import { entriesOf } from '../../demo/import/entries.ts';
@@ -119,6 +119,6 @@ test('what an engine did is told from two looks at it', () => {
     { kind: 'cut', segments: 1 },
     { ...compaction, bytes_read: 1720, bytes_written: 1600 },
   ]);
-  // Another tab took the store over: its counts begin at 0, and nothing is told that did not happen.
+  // Another tab took over the store: its counts begin at 0, and the demo reports nothing that did not happen.
   expect(eventsBetween(after, look({ flushes: 0, flushBytes: 0, compactions: 0 })).map(({ kind }) => kind)).toEqual([]);
 });

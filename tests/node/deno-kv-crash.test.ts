@@ -1,5 +1,5 @@
-// A holder of a store in Deno KV dies before or after any of its calls: the next one finds the slots as they were after some
-// commit, not before the last one that was settled, goes on from there, and no key is left that nobody knows of.
+// A holder of a store in Deno KV dies before or after any of its calls. The next holder finds the slots as they were after some commit,
+// not before the last known commit, and goes on from there. No key is left that the store does not know.
 
 import { expect, test } from 'vitest';
 import type { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
@@ -12,7 +12,7 @@ import { FakeKv, FakeKvState, type Fault } from './support/fake-kv.ts';
 const KIB = 1024;
 const SLOTS = 8;
 const SETTINGS = { prefix: ['varve'], leaseMs: 60_000 };
-/** Of the images of slots that are compared. */
+/** The images of slots that are compared. */
 type Image = readonly Uint8Array[];
 
 type Step = (device: ManagedDevice) => void;
@@ -44,7 +44,10 @@ const both =
     for (const step of steps) step(device);
   };
 
-/** Each is one commit: in place, large, with drops, with a row of several parts, a fold, and all of it again over what is there. */
+/**
+ * Each step is one commit: in place, large, with drops, with a row of several parts, a fold, and then all of them again over existing
+ * data.
+ */
 const STEPS: readonly Step[] = [
   fill(0, 40, 1),
   both(fill(0, 60, 2), fill(1, 30, 3)),
@@ -52,7 +55,7 @@ const STEPS: readonly Step[] = [
   fill(1, 1, 6, 900 * KIB),
   both(fill(1, 1700, 7), fill(0, 2, 8, 0), (device) => device.truncate(2, 70 * KIB)),
   both((device) => device.truncate(1, 0), fill(3, 900, 9)),
-  // Chunks that are there and written a little are journaled: a row longer than a value.
+  // Existing chunks that get a small write are journaled: a row longer than a value.
   both(...Array.from({ length: 8 }, (_, i) => fill(3, 15, 20 + i, (4 + 64 * i) * KIB))),
   ...Array.from({ length: 5 }, (_, round) =>
     both(...Array.from({ length: 8 }, (_, i) => fill(3, 15, 40 + round * 8 + i, (20 + 64 * i) * KIB))),
@@ -61,7 +64,7 @@ const STEPS: readonly Step[] = [
   fill(1, 20, 91),
 ];
 
-/** Writes all steps; answers how many are settled when it ends, or when the connection has died. */
+/** Writes all steps; returns how many are committed when it ends, or when the connection has died. */
 async function write(kv: FakeKv, from: number): Promise<number> {
   let settled = from;
   const writing = async (): Promise<void> => {
@@ -77,7 +80,7 @@ async function write(kv: FakeKv, from: number): Promise<number> {
   return settled;
 }
 
-/** Opens the store after a death; answers how many steps are in it. */
+/** Opens the store after a death; returns how many steps are in it. */
 async function found(state: FakeKvState, settled: number, images: readonly Image[]): Promise<number> {
   state.expire();
   const device = await new DenoKvStorage(new FakeKv(state), SETTINGS).open('store', { wait: 0 });
@@ -123,7 +126,7 @@ test.each(['dead before', 'dead after'] as const)(
 test('a successor that dies while it takes the store over, at any of its calls, keeps nothing from the next one', {
   timeout: 120_000,
 }, async () => {
-  // The first one dies within the large commit of the third step: something is staged.
+  // The first holder dies within the large commit of the third step, so something is staged.
   const counting = new FakeKv();
   let calls = 0;
   counting.fault = () => {
@@ -187,7 +190,7 @@ test.each([1, 2, 3, 4])(
     let device = await open();
     await device.settle();
     let model = new MemoryDevice({ slots: SLOTS });
-    /** The model after each step since the last one that is settled for sure. */
+    /** The model after each step since the last step that is certainly committed. */
     let possible: Image[] = [image(model)];
     for (let step = 0; step < 120; step++) {
       const slot = random(SLOTS);

@@ -14,7 +14,7 @@ import { FakeKv, FakeKvState } from './support/fake-kv.ts';
 const KIB = 1024;
 const LEASE_MS = 20_000;
 
-/** How many chunks the first bytes of a slot behind its header page are. */
+/** How many chunks the first bytes of a slot take behind its header page. */
 const chunks = (kib: number): number => Math.ceil((kib * KIB) / CHUNK_BYTES);
 
 afterEach(() => {
@@ -33,7 +33,7 @@ async function read(device: BufferedDevice, slot: number, at: number, length: nu
   return into.subarray(0, await device.resident(() => device.read(slot, into, at)));
 }
 
-/** Resolves when what a store does by itself after its first writes, such as adding a spare slot, is done. */
+/** Resolves when the store's own work after its first writes is done, for example adding a spare slot. */
 async function quiet(kv: FakeKv): Promise<void> {
   for (let [turn, calls] = [0, -1]; turn < 50; turn++) {
     if (calls !== kv.calls) [turn, calls] = [0, kv.calls];
@@ -87,7 +87,7 @@ test('a commit that one operation does not hold is several, within the limits, a
   expect(await read(device, 3, 1100 * KIB, 2)).toEqual(bytes(33, 33));
   await device.closeAll();
   expect(state.operationBytesMax).toBeGreaterThan(700 * KIB);
-  // Those of the rounds before are gone.
+  // The chunks of the earlier rounds are gone.
   expect(state.keys('chunk').length).toBe(4 * chunks(1200));
   expect(state.keys('debris').length).toBe(0);
   const again = await storage.open('large', { wait: 0 });
@@ -251,7 +251,7 @@ test.each(['refused', 'unheard'] as const)(
   async (fault) => {
     const state = new FakeKvState();
     const { kv, storage } = storageOn(state);
-    // Never thrice in a row: what it tries takes one call, two calls or three.
+    // Never three times in a row: an attempt takes one call, two calls or three.
     kv.fault = (call) => ([0, 3].includes(call % 7) ? fault : undefined);
     const db = await open('shaky', { storage, wasm });
     for (let n = 0; n < 12; n++) await db.set(n, n);
@@ -340,7 +340,7 @@ test('a row that somebody deleted, a chunk, and a newer format are told', async 
   const { value: kept } = await kv.get(row, { consistency: 'strong' });
   await kv.atomic().set(chunk, value).delete(row).commit();
   await expect(open('holes', { storage, wasm })).rejects.toMatchObject({ code: 'VARVE_CORRUPT' });
-  // One that is there, and comes after one that is not.
+  // One that exists, and comes after a missing one.
   await kv
     .atomic()
     .set(row, kept)

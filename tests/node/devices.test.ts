@@ -1,4 +1,4 @@
-/** Slot devices: what the engine may count on, for every device alike, and what only OPFS does. */
+/** Slot devices: what the engine may rely on, for every device alike, and the behaviour that only OPFS has. */
 
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
@@ -181,7 +181,7 @@ describe('OPFS', () => {
     const device = await openOpfs('named');
     await device.grow(1);
     const slots = Array.from({ length: 9 }, (_, slot) => `slot-000${slot}`);
-    // The first two look whether the store is there.
+    // The first two calls check whether the store exists.
     expect(named).toEqual(['varve', ...padding, 'varve', 'named', ...slots]);
     await device.closeAll();
     named.length = 0;
@@ -190,7 +190,7 @@ describe('OPFS', () => {
     await again.grow(1);
     await again.grow(1);
     expect(named).toEqual([...padding, 'slot-0009', 'slot-0010']);
-    // One that a kill left, and one that another worker is faster to remove.
+    // One left by a kill, and one that another worker removes first.
     await again.closeAll();
     await opfs.root.getDirectoryHandle('varve-fills-a-block'.padEnd(10_923, '-'), { create: true });
     named.length = 0;
@@ -219,8 +219,8 @@ describe('OPFS', () => {
     expect(report.reason).toMatch(/^This browser has no synchronous file handles/);
   });
 
-  // WebKitGTK with its file system switched on makes files, and says NotSupportedError when one is opened. The empty directory
-  // that this left behind was taken for the store at the next opening, and the store in IndexedDB was not found again.
+  // WebKitGTK with its file system switched on creates files, and throws NotSupportedError when one is opened. The empty directory that
+  // this left behind was taken for the store at the next opening, and the store in IndexedDB was not found again.
   test('a browser that makes files and opens none leaves no trace of a store in OPFS', async () => {
     vi.stubGlobal(
       'FileSystemFileHandle',

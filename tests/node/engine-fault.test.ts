@@ -1,7 +1,7 @@
 /**
- * A panic inside the engine is a bare trap. What users see of it: one VARVE_INTERNAL that says to reopen, from the call
- * that met it and from every later one; nothing is acknowledged any more, nothing stays pending, and closing lets the
- * files and the lock go, so that a new worker recovers what was acknowledged.
+ * A panic inside the engine is a bare trap. The user sees one VARVE_INTERNAL that says to reopen, from the call that met it and from
+ * every later call. Nothing more is acknowledged and nothing stays pending. Closing releases the files and the lock, so that a new worker
+ * recovers the acknowledged writes.
  *
  * A worker is played by a fresh set of modules: each has an engine instance of its own.
  */
@@ -32,7 +32,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** What traps in each engine instance, in the order in which they were made: names of raw calls. */
+/** The names of the raw calls that trap in each engine instance, in the order in which the instances were made. */
 const traps: Set<string>[] = [];
 
 vi.mock('../../js/src/wasm/load.ts', async (load) => {
@@ -56,13 +56,13 @@ function trapping(engine: Engine): Engine {
 
 const openSync = (name = 'store') => open<Key, unknown>(name, { wasm, memory: 1024 * 1024, compactor: false, wait: 0 });
 
-/** A store, and what traps in its engine. */
+/** A store, and the calls that trap in its engine. */
 async function openTrapped(name = 'store') {
   const store = await openSync(name);
   return { store, trap: traps.at(-1) as Set<string> };
 }
 
-/** What the next opening finds. */
+/** The entries that the next opening finds. */
 async function recovered(name = 'store'): Promise<[Key, unknown][]> {
   const store = await openSync(name);
   const found = [...store.entries()];
@@ -146,7 +146,7 @@ describe('varve/sync', () => {
 });
 
 describe('varve, through the engine worker', () => {
-  /** A store in a worker on this thread that, unlike a real one, is not ended by `terminate`. */
+  /** A store in a worker on this thread. Unlike a real worker, it is not ended by `terminate`. */
   async function openAsync(name = 'store'): Promise<{ store: Store<Key, unknown>; trap: Set<string> }> {
     const port: Port = {
       onmessage: null,

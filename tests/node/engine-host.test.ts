@@ -57,7 +57,7 @@ function storeOf(host: EngineHost): SyncStore<Key, unknown> {
   return new SyncStore<Key, unknown>(host, undefined, formatOf(structured), undefined);
 }
 
-/** Has the next job flush what was written. */
+/** Makes the next job flush what was written. */
 function freeze({ store }: EngineHost): void {
   store.check(store.exports.varve_freeze(store.h));
 }
@@ -75,7 +75,7 @@ function setUntilRefused(store: SyncStore<Key, unknown>, size: number): number {
   try {
     for (; returned < MANY; returned++) store.set(returned, new Uint8Array(size));
   } catch {
-    // Refused; what came before it is the question.
+    // This set is refused; the test asks about the sets before it.
   }
   return returned;
 }
@@ -96,7 +96,7 @@ function expectFilled(store: SyncStore<Key, unknown>, count: number): void {
   expect([...store.entries()]).toEqual(Array.from({ length: count }, (_, n) => [n, value(n)]));
 }
 
-/** The worker of a host dies: nothing of it runs on, and (with `power`) what was not flushed is lost. */
+/** The worker of a host dies: no part of it goes on, and (with `power`) everything that was not flushed is lost. */
 async function die(host: EngineHost, power = false): Promise<void> {
   await host.settled();
   if (power) opfs.losePower();
@@ -206,7 +206,7 @@ describe.each([
     if (name === 'in a compactor') expect(compactors[0]?.received).toContain('input');
   });
 
-  // Where no slot of its own is to be had for an output, the engine writes it between the files that there are.
+  // When no separate slot is available for an output, the engine writes the output between the existing files.
   test('go on in a storage that gives no more files', async () => {
     const growing = vi.spyOn(OpfsDevice.prototype, 'grow').mockResolvedValue(0);
     const host = await openHost(options());
@@ -247,7 +247,7 @@ function expectKilobytes(store: SyncStore<Key, unknown>): void {
   expect(count).toBe(IN_ONE_TURN);
 }
 
-// No file can be made inside a turn: all that it writes has to go into those that are there.
+// No file can be created inside a turn: everything that the turn writes must go into the existing files.
 test('one turn writes as much as it likes, and all of it is there', async () => {
   const store = storeOf(await openHost());
   for (let n = 0; n < IN_ONE_TURN; n++) store.set(n, kilobyte(n));
@@ -264,7 +264,7 @@ describe('a full disk', () => {
       const host = await openHost({ ...withCompactor(), memory: 16 << 20 });
       const store = storeOf(host);
       opfs.fullStyle = style;
-      // More than fits between and behind the files that there are, and than is set aside for deletes.
+      // More than fits between and behind the existing files, and more than is reserved for deletes.
       for (let n = 0; n < FULL_SETS; n++) store.set(n, value(n));
       store.commit();
       freeze(host);
@@ -313,7 +313,8 @@ describe('a full disk', () => {
     expect([...store.keys()]).toHaveLength(100);
   });
 
-  // The story: a write that is logged by itself, because it is large, and is refused had told its caller, and ended the store all the same.
+  // The story: a large write is logged by itself. Once such a write was refused, and its caller got the error, but the store ended all
+  // the same.
   test('refuses a large write and nothing else', async () => {
     const store = storeOf(await openHost());
     store.set('small', 1, STRICT);
@@ -333,7 +334,7 @@ describe('a full disk', () => {
     expect(storeOf(await openHost()).get('more')).toBe(2);
   });
 
-  // A batch is deletes too, when all of it only deletes: ranges and conditional deletes go that way.
+  // A batch also counts as deletes when all of it only deletes: ranges and conditional deletes go that way.
   test.each([
     ['a range', (store: SyncStore<Key, unknown>) => store.deleteRange({ gte: 0, lt: 100 }, STRICT)],
     ['a batch', (store: SyncStore<Key, unknown>) => store.batch().delete(0).delete(1).commit(STRICT)],
@@ -372,7 +373,7 @@ describe('a full disk', () => {
     expect([store.has('buffered'), store.has('strict'), store.get(7)]).toEqual([false, false, value(7)]);
   });
 
-  // Closing was refused for want of room, and took the write along that had returned as buffered.
+  // Closing was once refused for want of room, and a write was lost with it that had returned as buffered.
   test('a store that is closed in the turn of a buffered write keeps it, however full the storage is', async () => {
     const store = storeOf(await openHost());
     store.set('kept', 1);
@@ -393,7 +394,7 @@ describe('a full disk', () => {
     await again.close();
   });
 
-  // A write that had returned as buffered was lost with the one that met the end of the room, and every later call was VARVE_POISONED.
+  // A write that had returned as buffered was once lost with the write that used up the room, and every later call was VARVE_POISONED.
   test('deferred writes on a full storage are logged or refused at once, and the store goes on', async () => {
     const store = storeOf(await openHost());
     store.set('kept', 1);
@@ -447,8 +448,8 @@ describe('a full disk', () => {
     expect([...storeOf(await openHost()).keys()]).toEqual(kept);
   });
 
-  // A rotation logs what is pending, and a refusal there took writes along that had returned as buffered: the set that
-  // met it was told, they were not. (Once in four runs of the browser's quota test.)
+  // A rotation logs what is pending. A refusal there once lost writes that had returned as buffered: the set that met it got the error,
+  // and they did not. (Once in four runs of the browser's quota test.)
   test('writes that returned as buffered are there whatever was refused after them', async () => {
     let refused = 0;
     for (let size = 9000; size < 64_000; size += 7000) {

@@ -1,4 +1,4 @@
-/** What reads exports takes arbitrary bytes: it answers an error, or what they say, and nothing else. */
+/** Decoders of exports accept arbitrary bytes: the result is an error, or the decoded content, and nothing else. */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -65,7 +65,7 @@ test('a block of a batch of entries with the longest entry behind them is none t
     const words = new Uint8Array(new Uint32Array([length, 1]).buffer);
     return Uint8Array.of(...words, ...(await sha256(Uint8Array.of(...previous, ...words))).subarray(0, 8));
   };
-  // Of the shortest entries, a byte that expires, a block has 12 bytes and a batch 9.
+  // The shortest entry is one byte that expires. With such entries, a block has 12 bytes and a batch 9.
   const before = (EXPORT_BATCH / 9) * 12;
   const length = Math.ceil(before) + 1 + 3 + 4 + 8 + KEY_BYTES_MAX + VALUE_BYTES_MAX;
   expect(await decodeHead(previous, await head(length), 0)).toStrictEqual({ length, entries: 1 });

@@ -1,4 +1,4 @@
-/** Exports and imports: what comes back, what is refused, what goes on. */
+/** Exports and imports: what is restored, what is refused, and what can be resumed. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
@@ -57,7 +57,7 @@ describe('a round trip', () => {
     expect(report).toEqual({ entries: await db.count(), bytes: exported.length, resumedAt: 0 });
     expect(seen).toEqual(boundaries(exported).slice(1, -1));
     expect(await contents(other)).toStrictEqual(await contents(db));
-    // A copy of the copy is the same but for its id and what follows from it.
+    // A copy of the copy is equal except for its id and what follows from the id.
     expect((await bytesOf(other.export())).length).toBe(exported.length);
   });
 
@@ -254,7 +254,7 @@ describe('going on', () => {
       expect(offsets).toEqual(seeks ? [ends[3]] : []);
       expect(seen).toEqual(ends.slice(4, -1));
       expect(await contents(other)).toStrictEqual(await contents(db));
-      // It is complete: the same once more is another import.
+      // The import is complete: the same stream once more is another import.
       await expect(other.import(source)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
     }
   });
@@ -424,7 +424,7 @@ describe('the golden file', () => {
       return id;
     });
     const again = await bytesOf(db.export());
-    // But for the sequence, which is the other store's, and the digests that follow from it.
+    // Except for the sequence, which is the other store's, and the digests that follow from it.
     expect(again.length).toBe(golden.length);
     const [header, first, end] = boundaries(golden) as [number, number, number];
     const unhashed = (bytes: Uint8Array) => [

@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const db of stores.splice(0)) await db.close();
 });
 
-/** Sets that many numbers, in turns of which none is too long. */
+/** Sets that many numbers, in turns that are not too long. */
 async function fill(db: SyncStore<Key, unknown>, count = 5000): Promise<void> {
   for (let i = 0; i < count; i++) {
     db.set(i, value(i), i % 10 === 0 ? { expiresIn: 1e9 } : undefined);

@@ -7,7 +7,7 @@ import { FeedModel } from './support/feed-model.ts';
 import { Random } from './support/random.ts';
 
 const STEPS = 300;
-/** Some of the same range, the others of more different ones than are asked for one by one. */
+/** Some followers share one range. The others have more different ranges than are requested one by one. */
 const [ALIKE, FOLLOWERS] = [5, 16];
 const KEYS = 6;
 
@@ -88,7 +88,7 @@ test('random histories of writes, commits, refusals and leaders leave no followe
       const { arrivals } = model;
       if (arrivals.length === 0) break;
       random.pick(arrivals)();
-      // Who is told nothing new may not ask for ever.
+      // A follower that gets nothing new must not send requests for ever.
       expect(model.requests - requests, `seed ${seed}`).toBeLessThan(2000);
     }
     for (const follower of followers) {
@@ -118,6 +118,6 @@ test('a follower that leaves while nothing is written keeps nothing here, and on
   model.commit();
   await drained();
   expect((await waiting)?.position).toBe(1);
-  // One page; the wait was asked for already.
+  // One page; the wait was already requested.
   expect(model.requests - requests).toBe(1);
 });

@@ -1,4 +1,4 @@
-/** A directory of stores that has more in it than stores: nothing else is listed, and nothing else is deleted. */
+/** A directory of stores that also contains other things: only stores are listed, and only stores are deleted. */
 
 import * as fs from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ async function make(name: string): Promise<void> {
   await db.close();
 }
 
-/** A folder and a file of names that stores could have, and links. */
+/** A folder and a file with names that stores could have, and links. */
 function addForeign(): void {
   fs.mkdirSync(at('src', 'slot-0001'), { recursive: true });
   fs.writeFileSync(at('src', 'slot-1'), 'no slot');
@@ -100,7 +100,7 @@ test('a store behind a symbolic link is listed and opened, and refused to be del
 
 test('what a deletion that was killed leaves, a folder with a claim, is listed and deleted', async () => {
   fs.mkdirSync(at('notes'));
-  // Of an earlier process with the pid of this one.
+  // Of an earlier process that had the pid of this one.
   fs.writeFileSync(at('notes', `lock.${process.pid}.1.0.0.0123456789abcdef.${hostname()}`), '');
   expect(await listStores({ storage: storage() })).toEqual(['notes']);
   expect(await deleteStore('notes', { storage: storage() })).toBe(true);

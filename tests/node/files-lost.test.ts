@@ -1,4 +1,4 @@
-/** A store in files whose folder is removed, renamed or replaced while it is open, and slots that are no files of the store. */
+/** A store in files whose folder is removed, renamed or replaced while it is open, and slots that are not files of the store. */
 
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import { nextTurn } from '../../js/src/worker/turn.ts';
 import { tools, wasm } from './support/engine.ts';
 import { kindOf } from './support/kind-of.ts';
 
-/** What the runtime adds to the device of a path, and not to that of an open file. */
+/** What the runtime adds to the device of a path, but not to the device of an open file. */
 const added = vi.hoisted(() => ({ dev: 0 }));
 
 vi.mock('node:fs', async (load) => {
@@ -49,7 +49,7 @@ const lost = {
   message: expect.stringContaining('was removed, renamed or replaced while the store was open'),
 };
 
-/** What takes a store away from whoever has it open. */
+/** Ways to take a store away from a holder that has it open. */
 const takes: [name: string, take: () => void][] = [
   ['removed', () => fs.rmSync(place(), { recursive: true })],
   ['renamed', () => fs.renameSync(place(), `${place()}.old`)],
@@ -128,7 +128,7 @@ describe('a second opener of the path', () => {
   const openBlobs = (): Promise<Blobs> =>
     sync.open<number, Uint8Array>('notes', { storage: storage(), wasm, memory: 1 << 20 });
 
-  /** Copies the folder of stores, without the claims: those who have them open have the original. */
+  /** Copies the folder of stores without the claims: holders that have the stores open have the originals. */
   function backUp(): void {
     fs.cpSync(place(), `${place()}.backup`, { recursive: true, filter: (path) => !basename(path).startsWith('lock') });
   }
@@ -138,7 +138,7 @@ describe('a second opener of the path', () => {
     fs.renameSync(`${place()}.backup`, place());
   }
 
-  /** Writes through a store whose folder is another one's by now, until it refuses: into tables, and beyond its files. */
+  /** Writes through a store whose folder is now another store's, until it refuses: into tables, and beyond its files. */
   async function writeUntilRefused(store: Blobs): Promise<unknown> {
     for (let key = 10_000; key < 20_000; key++) {
       try {
@@ -188,7 +188,7 @@ describe('a second opener of the path', () => {
     fs.cpSync(place(), `${place()}.backup`, { recursive: true });
     fs.renameSync(place(), `${place()}.old`);
     fs.renameSync(`${place()}.backup`, place());
-    // The claim has the name of the first one's, but is not its file.
+    // The claim has the name of the first claim, but is not the same file.
     await expect(first.set('b', 2, strict)).rejects.toMatchObject(lost);
     await first.close();
     const second = await open('notes', { storage: storage(), wasm });
@@ -222,7 +222,7 @@ describe('a second opener of the path', () => {
       'io',
       'io',
     ]);
-    // What it has open it still reads; the host is told once.
+    // It still reads the files that it has open; the host gets one report.
     expect(device.read(0, new Uint8Array(7), 0)).toBe(7);
     expect(causes).toEqual([expect.objectContaining(lost)]);
     await device.closeAll();

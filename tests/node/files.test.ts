@@ -1,4 +1,4 @@
-/** Stores in files: the claim that keeps others out, what file calls refuse, and the engine on top, in both APIs. */
+/** Stores in files: the claim that keeps other holders out, errors of file calls, and the engine on top, in both APIs. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -44,13 +44,13 @@ async function idle(): Promise<ChildProcess & { pid: number }> {
   return child as ChildProcess & { pid: number };
 }
 
-/** When a process started, as a claim says it. */
+/** When a process started, in the form of a claim. */
 function startOf(pid: number): string {
   const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
-/** Leaves a claim in the directory of a store, as its holder would have. */
+/** Leaves a claim in the directory of a store, as its holder would. */
 function leaveClaim(
   store: string,
   {

@@ -1,4 +1,4 @@
-// The judge of the soak can fail.
+// The judge of the soak test can fail.
 
 import { expect, test } from 'vitest';
 import { growthOf, LAPS_MIN, type Lap } from '../support/flat.ts';

@@ -1,4 +1,4 @@
-/** More writes at once than a store has memory for: all of them are taken, over the browser's files and over files in Node. */
+/** More writes at once than a store has memory for: all of them are accepted, over the browser's files and over files in Node. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** A store in each of the places, with so much memory: in OPFS with a compactor beside the engine, in files with jobs in slices. */
+/** A store in each of the places, with this much memory: in OPFS with a compactor beside the engine, in files with jobs in slices. */
 const PLACES = {
   opfs(memory: number): Promise<Store<Key, unknown>> {
     vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);

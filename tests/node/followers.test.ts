@@ -1,4 +1,4 @@
-// Many followers of one store: none of them misses a write, whoever else waits, and many of them cost no more messages than a few.
+// Many followers of one store: none of them misses a write, whatever else waits, and many followers cost no more messages than a few.
 
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
@@ -15,9 +15,9 @@ import { Random } from './support/random.ts';
 
 const stores: { close(): Promise<void> }[] = [];
 const PATIENT = { timeout: 30_000 };
-/** So many once made the next write take a minute. */
+/** This many followers once made the next write take a minute. */
 const THOUSANDS = 20_000;
-/** Beside the operations themselves: the headers of a frame or two. */
+/** Bytes besides the operations themselves: the headers of a frame or two. */
 const FRAME_BYTES = 256;
 
 afterEach(async () => {
@@ -60,7 +60,7 @@ test('a follower that comes back is told what one ahead of it has seen and waits
   expect((await first).value).toMatchObject({ key: 'a' });
   await db.set('b', 2);
   const { afters } = sent;
-  // It begins behind what the slow one has yet to see, and waits there.
+  // It begins behind the writes that the slow one has not seen yet, and waits there.
   const ahead = db.changes();
   const waiting = ahead.next();
   await expect.poll(() => sent.afters, PATIENT).toBeGreaterThan(afters);
@@ -90,11 +90,11 @@ test('thousands of followers of the same keys ask once for what was written', as
   const { sequence } = await db.set('a', 1);
   const all = await Promise.all(told);
   expect(all.every(({ value }) => value?.sequence === sequence)).toBe(true);
-  // The write, the page, and the next wait at most.
+  // The write, the page, and at most the next wait.
   expect(sent.frames - before.frames).toBeLessThanOrEqual(2);
   expect(sent.bytes - before.bytes).toBeLessThan(FRAME_BYTES);
   expect(sent.afters - before.afters).toBeLessThanOrEqual(1);
-  // They have what they asked for, and cost nothing any more.
+  // They have what they requested, and cost nothing more.
   const after = { ...sent };
   await db.set('a', 2);
   await db.get('a');
@@ -112,7 +112,7 @@ test('thousands of followers of different keys share what they read of a write e
     const before = { ...sent };
     await db.set('elsewhere', i);
     await expect.poll(() => sent.afters, PATIENT).toBeGreaterThan(before.afters);
-    // A few ask for themselves; the others would be 20,000 operations.
+    // A few send their own requests; requests of all the others would be 20,000 operations.
     expect(sent.bytes - before.bytes).toBeLessThan(12 * FRAME_BYTES);
   }
   expect(told).toEqual([]);
@@ -121,17 +121,17 @@ test('thousands of followers of different keys share what they read of a write e
   await expect.poll(() => told.toSorted((a, b) => a - b), PATIENT).toEqual([17, 18, 19, 1234]);
 });
 
-/** A tab whose worker may be ended. */
+/** A tab whose worker can be ended. */
 class Tab {
   readonly db: Store<Key, unknown>;
   readonly worker: () => Port;
-  /** Its copy of the store, kept by changes; how far it is. */
+  /** Its copy of the store, kept up to date by changes, and the sequence that the copy has reached. */
   readonly copy = new Map<number, unknown>();
   position = 0;
-  /** Kept by a live query each: the store, and how many keys of a range there are. */
+  /** Each is kept up to date by a live query: the store, and the number of keys in a range. */
   readonly entries: { readonly value: unknown };
   readonly count: { readonly value: unknown };
-  /** What ended a follower. */
+  /** The error that ended a follower. */
   readonly failures: unknown[] = [];
 
   constructor(db: Store<Key, unknown>, worker: () => Port) {

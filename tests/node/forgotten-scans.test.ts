@@ -1,5 +1,5 @@
-// What is left of a synchronous store that was closed: its number in the engine, and those of its scans, are another store's by
-// then. Collecting a forgotten scan once ended a scan of that store; so did leaving one, and an export.
+// Remains of a synchronous store that was closed: its number in the engine and the numbers of its scans belong to another store by then.
+// Collecting a forgotten scan once ended a scan of that store. Leaving a scan early did the same, and so did an export.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -40,7 +40,7 @@ test('a scan forgotten with its store leaves scans of other stores alone', async
       { timeout: 30_000 },
     )
     .toBe(true);
-  // Finalizers of one collection run in turns of their own.
+  // Finalizers of one garbage collection run in separate turns.
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect([...scan].length).toBe(4999);
   await second.close();
@@ -62,7 +62,7 @@ test('a scan that is left after its store was closed leaves scans of other store
 test('so does an export whose store was closed', async () => {
   const first = await opened('first');
   const reader = first.export().getReader();
-  // It waits with its snapshot until somebody reads.
+  // The export waits with its snapshot until somebody reads.
   await expect.poll(() => first.stats().snapshots, { timeout: 30_000 }).toBe(1);
   await first.close();
   const second = await opened('second');

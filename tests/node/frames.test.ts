@@ -1,4 +1,4 @@
-/** Frames: what is written, what is read, and what malformed ones lead to. */
+/** Frames: how they are written and read, and how malformed ones are handled. */
 
 import { describe, expect, test } from 'vitest';
 import { ByteSink } from '../../js/src/codec/sink.ts';

@@ -1,6 +1,6 @@
 /**
- * Full storages on stand-ins: a Deno KV that refuses what would have its values take more than so many bytes, and `varve/sync` over an OPFS
- * with a quota.
+ * Full storages on stand-ins: a Deno KV that refuses writes whose values would take more than a number of bytes, and `varve/sync` over an
+ * OPFS with a quota.
  */
 
 import { afterEach, test, vi } from 'vitest';
@@ -55,12 +55,12 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Little, since the stand-in copies what it flushes. */
+/** A small size, because the stand-in copies what it flushes. */
 const QUOTA_BYTES = 16 * 1024 * 1024;
-/** A value goes in as so many entries of one turn, which return as buffered until one of them is refused. */
+/** A value is written as this many entries in one turn. They return as buffered until one of them is refused. */
 const PARTS = 8;
 
-/** A synchronous store as the steps take it: each value is several small entries, all of which are there or none. */
+/** A synchronous store for the steps: each value is several small entries. Either all of them are there or none. */
 class InParts {
   readonly #db: SyncStore<[number, number], Uint8Array>;
 
@@ -72,12 +72,12 @@ class InParts {
     const bytes = value.length / PARTS;
     try {
       for (let part = 0; part < PARTS; part++) {
-        // Something is buffered whichever part is refused.
+        // Whichever part is refused, something is buffered.
         this.#db.delete([key, part]);
         this.#db.set([key, part], value.subarray(part * bytes, (part + 1) * bytes));
       }
     } catch (error) {
-      // A refusal refuses one write: those before it are there, and can be deleted.
+      // A refusal refuses one write. The writes before it are there, and can be deleted.
       this.delete(key);
       throw error;
     }
@@ -117,7 +117,7 @@ class InParts {
   }
 }
 
-/** A synchronous store in OPFS, whose worker can be ended. */
+/** A synchronous store in OPFS whose worker can be ended. */
 class FullSync implements FullDriver {
   readonly roomBytes = QUOTA_BYTES;
   readonly #opfs = new FakeOpfs();
@@ -139,7 +139,7 @@ class FullSync implements FullDriver {
 
   async kill(): Promise<void> {
     this.#opfs.killWorkers();
-    // In a browser its timers would end with its worker.
+    // In a browser, its timers would end with its worker.
     await this.#db?.close().catch(() => undefined);
   }
 

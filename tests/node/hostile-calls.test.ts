@@ -1,6 +1,6 @@
 /**
- * Code of the user that runs while a key or a value is encoded, and calls the store: getters, codecs, options. What it calls is done
- * or refused, and what it was called from is written whole and under its own key.
+ * User code that runs while a key or a value is encoded, and calls the store: getters, codecs, options. The call it makes is done or
+ * refused. The outer call is written whole and under its own key.
  */
 
 import { afterEach, describe, expect, test } from 'vitest';
@@ -42,7 +42,7 @@ async function openSync(options: Partial<OpenOptions<Key, unknown>> = {}): Promi
 
 const TAIL = 'what follows '.repeat(400);
 
-/** A value that calls while it is encoded, between two parts of it. */
+/** A value that makes a call while it is encoded, between two of its parts. */
 function calling(call: () => void): { readonly plain: unknown; readonly value: unknown } {
   const value = Object.defineProperty({ head: 'what comes before', x: 0, tail: TAIL }, 'x', {
     enumerable: true,
@@ -54,7 +54,7 @@ function calling(call: () => void): { readonly plain: unknown; readonly value: u
   return { value, plain: { head: 'what comes before', x: 1, tail: TAIL } };
 }
 
-/** A key that calls while it is encoded. */
+/** A key that makes a call while it is encoded. */
 function callingKey(call: () => void): Key {
   return gettingAt(['k', 0, 'z'], 1, () => {
     call();
@@ -64,7 +64,7 @@ function callingKey(call: () => void): Key {
 
 const KEY: Key = ['k', 1, 'z'];
 
-/** What a call came to; never unhandled. */
+/** The outcome of a call; never an unhandled rejection. */
 function settledOf(promise: unknown): Promise<unknown> {
   return Promise.resolve(promise).then(
     () => 'done',
@@ -299,12 +299,12 @@ describe('the synchronous store', () => {
   });
 });
 
-/** A codec of keys that gives what it is told to, and reads it as it is. */
+/** A codec of keys that returns the bytes it is told to, and reads them unchanged. */
 function giving(make: () => unknown): KeyCodec<Key> {
   return { name: 'giving', encode: make as () => Key, decode: (key) => key };
 }
 
-/** A codec of values that gives these bytes, and reads them as a copy. */
+/** A codec of values that returns these bytes, and reads them as a copy. */
 function encoding(make: () => unknown): ValueCodec<unknown> {
   return { name: 'encoding', encode: make as () => Uint8Array, decode: (bytes) => bytes.slice() };
 }
@@ -362,7 +362,7 @@ describe.each<[string, (options: Partial<OpenOptions<Key, unknown>>) => Promise<
   });
 });
 
-/** Options as the getters of a class give them. */
+/** Options whose properties are getters of a class. */
 function inherited<T extends object>(options: T): T {
   const getters = Object.entries(options).map(([name, value]) => [name, { get: () => value }]);
   return Object.create(Object.defineProperties({}, Object.fromEntries(getters))) as T;

@@ -1,6 +1,6 @@
 /**
- * Hostile keys and values by every way into a store. Each is refused, with its code and with nothing changed, or is read back as its
- * plain counterpart; and whatever went before, a scan reads everything and `check()` finds nothing wrong.
+ * Hostile keys and values through every way into a store. Each is refused, with its code and with nothing changed, or is read back as its
+ * plain counterpart. Whatever happened before, a scan reads everything and `check()` finds no problem.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,7 +20,7 @@ import {
   type Way,
 } from './support/hostile-subjects.ts';
 
-/** What a call gave or threw. */
+/** The result or the error of a call. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 async function outcome(call: () => unknown): Promise<Outcome> {
@@ -65,7 +65,7 @@ describe.each<[string, () => Promise<Subject>]>([
   beforeAll(async () => {
     subject = await open();
     for (const [key, value] of NEIGHBOURS) await subject.db.set(key, value);
-    // What a way keeps for itself is there from now on.
+    // From now on, the keys that a way into the store keeps for itself are there.
     for (const way of Object.values(subject.ways)) {
       await way.set('warm', 1);
       await way.delete(() => 'warm');
@@ -113,7 +113,7 @@ describe.each<[string, () => Promise<Subject>]>([
   });
 });
 
-/** In a document a key is a value: it is refused as either, or is the key that was told. */
+/** In a document a key is a value. It is refused as one of the two, or it is the key that was passed. */
 async function expectTakenAsValue(way: Way, given: Outcome): Promise<void> {
   if ('error' in given) {
     const { error } = given;

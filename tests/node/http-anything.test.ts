@@ -1,4 +1,4 @@
-/** Requests of any kind: whatever comes, the answer is an answer. */
+/** Arbitrary requests: each gets a valid response, never an error of the server. */
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** JSON over HTTP is taken in full or refused: no member and no digit is lost. */
+/** JSON over HTTP is accepted in full or refused: no member and no digit is lost. */
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -147,7 +147,7 @@ function isTaken(text: string): boolean {
   }
 }
 
-/** By whole numbers alone: whether the double, rounded to the last digit that the text has, is what the text says. */
+/** With whole numbers only: whether the double, rounded to the last digit of the text, equals the text. */
 function isKept(text: string): boolean {
   const [mantissa = '', exponent = '0'] = text.replace(/^-/, '').split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');

@@ -1,4 +1,4 @@
-/** Who may call the handler, what it says of itself, and what it does with anything that comes. */
+/** Who may call the handler, what it reports about itself, and how it handles arbitrary requests. */
 
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';

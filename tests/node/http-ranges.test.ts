@@ -141,7 +141,7 @@ describe('streams', () => {
     const response = await slow.send('GET', '/range', ndjson);
     const reader = response.body!.getReader();
     await reader.read();
-    // Time for one that would read on.
+    // Enough time for a scan that would read on.
     for (let i = 0; i < 50; i++) await slow.send('GET', '/count');
     expect(given()).toBeLessThan(100);
     await reader.read();

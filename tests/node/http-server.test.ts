@@ -21,7 +21,7 @@ afterEach(async () => {
   await http.db.close();
 });
 
-/** Listens, and gives the address. */
+/** Listens, and returns the address. */
 async function address(options: HttpOptions<Key> = {}, store = http.db): Promise<string> {
   const fetch = createHandler(store, options);
   const server = listen({ fetch, port: 0, hostname: '127.0.0.1', silent: true, gracefulShutdown: false });
@@ -67,7 +67,7 @@ test('a slow client is waited for: the store is read no further than the sockets
   const request = httpGet(`${url}/range`, { headers: { accept: 'application/x-ndjson' } });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   await once(response, 'readable');
-  // Nothing is read: after what buffers take, the scan stands still, open.
+  // Nothing is read: once the buffers are full, the scan stands still, open.
   let seen = -1;
   let still = 0;
   await expect

@@ -1,5 +1,5 @@
-// Repairs of stores in IndexedDB, whose chunks and journal the tests damage: what is listed as lost may be missing, all else is
-// there, and the damaged store stays as it is.
+// Repairs of stores in IndexedDB, after the tests damage chunks and the journal. Entries that are listed as lost may be missing; all
+// others are there. The damaged store stays unchanged.
 
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
@@ -22,7 +22,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** Bytes that do not compress: tables are to take many chunks. */
+/** Bytes that do not compress, so that tables take many chunks. */
 function entryOf(number: number): Uint8Array {
   const random = randomFrom(number);
   return Uint8Array.from({ length: 300 }, () => random(256));
@@ -41,7 +41,7 @@ async function fill(): Promise<void> {
 
 type Rows = [IDBValidKey, Uint8Array<ArrayBuffer>][];
 
-/** Reads all rows of one object store of the database, lets `change` alter them, and puts them back. */
+/** Reads all rows of one object store of the database, lets `change` alter them, and writes them again. */
 async function damage(store: 'chunks' | 'journal', change: (rows: Rows) => void): Promise<void> {
   const database = await new Promise<IDBDatabase>((resolve, reject) => {
     const opening = indexedDB.open('varve:test');
@@ -69,7 +69,7 @@ async function damage(store: 'chunks' | 'journal', change: (rows: Rows) => void)
   database.close();
 }
 
-/** Repairs; all that is not listed as lost must be there. Answers how many entries are missing, and what is listed. */
+/** Repairs. Every entry that is not listed as lost must be there. Returns how many entries are missing, and the list. */
 async function repaired(): Promise<{ missing: number; lost: readonly LostPart[] }> {
   const report = await repair('test', { tools });
   expect(report.store).toBe('test-repaired');
@@ -107,11 +107,11 @@ test.each([
 ] as const)('%s: its keys are lost and listed, the others are there', async (_, change) => {
   await fill();
   await damage('chunks', (rows) => {
-    // In the middle of every slot that is long: one of them is a table that counts.
+    // In the middle of every long slot: one of them is a table that counts.
     for (const slot of new Set(rows.map(([key]) => (key as number[])[0]))) {
       const chunks = rows.filter(([key]) => (key as number[])[0] === slot);
       const victim = chunks[Math.floor(chunks.length / 2)];
-      // Room that is set aside is no chunk of a slot.
+      // Reserved room is not a chunk of a slot.
       if (victim === undefined || chunks.length < 4 || !(victim[1] instanceof Uint8Array)) continue;
       const changed = change(victim[1] as Uint8Array<ArrayBuffer>);
       if (changed === undefined) rows.splice(rows.indexOf(victim), 1);

@@ -1,4 +1,4 @@
-// Stores in IndexedDB: transactions, the fence, lost connections, refusals; which storage a name takes; canaries.
+// Stores in IndexedDB: transactions, the fence, lost connections, refusals; which storage a name gets; canaries.
 
 import 'fake-indexeddb/auto';
 import { forceCloseDatabase, IDBFactory } from 'fake-indexeddb';
@@ -22,18 +22,18 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** From now on there is an origin private file system. */
+/** From now on the origin private file system exists. */
 function withOpfs(): void {
   vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
   vi.stubGlobal('navigator', { storage: opfs.storage, locks: new FakeLocks() });
 }
 
-/** Its directories can be seen, but no synchronous handle is to be had: a service worker. */
+/** Its directories are visible, but a synchronous handle is unavailable, as in a service worker. */
 function withoutHandles(): void {
   vi.stubGlobal('FileSystemFileHandle', class {});
 }
 
-/** The connections to databases that were opened since. */
+/** The connections to databases that were opened since then. */
 function connections(): IDBDatabase[] {
   const found: IDBDatabase[] = [];
   const { open } = indexedDB;
@@ -97,7 +97,7 @@ test('a zombie, who was taken over from, changes and reads nothing any more', as
   zombie.write(1, new Uint8Array(100_000).fill(1), 4096);
   await zombie.settle();
   const heir = await openIndexedDb('zombie');
-  // Nothing was written by the heir yet: its opening alone is the fence.
+  // The heir has not written anything yet: its opening alone is the fence.
   zombie.write(0, bytes(2, 2, 2), 0);
   zombie.write(2, new Uint8Array(100_000).fill(2), 4096);
   await expect(zombie.settle()).rejects.toMatchObject({ kind: 'closed' });
@@ -163,7 +163,7 @@ test('a transaction that went through though its connection broke is not done tw
     const made = transaction.apply(this, args);
     if (isBroken || args[1] !== 'readwrite') return made;
     isBroken = true;
-    // It completes, and its sender hears that it was aborted.
+    // It completes, but its sender gets an abort event.
     Object.defineProperty(made, 'oncomplete', {
       set: () => made.addEventListener('complete', () => made.onabort?.(new Event('abort'))),
     });

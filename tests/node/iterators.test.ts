@@ -1,4 +1,4 @@
-/** Iterators: order, batches, what they move, when they are fixed, and how they end. */
+/** Iterators: order, batches, how much they move, when their view is fixed, and how they end. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,4 +1,4 @@
-/** Jobs whose engine refuses them between turns: nobody is there to catch what that throws. */
+/** Jobs that the engine refuses between turns: no caller is there to catch the error. */
 
 import { expect, test, vi } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';
@@ -11,7 +11,7 @@ import { SlotKeeper } from '../../js/src/worker/slot-keeper.ts';
 
 const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytesHint: 1 } as unknown as JobTicket;
 
-/** A runner over an engine that has only what is given. */
+/** A runner over an engine that has only the given methods. */
 function runnerOver(engine: Partial<EngineStore>): JobRunner {
   const store = engine as EngineStore;
   const device = new MemoryDevice();

@@ -1,4 +1,4 @@
-/** Jobs beside the engine: whose the slots of their outputs are, however a job ends. */
+/** Jobs beside the engine: who owns the slots of their outputs, however a job ends. */
 
 import { expect, test } from 'vitest';
 import type { ManagedDevice } from '../../js/src/storage/device.ts';
@@ -8,7 +8,7 @@ import type { JobServices, JobsBeside } from '../../js/src/worker/compactor-link
 import { JobRunner } from '../../js/src/worker/job-runner.ts';
 import type { SlotKeeper } from '../../js/src/worker/slot-keeper.ts';
 
-/** Runs one job of two outputs, the first of which is whole; answers what was asked of the engine and the device. */
+/** Runs one job of two outputs, the first of which is whole; returns the calls to the engine and the device. */
 async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => undefined): Promise<string[]> {
   const calls: string[] = [];
   const tickets = [{ id: 3, kind: 'compaction', spec: new Uint8Array(), bytesHint: 1 } as JobTicket];
@@ -44,9 +44,9 @@ async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => un
 }
 
 /**
- * The story: a job failed after its first output was whole and taken back. Only the slots that were still lent were given up, so
- * that the first one's stayed with a table that nobody knew, until the store was opened again: on a full disk each attempt
- * took another.
+ * The story: a job failed after its first output was whole and had been returned. Only the slots that were still lent were freed, so the
+ * slot of the first output stayed with a table that nothing referred to, until the store was opened again. On a full disk each attempt
+ * took another slot.
  */
 test('a job that fails gives the slots of all its outputs back', async () => {
   const calls = await runJob('fails');

@@ -1,4 +1,4 @@
-/** Keys to bytes and back: the table of the format, the order as a property, what is refused. */
+/** Keys to bytes and back: the table of the format, the order as a property, and the keys that are refused. */
 
 import { describe, expect, test } from 'vitest';
 import { appendKey } from '../../js/src/codec/key-format.ts';

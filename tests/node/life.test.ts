@@ -1,6 +1,6 @@
-// Thousands of short sessions of one store, on stand-ins of the browser's storages: each opens it, writes a little once, and goes,
-// closed or not. Every write is taken, nothing acknowledged is lost, and neither what opening takes nor the files grow with the number
-// of sessions. `VARVE_SESSIONS` sets how many, `VARVE_SEED` which.
+// Thousands of short sessions of one store, on stand-ins of the browser's storages. Each session opens the store, writes a little once,
+// and ends, with or without closing. Every write is accepted, and nothing acknowledged is lost. Neither the cost of opening nor the files
+// grow with the number of sessions. `VARVE_SESSIONS` sets how many sessions, `VARVE_SEED` which.
 
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
@@ -16,15 +16,15 @@ import { spawnServer, tools, wasm } from './support/engine.ts';
 import { type FakeDirectory, FakeFileHandle, FakeHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 const SESSIONS = numberFrom('VARVE_SESSIONS', 10_000);
-/** Spare files, and what the entries of so many sessions take with some tables beside. */
+/** Spare files, and the files that the entries of so many sessions take, with some tables besides. */
 const BYTES_MAX = (2 << 20) + 500 * SESSIONS;
-/** All entries are read every so many sessions. */
+/** All entries are read once in this many sessions. */
 const READ_EVERY = 500;
 const seed = runSeed('js', 'life');
 
 type Size = () => { readonly files: number; readonly bytes: number };
 
-/** What fake-indexeddb keeps inside. */
+/** The internals of fake-indexeddb. */
 interface Inside {
   readonly _databases: Map<string, { readonly rawObjectStores: Map<string, { readonly records: Rows }> }>;
 }
@@ -51,10 +51,10 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** What gives methods back that are counted. */
+/** Functions that restore the counted methods. */
 const restores: (() => void)[] = [];
 
-/** Counts every call of some methods. A spy would also keep what they were called with. */
+/** Counts every call of some methods. A spy would also keep the arguments. */
 function count(prototype: object, methods: readonly string[]): void {
   for (const method of methods) {
     const original = Reflect.get(prototype, method) as (...args: unknown[]) => unknown;
@@ -66,7 +66,7 @@ function count(prototype: object, methods: readonly string[]): void {
   }
 }
 
-/** One tab with the store open, in a realm of its own as far as locks go. */
+/** One tab with the store open. For locks, it is in a realm of its own. */
 class Tab {
   readonly db: Store<string, string>;
   readonly #worker: Port;
@@ -87,14 +87,14 @@ class Tab {
     return new Tab(db, worker as Port);
   }
 
-  /** As the browser does when the tab is closed, or its process dies. */
+  /** Does what the browser does when the tab is closed, or its process dies. */
   kill(): void {
     this.#worker.terminate?.();
     opfs.killWorkers();
   }
 }
 
-/** Counts of the storage that a store was just opened in. */
+/** Counts of the storage in which a store was just opened. */
 async function census({ db }: Tab, size: Size): Promise<Census> {
   const opened = calls;
   const { walSegments, levels } = await db.stats();
@@ -109,7 +109,7 @@ async function all(db: Store<string, string>): Promise<[string, string][]> {
   return found;
 }
 
-/** Lives so many sessions; gives the census of each. */
+/** Runs this many sessions; returns the census of each. */
 async function live(storage: StorageKind, sessions: number, size: Size): Promise<Census[]> {
   const random = randomFrom(seed);
   const guestbook = new Guestbook(seed);
@@ -127,7 +127,7 @@ async function live(storage: StorageKind, sessions: number, size: Size): Promise
     const ending = random(10);
     const durability = ending === 0 ? 'strict' : 'relaxed';
     const written = value === undefined ? db.delete(key, { durability }) : db.set(key, value, { durability });
-    // A tenth goes before it is told, which may be before anything is written.
+    // A tenth of the sessions end before their write is acknowledged, which may be before anything is written.
     if (ending === 1) written.catch(() => undefined);
     else await written;
     guestbook.ended(visit, ending !== 1);

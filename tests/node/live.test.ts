@@ -25,7 +25,7 @@ async function opened(spawn: () => Port = spawnServer): Promise<Store<Key, unkno
 
 type Values<T extends readonly { readonly value: unknown }[]> = { readonly [I in keyof T]: T[I]['value'] };
 
-/** What a subscriber is told. */
+/** The calls that a subscriber gets. */
 function heard<T>(live: Live<T>): { values: T[]; stop: () => void } {
   const values: T[] = [];
   return { values, stop: live.subscribe((value) => values.push(value)) };
@@ -63,7 +63,7 @@ test('a key, a range, keys, values, a count and a function follow what any tab w
     2,
     [2, 'two'],
   ]);
-  // Each value that was told is that of a moment: no batch half.
+  // Each reported value is the state at one sequence: no half of a batch.
   expect(all[4]?.values).toEqual([undefined, 1, 2]);
   await other.clear();
   await expect.poll(now, PATIENT).toEqual([undefined, [], [], [], 0, [0, undefined]]);
@@ -152,12 +152,12 @@ test('a query that replaces another keeps its last value until the next one is t
   await expect.poll(() => values, PATIENT).toEqual([undefined, ['r']]);
   live.update({ prefix: ['blue'], as: 'values' });
   expect(live.value).toEqual(['r']);
-  // Of the old query nothing is told any more.
+  // Nothing more is reported of the old query.
   await db.set(['red', 2], 'rr');
   await expect.poll(() => values, PATIENT).toEqual([undefined, ['r'], ['b']]);
   await db.set(['blue', 2], 'bb');
   await expect.poll(() => values.at(-1), PATIENT).toEqual(['b', 'bb']);
-  // Two in one turn: the last one counts.
+  // Two queries in one turn: the last one counts.
   live.update({ prefix: ['none'], as: 'values' });
   live.update({ prefix: ['red'], as: 'values' });
   await expect.poll(() => values.at(-1), PATIENT).toEqual(['r', 'rr']);
@@ -290,7 +290,7 @@ test('what a query fails with is told, and ends it; so does the store', async ()
     () => undefined,
     (error) => errors.push(error),
   );
-  // One that nobody listens to the errors of ends in silence.
+  // A query whose errors have no listener ends in silence.
   db.live('b').subscribe(() => undefined);
   await db.set('a', 1);
   await expect.poll(() => other.value, PATIENT).toBe(1);
@@ -313,7 +313,7 @@ test('a store that is closed before a query is read leaves no rejection that nob
   await db.close();
   await expect.poll(() => failures.length, PATIENT).toBe(lives.length);
   for (const failure of failures) expect(failure).toMatchObject({ code: 'VARVE_CLOSED' });
-  // They are told at the end of a turn.
+  // Subscribers are called at the end of a turn.
   await new Promise((resolve) => setImmediate(resolve));
   process.off('unhandledRejection', note);
   expect(unheard).toEqual([]);

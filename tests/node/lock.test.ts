@@ -1,11 +1,11 @@
-/** The lock of a store: who let go of it and waited for that may ask for it again at once, in every browser. */
+/** The lock of a store: a caller that released it, and waited for that, may request it again at once, in every browser. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { acquireLock } from '../../js/src/storage/lock.ts';
 import { opfsStorage } from '../../js/src/storage/opfs-storage.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
-/** Locks that are free again a moment after they were let go of, as in Firefox, where another process keeps them. */
+/** Locks that are free only shortly after their release, as in Firefox, where another process keeps them. */
 class LateLocks extends FakeLocks {
   override request(...[name, options, callback]: Parameters<FakeLocks['request']>): Promise<unknown> {
     return super.request(name, options, async (lock) => {
@@ -26,7 +26,7 @@ test('a lock can be had without waiting once its release is over', async () => {
   }
 });
 
-// Found in Firefox by the contract of storages: a store that was closed a moment ago was VARVE_LOCKED to whoever did not wait.
+// The contract of storages found this in Firefox: a store that had just been closed was VARVE_LOCKED to a caller that did not wait.
 test('a store that is closed, or deleted, opens at once without waiting', async () => {
   vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
   vi.stubGlobal('navigator', { locks: new LateLocks(), storage: new FakeOpfs().storage });

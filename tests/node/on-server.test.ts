@@ -1,4 +1,4 @@
-/** Opening a store on a server without saying where: it is refused with what to do, whatever else is missing there. */
+/** Opening a store on a server without a location: the error says what to do, whatever else is missing there. */
 
 import { expect, test } from 'vitest';
 import * as inline from '../../js/src/here.ts';
@@ -12,10 +12,10 @@ const refusal = {
   code: 'VARVE_UNSUPPORTED',
   message: expect.stringMatching(/^This is a server.* Open it in the browser.* files\(\) of varve\/fs/),
 };
-/** Where no bundler has put the engine. */
+/** A place where no bundler has put the engine. */
 const nowhere = new URL('file:///nowhere/varve.wasm');
 
-// First: what was compiled once is not looked for again.
+// This test is first: a module that was compiled once is not looked for again.
 test('the server is told of before WebAssembly that is not there', async () => {
   await expect(open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);
   await expect(inline.open('notes', { wasm: nowhere })).rejects.toMatchObject(refusal);

@@ -1,4 +1,4 @@
-/** Opening, listing and deleting stores: what is checked, what the worker is told, what happens on failure. */
+/** Opening, listing and deleting stores: which arguments are checked, what the worker receives, and what happens on failure. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open } from '../../js/src/index.ts';

@@ -1,4 +1,4 @@
-/** The sorted map behind a transaction's own writes, beside a plain map. */
+/** The sorted map behind a transaction's own writes, compared with a plain map. */
 
 import { describe, expect, test } from 'vitest';
 import { OrderedMap } from '../../js/src/transaction/ordered-map.ts';

@@ -1,4 +1,4 @@
-/** What the engine is told about the room that a storage leaves, here the origin of a browser. */
+/** What the engine is told about the free room of a storage, here the origin of a browser. */
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';

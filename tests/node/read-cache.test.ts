@@ -1,4 +1,4 @@
-// `open({ cache })`: what a read in the tab may answer, and for how long after somebody else has written.
+// `open({ cache })`: which answers a read in the tab may return, and for how long after another client has written.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RecentValues } from '../../js/src/changes/recent-values.ts';
@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const store of stores.splice(0)) await store.close();
 });
 
-/** A port that counts frames, and can hold what the engine says back for so many turns. */
+/** A port that counts frames, and can delay the engine's answers for this many turns. */
 function watched(spawn: () => Port): Port {
   const port = spawn();
   const held: Promise<unknown>[] = [];
@@ -63,7 +63,7 @@ async function pair(cache: CacheOptions = {}): Promise<Pair> {
   return { db, other };
 }
 
-/** What a read answers, and how many frames it sent. */
+/** The answer of a read, and how many frames it sent. */
 async function sent<T>(read: () => Promise<T>): Promise<[T, number]> {
   const before = frames;
   const value = await read();
@@ -73,14 +73,14 @@ async function sent<T>(read: () => Promise<T>): Promise<[T, number]> {
 test('a value that was read is answered without asking, absent ones too', async () => {
   const { db } = await pair({ ttl: 60_000 });
   await db.set('a', { deep: [1] });
-  // The own write comes back by the feed.
+  // The tab's own write comes back by the feed.
   await expect.poll(() => sent(() => db.get('a')), PATIENT).toEqual([{ deep: [1] }, 0]);
   await db.get('nothing');
   expect(await sent(() => db.get('nothing'))).toEqual([undefined, 0]);
   expect(await sent(() => db.has('a'))).toEqual([true, 0]);
   expect(await sent(() => db.has('nothing'))).toEqual([false, 0]);
   expect(await sent(() => db.getMany(['nothing', 'a', 'a']))).toEqual([[undefined, { deep: [1] }, { deep: [1] }], 0]);
-  // What is done to a value that was answered is done to it alone.
+  // A change to a returned value affects only that value.
   const value = (await db.get('a')) as { deep: number[] };
   value.deep.push(2);
   expect(await db.get('a')).toEqual({ deep: [1] });
@@ -140,7 +140,7 @@ test("another tab's write is seen when its change has arrived, and not later", a
     const feed = db.changes();
     await db.get('a');
     await write();
-    // All readers of a tab share what the feed tells; this one hears of the write along with the cache, or after it.
+    // All readers of a tab share what the feed reports; this one gets the write together with the cache, or after it.
     for await (const _ of feed) break;
     await expect.poll(() => db.get('a'), PATIENT).toBe(await other.get('a'));
   }
@@ -152,7 +152,7 @@ test('a value is answered for ttl at most, and not past its expiry', async () =>
   await db.set('a', 1);
   await db.set('brief', 1, { expiresIn: 300 });
   const isKept = async (key: Key): Promise<boolean> => (await sent(() => db.get(key)))[1] === 0;
-  // Until the feed has told the writes above.
+  // Until the feed has reported the writes above.
   await expect.poll(async () => (await isKept('a')) && (await isKept('brief')), PATIENT).toBe(true);
   const expires = Number((await db.getEntry('brief'))?.expires);
   vi.setSystemTime(expires - 1);
@@ -197,7 +197,8 @@ test('own reads follow own writes, and other tabs are followed, under any order 
     const random = new Random(seed);
     const { db, other } = await pair({ ttl: 60_000, entries: 5 });
     lateness = seed - 1;
-    // Keys of this tab alone: exact. Keys that the other one writes: numbers that only rise, so a read never goes back behind an own one.
+    // Keys of this tab alone are exact. Keys that the other tab writes are numbers that only rise, so a read never goes back behind a
+    // write of this tab.
     const own = new Map<string, number>();
     const checks: Promise<void>[] = [];
     for (let i = 0; i < 400; i++) {

@@ -1,5 +1,5 @@
-// Stores in IndexedDB whose transactions the browser refuses for want of room: at every possible moment, once or for a while. The
-// session goes on: nothing acknowledged is lost, nothing refused shows, reads are answered, and there is room again some day.
+// Stores in IndexedDB whose transactions the browser refuses for want of room: at every possible moment, once or for a while. The session
+// goes on: nothing acknowledged is lost, nothing refused shows, reads are answered, and later there is room again.
 
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
@@ -10,7 +10,7 @@ import { FakeLocks } from './support/fake-opfs.ts';
 
 type Random = (below: number) => number;
 
-/** Says, transaction by transaction, whether there is no room; counts them from the first one that writes. */
+/** Decides for each transaction whether there is room; counts the transactions from the first one that writes. */
 let refuses: (number: number, bytes: number) => boolean;
 let transactions: number;
 let refused: number;
@@ -44,7 +44,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** A store and what must be in it. */
+/** A store and the entries that must be in it. */
 class Modelled {
   readonly model = new Map<number, string>();
   readonly db: Store<Key, unknown>;
@@ -57,7 +57,7 @@ class Modelled {
     return new Modelled(await open('store', { storage: 'indexeddb', wasm, memory: 1024 * 1024 }));
   }
 
-  /** Does several things at once; what is acknowledged is from then on in the model, what is refused must be for want of room. */
+  /** Makes several calls at once. Acknowledged writes are in the model from then on; refused ones must be refused for want of room. */
   async turn(random: Random): Promise<void> {
     const doing: Promise<() => void>[] = [];
     for (let left = random(4); left >= 0; left--) doing.push(this.#write(random));
@@ -147,7 +147,7 @@ test.each([1, 2, 3, 4])('room that comes and goes (seed %i)', { timeout: 120_000
     const [key, then] = [random(60), new Map(store.model)];
     await store.turn(random);
     if (snapshot !== undefined) {
-      // It is as it was, or it is over.
+      // The snapshot is unchanged, or it has ended.
       const found = await snapshot.get(key).catch((error) => error.code);
       expect(found === then.get(key) || ['VARVE_INVALID_ARGUMENT', 'VARVE_RETRY'].includes(String(found))).toBe(true);
       await snapshot.close();
@@ -178,12 +178,12 @@ test('with no room at all sets and deletes are refused and reads go on; scans an
   expect([write.status, read, entries]).toMatchObject(['rejected', { value: 'x'.repeat(100) }, { value: 3000 }]);
   for await (const key of scan) keys.push(key);
   expect(keys.length).toBe(3000);
-  // A delete that was tried in the engine's reserve, and taken back, may have ended it.
+  // A delete that was tried in the engine's reserve, and was undone, may have ended the snapshot.
   const seen = (): Promise<unknown> => snapshot.get(0).catch((error) => error.code);
   expect(['x'.repeat(100), 'VARVE_RETRY']).toContain(await seen());
   const before = transactions;
   await new Promise((resolve) => setTimeout(resolve, 600));
-  // Nothing is written for its own sake while there is no room.
+  // The store writes nothing for its own purposes while there is no room.
   expect(transactions - before).toBe(0);
   refuses = () => false;
   await db.set(0, 'taken');

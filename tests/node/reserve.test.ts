@@ -1,8 +1,8 @@
 /**
  * The room that a store sets aside in an asynchronous storage, from one session to the next.
  *
- * The story: a store on a full Deno KV was opened again, did not know that it had given of its reserve, and took what was left of
- * it for the first sets. Then no flush found room, and no write came back.
+ * The story: a store on a full Deno KV was opened again. It did not know that it had used part of its reserve, and used the rest of the
+ * reserve for the first sets. Then no flush found room, and no write was answered.
  */
 
 import 'fake-indexeddb/auto';
@@ -21,7 +21,7 @@ const stores: Record<string, () => Reserved> = {
   IndexedDB: () => new IndexedDbChunks('a'),
 };
 
-/** Opens, asks whether room was given before, and does something. */
+/** Opens, asks whether the store had used part of its reserve before, and does something. */
 async function session(store: Reserved, act: (reserve: ChunkReserve) => Promise<unknown>): Promise<boolean> {
   await store.takeOver();
   const wasGiven = store.reserve.wasGiven();
@@ -36,7 +36,7 @@ test.each(Object.entries(stores))('%s: the next session knows that the reserve w
   expect(await session(store(), (reserve) => reserve.complete())).toBe(false);
   expect(await session(store(), (reserve) => reserve.give('any'))).toBe(false);
   expect(await session(store(), nothing)).toBe(true);
-  // Also once all of it was given.
+  // The same holds once all of the reserve was used.
   const giveAll = async (reserve: ChunkReserve): Promise<void> => {
     while (await reserve.give('small'));
   };

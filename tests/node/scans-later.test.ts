@@ -1,4 +1,5 @@
-// Scans whose bytes come later: whatever has to be fetched on the way, each gives what a model has, with limits and in reverse.
+// Scans whose bytes come later: whatever must be fetched during the scan, each scan returns the same as a model, with limits and in
+// reverse.
 
 import 'fake-indexeddb/auto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,7 +9,7 @@ import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 import { type Note, note, notesOf } from './support/notes.ts';
 
-/** Many times what memory and the device keep of it, so that every scan has to fetch. */
+/** Many times the bytes that memory and the device keep, so that every scan has to fetch. */
 const ENTRIES = 4000;
 const MEMORY = 1 << 20;
 const TIMEOUT = { timeout: 120_000 };
@@ -87,7 +88,7 @@ describe.each(openers)('%s', (_, opener) => {
       await batch.commit();
     }
     await db.compact();
-    // What is deleted makes scans look at more than they deliver.
+    // Deleted entries make scans look at more entries than they deliver.
     for (let key = 0; key < ENTRIES; key += 3) {
       model.delete(key);
       void db.delete(key);
@@ -166,7 +167,7 @@ test('documents are found by their key and by an index', TIMEOUT, async () => {
 test('changes of an earlier opening are told, and none is lost', TIMEOUT, async () => {
   const storage = new ChunkAdapter();
   const opened = () => open('changes', { storage, wasm, memory: MEMORY, history: 64 << 20 });
-  // Of a storage that opens few files, history has few segments: all of these fit in.
+  // In a storage that opens few files, history has few segments: all of these fit into it.
   const count = 600;
   let db = await opened();
   for (let i = 0; i < count; i++) void db.set(i, bytesOf(i));

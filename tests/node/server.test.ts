@@ -1,4 +1,4 @@
-// The static server reads only what lies below a mounted folder, and gives each page the policy of its mount.
+// The static server reads only files below a mounted folder, and gives each page the policy of its mount.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
@@ -34,7 +34,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The status of a path sent as it is: fetch would tidy it first. */
+/** The status of a path that is sent unchanged: fetch would normalize it first. */
 function status(path: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     request({ port: server.port, path }, (response) => {

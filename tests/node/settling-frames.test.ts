@@ -1,4 +1,4 @@
-// Frames run operation by operation: what is run again, and what must not be.
+// Frames run operation by operation: which operations run again, and which must not.
 
 import { afterEach, expect, test, vi } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';
@@ -22,7 +22,7 @@ function operation(code: number): { code: number; bytes: Uint8Array } {
   return { code, bytes };
 }
 
-/** Runs a frame of two operations whose every first run comes upon missing bytes; tells how often each was run. */
+/** Runs a frame of two operations; every first run finds bytes missing. Returns how often each operation was run. */
 async function runsOf(code: number, firstStatus: number): Promise<number> {
   let [runs, fetches, isMissing] = [0, 0, false];
   const answerOf = (status: number): Uint8Array => {
@@ -65,7 +65,10 @@ test('a read that came upon missing bytes runs again, even if it was answered', 
   expect(await runsOf(Op.changes, OK)).toBe(2);
 });
 
-/** Runs a frame on a storage in which a write fits as `fits` says; tells how often each operation ran, how often room was made, and what was answered. */
+/**
+ * Runs a frame on a storage in which a write fits if `fits` says so; returns how often each operation ran, how often room was made, and
+ * the answers.
+ */
 async function onFull(codes: readonly number[], fits: (i: number) => boolean, isTight = false) {
   vi.useFakeTimers({ toFake: ['performance'] });
   const runs = codes.map(() => 0);
@@ -99,7 +102,7 @@ async function onFull(codes: readonly number[], fits: (i: number) => boolean, is
     one.bytes[0] = i;
     return one;
   });
-  // Something in it is no plain write.
+  // Something in the frame is not a plain write.
   const frame = frameOf(new Uint8Array(FRAME_HEADER_BYTES), operations);
   const response = await runSettling(host, device, new FrameProgress(frame));
   return { runs, rooms, statuses: answersOf(response).map((answer) => answer[4]) };
@@ -156,7 +159,7 @@ test('what a frame read stays read where a commit was refused, unless the store 
     const response = await answerAgain(host, device, progress, refusal);
     return [runs, answersOf(response).map((one) => one[4])];
   };
-  // The set is refused, the delete has its second chance.
+  // The set is refused; the delete gets a second chance.
   expect(await again(false)).toEqual([1, [OK, ERROR, OK, OK]]);
   expect(await again(true)).toEqual([2, [OK, ERROR, OK, OK]]);
 });

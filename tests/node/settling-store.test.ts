@@ -1,4 +1,4 @@
-// Whole stores over a storage that settles later: nothing is acknowledged early, nothing is lost, nothing happens twice.
+// Whole stores over a storage that commits later: nothing is acknowledged early, nothing is lost, nothing happens twice.
 
 import { expect, test } from 'vitest';
 import { type Key, open, type Store } from '../../js/src/index.ts';
@@ -8,7 +8,7 @@ import { randomFrom, tools, wasm } from './support/engine.ts';
 
 const noise = ((random) => Uint8Array.from({ length: 8192 }, () => random(256)))(randomFrom(1));
 
-/** A value that begins with a mark and does not compress: tables are to take many chunks. */
+/** A value that begins with a mark and does not compress, so that tables take many chunks. */
 function value(seed: number, bytes: number): Uint8Array {
   const filled = noise.slice((seed * 31) % 4096, ((seed * 31) % 4096) + bytes);
   filled[0] = (seed % 255) + 1;
@@ -78,7 +78,7 @@ test('tables are flushed, merged and read back, whatever order keys are asked fo
   const keys = Array.from({ length: 500 }, (_, i) => (i * 37) % 5000);
   const many = await db.getMany(keys);
   expect(many.filter((found) => found !== undefined).length).toBeGreaterThan(300);
-  // 500 keys in a few dozen chunks: a fetch for each level of a table at most, not one for each key.
+  // 500 keys in a few dozen chunks: at most one fetch for each level of a table, not one for each key.
   expect(storage.chunks.reads - reads).toBeLessThan(25);
   const report = await db.check({ tools });
   expect(report.problems).toEqual([]);
@@ -111,13 +111,13 @@ test('reads and writes that are mixed in one frame take effect in order, though 
 
 test('what a call is missing of several tables, or for several keys, is fetched together', async () => {
   const storage = new ChunkAdapter();
-  // Closing makes a table of what is in the log. Each reaches over all keys, and there are too few of them for a merge.
+  // Closing makes a table of the log. Each table reaches over all keys, and there are too few tables for a merge.
   for (let round = 0; round < 6; round++) {
     const db = await open('spread', { storage, wasm });
     await Promise.all(Array.from({ length: 800 }, (_, i) => db.set(i * 6 + round, value(i, 1000))));
     await db.close();
   }
-  /** How often a store that was just opened fetches for a call. */
+  /** How often a call fetches in a store that was just opened. */
   const fetchesOf = async (call: (db: Store<Key, unknown>) => Promise<unknown>): Promise<number> => {
     const db = await open('spread', { storage, wasm });
     expect((await db.stats()).levels[0]?.tables).toBe(6);
@@ -185,7 +185,7 @@ test.each([2, 3])(
     await db.compact();
     let commits = 0;
     storage.chunks.refuses = () => [1, second].includes(++commits);
-    // Reads have to wait, and what was deleted before them is committed meanwhile.
+    // Reads have to wait, and the deletes before them are committed meanwhile.
     const deletes = keys.flatMap((key) => (key % 10 === 9 ? [db.delete(key), db.get(0)] : [db.delete(key)]));
     const [set, ...results] = await Promise.allSettled([db.set('lost', 1), ...deletes]);
     expect(commits).toBeGreaterThanOrEqual(second);
@@ -268,7 +268,7 @@ test('a store that was taken over acknowledges nothing any more', async () => {
   await heir.close();
 });
 
-/** A store, and what each of its keys may be: the last acknowledged mark, and those whose fate is not known. */
+/** A store, and the possible values of each of its keys: the last acknowledged mark, and the marks whose outcome is not known. */
 class Modelled {
   readonly #random: (below: number) => number;
   readonly #storage = new ChunkAdapter();
@@ -283,11 +283,11 @@ class Modelled {
     this.db = await open('model', { storage: this.#storage, wasm, memory: 1024 * 1024 });
   }
 
-  /** A turn's worth of operations, acknowledged or cut short by a crash. */
+  /** The operations of one turn, acknowledged or cut short by a crash. */
   async turn(isCrash: boolean): Promise<void> {
     const random = this.#random;
     const under_way: Promise<unknown>[] = [];
-    /** What was written in this turn, in order: after a crash a part of it may be there, from its start on. */
+    /** The writes of this turn, in order: after a crash a part of them may be there, from the start on. */
     const written = new Map<number, (number | undefined)[]>();
     for (let left = random(60); left >= 0; left--) under_way.push(this.#operation(written));
     if (!isCrash) {
@@ -300,7 +300,7 @@ class Modelled {
     if (random(2) === 0) await new Promise((resolve) => setTimeout(resolve, random(4)));
     const old = this.db;
     await this.open();
-    // The old one finds out sooner or later, and writes nothing.
+    // The old store notices this sooner or later, and writes nothing.
     old.close().catch(() => undefined);
     for (let key = 0; key < 800; key += 1 + random(3)) {
       const mark = markOf(await this.db.get(key));

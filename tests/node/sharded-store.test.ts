@@ -1,5 +1,5 @@
-// A store over several objects, beside a single store that is told the same. Objects here are synchronous stores in memory behind
-// the requests and replies of the real ones, which are cloned on the way as the platform does.
+// A store over several objects, compared with a single store that gets the same calls. Objects here are synchronous stores in memory
+// behind the requests and replies of the real ones, which are cloned on the way as the platform does.
 
 import { expect, test } from 'vitest';
 import { rebalance } from '../../js/src/cloudflare/rebalance.ts';
@@ -14,11 +14,11 @@ import { randomFrom, wasm } from './support/engine.ts';
 
 type Store = SyncStore<Key, unknown>;
 
-/** A namespace of objects, made when they are first asked for. */
+/** A namespace of objects, which are created when they are first requested. */
 class FakeNamespace {
   readonly stores = new Map<string, Promise<Store>>();
   calls = 0;
-  /** Objects that answer no more. */
+  /** Objects that no longer answer. */
   readonly broken = new Set<string>();
 
   idFromName(name: string): string {
@@ -53,7 +53,7 @@ function someKey(random: (below: number) => number): Key {
   return [number, `key ${number}`, ['tuple', number], BigInt(number), new Date(number)][random(5)] as Key;
 }
 
-/** Writes the same to both. */
+/** Makes the same write in both. */
 async function write(db: RemoteStore, single: Store, random: (below: number) => number): Promise<void> {
   const key = someKey(random);
   const value = `${random(1e6)}`.repeat(1 + random(3));
@@ -80,7 +80,7 @@ async function write(db: RemoteStore, single: Store, random: (below: number) => 
   }
 }
 
-/** Reads the same from both. */
+/** Makes the same read in both. */
 async function compare(db: RemoteStore, single: Store, random: (below: number) => number): Promise<void> {
   const keys = Array.from({ length: random(30) }, () => someKey(random));
   expect(await db.getMany(keys)).toEqual(single.getMany(keys));
@@ -223,7 +223,7 @@ test('keys are moved to where other shards look for them, and a second run finds
   for (let step = 0; step < 60; step++) await write(old, single, random);
   await old.set('expires', 1, { expiresIn: 60_000 });
   single.set('expires', 1, { expiresIn: 60_000 });
-  // A run that was cut off after some keys.
+  // A run that is cut off after some keys.
   const cut = rebalance(old, next, {
     onProgress: ({ copied }) => {
       if (copied > 100) throw new Error('cut off');

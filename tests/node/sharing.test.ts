@@ -18,7 +18,7 @@ import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
 interface Tab {
   readonly db: Store<Key, unknown>;
-  /** Its worker, the last one. */
+  /** Its worker: the most recent one. */
   readonly worker: () => Port;
 }
 
@@ -83,7 +83,7 @@ test('when the leader closes, another leads, and what was written is there', asy
   await expect(first.db.get('a')).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
 });
 
-// Found by a seed of the API's fuzz: over IndexedDB, where an answer waits for its commit, the follower's close was answered first.
+// A seed of the API's fuzz found this: over IndexedDB, where an answer waits for its commit, the follower's close was answered first.
 test.each(['opfs', 'indexeddb'] as const)('a tab that does not lead closes behind its writes (%s)', async (storage) => {
   const first = await openTab({ storage });
   const second = await openTab({ storage });
@@ -149,7 +149,7 @@ describe.each(['opfs', 'indexeddb'] as const)('what was in flight when the leade
         Array.from({ length: 40 }, (_, i) => db.set([round, tab, i], i)),
       );
       const updates = [leader, other].map(({ db }) => db.update('count', (n) => ((n as number) ?? 0) + 1));
-      // At another moment each time: before anything was sent, while it is under way, while it is answered.
+      // At another moment each time: before anything was sent, while the call is under way, while it is answered.
       for (let turn = 0; turn < round % 7; turn++) await new Promise(setImmediate);
       leader.worker().terminate?.();
       const receipts = await Promise.all(writes);
@@ -158,7 +158,7 @@ describe.each(['opfs', 'indexeddb'] as const)('what was in flight when the leade
     }
     expect(await first.db.get('count')).toBe(40);
     expect(await second.db.count()).toBe(20 * 80 + 1);
-    // Every write took one sequence; one that was done twice would have taken two.
+    // Every write took one sequence; a write that was done twice would have taken two.
     expect((await second.db.stats()).sequence).toBe(20 * 80 + 40);
   });
 
@@ -206,7 +206,7 @@ describe('what was open when the leader died', () => {
         seen[name]?.push(value);
       }
       if (isDone) break;
-      // Changes after they began are not theirs, whoever leads.
+      // Changes after they began are not visible to them, whichever tab leads.
       if (step % 700 === 100) {
         const leader = (await leads(first)) ? first : second;
         leader.worker().terminate?.();
@@ -277,7 +277,7 @@ test('a tab whose worker cannot open the store leaves it to the next one', async
   await second.db.set('a', 1);
   vi.spyOn(EngineHost, 'open').mockRejectedValueOnce(new VarveError('VARVE_IO', 'It did not open.'));
   first.worker().terminate?.();
-  // Those who had come to it by then go on with the next leader.
+  // Tabs that had joined it by then go on with the next leader.
   expect(await third.db.get('a')).toBe(1);
   await expect(second.db.get('a')).rejects.toMatchObject({ code: 'VARVE_IO' });
   await third.db.set('b', 2);
@@ -303,7 +303,7 @@ test('what too many leaders did not survive is given up, and no longer kept for'
   await Promise.resolve();
   const last = new DataView(frames[9] as ArrayBuffer);
   expect([24, 16].map((at) => last.getUint32(at, true))).toEqual([1, 1]);
-  // It names itself, as it may ask again.
+  // It sends its id, because it may ask again.
   expect(client.id).toBeGreaterThan(0);
   expect(Number(last.getBigUint64(8, true))).toBe(client.id);
 });
@@ -338,7 +338,7 @@ test('newer code in another tab takes the store over, and this one is told to re
     )
     .toBe('VARVE_VERSION');
   channel.close();
-  // It is closed by then: whoever comes next finds it so.
+  // The store is closed by then, so the next tab that opens it finds it clean.
   const next = await openTab();
   expect(next.db.recovery.state).toBe('clean');
   expect(await next.db.get('a')).toBe(1);

@@ -1,4 +1,4 @@
-/** Copies cut from slabs: every place a value can lie at, and that a later copy never touches an earlier one. */
+/** Copies cut from slabs: every place where a value can lie, and a later copy never touches an earlier one. */
 
 import { expect, test } from 'vitest';
 import { Slab } from '../../js/src/sync/slab.ts';

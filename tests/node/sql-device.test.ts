@@ -1,4 +1,4 @@
-// Slots in rows: what they hold, what of it a crash leaves, and how many rows that takes.
+// Slots in rows: their content, the part of it that a crash leaves, and how many rows it takes.
 
 import { expect, test } from 'vitest';
 import { ObjectStorageAdapter } from '../../js/src/cloudflare/adapter.ts';
@@ -19,7 +19,7 @@ function contentOf(device: SqlDevice, slot: number): Uint8Array {
   return bytes;
 }
 
-/** What a slot should hold; `stored` is how much of it was written otherwise than by growth. */
+/** The expected content of a slot; `stored` is how much of it was written other than by growth. */
 interface Model {
   bytes: Uint8Array;
   stored: number;
@@ -55,7 +55,7 @@ function expectSame(device: SqlDevice, models: Model[], wasReopened: boolean): v
     const content = contentOf(device, slot);
     expect(Buffer.compare(content, model.bytes.subarray(0, content.length))).toBe(0);
     if (!wasReopened) expect(content.length).toBe(model.bytes.length);
-    // Zeros at the end may have been growth, which a restart forgets.
+    // Zeros at the end may come from growth, which a restart forgets.
     expect(model.bytes.subarray(content.length).every((byte) => byte === 0)).toBe(true);
   }
 }
@@ -73,7 +73,7 @@ test.each(Array.from({ length: 12 }, (_, i) => 4000 + i))(
       for (let i = random(6); i >= 0; i--) change(device, models, random);
       expectSame(device, models, false);
       if (random(4) === 0) {
-        // In the middle of a turn: nothing of it is left, not even rows that were written ahead of its end.
+        // In the middle of a turn: nothing of the turn is left, not even rows that were written before its end.
         if (random(2) === 0) await null;
         sql.crash();
         device.abandon();
@@ -111,7 +111,7 @@ test('a small write is one row, whatever the slot holds already', { timeout: 60_
     at += record.length;
     await sql.committed();
   }
-  // One more where a write touches two chunks.
+  // One more row where a write touches two chunks.
   expect(sql.rowsWritten - before).toBeLessThanOrEqual(1000 + Math.ceil((1000 * 120) / CHUNK_BYTES));
 });
 
@@ -158,7 +158,7 @@ test('a device that is full writes short, and goes on', () => {
   expect(device.write(1, new Uint8Array(3000).fill(1), 0)).toBe(3000);
 });
 
-/** An object's storage; what ends the object is noted. */
+/** An object's storage; records what ends the object. */
 function objectOn(sql: FakeSql) {
   const aborted: string[] = [];
   const ctx = { storage: { sql }, abort: (reason?: string) => void aborted.push(reason ?? '') };

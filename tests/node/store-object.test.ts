@@ -1,4 +1,4 @@
-// The life of an object with a store, without the platform: constructed, used, gone without a word, constructed again.
+// The life of an object with a store, without the platform: constructed, used, gone without notice, constructed again.
 
 import { readFileSync } from 'node:fs';
 import { expect, test, vi } from 'vitest';
@@ -15,7 +15,7 @@ vi.mock('../../js/src/wasm/load.ts', async (load) => (await import('./support/in
 
 const module = new WebAssembly.Module(readFileSync(wasm));
 
-/** The storage of an object, with an alarm that goes off when it is told to. */
+/** The storage of an object, with an alarm that fires when the test tells it to. */
 class FakeStorage implements ObjectStorage {
   readonly sql = new FakeSql();
   alarm: number | null = null;
@@ -29,7 +29,7 @@ class FakeStorage implements ObjectStorage {
   }
 }
 
-/** What an object is constructed with. */
+/** The arguments that construct an object. */
 class FakeContext implements ObjectContext {
   readonly id: { toString(): string };
   readonly storage: FakeStorage;
@@ -57,7 +57,7 @@ class Notes extends StoreObject {
     return this.store;
   }
 
-  /** Lets the alarm go off as the platform does: it is no longer set when it does. */
+  /** Fires the alarm as the platform does: the alarm is no longer set when it fires. */
   async ring(storage: FakeStorage): Promise<void> {
     storage.alarm = null;
     await this.alarm();
@@ -67,7 +67,7 @@ class Notes extends StoreObject {
 /** Objects that the platform has not evicted. */
 const living = new Set<Notes>();
 
-/** An object that the platform forgets, and its context with it. */
+/** An object that the platform forgets, together with its context. */
 async function constructBriefly(ctx: FakeContext, options: VarveObjectOptions = {}): Promise<Notes> {
   const notes = new Notes(ctx, {}, { wasm: module, ...options });
   await ctx.opened;

@@ -1,4 +1,4 @@
-/** The store over a fake engine: what each method sends and what it makes of the answer. */
+/** The store over a fake engine: what each method sends, and how it reads the answer. */
 
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { bytes, structured, utf8 } from '../../js/src/codec/values.ts';
@@ -271,7 +271,7 @@ describe('codecs', () => {
     const value = {
       get inner() {
         inner = db.get('b');
-        // Waited for below, after the write.
+        // Awaited below, after the write.
         inner.catch(() => undefined);
         return 1;
       },

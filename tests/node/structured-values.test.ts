@@ -1,4 +1,4 @@
-/** Structured values: what comes back equal, the bytes they become, what is refused and where. */
+/** Structured values: which values come back equal, their bytes, and which values are refused and where. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { createContext, runInContext } from 'node:vm';

@@ -1,7 +1,7 @@
 /**
- * Recorded traces through the compiled WebAssembly: the same requests get the same responses as from the native engine,
- * and leave the same bytes in every slot. Among them are snapshots, transactions with their conflicts, deleted ranges, values that
- * expire as the clock goes on, and checks of the open store.
+ * Recorded traces through the compiled WebAssembly: the same requests get the same responses as from the native engine, and leave the
+ * same bytes in every slot. The traces include snapshots, transactions with their conflicts, deleted ranges, values that expire as the
+ * clock advances, and checks of the open store.
  */
 
 import { execFile } from 'node:child_process';
@@ -20,7 +20,7 @@ import { tools, wasm } from './support/engine.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
 
-/** What `crates/varve-sim/src/record.rs` names: both sides open the store alike. */
+/** The names in `crates/varve-sim/src/record.rs`: both sides open the store alike. */
 const SLOTS = 96;
 const MEMORY_BYTES = 64 * 1024;
 const START = 1_000_000;
@@ -76,7 +76,7 @@ class Steps {
   }
 }
 
-/** Requests of a frame that were refused: in memory, for a conflict. */
+/** Requests of a frame that were refused: in memory, because of a conflict. */
 function refusals(response: Uint8Array): number {
   const view = new DataView(response.buffer, response.byteOffset, response.byteLength);
   let refused = 0;
@@ -85,7 +85,7 @@ function refusals(response: Uint8Array): number {
   return refused;
 }
 
-/** The engine on a memory device, driven as the recording says. */
+/** The engine on a memory device, driven by the recording. */
 class Replay {
   readonly #device = new MemoryDevice({ slots: SLOTS, slotsMax: SLOTS });
   readonly #id = engine.devices.register(this.#device);
@@ -137,7 +137,7 @@ class Replay {
     engine.exports.varve_now(this.#h, now);
   }
 
-  /** What a check of the open store counts, in the order of a recording. */
+  /** The counts of a check of the open store, in the order of a recording. */
   async check(): Promise<number[]> {
     const read = (slot: number, at: number, length: number) => readSlot(this.#device, slot, at, length);
     const { tables, blocks, entries, segments, records, bytes, problems } = await runCheck(
@@ -161,7 +161,7 @@ class Replay {
   }
 }
 
-/** Does one step of a recording; answers false for one that only a closed store can take. */
+/** Runs one step of a recording; returns false for a step that only a closed store can take. */
 async function perform(run: Replay, kind: number, payload: Buffer, steps: Steps): Promise<boolean> {
   if (kind === 0) {
     const expected = steps.padded();

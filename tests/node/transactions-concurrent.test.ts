@@ -35,7 +35,7 @@ describe('concurrent transactions', () => {
         tx.set('a', b ?? 1);
         tx.set('b', a ?? 2);
       });
-    // The first one loads what transactions are made of.
+    // The first transaction loads the module of transactions.
     await swap();
     const before = frames;
     await swap();
@@ -67,7 +67,7 @@ describe('concurrent transactions', () => {
 
   test('see no phantoms', async () => {
     const db = await openAsync();
-    // Each takes the next number of a range that it has looked at as a whole.
+    // Each transaction takes the next number of a range that it has read as a whole.
     const join = (): Promise<number> =>
       db.transaction(
         async (tx) => {
@@ -88,7 +88,7 @@ describe('concurrent transactions', () => {
       ['a', 1],
       ['b', 1],
     ]);
-    // One of both must stay.
+    // One of the two must stay.
     const leave = (key: string): Promise<void> =>
       db.transaction(async (tx) => {
         const [a, b] = await tx.getMany(['a', 'b']);
@@ -134,7 +134,7 @@ describe('concurrent transactions', () => {
         // Only as far as the loop went, in either direction.
         for await (const key of tx.keys({ limit: 2 })) expect([1, 2]).toContain(key);
         for await (const _ of tx.keys({ lt: 5, reverse: true })) break;
-        // Its own writes, and what it deleted, it knows without asking.
+        // It knows its own writes and deletes without a request.
         tx.set(7, 'own');
         tx.deleteRange({ gte: 5, lt: 7 });
         expect([await tx.get(7), await tx.has(6), await tx.count({ gte: 5, lt: 7 })]).toStrictEqual(['own', false, 0]);

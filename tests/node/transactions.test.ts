@@ -11,10 +11,10 @@ import { code, collect, conflict, openAsync, openSync } from './support/transact
 
 type Either = Transaction<Key, unknown> | SyncTransaction<Key, unknown>;
 
-/** What a step of a transaction reads, in words that can be compared. */
+/** The result of a read in a transaction, as text that can be compared. */
 type Reading = (tx: Either) => unknown;
 
-/** Runs writes and reads in one transaction; what was read is awaited after all of it was called. */
+/** Runs writes and reads in one transaction. All of them are called before the reads are awaited. */
 async function inTransaction(
   db: Store<Key, unknown> | SyncStore<Key, unknown>,
   steps: readonly ((tx: Either) => unknown)[],
@@ -36,7 +36,7 @@ interface Bounds {
   readonly limit?: number | undefined;
 }
 
-/** Random reads and writes of one transaction, and what a plain map says to them. */
+/** Random reads and writes of one transaction, and the answers of a plain map. */
 class Script {
   readonly steps: Reading[] = [];
   readonly wanted: unknown[] = [];
@@ -251,7 +251,7 @@ describe.each([
     const write = (tx: Either): void => {
       for (const key of keys) tx.set(key, key);
     };
-    // Quadratic, it would not end within the time that a test has.
+    // If this were quadratic, it would not end within the time limit of a test.
     await (db instanceof SyncStore ? db.transaction(write) : db.transaction(async (tx) => write(tx)));
     expect(await db.count()).toBe(new Set(keys).size);
   });

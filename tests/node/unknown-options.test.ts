@@ -1,6 +1,6 @@
 /**
- * An option that nobody knows is refused by every call that takes options, and nothing is done. Calls that take several keys, entries or
- * documents refuse anything that is no list.
+ * Every call that takes options refuses an unknown option, and does nothing. Calls that take several keys, entries or documents refuse
+ * anything that is not a list.
  */
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ afterEach(async () => {
   await now.close();
 });
 
-/** Options with one that there is not; the compiler would refuse it by itself. */
+/** Options with one unknown option; the compiler alone would refuse it. */
 const strange = (options: object = {}): never => ({ ...options, lifetime: 5 }) as never;
 
 /** The error of a call, whether it throws, rejects, or fails when it is iterated. */
@@ -260,7 +260,7 @@ test('what is no list is refused, and nothing is done', async () => {
         code: 'VARVE_INVALID_ARGUMENT',
         message: expect.stringMatching(/^Several .* iterable, not [a-z]+\.$/),
       };
-      // The error is a rejection: nothing is thrown that `catch` of the promise would not have.
+      // The error is a rejection: no error is thrown that `catch` of the promise would miss.
       await expect(several()).rejects.toMatchObject(error);
     }
     for (const several of [

@@ -1,4 +1,4 @@
-/** Updates and transactions that want the same key: of one client, of several, and inside one another. */
+/** Updates and transactions that need the same key: of one client, of several clients, and inside one another. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { VarveError } from '../../js/src/errors.ts';

@@ -1,4 +1,4 @@
-/** open({ version, upgrade }) of both stores, on files that outlive them. */
+/** open({ version, upgrade }) of both stores, on files that outlive the stores. */
 
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';

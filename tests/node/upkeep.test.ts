@@ -1,5 +1,5 @@
-// Upkeep beside use, as a program has it that checks, flushes and compacts its stores while it goes on: nothing is refused, every check
-// finds a sound store, and all that was written is there. Each store lives a second and is opened again. `VARVE_UPKEEP_SECONDS` says how
+// Upkeep beside use, as in a program that checks, flushes and compacts its stores while it goes on: nothing is refused, every check finds
+// a sound store, and all written entries are there. Each store lives for a second and is opened again. `VARVE_UPKEEP_SECONDS` sets how
 // long in each storage, `VARVE_SEED` what is written.
 
 import { afterEach, expect, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-/** The built-in value codecs and the user's own: what each stores, and that one never reads another's bytes. */
+/** The built-in value codecs and the user's own: which bytes each stores, and that no codec reads another's bytes. */
 
 import { describe, expect, test } from 'vitest';
 import { ByteSink } from '../../js/src/codec/sink.ts';

@@ -6,7 +6,7 @@ import { type Census, checkBounded, Guestbook, visitWrite } from '../support/vis
 const SEED = 5;
 const VISITS = 100;
 
-/** What so many visits leave whose writes were all acknowledged, and the judge who knows. */
+/** The entries that this many visits leave when all their writes are acknowledged, and the judge that knows of them. */
 function lived(): { guestbook: Guestbook; entries: Map<string, string> } {
   const guestbook = new Guestbook(SEED);
   const entries = new Map<string, string>();
@@ -72,7 +72,8 @@ test('counts that grow with the visits, or beyond their limit, are refused', () 
     Array.from({ length: 700 }, (_, visit) => census(files(visit)));
   const judged = (files: (visit: number) => number) => () => checkBounded(counts(files), limits);
   judged((visit) => 20 + (visit % 20))();
-  // They become more until they are merged, and stay as they are for a while, as chance has it: no growth, though the averages differ.
+  // Tables become more until they are merged, and by chance their number stays the same for a while: no growth, though the averages
+  // differ.
   judged((visit) => (visit % 50 < 10 ? visit % 10 : visit < 300 ? 2 : 8))();
   expect(judged((visit) => Math.floor(visit / 14))).toThrow('files grow, from 13.8 to 42.4 on average');
   expect(judged((visit) => (visit % 10) + Math.floor(visit / 20))).toThrow('files grow, from 14.0 to 34.0');

@@ -1,5 +1,5 @@
-// What is in the tarball: the files that are wanted and no other, of a size that is noticed when it grows, with nothing of this
-// machine in them and nothing that a strict policy would refuse.
+// The content of the tarball: the wanted files and no other, with a limit on the size so that growth is noticed, with nothing of
+// this machine in them and nothing that a strict policy would refuse.
 
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';

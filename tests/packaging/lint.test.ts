@@ -1,5 +1,5 @@
-// publint and are-the-types-wrong on the tarball, strictly. The package is ESM only, and says so: resolutions that know no
-// `exports` (node10) and `require` of a CommonJS file (node16-cjs) are not for it, which is attw's profile `esm-only`.
+// publint and are-the-types-wrong on the tarball, strictly. The package is ESM only, and declares that: it does not support
+// resolutions without `exports` (node10) and `require` of a CommonJS file (node16-cjs). That is attw's profile `esm-only`.
 
 import { readFileSync } from 'node:fs';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';

@@ -1,4 +1,4 @@
-// A page without a bundler: the installed package is served as it is, and found through an import map.
+// A page without a bundler: the installed package is served unchanged, and found through an import map.
 
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -17,7 +17,7 @@ let project: Project | undefined;
 
 afterEach(() => project?.remove());
 
-/** What is run: for Deno, the command that the README gives, with no more permissions. */
+/** The command to run: for Deno, the one in the README, with no more permissions. */
 function commandOf(name: string, script: string): string[] {
   if (name !== 'deno') return [script];
   const [, given = ''] = /^deno (run .*) main\.ts$/m.exec(readmeBlock('', 'deno run')) ?? [];

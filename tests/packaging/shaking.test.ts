@@ -1,11 +1,11 @@
-// What a bundle carries of the package when it imports one thing of it: told by size, and by sentences of the rest.
+// How much of the package a bundle contains when it imports one thing of it: judged by size, and by sentences of the other parts.
 
 import { readFileSync } from 'node:fs';
 import { type BuildOptions, build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Project } from './support/project.ts';
 
-/** Said by the page's end of a worker, and by whatever loads the engine. */
+/** Texts of the page's end of a worker, and of every module that loads the engine. */
 const CLIENT = 'The engine worker did not start';
 const ENGINE = 'WebAssembly could not be loaded';
 
@@ -19,7 +19,7 @@ afterAll(() => project?.remove());
 
 const OPTIONS = { bundle: true, minify: true, format: 'esm', external: ['node:*'] } satisfies BuildOptions;
 
-/** Bundles one import, all that it may load later included. */
+/** Bundles one import, with everything that it may load later. */
 async function whole(what: string, from: string): Promise<string> {
   return bundled(`import { ${what} } from '${from}';\nconsole.log(${what});`);
 }
@@ -36,7 +36,7 @@ async function bundled(code: string): Promise<string> {
   return outputFiles[0]?.text ?? '';
 }
 
-/** Bundles one import; answers the text of what loads with it at once. */
+/** Bundles one import; returns the text of what loads with it at once. */
 async function atOnce(what: string, from: string): Promise<string> {
   project.write({ 'main.js': `import { ${what} } from '${from}';\nconsole.log(${what});` });
   const { metafile } = await build({

@@ -5,7 +5,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { Project } from './support/project.ts';
 import { firstExample, readmeBlock } from './support/readme.ts';
 
-/** What goes in a page, a worker or a service worker. */
+/** Code that runs in a page, a worker or a service worker. */
 const PAGE = {
   'page.ts': `${firstExample()}
     const seen: unknown = note;
@@ -45,7 +45,7 @@ const PAGE = {
     export const answer: Response = await handler(new Request('https://example.com/kv/a'));`,
 };
 
-/** What goes on a server. */
+/** Code that runs on a server. */
 const SERVER = {
   'server.ts': `${readmeBlock('ts', "from 'varve/fs'")}
     export const value: unknown = await db.get('a');`,

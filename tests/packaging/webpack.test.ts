@@ -1,4 +1,4 @@
-// webpack 5: it finds workers and wasm by their URLs. All that it is told is that the engine may be as large as it is.
+// webpack 5: it finds workers and wasm by their URLs. Its only setting permits the engine's size.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectRefusal, expectSite } from './support/expectations.ts';

@@ -1,5 +1,5 @@
 // A project of a Cloudflare Worker: the README's object, bundled as wrangler bundles (one script, wasm files beside it), in a
-// real workerd. The process is killed, and the next one has what was written.
+// real workerd. The process is killed, and the next one finds what was written.
 
 import { readFileSync } from 'node:fs';
 import { build } from 'esbuild';

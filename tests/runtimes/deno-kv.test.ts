@@ -10,7 +10,7 @@ import { KillLoop } from './support/kill-loop.ts';
 import { bundleProgram, RUNTIMES, run, start } from './support/runtimes.ts';
 
 const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 4);
-/** A round: a process start, the rest of a lease, reading some thousand entries, writing for less than a second. */
+/** Time for a round: a process start, the rest of a lease, reading some thousand entries, writing for less than a second. */
 const ROUND_MS = 25_000;
 const LONG_MS = 180_000;
 
@@ -23,7 +23,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Deno as it is for files, and with KV, which is behind a flag. */
+/** Deno as for files, and with KV, which is behind a flag. */
 const DENO = RUNTIMES.filter(({ name }) => name === 'deno').map((runtime) => ({
   ...runtime,
   arguments: (path: string) => [...runtime.arguments(path), '--unstable-kv'],

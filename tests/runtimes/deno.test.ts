@@ -1,5 +1,5 @@
-// Deno takes the package by a plain `npm:` import, type-checks against its declarations, and runs with the permissions that
-// the README states: with exactly those it runs, and without one of them the error is a VarveError that names it.
+// Deno accepts the package by a plain `npm:` import, type-checks against its declarations, and runs with the permissions that
+// the README states: it runs with exactly those, and without one of them the error is a VarveError that names it.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ try {
 }
 `;
 
-/** What two permissions more let it see: what is free on the disk, and the machine's name, which is in the name of the claim. */
+/** Two more permissions show it two things: the free space on the disk, and the machine's name, which is in the name of the claim. */
 const SYS = `
 import { files } from 'npm:varve@^0.1.0/fs';
 
@@ -133,7 +133,7 @@ test('the example of docs/guide/deno-kv.md serves, with a store that is opened f
   const folder = join(project, 'example');
   mkdirSync(folder);
   writeFileSync(join(folder, 'deno.json'), config);
-  // Where the package would be installed from npm.
+  // Where npm would install the package.
   writeFileSync(join(folder, 'package.json'), '{ "dependencies": { "varve": "^0.1.0" } }');
   cpSync(join(project, 'node_modules'), join(folder, 'node_modules'), { recursive: true });
   writeFileSync(join(folder, 'main.ts'), main.replace('Deno.openKv()', "Deno.openKv('./kv.db')"));

@@ -1,4 +1,4 @@
-// What every engine of the comparison on Node (bench/fs) must do alike, on real files; Varve as it ships.
+// The behaviour that every engine of the comparison on Node (bench/fs) must share, on real files; Varve as it ships.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

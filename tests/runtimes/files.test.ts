@@ -42,7 +42,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
   test('tables are merged, nothing is written after a close, and an open store keeps no process alive', async () => {
     const where = { directory: join(directory, `${runtime.name} merged`) };
     const report = await run(runtime, programs.compactor, directory, where);
-    // In a thread, but for Deno.
+    // In a thread, except on Deno.
     const lendable = runtime.name !== 'deno';
     expect(report).toEqual({ lendable, hasFlushed: true, changes: 0, problems: [], wrong: 0 });
   });
@@ -98,7 +98,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     expect(refused).toMatchObject({ message: expect.stringContaining(`Process ${holder.process.pid} `) });
     await kill(holder);
     if (other.name === 'deno' && runtime.name !== 'deno') {
-      // Whether a process of another runtime lives, Deno may only ask with --allow-run.
+      // Deno may check whether a process of another runtime lives only with --allow-run.
       expect(await run(other, programs.hold, directory, { wait: 0 })).toMatchObject({ code: 'VARVE_LOCKED' });
       const allowed = (path: string): string[] => [...other.arguments(path), '--allow-run'];
       const opened = await run({ ...other, arguments: allowed }, programs.hold, directory, { wait: 0 });

@@ -1,5 +1,5 @@
-// A full disk under a store in files: a file system of 30 MiB in memory. Mounting one needs the right to; without it there is
-// those tests are skipped. And a limit on the size of files, which anybody may set.
+// A full disk under a store in files: a file system of 30 MiB in memory. Mounting one needs permission; without it those
+// tests are skipped. And a limit on the size of files, which any user may set.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -26,7 +26,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Makes the small file system; answers why that cannot be. */
+/** Makes the small file system; returns the reason when that is impossible. */
 function mounted(): string | undefined {
   if (process.platform !== 'linux') return 'only Linux mounts a file system in memory as this test does';
   try {
@@ -101,13 +101,13 @@ test.skipIf(whyNot !== undefined).each(KINDS)(
   300_000,
 );
 
-/** A runtime whose processes write no file longer than so many bytes; the signal that says so is ignored, the error is not. */
+/** A runtime whose processes write no file longer than so many bytes. The signal for that is ignored, the error is not. */
 function limited({ name, command, arguments: given }: Runtime, bytes: number): Runtime {
   const script = `trap '' XFSZ; ulimit -f ${bytes / 512}; exec "$0" "$@"`;
   return { name, command: '/bin/sh', arguments: (where) => ['-c', script, command, ...given(where)] };
 }
 
-/** A store in files that may not be longer than so much: its room is that of the files that it has when it is full. */
+/** A store in files of limited length: its room is that of the files that it has when it is full. */
 class FullFiles extends FullProcess {
   readonly #where: string;
   #files = 0;

@@ -1,4 +1,4 @@
-// The HTTP benchmark against the real servers, shortly: what it measures must be right, and what it finds wrong is a bug.
+// A short run of the HTTP benchmark against the real servers: its measurements must be right, and any fault it finds is a bug.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { RemoteStore } from '../../bench/http/store.ts';
 import { CRUD } from '../../bench/http/suites.ts';
 
 const KEYS = 300;
-/** A busy machine is no failure. */
+/** A busy machine must not fail the test. */
 const PATIENCE_MS = 180_000;
 const EXTENT = { seconds: 0.2, rounds: 1, connections: [5] };
 

@@ -35,8 +35,8 @@ async function start(): Promise<void> {
 }
 
 /**
- * Sends a request to an object, with the token. On a connection of its own: workerd closes one that was idle for five seconds,
- * and on a busy machine the next request may be on its way then.
+ * Sends a request to an object, with the token. It uses a separate connection: workerd closes one that was idle for five
+ * seconds, and on a busy machine the next request may be on its way then.
  */
 function send(method: string, path: string, { headers = {}, ...init }: RequestInit = {}): Promise<Response> {
   const own = { authorization: `Bearer ${TOKEN}`, connection: 'close' };

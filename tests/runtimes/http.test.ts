@@ -1,4 +1,4 @@
-// The HTTP handler and exports as they ship, on Node and on the real deno, bun and workerd: one tour, seen alike.
+// The HTTP handler and exports as they ship, on Node and on the real deno, bun and workerd: one tour, with the same results everywhere.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const SERVERS = RUNTIMES.filter(({ name }) => name !== 'node');
 /** What the tour saw on Node. */
 let seen: unknown[];
 
-/** Bundles a fixture; the built package is taken in, or stays what it is, beside its workers. */
+/** Bundles a fixture; the built package is either bundled in, or left as it is, beside its workers. */
 async function bundle(fixture: string, takes_in: boolean): Promise<string> {
   const outfile = join(OUT, fixture.replace(/ts$/, 'mjs'));
   await build({
@@ -57,7 +57,7 @@ beforeAll(async () => {
   )) as typeof import('./fixtures/tour.ts');
   const { open }: typeof import('varve') = await import(/* @vite-ignore */ pathToFileURL(join(DIST, 'index.js')).href);
   const [db, other] = [await open('tour', { storage: 'memory' }), await open('other', { storage: 'memory' })];
-  // As text, in which it also comes from the others.
+  // As text: the other runtimes also return it as text.
   seen = JSON.parse(JSON.stringify(await tour(db, other))) as unknown[];
   await db.close();
   await other.close();

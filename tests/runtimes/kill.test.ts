@@ -1,6 +1,6 @@
-// A process that writes a store in files is killed with SIGKILL at any moment, over and over: what was acknowledged is
-// there, and what is there is a prefix of history. Rounds take turns between `varve` and `varve/sync`, and some processes
-// are killed while they recover. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which, `VARVE_RUNTIME` where.
+// A process that writes a store in files is killed with SIGKILL at any point, over and over: acknowledged writes are there,
+// and the store is a prefix of history. Rounds alternate between `varve` and `varve/sync`, and some processes are killed
+// while they recover. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which, `VARVE_RUNTIME` in which runtime.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { KillLoop } from './support/kill-loop.ts';
 import { bundleProgram, RUNTIMES } from './support/runtimes.ts';
 
 const ROUNDS = numberFrom('VARVE_KILL_ROUNDS', 4);
-/** A round: a process start, reading some thousand entries, writing for less than a second. */
+/** Time for a round: a process start, reading some thousand entries, writing for less than a second. */
 const ROUND_MS = 20_000;
 
 const seed = runSeed('runtimes', 'kill');

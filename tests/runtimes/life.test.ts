@@ -1,6 +1,6 @@
-// Short sessions of a store in files, in processes that live some of them and are killed in the last: every write is taken, nothing
+// Short sessions of a store in files. Each process runs some of them and is killed in the last. Every write is accepted, nothing
 // acknowledged is lost, and neither the files nor the log grow with the number of sessions. Each process also opens a store as a page
-// does, and is refused. `VARVE_SESSIONS` sets how many sessions a runtime has, `VARVE_SEED` which, `VARVE_RUNTIME` where.
+// does, and is refused. `VARVE_SESSIONS` sets how many sessions a runtime has, `VARVE_SEED` which, `VARVE_RUNTIME` in which runtime.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { type Census, checkBounded, Guestbook, summary } from '../support/visits
 import { bundleProgram, RUNTIMES, start } from './support/runtimes.ts';
 
 const SESSIONS = numberFrom('VARVE_SESSIONS', 500);
-/** Sessions of a process; odd, so that last ones are acknowledged and not in turn. */
+/** Sessions of a process; odd, so that the last ones alternate between acknowledged and not. */
 const EACH = 25;
 const LIMITS: Census = {
   records: 64,
@@ -22,7 +22,7 @@ const LIMITS: Census = {
   calls: 0,
 };
 
-/** What a session came upon. */
+/** What a session found. */
 interface Came {
   readonly visit: number;
   readonly census: Census;
@@ -58,7 +58,7 @@ test.each(RUNTIMES)(
       const wrote = new Set(running.lines.filter((line) => line.startsWith('wrote ')));
       for (const line of running.lines.filter((one) => one.startsWith('came '))) {
         const { visit, census, asked, values, entries } = JSON.parse(line.slice('came '.length)) as Came;
-        // What is absent is null in JSON.
+        // JSON has null for an absent value.
         guestbook.check(asked.map((key, at) => [key, values[at] ?? undefined]));
         if (visit === from) guestbook.checkAll(entries);
         guestbook.ended(visit, wrote.has(`wrote ${visit}`));

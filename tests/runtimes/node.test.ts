@@ -1,4 +1,4 @@
-// The package as it ships, on Node: stores in memory, and what only Node's tests ask of those in files.
+// The package as it ships, on Node: stores in memory, and the tests of stores in files that only Node needs.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -99,7 +99,7 @@ test('a store in files has no more of them than the process can open, and 64 all
   };
   const slotsMax = async (limit: number): Promise<number> =>
     Number(await shell(`ulimit -n ${limit} && exec "$0" --input-type=module -e "$1" "$2"`));
-  // Nobody may have more than the hard limit, which a container may have set low.
+  // No process may exceed the hard limit, which a container may have set low.
   const hard = await shell('ulimit -Hn');
   const most = hard === 'unlimited' ? 4000 : Math.min(4000, Number(hard));
   const expected = Math.max(64, Math.min(1000, Math.floor(most / 2)));

@@ -1,4 +1,4 @@
-// Node, over files and over memory, in mixed use for long: memory, handles, what the engine has open, and what calls take relative to
+// Node, over files and over memory, in mixed use for long: memory, handles, what the engine has open, and the time of calls relative to
 // turns of the thread stay flat. `VARVE_SOAK_MINUTES` sets for how long, over all four storages of the soak together (`npm run
 // test:soak`), `VARVE_SEED` with which data.
 

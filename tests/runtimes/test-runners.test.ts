@@ -1,4 +1,4 @@
-// `storageContract` under the test runner that comes with each runtime, as somebody who wrote a storage runs it: every clause
+// `storageContract` under the test runner that comes with each runtime, as the author of a storage runs it: every clause
 // is one of its tests, and all of them pass.
 
 import { spawnSync } from 'node:child_process';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleProgram, RUNTIMES, type Runtime } from './support/runtimes.ts';
 
-/** As built. */
+/** The built module. */
 const { storageContract }: typeof import('varve/testing') = await import(
   /* @vite-ignore */ fileURLToPath(new URL('../../dist/testing.js', import.meta.url))
 );

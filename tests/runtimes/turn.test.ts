@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
-/** A process of its own for each turn. */
+/** A separate process for each turn. */
 function driverIn(directory: string): TurnDriver {
   return {
     async write(plan, isEnough) {

@@ -1,4 +1,4 @@
-// What opening costs in a real workerd, counted as the platform bills it, and as README and docs/benchmarks.md say.
+// The cost of opening in a real workerd, counted as the platform bills it, and as README and docs/benchmarks.md state it.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'varve-workerd-rows-'));
 const script = await bundleWorker('object-worker.ts');
 let workerd: Workerd | undefined;
 
-/** Constructs the object in a new process; gives it and the rows that it wrote by that. */
+/** Constructs the object in a new process; returns it and the number of rows that this wrote. */
 async function construct(): Promise<{ store: TestStore; rows: number }> {
   await workerd?.stop();
   workerd = new Workerd({ script, folder });
@@ -36,7 +36,7 @@ test('opening costs 5 rows the first time, 4 where there is a log to replay, els
   for (let round = 0; round < 4; round++) await idle.store.fill(10_000, 300, 500, round);
   await expect.poll(() => idle.store.isAtRest(), { timeout: 30_000 }).toBe(true);
   expect((await idle.store.state()).tables).toBeGreaterThan(1);
-  // The log that an opening makes a table of may make a merge due, which is no part of the opening.
+  // Opening may turn the log into a table, and that may make a merge due. The merge is no part of the opening.
   const { store } = await construct();
   await expect.poll(() => store.isAtRest(), { timeout: 30_000 }).toBe(true);
   await store.run([['set', 0, 'again']]);

@@ -7,10 +7,10 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { TestStore } from './fixtures/object-worker.ts';
 import { bundleWorker, Workerd } from './support/workerd.ts';
 
-/** How long something that happens by itself may take on a busy machine, and a test that waits for it more than once. */
+/** How long something that happens by itself may take on a busy machine; and a longer time, for a test with several such waits. */
 const POLL_MS = 60_000;
 vi.setConfig({ testTimeout: 3 * POLL_MS });
-/** workerd evicts an object that had nothing to do for ten seconds. */
+/** workerd evicts an object that had no work for ten seconds. */
 const EVICTED_MS = 11_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'varve-workerd-'));
@@ -162,7 +162,7 @@ test('an object hibernates behind an open WebSocket, and wakes with its store', 
   const send = await workerd.socket('/socket');
   expect(await send('a')).toBe('1 of 1');
   expect(await send('b')).toBe('2 of 2');
-  // Asking whether it was evicted is something to do: then it has as long as before.
+  // The question whether it was evicted is itself work for the object: the ten seconds begin again.
   let [answer, messages] = ['', 2];
   for (const end = performance.now() + 2 * POLL_MS; !answer.startsWith('1 of') && performance.now() < end; messages++) {
     await new Promise((resolve) => setTimeout(resolve, EVICTED_MS));

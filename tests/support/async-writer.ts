@@ -1,4 +1,4 @@
-// Writes a history through `varve`, many groups in flight at a time, and reads what is left of one.
+// Writes a history through `varve`, many groups in flight at a time, and reads the remains of a history.
 
 import type { Store } from 'varve';
 import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
@@ -33,8 +33,8 @@ async function send(db: Store<number, unknown>, group: Group, round: number, seq
 }
 
 /**
- * Writes a history until so many sets are done, many groups in flight at a time; answers how many groups are acknowledged,
- * and tells it while it goes on.
+ * Writes a history until this many sets are done, many groups in flight at a time; returns how many groups are acknowledged, and reports
+ * it while it goes on.
  */
 export async function write(db: Store<number, unknown>, plan: Plan, setsMax: number, tell: Tell): Promise<number> {
   const flying: Promise<void>[] = [];
@@ -49,7 +49,7 @@ export async function write(db: Store<number, unknown>, plan: Plan, setsMax: num
       acknowledged = index + 1;
       tell(acknowledged, sets);
     });
-    // Whoever waits for it hears of a failure.
+    // The code that waits for it gets the error.
     flight.catch(() => undefined);
     sequence += group.ops.length;
     flying.push(flight);

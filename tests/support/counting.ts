@@ -1,12 +1,12 @@
-// Counts what a realm has open that only what it calls tells: memories of WebAssembly, handles of OPFS, connections to IndexedDB.
-// To be loaded before anything is opened.
+// Counts the open resources of a realm that only the calls themselves reveal: memories of WebAssembly, handles of OPFS, connections to
+// IndexedDB. Load this module before anything is opened.
 
 const memories = new Set<WeakRef<WebAssembly.Memory>>();
 const ports = new Set<WeakRef<MessagePort>>();
 let handles = 0;
 let connections = 0;
 
-/** What is open now: call it when garbage was collected. */
+/** The number of open resources: call it after garbage was collected. */
 export function counted(): Record<string, number> {
   let wasmBytes = 0;
   for (const memory of living(memories)) wasmBytes += memory.buffer.byteLength;
@@ -24,7 +24,7 @@ function living<T extends object>(references: Set<WeakRef<T>>): T[] {
   return found;
 }
 
-/** Wraps a constructor of the realm; `seen` gets what it makes. */
+/** Wraps a constructor of the realm; `seen` gets the new object. */
 function watchMade<K extends 'MessageChannel'>(
   name: K,
   seen: (made: InstanceType<(typeof globalThis)[K]>) => void,
@@ -39,7 +39,7 @@ function watchMade<K extends 'MessageChannel'>(
   });
 }
 
-/** Wraps a method; `seen` gets what it was called on and what it answered. */
+/** Wraps a method; `seen` gets the receiver and the result. */
 function watchCalls(prototype: object | undefined, method: string, seen: (on: object, answer: unknown) => void): void {
   if (prototype === undefined) return;
   const original = Reflect.get(prototype, method) as (...args: unknown[]) => unknown;

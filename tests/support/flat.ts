@@ -1,24 +1,24 @@
-// The judge of a soak: whether what was counted, lap after lap, stays flat.
+// The judge of a soak: whether the counts stay flat, lap after lap.
 //
 //     laps    | warm-up |  early  |         |  late   |      of counts, which have to rise first
 //             |  early  |         |         |  late   |      of times, which are longest at first
 //
-// Windows of the same run are compared by their medians, with generous margins: one lap that was disturbed says nothing, and nothing is
-// held against a number of seconds or bytes. Times are given as multiples of what an echo took in the same lap, so that a machine that
-// becomes busy slows both.
+// Windows of the same run are compared by their medians, with generous margins: one disturbed lap has no effect, and there are no
+// absolute limits in seconds or bytes. Times are multiples of the time of an echo in the same lap, because a machine that becomes busy
+// slows both.
 
-/** What one lap counted. */
+/** The counts of one lap. */
 export interface Lap {
   /** Bytes, handles and things that are open, after garbage was collected, by name. */
   readonly counts: Readonly<Record<string, number>>;
-  /** What calls took, as multiples of an echo. */
+  /** The times of calls, as multiples of an echo. */
   readonly times: Readonly<Record<string, number>>;
 }
 
-/** Fewer laps say nothing. */
+/** Fewer laps show nothing. */
 export const LAPS_MIN = 12;
 
-/** How much more the late window may have: a share of the early one, and so much besides. */
+/** How much more the late window may have: a share of the early window, plus this amount. */
 interface Margin {
   readonly share: number;
   readonly more: number;
@@ -29,9 +29,9 @@ const COUNT: Margin = { share: 0.25, more: 3 };
 const TIME: Margin = { share: 3, more: 0.05 };
 const MARGINS: Readonly<Record<string, Margin>> = {
   heapBytes: { share: 0.1, more: 384 * KIB },
-  // It comes to its mark in two or three steps of 1.3 MiB, each at a flush or a merge, and never shrinks.
+  // It reaches its maximum in two or three steps of 1.3 MiB, each at a flush or a merge, and never shrinks.
   wasmBytes: { share: 0.1, more: 4096 * KIB },
-  // The system takes pages back when it likes.
+  // The system may reclaim pages at any time.
   processBytes: { share: 0.3, more: 48 * 1024 * KIB },
   // Tables come and go with merges.
   diskBytes: { share: 1, more: 8 * 1024 * KIB },
@@ -39,7 +39,7 @@ const MARGINS: Readonly<Record<string, Margin>> = {
   walSegments: { share: 0.5, more: 4 },
 };
 
-/** In what a soak is not flat, in words; empty if it is. */
+/** The counts in which a soak is not flat, in words; empty if it is flat. */
 export function growthOf(laps: readonly Lap[]): string[] {
   if (laps.length < LAPS_MIN) throw new Error(`${laps.length} laps are too few to tell.`);
   const quarter = Math.floor(laps.length / 4);
@@ -57,13 +57,13 @@ export function growthOf(laps: readonly Lap[]): string[] {
   ];
 }
 
-/** The middle one. */
+/** The median. */
 export function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
-/** What was counted at the end, in words. */
+/** The counts at the end, in words. */
 export function lastOf(laps: readonly Lap[]): string {
   const { counts = {}, times = {} } = laps.at(-1) ?? {};
   return [...Object.entries(counts), ...Object.entries(times)]

@@ -1,9 +1,9 @@
-// Writes that come faster than a store can flush them: each must wait for its room and then be taken, with however little memory.
+// Writes that come faster than a store can flush them: each must wait for room and then be accepted, however little memory there is.
 
 import type { Key, Store } from 'varve';
 import type { SyncStore } from 'varve/sync';
 
-/** How a flood comes: all sets at once, or loops of them that run beside each other and await each set. */
+/** How a flood writes: all sets at once, or loops that run beside each other and await each set. */
 export interface FloodPlan {
   readonly loops: number | undefined;
   readonly writes: number;
@@ -12,7 +12,7 @@ export interface FloodPlan {
 
 const KEYS = 'flood';
 
-/** Bytes that do not compress, of a write of their own. */
+/** Bytes that do not compress, different for each write. */
 function noiseOf(write: number, bytes: number): Uint8Array {
   const words = new Uint32Array(Math.ceil(bytes / 4));
   let state = Math.imul(write + 1, 0x9e3779b1);
@@ -32,7 +32,7 @@ function isValueOf(found: unknown, write: number, bytes: number): boolean {
   return true;
 }
 
-/** Writes, reads everything back and deletes it again. Throws where a write is refused, or not read back. */
+/** Writes, reads everything back and deletes it again. Throws if a write is refused, or is not read back. */
 export async function flood(
   db: Store<Key, unknown> | SyncStore<Key, unknown>,
   { loops, writes, bytes }: FloodPlan,

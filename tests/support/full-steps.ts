@@ -1,5 +1,5 @@
-// What is done to a store whose storage is full, in whichever realm the store is open (a page, a worker, Node), by either API.
-// Invariant: a step tells what was acknowledged and what was refused; who calls it keeps the account.
+// Steps on a store whose storage is full, in whichever realm the store is open (a page, a worker, Node), by either API.
+// Invariant: a step reports what was acknowledged and what was refused; its caller keeps the account.
 
 import type { Store, ToolsOptions } from 'varve';
 import type { SyncStore } from 'varve/sync';
@@ -8,12 +8,12 @@ import type { SyncStore } from 'varve/sync';
 export const VALUE_BYTES = 100 * 1024;
 /** Sets that are under way at once. */
 const TOGETHER = 8;
-/** A refused set is tried again after so long. */
+/** The pause before a refused set is tried again. */
 const PAUSE_MS = 100;
-/** For so long more is tried than what has to be taken. */
+/** How long a step goes on after the last accepted value, once it has as many values as it must. */
 const QUIET_MS = 2000;
 
-/** The store of the steps: what it answers at once is awaited all the same, which ends its turn. */
+/** The store of the steps: an immediate answer is also awaited, which ends its turn. */
 export type FullStore = Store<number, Uint8Array> | SyncStore<number, Uint8Array>;
 
 /** How many values are to be set, how many at most, and how long that may take. */
@@ -23,13 +23,13 @@ export interface Again {
   readonly ms: number;
 }
 
-/** What became of writes: keys that were acknowledged, and what else was said, once each. */
+/** The outcome of writes: the keys that were acknowledged, and each different other answer once. */
 export interface Told {
   readonly keys: number[];
   readonly refusals: string[];
 }
 
-/** What a read found: keys, and those whose values are wrong. */
+/** The outcome of a read: the keys, and the keys whose values are wrong. */
 export interface Found {
   readonly keys: number[];
   readonly wrong: number[];
@@ -53,7 +53,7 @@ function isNoise(value: Uint8Array | undefined, key: number): boolean {
   return value?.length === expected.length && value.every((byte, i) => byte === expected[i]);
 }
 
-/** Does something for each key, some at once, as long as `goesOn`. */
+/** Calls a function for each key, several at once, as long as `goesOn`. */
 async function each(
   keys: Iterable<number>,
   call: (key: number) => unknown,
@@ -103,8 +103,8 @@ export const steps = {
     ),
 
   /**
-   * Sets values from a key on until so many were taken; refusals are no reason to end. For less than `wanted` it waits `ms`, for what is
-   * beyond that only while values are taken.
+   * Sets values from a key on until this many were accepted; refusals do not end the step. It waits up to `ms` for `wanted` values.
+   * Beyond those it goes on only while values are accepted.
    */
   async again(db: FullStore, first: number, { wanted, most, ms }: Again): Promise<Told> {
     const keys: number[] = [];
@@ -151,7 +151,7 @@ export const steps = {
     return found;
   },
 
-  /** Reads single keys; answers those whose values are wrong or not there. */
+  /** Reads single keys; returns the keys whose values are wrong or missing. */
   async get(db: FullStore, keys: readonly number[]): Promise<number[]> {
     const wrong: number[] = [];
     for (const key of keys) {
@@ -160,7 +160,7 @@ export const steps = {
     return wrong;
   },
 
-  /** Verifies the store; answers what is wrong with it. */
+  /** Verifies the store; returns its problems. */
   async check(db: FullStore, options: ToolsOptions = {}): Promise<string[]> {
     return (await db.check(options)).problems.map((problem) => JSON.stringify(problem));
   },

@@ -1,12 +1,12 @@
-// The life of a store on a full storage, the same for all storages and both APIs: nearly all of the room is used, deletes are taken, what
-// they free comes back by itself, all of it once everything is deleted, and whatever happens meanwhile, what was acknowledged is there
-// and what was refused is not.
+// The life of a store on a full storage, the same for all storages and both APIs: nearly all of the room is used, deletes are accepted,
+// and the room they free comes back by itself, all of it once everything is deleted. Whatever happens meanwhile, acknowledged writes are
+// there and refused writes are not.
 
 import { expect } from 'vitest';
 import { type Found, type FullStore, type steps, type Told, VALUE_BYTES } from './full-steps.ts';
 
 type Steps = typeof steps;
-/** What follows the store in the arguments of a step. */
+/** The arguments of a step after the store. */
 type Rest<S extends keyof Steps> = Parameters<Steps[S]> extends [FullStore, ...infer R] ? R : never;
 
 /** A storage of little room with one store in it. */
@@ -15,26 +15,26 @@ export interface FullDriver {
   readonly roomBytes: number;
   open(): Promise<void>;
   close(): Promise<void>;
-  /** Ends whoever has the store open, as a crash would. */
+  /** Ends the process or worker that has the store open, as a crash would. */
   kill(): Promise<void>;
-  /** Does a step in the open store. */
+  /** Runs a step in the open store. */
   call<S extends keyof Steps>(step: S, ...rest: Rest<S>): Promise<Awaited<ReturnType<Steps[S]>>>;
 }
 
-/** What is asked of a storage. */
+/** The requirements for a storage. */
 export interface FullPlan {
   /** Which storage it is. */
   readonly name: string;
-  /** The part of the room that values take before one is refused, at least: of a new store, and once more when all was deleted. */
+  /** The minimum part of the room that values take before one is refused: in a new store, and once more when everything was deleted. */
   readonly usable: number;
-  /** The part of what is deleted that can be set again soon, at least; 0 where nothing is promised of it, and nothing tried. */
+  /** The minimum part of the deleted bytes that can be set again soon; 0 where nothing is promised, and nothing is tried. */
   readonly backShare: number;
 }
 
-/** Within this time room that deletes freed comes back. */
+/** Room that deletes freed comes back within this time. */
 const BACK_MS = 60_000;
 
-/** Lives through it; gives the keys that are left. */
+/** Runs that life; returns the keys that are left. */
 export async function liveFull(driver: FullDriver, { name, usable, backShare }: FullPlan): Promise<number[]> {
   let kept: number[] = [];
   const compare = async (): Promise<void> => {
@@ -76,7 +76,7 @@ export async function liveFull(driver: FullDriver, { name, usable, backShare }: 
   const { refusals } = await driver.call('compact');
   for (const refusal of refusals) expect(refusal).toMatch(/^VARVE_STORAGE_FULL: .* lacks up to \d+ MiB/);
 
-  // Full once more, and killed.
+  // The store is full once more, and is killed.
   const refilled = await driver.call('fill', 20_000);
   isRefused(refilled);
   kept.push(...refilled.keys);
@@ -88,7 +88,7 @@ export async function liveFull(driver: FullDriver, { name, usable, backShare }: 
   kept = kept.slice(10);
   await compare();
 
-  // Once nothing is left there is as much room as in the beginning, whatever was in the way.
+  // Once nothing is left there is as much room as in the beginning, whatever used the room before.
   expect(await driver.call('remove', kept)).toEqual({ keys: kept, refusals: [] });
   const anew = await driver.call('again', 30_000, { wanted, most: most(Math.floor(fits)), ms: BACK_MS });
   isRefused(anew);

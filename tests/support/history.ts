@@ -1,10 +1,10 @@
-// What a crash test writes: an endless history of groups that a seed decides, and the judge of what a crash left of it.
+// The writes of a crash test: an endless history of groups that a seed decides, and the judge of what a crash left of it.
 //
 //   round 0: group 0, group 1, ... group g | crash      round 1: group 0, ... | crash      ...
 //
-// A group is one call: a set, a delete, a range or a batch. Its operations have the engine's own sequences, one after
-// another over all rounds, and every value holds the sequence and the round of the set that wrote it. So the sequence
-// at which a store recovers says which prefix of the history it must hold, and nothing of another prefix can pass for it.
+// A group is one call: a set, a delete, a range or a batch. Its operations have the engine's own sequences, one after another over all
+// rounds. Every value contains the sequence and the round of the set that wrote it. So the sequence at which a store recovers decides
+// which prefix of the history it must contain, and no part of another prefix can be mistaken for it.
 
 import { randomFrom } from './random.ts';
 
@@ -32,7 +32,7 @@ export interface Plan {
   readonly sequence: number;
 }
 
-/** Told while a writer goes on: how many groups are acknowledged as relaxed or strict, and how many sets are in them. */
+/** Called while a writer goes on: how many groups are acknowledged as relaxed or strict, and how many sets are in them. */
 export type Tell = (groups: number, sets: number) => void;
 
 /** Which set wrote a value: its round and its sequence in one number. */
@@ -63,7 +63,7 @@ export function groupOf({ seed, round }: Plan, index: number): Group {
   return { ops, durability: level < 12 ? 'memory' : level < 96 ? 'relaxed' : 'strict', wait: random(8) === 0 };
 }
 
-/** What a set with this stamp stores. */
+/** The value that a set with this stamp stores. */
 export function storedBy(stamp: Stamp): { stamp: Stamp; text: string } {
   const random = randomFrom(stamp, Math.floor(stamp / ROUND));
   const length = random(50) === 0 ? 3000 : 20 + random(180);
@@ -86,25 +86,25 @@ export function fill(batch: Batch, { ops }: Group, round: number, sequence: numb
   });
 }
 
-/** Whether a value is exactly what some set stored; its stamp if so. */
+/** Whether a value is exactly the one that some set stored; its stamp if so. */
 export function stampIn(value: unknown): Stamp | undefined {
   const { stamp, text } = (value ?? {}) as { stamp?: unknown; text?: unknown };
   return typeof stamp === 'number' && storedBy(stamp).text === text ? stamp : undefined;
 }
 
-/** What a store was found to hold. */
+/** The content that was found in a store. */
 export interface Found {
-  /** The state that `recovery` told. */
+  /** The state that `recovery` reported. */
   readonly state: string;
   /** The sequence at which it opened. */
   readonly sequence: number;
   /** Every key with the stamp of its value. */
   readonly entries: readonly (readonly [key: number, stamp: Stamp])[];
-  /** What contradicted itself: a value that nobody wrote, ways of reading that differ. */
+  /** The contradictions: a value that nobody wrote, ways of reading that differ. */
   readonly faults: readonly string[];
 }
 
-/** What a store must hold, and how far its history has come. */
+/** The content that a store must have, and how far its history has come. */
 export class History {
   #model = new Map<number, Stamp>();
   #sequence = 0;
@@ -120,8 +120,8 @@ export class History {
   }
 
   /**
-   * Judges what a crash left of a round: it must be the history up to the end of some group, not before the last
-   * acknowledged one. That becomes what the store must hold from then on.
+   * Judges the remains of a round after a crash: they must be the history up to the end of some group, not before the last acknowledged
+   * one. From then on the store must have that content.
    * @returns how many groups of the round survived
    * @throws an error that says what is wrong
    */
@@ -143,7 +143,7 @@ export class History {
     return groups;
   }
 
-  /** Throws unless the store holds exactly what it must. */
+  /** Throws unless the store has exactly the content that it must have. */
   expect(found: Found): void {
     const wrong = [...found.faults];
     const left = new Map(this.#model);

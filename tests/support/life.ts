@@ -1,4 +1,4 @@
-// What tabs that share a store write while they are killed, and the judge of what is there afterwards.
+// The writes of tabs that share a store while they are killed, and the judge of the content afterwards.
 //
 //   life    one page, from when it opens the store to its end; a page that is loaded again is another life
 //   group   one call of a life: a write, or a batch. A seed decides life, group by group, what it writes:
@@ -6,23 +6,23 @@
 //     [life, 'ring', key]   a ring of keys that are set, overwritten and deleted
 //     [life, 'once', n]     set by group n on the condition that it is not there, deleted some groups later
 //
-// Every value names the group and the operation that wrote it. So what a store holds under a life says which prefix of its
-// groups was applied, and an operation that is applied a second time, after later ones, shows.
+// Every value names the group and the operation that wrote it. So the entries of a life in a store show which prefix of its groups was
+// applied, and also show an operation that is applied a second time, after later ones.
 
 import { randomFrom } from './random.ts';
 
 const RING = 300;
-/** How many groups a conditional entry outlives the one that wrote it. */
+/** For how many groups a conditional entry stays after the group that wrote it. */
 const ONCE_KEPT = 40;
-/** Groups that are judged behind the last one that left an entry: later ones may have deleted only. */
+/** The number of groups that are judged behind the last one that left an entry: later groups may have only deleted. */
 const GROUPS_BEHIND_MAX = 100;
 
-/** What comes behind the life in the key of an entry. */
+/** The parts of an entry's key after the life. */
 export type Place = readonly [kind: 'once' | 'ring', number: number];
 
 export type LifeOp =
   | { readonly kind: 'set'; readonly place: Place }
-  /** Refused if the entry is there. */
+  /** Refused if the entry exists. */
   | { readonly kind: 'create'; readonly place: Place }
   | { readonly kind: 'delete'; readonly place: Place }
   | { readonly kind: 'deleteRange'; readonly from: Place; readonly to: Place };
@@ -77,14 +77,14 @@ export function lifeValue(life: number, { group, op }: Written): { group: number
   return { group, op, text: String.fromCharCode(97 + random(26)).repeat(length) };
 }
 
-/** Which operation stored a value; undefined where it is none that the life stored. */
+/** The operation that stored a value; undefined where no operation of the life stored it. */
 export function writtenIn(life: number, value: unknown): Written | undefined {
   const { group, op, text } = (value ?? {}) as { group?: unknown; op?: unknown; text?: unknown };
   if (typeof group !== 'number' || typeof op !== 'number') return undefined;
   return lifeValue(life, { group, op }).text === text ? { group, op } : undefined;
 }
 
-/** What a life's groups so far leave in the store. */
+/** The entries that a life's groups so far leave in the store. */
 export class LifeModel {
   readonly #entries = new Map<string, Written>();
 
@@ -102,7 +102,7 @@ export class LifeModel {
     ops.forEach((op, i) => {
       if (op.kind === 'deleteRange') {
         const [kind, from] = op.from;
-        // Of the places that have been set, whose numbers may be far apart.
+        // Looks only at the places that have been set, because the numbers may be far apart.
         for (const text of [...this.#entries.keys()]) {
           const number = Number(text.slice(kind.length));
           if (text.startsWith(kind) && number >= from && number < op.to[1]) this.#entries.delete(text);
@@ -112,7 +112,7 @@ export class LifeModel {
     });
   }
 
-  /** In what these entries differ from it, in words; empty when they are the same. */
+  /** How these entries differ from it, in words; empty when they are the same. */
   differences(found: readonly LifeEntry[]): string[] {
     const left = new Map(this.#entries);
     const wrong: string[] = [];
@@ -127,7 +127,7 @@ export class LifeModel {
   }
 }
 
-/** A place as text, by which models keep it. */
+/** A place as text; the models use it as a key. */
 export function textOf([kind, number]: Place): string {
   return kind + number;
 }
@@ -142,14 +142,14 @@ export class LifeJudge {
     this.plan = plan;
   }
 
-  /** What a life that still goes on, and whose calls are all answered, must have left: exactly its groups. */
+  /** The entries of a life that goes on, and whose calls are all answered: exactly those of its groups. */
   expect(groups: number, found: readonly LifeEntry[]): void {
     this.#advance(groups);
     this.#refuse(groups, this.#model.differences(found));
   }
 
   /**
-   * What a life that ended must have left: a prefix of its groups that has all acknowledged ones.
+   * The entries of a life that ended: those of a prefix of its groups that contains all acknowledged ones.
    * @returns how many groups that are
    */
   survive(acknowledged: number, found: readonly LifeEntry[]): number {

@@ -1,10 +1,10 @@
-// What a reader comes upon in a store that holds a history: forwards, then backwards, then by key.
+// The results of reading a store that contains a history: forwards, then backwards, then by key.
 
 import { type Found, type Stamp, sequenceOf, stampIn } from './history.ts';
 
-/** Collects what is read and where it contradicts itself. */
+/** Collects the results, and records where they contradict each other. */
 export class Reading {
-  /** What came forwards. */
+  /** The entries that were read forwards. */
   readonly entries: [key: number, stamp: Stamp][] = [];
   readonly #faults: string[] = [];
   #backwards = 0;
@@ -22,14 +22,14 @@ export class Reading {
     if (this.entries.at(-at)?.[0] !== key) this.#faults.push(`key ${key} comes ${at}th from the end`);
   }
 
-  /** The entry of a key that came forwards with this stamp. */
+  /** The entry of a key that was read forwards with this stamp. */
   byKey(key: number, stamp: Stamp, entry: { value: unknown; sequence: number } | undefined): void {
     if (stampIn(entry?.value) !== stamp) this.#faults.push(`key ${key} is read and scanned differently`);
     if (entry?.sequence === sequenceOf(stamp)) return;
     this.#faults.push(`key ${key} has sequence ${entry?.sequence} of ${stamp}`);
   }
 
-  /** All of it; `sequence` is the one at which the store opened. */
+  /** All results; `sequence` is the one at which the store opened. */
   found(state: string, sequence: number): Found {
     const missing = this.entries.length - this.#backwards;
     if (missing !== 0) this.#faults.push(`${missing} keys do not come backwards`);

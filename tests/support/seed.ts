@@ -1,6 +1,6 @@
-// The seed of a run of tests: `VARVE_SEED`, or a fresh one. It is printed, so that a failure can be had again.
+// The seed of a run of tests: `VARVE_SEED`, or a fresh one. It is printed, so that a failure can be reproduced.
 
-/** The seed for the tests of a file, whose name is what `npm run test:<suite> --` takes. */
+/** The seed for the tests of a file. The name of the file is the argument of `npm run test:<suite> --`. */
 export function runSeed(suite: 'js' | 'browser' | 'engines' | 'runtimes', file: string): number {
   const named = process.env['VARVE_SEED'];
   const seed = named === undefined ? Math.floor(Math.random() * 1_000_000) : Number(named);

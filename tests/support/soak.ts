@@ -1,8 +1,9 @@
-// A store in mixed use for long, much of it left lying: iterators, snapshots and followers that are forgotten, left or aborted in all
-// ways, transactions that fail, queries that nobody listens to any more, and other stores that are opened and closed beside it.
+// A store in mixed use for a long time, which leaves much behind: iterators, snapshots and followers that are forgotten, left early or
+// aborted in all ways, transactions that fail, queries that no longer have a listener, and other stores that are opened and closed beside
+// it.
 //
-// Invariant: a lap does the same as the one before, on data that stay within a ring of keys: so what a lap counts at its end may not
-// grow. With a leak planted, one kind of those things is kept, and something grows.
+// Invariant: a lap does the same as the one before, on data that stay within a ring of keys: so the counts at the end of a lap must not
+// grow. With a planted leak, one kind of those things is kept, and some count grows.
 
 import type { ChangeIterator, Key, Snapshot, Store } from 'varve';
 import { type Collection, collection } from 'varve/collections';
@@ -11,22 +12,22 @@ import { type Random, randomFrom } from './random.ts';
 
 /** Where a soak takes place. */
 export interface Place {
-  /** Opens a store. The first one is there for the whole of the soak. */
+  /** Opens a store. The first store is open for the whole soak. */
   open(name: string): Promise<Store<Key, unknown>>;
   /** Deletes a store that is closed. */
   remove(name: string): Promise<unknown>;
-  /** Collects garbage, and has what is called then run. */
+  /** Collects garbage, and lets the finalizers run. */
   collect(): Promise<void>;
-  /** Sends a value and has it back, by the way that calls of a store take here, whatever that costs at the time. */
+  /** Sends a value and gets it back, in the same way as calls of a store here, to measure the cost of that at the time. */
   echo(value: object): Promise<unknown>;
-  /** What can be counted here. */
+  /** The counts that are available here. */
   count(): Promise<Record<string, number>>;
 }
 
 /** Things that a soak uses and forgets; a leak keeps one kind of them. */
 export const FORGOTTEN = ['iterators', 'snapshots', 'followers', 'queries', 'stores'] as const;
 type Forgotten = (typeof FORGOTTEN)[number];
-/** With `closing` some stores are not closed. */
+/** With `closing`, some stores are not closed. */
 export type Leak = Forgotten | 'closing';
 
 /** What a soak is. */
@@ -46,9 +47,9 @@ const SIDE_STORES = 8;
 /** Stores that a leak leaves open in a lap. */
 const LEFT_OPEN = 2;
 const NOTES = 60;
-/** Of each of the cheap uses, in a lap. */
+/** How often each of the cheap uses runs in a lap. */
 const TIMES = 8;
-/** Calls are timed in rounds, and the shortest counts: what else the machine does makes some of them longer. */
+/** Calls are timed in rounds, and the shortest round counts: other work on the machine makes some of them longer. */
 const ROUNDS_TIMED = 6;
 const CALLS_TIMED = 10;
 /** How often garbage is collected until nothing forgotten is open any more. */
@@ -75,7 +76,7 @@ export class Soak {
     Set<WeakRef<object>>
   >;
   readonly #stopped = new AbortController();
-  /** One that follows from the first lap to the last: where it is. */
+  /** The follower that runs from the first lap to the last: the sequence that it has reached. */
   #followed = 0;
   #laps = 0;
 
@@ -96,7 +97,7 @@ export class Soak {
     return soak;
   }
 
-  /** Uses everything, and counts. */
+  /** Uses everything, and takes the counts. */
   async lap(): Promise<Lap> {
     const lap = this.#laps++;
     await this.#write();
@@ -115,7 +116,7 @@ export class Soak {
     };
   }
 
-  /** Closes the store; what followed it must have heard of every write. */
+  /** Closes the store; its follower must have received every write. */
   async end(): Promise<void> {
     const { sequence } = await this.#db.set('end', this.#laps);
     while (this.#followed < sequence) await this.#db.get('end');
@@ -140,7 +141,7 @@ export class Soak {
     return { at: this.#random(1000), text: 'x'.repeat(this.#random(800)) };
   }
 
-  /** Things that are used no more: they must be collected, unless a leak is to keep them. */
+  /** Objects that are no longer used: they must be collected, unless a leak is to keep them. */
   #forget(kind: Forgotten, ...things: object[]): void {
     for (const thing of things) this.#forgotten[kind].add(new WeakRef(thing));
     if (this.#leak === kind) this.#kept.push(...things);
@@ -164,7 +165,7 @@ export class Soak {
     }
   }
 
-  /** Scans that are forgotten after a step, left, aborted, and used up. */
+  /** Scans that are forgotten after a step, left early, aborted, and used up. */
   async #iterate(): Promise<void> {
     const db = this.#db;
     for (let i = 0; i < TIMES; i++) {
@@ -195,7 +196,7 @@ export class Soak {
     }
   }
 
-  /** Followers that wait and are forgotten, that are left, and aborted. */
+  /** Followers that wait and are forgotten, that are left early, and aborted. */
   async #watch(): Promise<void> {
     const db = this.#db;
     for (let i = 0; i < TIMES; i++) {
@@ -215,7 +216,7 @@ export class Soak {
     await db.set(this.#key(), this.#value());
   }
 
-  /** Queries kept up to date that are subscribed to and left. */
+  /** Live queries that are subscribed to and left. */
   async #look(): Promise<void> {
     for (let i = 0; i < TIMES; i++) {
       const live = this.#db.live({ prefix: ['ring'], limit: 5, as: 'keys' });
@@ -268,7 +269,7 @@ export class Soak {
     await this.#db.compact();
   }
 
-  /** Opens other stores, leaves things open in them, and closes them; gives what opening took at least. */
+  /** Opens other stores, leaves objects open in them, and closes them; returns the shortest time of opening. */
   async #openOthers(lap: number): Promise<number> {
     const opened: number[] = [];
     for (let i = 0; i < OPENS; i++) {
@@ -300,7 +301,7 @@ export class Soak {
     return Math.min(...opened);
   }
 
-  /** What calls take at least, and the control. */
+  /** The shortest times of calls, and of the control. */
   async #time(): Promise<{ control: number; get: number; set: number; scan: number }> {
     const of = async (call: () => Promise<unknown>): Promise<number> => {
       const rounds: number[] = [];
@@ -332,13 +333,13 @@ export class Soak {
     return { ...engine, ...forgotten, ...(await this.#place.count()) };
   }
 
-  /** How many of the things that are used no more are not collected. */
+  /** How many of the objects that are no longer used are not collected. */
   #living(): Record<string, number> {
     return Object.fromEntries(FORGOTTEN.map((kind) => [`forgotten ${kind}`, livingOf(this.#forgotten[kind])]));
   }
 }
 
-/** How many are not collected; those that are leave the set. */
+/** How many are not collected; collected ones are removed from the set. */
 function livingOf(references: Set<WeakRef<object>>): number {
   for (const reference of references) if (reference.deref() === undefined) references.delete(reference);
   return references.size;

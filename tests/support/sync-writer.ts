@@ -1,4 +1,4 @@
-// Writes a history through `varve/sync`, some groups a turn, and reads what is left of one.
+// Writes a history through `varve/sync`, some groups a turn, and reads the remains of a history.
 
 import type { SyncStore, SyncWriteOptions } from 'varve/sync';
 import { nextTurn } from '../../js/src/worker/turn.ts';
@@ -16,7 +16,7 @@ export function read(db: SyncStore<number, unknown>): Found {
   return reading.found(db.recovery.state, sequence);
 }
 
-/** Applies a group; `sequence` is that of its first operation. Relaxed is what the end of the turn gives. */
+/** Applies a group; `sequence` is that of its first operation. The end of the turn gives the level relaxed. */
 function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequence: number): void {
   const options: SyncWriteOptions = group.durability === 'relaxed' ? {} : { durability: group.durability };
   const [op] = group.ops;
@@ -32,8 +32,8 @@ function apply(db: SyncStore<number, unknown>, group: Group, round: number, sequ
 }
 
 /**
- * Writes a history until so many sets are done, some groups a turn; answers how many groups are acknowledged, and tells it
- * while it goes on.
+ * Writes a history until this many sets are done, some groups a turn; returns how many groups are acknowledged, and reports it while it
+ * goes on.
  */
 export async function write(db: SyncStore<number, unknown>, plan: Plan, setsMax: number, tell: Tell): Promise<number> {
   const random = randomFrom(plan.seed, plan.round, -1);

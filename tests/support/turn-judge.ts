@@ -1,28 +1,28 @@
-// Judges one synchronous turn that is killed in its middle: it takes what it is given, all of that is there afterwards, and neither the
-// engine's memory nor the disk takes more than the budget and the data ask for.
+// Judges one synchronous turn that is killed in its middle: it accepts all its writes, all of them are there afterwards, and neither the
+// engine's memory nor the disk takes more than the budget and the data require.
 
 import { expect } from 'vitest';
 import { randomFrom } from './random.ts';
 import { BATCHES_PER_MEGABYTE, type TurnFound, type TurnPlan, type TurnTold } from './turn.ts';
 
-/** What an engine takes beside its budget: itself, and what a flush and a merge hold of inputs and outputs. */
+/** The memory of an engine besides its budget: the engine itself, and the inputs and outputs that a flush and a merge hold. */
 const ENGINE_BYTES = 24 << 20;
-/** What the allocator loses between what it gives. */
+/** The share that the allocator loses between its allocations. */
 const LOST_SHARE = 0.25;
-/** Tables grow with the store, and with them the index and filter of one that is written. */
+/** Tables grow with the store, and so do the index and the filter of a table that is being written. */
 const TABLE_SHARE = 0.004;
-/** What a store takes beside twice its data: twenty tables in level 0, the log, and what a merge writes and lets go. */
+/** The disk space of a store besides twice its data: twenty tables in level 0, the log, and the files that a merge writes and frees. */
 const DISK_MEGABYTES = 160;
 
-/** Where turns are had. */
+/** The place where turns run. */
 export interface TurnDriver {
-  /** Writes a new store in one turn, and ends its process at once when `isEnough`. Answers all that was told. */
+  /** Writes a new store in one turn, and ends its process at once when `isEnough`. Returns all reports. */
   write(plan: TurnPlan, isEnough: (told: TurnTold) => boolean): Promise<TurnTold[]>;
-  /** Opens what is left, reads and closes it. */
+  /** Opens the remains, reads and closes the store. */
   read(plan: TurnPlan): Promise<TurnFound>;
 }
 
-/** The turns of a test that writes so many megabytes: what they are called, and their plans. */
+/** The turns of a test that writes this many megabytes: their names, and their plans. */
 export function turnsOf(seed: number, megabytes: number): [string, TurnPlan][] {
   const part = (share: number): number => Math.ceil(megabytes / share);
   const memory = 32 << 20;
@@ -33,7 +33,7 @@ export function turnsOf(seed: number, megabytes: number): [string, TurnPlan][] {
   ];
 }
 
-/** Has a turn killed when it has written as much as it should, and judges what it took and what it left. */
+/** Runs a turn, kills it when it has written enough, and judges what it used and what it left. */
 export async function liveTurn(driver: TurnDriver, name: string, plan: TurnPlan): Promise<void> {
   const began = performance.now();
   const enough = plan.megabytes * BATCHES_PER_MEGABYTE + randomFrom(plan.seed, plan.memory)(200);

@@ -1,22 +1,23 @@
-// One synchronous turn that writes as long as it is let, and what is left of it when it was killed: batches of a thousand small values at
-// keys in no order take turns with batches of large values at keys in order. Keys come again after so many megabytes. It reads as it goes.
+// One synchronous turn that writes as long as it may, and its remains after it was killed. Batches of a thousand small values at keys in
+// no order alternate with batches of large values at keys in order. Keys repeat after a number of megabytes. The turn reads while it
+// writes.
 
 import type { SyncStore } from 'varve/sync';
 import { counted } from './counting.ts';
 import { randomFrom } from './random.ts';
 
-/** What a turn writes. Its bytes are those of values: a batch has 100,000. */
+/** The writes of a turn. Its bytes are those of values: a batch has 100,000. */
 export interface TurnPlan {
   readonly seed: number;
   /** The budget of the store. */
   readonly memory: number;
-  /** What is written when it is killed. */
+  /** How much is written when it is killed. */
   readonly megabytes: number;
-  /** After so many, written ones are overwritten. */
+  /** After this many, earlier keys are overwritten. */
   readonly keysMegabytes: number;
 }
 
-/** What was acknowledged so far, and what the store takes. */
+/** The acknowledged writes so far, and the space that the store takes. */
 export interface TurnTold {
   readonly batches: number;
   readonly wasmBytes: number;
@@ -24,11 +25,11 @@ export interface TurnTold {
   readonly tables: number;
 }
 
-/** What was found of a turn, read from the store's first key to its last. */
+/** The remains of a turn, read from the store's first key to its last. */
 export interface TurnFound {
   readonly openMs: number;
   readonly state: string;
-  /** That many batches, whole, and nothing else, unless there are faults. */
+  /** This many batches, whole, and nothing else, unless there are faults. */
   readonly batches: number;
   readonly entries: number;
   readonly faults: readonly string[];
@@ -38,21 +39,21 @@ export type TurnStore = SyncStore<number, Uint8Array>;
 
 export const BATCHES_PER_MEGABYTE = 10;
 const BATCH_BYTES = 1_000_000 / BATCHES_PER_MEGABYTE;
-/** Every so many batches one is strict, and it is told how far the turn is. */
+/** Once in this many batches, one is strict, and the turn reports its progress. */
 const STRICT_EVERY = 20;
-/** Keys that are read behind each batch. */
+/** Keys that are read after each batch. */
 const READS = 5;
-/** The sizes of values, those of even batches first. */
+/** The sizes of values, first the size in even batches. */
 const SIZES = [100, 4000] as const;
-/** What values are cut from: noise, which does not compress. */
+/** The source of the values: noise, which does not compress. */
 const NOISE_BYTES = 1 << 20;
-/** Faults that are told. */
+/** The maximum number of faults that are reported. */
 const FAULTS_MAX = 10;
-/** An odd number and its inverse modulo 2^32: keys in no order, each of which tells its number. */
+/** An odd number and its inverse modulo 2^32: keys in no order, each of which determines its number. */
 const SPREAD = 0x9e37_79b1;
 const GATHER = 0x0e8b_2f51;
 
-/** What a plan stores. */
+/** The content that a plan stores. */
 class Values {
   readonly #noise = new Uint8Array(NOISE_BYTES);
   /** How many keys each of the two sizes has. */
@@ -64,7 +65,7 @@ class Values {
     this.spaces = SIZES.map((size) => (keysMegabytes * BATCHES_PER_MEGABYTE * BATCH_BYTES) / 2 / size);
   }
 
-  /** The value of this number: it begins with that. */
+  /** The value of this number: it begins with the number. */
   value(kind: number, number: number): Uint8Array {
     const start = (number * 61) % (NOISE_BYTES - 4096);
     const value = this.#noise.slice(start, start + (SIZES[kind] ?? 0));
@@ -91,7 +92,7 @@ function placeOf(key: number): [kind: number, place: number] {
   return key >= 0 ? [0, Math.imul(key, GATHER) >>> 0] : [1, key + 2 ** 40];
 }
 
-/** The number of the value that a place has when so many were written; undefined where there is none. */
+/** The number of the value at a place after this many writes; undefined where there is none. */
 function latest(place: number, count: number, space: number): number | undefined {
   return place < count ? place + Math.floor((count - 1 - place) / space) * space : undefined;
 }
@@ -127,11 +128,11 @@ function toldOf(db: TurnStore, batches: number): TurnTold {
   return { batches, wasmBytes: counted()['wasmBytes'] ?? 0, diskBytes, tables };
 }
 
-/** Reads all that is there. */
+/** Reads the whole store. */
 export function readTurn(db: TurnStore, plan: TurnPlan): Omit<TurnFound, 'openMs'> {
   const values = new Values(plan);
   const faults: string[] = [];
-  // Numbers from 1 on, so that 0 is none.
+  // Numbers from 1 on, so that 0 means none.
   const found = values.spaces.map((space) => new Uint32Array(space));
   let entries = 0;
   for (const [key, value] of db.entries()) {

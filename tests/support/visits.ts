@@ -1,5 +1,5 @@
-// Many short sessions of one store, as a page that saves a setting and a service worker that keeps a push live them: each one
-// opens the store, writes a little once, and goes, closed or not.
+// Many short sessions of one store, like those of a page that saves a setting and of a service worker that keeps a push message: each
+// session opens the store, writes a little once, and ends, with or without closing.
 //
 //   visit      one session; its number and a seed decide what it writes
 //   guestbook  what all visits so far must have left: the judge
@@ -8,9 +8,9 @@
 import { randomFrom } from './random.ts';
 
 const SETTINGS = 5;
-/** A visit that deletes deletes what one of the last so many left. */
+/** A visit that deletes removes an entry that one of the last visits left, at most this many visits ago. */
 const DELETED_AGE_MAX = 50;
-/** What the visit before left is asked for, and so many others. */
+/** A visit reads the key of the visit before, and this many others. */
 const ASKED = 3;
 
 /** The one write of a visit; without a value the key is deleted. */
@@ -28,7 +28,7 @@ export function visitWrite(seed: number, visit: number): VisitWrite {
   return { key: kind < 4 ? `setting ${random(SETTINGS)}` : `visit ${visit}`, value };
 }
 
-/** What the visits have left, as far as it is known from what they were told. */
+/** The entries that the visits have left, as far as their acknowledgements show. */
 export class Guestbook {
   readonly #seed: number;
   readonly #entries = new Map<string, string>();
@@ -44,12 +44,12 @@ export class Guestbook {
     return this.#entries.size;
   }
 
-  /** Keys that visit number `visit` is to read: those that say most. */
+  /** The keys that visit number `visit` must read: the most informative ones. */
   asked(visit: number): string[] {
     const random = randomFrom(this.#seed, visit, ASKED);
     const keys = Array.from({ length: ASKED }, () => visitWrite(this.#seed, random(visit + 1)).key);
     if (visit > 0) keys.push(visitWrite(this.#seed, visit - 1).key);
-    // The visit before may have been refused: what is in doubt may be older.
+    // The visit before may have been refused, so the doubtful write may be older.
     if (this.#doubtful !== undefined) keys.push(this.#doubtful.key);
     return keys;
   }
@@ -63,7 +63,7 @@ export class Guestbook {
     }
   }
 
-  /** Judges all that there is. */
+  /** Judges the whole content. */
   checkAll(entries: readonly (readonly [key: string, value: string])[]): void {
     const found = new Map(entries);
     if (this.#doubtful !== undefined) this.#resolve(this.#doubtful, found.get(this.#doubtful.key));
@@ -71,14 +71,14 @@ export class Guestbook {
     for (const key of this.#entries.keys()) if (!found.has(key)) throw new Error(`${key} is gone`);
   }
 
-  /** A visit has ended, with its write acknowledged or not. The visit before it was judged. */
+  /** A visit has ended; its write was acknowledged or not. The visit before it was judged. */
   ended(visit: number, isAcknowledged: boolean): void {
     const write = visitWrite(this.#seed, visit);
     if (isAcknowledged) this.#apply(write);
     else this.#doubtful = write;
   }
 
-  /** Whether a doubtful write was done is known once its key was read, and stays so. */
+  /** Once the key of a doubtful write was read, it is known whether the write was done, and that does not change. */
   #resolve(write: VisitWrite, found: string | undefined): void {
     this.#doubtful = undefined;
     if (found === write.value) this.#apply(write);
@@ -97,24 +97,24 @@ export interface Census {
   /** Segments of the log. */
   readonly segments: number;
   readonly tables: number;
-  /** Files of the storage (rows of it, where it has no files), and their bytes. */
+  /** Files of the storage (rows, where it has no files), and their bytes. */
   readonly files: number;
   readonly bytes: number;
-  /** Calls to the storage that opening it took, where somebody counts them. */
+  /** Calls to the storage that opening it took, where they are counted. */
   readonly calls: number;
 }
 
-/** So many visits may pass until a store is as large as it gets, and so many more it takes to tell. */
+/** A store may take this many visits to reach its full size, and a verdict needs this many more. */
 const YOUNG_MAX = 100;
 const TOLD_MIN = 400;
-/** How much more, on average, the last third of the visits may come upon than the first. */
+/** How much larger, on average, the counts of the last third of the visits may be than those of the first. */
 const GROWTH_MAX = 2;
 
 /**
- * Refuses counts beyond `limits`, and those that grow with the number of visits, where there were enough of them to tell: the last third of
- * the visits comes upon twice as much as the first, on average, and that is more than any visit of the first third. Averages alone do not
- * tell: tables become more until they are merged, again and again, and it is chance when. Bytes grow with what is in the store, and have a
- * limit only.
+ * Refuses counts beyond `limits`, and counts that grow with the number of visits, if there were enough visits for a verdict. Counts grow
+ * when the last third of the visits finds twice as much as the first, on average, and that is more than any visit of the first third
+ * found. Averages alone are not enough: the number of tables grows until they are merged, again and again, and the time of a merge is
+ * chance. Bytes grow with the content of the store, and only have a limit.
  */
 export function checkBounded(censuses: readonly Census[], limits: Census): void {
   const grown = censuses.length < YOUNG_MAX + TOLD_MIN ? [] : censuses.slice(YOUNG_MAX);
@@ -126,7 +126,7 @@ export function checkBounded(censuses: readonly Census[], limits: Census): void 
     const counts = grown.map((census) => census[name]);
     const first = counts.slice(0, third);
     const [before, after] = [mean(first), mean(counts.slice(2 * third))];
-    // One more of something is no growth.
+    // One more of something is not growth.
     if (name !== 'bytes' && after > GROWTH_MAX * Math.max(1, before) && after > Math.max(...first)) {
       faults.push(`${name} grow, from ${before.toFixed(1)} to ${after.toFixed(1)} on average`);
     }
@@ -138,7 +138,7 @@ function mean(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0) / Math.max(1, counts.length);
 }
 
-/** What there was at most, in words. */
+/** The maximum of each count, in words. */
 export function summary(censuses: readonly Census[]): string {
   const names = Object.keys(censuses[0] ?? {}) as (keyof Census)[];
   return names.map((name) => `${Math.max(...censuses.map((census) => census[name]))} ${name}`).join(', ');

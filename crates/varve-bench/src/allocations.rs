@@ -1,6 +1,6 @@
-//! A global allocator that counts, while it is told to.
+//! A global allocator that counts while counting is on.
 //!
-//! Only Rust's allocations pass here: what RocksDB allocates in C++ does not.
+//! Only Rust's allocations pass here: allocations of RocksDB in C++ do not.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

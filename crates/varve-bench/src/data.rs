@@ -1,4 +1,4 @@
-//! Keys and values: functions of a number, so that what is read can be compared without being remembered.
+//! Keys and values: functions of a number, so that a read value can be compared without being remembered.
 //!
 //! Invariant: keys of different numbers differ (`mix` is a bijection), and bytes do not compress.
 

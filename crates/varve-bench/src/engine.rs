@@ -1,13 +1,13 @@
-//! What a bench asks of an engine.
+//! The operations that a bench needs from an engine.
 //!
-//! Invariant: a write is handed to the operating system before it returns, unless [`Settings::buffered`] says otherwise;
-//! nothing is flushed to the disk for a single write. What an engine does differently is said in its file.
+//! Invariant: a write is given to the operating system before it returns, unless [`Settings::buffered`] is set; nothing
+//! is flushed to the disk for a single write. Each engine's file describes its differences from this.
 
 use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// What a bench may fail with.
+/// The error of a bench.
 pub type Outcome<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// How an engine is opened.
@@ -17,19 +17,19 @@ pub struct Settings {
     pub memory_bytes: usize,
     /// Size of a memtable, in bytes.
     pub memtable_bytes: usize,
-    /// The log may stay in the process until its buffer is full: the death of the process loses it.
+    /// The log may stay in the process until its buffer is full: if the process dies, the buffer is lost.
     pub buffered: bool,
 }
 
 impl Settings {
-    /// What is left for a cache: three memtables may be in memory, as in Varve.
+    /// The memory that remains for a cache: three memtables may be in memory, as in Varve.
     #[must_use]
     pub fn cache_bytes(&self) -> usize {
         self.memory_bytes.saturating_sub(3 * self.memtable_bytes).max(self.memory_bytes / 8)
     }
 }
 
-/// What two threads, or two tasks that share one, did beside each other.
+/// The work that two threads, or two tasks that share one, did side by side.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside {
     /// Reads made until the last write was done.
@@ -48,7 +48,7 @@ pub trait Engine: Sized {
     /// Opens the store in `dir`, or makes it.
     ///
     /// # Errors
-    /// What the engine answered; so do all the others.
+    /// The error that the engine returned; the other methods do the same.
     fn open(dir: &Path, settings: &Settings) -> Outcome<Self>;
 
     /// Sets a key.
@@ -57,13 +57,13 @@ pub trait Engine: Sized {
     /// Removes a key.
     fn delete(&mut self, key: &[u8]) -> Outcome;
 
-    /// Looks a key up and shows its value where it lies, without a copy where the engine allows it.
+    /// Looks a key up and passes its value in place, without a copy where the engine allows it.
     fn get<R>(&mut self, key: &[u8], show: impl FnOnce(Option<&[u8]>) -> R) -> Outcome<R>;
 
     /// Sets all pairs, or none of them.
     fn write(&mut self, pairs: &[([u8; 32], [u8; 32])]) -> Outcome;
 
-    /// Looks all keys up at one moment; answers how many were there.
+    /// Looks all keys up at one read point; returns how many were there.
     fn get_all(&mut self, keys: &[[u8; 32]]) -> Outcome<u64> {
         let mut found = 0;
         for key in keys {
@@ -72,11 +72,11 @@ pub trait Engine: Sized {
         Ok(found)
     }
 
-    /// Reads up to `count` pairs from `from` on; answers how many there were.
+    /// Reads up to `count` pairs from `from` on; returns how many there were.
     fn scan(&mut self, from: &[u8], count: usize) -> Outcome<usize>;
 
-    /// Makes the `writes` in one task while another makes `reads` for as long as they last.
-    /// `writes` and `reads` answer the key of their n-th operation, and the value to set.
+    /// Makes the `writes` in one task while another makes `reads` until the writes are done. `writes` and `reads` return
+    /// the key of their n-th operation, and the value to set.
     fn beside(
         &mut self,
         writes: u64,
@@ -84,7 +84,7 @@ pub trait Engine: Sized {
         key: impl Fn(u64) -> [u8; 32] + Sync,
     ) -> Outcome<Beside>;
 
-    /// Writes the same pairs from `threads` tasks, `each` of them; `pair` is given the task and the number.
+    /// Writes the same pairs from `threads` tasks, `each` of them; `pair` gets the task and the number.
     fn put_from_all(
         &mut self,
         threads: u64,
@@ -92,7 +92,7 @@ pub trait Engine: Sized {
         pair: impl Fn(u64, u64) -> ([u8; 16], [u8; 100]) + Sync,
     ) -> Outcome;
 
-    /// Reads from `threads` tasks, `each` of them; answers how many keys were there.
+    /// Reads from `threads` tasks, `each` of them; returns how many keys were there.
     fn get_from_all(
         &mut self,
         threads: u64,
@@ -100,21 +100,21 @@ pub trait Engine: Sized {
         key: impl Fn(u64, u64) -> [u8; 16] + Sync,
     ) -> Outcome<u64>;
 
-    /// Moves all that is in memory to the disk's files.
+    /// Moves all data in memory to the disk's files.
     fn flush(&mut self) -> Outcome;
 
     /// Waits until no work is left in the background.
     fn settle(&mut self) -> Outcome;
 
-    /// Merges everything, and gives room back.
+    /// Merges everything, and returns room to the disk.
     fn compact(&mut self) -> Outcome;
 
-    /// What the engine says of its own memory, in bytes: memtables, cache, indexes and filters.
+    /// The memory use that the engine reports, in bytes: memtables, cache, indexes and filters.
     fn memory_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Whatever else it says of itself, for the reader of the report.
+    /// All other figures that it reports about itself, for the reader of the report.
     fn notes(&self) -> String {
         String::new()
     }
@@ -139,7 +139,7 @@ pub fn both(
     })
 }
 
-/// Runs `work` on as many threads; answers the sum.
+/// Runs `work` on as many threads; returns the sum.
 pub fn all(threads: u64, work: impl Fn(u64) -> Outcome<u64> + Sync) -> Outcome<u64> {
     std::thread::scope(|scope| {
         let work = &work;

@@ -6,7 +6,7 @@
 //! | `src/bin/scale.rs`: millions of pairs, and what they cost on disk and in memory | `npm run bench:native -- scale` |
 //!
 //! Invariant: within one run every engine has the same durability, the same memory, and the same data in the same order,
-//! and what is read is compared with what was written.
+//! and each read is compared with the written data.
 
 pub mod allocations;
 pub mod data;

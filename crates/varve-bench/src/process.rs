@@ -1,4 +1,4 @@
-//! What the operating system says of this process and of a folder (Linux).
+//! Figures of the operating system about this process and a folder (Linux).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -15,13 +15,13 @@ pub fn resident_bytes() -> u64 {
     field("/proc/self/status", "VmRSS") * 1024
 }
 
-/// The most that it ever held, in bytes.
+/// The maximum memory that the process has held, in bytes.
 #[must_use]
 pub fn resident_bytes_max() -> u64 {
     field("/proc/self/status", "VmHWM") * 1024
 }
 
-/// Bytes handed to the operating system's write calls since the process started.
+/// Bytes given to the operating system's write calls since the process started.
 #[must_use]
 pub fn written_bytes() -> u64 {
     field("/proc/self/io", "wchar")

@@ -3,8 +3,8 @@
 //! ```text
 //! VARVE_FUZZ_TARGET=block VARVE_FUZZ_CORPUS=DIR varve-fuzz DIR -max_total_time=60
 //! ```
-//! The targets and what they begin with are those of `crates/varve/tests/fuzz`; the environment says which one, and where
-//! its first inputs go. Arguments are libFuzzer's own.
+//! The targets and their first inputs are those of `crates/varve/tests/fuzz`; the environment names the target, and the
+//! folder for its first inputs. Arguments are libFuzzer's own.
 #![no_main]
 
 use std::path::Path;

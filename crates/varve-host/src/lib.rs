@@ -1,8 +1,8 @@
 //! The slots of a JavaScript device, as the engine's `Slots`. Both WebAssembly modules import these functions;
 //! `js/src/wasm/host.ts` is their other side.
 //!
-//! Invariant: the host never throws. A negative answer says why: -1 no room, -2 failed, -3 not open.
-//! Offsets travel as f64, exact up to 2^53. The host reads or writes the bytes it is pointed at during the call only.
+//! Invariant: the host never throws. A negative answer gives the reason: -1 no room, -2 failed, -3 not open. Offsets
+//! travel as f64, exact up to 2^53. The host reads or writes the given bytes during the call only.
 
 use varve::storage::{SlotError, Slots};
 

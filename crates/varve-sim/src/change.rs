@@ -16,9 +16,9 @@ pub enum Change {
     Set(Vec<u8>, Vec<u8>),
     /// The key gets the value until a time, in milliseconds.
     SetUntil(Vec<u8>, Vec<u8>, u64),
-    /// The key is gone.
+    /// The key is deleted.
     Delete(Vec<u8>),
-    /// The keys from the first on are gone, up to the second (exclusive) if there is one.
+    /// The keys from the first on are deleted, up to the second (exclusive) if there is one.
     DeleteRange(Vec<u8>, Option<Vec<u8>>),
 }
 

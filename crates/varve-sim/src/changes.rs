@@ -1,7 +1,9 @@
-//! The change feed beside the oracle: readers that come back where they were, that begin at the beginning, or anywhere.
+//! The change feed beside the oracle: readers that continue where they stopped, that begin at the beginning, or
+//! anywhere.
 //!
 //! Invariant under test: changes since a sequence at or behind the floor are exactly the committed history, in order, of
-//! every kind; a floor is told instead where the history was cut, and from there on the rest is whole; whatever crashed.
+//! every kind. Where the history was cut, the feed returns a floor instead, and everything from that floor on is
+//! complete. This holds after any crash.
 
 use varve::store::{ChangesFound, ChangesWanted};
 use varve::types::Kind;
@@ -14,10 +16,10 @@ use crate::trace::Op;
 
 /// Operations between two looks at the feed.
 const OPS_PER_LOOK: u64 = 3;
-/// Calls after which a reader is taken never to catch up.
+/// Calls after which the test decides that a reader never catches up.
 const CALLS_MAX: u32 = 1_000_000;
 
-/// A change as the feed tells it.
+/// A change as the feed returns it.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     sequence: u64,
@@ -28,7 +30,7 @@ struct Told {
 }
 
 impl Session<'_> {
-    /// Looks at the feed every few operations, where the store keeps history.
+    /// Checks the feed every few operations, where the store keeps history.
     pub(crate) fn look_at_changes(&mut self, op: &Op) -> Outcome {
         let is_due = self.observed.totals.ops.is_multiple_of(OPS_PER_LOOK);
         if !is_due || self.trace.options.history_bytes == Some(0) || self.is_in_doubt()? {
@@ -65,7 +67,7 @@ impl Session<'_> {
                 return Err(format!("{op}: changes through {found:?} of a store at {acknowledged}"));
             }
             if found.through < since {
-                // A crash took what this reader had seen.
+                // A crash removed changes that this reader had seen.
                 if since <= acknowledged || !told.is_empty() {
                     return Err(format!("{op}: changes since {since} went back to {}", found.through));
                 }
@@ -85,7 +87,7 @@ impl Session<'_> {
                 since = found.through;
             }
         }
-        // What is staged and not logged waits; everything else was told.
+        // Changes that are staged and not logged wait; the feed returned all others.
         let store = self.store()?;
         if store.pending_bytes() == 0 && since != store.acknowledged() {
             return Err(format!("{op}: changes end at {since}, the store is at {}", store.acknowledged()));

@@ -1,8 +1,8 @@
 //! The compactor worker of the simulation: runs one job step by step, in slots lent to it.
 //!
 //! It does what the worker in a browser does: ask the engine for input ranges, write outputs through its own
-//! handles, flush them, hand the slots back. Invariant: whatever happens to it, [`Compactor::abandon`] leaves the
-//! pool as if the job had never been taken.
+//! handles, flush them, return the slots. Invariant: after any failure of the compactor, [`Compactor::abandon`]
+//! leaves the pool as if the job had never been taken.
 
 use varve::compact::{Job, Step};
 use varve::storage::{SLOT_HEADER_BYTES, SlotError, SlotPool, Storage};
@@ -32,7 +32,7 @@ pub struct Compactor {
 }
 
 impl Compactor {
-    /// Takes a job on.
+    /// Takes a job.
     ///
     /// # Errors
     /// The job does not decode.
@@ -48,7 +48,7 @@ impl Compactor {
     /// Makes one step; true when the job is over and installed.
     ///
     /// # Errors
-    /// What the disk or the engine answered; the job should be abandoned.
+    /// The error of the disk or the engine; the caller should abandon the job.
     pub fn step(&mut self, store: &mut SimStore, disk: &Disk, budget: usize) -> Result<bool> {
         match self.job.step(budget)? {
             Step::Working => {}
@@ -77,7 +77,7 @@ impl Compactor {
                     .for_each(|output| output.lent = false);
             }
             Step::Done => {
-                // From here on the outputs are the engine's, whatever it answers.
+                // From here on the engine owns the outputs, whatever it returns.
                 self.outputs.clear();
                 store.finish_job(self.ticket.id, &self.job.result())?;
                 return Ok(true);
@@ -86,10 +86,10 @@ impl Compactor {
         Ok(false)
     }
 
-    /// Gives the job and its slots up.
+    /// Gives up the job and its slots.
     ///
     /// # Errors
-    /// What the storage answered.
+    /// The error of the storage.
     pub fn abandon(self, store: &mut SimStore, disk: &Disk) -> Result<()> {
         store.fail_job(self.ticket.id, disk.is_limited());
         for output in self.outputs {

@@ -1,13 +1,13 @@
 //! The simulated disk: slot files behind [`Slots`], with faults that a seed can arm and a power switch.
 //!
-//! A [`Disk`] is the machine; [`SimSlots`] is what one process holds of it. Several handles share a disk, and
-//! every handle belongs to one power-on: after a crash the old handles answer [`SlotError::Closed`] to
-//! everything, so a dropped store cannot touch what its successor recovers.
+//! A [`Disk`] is the machine; [`SimSlots`] is what one process has of it. Several handles share a disk, and every handle
+//! belongs to one power-on: after a crash the old handles return [`SlotError::Closed`] for every call, so a dropped store
+//! cannot touch what its successor recovers.
 //!
-//! Faults: a quota (refused at once, or told by a short count, as the two browsers do), a write that is short
-//! where it should not be, a flush that fails, and a fuse: after so many writes and flushes the machine dies in
-//! the middle of the next one. And a lie: flushes of one kind that say they worked and did nothing, to prove that the
-//! simulator would notice if the engine forgot them. Invariant: nothing here is random except through the [`Rng`] of the disk.
+//! Faults: a quota (refused at once, or reported by a short count, as the two browsers do), a write that is short where it
+//! should not be, a flush that fails, and a fuse: after so many writes and flushes the machine dies in the middle of the next
+//! one. There is also a lie: flushes of one kind report success and do nothing, to prove that the simulator would notice if
+//! the engine forgot them. Invariant: nothing here is random except through the [`Rng`] of the disk.
 
 mod slots;
 
@@ -22,16 +22,16 @@ pub use self::slots::SimSlots;
 use crate::rng::Rng;
 use crate::slot::{PowerLoss, Slot};
 
-/// How the medium says that a write does not fit the quota.
+/// How the medium reports that a write does not fit the quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FullStyle {
     /// An error and nothing written (Chromium).
     Refuses,
-    /// What fits is written, and some count below what was asked for is told (Firefox).
+    /// The part that fits is written, and the call returns some count below the requested one (Firefox).
     Shortens,
 }
 
-/// A kind of flush that the engine makes, told by what the slot holds and what waits in it.
+/// A kind of flush that the engine makes. The contents of the slot and the bytes that wait in it show which kind it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlushKind {
     /// The first of a WAL segment, which makes its header and the name of its slot durable.
@@ -40,13 +40,13 @@ pub enum FlushKind {
     WalRecords,
     /// One that makes a snapshot of the manifest durable: a rotation.
     ManifestSnapshot,
-    /// One that makes an edit of the manifest durable, or that another file took over.
+    /// One that makes durable an edit of the manifest, or the fact that another file took over.
     ManifestEdit,
     /// That of a table.
     Table,
 }
 
-/// What has been asked of the disk so far.
+/// Calls and bytes that the disk was asked for so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Reads.
@@ -62,7 +62,7 @@ pub struct Counts {
 #[derive(Debug, Clone)]
 struct Machine {
     slots: Vec<Rc<Slot>>,
-    /// What the medium looked like before each change that was asked of it, while somebody wants to know.
+    /// The state of the medium before each change that was asked of it, while a caller wants to know.
     moments: Option<Vec<Moment>>,
     open: Vec<bool>,
     rng: Rng,
@@ -114,13 +114,13 @@ impl Disk {
         SimSlots { machine: Rc::clone(&self.machine), power_on: self.machine.borrow().power_on }
     }
 
-    /// The process dies: its handles are gone and faults with them, its writes and the quota are not.
+    /// The process dies: its handles and the faults are gone with it, its writes and the quota stay.
     pub fn kill_process(&self) {
         let mut machine = self.machine.borrow_mut();
         machine.restart();
     }
 
-    /// The power goes, and what was not flushed is lost as `loss` says.
+    /// The power goes. `loss` decides which unflushed data is lost.
     pub fn lose_power(&self, loss: PowerLoss) {
         let machine = &mut *self.machine.borrow_mut();
         for slot in &mut machine.slots {
@@ -140,7 +140,7 @@ impl Disk {
         self.machine.borrow_mut().fuse = Some(calls);
     }
 
-    /// Limits the sum of the file sizes to what it is now and `spare_bytes` more; `None` lifts the limit.
+    /// Limits the sum of the file sizes to the present sum and `spare_bytes` more; `None` lifts the limit.
     pub fn limit(&self, spare_bytes: Option<u64>) {
         let mut machine = self.machine.borrow_mut();
         let used = machine.bytes();
@@ -152,22 +152,22 @@ impl Disk {
         self.machine.borrow_mut().short_write_in = Some(writes);
     }
 
-    /// After `flushes` more flushes, one fails; some of what it should have made durable may be.
+    /// After `flushes` more flushes, one fails; some of the data that it should have made durable may be durable.
     pub fn arm_flush_failure(&self, flushes: u64) {
         self.machine.borrow_mut().flush_failure_in = Some(flushes);
     }
 
-    /// From now on, flushes of this kind say that they worked and do nothing.
+    /// From now on, flushes of this kind report success and do nothing.
     pub fn lie_about(&self, kind: FlushKind) {
         self.machine.borrow_mut().lie = Some(kind);
     }
 
-    /// Takes the fuse out.
+    /// Removes the fuse.
     pub fn disarm_fuse(&self) {
         self.machine.borrow_mut().fuse = None;
     }
 
-    /// Whether a write may be refused for want of room.
+    /// Whether a write may be refused for lack of room.
     #[must_use]
     pub fn is_limited(&self) -> bool {
         self.machine.borrow().quota_bytes.is_some()
@@ -196,7 +196,7 @@ impl Disk {
         }
     }
 
-    /// A copy of the machine as it is now, to be harmed apart.
+    /// A copy of the machine as it is now, to be damaged separately.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self { machine: Rc::new(RefCell::new(self.machine.borrow().clone())) }
@@ -228,7 +228,7 @@ impl Disk {
         self.machine.borrow_mut().moments.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// What has been asked of the disk.
+    /// The calls and bytes that the disk was asked for so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.machine.borrow().counts
@@ -287,7 +287,7 @@ impl Machine {
         if burned {
             return Err(SlotError::Io);
         }
-        // Firefox: that a count is short is true, the count itself need not be.
+        // Firefox: a short count does mean a short write, but the count itself may be wrong.
         let told = if count < bytes.len() { self.rng.index(bytes.len()) } else { count };
         Ok(told)
     }
@@ -323,7 +323,7 @@ impl Machine {
     }
 }
 
-/// What a flush of a slot would make durable; `None` for a slot without a readable name.
+/// The kind of a flush of this slot, by the file that it would make durable; `None` for a slot without a readable name.
 fn kind_of(slot: &Slot, number: u32) -> Option<FlushKind> {
     const HEADER: usize = SLOT_HEADER_BYTES as usize;
     let mut page = vec![0; HEADER];
@@ -335,7 +335,8 @@ fn kind_of(slot: &Slot, number: u32) -> Option<FlushKind> {
         let start = claim.start as usize;
         slot.has_unsynced(start + from..start.saturating_add(claim.room as usize))
     };
-    // The newest file with unsynced bytes; of a slot with none, whose page alone is, the file that was claimed last.
+    // The newest file with unsynced bytes. For a slot where no file has any and only the page is unsynced: the file that was
+    // claimed last.
     let newest = || header.claims.iter().max_by_key(|claim| claim.generation);
     let written =
         header.claims.iter().filter(|claim| unsynced(claim, 0)).max_by_key(|claim| claim.generation);

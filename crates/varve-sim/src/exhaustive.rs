@@ -6,13 +6,13 @@
 //! image     -> open, compare with the history; write, lose the power, open, compare
 //!           -> open, die at some call, lose the power, open, compare
 //! ```
-//! Invariants under test: an image opens; what it holds is a prefix of the history that holds all that was promised
-//! when its crash came; what was recovered once is there after every later crash, and what was cut stays cut. A transaction
-//! is there as a whole or not at all, and what expires does so when its write said, whatever the clock of the host says at
-//! each opening: it may stand at the beginning of the trace, where the crash came, or behind every expiry.
+//! Invariants under test: an image opens. It holds a prefix of the history, with all that was promised when its crash came.
+//! Data that was recovered once is there after every later crash, and data that was cut stays cut. A transaction is there
+//! as a whole or not at all. An entry expires at the time that its write set, whatever time the clock of the host shows at
+//! each opening: it may show the beginning of the trace, the time of the crash, or a time after every expiry.
 //!
-//! Images of equal bytes and equal promises are tried once. A moment of few images has them all tried; one of more all
-//! subsets of up to [`SECTORS_MAX`] sectors, and a seeded sample of the rest.
+//! Images of equal bytes and equal promises are tried once. Of a moment with few images, all are tried. Of a moment with
+//! more, all subsets of up to [`SECTORS_MAX`] sectors are tried, and a seeded sample of the rest.
 
 mod recovery;
 mod search;
@@ -27,15 +27,15 @@ use crate::workload::dense;
 
 /// Operations of a trace.
 pub const OPS_MAX: usize = 40;
-/// Those of them that are drawn, before transactions and expiries come in between.
+/// The part of them that is drawn, before transactions and expiries are inserted.
 const DRAWN_MAX: usize = 24;
-/// Unsynced sectors of which all subsets are tried where there are more images.
+/// Where there are more images: the number of unsynced sectors of which all subsets are tried.
 pub const SECTORS_MAX: usize = 6;
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Images of one moment that are all tried.
+    /// Up to this many images of one moment, all are tried.
     pub images_max: u64,
     /// Images drawn where not all are tried.
     pub samples: usize,
@@ -64,13 +64,13 @@ pub struct Tried {
     pub images: u64,
     /// Images that held less than the last moment before the crash did.
     pub shorter: u64,
-    /// Recoveries that died themselves.
+    /// Recoveries during which the machine died.
     pub second_crashes: u64,
     /// Images in which entries had expired when they were opened.
     pub expired: u64,
     /// Transactions that were committed.
     pub transactions: u64,
-    /// Transactions and conditional writes that were refused for another write.
+    /// Transactions and conditional writes that were refused because of another write.
     pub conflicts: u64,
 }
 
@@ -106,7 +106,7 @@ impl std::fmt::Display for Tried {
     }
 }
 
-/// The short trace of a seed: what the generator makes of it, without faults, reads and large values.
+/// The short trace of a seed, from the generator, without faults, reads and large values.
 #[must_use]
 pub fn short_trace(seed: u64) -> Trace {
     let mut trace = dense(seed, DRAWN_MAX, is_calm);
@@ -117,7 +117,7 @@ pub fn short_trace(seed: u64) -> Trace {
     trace.ops.truncate(OPS_MAX);
     for op in &mut trace.ops {
         op.cut_values(700);
-        // Groups stay below what the oracle remembers.
+        // Groups stay below the number that the oracle remembers.
         if let Op::Write { changes, batch, .. } | Op::Frame { changes, batch, .. } = op {
             changes.truncate(if *batch { 4 } else { 1 });
         }
@@ -152,7 +152,7 @@ fn is_calm(op: &Op) -> bool {
 /// Carries a trace out and crashes it everywhere.
 ///
 /// # Errors
-/// What was wrong, where, and after which crash.
+/// The error, its place, and the crash that it came after.
 pub fn crash_everywhere(trace: &Trace, effort: Effort) -> Result<Tried, String> {
     let mut observed = Observed::new();
     let bare = Trace { ops: Vec::new(), ..trace.clone() };

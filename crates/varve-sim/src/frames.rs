@@ -1,8 +1,8 @@
 //! Operations through the frame protocol, as the page sends them: each change a request of its own or all of them one
 //! batch, and reads between them.
 //!
-//! Invariant under test: a write that the response acknowledges is in the history at the sequence it names; one that was
-//! refused is not; and reads of a frame without a refusal see what it wrote before them.
+//! Invariant under test: a write that the response acknowledges is in the history at the sequence in that response. A
+//! refused write is not in the history. Reads of a frame without a refusal see the writes of the frame before them.
 
 use varve::codec::reader::{Reader, Truncated};
 use varve::frame::{FRAME_MAGIC, Operation, header, run};
@@ -16,7 +16,7 @@ use crate::trace::Op;
 const OK: u8 = 0;
 const MISSING: u8 = 1;
 
-/// What a response says of one request.
+/// What a response reports for one request.
 #[derive(Clone)]
 pub(crate) enum Answer {
     Ok(Vec<u8>),
@@ -27,9 +27,9 @@ pub(crate) enum Answer {
 }
 
 impl Session<'_> {
-    /// Sends a frame: the changes, and a read of each one's key behind it.
+    /// Sends a frame: the changes, and a read of each change's key behind it.
     pub(crate) fn frame(&mut self, op: &Op, changes: &[Change], batch: bool, level: Durability) -> Outcome {
-        // What was staged without a frame would be committed along with it.
+        // Without this, data that was staged outside a frame would be committed along with it.
         if !self.settle_staged()? {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl Session<'_> {
         }
     }
 
-    /// Tells the oracle what of a frame happened, and what may have.
+    /// Tells the oracle which changes of a frame happened, and which may have.
     pub(crate) fn settle_frame(
         &mut self,
         op: &Op,
@@ -114,7 +114,7 @@ impl Session<'_> {
     }
 
     /// Every read of a frame comes right behind the write of its key. Where a delete had to be tried again on a full disk,
-    /// reads were answered anew when all was settled: they may see what the frame wrote after them.
+    /// reads were answered again after the commit: they may see writes of the frame that came after them.
     fn compare_reads(&mut self, op: &Op, groups: &[&[Change]], answers: &[Answer]) -> Outcome {
         for (group, answer) in groups.iter().zip(answers.iter().skip(1).step_by(2)) {
             let wanted = match group.last() {
@@ -125,7 +125,7 @@ impl Session<'_> {
             let agrees = match (wanted, answer) {
                 (Some(value), Answer::Ok(found)) => value == found,
                 (None, Answer::Missing) => true,
-                // A range may end before it begins, and its first key be any key.
+                // A range may end before it begins, and any key may be its first.
                 (None, Answer::Ok(_)) => {
                     matches!(group.last(), Some(Change::DeleteRange(start, Some(end))) if start >= end)
                 }
@@ -155,7 +155,7 @@ pub(crate) fn sequence_of(op: &Op, receipt: &[u8], reached: Durability) -> Outco
     Ok(sequence)
 }
 
-/// Changes as a frame can say them: a lifetime begins when it runs, so nothing expires before that.
+/// Changes in the form that a frame allows: a lifetime begins when it runs, so nothing expires before that.
 pub(crate) fn framed(changes: &[Change], now_ms: u64) -> Vec<Change> {
     let mut framed = changes.to_vec();
     for change in &mut framed {

@@ -1,6 +1,6 @@
-//! What a full disk must still take: deletes, and then sets in the room that the deletes freed.
+//! What a full disk must still accept: deletes, and then sets in the room that the deletes freed.
 //!
-//! Invariant: while the reserve is whole and little waits in memory, a delete commits however full the disk is.
+//! Invariant: while the reserve is whole and little waits in memory, a delete commits even on a completely full disk.
 
 use varve::Error;
 use varve::options::Durability;
@@ -15,13 +15,14 @@ use crate::trace::Op;
 /// Bytes of the memory level that fit the reserve along with a few deletes, and bytes of memtables that fit its table.
 const PENDING_BYTES_MAX: usize = 128 << 10;
 const FREED_BYTES_MAX: u64 = 64 << 10;
-/// Steps of jobs until none is due: some dozens are usual.
+/// Steps of jobs until none is due: some dozens are normal.
 const SLICES_MAX: u64 = 1_000_000;
 /// A file of this length makes a segment when it is free.
 const FREED_BYTES_MIN: u64 = 60 << 10;
 
 impl Session<'_> {
-    /// Deletes that may go through the reserve. What is staged before them is settled first, for they may refuse it.
+    /// Deletes that may go through the reserve. Data that is staged before them is committed first, because a refusal of the
+    /// deletes may roll it back.
     pub(crate) fn commit_deletes(&mut self, op: &Op, keys: &[Vec<u8>], level: Durability) -> Outcome {
         if !self.settle_staged()? {
             return Ok(());
@@ -43,9 +44,9 @@ impl Session<'_> {
         let stats = self.store()?.stats();
         let frees =
             |&(file, bytes): &(FileName, u64)| file.kind != FileKind::Manifest && bytes >= FREED_BYTES_MIN;
-        // With as many memtables waiting as may, the delete's own has to be flushed to make way, and takes the table that is set
-        // aside; its segment takes the slot which that sets free, and the next flush may find none (seed 1795272426010295).
-        // Where only jobs flush, the room comes when they do.
+        // When the maximum number of memtables already waits, the delete's own memtable has to be flushed to make room, and it
+        // uses the table that is reserved. Its segment takes the slot which that frees, and the next flush may find none (seed
+        // 1795272426010295). Where only jobs flush, the room comes when they do.
         let must_free = self.has_reserve()?
             && self.trace.options.flush_when_full
             && stats.frozen < stats.frozen_max
@@ -55,12 +56,12 @@ impl Session<'_> {
         self.commit_in_reserve(op, vec![Change::DeleteRange(Vec::new(), None)], Durability::Strict)?;
         // It may have to wait for a slot.
         let must_free = must_free && self.observed.totals.refused == refused;
-        // A job that found no room is tried again, and slices go on to their end, as hosts have them do.
+        // A job that found no room is tried again, and slices run to their end, as hosts do.
         let slices = |store: &mut SimStore| {
             let mut slices = 0_u64;
             while store.run_slice(usize::MAX)? {
                 slices += 1;
-                // What never comes to an end must be told, and not be waited for (seed 1795393515000373).
+                // Work that never ends must be reported, and not be waited for (seed 1795393515000373).
                 assert!(slices < SLICES_MAX, "jobs never end: {:?}", store.stats().levels);
             }
             Ok(())
@@ -84,7 +85,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Whether a few deletes must commit, however full the disk is.
+    /// Whether a few deletes must commit, even on a completely full disk.
     pub(crate) fn has_reserve(&mut self) -> Outcome<bool> {
         let is_faulty = self.is_faulty || !self.disk.is_limited();
         let store = self.store()?;
@@ -94,7 +95,7 @@ impl Session<'_> {
             && store.pending_bytes() < PENDING_BYTES_MAX)
     }
 
-    /// Commits changes that only delete, all of what is staged before them being settled.
+    /// Commits changes that only delete, after all data that was staged before them is committed.
     fn commit_in_reserve(&mut self, op: &Op, changes: Vec<Change>, level: Durability) -> Outcome {
         let must_commit = self.has_reserve()?;
         let had_pending = self.store()?.pending_bytes() > 0;

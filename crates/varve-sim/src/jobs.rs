@@ -7,7 +7,7 @@ use crate::session::{Outcome, Session};
 use crate::trace::Op;
 
 impl Session<'_> {
-    /// Merges everything. Where one job took in all there is, it leaves what can be read: no older version, no tombstone,
+    /// Merges everything. A job that took in all data leaves only what can be read: no older version, no tombstone,
     /// nothing past its expiry, unless a snapshot keeps some.
     pub(crate) fn compact(&mut self, op: &Op) -> Outcome {
         let bytes = |stats: &Stats| stats.levels.iter().map(|level| level.bytes).sum::<u64>();

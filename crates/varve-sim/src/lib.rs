@@ -17,10 +17,10 @@
 //! | [`workload`] | makes a trace from a seed |
 //! | [`writes`], [`reads`], [`jobs`] | what a session does to its store |
 //! | [`scan`], [`compactor`] | a scan and what it must deliver; a job and its outputs |
-//! | [`transactions`] | transactions over held snapshots, and conditional writes |
+//! | [`transactions`] | transactions over open snapshots, and conditional writes |
 //! | [`frames`] | operations through the frame protocol |
 //! | [`changes`] | the change feed |
-//! | [`full_disk`], [`snapshots`] | what a full disk must still take; reads of a moment |
+//! | [`full_disk`], [`snapshots`] | what a full disk must still accept; reads at a read point |
 //! | [`session`], [`recovery`], [`run`] | carries a trace out and compares every answer |
 //! | [`exhaustive`], [`pasts`] | crashes short traces everywhere, in all ways; what a crash may leave |
 //! | [`takeovers`] | clients that outlive their leaders, and what must be there once |

@@ -1,8 +1,7 @@
-//! One trace under any options: what it reads, and what it leaves.
+//! One trace under any options: its answers, and the contents of the store after it.
 //!
-//! Invariant under test: [`answers`] depends on the trace alone, not on the options, and not on whether the storage
-//! reads at once or says `Need` to every read of a table first. No oracle takes part: runs are compared with one
-//! another.
+//! Invariant under test: [`answers`] depends on the trace alone, not on the options, and not on whether the storage reads
+//! at once or returns `Need` for every read of a table first. No oracle takes part: runs are compared with one another.
 
 mod transactions;
 
@@ -33,7 +32,7 @@ pub enum Driver {
     Waiting,
 }
 
-/// What a read answered.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// A point read: the value and its sequence.
@@ -42,23 +41,24 @@ pub enum Answer {
     Entries(Vec<(Vec<u8>, Vec<u8>)>),
     /// A transaction or a conditional write: the sequence that it was committed at.
     Committed(u64),
-    /// One that was refused for what others wrote. Of several conflicts any may be told: which, depends on where they lie.
+    /// One that was refused because of other writes. Of several conflicts the engine may report any: which one depends on
+    /// where they lie.
     Conflict,
 }
 
-/// What a run of a trace came to.
+/// The result of a run of a trace.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     /// Of every read, in order; the last is a scan of everything after the store was opened again.
     pub answers: Vec<Answer>,
     /// Reads that had to be run again.
     pub waited: u64,
-    /// Levels that held tables in the end.
+    /// Levels that held tables at the end.
     pub levels: usize,
 }
 
-/// The trace of a seed without its faults: nothing is refused but for a conflict, and every run can carry all of it out.
-/// The clock goes forward only: how far back an opening may find itself depends on the edits before it.
+/// The trace of a seed without its faults: only conflicts are refused, and every run can execute all of it. The clock goes
+/// forward only: how far back the clock of a reopened store may be depends on the edits before it.
 #[must_use]
 pub fn calm_trace(seed: u64) -> Trace {
     let mut trace = dense(seed, usize::MAX, |op| {
@@ -80,7 +80,7 @@ pub fn calm_trace(seed: u64) -> Trace {
         )
     });
     trace.ops.retain(|op| !matches!(op, Op::ClockBack(_)));
-    // Large values make little of a trace; half a megabyte of them in each run, nothing but time.
+    // Large values are a small part of a trace; half a megabyte of them in each run would only cost time.
     trace.ops.iter_mut().for_each(|op| op.cut_values(3000));
     trace
 }
@@ -88,7 +88,7 @@ pub fn calm_trace(seed: u64) -> Trace {
 /// Carries out a calm trace.
 ///
 /// # Panics
-/// Where the store answers with an error: on a storage in memory nothing can fail.
+/// Where the store returns an error: on a storage in memory nothing can fail.
 #[must_use]
 pub fn answers(trace: &Trace, options: &Options, driver: Driver) -> Run {
     let mut runner = Runner {
@@ -120,7 +120,7 @@ struct Runner<'a> {
     pub(super) store: Option<Store<Waiting>>,
     openings: u64,
     now_ms: u64,
-    /// Numbers of the snapshots held, the oldest first.
+    /// Numbers of the open snapshots, the oldest first.
     snapshots: VecDeque<u32>,
 }
 
@@ -196,7 +196,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Work inside the engine reads at once, as jobs and recovery do everywhere.
+    /// Work inside the engine (jobs and recovery) reads at once, as everywhere.
     fn act<T>(&mut self, act: impl Fn(&mut Store<Waiting>) -> Result<T>) {
         let waits = self.driver == Driver::Waiting;
         self.store().storage().waits.set(false);
@@ -206,7 +206,7 @@ impl Runner<'_> {
         self.store().storage().waits.set(waits);
     }
 
-    /// What the engine looks up itself, for which a host fetches everything first.
+    /// Keys and ranges that the engine looks up itself; a host fetches everything for them first.
     fn at_once<T>(&mut self, act: impl FnOnce(&Store<Waiting>) -> Result<T>) -> Result<T> {
         let waits = self.driver == Driver::Waiting;
         self.store().storage().waits.set(false);

@@ -18,17 +18,17 @@ use crate::change::{Change, Group, State};
 use crate::difference::{difference, distance_between};
 use crate::pasts::Pasts;
 
-/// Deletes of one frame that may have been put off in every combination; of more, each alone.
+/// Up to this many deletes of one frame may have been put off in every combination; of more, each alone.
 const PUT_OFF_MAX: usize = 12;
 
 /// What happened to the machine before a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// The power went: only what was flushed is sure.
+    /// The power went: only flushed data is certain.
     Power,
-    /// The process died: what the operating system was handed is sure.
+    /// The process died: data that was given to the operating system is certain.
     Process,
-    /// Nothing: the store was closed in order, so everything is there.
+    /// Nothing: the store was closed properly, so everything is there.
     Nothing,
 }
 
@@ -48,15 +48,16 @@ pub struct Model {
     base: State,
     base_sequence: u64,
     groups: Vec<Group>,
-    /// From this place on each group was refused by a machine that died: it may have been staged or not.
+    /// From this place on, a machine that died refused each group: it may have been staged or not.
     doubtful_from: Option<usize>,
-    /// Those of them that were told of the fault itself: whatever was to make room for them failed, and none may have been staged.
+    /// Those of them that got the fault itself as their error: the work that should make room for them failed, and possibly none was
+    /// staged.
     failed: Vec<usize>,
     power_floor: usize,
     kill_floor: usize,
     /// What was written, expired or not.
     now: State,
-    /// What of it has not expired.
+    /// The part of it that has not expired.
     alive: State,
     /// When writes expire, by their sequences.
     expiries: BTreeMap<u64, u64>,
@@ -66,19 +67,19 @@ pub struct Model {
 }
 
 impl Model {
-    /// What the store answers now, the staged groups included.
+    /// The store's present contents, the staged groups included.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.alive
     }
 
-    /// What it would answer at another time.
+    /// What it would return at another time.
     #[must_use]
     pub fn state_at(&self, now_ms: u64) -> State {
         self.alive_in(&self.now, now_ms).map(|(key, entry)| (key.clone(), entry.clone())).collect()
     }
 
-    /// The store goes by this time from now on; it goes back when a store is opened, if at all.
+    /// The store uses this time from now on; time goes back only when a store is opened, if at all.
     pub fn set_time(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         if !self.expiries.is_empty() {
@@ -106,7 +107,7 @@ impl Model {
         self.written[since..].iter().filter(move |(_, change)| change.touches(start, end))
     }
 
-    /// Every change behind a sequence, with its own.
+    /// Every change behind a sequence, with its own sequence.
     #[must_use]
     pub fn changes_after(&self, sequence: u64) -> &[(u64, Change)] {
         &self.written[self.written.partition_point(|(written, _)| *written <= sequence)..]
@@ -118,7 +119,7 @@ impl Model {
         self.sequence_after(self.groups.len())
     }
 
-    /// The number of groups in the history since its base: a place to refuse back to.
+    /// The number of groups in the history since its base: the position that a refusal can go back to.
     #[must_use]
     pub fn position(&self) -> usize {
         self.groups.len()
@@ -146,8 +147,8 @@ impl Model {
         self.groups.push(group);
     }
 
-    /// Adds groups that were refused, all by a machine that is in doubt, and whether by the fault itself: each may have been staged before
-    /// that.
+    /// Adds groups that were refused, all by a machine that is in doubt, and whether the fault itself was their error: each may have been
+    /// staged before that.
     pub fn doubt(&mut self, groups: Vec<(bool, Vec<Change>)>) {
         self.doubtful_from = Some(self.groups.len());
         self.failed.clear();
@@ -160,8 +161,8 @@ impl Model {
         }
     }
 
-    /// The histories in which one of the doubtful groups never happened, and those behind it one after another; then those
-    /// without several deletes: on a full disk each is put off until the end of its frame, which may never have come. And the one without all
+    /// The histories in which one of the doubtful groups never happened, and those behind it one after another; then those without several
+    /// deletes: on a full disk each is put off until the end of its frame, which may never have come. Also the history without all groups
     /// that failed.
     fn without_some(&self) -> impl Iterator<Item = Self> {
         let from = self.doubtful_from.unwrap_or(self.groups.len());
@@ -187,7 +188,7 @@ impl Model {
         })
     }
 
-    /// What came after the last group never happened.
+    /// Removes the notes of changes behind the last group: they never happened.
     fn forget(&mut self) {
         let last = self.last_sequence();
         self.expiries.retain(|sequence, _| *sequence <= last);
@@ -195,7 +196,7 @@ impl Model {
         self.alive = self.state_at(self.now_ms);
     }
 
-    /// The store refused what was staged since `position`: it never happened.
+    /// The store refused the groups that were staged since `position`: they never happened.
     pub fn refuse(&mut self, position: usize) {
         if position < self.groups.len() {
             self.groups.truncate(position);
@@ -204,12 +205,12 @@ impl Model {
         }
     }
 
-    /// Everything staged up to here was handed to the operating system.
+    /// Everything staged up to here was given to the operating system.
     pub fn acknowledge_relaxed(&mut self) {
         self.kill_floor = self.groups.len();
     }
 
-    /// What the operating system was handed was flushed.
+    /// Data that the operating system has was flushed.
     pub fn acknowledge_sync(&mut self) {
         self.power_floor = self.power_floor.max(self.kill_floor);
     }
@@ -271,14 +272,14 @@ impl Model {
         self.forget();
         self.kill_floor = survivor;
         if loss == Loss::Power {
-            // What survived a power loss was on the medium.
+            // Data that survived a power loss was on the medium.
             self.power_floor = survivor;
         }
         Ok(lost)
     }
 
-    /// What a crash may leave while the history grows from this model's to `after`'s: what this one promises is there,
-    /// and nothing that the later one does not have. `None` where `after` has forgotten its beginnings.
+    /// What a crash may leave while the history grows from this model's to `after`'s: everything that this model promises is there, and
+    /// nothing that the later one does not have. `None` where `after` has forgotten its beginnings.
     #[must_use]
     pub fn pasts_between(&self, after: &Self, loss: Loss) -> Option<Pasts> {
         if self.base_sequence != after.base_sequence {

@@ -1,7 +1,7 @@
-//! What a crash may leave, and whether it is what a store holds.
+//! What a crash may leave, and whether a store holds exactly that.
 //!
-//! Invariant: an entry past its expiry is in none of them, by the clock of the store that is looked at; the others expire
-//! when their write said.
+//! Invariant: by the clock of the store that is checked, no past holds an entry after its expiry. The other entries
+//! expire at the time that their write set.
 
 use std::collections::BTreeMap;
 
@@ -64,10 +64,10 @@ impl Pasts {
         alive.map(|(key, entry)| (key.clone(), entry.clone())).collect()
     }
 
-    /// Those of the pasts that are what was found.
+    /// Returns the pasts that equal the found state.
     ///
     /// # Errors
-    /// It is none of them: what differs from the nearest one.
+    /// The state is none of them: the error lists the differences from the nearest one.
     pub fn narrowed(&self, found: &Found) -> Result<Self, String> {
         for (_, sequence) in found.state.values() {
             let (wanted, expires) = (self.expiries.get(sequence), found.expiries.get(sequence));
@@ -87,7 +87,7 @@ impl Pasts {
     #[must_use]
     pub fn with(&self, key: &[u8], value: &[u8], sequence: u64) -> Self {
         let mut later = self.clone();
-        // The sequences of what was cut are given again.
+        // The sequences of changes that were cut are used again.
         later.states.retain(|state| state.values().all(|(_, earlier)| *earlier < sequence));
         later.expiries.split_off(&sequence);
         for state in &mut later.states {

@@ -1,5 +1,5 @@
-//! A trace as bytes for another build of the engine to replay: every request frame with the response that this build
-//! gave, the work between frames, and what every slot held in the end.
+//! A trace as bytes for another build of the engine to replay: every request frame with the response of this build, the work between
+//! frames, and the contents of every slot at the end.
 //!
 //! ```text
 //! recording: step*             step: u32 kind | u32 length | bytes, padded to 4 | (a frame only) u32 length | response, padded to 4
@@ -8,10 +8,10 @@
 //!        7 a check, u32 each: tables, blocks, entries, segments, records, bytes, problems
 //! ```
 //!
-//! Invariant under test: the same requests give the same responses and leave the same bytes in the same slots, whatever the
-//! machine that the engine was compiled for. Both sides open the store with [`MEMORY_BYTES`], [`SLOTS`], the clock at
-//! [`START_MS`] at first, and the entropy that the recording names. Snapshots are read, transactions commit or conflict, values
-//! expire as the clock goes on, and checks of the open store count the same.
+//! Invariant under test: the same requests give the same responses and leave the same bytes in the same slots, on every machine that
+//! the engine is compiled for. Both sides open the store with [`MEMORY_BYTES`], [`SLOTS`], the clock at [`START_MS`] at first, and
+//! the entropy in the recording. Snapshots are read, transactions commit or conflict, values expire as the clock goes on, and checks
+//! of the open store count the same.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ use crate::trace::{Guess, Op, Range};
 use crate::transactions::{Read, frame_of};
 use crate::workload::START_MS;
 
-/// Slots of the device: enough for every trace, for a host that adds some would not do so at the same call.
+/// Slots of the device: enough for every trace. A host that adds slots would not do so at the same call.
 pub const SLOTS: u32 = 96;
 /// The `memory` option. Memtables get an eighth of it, so that short traces flush and merge.
 pub const MEMORY_BYTES: usize = 64 << 10;
@@ -42,7 +42,7 @@ const SLOT: u32 = 5;
 const TIME: u32 = 6;
 const CHECK: u32 = 7;
 
-/// Snapshots held at once; the oldest goes.
+/// Snapshots open at once; the oldest is closed.
 const SNAPSHOTS_MAX: usize = 4;
 
 /// The item of a batch begins its value with the sequence that its key must have.
@@ -58,16 +58,16 @@ struct Recorder {
     store: SlotStore,
     openings: u32,
     now_ms: u64,
-    /// Numbers of the snapshots held, the oldest first.
+    /// Numbers of the open snapshots, the oldest first.
     snapshots: VecDeque<u8>,
-    /// The last number given to one.
+    /// The last number given to a snapshot.
     snapshot: u8,
 }
 
-/// Carries out the calm trace of a seed and records it.
+/// Runs the calm trace of a seed and records it.
 ///
 /// # Panics
-/// Where the store answers with an error: in memory, and with slots to spare, nothing can fail.
+/// Where the store returns an error: in memory, and with enough slots, nothing can fail.
 #[must_use]
 pub fn record(seed: u64) -> Vec<u8> {
     let mut recorder = Recorder {
@@ -200,7 +200,7 @@ impl Recorder {
         }
     }
 
-    /// Checks the store as it lies in its slots.
+    /// Checks the store from the bytes in its slots.
     fn check(&mut self) {
         let found = check(self.store.storage().device()).expect("a check runs");
         let problems = found.problems.len() as u64;

@@ -13,7 +13,7 @@ use crate::scan::{ScanError, contents};
 use crate::session::{Outcome, Session};
 use crate::trace::{Crash, Op};
 
-/// Attempts to open a store, the crashes of a trace aside.
+/// Attempts to open a store, not counting the crashes of a trace.
 const OPENINGS_MAX: u32 = 10;
 
 impl Session<'_> {
@@ -46,7 +46,7 @@ impl Session<'_> {
 
     /// Closes the store as hosts do.
     fn close_store(&mut self) -> Outcome<varve::Result<()>> {
-        // What it is refused with, closing meets again; nothing is lost by it.
+        // If this is refused, `close` gets the same refusal; nothing is lost by it.
         let _ = self.store()?.fold_log();
         Ok(self.store()?.close())
     }
@@ -90,7 +90,7 @@ impl Session<'_> {
 
     /// Opens the store, dying in the middle as often as asked, and lets the oracle judge what it holds.
     pub(crate) fn recover(&mut self, mut loss: Loss, recoveries: &[(u64, Crash)]) -> Outcome {
-        // The power may take what was written ahead, for nothing flushes it.
+        // The power loss may remove bytes that were written ahead, because nothing flushes them.
         let must_open = loss != Loss::Power && self.store.is_some() && !self.is_faulty;
         self.cursors.clear();
         self.snapshots.clear();
@@ -144,7 +144,7 @@ impl Session<'_> {
             store_id: [self.openings as u8; 16],
         };
         let mut pool = SlotPool::open(self.disk.slots())?;
-        // Within a trace, merges give room back, unless it may come to be wanted.
+        // Within a trace, merges return room to the disk, unless it may be needed.
         pool.set_spare(self.trace.options.table_bytes);
         if !self.trace.ops.iter().any(|op| matches!(op, Op::Quota(_))) {
             pool.set_room(Some(1 << 40));

@@ -1,11 +1,11 @@
-//! Damage: a store is written and closed, then its files are damaged in one place: a bit is flipped, a sector holds what was
-//! meant for another place (a misdirected write), or nothing at all (a lost one).
+//! Damage: a store is written and closed, then its files are damaged in one place. A bit is flipped, or a sector holds the bytes of
+//! another place (a misdirected write), or a sector holds zeros (a lost write).
 //!
-//! Invariant under test: a closed (and so sealed) store never gives a wrong answer. After the damage it either holds
-//! what it held before, or says that it is damaged.
+//! Invariant under test: a closed (and so sealed) store never gives a wrong answer. After the damage it either holds what it held before,
+//! or reports that it is damaged.
 //!
-//! Without the sector that holds the very end of a manifest, or the beginning or the end of the newest log, it looks as if that had never
-//! been written, and nothing can tell: of the newest log only flips are tried.
+//! Without the sector that holds the very end of a manifest, or the beginning or the end of the newest log, the store looks as if these
+//! bytes had never been written, and no check can notice it. Therefore only bit flips are tried in the newest log.
 
 use varve::check::{Check, CheckReport, CheckStep, SlotPage};
 use varve::repair::{Repair, RepairOptions, RepairReport};
@@ -24,7 +24,7 @@ use crate::trace::{Op, Range, Trace};
 /// What happens to one place of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// One bit is another.
+    /// One bit is flipped.
     Flip,
     /// A sector holds the bytes of a sector elsewhere, of this file or another.
     Misdirected,
@@ -35,10 +35,10 @@ pub enum Fault {
 /// Bytes that a disk writes as one.
 const SECTOR: usize = 512;
 
-/// What the faults came to.
+/// What the faults led to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// The store said that it was damaged.
+    /// The store reported that it was damaged.
     pub told: u64,
     /// The damaged bytes did not matter.
     pub harmless: u64,
@@ -72,8 +72,8 @@ pub fn damage(trace: &Trace, fault: Fault, count: u32) -> Result<Damage, String>
     Ok(damage)
 }
 
-/// Does the harmless operations of a trace and closes the store. A check must find nothing wrong with it, and a repair must
-/// give a store that holds the same, sequences included. Answers how many tables there were.
+/// Does the harmless operations of a trace and closes the store. A check must find nothing wrong with it, and a repair must give a store
+/// that holds the same, sequences included. Returns how many tables there were.
 ///
 /// # Errors
 /// What the check or the comparison found, in words.
@@ -102,7 +102,7 @@ pub fn check_and_repair(trace: &Trace) -> Result<u64, String> {
     }
 }
 
-/// A trace like this one, without what happens in it.
+/// A trace like this one, without its crashes and faults.
 fn calm(trace: &Trace) -> Trace {
     Trace { births: Vec::new(), ops: Vec::new(), ..trace.clone() }
 }
@@ -177,7 +177,7 @@ fn flip_one(disk: &Disk, rng: &mut Rng) -> String {
     let used: Vec<u32> = (0..sizes.len() as u32).filter(|&slot| sizes[slot as usize] > 0).collect();
     let slot = rng.pick(&used);
     let size = sizes[slot as usize];
-    // Most of a slot is zeros grown ahead of need: nearly always flip a byte that says something.
+    // Most of a slot is zeros, grown ahead of need: nearly always flip a byte that carries data.
     let mut offset = rng.index(size);
     for _ in 0..rng.below(1000) {
         let mut byte = [0];
@@ -192,10 +192,10 @@ fn flip_one(disk: &Disk, rng: &mut Rng) -> String {
     format!("slot {slot} ({file}), byte {offset} of {size}, mask {mask:#04x}")
 }
 
-/// Replaces a sector by another or by zeros; `None` where that looks like an end that was never written.
+/// Replaces a sector by another or by zeros; `None` where the result looks like an end that was never written.
 fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
     let slots: Vec<Vec<u8>> = (0..disk.sizes().len() as u32).map(|slot| bytes_of(disk, slot)).collect();
-    // Sectors that say something.
+    // Sectors that carry data.
     let sectors: Vec<(usize, usize)> = slots
         .iter()
         .enumerate()
@@ -210,7 +210,7 @@ fn replace_one(disk: &Disk, fault: Fault, rng: &mut Rng) -> Option<String> {
     let end = end.min(slots[slot].len());
     let last = slots[slot][..end].iter().rposition(|&byte| byte != 0).unwrap_or(0);
     let is_end = (at..at + SECTOR).contains(&last) && file.is_some_and(|file| file.kind != FileKind::Table);
-    // In a slot that held something longer, the end of the newest log is not the last that is there.
+    // In a slot that held something longer, the end of the newest log is not the last data there.
     let is_log = |claim: &&Claim| claim.file.kind == FileKind::Wal;
     let newest = held.iter().flatten().filter(is_log).map(|claim| claim.file).max();
     let is_newest_log = newest.is_some() && file == newest;
@@ -244,7 +244,7 @@ fn claims_of(disk: &Disk, slot: u32) -> Vec<Claim> {
     }
 }
 
-/// The file that a byte of a slot belongs to; of one in the page, the file that was claimed last.
+/// The file that a byte of a slot belongs to; for a byte in the page, the file that was claimed last.
 fn claim_at(claims: &[Claim], at: usize) -> Option<&Claim> {
     let at = at as u64;
     let holds = |claim: &&Claim| (claim.start..claim.start.saturating_add(claim.room)).contains(&at);

@@ -20,14 +20,14 @@ pub struct Failure {
     pub what: String,
 }
 
-/// What a run came upon, in numbers.
+/// What happened in a run, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Operations carried out.
     pub ops: u64,
     /// Commits acknowledged.
     pub commits: u64,
-    /// Writes or commits refused for want of room.
+    /// Writes or commits refused for lack of room.
     pub refused: u64,
     /// Crashes, those during recovery included.
     pub crashes: u64,
@@ -43,17 +43,17 @@ pub struct Totals {
     pub jobs: u64,
     /// Deletes that went through a full disk ahead of writes of the memory level.
     pub saved: u64,
-    /// Times that a set was taken again after everything was deleted on a full disk.
+    /// Times that a set was accepted again after everything was deleted on a full disk.
     pub freed: u64,
-    /// Tables that moved a level down, or that a deleted range dropped, by an edit alone.
+    /// Tables that moved a level down, or that a deleted range dropped, only by an edit.
     pub edits: u64,
     /// Transactions that were committed.
     pub transactions: u64,
-    /// Transactions and conditional writes that came upon another write.
+    /// Transactions and conditional writes that conflicted with another write.
     pub conflicts: u64,
-    /// Changes that the feed told.
+    /// Changes that the feed returned.
     pub changes: u64,
-    /// Times that it told that history was cut.
+    /// Times that the feed reported that history was cut.
     pub cuts: u64,
     /// Most levels of one store that held tables at a time.
     pub levels: u64,
@@ -110,7 +110,7 @@ impl fmt::Display for Totals {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Over everything that was observed.

@@ -13,7 +13,7 @@ use varve::{Error, Store};
 use crate::change::{State, show};
 use crate::trace::Range;
 
-/// Batches after which a scan is taken to go round in circles.
+/// Batches after which the test decides that a scan goes round in circles.
 const BATCHES_MAX: usize = 1_000_000;
 
 /// Entries in the order of a scan.
@@ -22,13 +22,13 @@ pub type Entries = VecDeque<(Vec<u8>, Vec<u8>)>;
 /// What went wrong with a scan.
 #[derive(Debug)]
 pub enum ScanError {
-    /// The store answered with an error.
+    /// The store returned an error.
     Store(Error),
-    /// The store answered with something that cannot be.
+    /// The store returned something impossible.
     Wrong(String),
 }
 
-/// A cursor and what it still has to deliver.
+/// A cursor and the entries that it still has to deliver.
 #[derive(Debug)]
 pub struct Expectation {
     cursor: Cursor,
@@ -40,7 +40,7 @@ impl Expectation {
     /// Opens a cursor on a range of the present state.
     ///
     /// # Errors
-    /// What the store answered.
+    /// The error of the store.
     pub fn open<S: Storage>(
         store: &Store<S>,
         state: &State,
@@ -58,7 +58,7 @@ impl Expectation {
         self.cursor.snapshot()
     }
 
-    /// Reads a batch and compares it; answers the entries, and whether there may be more.
+    /// Reads a batch and compares it; returns the entries, and whether there may be more.
     ///
     /// # Errors
     /// The store failed, or delivered other entries than it should.
@@ -89,7 +89,7 @@ impl Expectation {
         Ok((found, progress == Progress::More))
     }
 
-    /// Reads to the end and compares; answers all entries.
+    /// Reads to the end and compares; returns all entries.
     ///
     /// # Errors
     /// As [`Expectation::step`].

@@ -1,8 +1,8 @@
 //! A store, its disk and its oracle, and what each operation does to all three.
 //!
-//! Invariant: between operations the store is open, and answers what the model's state says. An operation whose
-//! outcome is unknown (the machine died in it, or the store was poisoned by it) is settled before the next one,
-//! by recovering and asking the oracle which of the possible pasts came true.
+//! Invariant: between operations the store is open, and returns what the model's state contains. If the outcome of an operation is
+//! unknown (the machine died in it, or the store was poisoned by it), it is resolved before the next one, by recovering and asking
+//! the oracle which of the possible pasts came true.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::trace::{Crash, Op, Trace};
 use crate::transactions::Read;
 use crate::workload::START_MS;
 
-/// Cursors held at once; the oldest goes.
+/// Cursors open at once; the oldest is closed.
 const CURSORS_MAX: usize = 8;
 
 /// A failure in words.
@@ -37,7 +37,7 @@ pub struct Session<'a> {
     pub(crate) compactor: Option<Compactor>,
     /// What happens when the fuse burns.
     pub(crate) fuse: Crash,
-    /// Groups up to here were committed at some level: no refusal may take them back.
+    /// Groups up to here were committed at some level: no refusal may undo them.
     pub(crate) committed: usize,
     /// Whether the next opening has a log.
     pub(crate) log: bool,
@@ -45,9 +45,9 @@ pub struct Session<'a> {
     pub(crate) now_ms: u64,
     /// Faults that make `Io` and `StorageFull` excusable since the store was opened.
     pub(crate) faults: bool,
-    /// One of them was no quota: the reserve of a full disk proves nothing then.
+    /// One of them was not a quota: then the reserve of a full disk proves nothing.
     pub(crate) is_faulty: bool,
-    /// How far a reader of the change feed is, which outlives the store.
+    /// The position of a reader of the change feed, which outlives the store.
     pub(crate) read_until: u64,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
                 }
             }
             Op::Flush => {
-                // Everything lies in flushed tables then, log or no log.
+                // Everything lies in flushed tables then, with or without a log.
                 if self.attempt(op, SimStore::flush)?.is_some() {
                     self.acknowledge(Durability::Strict);
                 }
@@ -217,7 +217,7 @@ impl<'a> Session<'a> {
         self.store.as_mut().ok_or_else(|| "no store".to_owned())
     }
 
-    /// Whether only a recovery can tell what became of the last operation.
+    /// Whether only a recovery can show the outcome of the last operation.
     pub(crate) fn is_in_doubt(&mut self) -> Outcome<bool> {
         Ok(self.disk.is_dead() || self.store()?.is_poisoned())
     }
@@ -234,7 +234,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Accepts an error that a fault explains, and takes back what the store took back.
+    /// Accepts an error that a fault explains, and removes from the model what the store rolled back.
     pub(crate) fn excuse(&mut self, op: &Op, error: Error) -> Outcome {
         self.observed.number(u64::from(error.code() as u8));
         let excusable = match error {
@@ -268,8 +268,8 @@ impl<'a> Session<'a> {
         self.attempt(op, |store| store.storage_mut().added()).map(|_| ())
     }
 
-    /// What a host does between turns: where no slot is spare, it adds some. Answers whether that was so: tiny tables can take all
-    /// the places that slots have for files.
+    /// The work of a host between turns: where no slot is spare, it adds some. Returns whether it added any: tiny tables can take
+    /// all the places that slots have for files.
     fn add_missing_slots(&mut self) -> Outcome<bool> {
         let pool = self.store()?.storage_mut();
         if pool.free_slots() > 0 {

@@ -2,7 +2,7 @@
 //!
 //! Delta debugging without the theory: drop runs of operations, halving their length down to one; then
 //! drop single changes out of writes and single crashes out of recoveries; repeat while that helps.
-//! Invariant: what is returned fails, for it was the last trace that did.
+//! Invariant: the returned trace fails, because it was the last trace that failed.
 
 use crate::trace::{Op, Trace};
 

@@ -1,5 +1,5 @@
-//! One slot file of the simulated disk: what is on the medium, what the operating system holds, and what of
-//! that survives when the power goes.
+//! One slot file of the simulated disk: the bytes on the medium, the changes in the operating system, and
+//! which of these survive when the power goes.
 //!
 //! ```text
 //! durable   [ bytes on the medium                  ]      flush(): apply `unsynced` here
@@ -23,7 +23,7 @@ pub use outcomes::{Choice, Outcomes};
 /// The unit in which a medium keeps or loses bytes.
 pub const SECTOR_BYTES: usize = 512;
 
-/// How much of what was not flushed survives a power loss.
+/// How much of the unflushed data survives a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// Nothing.
@@ -120,7 +120,7 @@ impl Slot {
         debug_assert_eq!(self.durable.len(), self.current.len(), "a flush makes durable what a read sees");
     }
 
-    /// Flips bits of one byte everywhere, as a medium that rots.
+    /// Flips bits of one byte everywhere, like a medium that rots.
     pub fn flip(&mut self, offset: usize, mask: u8) {
         for bytes in [&mut self.durable, &mut self.current] {
             if let Some(byte) = bytes.get_mut(offset) {
@@ -129,7 +129,7 @@ impl Slot {
         }
     }
 
-    /// The power goes: what is left is what `loss` says, and it is durable from here on.
+    /// The power goes: `loss` decides what remains, and the remaining bytes are durable from here on.
     pub fn lose_power(&mut self, loss: PowerLoss, rng: &mut Rng) {
         if !self.named && loss.keep != Keep::All && rng.chance(1, 2) {
             *self = Self::default();

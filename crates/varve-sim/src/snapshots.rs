@@ -1,6 +1,8 @@
-//! Snapshots that are held over writes, flushes, merges and refusals, against the state that they were taken of.
+//! Snapshots that stay open over writes, flushes, merges and refusals, against the state that they were taken
+//! of.
 //!
-//! Invariant: a snapshot answers what the model said when it was taken, but for what the store refused since.
+//! Invariant: a snapshot returns what the model contained when it was taken, except for writes that the store
+//! refused since.
 
 use varve::frame::ScanRequest;
 use varve::scan::{Progress, ScanOptions};
@@ -10,7 +12,7 @@ use crate::change::{State, show};
 use crate::session::{Outcome, Session};
 use crate::trace::Range;
 
-/// Snapshots held at once; the oldest goes.
+/// Snapshots open at once; the oldest is closed.
 const SNAPSHOTS_MAX: usize = 4;
 
 /// A snapshot of the store, and what it must answer.
@@ -40,7 +42,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What was refused is in no snapshot any more: all of them that saw it see the present.
+    /// Refused writes are in no snapshot any more: all snapshots that saw them see the present.
     pub(crate) fn refuse_in_snapshots(&mut self, kept: u64) {
         for held in self.snapshots.iter_mut().filter(|held| held.sequence > kept) {
             held.sequence = kept;

@@ -1,5 +1,5 @@
-//! Clients that outlive their leaders: they keep what is not answered, send it again to whoever opens the store next, and every
-//! write happens once.
+//! Clients that outlive their leaders: they keep requests that are not answered, and send them again to the leader that opens the
+//! store next. Every write happens once.
 //!
 //! ```text
 //! client 1   frame frame frame      sent -> run -> answered        what is not answered when the leader dies is sent again
@@ -8,10 +8,10 @@
 //! ```
 //! The oracle needs no history: every write sets a key of its own, so its first sequence can be read back. Invariants under test:
 //! - A write that was answered has the sequence of its receipt, ever after; one that was refused never appears.
-//! - The sequences in use are those of the writes that are there: none happened twice, none was left behind.
-//! - The writes of a client are there in the order of its requests, and its reads see those before them and none behind.
+//! - The sequences in use are those of the writes that are there: none happened twice, none was lost.
+//! - The writes of a client are there in the order of its requests, and its reads see the writes before them and none behind.
 //! - A snapshot that is opened again sees what it saw, or is refused.
-//! - When all is answered, nothing is kept for anybody.
+//! - When everything is answered, nothing is kept for any client.
 
 mod client;
 mod oracle;
@@ -39,22 +39,22 @@ const OPENINGS_MAX: u32 = 20;
 /// A failure in words.
 type Outcome<T = ()> = Result<T, String>;
 
-/// What a run came upon, in numbers.
+/// What happened in a run, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Leaders that died.
     pub takeovers: u64,
     /// Writes that were answered.
     pub writes: u64,
-    /// Writes that were answered by another leader than the one that did them.
+    /// Writes that one leader did and another leader answered.
     pub repeated: u64,
     /// Writes that were refused.
     pub refused: u64,
-    /// Calls that were told to be made again.
+    /// Calls that got the answer to make them again.
     pub retries: u64,
     /// Snapshots that another leader opened again.
     pub restored: u64,
-    /// Acknowledged writes that went with the power, or with a process that only had them in memory.
+    /// Acknowledged writes that were lost with the power, or with a process that only had them in memory.
     pub lost: u64,
 }
 
@@ -184,7 +184,7 @@ impl World {
         let living = self.clients.iter().filter(|client| client.lives).count();
         if living < CLIENTS_MAX && (living == 0 || self.rng.chance(2, 3)) {
             self.clients_made += 1;
-            // Some come close to where the numbers of requests wrap.
+            // Some start close to the value where the numbers of requests wrap.
             let first = self.rng.pick(&[0, 7, u32::MAX - 20]);
             self.clients.push(Client::new(self.clients_made, first));
         } else if let Some(at) = self.living() {
@@ -244,7 +244,7 @@ impl World {
         }
     }
 
-    /// The leader dies. Of the answers that are on their way some arrive. Then another one opens the store, and may die in the
+    /// The leader dies. Some of the answers that are on their way arrive. Then another one opens the store, and may die in the
     /// middle of that.
     fn take_over(&mut self) -> Outcome {
         for client in self.clients.iter_mut().filter(|client| client.lives) {
@@ -299,7 +299,7 @@ impl World {
         Ok(Store::open(SlotPool::open(self.disk.slots())?, self.options.clone(), host)?.0)
     }
 
-    /// Clients hear of the new leader: their snapshots first, then all that is not answered, as it was.
+    /// Clients learn about the new leader: they send their snapshots first, then all unanswered frames, unchanged.
     fn go_on(&mut self) -> Outcome {
         let store = self.store.as_mut().ok_or("no store")?;
         for client in self.clients.iter_mut().filter(|client| client.lives) {
@@ -308,7 +308,7 @@ impl World {
         Ok(())
     }
 
-    /// Everything is answered and read back, and nothing is kept for anybody.
+    /// Everything is answered and read back, and nothing is kept for any client.
     fn finish(&mut self) -> Outcome {
         self.disk.disarm_fuse();
         self.disk.limit(None);

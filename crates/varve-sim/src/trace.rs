@@ -21,7 +21,7 @@ pub struct Range {
     pub upper: Option<Vec<u8>>,
     /// From the highest key down.
     pub reverse: bool,
-    /// The most entries to deliver.
+    /// The maximum number of entries to deliver.
     pub limit: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ pub enum Crash {
 /// A sequence that a condition asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guess {
-    /// The one that the key has, or none.
+    /// The sequence that the key has, or none.
     Right,
     /// None.
     Absent,
@@ -76,17 +76,17 @@ pub enum Op {
     OpenCursor(Range, usize),
     /// Read one batch from one of the cursors.
     StepCursor(usize),
-    /// Let one of the cursors go.
+    /// Close one of the cursors.
     DropCursor(usize),
-    /// Take a snapshot and hold it.
+    /// Take a snapshot and keep it open.
     OpenSnapshot,
-    /// Read a key of a held snapshot; scan and count a range of it, this many bytes to a batch.
+    /// Read a key of an open snapshot; scan and count a range of it, this many bytes to a batch.
     ReadSnapshot(usize, Vec<u8>, Range, usize),
-    /// Let one of the snapshots go.
+    /// Close one of the snapshots.
     DropSnapshot(usize),
     /// Take a snapshot for a transaction to read.
     Begin,
-    /// Commit a transaction that read keys and ranges of a held snapshot; the snapshot goes.
+    /// Commit a transaction that read keys and ranges of an open snapshot; the snapshot is closed.
     Transact {
         /// Which of the snapshots.
         snapshot: usize,
@@ -115,9 +115,9 @@ pub enum Op {
     Freeze,
     /// Work on a due job in the engine itself, for so many entries.
     Slice(usize),
-    /// Let go of files that only wait for an edit.
+    /// Release files that only wait for an edit.
     Release,
-    /// Give spare files back to the host, down to this many bytes.
+    /// Return spare files to the host, down to this many bytes.
     Shrink(u64),
     /// Ask the compactor to merge everything.
     AskForCompaction,
@@ -127,7 +127,7 @@ pub enum Op {
     StepJob(u32, usize),
     /// The compactor forgets its job.
     AbandonJob,
-    /// Close in order and open again.
+    /// Close properly and open again.
     Reopen,
     /// Die now; then recover, dying in the middle of each attempt after so many writes and flushes.
     Crash(Crash, Vec<(u64, Crash)>),
@@ -164,7 +164,7 @@ pub struct Trace {
     pub options: Options,
     /// Slot files at the start.
     pub slots: u32,
-    /// How the disk tells that it is full.
+    /// How the disk reports that it is full.
     pub full_style: FullStyle,
     /// Flushes that the disk only pretends to make.
     pub lie: Option<FlushKind>,
@@ -175,7 +175,7 @@ pub struct Trace {
 }
 
 impl Op {
-    /// The changes that it asks for, with the value of a conditional write left out.
+    /// The changes that it asks for, without the value of a conditional write.
     pub fn changes_mut(&mut self) -> Option<&mut Vec<Change>> {
         match self {
             Self::Write { changes, .. } | Self::Frame { changes, .. } | Self::Transact { changes, .. } => {

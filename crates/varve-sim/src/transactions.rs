@@ -1,10 +1,10 @@
-//! Transactions over held snapshots, and writes with a condition, against what the oracle says of them.
+//! Transactions over open snapshots, and writes with a condition, compared with the oracle.
 //!
-//! Other operations come between a snapshot and the transaction that read it, so writes interleave as they like, memtables are
+//! Other operations come between a snapshot and the transaction that read it. So writes interleave in any order, memtables are
 //! flushed and tables merged meanwhile, and the power may go at any call.
 //!
 //! Invariant under test: a transaction is refused exactly when something that it read was written after its snapshot, and the
-//! conflict names such a key; whatever is refused changes nothing.
+//! conflict names such a key; a refused transaction or write changes nothing.
 
 use varve::codec::reader::Truncated;
 use varve::frame::{Operation, header, run};
@@ -25,7 +25,7 @@ pub(crate) struct Read<'a> {
 }
 
 impl Read<'_> {
-    /// Keys and ranges as the engine takes them.
+    /// Keys and ranges in the engine's form.
     pub(crate) fn dependencies(&self) -> Vec<Dependency<'_>> {
         let keys = self.keys.iter().map(|key| Dependency { start: key, end: None });
         let ranges = self.ranges.iter().map(|(start, end)| Dependency { start, end: Some(range_end(end)) });
@@ -33,7 +33,7 @@ impl Read<'_> {
     }
 }
 
-/// The batch of a transaction and the end of its snapshot, as one frame; lifetimes count from `now_ms`.
+/// The batch of a transaction and the close of its snapshot, as one frame; lifetimes count from `now_ms`.
 pub(crate) fn frame_of(
     read: &Read<'_>,
     changes: &[Change],
@@ -46,7 +46,7 @@ pub(crate) fn frame_of(
         put_item(&mut items, [3, 0], key, &[]);
     }
     for (start, end) in read.ranges {
-        // No bytes are the end of the store.
+        // An empty key means the end of the store.
         put_item(&mut items, [4, 0], start, end.as_deref().unwrap_or_default());
     }
     let mut batch = batch_of(changes, now_ms);
@@ -60,7 +60,7 @@ pub(crate) fn frame_of(
 }
 
 impl Session<'_> {
-    /// Commits a transaction over one of the snapshots, which goes.
+    /// Commits a transaction over one of the snapshots, which is closed by that.
     pub(crate) fn transact(
         &mut self,
         op: &Op,
@@ -69,14 +69,14 @@ impl Session<'_> {
         changes: &[Change],
         (level, in_frame): (Durability, bool),
     ) -> Outcome {
-        // What is staged before it may be refused later: a frame settles it, and so does this.
+        // Data that is staged before it may be refused later: a frame commits it first, and so does this.
         if which >= self.snapshots.len() || !self.settle_staged()? {
             return Ok(());
         }
         let Some(held) = self.snapshots.remove(which) else { return Ok(()) };
         self.read_in_transaction(&held, read)?;
         if in_frame {
-            // The frame lets the snapshot go.
+            // The frame closes the snapshot.
             return self.transact_in_frame(op, &held, read, changes, level);
         }
         let checked = self.store()?.check_unchanged(held.number, &read.dependencies());
@@ -109,7 +109,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Sends the batch of a transaction and the end of its snapshot as one frame.
+    /// Sends the batch of a transaction and the close of its snapshot as one frame.
     fn transact_in_frame(
         &mut self,
         op: &Op,

@@ -1,6 +1,6 @@
 //! A storage that never reads tables at once, as IndexedDB never does, and the driver of its reads.
 //!
-//! Invariant: a read that answered `Need` is run again only once its range was provided, until it needs nothing more.
+//! Invariant: a read that returned `Need` is run again only once its range was provided, until it needs nothing more.
 
 use std::cell::Cell;
 
@@ -12,20 +12,21 @@ use varve::{Result, Store};
 
 use crate::scan::{Entries, decode};
 
-/// Rounds after which a read is taken never to end.
+/// Rounds after which the test decides that a read never ends.
 const ROUNDS_MAX: u32 = 100_000;
 
-/// A pool in memory, whose reads of tables wait while [`waits`](Self::waits) is set.
+/// A pool in memory. Its reads of tables wait while [`waits`](Self::waits) is set.
 #[derive(Debug)]
 pub struct Waiting {
-    /// What is read and written in the end.
+    /// The pool that is really read and written.
     pub pool: SlotPool<MemorySlots>,
-    /// Whether a read of a table answers that it is pending. Work inside the engine (jobs, recovery) needs it unset.
+    /// Whether a read of a table returns that it is pending. Work inside the engine (jobs, recovery) needs this
+    /// unset.
     pub waits: Cell<bool>,
 }
 
 impl Waiting {
-    /// A storage over slots in memory that reads at once as yet.
+    /// A storage over slots in memory that reads at once until [`waits`](Self::waits) is set.
     ///
     /// # Panics
     /// Where a pool in memory does not open: its slots hold something else.
@@ -38,7 +39,7 @@ impl Waiting {
 /// Runs a read until it needs nothing more, and counts in `waited` how often it had to be run again.
 ///
 /// # Panics
-/// Where the store answers with an error, or the read never ends.
+/// Where the store returns an error, or the read never ends.
 pub fn drive<T>(
     store: &Store<Waiting>,
     waited: &mut u64,
@@ -56,7 +57,7 @@ pub fn drive<T>(
 /// The next batch of a numbered scan, once it needs nothing more: its entries, and whether there may be more.
 ///
 /// # Panics
-/// Where the store answers with an error, or the read never ends.
+/// Where the store returns an error, or the read never ends.
 pub fn drive_cursor(
     store: &mut Store<Waiting>,
     waited: &mut u64,

@@ -24,7 +24,7 @@ pub const START_MS: u64 = 1_000_000;
 #[must_use]
 pub fn generate(seed: u64) -> Trace {
     let (mut trace, mut swarm) = begin(seed);
-    // Drawn apart, so that the rest of a seed's trace stays what it is.
+    // Drawn apart, so that the rest of a seed's trace stays as it is.
     swarm.rng = Rng::new(seed ^ 0x7a);
     swarm.add_expiries(&mut trace.ops);
     swarm.add_transactions(&mut trace.ops);
@@ -32,8 +32,8 @@ pub fn generate(seed: u64) -> Trace {
     trace
 }
 
-/// The trace of a seed with only the operations that are wanted, so many of them at most, and among these transactions,
-/// conditions, expiries and the passing of time, more of them than [`generate`] has. Nothing dies while the store is made.
+/// The trace of a seed with only the wanted operations, at most so many of them. It also has transactions, conditions,
+/// expiries and steps of the clock, more of them than [`generate`] has. Nothing dies while the store is made.
 #[must_use]
 pub fn dense(seed: u64, drawn_max: usize, is_wanted: impl Fn(&Op) -> bool) -> Trace {
     let (mut trace, mut swarm) = begin(seed);

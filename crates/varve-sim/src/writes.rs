@@ -1,6 +1,6 @@
-//! Writes of a session: staged, committed, and told to the oracle.
+//! Writes of a session: staged, committed, and reported to the oracle.
 //!
-//! Invariant: what the store took is in the history at the sequence that it answered, and what it refused is not.
+//! Invariant: accepted writes are in the history at the sequence that the store returned, and refused writes are not.
 
 use varve::options::Durability;
 
@@ -22,7 +22,7 @@ impl Session<'_> {
         self.committed = self.model.position();
     }
 
-    /// What a commit reaches: a store without a log keeps its writes in memory until a flush.
+    /// The level that a commit reaches: a store without a log keeps its writes in memory until a flush.
     pub(crate) fn reached(&mut self, level: Durability) -> Outcome<Durability> {
         Ok(if self.store()?.is_logged() { level } else { Durability::Memory })
     }
@@ -78,8 +78,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Commits what is staged, ahead of something that might take it back along with its own. A commit that only waits for
-    /// a slot leaves it staged and is tried again. `false` when the outcome is in doubt, or nothing settles it.
+    /// Commits staged data, ahead of something that might roll it back along with its own. A commit that only waits for a
+    /// slot leaves it staged and is tried again. `false` when the outcome is in doubt, or the commit stays impossible.
     pub(crate) fn settle_staged(&mut self) -> Outcome<bool> {
         for _ in 0..=COMMITS_MAX {
             if self.is_in_doubt()? {

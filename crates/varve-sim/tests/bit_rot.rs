@@ -1,4 +1,4 @@
-//! A damaged place anywhere in a closed store is told, or changes nothing.
+//! A damaged place anywhere in a closed store is reported, or changes nothing.
 
 use varve_sim::rot::{Damage, Fault, damage};
 use varve_sim::workload::plain;
@@ -23,9 +23,9 @@ fn flipped_bytes_never_give_a_wrong_answer() {
     assert!(damage.told > 200 && damage.harmless > 100, "{damage:?}");
 }
 
-/// The story: a slot's header did not say which slot it was for. The header of a log segment, written over the second copy of
-/// the newest manifest's, was the newer of two valid copies: the store opened as it had been before that manifest (seed 2).
-/// Now the slot's number is part of the hash.
+/// The story: a slot's header did not contain the number of its slot. The header of a log segment was written over the second
+/// copy of the newest manifest's header, and was the newer of two valid copies. The store opened in its state before that
+/// manifest (seed 2). Now the slot's number is part of the hash.
 #[test]
 fn sectors_that_were_written_elsewhere_never_give_a_wrong_answer() {
     let damage = damage_many(Fault::Misdirected);

@@ -1,4 +1,4 @@
-//! The same seed gives the same run, bit for bit: what the store answered and what it asked of the disk.
+//! The same seed gives the same run, bit for bit: the answers of the store and its calls to the disk.
 
 use varve_sim::run::{Outcome, run};
 use varve_sim::trace::{Op, Trace};

@@ -1,4 +1,4 @@
-//! The simulated disk keeps, loses and refuses what it says it does.
+//! The simulated disk keeps, loses and refuses data as documented.
 
 use varve::storage::{SlotError, Slots};
 use varve_sim::disk::{Disk, FullStyle, SimSlots};

@@ -1,4 +1,4 @@
-//! Short traces, crashed before and after every call to the disk with everything that may survive.
+//! Short traces, crashed before and after every call to the disk, with every state that may survive.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ fn whatever_a_crash_leaves_is_a_prefix_that_holds_what_was_promised() {
             half.join().expect("no crash was survived badly").iter().for_each(|more| tried.add(more));
         }
     });
-    // Not captured, so that it shows also when all is well.
+    // Not captured, so that it also shows when the test passes.
     let _ = writeln!(std::io::stdout(), "{TRACES} short traces: {tried}");
     assert!(tried.images > 1000 && tried.shorter > 200 && tried.second_crashes > 1000, "{tried}");
 }

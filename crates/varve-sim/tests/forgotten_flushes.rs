@@ -1,10 +1,10 @@
 //! A flush that is left out is found: for each kind of flush the engine makes, a disk that only pretends to make it, and
 //! how many seeds it takes until the oracle misses something.
 //!
-//! The flush of a WAL segment's header is the hardest to miss. The header shares a sector with the first record, and a
-//! sector never holds a newer change without the older ones: whatever loses the header loses that record too, and later
-//! ones are promised to nobody before a flush of their own, which makes the header durable along with them. It shows only
-//! where a segment without records is the link to the one before it.
+//! The missing flush of a WAL segment's header is the hardest to find. The header shares a sector with the first record,
+//! and a sector never holds a newer change without the older ones: if the header is lost, that record is lost too. Later
+//! records are promised only after a flush of their own, which makes the header durable along with them. The missing
+//! flush shows only where a segment without records is the link to the one before it.
 
 use varve_sim::disk::FlushKind;
 use varve_sim::run::run;

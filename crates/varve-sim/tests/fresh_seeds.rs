@@ -1,4 +1,5 @@
-//! Seeds that nobody has seen: for `VARVE_SIM_SECONDS` (2; `npm test` says 60), from one that the clock gives and that is printed.
+//! Seeds that were never tried before: for `VARVE_SIM_SECONDS` (2; `npm test` sets 60), from one that the clock gives and that is
+//! printed.
 
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -26,6 +27,6 @@ fn fresh_seeds_recover_a_prefix_of_their_history() {
         totals.add(&outcome.totals);
         seeds += 1;
     }
-    // Not `println`, which the test runner keeps to itself.
+    // Not `println`, because the test runner would capture it.
     let _ = writeln!(std::io::stdout(), "{seeds} fresh seeds from {first}: {totals}");
 }

@@ -5,7 +5,7 @@ use varve::Options;
 use varve::mutant::{Mutant, inject};
 use varve_sim::metamorphic::{Answer, Driver, answers, calm_trace};
 
-/// What the options of a run may be, smallest against largest, and how reads reach the disk.
+/// The possible options of a run, smallest against largest, and how reads reach the disk.
 fn variants() -> Vec<(&'static str, Options, Driver)> {
     let tiny = Options {
         memory_bytes: 16 << 10,
@@ -74,7 +74,8 @@ fn variants() -> Vec<(&'static str, Options, Driver)> {
     ]
 }
 
-/// Gives one trace to all sets of options: the answers of the first, and what a run answered that differs from it.
+/// Runs one trace under all sets of options. Returns the answers of the first run, and the first difference of another
+/// run from it.
 fn compare(seed: u64, seen: &mut Seen) -> Result<Vec<Answer>, String> {
     let trace = calm_trace(seed);
     let mut first: Option<(&str, Vec<Answer>)> = None;

@@ -1,4 +1,4 @@
-//! The engine with a bug on purpose (`varve::mutant`) is found out within a few seeds, by each of the tests that should.
+//! Each test that should find a deliberate bug of the engine (`varve::mutant`) finds it within a few seeds.
 
 use varve::mutant::{Mutant, inject};
 use varve_sim::exhaustive::{Effort, crash_everywhere, short_trace};
@@ -27,7 +27,7 @@ fn crashes(seed: u64) -> Option<String> {
     crash_everywhere(&short_trace(seed), FEW).err()
 }
 
-/// The same traces without a crash: for what shows before one.
+/// The same traces without a crash: for bugs that show before one.
 fn short_runs(seed: u64) -> Option<String> {
     run(&short_trace(seed)).failure.map(|failure| failure.what)
 }

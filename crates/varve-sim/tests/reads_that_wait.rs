@@ -1,5 +1,5 @@
-//! A storage that never reads at once answers like one that does: every read of a table says `Need` first, is given the
-//! range, and runs again.
+//! A storage that never reads at once gives the same answers as one that does: every read of a table returns `Need`
+//! first, is given the range, and runs again.
 
 use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::MemorySlots;
@@ -39,8 +39,8 @@ fn key(n: u32) -> Vec<u8> {
     format!("key{n:06}").into_bytes()
 }
 
-/// What the batches of a scan hold, each encoded by itself. A batch whose next block has to be waited for goes out as it
-/// is, so only what they hold together is the same.
+/// The contents of the batches of a scan, each encoded by itself. A batch whose next block has to be waited for is
+/// returned as it is, so only the contents of all batches together are the same.
 fn scan_all(
     store: &Store<Waiting>,
     options: &ScanOptions,

@@ -1,5 +1,5 @@
 //! Clients that outlive their leaders see every write happen once: a fixed range of seeds, and for `VARVE_SIM_SECONDS` seeds that
-//! nobody has seen.
+//! were never tried before.
 
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -1,7 +1,7 @@
-//! Checking and repairing stores, as a WebAssembly module apart from the engine's.
+//! Checks and repairs stores, as a WebAssembly module separate from the engine's.
 //!
-//! Few programs ever call it, so that the engine's module does not carry it. One instance does one piece of work: it is made
-//! for a check or a repair and dropped with it. Numbers go in and out, bytes through one buffer.
+//! Few programs ever call it, so the engine's module does not contain it. One instance does one piece of work: it is made for
+//! a check or a repair and dropped with it. Calls take and return numbers; bytes go through one buffer.
 //!
 //! ```text
 //! check    tools_input(page) check_page ... check_begin -> { check_step -> 1: read need_*, tools_input(bytes) check_feed }*
@@ -49,7 +49,7 @@ fn attempt(work: impl FnOnce(&mut Tools) -> Result<i32, Error>) -> i32 {
     })
 }
 
-/// Makes room for `length` bytes of input; answers where.
+/// Makes room for `length` bytes of input; returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn tools_input(length: u32) -> *mut u8 {
     with(|tools| {
@@ -59,13 +59,13 @@ pub extern "C" fn tools_input(length: u32) -> *mut u8 {
     })
 }
 
-/// Where the last report or sentence is.
+/// The address of the last report or sentence.
 #[unsafe(no_mangle)]
 pub extern "C" fn tools_output() -> *const u8 {
     with(|tools| tools.output.as_ptr())
 }
 
-/// How long it is, in bytes.
+/// Its length, in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn tools_output_length() -> u32 {
     with(|tools| tools.output.len() as u32)
@@ -131,25 +131,25 @@ pub extern "C" fn check_step() -> i32 {
     })
 }
 
-/// The slot to read from.
+/// The slot to read from next.
 #[unsafe(no_mangle)]
 pub extern "C" fn need_slot() -> u32 {
     with(|tools| tools.need.0)
 }
 
-/// From where, in bytes from the start of the slot.
+/// The offset of that read, in bytes from the start of the slot.
 #[unsafe(no_mangle)]
 pub extern "C" fn need_offset() -> f64 {
     with(|tools| tools.need.1 as f64)
 }
 
-/// How many bytes.
+/// The length of that read, in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn need_length() -> u32 {
     with(|tools| tools.need.2)
 }
 
-/// Takes the input as what was needed.
+/// Takes the input as the bytes that were needed.
 #[unsafe(no_mangle)]
 pub extern "C" fn check_feed() {
     with(|tools| {

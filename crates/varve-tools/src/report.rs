@@ -8,7 +8,7 @@ use varve::check::{CheckReport, Problem};
 use varve::repair::{Lost, RepairReport};
 use varve::types::{FileKind, FileName};
 
-/// What a check found.
+/// The findings of a check.
 pub(crate) fn check(report: &CheckReport) -> String {
     let mut json = String::from("{");
     numbers(
@@ -28,7 +28,7 @@ pub(crate) fn check(report: &CheckReport) -> String {
     json
 }
 
-/// What a repair did.
+/// The result of a repair.
 pub(crate) fn repair(report: &RepairReport) -> String {
     let mut json = String::from("{");
     numbers(
@@ -72,7 +72,7 @@ fn lost(json: &mut String, lost: &Lost) {
     json.push('}');
 }
 
-/// The file of an item and what is the matter with it. Leaves the object open.
+/// The file of an item and its problem. Leaves the object open.
 fn named(json: &mut String, file: Option<FileName>, what: &str) {
     let (kind, id) = file.map_or(("", 0), |file| (word(file.kind), file.id));
     let _ = write!(json, "{{\"file\":\"{kind} {id}\",\"message\":\"{what}\"");

@@ -1,4 +1,4 @@
-//! The change feed: what it tells, how far back, and how it says that history was cut.
+//! The change feed: the changes that it returns, how far back it goes, and how it reports that history was cut.
 
 use varve::storage::{Fetch, MemorySlots, SlotPool, Storage};
 use varve::store::{ChangesFound, ChangesWanted};
@@ -55,7 +55,7 @@ fn all_since<S: Storage>(store: &mut Store<S>, mut since: u64, bytes_max: usize)
     }
 }
 
-/// Writes numbered values, each committed by itself, and answers what the feed is to tell of them.
+/// Writes numbered values, each committed by itself, and returns the changes that the feed has to return for them.
 fn fill<S: Storage>(store: &mut Store<S>, numbers: std::ops::Range<u32>) -> Vec<Told> {
     let write = |number: u32| {
         let key = format!("k{:03}", number % 50).into_bytes();
@@ -90,7 +90,7 @@ fn every_kind_of_change_is_told_in_order_and_a_batch_whole() {
     let z = vec![(5, Kind::Set, b"z".to_vec(), b"2".to_vec(), None)];
     assert_eq!(changes(&mut store, ChangesWanted { since: 4, ..EVERYTHING }).1, z);
     assert_eq!(changes(&mut store, ChangesWanted { since: 1, ..EVERYTHING }).1[..2], first[1..]);
-    // A deleted range is told where it touches what is asked for, and nowhere else.
+    // A deleted range is reported where it touches the requested keys, and nowhere else.
     for (start, end, count) in [("d", "e", 1), ("a", "c", 2), ("f", "g", 0), ("e", "\u{7f}", 2)] {
         let wanted = ChangesWanted { start: start.as_bytes(), end: end.as_bytes(), ..EVERYTHING };
         assert_eq!(changes(&mut store, wanted).1.len(), count, "{start} to {end}");
@@ -105,7 +105,7 @@ fn only_what_is_acknowledged_is_told() {
     store.commit(Durability::Memory).unwrap();
     assert_eq!(changes(&mut store, ChangesWanted { since: u64::MAX, ..EVERYTHING }).0.through, 1);
     assert_eq!(changes(&mut store, EVERYTHING).1.len(), 1);
-    // What was told is in the log: it is there after the process died.
+    // Reported changes are in the log: they are there after the process died.
     let slots = store.into_storage().into_device();
     let mut store = open(SlotPool::open(slots).unwrap(), &options(None));
     assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
@@ -194,7 +194,7 @@ fn history_makes_room_for_writes() {
     let options = options(Some(1 << 30));
     let slots = MemorySlots::with_limit(64, 6 << 20);
     let mut store = open(SlotPool::open(slots).unwrap(), &options);
-    // The same keys again and again: many times the quota, of which little stays.
+    // The same keys again and again: many times the quota, of which little remains.
     for round in 0..400 {
         fill(&mut store, round * 100..(round + 1) * 100);
         if round % 20 == 0 {
@@ -212,7 +212,7 @@ enum Reads {
     AtOnce,
     /// Files are never there at once.
     Later,
-    /// The first read of each place fails, as where a WebAssembly host has to fetch it; those that it fetched.
+    /// The first read of each place fails, like in a WebAssembly host that has to fetch it; the places that it fetched are listed.
     AfterFailing(Vec<(FileName, u64)>),
 }
 
@@ -288,7 +288,7 @@ fn a_storage_that_reads_later_is_asked_again() {
     assert!(waited > 0);
 }
 
-/// Over IndexedDB a read that only had to be asked again was taken for damage, and the whole history was dropped.
+/// Over IndexedDB a read that only had to be repeated was taken for damage, and the whole history was dropped.
 #[test]
 fn a_read_that_failed_does_not_cut_the_history() {
     let options = options(Some(1 << 20));
@@ -315,7 +315,8 @@ fn a_read_that_failed_does_not_cut_the_history() {
     assert!(failed > 3);
 }
 
-/// A reader that nobody knows the place of, behind more records than one call looks at, once waited at the end that it had not reached.
+/// The story: the store did not remember the place of a reader, and more records lay before that place than one call looks at. Such a
+/// reader waited at the end, which it had not reached.
 #[test]
 fn a_call_that_tells_nothing_new_has_reached_the_end() {
     for (log, memtable_bytes_max) in [(true, 8 << 20), (false, 8 << 20), (true, 1 << 20)] {
@@ -333,7 +334,7 @@ fn a_call_that_tells_nothing_new_has_reached_the_end() {
             store.commit(Durability::Relaxed).unwrap();
         }
         let mut told = 0;
-        // From behind to front, so that no place before is remembered.
+        // From back to front, so that no earlier place is remembered.
         for since in (0..100).rev() {
             let wanted = ChangesWanted { since, bytes_max: 1, ..EVERYTHING };
             let (found, changes) = changes(&mut store, wanted);

@@ -1,6 +1,7 @@
-//! A check of a sound store finds nothing; after any damage to a byte that counts it names the file.
+//! A check of a sound store finds nothing. After damage to any byte that matters, it names the file.
 //!
-//! What cannot be noticed: bytes that nothing reads. They are counted here byte for byte, so that nothing else hides among them.
+//! Damage to bytes that nothing reads cannot be noticed. These bytes are counted here one by one, so that nothing else hides
+//! among them.
 
 mod rotten_store;
 
@@ -26,7 +27,7 @@ fn every_flipped_byte_of_a_live_file_is_told_as_a_problem_of_that_file() {
     let live = live(&built.slots);
     let mut flipped = 0;
     for (file, Live { slot, start, bytes }) in &live {
-        // The padding of a page is all alike: samples of it do. The half that was not written last is read by nobody.
+        // The padding of a page is all alike, so samples of it are enough. Nothing reads the half that was not written last.
         let header = SlotHeader::decode(built.slots.slot(*slot), *slot).expect("known").expect("valid");
         let page = &built.slots.slot(*slot)[..SLOT_HEADER_BYTES as usize];
         let half = if header.encode(*slot)[..2048] == page[..2048] { 0 } else { 2048 };
@@ -36,7 +37,7 @@ fn every_flipped_byte_of_a_live_file_is_told_as_a_problem_of_that_file() {
             slots.slot_mut(*slot).expect("a slot")[at] ^= 1 << (at % 8);
             let report = check(&slots);
             let named = report.problems.iter().any(|problem| problem.file == *file);
-            // Behind the header of the newest manifest its whole file is lost, and the other one names it.
+            // If the header of the newest manifest is damaged, its whole file is lost, and the other manifest names it.
             assert!(named, "{file}, byte {at}: {:?}", report.problems);
             flipped += 1;
         }
@@ -52,7 +53,7 @@ fn a_check_names_files_that_are_gone_or_short() {
             let mut slots = built.slots.clone();
             slots.truncate(slot, keep).expect("cut");
             let report = check(&slots);
-            // A newest segment that is gone is proven by nobody but the open store.
+            // If the newest segment is gone, only the open store can prove it.
             let is_newest = file.kind == FileKind::Wal && keep < start + bytes;
             let named = report.problems.iter().any(|problem| problem.file == file);
             assert!(named || is_newest, "{file} cut to {keep}: {:?}", report.problems);

@@ -1,5 +1,5 @@
-//! Levels at work in a whole store: jobs that take key ranges, tables that move or go, little room, and a `compact()`
-//! that leaves one run.
+//! Levels at work in a whole store: jobs that take key ranges, tables that move or are deleted, little room, and a `compact()` that
+//! leaves one run.
 
 mod scan_common;
 
@@ -123,7 +123,7 @@ fn a_narrowed_table_never_shows_what_a_job_took_even_after_a_reopening() {
         model.remove(&key(number));
     }
     store.ask_for_compaction().expect("asked");
-    // Every job of the sweep leaves tables whose files still hold what it dropped, tombstones first of all.
+    // Every job of the sweep leaves tables whose files still hold the entries that it dropped, tombstones first of all.
     while store.run_slice(1000).expect("a job") {
         check(&store, &model);
     }
@@ -184,9 +184,9 @@ fn settle(store: &mut Memory) {
     }
 }
 
-/// Found by simulator seed 1795393515000373, which never came to its end. A table that ends with a range tombstone right where
-/// newer tables begin was taken for one they overlap; a job full by the end of it wrote it as it was, and was picked again.
-/// The same at the deepest level: a narrowed table was merged with its neighbour, which was narrowed by that, and so on.
+/// Found by simulator seed 1795393515000373, which never ended. A table ended with a range tombstone exactly where newer tables begin,
+/// and was taken for one that they overlap. A job that was full by the end of that table wrote it unchanged, and the table was picked
+/// again. The same happened at the deepest level: a narrowed table was merged with its neighbour, which was narrowed by that, and so on.
 #[test]
 fn jobs_come_to_an_end_where_range_tombstones_end() {
     for seed in 1..60 {
@@ -201,7 +201,7 @@ fn jobs_come_to_an_end_where_range_tombstones_end() {
             ..options()
         };
         let mut store = open_with(MemorySlots::new(200), options);
-        // Range tombstones are kept as long as a moment before them is.
+        // Range tombstones are kept as long as a read point before them is.
         let mut snapshot = store.open_snapshot().expect("a snapshot");
         for _ in 0..60 {
             for _ in 0..random(4) {
@@ -223,9 +223,9 @@ fn jobs_come_to_an_end_where_range_tombstones_end() {
     }
 }
 
-/// Found by simulator seed 1795405604001039. A table of values that compress well reached beyond the first key of newer tables; a
-/// job that was full before that key only narrowed it, and as there were many files, what was left of it was joined with what
-/// the job had written, for ever.
+/// Found by simulator seed 1795405604001039. A table of values that compress well reached beyond the first key of newer tables. A job
+/// that was full before that key only narrowed the table. Because there were many files, the rest of it was joined with the output of the
+/// job, for ever.
 #[test]
 fn jobs_come_to_an_end_whatever_the_options_and_the_room() {
     for seed in 1..200 {
@@ -285,8 +285,8 @@ fn write_any(store: &mut Memory, keys: u64, value_bytes: u64, random: &mut impl 
     .expect("staged");
 }
 
-/// A turn has the slots that it began with. Tables become larger as it writes, so that their number stays below that of the places there,
-/// also while a snapshot keeps those of its moment.
+/// A turn has only the slots that it began with. Tables become larger as it writes, so that their number stays below the number of places
+/// for files, also while a snapshot keeps the tables of its read point.
 #[test]
 fn one_turn_writes_as_much_as_it_likes_into_eight_slots() {
     for (in_order, with_snapshot) in [(true, false), (true, true), (false, false), (false, true)] {
@@ -336,7 +336,7 @@ fn while_idle_little_is_kept_of_what_was_overwritten() {
         "{before_bytes}, then {idle_bytes} bytes of {data_bytes}"
     );
     check(&store, &model);
-    // A flush ends it: level 0 may hold as much as before.
+    // A flush ends it: level 0 may then hold as much as before.
     fill(&mut store, &mut model, 0..70);
     store.flush().expect("flushed");
     while store.run_slice(1000).expect("a job") {}

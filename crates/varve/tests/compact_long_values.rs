@@ -1,9 +1,10 @@
-//! Merges of values that are longer than what is fetched at once: each is a block, and a chunk, of its own.
+//! Merges of values that are longer than one fetch: each is a block, and a chunk, of its own.
 
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Host, Options, Store};
 
-/// The merge starts over for each run whose first block has yet to be fetched; what was fetched for the others must still be there.
+/// The merge starts over for each run whose first block has yet to be fetched; the blocks that were fetched for the others must
+/// still be there.
 #[test]
 fn a_merge_of_several_runs_of_long_values_comes_to_an_end() {
     comes_to_an_end(4, 3 << 20);

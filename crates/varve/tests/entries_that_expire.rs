@@ -1,4 +1,4 @@
-//! Entries with an expiry: absent from their time on, for good, and gone from the files after a merge.
+//! Entries with an expiry: absent from their time on, for good, and removed from the files by a merge.
 
 use varve::scan::{Batch, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};

@@ -1,4 +1,4 @@
-//! The figures of what filters save: each table that a get asks is counted once, and each that its filter kept it from reading.
+//! The counts of reads that filters save: each table that a get asks is counted once, and each table that its filter excluded.
 
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Durability, Host, Options, Store};
@@ -30,7 +30,7 @@ fn key(n: u32) -> Vec<u8> {
     format!("key {n:08}").into_bytes()
 }
 
-/// What `read` adds: filters asked, those that said no, blocks looked at.
+/// The increase of the counts by `read`: filters asked, filters that excluded a table, blocks looked at.
 fn added(store: &MemoryStore, read: impl FnOnce()) -> (u64, u64, u64) {
     let figures = || {
         let stats = store.stats();

@@ -1,8 +1,8 @@
-//! What a store is spared by being closed well: the next opening replays little, and nothing goes unheard on the way.
+//! The work that a proper close saves: the next opening replays little, and no error is hidden on the way.
 //!
-//! The story: the first `fold_log` logged what was staged on its way to a table. On a full storage that is refused and rolled
-//! back, and as hosts take no notice of what folding is refused with, closing then had nothing left to refuse: the simulator
-//! found writes gone from a store that had been closed without an error (seed 9100000864).
+//! The story: the first `fold_log` logged the staged data on its way to a table. On a full storage that is refused and rolled back.
+//! Hosts ignore the errors of folding, and the close after it had nothing left to refuse. The simulator found that writes were
+//! missing in a store that had been closed without an error (seed 9100000864).
 
 use varve::codec::hash::xxh3;
 use varve::memtable::Memtable;
@@ -22,7 +22,7 @@ fn open(slots: MemorySlots, entropy: u64) -> (MemoryStore, RecoveryReport) {
     Store::open(SlotPool::open(slots).expect("a pool"), options, host).expect("opens")
 }
 
-/// Writes `count` entries of a good KiB, each of them logged.
+/// Writes `count` entries of a little more than 1 KiB, each of them logged.
 fn fill(store: &mut MemoryStore, count: u32) {
     for n in 0..count {
         store.set(&n.to_be_bytes(), &[n as u8; 1024]).expect("staged");
@@ -55,7 +55,7 @@ fn a_short_log_stays_one() {
     assert_eq!((report.entries, report.tables, report.clean), (10, 0, true));
 }
 
-/// Where nobody made sure of the room for what is staged.
+/// Without making sure first that there is room for the staged data.
 #[test]
 fn what_a_full_storage_refuses_is_told_by_closing_when_it_was_folded_before() {
     let (mut store, _) = open(MemorySlots::new(16), 1);
@@ -85,7 +85,7 @@ fn fill_up(store: &mut MemoryStore) {
     slots.set_limit(Some(taken));
 }
 
-/// A store with what it came upon after each of many sessions that write one entry: how many segments it replayed, at most.
+/// The store after many sessions that write one entry each. No session may replay more than 16 segments.
 fn live(sessions: u32, end: impl Fn(&mut MemoryStore)) -> MemoryStore {
     let mut slots = MemorySlots::new(8);
     let mut most = 0;
@@ -107,7 +107,7 @@ fn live(sessions: u32, end: impl Fn(&mut MemoryStore)) -> MemoryStore {
 }
 
 /// The story: each session began a segment in a slot of its own, and only a long log was folded at closing. After 124 sessions of
-/// one write no slot was left, every write was refused, and so it stayed however often the store was opened.
+/// one write no slot was left and every write was refused. This did not change, however often the store was opened.
 #[test]
 fn any_number_of_sessions_may_write_a_little_and_close() {
     let store = live(1000, |store| {
@@ -117,15 +117,15 @@ fn any_number_of_sessions_may_write_a_little_and_close() {
     assert!(store.stats().levels[0].tables <= 20, "{:?}", store.stats());
 }
 
-/// The story: of visits that wrote and went without closing, the tenth found no spare slot in its turn.
+/// The story: of visits that wrote and ended without closing, the tenth found no spare slot in its turn.
 #[test]
 fn any_number_of_sessions_may_write_a_little_and_be_killed() {
     let store = live(1000, |_| {});
     assert!(store.stats().levels[0].tables <= 20, "{:?}", store.stats());
 }
 
-/// The story: an opening that found many segments merged level 0 on its way, read a damaged block there, and failed, for ever: of a
-/// store of which all but one block could be read.
+/// The story: an opening that found many segments merged level 0 on its way, read a damaged block there, and failed, for ever,
+/// though all blocks of the store but one could be read.
 #[test]
 fn a_damaged_table_keeps_no_store_from_opening_that_has_many_segments() {
     let (mut store, _) = open(MemorySlots::new(40), 1);
@@ -167,7 +167,7 @@ fn single(slot: u32, file: FileName, store: [u8; 16], generation: u64) -> Vec<u8
     page
 }
 
-/// The story: as above. A store that is in that state, each slot taken by a segment of one write, is well again once it is opened.
+/// The story: as above. A store in that state, with each slot taken by a segment of one write, works again once it is opened.
 #[test]
 fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
     const SLOTS: u32 = 128;
@@ -201,7 +201,7 @@ fn a_store_whose_slots_all_hold_a_short_segment_heals_when_it_is_opened() {
     }
 }
 
-/// The story: in a synchronous turn nobody makes slots, so a bulk load was refused after some 10 MB.
+/// The story: in a synchronous turn nothing creates slots, so a bulk load was refused after about 10 MB.
 #[test]
 fn one_turn_takes_any_number_of_writes_with_the_slots_that_are_there() {
     let host = Host { now_ms: 0, entropy: 3, store_id: [6; 16] };

@@ -120,7 +120,7 @@ fn expiring_set(flags: u8, time: u64, key: &[u8]) -> Vec<u8> {
 
 /// The number of a scan.
 const CURSOR: [u8; 4] = [9, 0, 0, 0];
-/// What a scan and a snapshot see, in front of the rest of their answers.
+/// The read point of a scan or a snapshot, which stands before the rest of its answer.
 const MOMENT_BYTES: usize = 16;
 
 /// A scan of everything: its flags, no limit, a batch of 1000 bytes, no bounds.
@@ -178,16 +178,15 @@ fn a_full_storage_refuses_sets_and_takes_deletes() {
     for key in &kept[1..] {
         assert_eq!(store.get(key), Ok(Some(value.clone())), "acknowledged data is intact");
     }
-    // Room comes back: sets are accepted again.
+    // There is room again: sets are accepted.
     store.storage_mut().device_mut().set_limit(None);
     assert_eq!(send(&mut store, Frame::default().op(4, &lost, &value))[0].0, 0);
     assert_eq!(store.get(&lost), Ok(Some(value)));
 }
 
-/// The story: on a full storage, staging a write that needs a new memtable logs what the frame staged before, and that
-/// was refused and rolled back. A later delete of the frame fitted, so the frame's commit went well, and the response
-/// still said of the rolled-back writes that they were kept. The simulator found it once frames went through it (seeds 88,
-/// 223 and 600).
+/// The story: on a full storage, staging a write that needs a new memtable logs the data that the frame staged before, and that was
+/// refused and rolled back. A later delete of the frame fitted, so the frame's commit succeeded, and the response still reported the
+/// rolled-back writes as kept. The simulator found it once frames went through it (seeds 88, 223 and 600).
 #[test]
 fn a_write_rolled_back_by_a_later_one_of_its_frame_is_not_acknowledged() {
     let mut store = open(MemorySlots::with_limit(12, 2 << 20));
@@ -267,8 +266,8 @@ fn a_long_response_ends_early_and_the_frame_goes_on_in_another() {
     assert_eq!(store.acknowledged(), 2);
 }
 
-/// The story: what a receipt said went by all of the frame, and what was flushed by the part that was sent: a relaxed write was told to
-/// be strict long before the strict one behind it was flushed.
+/// The story: the receipt depended on the whole frame, but the flush on the part that was sent: a relaxed write was reported as strict
+/// long before the strict one behind it was flushed.
 #[test]
 fn a_part_of_a_frame_is_as_durable_as_its_receipts_say() {
     let mut store = open(MemorySlots::new(12));
@@ -338,7 +337,7 @@ proptest! {
 
 const CONFLICT: u32 = 5;
 
-/// One item of a batch: kind, flags, key, and a value that begins with what the flags announce.
+/// One item of a batch: kind, flags, key, and a value that begins with the fields that the flags announce.
 fn item(kind: u8, flags: u8, key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut bytes = vec![kind, flags, 0, 0];
     bytes.extend_from_slice(&(key.len() as u32).to_le_bytes());
@@ -353,7 +352,7 @@ fn batch(items: &[Vec<u8>]) -> Vec<u8> {
     [&(items.len() as u32).to_le_bytes()[..], &items.concat()].concat()
 }
 
-/// A set that wants `key` to have `sequence`, 0 for none.
+/// A set with the condition that `key` has `sequence`, 0 for none.
 fn set_if(key: &[u8], sequence: u64, value: &[u8]) -> Vec<u8> {
     item(1, 2, key, &[&sequence.to_le_bytes()[..], value].concat())
 }
@@ -411,8 +410,8 @@ fn an_expired_entry_is_absent_to_a_condition() {
     assert_eq!(store.get(b"k"), Ok(Some(b"w".to_vec())));
 }
 
-/// A conflict with a write of its own frame that the storage then refused is no conflict: nobody holds the key. It is
-/// told what the write was told.
+/// A conflict with a write of its own frame that the storage then refused is no conflict: that write does not exist. The request gets
+/// the same error as the write.
 #[test]
 fn a_conflict_with_a_write_that_was_refused_is_told_the_refusal() {
     let mut slots = MemorySlots::new(12);
@@ -452,8 +451,8 @@ fn a_snapshot_stands_where_its_frame_took_it() {
     assert_eq!(answers[0].0, 2, "closed, and not known any more");
 }
 
-/// A frame whose write was refused runs twice. Its second run once found the snapshots closed that its first had closed, and
-/// closed one that it had just taken, to which a closed one's number had gone.
+/// A frame whose write was refused runs twice. Once, its second run found the snapshots closed that its first run had closed. It also
+/// closed a snapshot that it had just taken, which had got the number of a closed one.
 #[test]
 fn a_frame_that_runs_twice_closes_snapshots_once() {
     let mut store = open(MemorySlots::new(12));
@@ -498,7 +497,7 @@ fn a_batch_is_refused_when_its_transaction_read_what_was_written_since() {
     assert_eq!(send(&mut store, gone)[0].0, 2, "there is no such snapshot");
 }
 
-/// A full storage takes a transaction that only deletes, and still compares what it read.
+/// A full storage accepts a transaction that only deletes, and still compares what it read.
 #[test]
 fn a_transaction_of_deletes_is_compared_on_a_full_storage_too() {
     let mut store = open(MemorySlots::new(12));
@@ -514,7 +513,7 @@ fn a_transaction_of_deletes_is_compared_on_a_full_storage_too() {
     assert_eq!(send(&mut store, frame())[1], conflict(0, b"k"));
 }
 
-/// A frame whose write was refused runs twice: the batches of a scan that it continued went by unseen.
+/// A frame whose write was refused runs twice: the batches of a scan that it continued were skipped.
 #[test]
 fn a_frame_that_runs_twice_skips_nothing_of_a_scan() {
     let mut store = open(MemorySlots::new(12));
@@ -553,7 +552,7 @@ fn changes_are_told_behind_a_sequence_and_since_none_only_where_the_store_is() {
     let now = changes_since(u64::MAX, 0);
     let answers = send(&mut store, Frame::default().op(16, b"", &now).op(6, b"", &batch).op(16, b"", &now));
     let through = |answer: &(u8, Vec<u8>)| u64::from_le_bytes(answer.1[..8].try_into().expect("8 bytes"));
-    // The writes of its own frame are behind the one and before the other.
+    // The first read comes before the writes of its frame, the second one after them.
     assert_eq!((through(&answers[0]), through(&answers[2])), (0, 3));
     let set =
         [&1u64.to_le_bytes()[..], &[1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0], &4e6f64.to_le_bytes(), b"kv\0\0"]

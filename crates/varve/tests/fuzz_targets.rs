@@ -1,14 +1,13 @@
-//! Fuzz targets: every decoder of the engine, and the engine itself, fed with what a small corpus became by mutation.
+//! Fuzz targets: every decoder of the engine, and the engine itself, get mutations of a small corpus.
 //!
 //! ```text
 //! corpus (golden files, encoded structures) -> cut, flip, splice, copy, repair the checksum -> target
 //! ```
 //! Invariant under test: a target answers or refuses; it never panics, and never has more allocated at a time than a fixed
-//! number of bytes and 300 for each byte of its input. Everything follows from a seed, so a failure is
-//! had again with it.
+//! number of bytes and 300 for each byte of its input. Everything follows from a seed, so a failure reproduces with it.
 //!
-//! `VARVE_FUZZ_SECONDS` makes each target run so long instead of for 1,500 inputs, `VARVE_FUZZ_SEED` begins at
-//! another seed. `npm run fuzz` sets both.
+//! `VARVE_FUZZ_SECONDS` makes each target run for that many seconds instead of for 1,500 inputs, `VARVE_FUZZ_SEED` begins
+//! at another seed. `npm run fuzz` sets both.
 
 mod fuzz;
 mod table_common;
@@ -17,7 +16,7 @@ use fuzz::corpus;
 use fuzz::run::{DECODER_BYTES_MAX, STORE_BYTES_MAX, run};
 use fuzz::targets;
 
-/// A target that does what none may is found out: the counting and the catching are at work.
+/// A target that misbehaves on purpose is found: the counting and the catching work.
 #[test]
 fn a_greedy_target_and_a_panicking_one_are_caught() {
     let corpus = || vec![vec![1, 2, 3]];

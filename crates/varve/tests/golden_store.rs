@@ -27,7 +27,7 @@ fn bless(slots: &MemorySlots) {
     std::fs::create_dir_all(folder(NEWEST)).expect("the folder is made");
     for slot in 0..SLOTS {
         let bytes = slots.slot(slot);
-        // What was grown ahead of need is zeros: the name keeps the length.
+        // Room that was grown ahead of need is zeros: the name keeps the length.
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         let path = folder(NEWEST).join(format!("{slot:02}-{}.slot", bytes.len()));
         std::fs::write(path, &bytes[..used]).expect("the slot is written");

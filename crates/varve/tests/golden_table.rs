@@ -1,7 +1,7 @@
 //! The table format, held by files: `golden/table-v1.sst` is built again byte for byte, and read;
 //! `golden/table-v1-lz4.sst`, whose bytes depend on the compressor, is read.
 //!
-//! A change of the format is a new version with a new file beside these, and these are read as ever. For a new version they
+//! A change of the format is a new version with a new file beside these, and these are still read. For a new version they
 //! are written anew by `VARVE_WRITE_GOLDEN=1 cargo test -p varve --test golden_table`.
 
 mod table_common;

@@ -1,8 +1,8 @@
 //! The bytes of a WAL segment, format version 1. When this fails, stores that exist can no longer be read:
 //! raise the version and keep reading the old one.
 //!
-//! The file `golden/segment-v1.wal` is what the code below wrote when the format was fixed. `VARVE_BLESS=1 cargo test -p varve
-//! --test golden_wal` writes it anew, for a new format version only.
+//! The code below wrote the file `golden/segment-v1.wal` when the format was fixed. `VARVE_BLESS=1 cargo test -p varve --test
+//! golden_wal` writes it anew, for a new format version only.
 
 use varve::memtable::Memtable;
 use varve::types::{FileName, Kind};

@@ -1,5 +1,5 @@
 //! The power goes, or the process dies, at every step of a manifest's life, and every subset of the unflushed
-//! sectors is kept. What opens is the last acknowledged version or the one that was being committed.
+//! sectors is kept. The opened version is the last acknowledged one or the one that was being committed.
 
 mod manifest_device;
 mod manifest_edits;
@@ -39,7 +39,7 @@ const HISTORY: [Step; 14] = [
     Step::Reopen,
 ];
 
-/// What an opening may find.
+/// The versions that an opening may find.
 #[derive(Default)]
 struct Expected {
     acknowledged: Option<Version>,
@@ -84,7 +84,7 @@ fn run(pool: &mut SlotPool<Disk>, expected: &mut Expected) -> Result<u64> {
     Ok(manifest.rotation())
 }
 
-/// Opens `disk` and answers the version, or `None` where there is no store.
+/// Opens `disk` and returns the version, or `None` where there is no store.
 fn opened(disk: Disk) -> Option<Version> {
     let found = Manifest::open(&mut pool(disk), SALT_SEED).expect("a crash is never corruption");
     found.map(|(_, version, _)| version)

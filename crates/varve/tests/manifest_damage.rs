@@ -137,7 +137,7 @@ fn without_a_manifest_there_is_no_store_unless_a_file_is_left() {
     assert_eq!(open(pool.into_device()), Ok(Some(Version::default())));
 }
 
-/// The bytes of a slot as they would be in another.
+/// The bytes of a slot with another slot's number in them.
 fn moved(bytes: &[u8], from: u32, to: u32) -> Vec<u8> {
     let mut moved = bytes.to_vec();
     if let Ok(Some(header)) = SlotHeader::decode(bytes, from) {

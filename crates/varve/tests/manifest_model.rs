@@ -58,7 +58,7 @@ fn meta(id: u64, first: u16, last: u16) -> TableMeta {
     }
 }
 
-/// What the version has to be: id to (level, first, last).
+/// The expected version: id to (level, first, last).
 type Model = BTreeMap<u64, (u8, u16, u16)>;
 
 fn touching(model: &Model, level: u8, first: u16, last: u16) -> Vec<u64> {

@@ -1,4 +1,4 @@
-//! Memtables, cached blocks and open tables keep within one budget, whatever the store's size.
+//! Memtables, cached blocks and open tables stay within one budget, for any size of the store.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -116,8 +116,8 @@ impl Slots for CountedSlots {
     }
 }
 
-/// Ten million pairs in a store of 32 MiB came to 9.9k gets a second, where four million had 121k: indexes and filters did
-/// not fit into the cache, and one get of three found its table closed and read hundreds of KB to open it.
+/// Ten million pairs in a store of 32 MiB gave 9.9k gets a second, where four million had 121k: indexes and filters did not
+/// fit into the cache, and one get of three found its table closed and read hundreds of KB to open it.
 #[test]
 fn a_get_reads_its_block_and_little_more_where_indexes_fit_and_filters_do_not() {
     const KEYS: u32 = 200_000;
@@ -180,15 +180,16 @@ fn tables_without_their_filters_read_them_once_there_is_room() {
     blocks(&store);
     assert!(blocks(&store) < u64::from(KEYS) / 5, "filters are there again");
 
-    // What is counted for tables is what they take that were opened with their filters.
+    // The memory that is counted for tables is that of tables opened with their filters.
     let resident_bytes = store.stats().resident_bytes;
     let store = open_with(store.into_storage().into_device(), options());
     blocks(&store);
     assert_eq!(store.stats().resident_bytes, resident_bytes);
 }
 
-/// What an open table takes was once taken for the bytes that are read to open it, which is less than half of it: tables that
-/// would have fitted without their filters were opened with them, and closed each other, for one get after another.
+/// The memory of an open table was once assumed to be the number of bytes that are read to open it, which is less than half
+/// of it. Tables that would have fitted without their filters were opened with them, and get after get they closed each
+/// other.
 #[test]
 fn gets_read_no_index_again_where_some_of_the_filters_fit() {
     const KEYS: u32 = 30_000;
@@ -222,8 +223,8 @@ fn gets_read_no_index_again_where_some_of_the_filters_fit() {
     }
 }
 
-/// A table that goes down to the lowest level as it is has two handles, where a snapshot keeps the view before that. Each
-/// closed what the other had opened, so that reads of both in turns opened it every time.
+/// A table that moves down to the lowest level unchanged has two handles, where a snapshot keeps the view before that. Each
+/// closed what the other had opened, so that alternating reads of both opened it every time.
 #[test]
 fn reads_of_a_snapshot_and_of_the_present_share_the_tables_that_are_open() {
     const KEYS: u32 = 10_000;

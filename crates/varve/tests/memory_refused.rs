@@ -1,7 +1,7 @@
-//! Where there is no more memory: what is asked for is refused, nothing is half done, and the store goes on.
+//! When no memory is left, requests are refused, nothing is half done, and the store goes on.
 //!
-//! An allocator stands in for the 4 GiB of WebAssembly: on a thread that says so, it refuses what is long. An allocation that nobody
-//! asked for first ends the process, as it ends an instance there.
+//! An allocator stands in for the 4 GiB of WebAssembly: on a thread that enables it, it refuses long allocations. An allocation that
+//! was not requested in a fallible way first ends the process, as it ends an instance there.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,7 +16,7 @@ thread_local! {
 
 struct Limited;
 
-// SAFETY: the system's allocator does the work; what is refused is not touched.
+// SAFETY: the system's allocator does the work; a refused allocation is not touched.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as our caller promises.
@@ -76,8 +76,8 @@ fn send(store: &mut MemoryStore, op: &[u8], out: &mut Vec<u8>) -> u8 {
     out[8 + 4]
 }
 
-/// The story: before a write was refused on a full storage, what waited was to be flushed; there was no memory for that, and the store
-/// was poisoned for it.
+/// The story: before a write was refused on a full storage, the waiting data had to be flushed; there was no memory for that, and this
+/// poisoned the store.
 #[test]
 fn a_full_storage_without_memory_for_a_flush_refuses_the_write_and_goes_on() {
     let mut store = open(MemorySlots::new(20), 1);
@@ -116,7 +116,7 @@ fn an_answer_for_which_a_vector_would_grow_to_twice_its_length_takes_what_it_nee
     assert_eq!(with_at_most(4 * MIB, || send(&mut store, &op(1, 1, b"long", b""), &mut out)), 2);
 }
 
-/// The story: a scan had gone on when there was no memory for the answer, and the next batch left out what that held.
+/// The story: a scan had moved on although there was no memory for the answer, so the next batch left out the entries of that answer.
 #[test]
 fn a_scan_whose_batch_finds_no_memory_is_over_and_leaves_nothing_out() {
     let mut store = open(MemorySlots::new(8), 1);

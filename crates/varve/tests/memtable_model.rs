@@ -52,7 +52,7 @@ fn at(cursor: &MemtableCursor<'_>) -> Option<(Place, Written)> {
     cursor.valid().then(|| ((cursor.key().to_vec(), Reverse(cursor.sequence())), written))
 }
 
-/// What a reader of `snapshot` sees: of each key the newest version at or below it.
+/// The entries that a reader of `snapshot` sees: of each key the newest version at or below it.
 fn seen(model: &Model, snapshot: Sequence) -> Model {
     let mut seen = Model::new();
     let mut last = None;
@@ -65,7 +65,7 @@ fn seen(model: &Model, snapshot: Sequence) -> Model {
     seen
 }
 
-/// Readers of every age: of before all of it, of some moment in it, of the present.
+/// Readers of every age: before all of it, at some sequence in it, at the present.
 fn snapshots(memtable: &Memtable) -> [Sequence; 7] {
     let (first, last) = (memtable.min_sequence(), memtable.max_sequence());
     let within = |part: u64| first + (last - first) / part;
@@ -155,9 +155,9 @@ fn reopened(memtable: &Memtable) -> Memtable {
     Memtable::from_segment(memtable.image().to_vec(), header(), scan.end, file).unwrap()
 }
 
-/// A get once walked down without comparing prefixes. A key behind the last separator of an inner node need not have
-/// what the separators share: it was looked for in a wrong leaf and not found. It takes groups of keys, and more of them
-/// than any random history has: the benchmark lost one of its 50,000 tuple keys, here it was 30 of 14,000.
+/// A get once walked down without comparing prefixes. A key behind the last separator of an inner node may lack the prefix
+/// that the separators share: the get looked for it in a wrong leaf and did not find it. It takes groups of keys, and more
+/// of them than any random history has: the benchmark lost one of its 50,000 tuple keys, here it was 30 of 14,000.
 #[test]
 fn every_key_is_found_whatever_the_nodes_above_it_share() {
     for seed in 1..8_u64 {
@@ -304,10 +304,11 @@ fn a_seek_between_groups_of_other_prefixes_finds_the_next_group() {
 
 /// A key that shares no prefix with the others is found.
 ///
-/// The story: point reads went down the tree without comparing the prefixes that its nodes leave out, taking it that a key
-/// which is there has all of them. A key at either end of the tree lies in a leaf that knows better, but below inner nodes
-/// whose keys all begin otherwise: they sent the read to some other leaf, and it answered that there is no such key, or an
-/// older version from a table. The simulator found scans and point reads at odds (seeds 398 and 286).
+/// The story: point reads went down the tree without comparing the prefixes that its nodes leave out, on the assumption
+/// that an existing key has all of them. A key at either end of the tree lies in a leaf that stores the right prefix, but
+/// below inner nodes whose keys all begin otherwise. These nodes sent the read to some other leaf, and it returned that
+/// there is no such key, or an older version from a table. The simulator found that scans and point reads differed (seeds
+/// 398 and 286).
 #[test]
 fn keys_before_and_behind_a_common_prefix_are_found_in_a_tree_of_any_height() {
     for count in [1, 40, 400, 4000] {

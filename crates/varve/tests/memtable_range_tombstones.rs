@@ -15,7 +15,7 @@ fn put(memtable: &mut Memtable, sequence: u64, kind: Kind, key: &[u8], value: &[
     memtable.end(0);
 }
 
-/// 10: b..d gone, 11: c set, 12: a..c gone, 13: c set again
+/// 10: b..d deleted, 11: c set, 12: a..c deleted, 13: c set again
 fn memtable() -> Memtable {
     let mut memtable = Memtable::new(header());
     put(&mut memtable, 10, Kind::RangeDelete, b"b", b"d");

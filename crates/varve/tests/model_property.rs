@@ -1,6 +1,6 @@
-//! A store answers like a `BTreeMap`, whatever is written, flushed, merged and reopened in between.
+//! A store answers like a `BTreeMap`, with any writes, flushes, merges and reopenings in between.
 //!
-//! Crashes and full disks are the simulator's business; here the disk is RAM and never fails.
+//! The simulator tests crashes and full disks; here the disk is RAM and never fails.
 
 mod scan_common;
 
@@ -12,7 +12,7 @@ use varve::scan::{Batch, Progress, ScanOptions};
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Durability, Host, Op, Options, Store};
 
-/// Values and when they expire; what has expired stays in here, to see that the store does not bring it back.
+/// Values and when they expire; expired entries stay in here, to see that the store does not bring them back.
 type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
 type Slots = SlotPool<MemorySlots>;
 
@@ -122,12 +122,12 @@ fn apply(change: &Change, now_ms: u64, model: &mut Model) {
     }
 }
 
-/// What is alive at a time.
+/// The entries that are alive at a time.
 fn alive(entry: &(Vec<u8>, Option<u64>), now_ms: u64) -> bool {
     entry.1.is_none_or(|at| at > now_ms)
 }
 
-/// Opens with a clock that has gone back to 0: time is then what the last edit of the manifest says.
+/// Opens with a clock that has gone back to 0: the time is then the one in the last edit of the manifest.
 fn open(slots: MemorySlots, options: &Options, opening: u64) -> Store<Slots> {
     let storage = SlotPool::open(slots).expect("slots");
     let host = Host { now_ms: 0, entropy: opening, store_id: [9; 16] };
@@ -206,7 +206,7 @@ proptest! {
                     store = open(store.into_storage().into_device(), &options, opening);
                 }
                 Step::Drop => {
-                    // As when the process dies: what was committed is there, what was only staged is not.
+                    // As when the process dies: committed data is there, data that was only staged is not.
                     store.commit(Durability::Relaxed).expect("committed");
                     store = open(store.into_storage().into_device(), &options, opening);
                 }

@@ -1,4 +1,5 @@
-//! A read costs what it returns: what was deleted before is walked over about once, however often a scan comes by it.
+//! The cost of a read depends on what it returns: entries that were deleted before are walked over about once, however
+//! often a scan passes them.
 //!
 //! Measured in batches: a scan that looks at 20,000 entries and delivers nothing ends its batch, for the caller to go on.
 
@@ -21,7 +22,7 @@ fn key(number: u64) -> Vec<u8> {
     [b"job".as_slice(), &number.to_be_bytes()].concat()
 }
 
-/// A store that is full of what may die.
+/// A store that is full of entries that can be deleted.
 fn filled(expires: Option<u64>) -> Slots {
     let mut store = open();
     let keys: Vec<_> = (0..KEYS).map(key).collect();
@@ -93,7 +94,7 @@ fn the_deleted_are_walked_over_once_forward_and_backward() {
         assert_eq!(scan(&store, !reverse, 10_000), (5000, 1));
         let middle = store.scan(ScanOptions { lower: key(number(50_000)), ..all(false, 1) }).unwrap();
         assert_eq!(walk(&store, middle).1, 1);
-        // A job that is put back is the first one.
+        // A job that is put back comes first.
         store.set(&key(number(70_000)), b"again").unwrap();
         assert_eq!(scan(&store, reverse, 10_000), (5001, 1));
     }
@@ -120,7 +121,7 @@ fn a_snapshot_walks_over_what_was_dead_at_its_moment_once() {
     delete(&mut store, 0..90_000);
     let snapshot = store.open_snapshot().unwrap();
     delete(&mut store, 90_000..99_000);
-    // The notes of the present are of a later moment.
+    // The notes of the present belong to a later read point.
     scan(&store, false, 1);
     assert_eq!(scan(&store, false, KEYS), (1000, 1));
     let mut of_snapshot = |limit| scan_in(&mut store, snapshot, all(false, limit));
@@ -145,7 +146,7 @@ fn versions_of_a_key_are_not_walked_over_by_readers_of_any_age() {
     }
 }
 
-/// Ten counters raised four hundred thousand times leave nearly nothing behind in tables.
+/// Ten counters raised four hundred thousand times leave almost nothing behind in tables.
 #[test]
 fn counters_flush_next_to_nothing() {
     let mut store = open();
@@ -165,7 +166,7 @@ fn counters_flush_next_to_nothing() {
     );
 }
 
-/// A gap over deletes that are staged, and that the commit is then refused: everything is alive again.
+/// A gap over deletes that are staged and that the commit then refuses: everything is alive again.
 #[test]
 fn deletes_that_are_refused_leave_no_gap() {
     let mut store = filled(None);
@@ -174,7 +175,7 @@ fn deletes_that_are_refused_leave_no_gap() {
     store.stage_for(Caller::default(), &ops).unwrap();
     assert_eq!(scan(&store, false, 10).0, 10);
     store.storage_mut().device_mut().set_limit(Some(0));
-    // Not even the reserve takes this.
+    // Not even the reserve has room for this.
     let long = [Op::Set { key: b"long", value: &[1; 1 << 20], expires: None }];
     store.stage_for(Caller::default(), &long).unwrap();
     assert_eq!(store.commit(Durability::Relaxed), Err(Error::StorageFull));

@@ -34,7 +34,7 @@ impl Segment {
         Ok(())
     }
 
-    /// What the file holds is what was acknowledged, and nothing valid or begun lies behind it.
+    /// The file holds exactly the acknowledged bytes, and nothing valid or begun lies behind it.
     fn check(&self, pool: &SlotPool<MemorySlots>) {
         let listed = pool.list().into_iter().find(|(file, _)| *file == self.file);
         let mut bytes = vec![0; listed.expect("listed").1 as usize];
@@ -147,13 +147,13 @@ fn manifest_commits_go_on_at_the_quota_through_many_rotations() {
 fn a_commit_that_finds_no_room_changes_nothing() {
     let (mut pool, mut manifest, version, mut segment) = store();
     fill(&mut pool, &mut segment, &[1; 1]);
-    // A table with a key too long for what is written ahead in either manifest.
+    // A table with a key too long for the room written ahead in either manifest.
     let huge = TableMeta { id: 1, max_key: vec![1; 100_000], ..TableMeta::default() };
     let mut edit = Edit { added: vec![(0, huge)], floors: version.floors, ..Edit::default() };
     edit.floors.next_table = 2;
     let refused = version.apply(&edit).expect("fits");
     assert_eq!(manifest.commit(&mut pool, &refused, &edit), Err(Error::StorageFull));
-    // It is not poisoned: what fits is committed, and is all that is found.
+    // It is not poisoned: an edit that fits is committed, and only that one is found.
     edit.added[0].1.max_key.truncate(10);
     let smaller = version.apply(&edit).expect("fits");
     manifest.commit(&mut pool, &smaller, &edit).expect("committed");
@@ -181,7 +181,7 @@ fn a_table_that_finds_no_room_keeps_what_was_written() {
     assert!(pool.device().bytes() < QUOTA, "what was appended in vain can be given back");
 }
 
-/// The story: a compactor gave its job up, so the pool took the storage for full; a table outgrew its place, the gap that was written
+/// The story: a compactor gave its job up, because the pool took the storage for full. A table outgrew its place, the gap that was written
 /// before was too short for it, and the spare slots were not looked at (seed 1795463152000845).
 #[test]
 fn a_table_that_outgrows_its_place_passes_gaps_by_that_are_too_short() {
@@ -204,8 +204,8 @@ fn a_table_that_outgrows_its_place_passes_gaps_by_that_are_too_short() {
     assert_eq!(bytes, [2; 60_000]);
 }
 
-/// The story: slots that held as many files as they can were taken for a full storage, and a store with room for years began to live as
-/// if it had none.
+/// The story: slots with the maximum number of files in them were taken for a full storage, and a store with room for years began to
+/// behave as if it had none.
 #[test]
 fn a_storage_without_a_place_for_another_file_is_not_full() {
     let mut pool = SlotPool::open(MemorySlots::new(3)).expect("opens");
@@ -262,7 +262,7 @@ fn what_is_set_aside_shares_a_slot_with_files() {
     assert_eq!(pool.list().len(), 3, "what is set aside is no file");
 }
 
-/// Slots that tell a wrong count when the room ends, as Firefox does: less than what has landed.
+/// Slots that report a wrong count when the room ends, as Firefox does: less than the number of bytes that landed.
 struct WrongCount(MemorySlots);
 
 impl Slots for WrongCount {
@@ -385,10 +385,11 @@ impl Slots for Granted {
     }
 }
 
-/// A life of files of both kinds on a small storage: after every call each file holds what was written to it.
+/// A life of files of both kinds on a small storage: after every call each file holds the bytes that were written to it.
 ///
-/// The story: a segment moved into a gap took all of its place along, also what was never written, and ran over the table behind the
-/// gap. Quotas of Chromium filled in real time found it, once in twenty rounds on a busy machine; nobody had looked for less than a store.
+/// The story: a segment moved into a gap took all of its place along, including room that was never written, and ran over the table behind
+/// the gap. Quotas of Chromium filled in real time found it, once in twenty rounds on a busy machine; no test had looked for less than a
+/// store.
 #[test]
 fn files_on_a_full_storage_never_touch_one_another() {
     for seed in 1..=400_u64 {

@@ -95,7 +95,7 @@ fn of_two_slots_that_claim_one_file_the_higher_generation_holds_it() {
         let mut pool = SlotPool::open(slots).expect("opens");
         assert_eq!(pool.slot_of(FileName::table(1)), Some(winner));
         assert_eq!(read(&pool, FileName::table(1), 0, 1), Ok(vec![9]));
-        // The other is free, and what goes there counts as newer than both.
+        // The other is free, and a file that goes there counts as newer than both.
         pool.create(FileName::table(2), 0).expect("a slot is free");
         let header =
             SlotHeader::decode(pool.device().slot(1 - winner), 1 - winner).expect("known").expect("valid");
@@ -171,8 +171,8 @@ fn short_files_leave_long_slots_to_long_files() {
 }
 
 /// The story: a host that runs all jobs itself (IndexedDB, Deno KV) lends whole slots to them and keeps its own room for their outputs. The
-/// log segment of a flush on a full Deno KV was set aside for tables here, where no job of that host looks. It kept its megabyte, the next
-/// flush found no room, and no write came back.
+/// log segment of a flush on a full Deno KV was reserved for tables here, where no job of that host looks. It kept its megabyte, the next
+/// flush found no room, and no write succeeded any more.
 #[test]
 fn a_host_that_keeps_the_room_for_tables_has_none_set_aside() {
     for is_hosts in [false, true] {
@@ -197,8 +197,8 @@ fn a_host_that_keeps_the_room_for_tables_has_none_set_aside() {
     }
 }
 
-/// The story: of two log segments in one slot of a full Deno KV the first was flushed. Its megabyte stayed between the page and the second, which
-/// found no room for its own flush, for ever.
+/// The story: of two log segments in one slot of a full Deno KV the first was flushed. Its megabyte stayed between the page and the second,
+/// which found no room for its own flush, for ever.
 #[test]
 fn such_a_host_gets_zeros_where_a_file_was_before_others() {
     let mut pool = pool(5);
@@ -219,8 +219,8 @@ fn such_a_host_gets_zeros_where_a_file_was_before_others() {
     assert!(other.iter().all(|byte| *byte == 1));
 }
 
-/// The story: a table is told to be longer than it will be, so it took the slot of a WAL segment, twice its own length,
-/// and the next segment made another slot as long. A store of ten million pairs took twice what it held.
+/// The story: the announced length of a table is more than its final length. So a table took the slot of a WAL segment, twice its own
+/// length, and the next segment made another slot as long. A store of ten million pairs took twice the size of its data.
 #[test]
 fn tables_leave_the_slots_of_wal_segments_alone_while_others_will_do() {
     let mut pool = pool(6);
@@ -471,7 +471,7 @@ fn a_sync_flushes_only_what_was_written_since() {
     pool.sync(file).expect("synced");
     pool.sync(file).expect("synced");
     assert_eq!(pool.device().flushes, flushed + 1, "claim and data are one flush");
-    // What an earlier process wrote may never have been flushed.
+    // The writes of an earlier process may never have been flushed.
     let mut pool = SlotPool::open(pool.into_device()).expect("opens");
     pool.sync(file).expect("synced");
     assert_eq!(pool.device().flushes, flushed + 2);

@@ -1,5 +1,5 @@
-//! Repair of a store with a damaged byte, a file cut short, a page or a manifest gone: what can be read comes back, what
-//! cannot is listed, and no value appears that the key never had.
+//! Repair of a store with a damaged byte, a file cut short, a page or a manifest gone: readable entries come back, others
+//! are listed as lost, and no key gets a value that it never had.
 
 mod rotten_store;
 
@@ -46,12 +46,12 @@ fn contents(slots: MemorySlots) -> Keys {
     keys.into_iter().map(|key| (key.clone(), value(&key))).collect()
 }
 
-/// What the damage allows.
+/// The result that the damage allows.
 fn judge(built: &Rotten, slots: &MemorySlots, place: &str, with_strict: bool) -> RepairReport {
     let (repaired, report) = repair(slots, false);
     let found = contents(repaired);
     assert_eq!(report.entries, found.len() as u64);
-    // A key is excused by a loss that may have had its newest version: its key in the range, its sequence too.
+    // A loss excuses a key if it may have held the key's newest version: the key is in its range, and the sequence too.
     let excused = |key: &[u8]| {
         let sequence = built.sequences.get(key);
         let may_have = |lost: &Lost| match (lost.sequences, sequence) {
@@ -85,7 +85,8 @@ fn judge(built: &Rotten, slots: &MemorySlots, place: &str, with_strict: bool) ->
     report
 }
 
-/// Places to damage: every byte of the files that count, but for the padding of pages, and samples of what else is written.
+/// Places to damage: every byte of the files that matter, except the padding of pages, and samples of the other written
+/// bytes.
 fn places(slots: &MemorySlots) -> Vec<(u32, usize)> {
     let used = |slot: u32| slots.slot(slot).iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let all = (0..slots.count()).flat_map(|slot| (0..used(slot)).map(move |at| (slot, at)));

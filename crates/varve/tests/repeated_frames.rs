@@ -1,4 +1,5 @@
-//! Frames that are sent again to another process: what was done is answered and not done twice, and what was refused stays so.
+//! Frames that are sent again to another process: done requests are answered and not done twice, and refused ones stay
+//! refused.
 
 use varve::frame::{Operation, header, run};
 use varve::storage::{MemorySlots, SlotPool};
@@ -16,7 +17,7 @@ fn open(slots: MemorySlots) -> TestStore {
     Store::open(pool, Options::default(), host).expect("a store opens").0
 }
 
-/// Another process opens the store, this one is gone without a word.
+/// Another process opens the store; this one ends without closing it.
 fn taken_over(store: TestStore) -> TestStore {
     open(store.into_storage().into_device())
 }
@@ -72,7 +73,7 @@ fn writes_that_were_done_are_answered_with_their_sequences_and_reads_see_what_th
     store = taken_over(store);
     assert_eq!(send(&mut store, &frame), first);
     assert_eq!(store.last_sequence(), 2);
-    // Flushed, so that the manifest alone knows; what the first read saw is dropped by that.
+    // Flushed, so that only the manifest knows it; the flush drops the data that the first read saw.
     store.flush().expect("flushed");
     store = taken_over(taken_over(store));
     let again = send(&mut store, &frame);

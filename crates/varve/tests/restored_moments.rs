@@ -1,4 +1,4 @@
-//! Snapshots and scans that go on in another process: they see what they saw, or are told that they cannot.
+//! Snapshots and scans that continue in another process: they see the same as before, or get an error that they cannot.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,15 +19,15 @@ fn open(slots: MemorySlots) -> TestStore {
     Store::open(pool, Options::default(), host).expect("a store opens").0
 }
 
-/// Another process opens the store, this one is gone without a word.
+/// Another process opens the store; this one ends without closing it.
 fn taken_over(store: TestStore) -> TestStore {
     open(store.into_storage().into_device())
 }
 
-/// Numbers of requests rise, whichever test they are of.
+/// Numbers of requests rise across all tests.
 static REQUESTS: AtomicU32 = AtomicU32::new(1);
 
-/// Sends one operation; answers its status and payload.
+/// Sends one operation; returns its status and payload.
 fn send(store: &mut TestStore, operation: Operation, level: u8, key: &[u8], value: &[u8]) -> (u8, Vec<u8>) {
     let request = REQUESTS.fetch_add(1, Ordering::Relaxed);
     let mut frame = header(CLIENT, request, 1).to_vec();
@@ -97,7 +97,7 @@ fn a_flush_and_a_merge_that_drop_nothing_cost_no_snapshot() {
     assert!(!second.expect("read"), "written later");
 }
 
-/// The time of a snapshot is its own: what expired since, and was merged away, was there for it.
+/// The time of a snapshot is its own: entries that expired since, and were merged away, were there for it.
 #[test]
 fn one_that_saw_what_a_merge_found_expired_is_told_to_be_taken_again() {
     let mut store = open(MemorySlots::new(12));
@@ -129,8 +129,8 @@ fn what_was_never_there_is_told_to_be_taken_again() {
     assert_eq!((short.0, short.1[0]), (2, varve::Code::InvalidArgument as u8));
 }
 
-/// What a snapshot saw may be promised in memory alone. It is logged before the snapshot is answered; if there is no room, the
-/// answer says so.
+/// The writes that a snapshot saw may be promised in memory alone. They are logged before the snapshot is answered; if there
+/// is no room, the answer reports it.
 #[test]
 fn what_a_snapshot_sees_is_logged_first() {
     let mut store = open(MemorySlots::new(12));

@@ -1,12 +1,12 @@
 //! Scans over a storage whose reads fail until their bytes were fetched, asked again until they succeed.
 //!
 //! The story behind it: where the bytes of tables come later (IndexedDB, Deno KV), the WebAssembly host knows no "later". A read
-//! fails with `Io`, the host fetches what was missing and asks for the same batch again. A cursor had counted the entries of
-//! the failed batch, so that a scan with a limit ended early, and one in reverse had moved on past entries that nobody was given.
-//! Neither said so. What tested reads that wait answered `Fetch::Pending` alone, for which a cursor hands out what it has
-//! found so far: a batch that fails with entries in it was never seen.
+//! fails with `Io`, the host fetches the missing bytes and asks for the same batch again. A cursor had counted the entries of the
+//! failed batch, so that a scan with a limit ended early, and one in reverse had moved on past entries that no caller had
+//! received. Neither reported an error. The tests of reads that wait returned `Fetch::Pending` alone, for which a cursor returns
+//! the entries that it has found so far: no test saw a batch that fails with entries in it.
 //!
-//! Invariant tested: whatever fails on the way, a scan delivers what the model has, each entry once.
+//! Invariant tested: whatever fails on the way, a scan delivers exactly the entries of the model, each once.
 
 mod scan_common;
 
@@ -22,17 +22,17 @@ use varve::table::ReadError;
 use varve::types::{FileKind, FileName, StoreId};
 use varve::{Durability, Error, Host, Op, Options, Result, Store};
 
-/// Attempts at one batch after which it is taken never to succeed.
+/// Attempts at one batch after which the test decides that it never succeeds.
 const ATTEMPTS_MAX: u32 = 100_000;
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 /// Values and when they expire.
 type Model = BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>;
 
-/// How a read says that its bytes are not here.
+/// How a read reports that its bytes are not here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
-    /// It does not: every read is answered.
+    /// It does not: every read succeeds.
     None,
     /// `Fetch::Pending`, which the store turns into `ReadError::Need`.
     Pending,
@@ -47,7 +47,7 @@ struct Failing {
     percent: Cell<u32>,
     random: Cell<u64>,
     takes_no_writes: Cell<bool>,
-    /// What was missing since the last success, and is here until the next one.
+    /// The bytes that were missing since the last success; they are here until the next one.
     fetched: RefCell<BTreeSet<(FileName, u64)>>,
 }
 
@@ -87,7 +87,7 @@ impl Storage for Failing {
         match self.failure.get() {
             Failure::Pending if !is_here && self.fails() => Ok(Fetch::Pending),
             Failure::Io if !is_here && self.fails() => {
-                // Whoever fetches it does so before the next attempt.
+                // The caller that fetches it does so before the next attempt.
                 self.fetched.borrow_mut().insert((file, offset));
                 Err(Error::Io("these bytes have to be fetched first"))
             }
@@ -194,7 +194,7 @@ struct Asked {
     batch_bytes: usize,
     failure: Failure,
     percent: u32,
-    /// Of which moment, counted back from the present.
+    /// The read point, counted back from the present.
     back: usize,
 }
 
@@ -242,7 +242,7 @@ fn asked() -> impl Strategy<Value = Asked> {
 }
 
 fn new_store() -> Store<Failing> {
-    // As good as no cache: what one batch had fetched, the next one has to ask for again.
+    // As good as no cache: each batch has to ask again for the blocks that the one before it fetched.
     let options = Options {
         memory_bytes: 1,
         memtable_bytes_min: 4096,
@@ -325,8 +325,8 @@ fn limits_are_kept_and_nothing_is_lost_in_reverse_when_reads_of_a_batch_fail() {
     }
 }
 
-/// Where a scan does not open, there is no moment of it in the response: when what it would have seen could not be logged either,
-/// the answer before it was marked as one that cannot be opened again, over bytes of its value.
+/// Where a scan does not open, the response has no read point for it. When the data that it would have seen could not be logged
+/// either, the answer before it was marked as one that cannot be opened again, over bytes of its value.
 #[test]
 fn a_scan_that_does_not_open_leaves_the_answer_before_it_alone() {
     let (mut store, mut model) = (new_store(), Model::new());
@@ -334,7 +334,7 @@ fn a_scan_that_does_not_open_leaves_the_answer_before_it_alone() {
         run(&mut store, &Step::Set(number, 100, None), &mut model);
     }
     store.compact().expect("compacted");
-    // Of the memory level: to be logged before the moment of a scan can be promised to a client.
+    // Of the memory level: to be logged before the read point of a scan can be promised to a client.
     store.set(b"new", &[7; 32]).expect("staged");
     store.commit(Durability::Memory).expect("committed");
     store.storage().failure.set(Failure::Io);

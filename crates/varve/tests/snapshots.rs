@@ -1,4 +1,4 @@
-//! Snapshots by number. That they outlive flushes and merges is the simulator's business.
+//! Snapshots by number. The simulator tests that they outlive flushes and merges.
 
 use varve::frame::ScanRequest;
 use varve::scan::{Batch, Progress, ScanOptions};
@@ -127,7 +127,7 @@ fn snapshots_and_scans_go_on_when_the_storage_took_back_what_came_after_them() {
     assert_eq!(value(&store, snapshot, b"b"), Some(b"old".to_vec()));
     assert_eq!(value(&store, snapshot, b"f"), None);
     assert_eq!(keys_left(&mut store, cursor), Ok(b"bcd".to_vec()));
-    // Those that saw what was refused are over, and nobody else has their numbers.
+    // Snapshots and scans that saw the refused write are closed, and nothing else has their numbers.
     assert!(matches!(store.snapshot_sequence(late), Err(Error::InvalidArgument(_))));
     assert_eq!(keys_left(&mut store, late_scan), Err(()));
     assert!(![snapshot, late].contains(&store.open_snapshot().expect("taken")));

@@ -1,5 +1,5 @@
-//! A store with a damaged byte answers `Corrupt`, at open or at a read, or answers right: never a wrong value.
-//! A store that crashed may instead have dropped what was not flushed, and then says so.
+//! A store with a damaged byte returns `Corrupt`, at open or at a read, or the right answer: never a wrong value. A
+//! store that crashed may instead have dropped unflushed data, and then reports that.
 //!
 //! Every written byte of every slot is damaged, one at a time, in three ways: one bit, all bits, and zeroed.
 
@@ -14,7 +14,7 @@ use varve::{Durability, Error, Host, Options, RecoveryReport, Store};
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const SLOTS: u32 = 20;
-/// A byte behind the written part of a slot is damaged at every this many bytes.
+/// Behind the written part of a slot, one byte is damaged at every this many bytes.
 const EMPTY_STRIDE: usize = 16_411;
 /// The same for the padding of a slot's header page.
 const PADDING_STRIDE: usize = 331;
@@ -37,14 +37,14 @@ fn open(slots: MemorySlots, entropy: u64) -> Result<(Store<SlotPool<MemorySlots>
     Store::open(SlotPool::open(slots)?, options(), Host { now_ms: 0, entropy, store_id: [9; 16] })
 }
 
-/// What is on the disk, and what a store opened from it may hold.
+/// The bytes on the disk, and the contents that a store opened from it may have.
 struct Built {
     slots: MemorySlots,
     /// The store after the last flush and after each commit behind it.
     states: Vec<Model>,
 }
 
-/// Writes key `number` in generation `round`, so that every value tells both.
+/// Writes key `number` in generation `round`, so that every value shows both.
 fn write(
     store: &mut Store<SlotPool<MemorySlots>>,
     model: &mut Model,
@@ -110,7 +110,7 @@ fn build(closed: bool) -> Built {
     Built { slots: store.into_storage().into_device(), states }
 }
 
-/// What a damaged store says: what it holds with its report, or the damage.
+/// The result of a damaged store: its contents with its report, or the damage.
 enum Answer {
     Corrupt,
     Holds(Model, RecoveryReport),
@@ -156,7 +156,7 @@ fn scan(store: &Store<SlotPool<MemorySlots>>, reverse: bool) -> Result<Pairs, Er
     }
 }
 
-/// The bytes of a slot to damage: all that are written, and samples of the emptiness around them.
+/// The bytes of a slot to damage: all written ones, and samples of the empty room around them.
 fn places(bytes: &[u8]) -> Vec<usize> {
     let page = (SLOT_HEADER_BYTES as usize).min(bytes.len());
     let used = bytes.len() - bytes.iter().rev().take_while(|&&byte| byte == 0).count();
@@ -169,7 +169,7 @@ fn places(bytes: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// Damages every byte with `damage` and judges what comes of it.
+/// Damages every byte with `damage` and judges the result.
 fn sweep(built: &Built, damage: impl Fn(usize, u8) -> u8) -> (u32, u32, u32) {
     let full = built.states.last().expect("a state");
     let keys: Vec<Vec<u8>> = (0..62).map(|number| format!("key {number:03}").into_bytes()).collect();

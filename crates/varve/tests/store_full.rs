@@ -1,9 +1,9 @@
-//! A full storage takes deletes whatever waits to be logged, lets them free room, and opens again.
+//! A full storage accepts deletes whatever waits to be logged, lets them free room, and opens again.
 //!
-//! The story: the simulator filled the disk while records of the memory level waited for a segment that had a file, and
-//! the delete that followed was refused, though its reserve was whole: it would have overtaken them. Once it committed,
-//! flushes failed in turn: they took a free slot with nothing but an old header in it rather than the reserved one, and
-//! a set did not find the slots that the deletes had set free.
+//! The story: the simulator filled the disk while records of the memory level waited for a segment that had a file. The delete that
+//! followed was refused, though its reserve was whole, because it would have overtaken these records. Once it committed, flushes failed in
+//! turn: they took a free slot with nothing but an old header in it rather than the reserved one, and a set did not find the slots that the
+//! deletes had freed.
 
 use varve::codec::hash::xxh3;
 use varve::compact::{Job, Step};
@@ -87,8 +87,8 @@ fn a_delete_takes_waiting_records_of_the_memory_level_along() {
     assert_eq!(keys(&store), (1..count + 20).map(name).collect::<Vec<_>>());
 }
 
-/// The story: a write that had returned as buffered was rolled back when the one after it, a large one, was refused, or at the end of
-/// its turn. What is staged has its room: no commit is refused for want of it, and what is refused is refused at once.
+/// The story: a write that had returned as buffered was rolled back when the one after it, a large one, was refused, or at the end of its
+/// turn. Staged data has its room: no commit is refused for lack of room, and a write that must be refused is refused at once.
 #[test]
 fn what_is_staged_is_logged_however_full_the_storage_is() {
     for memtable_bytes in [SMALL, LARGE] {
@@ -143,8 +143,8 @@ fn what_is_staged_is_logged_however_full_the_storage_is() {
     }
 }
 
-/// The story: a store that was idle for three seconds after a delete gave back the rest of the segment in the reserve with its
-/// spare room. Others took it, and the next delete was refused.
+/// The story: a store that was idle for three seconds after a delete returned the rest of the segment in the reserve along with its spare
+/// room. Other files took it, and the next delete was refused.
 #[test]
 fn giving_room_back_leaves_what_deletes_need() {
     let (mut store, _) = full(LARGE);
@@ -165,7 +165,7 @@ fn what_deletes_and_a_merge_free_takes_sets_again() {
     let (mut store, _) = full(SMALL);
     let everything = [Op::DeleteRange { start: b"key", end: b"kez" }];
     store.stage(&everything).and_then(|_| store.commit(Durability::Strict)).expect("committed");
-    // The first attempt finds out that free slots cannot grow, the next one takes the slot that is set aside.
+    // The first attempt finds that free slots cannot grow, the next one takes the reserved slot.
     let _ = store.compact();
     store.compact().expect("the reserve holds what is left of a memtable");
     store.release().expect("released");
@@ -190,7 +190,7 @@ fn a_torn_store_opens_on_a_disk_without_room_for_another_segment() {
     let in_last = slots.slot(slot).windows(last.len()).rposition(|bytes| bytes == last);
     let at = in_last.expect("the last record is in the log");
     slots.slot_mut(slot).expect("exists")[at] ^= 1;
-    // Spare slots lose what was written ahead, the reserve with them.
+    // Spare slots lose the room that was written ahead, and so does the reserve.
     for slot in 0..slots.count() {
         let bytes = slots.slot_mut(slot).expect("exists");
         if bytes.iter().all(|&byte| byte == 0) {
@@ -213,9 +213,8 @@ fn a_torn_store_opens_on_a_disk_without_room_for_another_segment() {
     assert!(!report.torn && store.has(b"again") == Ok(true), "{report:?}");
 }
 
-/// The story: a store without a log whose flush found no room moved its deletes to a segment in the reserve all the same.
-/// The segment held a header and nothing else, the next one named an end far behind it, and the next opening called the
-/// store damaged (seed 5340).
+/// The story: a store without a log whose flush found no room still moved its deletes to a segment in the reserve. The segment held a
+/// header and nothing else, the next one named an end far behind it, and the next opening reported the store as damaged (seed 5340).
 #[test]
 fn a_store_without_a_log_never_starts_one_on_a_full_disk() {
     let mut slots = MemorySlots::with_limit(40, QUOTA);
@@ -246,11 +245,11 @@ fn a_store_without_a_log_never_starts_one_on_a_full_disk() {
     }
 }
 
-/// The story: half of what filled a storage was deleted, every delete acknowledged, and no set was taken for the rest of the
-/// session: a merge writes its outputs before its inputs go, and for that there was no room. Later sets were taken, but few: what was
-/// free lay in pieces that were all shorter than what was to be set aside in one piece, flushes never cut their outputs to such pieces,
-/// tables that hid nothing were cut to them all the same, and narrowed ones kept what they had lost. Once everything was deleted, a store
-/// of 30 MiB took no set at all.
+/// The story: half of the data that filled a storage was deleted, every delete acknowledged, and no set was accepted for the rest of the
+/// session: a merge writes its outputs before its inputs are deleted, and for that there was no room. Later, sets were accepted, but few.
+/// The free room lay in pieces that were all shorter than the room to be reserved in one piece. Flushes never cut their outputs to such
+/// pieces, tables that hid nothing were cut to them all the same, and narrowed ones kept the room of the entries that they had lost. Once
+/// everything was deleted, a store of 30 MiB accepted no set at all.
 #[test]
 fn what_is_deleted_of_a_full_store_gives_its_room_back_by_the_jobs_that_are_due() {
     for (quota, seed) in [(30 << 20, 1), (12 << 20, 7), (8 << 20, 3)] {
@@ -268,7 +267,7 @@ fn so_it_does_where_nobody_knows_how_much_room_there_is() {
 struct Life {
     store: FullStore,
     seed: u32,
-    /// The host tells how much room there is.
+    /// The host reports how much room there is.
     is_told: bool,
 }
 
@@ -395,7 +394,7 @@ fn value(n: u32) -> Vec<u8> {
     std::iter::repeat_with(next).take(100 << 10).collect()
 }
 
-/// A store in a quota that has refused three sets, and which it took.
+/// A store in a quota that has refused three sets, and the keys that it accepted.
 fn filled(quota: u64, seed: u32) -> (FullStore, Vec<u32>) {
     let mut pool = SlotPool::open(MemorySlots::with_limit(40, quota)).expect("a pool");
     pool.set_room(Some(quota));
@@ -420,7 +419,7 @@ fn filled(quota: u64, seed: u32) -> (FullStore, Vec<u32>) {
     (store, kept)
 }
 
-/// Does what is due. A job that finds no room is tried again, as hosts do.
+/// Does the due work. A job that finds no room is tried again, as hosts do.
 fn work(store: &mut FullStore) {
     for _ in 0..100 {
         if !store.run_slice(usize::MAX).unwrap_or(true) {
@@ -429,8 +428,8 @@ fn work(store: &mut FullStore) {
     }
 }
 
-/// A table that a snapshot reads keeps its room whatever replaces it. The story: what replaced it took what is set aside, and then no
-/// delete found room any more.
+/// A table that a snapshot reads keeps its room whatever replaces it. The story: its replacement took the reserved room, and then no delete
+/// found room any more.
 #[test]
 fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
     let (mut store, kept) = filled(12 << 20, 7);
@@ -461,8 +460,8 @@ fn what_a_snapshot_reads_is_purged_when_it_is_closed_and_not_before() {
     assert!(is_back, "{:#?}", store.stats());
 }
 
-/// The story: a flush found no slot, the host added some, and sets were refused all the same until a job had flushed: where only jobs flush,
-/// a write does not try what was refused before. (Seed 1795520946000721.)
+/// The story: a flush found no slot, the host added some, and sets were still refused until a job had flushed: where only jobs flush, a
+/// write does not repeat a flush that was refused before. (Seed 1795520946000721.)
 #[test]
 fn a_flush_that_found_no_slot_is_tried_again_once_there_are_some() {
     let options = Options {
@@ -498,7 +497,7 @@ fn a_flush_is_cut_to_the_pieces_that_are_free() {
         }
         store.flush().expect("flushed");
     };
-    // Tables of 1 MiB between others, whose room comes back: pieces of different lengths, none of which takes all.
+    // Tables of 1 MiB between others, whose room is freed: pieces of different lengths, none of which fits all.
     for table in 0..7 {
         fill(&mut store, table);
     }
@@ -512,7 +511,7 @@ fn a_flush_is_cut_to_the_pieces_that_are_free() {
     let slots = store.storage_mut().device_mut();
     let bytes = slots.bytes();
     slots.set_limit(Some(bytes));
-    // Several versions of a key stay together, and a deleted range is told by every table.
+    // Several versions of a key stay together, and a deleted range is repeated in every table.
     for n in 0..20 {
         store.set(&named(9, n), b"old").expect("staged");
         store.set(&named(9, n), &value(n)).expect("staged");
@@ -542,8 +541,8 @@ fn a_flush_is_cut_to_the_pieces_that_are_free() {
     }
 }
 
-/// The story: a purge that found no room let each set that was refused later write all tables anew, though nothing had come free and nothing
-/// was written.
+/// The story: after a purge that found no room, each set that was refused later wrote all tables anew, though nothing had been freed and
+/// nothing was written.
 #[test]
 fn tables_are_not_written_anew_again_and_again_where_nothing_changes() {
     let (mut store, kept) = filled(12 << 20, 7);
@@ -568,7 +567,7 @@ fn tables_are_not_written_anew_again_and_again_where_nothing_changes() {
     assert!(kept.len() > 80);
 }
 
-/// A purge reads of newer tables only what lies over its own.
+/// Of newer tables, a purge reads only the part that lies over its own tables.
 #[test]
 fn a_purge_reads_no_more_than_it_needs() {
     let options = Options { memtable_bytes_min: 4 << 20, log: false, ..Options::default() };
@@ -598,8 +597,9 @@ fn a_purge_reads_no_more_than_it_needs() {
     assert!(read < 2 << 20, "{read} bytes");
 }
 
-/// The story: a session made so many tables that the manifest's snapshot outgrew the file that the next one goes to. In idle moments this is
-/// made as long as the other one, but others filled the disk before there was one, and the store did not open. (Seed 1795608956000360.)
+/// The story: a session made so many tables that the manifest's snapshot outgrew the file that the next one goes to. In idle moments this
+/// file is made as long as the other one, but other files filled the disk before an idle moment came, and the store did not open. (Seed
+/// 1795608956000360.)
 #[test]
 fn a_store_of_many_tables_opens_on_a_disk_that_was_filled_all_at_once() {
     for more in 0..60 {
@@ -610,8 +610,8 @@ fn a_store_of_many_tables_opens_on_a_disk_that_was_filled_all_at_once() {
     }
 }
 
-/// The story: the last edit before the disk was full fitted only as a snapshot in the other file. The file it left was too short for the next
-/// one. (Seed 1795612492000736.)
+/// The story: the last edit before the disk was full fitted only as a snapshot in the other file. The file that it left was too short for
+/// the next one. (Seed 1795612492000736.)
 #[test]
 fn so_it_does_when_it_made_tables_until_they_were_refused() {
     for (count, spare) in (28..40).flat_map(|count| (0..48).map(move |pages| (count, pages << 12))) {

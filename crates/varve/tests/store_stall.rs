@@ -1,4 +1,4 @@
-//! A writer that level 0 holds up waits for what is due, not for a merge of the whole store.
+//! A writer that level 0 delays waits for due work, not for a merge of the whole store.
 //!
 //! The story: a synchronous turn that met `l0_stall` tables merged everything there was, so one set in a store of a few
 //! hundred megabytes took seconds.
@@ -42,7 +42,7 @@ fn a_stalled_turn_merges_level_0_and_only_the_tables_it_overlaps() {
 }
 
 /// The story: where a compactor flushed in time, a synchronous writer never met `l0_stall`. 20,000 documents that were all saved 25 times,
-/// as fast as it went, left 122 tables in level 0, and took 27 times their bytes.
+/// as fast as possible, left 122 tables in level 0, and took 27 times their bytes.
 #[test]
 fn overwrites_do_not_pile_up_however_far_behind_the_merges_are() {
     let options = Options {
@@ -67,7 +67,7 @@ fn overwrites_do_not_pile_up_however_far_behind_the_merges_are() {
         .collect();
         store.set(format!("document{:05}", n * 37 % 100).as_bytes(), &value).expect("staged");
         store.commit(Durability::Relaxed).expect("committed");
-        // As a compactor that flushes in time, and merges never.
+        // Like a compactor that flushes in time, and never merges.
         if n.is_multiple_of(24) {
             store.flush().expect("flushed");
         }
@@ -100,7 +100,7 @@ fn counters_are_one_table_and_one_memtable_however_often_they_are_raised() {
     for n in 0..100_000_u64 {
         store.set(format!("counter{}", n % 10).as_bytes(), &n.to_le_bytes()).expect("staged");
         store.commit(Durability::Relaxed).expect("committed");
-        // The first memtables wait: nothing tells yet that little will be left of them.
+        // The first memtables wait: nothing shows yet that little of them will remain.
         if n > 10_000 {
             let stats = store.stats();
             most = most.max(stats.frozen + stats.levels.iter().map(|level| level.tables).sum::<u64>());

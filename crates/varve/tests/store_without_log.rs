@@ -1,9 +1,9 @@
-//! A store without a log (durability `memory`) leaves no log behind that a later opening could take for news.
+//! A store without a log (durability `memory`) leaves no log behind that a later opening could take for new writes.
 //!
-//! The story: an idle moment sealed the log, also of a store that has none; sealing logs what is staged first, so a segment
-//! appeared. Flushing the memtable to a table did not retire it, because such a store's flushes left the log's floor
-//! where it was. The next opening replayed the segment as the newest writes: reads by key found values overwritten long
-//! before. The same happened to a store that crashed with a log and was opened without one.
+//! The story: an idle moment sealed the log, also of a store that has none; sealing logs the staged data first, so a
+//! segment appeared. Flushing the memtable to a table did not retire it, because such a store's flushes left the log's
+//! floor where it was. The next opening replayed the segment as the newest writes: reads by key found values overwritten
+//! long before. The same happened to a store that crashed with a log and was opened without one.
 
 use varve::storage::{MemorySlots, SlotPool};
 use varve::{Durability, Host, Options, Store};
@@ -21,7 +21,7 @@ fn write(store: &mut MemoryStore, key: &[u8], value: &[u8]) {
     store.commit(Durability::Relaxed).expect("committed");
 }
 
-/// What remains of a store whose process dies.
+/// The slots of a store whose process dies.
 fn crash(store: MemoryStore) -> MemorySlots {
     store.into_storage().into_device()
 }
@@ -54,8 +54,8 @@ fn a_log_that_was_recovered_without_one_is_not_recovered_again() {
     }
 }
 
-/// The story: a close that found no spare slot was refused and was a close all the same, so everything in memory was
-/// gone, and the host had no second try. Now files share slots, and a close of any size needs no slot more.
+/// The story: a close that found no spare slot was refused but closed the store all the same, so everything in memory was
+/// lost, and the host could not try again. Now files share slots, and a close of any size needs no additional slot.
 #[test]
 fn closing_needs_no_slots_for_what_is_in_memory() {
     let options =

@@ -1,4 +1,4 @@
-//! A damaged table is found out: whatever byte is flipped, cut or put elsewhere, an answer is right or Corrupt.
+//! A damaged table is noticed: whichever byte is flipped, cut or put elsewhere, an answer is right or Corrupt.
 
 mod table_common;
 
@@ -41,7 +41,7 @@ fn assert_corrupt<T>(result: Result<T, Error>, what: &str) -> Option<T> {
     }
 }
 
-/// Reads all that can be read; each answer must be right or Corrupt. True when something was Corrupt.
+/// Reads everything that can be read; each answer must be right or Corrupt. True when something was Corrupt.
 fn read_all(model: &[ModelEntry], meta: &TableMeta, file: Vec<u8>, what: &str) -> bool {
     let mut blocks = MemoryBlocks::new(STORE);
     blocks.insert(TABLE, file);

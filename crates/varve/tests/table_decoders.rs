@@ -1,4 +1,4 @@
-//! Every decoder of a table takes any bytes: it answers or refuses, and never panics.
+//! Every decoder of a table accepts any bytes: it answers or refuses, and never panics.
 
 mod table_common;
 
@@ -14,7 +14,7 @@ use varve::table::{
 };
 use varve::types::FileName;
 
-/// Answers every data block of a table with the same block.
+/// Returns the same block for every data block of a table.
 struct OneBlock(Rc<Block>);
 
 impl Blocks for OneBlock {
@@ -27,7 +27,7 @@ impl Blocks for OneBlock {
     }
 }
 
-/// Walks a block that may be anything in all ways there are; a step that fails ends the walk.
+/// Walks a block with any content in all possible ways; a step that fails ends the walk.
 fn walk(block: Block, keys: &[Vec<u8>]) {
     let model = [b"a", b"m", b"z"].map(|key| ModelEntry {
         key: key.to_vec(),
@@ -175,7 +175,7 @@ proptest! {
         place[16..24].copy_from_slice(&TABLE.to_le_bytes());
         let hash = xxh3(&stored[..payload + 8], xxh3(&place, 0));
         stored[payload + 8..].copy_from_slice(&hash.to_le_bytes());
-        // A merge that passes a block on looks at less of it; it may not notice, and must not stumble.
+        // A merge that passes a block on looks at less of it; it may miss the damage, but must not panic.
         let whole = open_block(&STORE, TABLE, handle, stored.clone(), BlockKind::Data);
         let front = open_block_to_copy(&STORE, TABLE, handle, stored, BlockKind::Data, 0);
         for block in [whole, front].into_iter().flatten() {

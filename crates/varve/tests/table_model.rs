@@ -1,5 +1,5 @@
-//! A table answers like one sorted list of its entries, whatever its layout, whether its blocks are at hand or
-//! must be asked for.
+//! A table gives the same answers as one sorted list of its entries, for any layout, whether its blocks are
+//! present or must be asked for.
 
 mod table_common;
 

@@ -1,5 +1,5 @@
-//! Optimistic transactions are serializable, for keys and for ranges: one that commits could have run as a whole at the moment
-//! of its commit, and a conflict is told exactly when something that it read was written since its snapshot.
+//! Optimistic transactions are serializable, for keys and for ranges: one that commits could have run as a whole at the time
+//! of its commit, and a conflict is reported exactly when something that it read was written since its snapshot.
 //!
 //! Transactions interleave with each other and with other writes, while memtables are flushed and tables merged in slices,
 //! so that jobs start before and end after snapshots.
@@ -14,7 +14,7 @@ use varve::store::Dependency;
 use varve::{Durability, Error, Host, Op, Options, Store};
 
 type Slots = SlotPool<MemorySlots>;
-/// Values with their expiry; what has expired stays, for transactions that read by an earlier time.
+/// Values with their expiry; expired entries stay, for transactions that read by an earlier time.
 type State = BTreeMap<u8, (u8, Option<u64>)>;
 
 #[derive(Debug, Clone, Copy)]
@@ -178,7 +178,7 @@ fn scan(store: &mut Store<Slots>, snapshot: u32, start: u8, end: u8) -> Vec<u8> 
     }
 }
 
-/// Commits a transaction; answers what the store said. Nothing was written if it was a conflict.
+/// Commits a transaction; returns the result of the store. Nothing was written if it was a conflict.
 fn commit(store: &mut Store<Slots>, transaction: &Transaction) -> Result<(), Error> {
     let ends: Vec<_> = transaction.scans.iter().map(|(start, end, _)| ([*start], [*end])).collect();
     let keys: Vec<_> = transaction.gets.iter().map(|(key, _)| [*key]).collect();
@@ -241,7 +241,7 @@ proptest! {
                     let was_written = |key: u8, change: &Change| (written(*change).0..written(*change).1).contains(&key);
                     match committed {
                         Ok(()) => {
-                            // Everything that it read is so in the state just before its commit.
+                            // Everything that it read is the same in the state just before its commit.
                             for (key, value) in &transaction.gets {
                                 prop_assert_eq!(*value, at(&before, *key, transaction.now_ms));
                             }
@@ -284,8 +284,8 @@ proptest! {
     }
 }
 
-/// The tombstones of a key and of a range that were written while a snapshot was open stay at the bottom, where nothing
-/// lies below them; they go once it is closed.
+/// The tombstones of a key and of a range that were written while a snapshot was open stay at the bottom, where nothing lies
+/// below them; they are dropped once it is closed.
 #[test]
 fn tombstones_outlive_merges_while_a_snapshot_is_open() {
     let mut store = open(Options { l0_trigger: 2, ..Options::default() });

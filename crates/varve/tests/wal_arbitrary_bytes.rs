@@ -1,5 +1,5 @@
-//! Whatever the bytes of a segment are: an answer or an error, never a panic, and never more memory than a
-//! small multiple of the input. `decode_segment` is what a fuzzer would call.
+//! For any bytes of a segment: an answer or an error, never a panic, and never more memory than a small
+//! multiple of the input. `decode_segment` is what a fuzzer would call.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -41,7 +41,7 @@ fn header() -> SegmentHeader {
     SegmentHeader { segment: 5, salt: segment_salt(5, 77), previous: 4, previous_end: 48 }
 }
 
-/// Decodes `bytes` in every way there is. Answers how many entries a memtable found.
+/// Decodes `bytes` in every way there is. Returns how many entries a memtable found.
 fn decode_segment(bytes: &[u8], named_end: Option<u64>) -> usize {
     let _ = SegmentHeader::decode(bytes);
     let _ = header_was_lost(bytes, 5);

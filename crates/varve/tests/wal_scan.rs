@@ -1,7 +1,7 @@
 //! Reading a WAL segment back after anything that a crash or a fault of the medium can do to it.
 //!
-//! A cut tail is answered with the records in front of it; damage to what was promised is told; and a record
-//! that was never written is never answered.
+//! A cut tail gives the records in front of it; damage to promised records is reported; and a record that was
+//! never written is never returned.
 
 use varve::error::Error;
 use varve::memtable::Memtable;
@@ -144,7 +144,7 @@ fn a_flipped_byte_of_an_unsealed_segment_cuts_there_and_says_so() {
 #[test]
 fn a_later_promise_turns_a_cut_into_corruption_only_where_it_reaches() {
     let (mut memtable, ends) = memtable(100);
-    // Everything up to the third record is durable, says the seventh.
+    // The seventh record states that everything up to the third is durable.
     memtable.begin(0, 0, 500, 1);
     memtable.push(Kind::Set, None, b"later", b"");
     memtable.end(ends[3] as u32);
@@ -196,8 +196,8 @@ fn a_lost_header_is_told_from_a_recycled_file() {
     assert!(header_was_lost(&zeroed, 9));
     assert!(!header_was_lost(&zeroed[..SEGMENT_HEADER_BYTES + 10], 9), "no record follows");
     assert!(!header_was_lost(&[], 9));
-    // A crash while the header of segment 10 went over the one of segment 9: records of 9 follow it, not of
-    // 10.
+    // A crash while the header of segment 10 was written over the one of segment 9: records of 9 follow it,
+    // not of 10.
     let new = header(10).encode();
     for len in 0..SEGMENT_HEADER_BYTES {
         let mut bytes = image.to_vec();

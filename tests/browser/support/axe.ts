@@ -1,5 +1,5 @@
-// What axe finds wrong with a page as it is: contrast, names, roles.
-// Invariant: nothing may move while it looks; ask for reduced motion where the page moves.
+// What axe finds wrong with a page in its present state: contrast, names, roles.
+// Invariant: nothing may move while axe looks; ask for reduced motion where the page moves.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import type { Page } from 'playwright';
 
 const SOURCE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Violations of the page as it is, of these rules or of all: each as its rule and the beginnings of the elements. */
+/** Violations of the page in its present state, of these rules or of all: each as its rule and the beginnings of the elements. */
 export async function violationsNow(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(SOURCE);
   return page.evaluate(async (runOnly) => {

@@ -18,13 +18,13 @@ export interface Write {
 
 /** What a run found. */
 export interface Churned {
-  /** Everything that was not as the model has it. */
+  /** Every difference from the model. */
   readonly problems: readonly string[];
-  /** What the values take that are there at the end, in bytes. */
+  /** Size of the values that exist at the end, in bytes. */
   readonly liveBytes: number;
-  /** What the store took on disk after each part. */
+  /** Size of the store on disk after each part. */
   readonly diskBytes: readonly number[];
-  /** Tables in level 0 at most, of what was seen. */
+  /** The largest number of tables seen in level 0. */
   readonly level0Max: number;
   /** Before the store was closed. */
   readonly stats: StoreStats;
@@ -38,7 +38,7 @@ declare global {
   var churn: (name: string, seed: number) => Promise<Churned>;
 }
 
-/** A map that writes itself. */
+/** A map that generates its own writes. */
 export class Churn {
   readonly #random: Random;
   /** Noise that values are cut from, so that they do not compress away. */
@@ -52,7 +52,7 @@ export class Churn {
     this.#text = Array.from({ length: TEXT_LENGTH }, () => String.fromCharCode(33 + this.#random(94))).join('');
   }
 
-  /** The batches of the next part. The model has them already. */
+  /** The batches of the next part. The model already includes them. */
   *part(): Generator<Write[]> {
     for (const end = this.#writes + PART; this.#writes < end; ) {
       yield Array.from({ length: 1 + this.#random(BATCH_MAX) }, () => this.#write());
@@ -68,7 +68,7 @@ export class Churn {
     return this.entries().reduce((sum, [, value]) => sum + value.length + 16, 0);
   }
 
-  /** Notes how what was found differs from what was to be. */
+  /** Notes the differences between the found and the expected entries. */
   compare(when: string, found: readonly (readonly [number, string])[], expected = this.entries()): void {
     if (found.length !== expected.length) this.#note(`${when}: ${found.length} entries, not ${expected.length}`);
     found.forEach(([key, value], i) => {
@@ -77,14 +77,14 @@ export class Churn {
     });
   }
 
-  /** The same for single reads of all keys there may be. */
+  /** The same for single reads of all possible keys. */
   compareGets(values: readonly (string | undefined)[]): void {
     values.forEach((value, key) => {
       if (value !== this.#model.get(key)) this.#note(`get ${key}`);
     });
   }
 
-  /** All keys there may be. */
+  /** All possible keys. */
   keys(): number[] {
     return Array.from({ length: KEYS }, (_, key) => key);
   }

@@ -1,4 +1,4 @@
-// What the page of the soak and its workers have in common.
+// Shared by the page of the soak and its workers.
 
 /** The channel on which workers are asked for their counts, and answer. */
 export const COUNTS = 'counts';

@@ -7,25 +7,25 @@ export interface Place {
   readonly mask: number;
 }
 
-/** What a store answered over all damages. */
+/** The results of a store over all damages. */
 export interface Damaged {
-  /** What it says of itself undamaged, and how many log entries it then holds. */
+  /** What it reports undamaged, and how many log entries it then holds. */
   readonly state: string;
   readonly logged: number;
-  /** Times that everything was right, that it said VARVE_CORRUPT, that it dropped the last group and said so. */
+  /** How often everything was right, it reported VARVE_CORRUPT, or it dropped the last group and reported that. */
   readonly right: number;
   readonly corrupt: number;
   readonly torn: number;
-  /** Every other answer, with the place of the damage. */
+  /** Every other result, with the place of the damage. */
   readonly wrong: readonly string[];
 }
 
 export interface Damage {
   /** Makes a store with tables and so many entries in its log, and closes it. */
   build(name: string, logged: number): Promise<void>;
-  /** Makes a store and goes on to log entries, each flushed, until the browser is killed; tells each. */
+  /** Makes a store and keeps writing log entries, each flushed, until the browser is killed; reports each. */
   writeForever(name: string): Promise<never>;
-  /** Damages one byte of a store that nobody has open, reads it, mends it, and so on over `count` places. */
+  /** Damages one byte of a store that nobody has open, reads it, repairs the byte, and so on over `count` places. */
   sweep(name: string, count: number, seed: number): Promise<Damaged>;
 }
 

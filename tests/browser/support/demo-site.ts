@@ -1,5 +1,5 @@
-// The pages of the demo, served to a browser of a test under the strict policy; what a page reports as wrong fails the test.
-// Invariant: each site has a port, and with it an origin and stores, of its own.
+// The pages of the demo, served to a browser of a test under the strict policy; any error that a page reports fails the test.
+// Invariant: each site has its own port, and so its own origin and stores.
 
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import { buildPages, writeCities } from '../../../scripts/site.mjs';
 import { root } from '../../../scripts/tools.mjs';
 import type { Profile } from './profile.ts';
 
-/** Answers requests in the place of the files. */
+/** Answers requests instead of the files. */
 export type Respond = NonNullable<Parameters<typeof serve>[0]['respond']>;
 
-/** Builds the demo into a folder of the tests; gives the folder. */
+/** Builds the demo into a folder of the tests; returns the folder. */
 export async function buildDemo(name: string): Promise<string> {
   const folder = join(root, 'build', name);
   rmSync(folder, { recursive: true, force: true });
@@ -22,9 +22,9 @@ export async function buildDemo(name: string): Promise<string> {
   return folder;
 }
 
-/** The demo at an origin of its own. */
+/** The demo at its own origin. */
 export class DemoSite {
-  /** What pages reported as wrong. */
+  /** Errors that pages reported. */
   readonly errors: string[] = [];
   readonly #profile: Profile;
   readonly #site: Awaited<ReturnType<typeof serve>>;
@@ -55,7 +55,7 @@ export class DemoSite {
     return page;
   }
 
-  /** Closes the tabs, having looked at what they say is wrong, and the site. */
+  /** Checks the tabs for reported errors, then closes them and the site. */
   async close(): Promise<void> {
     for (const page of this.#profile.context.pages()) {
       const alert = await page.evaluate(() => document.querySelector('#alert:not([hidden])')?.textContent);

@@ -1,10 +1,10 @@
-// What tests have as globals in pages and workers, besides the package.
+// The globals of tests in pages and workers, besides the package.
 
 import type { Key } from 'varve';
 
 /**
- * The code of the VarveError that a call threw or rejects with; any other error in words; `ok` when there is none.
- * Errors do not cross from a page to the test with their code.
+ * The code of the VarveError that a call threw or rejects with; for any other error its text; `ok` when there is none.
+ * Errors lose their code on the way from a page to the test.
  */
 export async function codeOf(call: () => unknown): Promise<string> {
   try {

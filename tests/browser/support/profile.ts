@@ -1,4 +1,4 @@
-// A Chromium with a profile on disk that outlives it: what a page stored is there after the browser was killed and
+// A Chromium with a profile on disk that outlives it: data that a page stored is there after the browser was killed and
 // started again. Invariant: never an off-the-record context, whose files never reach the disk.
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ export class Profile {
     return { page, errors };
   }
 
-  /** Kills the browser and all of its processes at once, as a crash or the system would, and starts it again; `whileDown` sees its folder. */
+  /** Kills the browser and all its processes at once, as a crash or the system would, and starts it again; `whileDown` gets its folder. */
   async kill(whileDown?: (folder: string) => void): Promise<void> {
     const context = this.#context;
     const closed = new Promise<void>((resolve) => {
@@ -68,7 +68,7 @@ export class Profile {
     const group = await this.processId();
     process.kill(-group, 'SIGKILL');
     await closed;
-    // A process that still ends has its files locked, and the next browser may take a database that it cannot lock for a damaged one.
+    // A process that is still ending has its files locked. The next browser may think that a database it cannot lock is damaged.
     for (let waits = 0; waits < 250 && hasRunning(group); waits++) await setTimeout(20);
     whileDown?.(this.#folder);
     this.#context = await launch(this.#folder, this.#flags);
@@ -106,7 +106,7 @@ export function newProfile(flags?: readonly string[]): Promise<Profile> {
   return Profile.create(flags);
 }
 
-/** Whether a process of a group still runs; false where no /proc tells. */
+/** Whether a process of a group still runs; false where there is no /proc. */
 function hasRunning(group: number): boolean {
   const processes = process.platform === 'linux' ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
   return processes.some((name) => {

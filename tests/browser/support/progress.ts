@@ -1,4 +1,4 @@
-// The test's end of what writers tell: how far each store's history is acknowledged. Invariant: it never runs ahead of
+// The test's end of the reports of writers: how far each store's history is acknowledged. Invariant: it never runs ahead of
 // the writer; after a kill it may be behind what the writer knew, which only makes the test more lenient.
 
 import type { Page } from 'playwright';
@@ -14,7 +14,7 @@ interface Waiter {
 /** Calls a listener with every line that a page and its workers log. */
 export type Hear = (listener: (text: string) => void) => void;
 
-/** What a page and its workers log, where Playwright drives it. */
+/** The lines that a page and its workers log, where Playwright drives it. */
 export function consoleOf(page: Page): Hear {
   return (listener) => void page.on('console', (message) => listener(message.text()));
 }

@@ -1,11 +1,11 @@
 // The site that the browser tests open: the fixture pages at /, the package at /varve/, all under the strict policy
-// that the package is promised to work under. Its port is random, so an origin is never shared between test files.
+// that the package promises to work under. Its port is random, so test files never share an origin.
 
 import { join } from 'node:path';
 import { STRICT_POLICY, serve } from '../../../scripts/server.mjs';
 import { root } from '../../../scripts/tools.mjs';
 
-/** Where the bundled fixture pages lie. */
+/** Where the bundled fixture pages are. */
 export const PAGES = join(root, 'build', 'test-pages');
 
 export interface Site {

@@ -1,4 +1,4 @@
-// One session of a store, as far as its page or service worker lives it itself.
+// One session of a store: the part that its page or service worker runs itself.
 
 import type { OpenOptions, Store } from 'varve';
 import type { Census } from '../../support/visits.ts';
@@ -6,7 +6,7 @@ import type { Visited, VisitPlan } from './visitor.ts';
 
 type Open = (name: string, options: OpenOptions<string, string>) => Promise<Store<string, string>>;
 
-/** Lives the session that `plan` tells, in the realm of `open`. */
+/** Runs the session that `plan` describes, in the realm of `open`. */
 export async function visit(open: Open, plan: VisitPlan): Promise<Visited> {
   const { storage, write, asked, readsAll, waits, closes, wait, dwell } = plan;
   const db = await open(`life-${storage}`, { storage, wait });
@@ -30,7 +30,7 @@ async function census(db: Store<string, string>): Promise<Census> {
   return { records: db.recovery.records, segments: walSegments, tables, files, bytes: diskBytes, calls: 0 };
 }
 
-/** Files of the origin. Those that come or go meanwhile may be counted or not. */
+/** Files of the origin. A file that is created or removed meanwhile may be counted or not. */
 async function filesIn(directory: FileSystemDirectoryHandle): Promise<number> {
   let files = 0;
   try {

@@ -6,19 +6,19 @@ import type { Census, VisitWrite } from '../../support/visits.ts';
 export interface VisitPlan {
   readonly storage: 'opfs' | 'indexeddb';
   readonly write: VisitWrite;
-  /** Keys to read before. */
+  /** Keys to read before the write. */
   readonly asked: readonly string[];
   readonly readsAll: boolean;
   /** Whether the page waits until the write is acknowledged. */
   readonly waits: boolean;
   readonly closes: boolean;
-  /** How long it waits for the visit before to let go of the store, in milliseconds; undefined as long as `open` does by itself. */
+  /** How long it waits for the visit before to release the store, in milliseconds; undefined: as long as `open` does by default. */
   readonly wait: number | undefined;
   /** How long the page stays once it has written, in milliseconds. */
   readonly dwell: number;
 }
 
-/** What it came upon, before it wrote. */
+/** What the session found before it wrote. */
 export interface Visited {
   readonly census: Census;
   readonly values: readonly (string | undefined)[];

@@ -1,5 +1,5 @@
-// What the page and the worker of the crash tests have in common: the global `writer`, which writes a history into
-// stores and reads them back, and how it tells the test what was acknowledged.
+// Shared by the page and the worker of the crash tests: the global `writer`, which writes a history into stores and reads
+// them back, and how it reports to the test what was acknowledged.
 
 import type { Found, Plan } from '../../support/history.ts';
 
@@ -7,7 +7,7 @@ import type { Found, Plan } from '../../support/history.ts';
 export interface WriterOptions {
   /** Without a log. */
   readonly durability?: 'memory' | undefined;
-  /** In a page only: where, if not where `open` puts it. */
+  /** In a page only: the storage, if not the one that `open` chooses. */
   readonly storage?: 'indexeddb' | undefined;
 }
 
@@ -17,12 +17,12 @@ export interface Writer {
   open(name: string, options?: WriterOptions): Promise<Found>;
   /** Reads all of a store that is open. */
   read(name: string): Promise<Found>;
-  /** Starts to write and goes on until it is stopped from outside. */
+  /** Starts to write and continues until it is stopped from outside. */
   start(name: string, plan: Plan): void;
   /** Writes until so many sets are done, and stops; resolves with how many groups are acknowledged as relaxed or strict. */
   write(name: string, plan: Plan, sets: number): Promise<number>;
   close(name: string): Promise<void>;
-  /** Ends the worker that the store's engine runs in, if that is another one. */
+  /** Ends the worker that runs the store's engine, if that is another worker. */
   terminate(name: string): void;
 }
 
@@ -35,14 +35,14 @@ export const ACKNOWLEDGED = 'acknowledged';
 export const FAILED = 'writing failed';
 
 /**
- * Tells the test that all groups before `groups` are acknowledged as relaxed or strict. It goes through the console:
- * what has left this process is known to the test even if the process is killed right after.
+ * Reports to the test that all groups before `groups` are acknowledged as relaxed or strict. It uses the console: a line that
+ * has left this process reaches the test even if the process is killed right after.
  */
 export function tell(name: string, groups: number, sets: number): void {
   console.debug(`${ACKNOWLEDGED} ${name} ${groups} ${sets}`);
 }
 
-/** Runs a writer that nobody waits for. */
+/** Runs a writer without waiting for it. */
 export function detach(name: string, writing: Promise<unknown>): void {
   writing.catch((error) => console.debug(`${FAILED} ${name} ${error}`));
 }

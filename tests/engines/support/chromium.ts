@@ -68,7 +68,7 @@ class Chromium implements Browser {
     const { page } = tab as ChromiumTab;
     const session = await this.#context.newCDPSession(page);
     const crashed = page.waitForEvent('crash');
-    // It is never answered.
+    // The browser never answers it.
     session.send('Page.crash').catch(() => undefined);
     await crashed;
     await page.close();

@@ -1,47 +1,47 @@
-// What a test knows of a browser engine: how to start its browser on a profile that outlives it, open pages, run code in
-// them, and end them in every way. Invariant: no test asks which engine it runs in; what differs between them is a field here.
+// What a test knows about a browser engine: how to start its browser on a profile that outlives it, open pages, run code in
+// them, and end them in every way. Invariant: no test asks which engine it runs in; each difference between them is a field here.
 
 /** A tab that shows `/engine.html`, which has the package and the helpers of the browser tests as globals. */
 export interface Tab {
   /** What the page and its workers reported so far: exceptions nobody caught, refusals of the policy. */
   readonly errors: readonly string[];
-  /** Runs a function in the page, which uses nothing from outside but its arguments; those and the answer are JSON. */
+  /** Runs a function in the page. It uses nothing from outside but its arguments; those and the result are JSON. */
   evaluate<A extends readonly unknown[], T>(run: (...args: A) => T | Promise<T>, ...args: A): Promise<T>;
   /** Calls `listener` with every line that the page writes with `console.debug`; of lines that come fast, the last is enough. */
   hear(listener: (text: string) => void): void;
   reload(): Promise<void>;
   /** Goes to another page of the site, `/away.html`, as a link does. */
   leave(): Promise<void>;
-  /** Goes back from there; the page may come out of the back/forward cache as it was left. */
+  /** Goes back from there; the page may return from the back/forward cache in the state it was left in. */
   back(): Promise<void>;
   /** Closes the tab as its user does. */
   close(): Promise<void>;
 }
 
-/** A browser that runs. */
+/** A running browser. */
 export interface Browser {
   openTab(): Promise<Tab>;
   /** Kills the process that a tab's page and workers run in, as the system does when memory is short. */
   killTab(tab: Tab): Promise<void>;
-  /** Has that process crash by itself, where a browser does that on request. */
+  /** Makes that process crash by itself, where a browser does that on request. */
   crashTab?(tab: Tab): Promise<void>;
   /** Kills all processes of the browser at once. */
   kill(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Where `open` puts a new store, and what it says when that is not OPFS. */
+/** Where `open` puts a new store, and what it reports when that is not OPFS. */
 export interface Rung {
   readonly kind: 'opfs' | 'indexeddb';
   readonly reason?: RegExp;
 }
 
-/** Another way to start a browser, in which it may give its pages less. */
+/** Another way to start a browser, in which pages may have fewer features. */
 export interface Mode {
   readonly title: string;
   readonly rung: Rung;
   readonly isPrivate?: boolean;
-  /** What else goes on the command line. */
+  /** More arguments of the command line. */
   readonly flags?: readonly string[];
 }
 
@@ -53,12 +53,12 @@ export interface LaunchOptions {
   readonly keepsPages?: boolean | undefined;
 }
 
-/** One engine, and what of Varve is to be had in it. */
+/** One engine, and which features of Varve are available in it. */
 export interface Engine {
   readonly name: 'chromium' | 'firefox' | 'webkit';
   readonly rung: Rung;
   readonly modes: readonly Mode[];
-  /** Where a shared worker puts one: only where it may start workers is there OPFS. */
+  /** Where a shared worker puts a store: OPFS is available only where shared workers may start workers. */
   readonly sharedWorkerRung: 'opfs' | 'indexeddb';
   /** Whether tabs of one origin have processes of their own, so that one of them can be killed alone. */
   readonly hasTabProcesses: boolean;

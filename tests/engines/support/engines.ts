@@ -42,7 +42,7 @@ export class Session {
     return this.#browser;
   }
 
-  /** Kills the browser and starts it again on the same profile, which may be looked at or changed in between. */
+  /** Kills the browser and starts it again on the same profile, which may be inspected or changed in between. */
   async kill(between: (profile: string) => void = () => undefined): Promise<void> {
     await this.#browser.kill();
     between(this.#directory);
@@ -53,17 +53,17 @@ export class Session {
   async end(): Promise<void> {
     await this.#browser.close();
     await this.site.close();
-    // What a browser leaves running for a moment may still write there.
+    // Processes that outlive the browser briefly may still write there.
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 
-/** All that an engine does by itself after the last call is over by then: flushes, the seal of the log, giving room back. */
+/** After this time an engine has done all its own work after the last call: flushes, the seal of the log, freeing room. */
 const REST_MS = 3500;
 
 /**
- * Call it before a page is left that has a store open: where a transaction of such a page may stay open, and hold up the next
- * one, it waits until none is under way.
+ * Call it before leaving a page that has a store open. In some engines a transaction of such a page may stay open and block the
+ * next one; there it waits until no transaction is under way.
  */
 export async function rest(engine: Engine): Promise<void> {
   if (!engine.endsTransactions) await new Promise((resolve) => setTimeout(resolve, REST_MS));

@@ -1,5 +1,5 @@
-// Firefox as it ships, headless. Nothing drives it (undriven.ts): where WebDriver or developer tools listen for workers, a worker
-// that starts another one can wait for ever (TESTING.md), which no user's does.
+// Firefox as it ships, headless. No program drives it (undriven.ts): where WebDriver or developer tools listen for workers, a worker
+// that starts another one can wait for ever (TESTING.md), which does not happen to users.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { findFirefox } from '../../../scripts/engines.mjs';
 import type { Engine } from './engine.ts';
 import { UndrivenBrowser } from './undriven.ts';
 
-/** What a test needs that a user is asked for or does by hand, and what a new profile would fetch from elsewhere. */
+/** Settings that a test needs: things a user is asked for or does by hand, and things a new profile would fetch from elsewhere. */
 const PREFERENCES = {
   'browser.aboutwelcome.enabled': false,
   'browser.sessionstore.resume_from_crash': false,
@@ -34,7 +34,7 @@ export const firefox: Engine = {
       isPrivate: true,
     },
   ],
-  // All tabs of a site share one.
+  // All tabs of a site share one process.
   hasTabProcesses: false,
   endsTransactions: true,
   canCrashTabs: false,

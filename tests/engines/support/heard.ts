@@ -1,10 +1,10 @@
-// The test's end of what a life tells (fixtures/tab-writer.ts): how far it is acknowledged, and what it found wrong.
+// The test's end of the reports of a life (fixtures/tab-writer.ts): how far it is acknowledged, and the faults it found.
 // Invariant: it is never ahead of the life; after a kill it may be behind what the life knew, which only makes the test more
 // lenient.
 
 import type { Tab } from './engine.ts';
 
-/** A life that makes no progress for so long has hung. */
+/** A life that makes no progress for this long has hung. */
 const HANG_MS = 60_000;
 
 export class Heard {

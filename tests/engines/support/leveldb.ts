@@ -2,8 +2,8 @@
 //
 // A log is blocks of 32 KiB. A record is one or several fragments, none across the end of a block: a header of 7 bytes (u32
 // checksum, u16 length, u8 type: 1 whole, 2 first, 3 middle, 4 last) and that many bytes. Chromium writes fragments one after
-// the other, and the header of each before its bytes; a kill can come in between. The next start appends behind what is
-// left: https://github.com/google/leveldb/blob/main/doc/log_format.md
+// the other, and the header of each before its bytes; a kill can come in between. The next start appends after the
+// rest: https://github.com/google/leveldb/blob/main/doc/log_format.md
 
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ export function isTorn(log: string): boolean {
   return type !== WHOLE && type !== LAST;
 }
 
-/** Does what a kill between the two writes does. */
+/** Has the same effect as a kill between the two writes. */
 export function tear(log: string): void {
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt16LE(1000, 4);

@@ -1,4 +1,4 @@
-// Processes of a browser, as Linux tells them.
+// Processes of a browser, as Linux reports them.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ export function ticksOf(id: number): number {
 export function lives(id: number): boolean {
   try {
     const stat = readFileSync(`/proc/${id}/stat`, 'utf8');
-    // One that has ended stays as a zombie until its parent has heard of it.
+    // An ended process stays as a zombie until its parent has noticed.
     return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z';
   } catch {
     return false;
@@ -49,8 +49,8 @@ export function memoryOf(id: number): number {
 const GROWTH_KIB = 128 * 1024;
 
 /**
- * Which of a group's processes with a word in their command is that of a page. No browser tells, so the page takes memory, and the
- * one that grows is its; unlike time, memory is not taken by the others meanwhile.
+ * Finds the process of a page among a group's processes with a word in their command. No browser reports it. So the page takes
+ * memory, and the process that grows is its own. Memory is better than time here: the other processes do not take it meanwhile.
  * @param grow runs this in the page
  */
 export async function processOf(

@@ -1,23 +1,23 @@
-// Pages that fetch what they are to do from the site, for a browser that no program can drive without making its profile
-// a private one. The page's half is tests/engines/fixtures/remote.ts.
+// Pages that fetch their calls from the site, for a browser that no program can drive without making its profile a private
+// one. The page's half is tests/engines/fixtures/remote.ts.
 //
 //   GET  /remote/<page>/next      waits for a call, answers its number
 //   GET  /remote/call/<n>.js      the call as a module: the policy of the pages forbids to evaluate text
-//   POST /remote/call/<n>         what it came to
+//   POST /remote/call/<n>         its outcome
 //   POST /remote/<page>/hello     the page is loaded, for the first time or again
 //   POST /remote/<page>/said      lines, exceptions
 //
-// Invariant: a page that says hello again has forgotten what it was asked before; those calls are rejected.
+// Invariant: a page that says hello again has forgotten its earlier calls; those calls are rejected.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** What a call came to. */
+/** The outcome of a call. */
 export interface Outcome {
   readonly value?: unknown;
   readonly error?: string;
 }
 
-/** What a page says by itself. */
+/** What a page reports without a call. */
 export interface Said {
   readonly kind: 'line' | 'error';
   readonly text: string;
@@ -72,7 +72,7 @@ export class RemotePage {
     this.#listeners.push(listener);
   }
 
-  /** The page is gone, or loaded anew: whoever waits for it hears that. */
+  /** The page is gone, or loaded anew: every caller that waits for it gets an error. */
   forget(why: string): void {
     for (const { reject } of this.#calls.values()) reject(new Error(why));
     this.#calls.clear();
@@ -137,7 +137,7 @@ export class Remote {
     return this.#calls.push(page) - 1;
   }
 
-  /** Answers a request of a page; false when it is none. */
+  /** Answers a request of a page; returns false for any other request. */
   respond(path: string, request: IncomingMessage, response: ServerResponse): boolean {
     const [, prefix, name = '', what = ''] = path.split('/');
     if (prefix !== 'remote') return false;
@@ -171,7 +171,7 @@ function answer(response: ServerResponse, text: string): void {
 
 async function body<T>(request: IncomingMessage, response: ServerResponse, take: (value: T) => void): Promise<void> {
   const chunks: Buffer[] = [];
-  // A page that is killed while it speaks has not spoken.
+  // A report counts as never sent if its page was killed while sending it.
   request.on('error', () => undefined);
   for await (const chunk of request) chunks.push(chunk as Buffer);
   if (request.complete) take(JSON.parse(Buffer.concat(chunks).toString('utf8')) as T);

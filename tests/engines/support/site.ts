@@ -7,7 +7,7 @@ import { root } from '../../../scripts/tools.mjs';
 import type { EngineSite } from './engine.ts';
 import { Remote } from './remote.ts';
 
-/** Where the bundled pages lie. */
+/** Where the bundled pages are. */
 export const PAGES = join(root, 'build', 'engine-pages');
 
 /** Serves the pages and the package on a free port. */

@@ -1,5 +1,5 @@
-// A browser that no program drives: its pages fetch what they are to do from the test's site (remote.ts), and its tabs are
-// opened by its first page. Invariant: it leads a group of processes, and ends with all of them.
+// A browser that no program drives: its pages fetch their calls from the test's site (remote.ts), and its first page opens
+// its tabs. Invariant: it leads a group of processes, and ends with all of them.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import type { RemotePage } from './remote.ts';
 /** How a browser is started. */
 export interface Command {
   readonly executable: string;
-  /** What goes on its command line, before the address of the first page. */
+  /** The arguments of its command line, before the address of the first page. */
   readonly flags: readonly string[];
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** A word in the commands of the processes that its pages run in. */
@@ -48,7 +48,7 @@ export class UndrivenBrowser implements Browser {
     const { id, page } = site.remote.page();
     const greeted = page.greeting();
     const browser = spawn(executable, [...flags, `${site.origin}/engine.html#remote=${id}`], {
-      // A group of its own, so that it can be killed with all of its processes.
+      // Its own group, so that it can be killed with all of its processes.
       detached: true,
       stdio: 'ignore',
       env: { ...process.env, ...env },
@@ -76,7 +76,7 @@ export class UndrivenBrowser implements Browser {
     const { page } = tab as UndrivenTab;
     const id = await processOf(this.#processId, this.#command.pages, (run, bytes) => tab.evaluate(run, bytes));
     process.kill(id, 'SIGKILL');
-    // Firefox keeps the request of a page open whose process is dead.
+    // Firefox keeps the request of a page open even when the page's process is dead.
     while (lives(id)) await setTimeout(5);
     page.forget('The tab was killed.');
   }
@@ -146,7 +146,7 @@ class UndrivenTab implements Tab {
   /** Resolves when the page that this leads to says hello. */
   async #go(statement: string): Promise<void> {
     const greeted = this.page.greeting();
-    // The page may be gone before it has answered.
+    // The page may be gone before it answers.
     this.page.call(`export default () => { ${statement}; };`).catch(() => undefined);
     await greeted;
   }

@@ -1,5 +1,5 @@
-// WebKitGTK, in its own plain browser, MiniBrowser, on a display that nobody sees. Its driver, WebKitWebDriver, gives only
-// sessions that keep nothing and that end with the first page that dies; so nothing drives it (undriven.ts), and its profile is
+// WebKitGTK, in its own plain browser, MiniBrowser, on an invisible display. Its driver, WebKitWebDriver, offers only sessions
+// that store nothing and that end with the first page that dies; so no program drives it (undriven.ts), and its profile is
 // a folder like that of any other browser.
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -50,7 +50,7 @@ export const webkit: Engine = {
   },
 };
 
-/** Starts a display server, which picks a number that is free. */
+/** Starts a display server, which picks a free number. */
 async function startDisplay(xvfb: string): Promise<{ name: string; process: ChildProcess }> {
   const server = spawn(xvfb, ['-displayfd', '3', '-screen', '0', '800x600x24', '-nolisten', 'tcp'], {
     stdio: ['ignore', 'ignore', 'ignore', 'pipe'],

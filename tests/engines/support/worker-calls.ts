@@ -1,6 +1,6 @@
 // Calls from a page to a worker of the browser tests, by messages: both halves.
-// Invariants: a worker answers each call once, with a value or an error in words; it is asked nothing before it has said that
-// it listens, because Firefox can lose what is sent to a module worker while its imports load.
+// Invariants: a worker answers each call once, with a value or an error in words; it gets no call before it has reported that
+// it listens, because Firefox can lose messages to a module worker while its imports load.
 
 interface Question {
   readonly number: number;
@@ -14,7 +14,7 @@ interface Answer {
   readonly error?: string;
 }
 
-/** What a worker says first. */
+/** The first message of a worker. */
 const READY = 'ready';
 
 interface Called {
@@ -55,7 +55,7 @@ function start(script: string): Called {
   return known;
 }
 
-/** In a worker: answers calls with these functions, and sends the page what is logged with `console.debug`. */
+/** In a worker: answers calls with these functions, and sends the page the lines logged with `console.debug`. */
 export function answerCalls(functions: Readonly<Record<string, (...args: never[]) => unknown>>): void {
   console.debug = (...words: unknown[]) => postMessage(words.join(' '));
   addEventListener('message', async ({ data: { number, name, args } }: MessageEvent<Question>) => {

@@ -1,7 +1,7 @@
 /**
- * An adapter over chunks in memory: stores that settle later, and can crash.
+ * An adapter over chunks in memory: its stores commit later, and can crash.
  *
- * Invariant: nobody is locked out: who opens a store takes it over.
+ * Invariant: no caller is locked out: a caller that opens a store takes it over.
  */
 
 import type { StorageAdapter } from '../../../js/src/storage/adapter.ts';
@@ -23,7 +23,7 @@ export class ChunkAdapter implements StorageAdapter {
     return BufferedDevice.open(this.chunks);
   }
 
-  /** Lets the stores that there are take so many more bytes each; undefined: any number. */
+  /** Lets the existing stores take this many more bytes each; undefined: any number. */
   setRoom(bytes: number | undefined): void {
     for (const state of this.states.values()) state.room = bytes;
   }

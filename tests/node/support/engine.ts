@@ -1,5 +1,5 @@
 /**
- * What tests of the engine in Node share: the compiled wasm, seeded randomness, and a compactor "worker" on this thread.
+ * Shared by tests of the engine in Node: the compiled wasm, seeded randomness, and a compactor "worker" on this thread.
  */
 
 import { Member } from '../../../js/src/share/member.ts';
@@ -10,7 +10,7 @@ import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker
 import type { OpenOutput } from '../../../js/src/worker/compactor-output.ts';
 import { opfsOutputs } from '../../../js/src/worker/opfs-output.ts';
 
-/** The engine as `npm run build` leaves it. */
+/** The engine as `npm run build` produces it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);
 
 /** The module that checks and repairs. */
@@ -29,7 +29,7 @@ export function randomFrom(seed: number): (below: number) => number {
 
 /** A compactor behind the interface of a worker: messages are cloned and arrive in later turns. */
 export class LocalCompactor extends EventTarget {
-  /** Everything it was sent. */
+  /** All messages that it was sent. */
   readonly received: (CompactorRequest | CheckerRequest)['type'][] = [];
   terminated = false;
   readonly #compactor = new Compactor(
@@ -48,7 +48,7 @@ export class LocalCompactor extends EventTarget {
     });
   }
 
-  /** The browser closes what an ended worker had open. */
+  /** The browser closes everything that an ended worker had open. */
   terminate(): void {
     this.terminated = true;
     this.#compactor.halt();

@@ -1,4 +1,4 @@
-/** Exports as bytes, and streams that come in pieces. */
+/** Exports as bytes, and streams that arrive in pieces. */
 
 import { open } from '../../../js/src/index.ts';
 import type { Store } from '../../../js/src/store/store.ts';
@@ -21,7 +21,7 @@ export async function* chunks(bytes: Uint8Array, size: number): AsyncGenerator<U
   for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
 }
 
-/** What every read of a store tells but for sequences. */
+/** The results of every read of a store, except for sequences. */
 export async function contents(db: Store<Key, unknown>): Promise<unknown[]> {
   const all: unknown[] = [];
   for await (const [key, value] of db) {
@@ -31,7 +31,7 @@ export async function contents(db: Store<Key, unknown>): Promise<unknown[]> {
   return all;
 }
 
-/** Where the blocks of an export begin, the header's end first, the end of all last. */
+/** Where the blocks of an export begin: first the end of the header, last the end of the export. */
 export function boundaries(bytes: Uint8Array): number[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const found = [72];

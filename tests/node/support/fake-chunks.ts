@@ -1,5 +1,5 @@
 /**
- * An asynchronous storage of chunks in memory, whose commits can be held up, refused, or lost with a crash.
+ * An asynchronous storage of chunks in memory, whose commits can be delayed, refused, or lost in a crash.
  *
  * Invariant: `state` changes by whole commits only; every answer comes in a later turn.
  */
@@ -12,16 +12,16 @@ export class ChunkState {
   rows: Uint8Array[] = [];
   chunks = new Map<string, Uint8Array>();
   owner: object | undefined;
-  /** Bytes that commits may still bring; undefined: any number. */
+  /** Bytes that commits may still add; undefined: any number. */
   room: number | undefined;
   #durable: Pick<ChunkState, 'rows' | 'chunks'> = { rows: [], chunks: new Map() };
 
-  /** What is there now survives a loss of power too. */
+  /** The present content survives a loss of power too. */
   keep(): void {
     this.#durable = { rows: [...this.rows], chunks: new Map(this.chunks) };
   }
 
-  /** Loses what came since the last strict commit; whoever held it has lost it. */
+  /** Loses the commits since the last strict commit; the holder of the state has lost it. */
   losePower(): void {
     this.rows = [...this.#durable.rows];
     this.chunks = new Map(this.#durable.chunks);
@@ -37,10 +37,10 @@ export class FakeChunks implements ChunkStore {
   readonly commits: Commit[] = [];
   /** Transactions that only read. */
   reads = 0;
-  /** Chunks that they asked for. */
+  /** Chunks that these transactions requested. */
   chunksRead = 0;
   isClosed = false;
-  /** What the next commit fails with. */
+  /** The error that the next commit fails with. */
   failure: SlotError | undefined;
   /** Whether there is no room for a commit. */
   refuses: (commit: Commit) => boolean = () => false;
@@ -53,7 +53,7 @@ export class FakeChunks implements ChunkStore {
     this.state = state;
   }
 
-  /** Holds commits up until `resume`. */
+  /** Delays commits until `resume`. */
   pause(): void {
     this.#gate = new Promise((resolve) => {
       this.#open = resolve;
@@ -83,12 +83,12 @@ export class FakeChunks implements ChunkStore {
     return names.map(({ slot, index }) => this.state.chunks.get(`${slot}/${index}`)?.slice());
   }
 
-  /** Loses whoever holds the state now: nothing that it sends arrives any more. */
+  /** Cuts off the present holder of the state: nothing that it sends arrives any more. */
   die(): void {
     this.state.owner = undefined;
   }
 
-  /** Dies once so many more commits are through; resolves then. */
+  /** Dies after this many more commits; resolves then. */
   dieAfter(commits: number): Promise<void> {
     this.#left = commits;
     return new Promise((resolve) => {

@@ -1,8 +1,8 @@
 /**
- * A stand-in for the engine worker that speaks frames: a sorted map in memory, with what passes written down.
+ * A stand-in for the engine worker that speaks frames: a sorted map in memory, and a record of the messages.
  *
- * Invariant: it reads and writes frames by their written description, sharing no code with the client, and checks every
- * byte of what it is sent. Answers come in a later turn, in order; `hold()` keeps them back until `release()`.
+ * Invariant: it reads and writes frames by their written description, sharing no code with the client, and checks every byte that it
+ * receives. Answers come in a later turn, in order; `hold()` keeps them back until `release()`.
  */
 
 import type { Request, Response } from '../../../js/src/protocol/messages.ts';
@@ -33,7 +33,7 @@ const order = (a: Uint8Array, b: Uint8Array): number => Buffer.compare(a, b);
 const latin1 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');
 const ABSENT = 0xffff_ffff;
 
-/** The error that a test wants an operation to be answered with. */
+/** The error with which a test wants an operation to be answered. */
 export interface Fault {
   readonly code: number;
   readonly message: string;
@@ -47,9 +47,9 @@ export class FakeEngine implements Port {
 
   /** Operations of each frame, oldest first. */
   readonly frames: SentOp[][] = [];
-  /** Who sends them; undefined before the first one. */
+  /** The client that sends them; undefined before the first frame. */
   client: number | undefined;
-  /** What each frame said is answered. */
+  /** The answers that each frame reported as received. */
   readonly answered: number[] = [];
   /** Sizes of the frames sent and of the answers, in bytes. */
   readonly frame_bytes: number[] = [];
@@ -59,7 +59,7 @@ export class FakeEngine implements Port {
   is_terminated = false;
   /** Answers an operation with an error instead. */
   fault: ((op: SentOp) => Fault | undefined) | undefined;
-  /** Answers a message by itself; undefined for the usual answer. */
+  /** Answers a message itself; undefined for the usual answer. */
   reply: ((message: Request) => Response | undefined) | undefined;
   /** Changes the bytes of an answer before it is sent. */
   damage: ((frame: ArrayBuffer) => ArrayBuffer) | undefined;
@@ -95,7 +95,7 @@ export class FakeEngine implements Port {
     for (let i = this.#waiting.length; i > 0; i--) setImmediate(this.#run_next);
   }
 
-  /** What a worker tells when its script fails; without a message, when it does not load. */
+  /** The event of a worker whose script fails; without a message, of a script that does not load. */
   crash(message?: string): void {
     this.onerror?.({ message } as ErrorEvent);
   }

@@ -1,8 +1,8 @@
 /**
  * Deno KV in memory, with the limits of the real one, and connections that can fail at any call or die there.
  *
- * Invariant: it takes nothing that the real one would refuse (limits as `deno` 2.9 enforces them, but for checks: 10, as
- * documented), every answer comes in a later turn, and whoever does not ask for strong consistency is refused.
+ * Invariant: it accepts nothing that the real one would refuse (limits as `deno` 2.9 enforces them, but for checks: 10, as documented),
+ * every answer comes in a later turn, and a caller that does not ask for strong consistency is refused.
  */
 
 import { serialize } from 'node:v8';
@@ -15,7 +15,7 @@ import type {
   KvReadOptions,
 } from '../../../js/src/storage/denokv/platform.ts';
 
-/** A key that has something. */
+/** A key that has a value. */
 interface StoredEntry extends KvEntry {
   readonly key: KvKey;
 }
@@ -24,7 +24,7 @@ interface StoredEntry extends KvEntry {
 export class FakeKvState {
   readonly entries = new Map<string, StoredEntry>();
   commits = 0;
-  /** Bytes that all values may have together; what takes none of it is never refused. */
+  /** Bytes that all values may take together; an operation that takes none of them is never refused. */
   roomBytes = Number.POSITIVE_INFINITY;
   /** Bytes of the largest operation so far. */
   operationBytesMax = 0;
@@ -34,7 +34,7 @@ export class FakeKvState {
     return this.#sorted().flatMap(({ key }) => (key.includes(part) ? [key] : []));
   }
 
-  /** As if everybody who holds a store had been gone for longer than the lease. */
+  /** Acts as if every holder of a store had been gone for longer than the lease. */
   expire(): void {
     for (const [id, entry] of this.entries) {
       const head = entry.value as { holder?: { until: number } | null };
@@ -57,7 +57,7 @@ export class FakeKvState {
   }
 }
 
-/** What goes wrong with a call: it is not done, it is done and nobody hears of it, or the caller dies before or after it. */
+/** How a call fails: it is not done, it is done but gets no answer, or the caller dies before or after it. */
 export type Fault = 'refused' | 'unheard' | 'dead before' | 'dead after';
 
 /** A connection. */
@@ -65,9 +65,9 @@ export class FakeKv implements Kv {
   readonly state: FakeKvState;
   /** Calls so far: reads and operations. */
   calls = 0;
-  /** Says what goes wrong with a call, by its number. */
+  /** Decides how a call fails, by its number. */
   fault: (call: number, kind: 'read' | 'commit') => Fault | undefined = () => undefined;
-  /** Resolves when the caller is dead: nothing that it asks is done or answered any more. */
+  /** Resolves when the caller is dead: none of its requests is done or answered any more. */
   readonly died: Promise<void>;
   #die: () => void = () => undefined;
   #isDead = false;
@@ -80,7 +80,7 @@ export class FakeKv implements Kv {
     });
   }
 
-  /** Ends the caller; what it asks after that is never answered, or refused where somebody still waits for it. */
+  /** Ends the caller. Its later requests are never answered, or are refused where somebody still waits for them. */
   kill(refuses = false): void {
     this.#isDead = true;
     this.#refuses = refuses;
@@ -170,7 +170,7 @@ function checkStrong(options: KvReadOptions | undefined): void {
   if (options?.consistency !== 'strong') throw new Error('A store must read what was written last.');
 }
 
-/** Throws as the real one does; answers the bytes of the operation. */
+/** Throws as the real one does; returns the bytes of the operation. */
 function checkLimits(checks: readonly { key: KvKey }[], mutations: readonly { key: KvKey; value?: unknown }[]): number {
   if (checks.length > 10) throw new TypeError('Too many checks (max 10)');
   if (mutations.length > 1000) throw new TypeError('Too many mutations (max 1000)');
@@ -197,7 +197,7 @@ function valueBytes(value: unknown): number {
   return value instanceof Uint8Array ? value.length : serialize(value).length;
 }
 
-/** As the real one encodes keys: a mark, the bytes with each zero escaped, and an end for what has a length. */
+/** Encodes keys as the real one does: a mark, the bytes with each zero escaped, and an end for parts that have a length. */
 function encodedBytes(key: KvKey): number {
   let bytes = 0;
   for (const part of key) {

@@ -1,18 +1,18 @@
 /**
- * An origin private file system in memory, for tests in Node: directories, files, synchronous handles that exclude one
- * another, and a quota that is told by a short count or by an exception.
+ * An origin private file system in memory, for tests in Node: directories, files, synchronous handles that exclude one another, and a
+ * quota that is reported by a short count or by an exception.
  *
  * Invariant: a file has at most one open handle; bytes written and not flushed are gone after `losePower`.
  */
 
 interface FakeFile {
   bytes: Uint8Array;
-  /** What a power cut would leave. */
+  /** The bytes that a power cut would leave. */
   flushed: Uint8Array;
   handle: FakeHandle | undefined;
 }
 
-/** How a full origin is told. */
+/** How a full origin is reported. */
 export type FullStyle = 'throw' | 'short';
 
 /** The files of one origin. */
@@ -39,7 +39,7 @@ export class FakeOpfs {
     return sum;
   }
 
-  /** Closes every handle and undoes what was not flushed. */
+  /** Closes every handle and undoes the writes that were not flushed. */
   losePower(directory: FakeDirectory = this.root): void {
     for (const file of directory.files.values()) {
       file.handle = undefined;
@@ -199,7 +199,7 @@ export class FakeHandle {
   }
 }
 
-/** Who asks for a lock, and what it is called with. */
+/** A request for a lock, and the function that grants it. */
 interface Asking {
   readonly name: string;
   readonly mode: 'exclusive' | 'shared';
@@ -257,7 +257,7 @@ export class FakeLocks {
     return !this.#held.some((one) => one.name === name && (mode === 'exclusive' || one.mode === 'exclusive'));
   }
 
-  /** Grants what can be granted, in order. */
+  /** Grants the requests that can be granted, in order. */
   #serve(): void {
     const passed = new Set<string>();
     for (const asking of [...this.#waiting]) {

@@ -1,8 +1,8 @@
 /**
- * The SQL storage of a Durable Object, as far as a `ChunkTable` uses it, with the platform's transactions: what is written
- * without waiting for I/O in between is committed together, after the microtasks.
+ * The SQL storage of a Durable Object, as far as a `ChunkTable` uses it, with the platform's transactions: writes without a wait for I/O
+ * between them are committed together, after the microtasks.
  *
- * Invariant: `crash` leaves what was committed. Unknown statements are refused, so a new one needs its part here.
+ * Invariant: `crash` leaves the committed writes. Unknown statements are refused, so a new one needs its part here.
  */
 
 import type { SqlCursor, SqlStorage, SqlValue } from '../../../js/src/cloudflare/platform.ts';
@@ -48,12 +48,12 @@ export class FakeSql implements SqlStorage {
     }
   }
 
-  /** Resolves when what was written so far is committed. */
+  /** Resolves when all writes so far are committed. */
   committed(): Promise<void> {
     return new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** What was not committed is gone. */
+  /** Uncommitted writes are gone. */
   crash(): void {
     this.#tables = copyOf(this.#committed);
     this.isGateClosed = false;

@@ -1,8 +1,8 @@
 /**
- * An engine as a feed sees it, whose messages arrive one at a time, when the test says so.
+ * An engine as a feed sees it. Its messages arrive one at a time, when the test lets them.
  *
- * Invariants: requests arrive in their order, and pages are answered in theirs; a page leaves only when all it has seen is committed,
- * while what `after` is told may still be taken back. That is the most that any storage does.
+ * Invariants: requests arrive in their order, and pages are answered in theirs; a page leaves only when all writes that it has seen are
+ * committed, while the report of `after` may still be undone. No storage does more than that.
  */
 
 import { ChangeKind, type Page, type PageRequest } from '../../../js/src/changes/page.ts';
@@ -20,24 +20,24 @@ type Sent = { readonly page: AskedPage } | { readonly after: AskedAfter };
 
 /** The engine, its storage, and what is under way to and from it. */
 export class FeedModel {
-  /** Keys of one byte; that of sequence `n` is the one at `n - 1`. */
+  /** Keys of one byte; the key of sequence `n` is the one at `n - 1`. */
   readonly log: number[] = [];
   /** How many requests were made. */
   requests = 0;
-  /** Whether what was acknowledged can be logged, and so be told. */
+  /** Whether acknowledged writes can be logged, and so be reported. */
   canLog = true;
   #committed = 0;
   #told = 0;
   #opening = 1;
-  /** Has yet to arrive. */
+  /** Sent, but not yet arrived. */
   #sent: Sent[] = [];
-  /** Has run; its answer has yet to arrive. */
+  /** Run, but the answer has not yet arrived. */
   #pages: { readonly page: AskedPage; answer: Page }[] = [];
   #afters: AskedAfter[] = [];
-  /** Has been told; that has yet to arrive. */
+  /** Answered, but the answer has not yet arrived. */
   #answered: { readonly after: AskedAfter; readonly state: StoreState }[] = [];
 
-  /** What a feed talks to. */
+  /** The client that a feed calls. */
   readonly client: Pick<Client, 'submit' | 'ask'> = {
     submit: (_operation, _key, value) =>
       this.#send((asked) => ({ page: { ...asked, asked: value as PageRequest } })) as Promise<never>,
@@ -57,13 +57,13 @@ export class FeedModel {
     this.#committed = this.log.length;
   }
 
-  /** The storage refused: what is not committed is taken back, and what could not be answered is answered anew. */
+  /** The storage refused: uncommitted writes are undone, and requests that could not be answered are answered anew. */
   revive(): void {
     this.log.length = this.#committed;
     this.#reopen();
   }
 
-  /** Another leads, who has what was committed; all that has no answer is sent to it again. */
+  /** Another engine leads, which has the committed writes; all requests without an answer are sent to it again. */
   succeed(): void {
     this.log.length = this.#committed;
     const again = this.#pages.map(({ page }) => ({ page }));
@@ -72,7 +72,7 @@ export class FeedModel {
     this.#reopen();
   }
 
-  /** Its leader does not answer: everything is given up. */
+  /** Its leader does not answer: all requests are given up. */
   stall(): void {
     const stalled = Object.assign(new Error('stalled'), { code: 'VARVE_LEADER_STALLED' });
     for (const sent of this.#sent.splice(0)) ('page' in sent ? sent.page : sent.after).reject(stalled);
@@ -81,7 +81,7 @@ export class FeedModel {
     for (const { after } of this.#answered.splice(0)) after.reject(stalled);
   }
 
-  /** What can arrive now. */
+  /** The messages that can arrive now. */
   get arrivals(): (() => void)[] {
     const arrivals: (() => void)[] = this.#answered.map((answer) => () => {
       this.#answered = this.#answered.filter((other) => other !== answer);

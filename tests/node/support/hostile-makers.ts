@@ -1,5 +1,5 @@
 /**
- * Makers of objects that are not what they seem: subclasses, own properties and proxies that lie about what they hold, getters, buffers
+ * Makers of objects that are not what they seem: subclasses, own properties and proxies that lie about their content, getters, buffers
  * that detach or shrink.
  */
 
@@ -39,7 +39,7 @@ export function revoked(target: object): object {
   return proxy;
 }
 
-/** An array that says that it is as long as this. */
+/** An array that reports this length. */
 export function ofLength(length: unknown): unknown[] {
   return new Proxy([1, 2], { get: (target, name) => (name === 'length' ? length : Reflect.get(target, name)) });
 }
@@ -120,7 +120,7 @@ export const LYING_BYTES: readonly (readonly [string, () => Uint8Array])[] = [
   ['bytes that follow their buffer', lengthTracking],
 ];
 
-/** Bytes whose buffer has gone. */
+/** Bytes whose buffer is detached. */
 export const GONE_BYTES: readonly (readonly [string, () => Uint8Array])[] = [
   ['detached bytes', detached],
   ['bytes beyond their buffer', () => outOfBounds((buffer) => new Uint8Array(buffer, 8, 8))],
@@ -138,7 +138,7 @@ export function trapped(target: object, trap: (typeof TRAPS)[number]): object {
   });
 }
 
-/** Dates that lie about themselves, and are of the millisecond 5. */
+/** Dates that lie about themselves; their true value is millisecond 5. */
 export const lyingDate = (): Date =>
   own(new Date(5), {
     getTime: () => 'soon',

@@ -1,4 +1,4 @@
-/** The ways in which keys and values go into a store, each behind the same few calls. */
+/** The ways in which keys and values enter a store, each behind the same few calls. */
 
 import type { Live } from '../../../js/src/changes/types.ts';
 import { collection } from '../../../js/src/collections.ts';
@@ -9,10 +9,10 @@ import type { Key, OpenOptions } from '../../../js/src/types.ts';
 import { spawnServer, tools, wasm } from './engine.ts';
 import { collect } from './transactions.ts';
 
-/** One way to write, read and delete under a key. Promises and thrown errors are alike. */
+/** One way to write, read and delete under a key. Rejected promises and thrown errors count alike. */
 export interface Way {
   set(key: Key, value: unknown): unknown;
-  /** The key is made anew for each look at it. */
+  /** The key is made anew for each use. */
   get(key: () => Key): unknown;
   delete(key: () => Key): unknown;
 }
@@ -21,19 +21,19 @@ export interface Way {
 export interface Subject {
   readonly db: Store<Key, unknown> | SyncStore<Key, unknown>;
   readonly ways: Readonly<Record<string, Way>>;
-  /** Keys are parts of documents, and so values; `set` tells which key it was. */
+  /** Keys are parts of documents, and so they are values; `set` reports which key it was. */
   readonly isOfDocuments?: boolean;
 }
 
 /** Options of the stores. */
 export const OPTIONS = { wasm, storage: 'memory', memory: 2 ** 20 } as const;
 
-/** Everything that a store holds, read by a scan. */
+/** Everything in a store, read by a scan. */
 export function contents(db: Subject['db']): Promise<[Key, unknown][]> {
   return collect<[Key, unknown]>(db.entries());
 }
 
-/** What `check()` finds wrong. */
+/** The problems that `check()` finds. */
 export async function problems(db: Subject['db']): Promise<readonly unknown[]> {
   return (await db.check({ tools })).problems;
 }
@@ -49,7 +49,7 @@ const ranges = (key: () => Key): readonly object[] => [
   { lte: key(), reverse: true, limit: 1 },
 ];
 
-/** What all of some reads give; throws where they do not agree. */
+/** The common result of some reads; throws where they do not agree. */
 function same(values: readonly unknown[]): unknown {
   const [first, ...others] = values;
   for (const other of others)
@@ -61,7 +61,7 @@ function shown(value: unknown): unknown {
   return value === undefined ? 'nothing' : typeof value;
 }
 
-/** Whether `live` takes it for a key: a function is a query, and a plain object a range. */
+/** Whether `live` takes it for a key: a function is a query, and a plain object is a range. */
 function standsAlone(target: unknown): boolean {
   if (typeof target !== 'object' || target === null) return typeof target !== 'function';
   try {
@@ -109,7 +109,7 @@ export async function asynchronous(options: Partial<OpenOptions<Key, unknown>> =
         async (key) => (await db.getEntry(key()))?.value,
         (key) => db.batch().delete(key()).commit(),
       ),
-      // In an array: what the function gives is awaited, which asks an object whether it is a promise.
+      // In an array: the result of the function is awaited, which asks an object whether it is a promise.
       update: of(
         (key, value) => db.update(key, () => [value]),
         async (key) => ((await db.get(key())) as unknown[] | undefined)?.[0],

@@ -1,7 +1,7 @@
 /**
- * Keys and values that are not what they seem, or are at the edge of what there is.
+ * Keys and values that are not what they seem, or are at the limits of what is possible.
  *
- * Each case is made anew for each use. It is either refused with a code, or becomes a plain value, whichever way it goes in.
+ * Each case is made anew for each use. It is either refused with a code, or becomes a plain value, through every way into a store.
  */
 
 import {
@@ -35,7 +35,7 @@ export interface Hostile {
   readonly name: string;
   /** Makes it. */
   make(): unknown;
-  /** What is read back; undefined where it is refused. */
+  /** The value that is read back; undefined where the input is refused. */
   readonly becomes?: { readonly plain: unknown };
 }
 
@@ -264,7 +264,7 @@ export const VALUES: readonly Hostile[] = [
     return array.slice(0, 1);
   }, [1]),
   plain('holes', () => new Array(3), [undefined, undefined, undefined]),
-  // A few levels are left for those who put it into something.
+  // A few levels are left for callers that put it into another value.
   plain('great nesting', () => nested(990), nested(990)),
   refused('nesting that is too great', () => nested(1001)),
   refused('nesting without end', () => {

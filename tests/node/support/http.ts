@@ -7,10 +7,10 @@ import type { Key, ScanOptions } from '../../../js/src/types.ts';
 import { wasm } from './engine.ts';
 import { KeptDevices } from './kept-devices.ts';
 
-/** Where the handler believes to be. */
+/** The origin that the handler sees. */
 export const ORIGIN = 'http://varve.test';
 
-/** What is sent besides method and path. */
+/** The parts of a request besides method and path. */
 export interface Sent {
   readonly body?: BodyInit | null;
   readonly headers?: Record<string, string>;
@@ -51,7 +51,7 @@ export function served(db: Store<Key, unknown>, handler: Handler): Served {
   };
 }
 
-/** The same store, and how many entries its scans have given so far. */
+/** The same store, and how many entries its scans have returned so far. */
 export function counted(db: Store<Key, unknown>): { store: Store<Key, unknown>; given(): number } {
   let given = 0;
   async function* entries(options?: ScanOptions<Key>): AsyncGenerator<[Key, unknown], void, undefined> {
@@ -77,7 +77,7 @@ export async function problem(response: Response): Promise<{ status: number; cod
   return code === undefined ? { status, detail } : { status, code, detail };
 }
 
-/** A key as it stands in a query. */
+/** A key as it appears in a query. */
 export function query(json: unknown): string {
   return encodeURIComponent(JSON.stringify(json));
 }

@@ -12,7 +12,7 @@ const memories: WeakRef<WebAssembly.Memory>[] = [];
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** The loader, its instances counted. */
+/** The loader, with its instances counted. */
 export function counting(real: Load): Load {
   const instantiate: Load['instantiate'] = (module) => {
     const engine = real.instantiate(module);
@@ -27,9 +27,9 @@ export function made(): number {
   return memories.length;
 }
 
-/** How many of them somebody still has. */
+/** How many of them are still referenced. */
 export async function alive(): Promise<number> {
-  // A reference that was looked at is kept until its turn ends.
+  // A weak reference that was dereferenced keeps its target until the turn ends.
   await new Promise((resolve) => setTimeout(resolve));
   collectGarbage();
   return memories.filter((memory) => memory.deref() !== undefined).length;

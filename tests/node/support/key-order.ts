@@ -1,5 +1,5 @@
 /**
- * The order of keys, written down a second time from its definition, to test the encoded one against.
+ * The order of keys, implemented a second time from its definition, to test the encoded order against.
  *
  * Invariant: nothing here is shared with the codec.
  */

@@ -2,7 +2,7 @@
 
 import { SlotError, type SlotErrorKind } from '../../../js/src/storage/device.ts';
 
-/** The kind, or `none` where nothing is thrown; what is thrown otherwise is passed on. */
+/** The kind, or `none` where nothing is thrown; any other error is passed on. */
 export function kindOf(call: () => unknown): SlotErrorKind | 'none' {
   try {
     call();

@@ -1,9 +1,8 @@
 /**
- * IndexedDB in memory that loses power: transactions that were not strict, and that no strict one followed, are gone. It can
- * be full, too.
+ * IndexedDB in memory that loses power: transactions are lost if they were not strict and no strict one followed. It can also be full.
  *
- * Invariant: `losePower` leaves the databases as they were when some transaction had completed: the last strict one, or, as
- * the caller draws, one of those after it. Former connections go on over what nobody reads any more.
+ * Invariant: `losePower` leaves the databases as they were when some transaction had completed: the last strict one, or, as the caller
+ * draws, one of those after it. Former connections go on over databases that nothing reads any more.
  */
 
 import { IDBFactory } from 'fake-indexeddb';
@@ -12,7 +11,7 @@ type Rows = [IDBValidKey, unknown][];
 /** Databases, their stores, and what is in them. */
 type Image = Map<string, Map<string, Rows>>;
 
-/** What fake-indexeddb keeps inside. */
+/** The internals of fake-indexeddb. */
 interface Inside {
   readonly _databases: Map<string, { readonly rawObjectStores: Map<string, { readonly records: Iterable<Row> }> }>;
 }
@@ -25,9 +24,9 @@ interface Row {
 /** The databases of one test. `factory` is to be the global `indexedDB`. */
 export class LossyDatabases {
   factory = new IDBFactory();
-  /** Bytes of values that transactions may still bring; undefined: any number. */
+  /** Bytes of values that transactions may still add; undefined: any number. */
   room: number | undefined;
-  /** The databases after each transaction since the last strict one, that one first. */
+  /** The databases after each transaction since the last strict one, beginning with that one. */
   #images: Image[] = [new Map()];
   readonly #restore: () => void;
 
@@ -69,7 +68,7 @@ export class LossyDatabases {
     };
   }
 
-  /** Leaves what a power cut may leave; `random` draws a number below its argument. */
+  /** Leaves a state that a power cut may leave; `random` draws a number below its argument. */
   async losePower(random: (below: number) => number): Promise<void> {
     const image = this.#images[random(this.#images.length)] as Image;
     this.factory = new IDBFactory();
@@ -77,7 +76,7 @@ export class LossyDatabases {
     this.#images = [image];
   }
 
-  /** Leaves IndexedDB as it was found. */
+  /** Restores IndexedDB as it was before. */
   end(): void {
     this.#restore();
   }

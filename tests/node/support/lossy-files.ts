@@ -1,5 +1,5 @@
 /**
- * File calls over real files that lose, on demand, what a power cut could take, and that are full when told so.
+ * File calls over real files. On demand they lose what a power cut could lose, and are full.
  *
  * Invariant: it loses all that may be lost: of a file every byte since its last fdatasync, of a directory every entry made
  * since its last fsync. Removed files come back only if their directory was not synced since; the stores never count on that.
@@ -10,7 +10,7 @@ import { dirname } from 'node:path';
 import type { FileCalls } from '../../../js/src/storage/fs/calls.ts';
 
 interface Kept {
-  /** What a loss of power leaves of the file. */
+  /** The bytes that a loss of power leaves of the file. */
   flushed: Buffer;
   /** Whether its name is durable. */
   named: boolean;
@@ -43,7 +43,7 @@ export class LossyFiles implements FileCalls {
     return fs.readSync(file, into, from, length, at);
   }
 
-  /** As ext4 does it: what fits is taken, and the next call is refused. */
+  /** As ext4 does it: the bytes that fit are written, and the next call is refused. */
   writeSync(file: number, bytes: Uint8Array, from: number, length: number, at: number): number {
     const { size } = fs.fstatSync(file);
     const end = Math.min(at + length, Math.max(size, size + this.#room));
@@ -83,7 +83,7 @@ export class LossyFiles implements FileCalls {
     this.#room = bytes ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Closes everything and leaves what would be there when the power is back. The claims of the dead stay behind. */
+  /** Closes everything and leaves the state after the power is back. The claims of dead holders stay. */
   losePower(): void {
     for (const file of this.#open.keys()) fs.closeSync(file);
     this.#open.clear();

@@ -1,13 +1,13 @@
-/** A storage that is broken in one place: sound, but for what its device, or a method of its own, does differently. */
+/** A storage with one defect: it is sound, except for the differences of its device, or of a method of its own. */
 
 import type { AdapterWait } from '../../../js/src/storage/adapter.ts';
 import type { ManagedDevice } from '../../../js/src/storage/device.ts';
 import { LossyStorage } from '../../../js/src/testing.ts';
 
-/** What a broken device does differently from the sound one under it. */
+/** How a broken device differs from the sound device under it. */
 export type Change = (device: ManagedDevice, storage: Mutant) => Partial<ManagedDevice>;
 
-/** A storage that is sound but for what its device, or a method of its own, does differently. */
+/** A storage that is sound, except for the differences of its device, or of a method of its own. */
 export class Mutant extends LossyStorage {
   /** Bytes that a device keeps for the next one, by slot. */
   readonly kept = new Map<number, Uint8Array>();
@@ -54,19 +54,19 @@ export function all(device: ManagedDevice, slot: number): Uint8Array {
   return bytes;
 }
 
-/** Gives a slot exactly these bytes. */
+/** Sets the bytes of a slot to exactly these. */
 export function restore(device: ManagedDevice, slot: number, bytes: Uint8Array): void {
   device.truncate(slot, 0);
   device.write(slot, bytes, 0);
 }
 
-/** The second, once the first has been evaluated. */
+/** Returns the second argument, once the first has been evaluated. */
 export function answer<T>(_before: unknown, value: T): T {
   return value;
 }
 
-/** A storage whose devices differ from sound ones in this. */
+/** A storage whose devices differ from sound ones in this way. */
 export const broken = (change: Change): Mutant => Object.assign(new Mutant(), { change });
 
-/** What is broken, how, and the starts of the names of the clauses that must notice. */
+/** The defect, how it is made, and the starts of the names of the clauses that must detect it. */
 export type Break = [what: string, make: () => LossyStorage, clauses: string[]];

@@ -1,4 +1,4 @@
-/** Storages that are broken in what slots, their bytes, their openers and their names are. */
+/** Storages with defects in slots, in their bytes, in openers and in names. */
 
 import type { AdapterWait } from '../../../js/src/storage/adapter.ts';
 import type { ManagedDevice } from '../../../js/src/storage/device.ts';

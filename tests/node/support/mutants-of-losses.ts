@@ -1,4 +1,4 @@
-/** Storages that are broken in what survives a loss of power, and in what a full one does. */
+/** Storages with defects in what survives a loss of power, and in the behaviour of a full storage. */
 
 import type { AdapterWait } from '../../../js/src/storage/adapter.ts';
 import { type ManagedDevice, SlotError } from '../../../js/src/storage/device.ts';

@@ -1,4 +1,4 @@
-/** A collection of the tests: every kind of index over one type of document. */
+/** A collection for the tests: every kind of index over one type of document. */
 
 import { expect } from 'vitest';
 import { type Collection, collection } from '../../../js/src/collections.ts';
@@ -12,7 +12,7 @@ export interface Note {
   readonly tags: readonly string[];
   readonly folder?: string | undefined;
   readonly edited: Date;
-  /** Names that nobody else may have. */
+  /** Names that no other document may have. */
   readonly aliases?: readonly string[] | undefined;
 }
 
@@ -30,10 +30,10 @@ export function notesOf(db: Store<Key, unknown>, name = 'notes') {
   });
 }
 
-/** What `notesOf` gives. */
+/** The result of `notesOf`. */
 export type Notes = ReturnType<typeof notesOf>;
 
-/** A document with what matters to a test. */
+/** A document with the properties that matter to a test. */
 export function note(id: number, rest: Partial<Note> = {}): Note {
   return { id, title: `Note ${id}`, tags: [], edited: new Date(1000 * id), ...rest };
 }
@@ -58,7 +58,7 @@ export function documents(notes: Iterable<Note>): [Key, unknown][] {
   return Array.from(notes, (one) => [['notes', 'doc', one.id], one]);
 }
 
-/** What a store keeps of a collection: documents and entries. */
+/** The part of a store that belongs to a collection: documents and entries. */
 export async function kept(db: Store<Key, unknown>, name = 'notes'): Promise<[Key, unknown][]> {
   const all: [Key, unknown][] = [];
   for (const kind of ['by', 'doc']) {
@@ -74,7 +74,7 @@ export async function expectKept(db: Store<Key, unknown>, notes: Iterable<Note>,
   expect(found).toStrictEqual(entriesFor(notes, name).map(text).sort());
 }
 
-/** The keys of what is found. */
+/** The keys of the documents that are found. */
 export async function ids<T extends { readonly id: K }, K>(found: AsyncIterable<T>): Promise<K[]> {
   const all: K[] = [];
   for await (const { id } of found) all.push(id);

@@ -1,8 +1,8 @@
 /**
- * Where the model fuzz carries histories out in Node: files, IndexedDB and OPFS on their stand-ins, and files through the synchronous
+ * The places where the model fuzz runs histories in Node: files, IndexedDB and OPFS on their stand-ins, and files through the synchronous
  * API. On the stand-ins tabs share a store as in a browser, and their workers can be ended.
  *
- * Invariant: time is the real one and what was let pass; whatever a place put up is gone after `end`.
+ * Invariant: time is the real time plus the time that the test let pass; everything that a place set up is gone after `end`.
  */
 
 import 'fake-indexeddb/auto';
@@ -34,14 +34,14 @@ import type { AnyStore } from '../../support/api/singles.ts';
 import { spawnServer, tools, wasm } from './engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './fake-opfs.ts';
 
-/** A place that is put up for one test. */
+/** A place that is set up for one test. */
 export interface NodePlace extends Place {
   end(): void;
 }
 
 const { now } = Date;
 
-/** A clock that can be let run ahead. */
+/** A clock that can be moved ahead. */
 function clock() {
   let ahead = 0;
   vi.spyOn(Date, 'now').mockImplementation(() => now.call(Date) + ahead);
@@ -55,7 +55,7 @@ function options({ memory, durability, cache }: OpenSpec, more: object = {}) {
   return { wasm, memory, durability, ...(cache ? { cache: {} } : {}), ...more };
 }
 
-/** A folder of stores in files, and of what others put there. */
+/** A folder of stores in files, and of foreign files in it. */
 class Folder {
   readonly path = mkdtempSync(join(tmpdir(), 'varve-fuzz-'));
   readonly #littered = new Set<string>();
@@ -80,7 +80,7 @@ class Folder {
     if (!listed.includes(name) || strangers.length > 0) throw new Error(`these are listed as stores: ${listed}`);
   }
 
-  /** Removes a store by `remove`, which must say what it leaves. */
+  /** Removes a store by `remove`, which must report what it leaves. */
   async remove(name: string, remove: () => unknown, list: () => unknown): Promise<void> {
     const store = join(this.path, escapeName(name));
     const wanted = this.#littered.delete(store) ? 'VARVE_IO' : 'true';
@@ -152,7 +152,7 @@ interface Tab {
   sent: number;
 }
 
-/** Stores that tabs share, on a stand-in of a browser's storage; `onDeath` closes what a worker that died had open. */
+/** Stores that tabs share, on a stand-in of a browser's storage; `onDeath` closes everything that a dead worker had open. */
 function tabsOf(storage: StorageKind, putUp: () => object, onDeath?: () => void): NodePlace {
   const tabs = new Map<AnyStore, Tab>();
   const channels = new Set<BroadcastChannel>();
@@ -165,7 +165,7 @@ function tabsOf(storage: StorageKind, putUp: () => object, onDeath?: () => void)
       }
 
       override postMessage(message: unknown): void {
-        // A tab that died says nothing.
+        // A dead tab sends nothing.
         if (channels.has(this)) super.postMessage(message);
       }
 

@@ -17,14 +17,14 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-/** A store of `varve`; `spawn` gives the port to its worker. */
+/** A store of `varve`; `spawn` passes the port to its worker. */
 export async function openAsync(spawn = spawnServer): Promise<Store<Key, unknown>> {
   const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawn);
   stores.push(store);
   return store;
 }
 
-/** One store as several tabs have it; the frames of the first one wait for what `before` gives. */
+/** One store as several tabs have it; the frames of the first tab wait for the promise of `before`. */
 export async function openTabs(
   count: number,
   before: () => Promise<unknown> | undefined = () => undefined,
@@ -38,7 +38,7 @@ export async function openTabs(
   return opened;
 }
 
-/** An export of a store with these entries and nothing else: one that no collection has been opened in. */
+/** An export of a store with these entries and nothing else: no collection was ever opened in it. */
 export async function plainExport(entries: Iterable<readonly [Key, unknown]>): Promise<Uint8Array<ArrayBuffer>> {
   const db = await openAsync();
   await db.setMany(entries);
@@ -66,5 +66,5 @@ export const code = (name: string): unknown => expect.objectContaining({ code: n
 export const conflict = (key: unknown, sequence: number | null): unknown =>
   expect.objectContaining({ code: 'VARVE_CONFLICT', conflict: { key, sequence } });
 
-/** One more; of nothing, 1. */
+/** One more than the value; 1 if there is no value. */
 export const add = (n: unknown): number => ((n as number | undefined) ?? 0) + 1;

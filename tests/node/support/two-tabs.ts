@@ -1,8 +1,8 @@
 /**
- * Two clients of one engine, as two tabs have them.
+ * Two clients of one engine, like those of two tabs.
  *
- * Invariant: frames of both go to the server in the order they were sent, and it answers in that order: that is how an answer finds
- * its client. Requests beside frames are told apart by their numbers.
+ * Invariant: frames of both go to the server in the order they were sent, and it answers in that order: that is how an answer finds its
+ * client. Other requests are distinguished by their numbers.
  */
 
 import type { Request, Response } from '../../../js/src/protocol/messages.ts';
@@ -11,7 +11,7 @@ import { spawnServer } from './engine.ts';
 
 type Numbered = Extract<Request, { readonly id: number }>;
 
-/** Makes ports, each for one `openStore`. The store is closed when the last of them is. */
+/** Makes ports, each for one `openStore`. The store is closed when the last of them is closed. */
 export function tabs(count: number): (() => Port)[] {
   const server = spawnServer();
   const ports: Port[] = [];
@@ -35,7 +35,7 @@ export function tabs(count: number): (() => Port)[] {
       postMessage: (message, transfer) => {
         if (message instanceof ArrayBuffer) {
           frames.push(tab);
-          // Over a port of its own a client is nobody in particular.
+          // Over a port of its own, a client has no id.
           new DataView(message).setUint32(8, tab + 1, true);
         } else if ('id' in (message as Request)) {
           const request = message as Numbered;

@@ -1,4 +1,4 @@
-// What every page with the README's first example must come to, whatever built it.
+// The result that every page with the README's first example must have, whatever tool built it.
 
 import { expect } from 'vitest';
 import type { Browser, Loaded } from './page.ts';
@@ -37,12 +37,12 @@ export async function expectSite(browser: Browser, folder: string, policy = POLI
   });
 }
 
-/** Without leave to compile WebAssembly, `open` says so. */
+/** Without permission to compile WebAssembly, `open` reports that. */
 export async function expectRefusal(browser: Browser, folder: string, policy = POLICY_WITHOUT_WASM): Promise<void> {
   await withSite(folder, policy, async ({ origin, violated }) => {
     const { failure } = await browser.load(`${origin}/`);
     expect(failure).toEqual({ code: 'VARVE_UNSUPPORTED', message: expect.stringContaining('WebAssembly') });
-    // It was the policy; and what happens in workers is reported, or no other test here would notice it.
+    // The policy was the cause. And violations in workers are reported, or no other test here would notice them.
     expect(await violated).toContain('wasm-eval');
   });
 }

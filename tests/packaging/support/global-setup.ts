@@ -34,7 +34,7 @@ export function setup(project: TestProject): () => void {
   return () => rmSync(folder, { recursive: true, force: true });
 }
 
-/** Packs the dist that the test run has built: `prepack`, which would build it again, is left out. */
+/** Packs the dist that the test run has built: `prepack`, which would build it again, is skipped. */
 function pack(folder: string): string {
   const said = npm(['pack', '--ignore-scripts', '--pack-destination', folder], root);
   return join(folder, said.trim().split('\n').at(-1) ?? '');

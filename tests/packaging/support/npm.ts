@@ -1,14 +1,14 @@
-// npm as the user of a project calls it. Invariant: it asks no registry for anything; what is not in the tarball is not had.
+// npm as the user of a project calls it. Invariant: it asks no registry for anything; what is not in the tarball is unavailable.
 
 import { spawnSync } from 'node:child_process';
 
-/** Variables by which the npm that runs the tests would steer the npm that a test runs. */
+/** Variables through which the npm that runs the tests would change the npm that a test runs. */
 const INHERITED = /^npm_(config|package|lifecycle)_/i;
 
 /** Far more than npm needs on a busy machine. */
 const LIMIT_MS = 300_000;
 
-/** Runs npm in a folder; answers its standard output. */
+/** Runs npm in a folder; returns its standard output. */
 export function npm(args: readonly string[], folder: string): string {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !INHERITED.test(name)));
   const { status, stdout, stderr, error } = spawnSync('npm', [...args, '--offline', '--no-audit', '--no-fund'], {

@@ -1,7 +1,7 @@
 // The README's first example as the script of a page, and a browser that loads it.
 //
-// Invariant: the browser has a profile on disk, as OPFS needs, and the page gets nothing from it that a user's would not
-// have, but for the function that it reports to.
+// Invariant: the browser has a profile on disk, as OPFS needs, and the page gets nothing from it that a user's page would not
+// have, except the function that it reports to.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { firstExample } from './readme.ts';
 /** Far more than a page needs on a busy machine. */
 const LIMIT_MS = 300_000;
 
-/** What the example came to. */
+/** The result of the example. */
 export interface Seen {
   readonly storage: string;
   readonly recovery: string;
@@ -25,20 +25,20 @@ export interface Seen {
   readonly isIsolated: boolean;
 }
 
-/** What a load of a page came to. */
+/** The result of loading a page. */
 export interface Loaded {
   readonly seen: Seen | undefined;
-  /** What it threw: its code, if it has one, and its message. */
+  /** The error that it threw: its code, if it has one, and its message. */
   readonly failure: { readonly code: string; readonly message: string } | undefined;
-  /** What the page or one of its workers complained of, violations of its policy among it. */
+  /** The errors that the page or one of its workers reported, including violations of its policy. */
   readonly complaints: readonly string[];
   /** The scripts of its workers, by path. */
   readonly workers: readonly string[];
-  /** What was fetched: path and content type. */
+  /** The fetched files: path and content type. */
   readonly fetched: ReadonlyMap<string, string>;
 }
 
-/** The example, and what it has to report. `before` stands before it: it may change what is imported. */
+/** The example, and the report of its result. `before` stands before it: it may change what is imported. */
 export function exampleScript(): string {
   return `
     const logged = [];
@@ -93,7 +93,7 @@ export class Browser {
     const fetched = new Map<string, string>();
     page.on('console', (message) => {
       const isComplaint = ['error', 'warning'].includes(message.type());
-      // The browser's own request, of which no page knows.
+      // The browser makes this request itself; no page knows about it.
       if (isComplaint && !message.location().url.endsWith('/favicon.ico'))
         complaints.push(`${message.text()} (${message.location().url})`);
     });

@@ -1,7 +1,7 @@
 // A fresh project outside of the repository, in which npm has installed the tarball, and nothing else.
 //
 // Invariant: `varve` is found in the project's own node_modules only: no folder above it has one. Build tools are links to
-// those of the repository, which find there what they need.
+// those of the repository, which find their own dependencies there.
 
 import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const LIMIT_MS = 500_000;
 
 /** A project. */
 export class Project {
-  /** Where it lies, links resolved. */
+  /** Its path, with links resolved. */
   readonly folder: string;
 
   private constructor(folder: string) {
@@ -35,7 +35,7 @@ export class Project {
     return project;
   }
 
-  /** A place in it. */
+  /** A path in it. */
   path(...parts: readonly string[]): string {
     return join(this.folder, ...parts);
   }
@@ -48,17 +48,17 @@ export class Project {
     }
   }
 
-  /** What lies in a folder of it. */
+  /** The content of one of its folders. */
   list(...parts: readonly string[]): string[] {
     return readdirSync(this.path(...parts), { recursive: true, encoding: 'utf8' });
   }
 
-  /** Runs a program in it; answers what it wrote to both outputs, and throws that if it fails. */
+  /** Runs a program in it; returns what it wrote to both outputs, and throws that if it fails. */
   run(command: string, ...args: readonly string[]): Promise<string> {
     return run(this.folder, command, args);
   }
 
-  /** Starts a program in it that ends with the test; resolves with the first thing it says that matches. */
+  /** Starts a program in it that ends with the test; resolves with the first output that matches. */
   serve(pattern: RegExp, command: string, ...args: readonly string[]): Promise<RegExpExecArray> {
     return serve(this.folder, pattern, command, args);
   }

@@ -1,4 +1,4 @@
-// The code blocks of README.md and of the guide: what is tested is what a reader copies.
+// The code blocks of README.md and of the guide: the tests use exactly what a reader copies.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,29 +1,29 @@
-// A built site on a server of its own: no COOP, no COEP, and the strictest policy that the package is promised to work under.
+// A built site on its own server: no COOP, no COEP, and the strictest policy that the package promises to work under.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { serve } from '../../../scripts/server.mjs';
 import { readmeBlock } from './readme.ts';
 
-/** Nothing but scripts of the site, WebAssembly, workers of the site, and its files: as the README has it. */
+/** Only scripts of the site, WebAssembly, workers of the site, and its files: as in the README. */
 export const POLICY = readmeBlock('', 'default-src').trim();
 
-/** The same, with no leave to compile WebAssembly. */
+/** The same, without permission to compile WebAssembly. */
 export const POLICY_WITHOUT_WASM = POLICY.replace(" 'wasm-unsafe-eval'", '');
 
-/** Where browsers report violations: those in workers are not told to the page. */
+/** Where browsers report violations: the page gets no event for those in workers. */
 const REPORTS = '/violations';
 
-/** A site that is served. */
+/** A served site. */
 export interface Site {
   readonly origin: string;
-  /** What was reported so far: the reports as they came. */
+  /** The reports so far, unchanged. */
   readonly violations: readonly string[];
   /** Resolves with the first report. */
   readonly violated: Promise<string>;
 }
 
-/** Serves a folder under a policy while `use` runs. A port is part of an origin: every call has stores of its own. */
+/** Serves a folder under a policy while `use` runs. A port is part of an origin: every call has its own stores. */
 export async function withSite<T>(folder: string, policy: string, use: (site: Site) => Promise<T>): Promise<T> {
   const headers = { 'Content-Security-Policy': `${policy}; report-uri ${REPORTS}` };
   const violations: string[] = [];

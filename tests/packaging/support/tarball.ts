@@ -1,4 +1,4 @@
-// Reading what npm packed: a gzipped ustar archive, whose files lie below `package/`.
+// Reads what npm packed: a gzipped ustar archive, whose files are below `package/`.
 
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';

@@ -1,4 +1,4 @@
-// The contract of storages as a user runs it: under `deno test`, whose sanitizers see that nothing is left open or running.
+// The contract of storages as a user runs it: under `deno test`, whose sanitizers check that nothing is left open or running.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { files } from 'varve/fs';

@@ -1,4 +1,4 @@
-// Has a store in files open and does steps in it, as told on its standard input: a line of JSON each, answered by one.
+// Opens a store in files and runs steps in it, as it reads them from its standard input: a line of JSON each, answered by one.
 
 import * as process from 'node:process';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,4 @@
-// Opens a store and says so, or what refused it; holds it until it is killed.
+// Opens a store and reports that, or the error; keeps it open until it is killed.
 
 import { files } from 'varve/fs';
 import { open, VarveError } from 'varve/sync';

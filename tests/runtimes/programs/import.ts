@@ -1,4 +1,4 @@
-// Takes an export from a file into a store in files, opens that again, tells what all its reads come to, and exports it.
+// Imports an export from a file into a store in files, opens that again, prints a digest of all its reads, and exports it.
 
 import { createReadStream, writeFileSync } from 'node:fs';
 import { open } from 'varve';

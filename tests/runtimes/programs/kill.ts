@@ -11,11 +11,11 @@ import * as turns from '../../support/sync-writer.ts';
 import { say, told } from '../support/program.ts';
 
 const { directory, api, seed, round } = told<{ api: 'varve' | 'varve/sync'; seed: number; round: number }>();
-// A small budget, so that tables are written and merged all the time. Nobody lives who could hold the store.
+// A small budget, so that tables are written and merged all the time. No other living process could have the store open.
 const options = { storage: files(directory), memory: 2 << 20, wait: 0 };
 const tell = (groups: number, sets: number): void => say(`acknowledged ${groups} ${sets}`);
 
-/** Says what was found: the file is complete before the line is. */
+/** Reports what was found: the file is complete before the line is. */
 function found(what: Found): { seed: number; round: number; sequence: number } {
   writeFileSync(join(directory, `found-${round}.json`), JSON.stringify(what));
   say('found');

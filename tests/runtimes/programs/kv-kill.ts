@@ -1,4 +1,4 @@
-// The program of the kill loop on Deno KV: as kill.ts on files. Who was killed leaves the store when its lease is over.
+// The program of the kill loop on Deno KV: as kill.ts on files. A killed process releases the store when its lease is over.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Writes a store in Deno KV, closes it, opens it again and tells what it found; leaves it open: the process must end all the same.
+// Writes a store in Deno KV, closes it, opens it again and prints what it found; leaves it open: the process must end all the same.
 
 import { deleteStore, listStores, open } from 'varve';
 import { denoKv } from 'varve/deno';

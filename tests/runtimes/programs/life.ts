@@ -17,7 +17,7 @@ async function census(db: Store<string, string>): Promise<Census> {
   return { records: db.recovery.records, segments: walSegments, tables, files: slots, bytes: diskBytes, calls: 0 };
 }
 
-// An app may run the code of its pages on a server as well: there it must be told.
+// An app may run the code of its pages on a server as well: there it must get an error.
 await open(NAME).then(
   () => say('on a server: opened'),
   (error) => say(`on a server: ${error.code}`),
@@ -34,7 +34,7 @@ for (let visit = from; visit < to; visit++) {
   say(`came ${JSON.stringify({ visit, census: counted, asked, values, entries })}`);
   const { key, value } = visitWrite(seed, visit);
   const written = value === undefined ? db.delete(key) : db.set(key, value);
-  // Every other process is killed before its last write is acknowledged, which may be done or not.
+  // Every other process is killed before its last write is acknowledged; that write may be committed or not.
   if (isLast && visit % 2 === 0) await new Promise(() => say('stays'));
   await written;
   say(`wrote ${visit}`);

@@ -1,4 +1,4 @@
-// Has the folder of open stores taken away, and says what each of them answers, and what is in the store that is opened in its place.
+// Has the folder of open stores removed, and prints what each of them answers, and the content of the store opened in its place.
 
 import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Opens stores without saying where, and says what each is refused with.
+// Opens stores without a place, and prints the error of each.
 
 import { open, VarveError } from 'varve';
 import { open as openHere } from 'varve/here';

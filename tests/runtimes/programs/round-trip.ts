@@ -1,5 +1,5 @@
-// Opens a store in files through both APIs, reads what others left in it, and adds an entry of its own through each. Stores in
-// memory it opens too.
+// Opens a store in files through both APIs, reads what other runtimes left in it, and adds its own entry through each. It also
+// opens stores in memory.
 
 import { open } from 'varve';
 import { files } from 'varve/fs';

@@ -1,4 +1,4 @@
-// The program of the soak in Node, which is to be started with --expose-gc: laps until it has run long enough, one line for each.
+// The program of the soak in Node, which must be started with --expose-gc: it runs laps for the given time, and prints one line for each.
 
 import { readdirSync } from 'node:fs';
 import * as process from 'node:process';
@@ -31,7 +31,7 @@ const place: Place = {
   open: (name) => open(name, options),
   remove: (name) => (storage === 'files' ? deleteStore(name, { storage: files(directory) }) : Promise.resolve()),
   async collect() {
-    // Not from within a turn, whose stack might still refer to what is to be collected.
+    // Not within a turn: its stack might still refer to objects that are to be collected.
     await globalThis.gc?.({ type: 'major', execution: 'async' });
     await turn();
   },
@@ -42,7 +42,7 @@ const place: Place = {
     for (const kind of ['Timeout', 'MessagePort', 'Worker', 'FSReqCallback']) resources[kind] = 0;
     for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1;
     const openFiles = process.platform === 'linux' ? readdirSync(OPEN_FILES).length : 0;
-    // Memories of WebAssembly are counted as such.
+    // Memories of WebAssembly are counted in this figure.
     const heapBytes = heapUsed + external - wasmBytes;
     return { heapBytes, processBytes: rss, wasmBytes, openFiles, ...open, ...resources };
   },

@@ -1,4 +1,4 @@
-// The program of the test of one turn: writes a store in files without yielding until it is killed, or reads what one left.
+// The program of the test of one turn: writes a store in files without yielding until it is killed, or reads what such a turn left.
 
 import { bytes } from 'varve';
 import { files } from 'varve/fs';

@@ -1,4 +1,4 @@
-// What tells two stores apart that should be read the same, in a browser or on a server.
+// Compares two stores whose reads should be the same, in a browser or on a server.
 
 import type { Key, Store } from 'varve';
 

@@ -1,5 +1,5 @@
-// The kill loop of one runtime: a process writes a history until it is killed with SIGKILL at any moment; what the one before
-// it left is read by the next, and judged.
+// The kill loop of one runtime: a process writes a history until it is killed with SIGKILL at any point; the next process
+// reads what it left, and the test judges that.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const RECOVERING_MS = 250;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What is killed. */
+/** The program to kill. */
 export interface KillPlan {
   readonly runtime: Runtime;
   /** The bundled program. */
@@ -21,16 +21,16 @@ export interface KillPlan {
   /** Where its stores are. */
   readonly directory: string;
   readonly seed: number;
-  /** What it is told to write through, one of them each round. */
+  /** The APIs to write through, one of them each round. */
   readonly apis: readonly string[];
 }
 
-/** What one runtime went through. */
+/** The kill loop of one runtime, with its results. */
 export class KillLoop {
   readonly #plan: KillPlan;
   readonly #history = new History();
   readonly #random: (below: number) => number;
-  /** What the last process that wrote was writing, until the next one tells what is left of it. */
+  /** What the last writing process wrote, until the next one reports what is left of it. */
   #pending: { plan: Plan; acknowledged: number };
 
   constructor(plan: KillPlan) {
@@ -39,7 +39,7 @@ export class KillLoop {
     this.#pending = { plan: { seed: plan.seed, round: -1, sequence: 0 }, acknowledged: 0 };
   }
 
-  /** Runs rounds until there were so many, and two that wrote: those that are killed before prove little. */
+  /** Runs rounds until there were so many, and two that wrote: rounds that are killed before they write prove little. */
   async run(rounds: number): Promise<void> {
     let wrote = 0;
     for (let round = 0; round < rounds || wrote < 2; round++) {
@@ -49,7 +49,7 @@ export class KillLoop {
     }
   }
 
-  /** Starts a process, has it killed, and judges what the one before it left. */
+  /** Starts a process, kills it, and judges what the one before it left. */
   async #round(round: number): Promise<string> {
     const { runtime, program, directory, seed, apis } = this.#plan;
     const api = apis[this.#random(apis.length)];

@@ -10,7 +10,7 @@ export interface OpenKv extends Kv {
 
 declare const Deno: { openKv(path: string): Promise<OpenKv> };
 
-/** Opens the database of a directory, making it where there is none. */
+/** Opens the database of a directory, and creates it where there is none. */
 export function openKv(directory: string, name = 'kv.db'): Promise<OpenKv> {
   return Deno.openKv(join(directory, name));
 }

@@ -11,7 +11,7 @@ import { root } from '../../../scripts/tools.mjs';
 export interface Runtime {
   readonly name: 'node' | 'bun' | 'deno';
   readonly command: string;
-  /** What goes before the script: for Deno the permissions, which are all that the package needs for stores in `directory`. */
+  /** The arguments before the script: for Deno the permissions, which are all that the package needs for stores in `directory`. */
   arguments(directory: string): string[];
 }
 
@@ -41,15 +41,15 @@ function target(): string {
   return `${process.platform}-${process.arch}`;
 }
 
-/** A binary of an npm package: the first that is there. */
+/** A binary of an npm package: the first that exists. */
 function packaged(...paths: string[]): string {
   const found = paths.map((path) => join(root, 'node_modules', path));
   return found.find((path) => existsSync(path)) ?? join(root, 'node_modules', 'none');
 }
 
 /**
- * Bundles a program of tests/runtimes/programs; `varve` in it is the built package, which stays what it is. `ending`: of the
- * bundle's name.
+ * Bundles a program of tests/runtimes/programs; `varve` in it is the built package, which is not bundled. `ending` is that of
+ * the bundle's name.
  */
 export async function bundleProgram(name: string, ending = '.mjs'): Promise<string> {
   mkdirSync(PROGRAMS, { recursive: true });
@@ -77,15 +77,15 @@ export async function bundleProgram(name: string, ending = '.mjs'): Promise<stri
   return outfile;
 }
 
-/** A program that runs. Its standard output comes line by line. */
+/** A running program. Its standard output comes line by line. */
 export interface Running {
   readonly process: ChildProcess;
   readonly lines: readonly string[];
-  /** Resolves with the first line that begins so, also one that came already; rejects when the program ended before. */
+  /** Resolves with the first line that begins like this, even if it came earlier; rejects when the program ended before. */
   line(start: string): Promise<string>;
   /** Resolves with the line of this number, from 0 on. */
   lineAt(number: number): Promise<string>;
-  /** Resolves when the program has ended and all that it said is in `lines`. */
+  /** Resolves when the program has ended and all of its output is in `lines`. */
   readonly ended: Promise<{ code: number | null; signal: string | null; errors: string }>;
 }
 
@@ -133,7 +133,7 @@ export function start(runtime: Runtime, program: string, directory: string, give
   return { process: child, lines, line, lineAt, ended };
 }
 
-/** Runs a program to its end; answers the JSON of its last line. */
+/** Runs a program to its end; returns the JSON of its last line. */
 export async function run<T>(runtime: Runtime, program: string, directory: string, given: object = {}): Promise<T> {
   const running = start(runtime, program, directory, given);
   const { code, errors } = await running.ended;

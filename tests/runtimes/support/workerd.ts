@@ -1,7 +1,7 @@
 /**
  * A real workerd with a bundled Worker and objects that are kept in a folder.
  *
- * Invariant: `stop` kills the process (SIGKILL, which is how miniflare ends it): what the next one finds is what was on the disk.
+ * Invariant: `stop` kills the process (SIGKILL, which is how miniflare ends it): the next process finds what was on the disk.
  */
 
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import type { ObjectNamespace } from '../../../js/src/cloudflare/platform.ts';
 
 const path = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 const DIST = path('../../../dist/');
-/** The entries of the package, the longer names first: an alias takes what begins with it. */
+/** The entries of the package, the longer names first: an alias matches every name that begins with it. */
 const ENTRIES = { 'varve/cloudflare': 'cloudflare.js', 'varve/testing': 'testing.js', varve: 'index.js' };
 
 /** Bundles a Worker as wrangler does: one script, wasm imports left as they are. */
@@ -33,7 +33,7 @@ export async function bundleWorker(file: string): Promise<string> {
   return result.outputFiles[0]?.text ?? '';
 }
 
-/** What wrangler does with imports of wasm files: they stay imports, of modules that are uploaded with the script. */
+/** Treats imports of wasm files as wrangler does: they stay imports, of modules that are uploaded with the script. */
 const wasmBeside: Plugin = {
   name: 'wasm-beside',
   setup(build) {
@@ -45,7 +45,7 @@ const wasmBeside: Plugin = {
 export interface WorkerdOptions {
   /** The bundled Worker. */
   readonly script: string;
-  /** Where objects are kept; in a folder that goes with it, if none is named. */
+  /** Where objects are kept; by default in a folder that is removed afterwards. */
   readonly folder?: string | undefined;
   readonly className?: string | undefined;
   readonly compatibilityDate?: string | undefined;
@@ -75,13 +75,13 @@ export class Workerd {
     return namespace.get(namespace.idFromName(name)) as T;
   }
 
-  /** What the Worker answers. */
+  /** The Worker's response. */
   async fetch(pathname: string): Promise<{ status: number; text: string }> {
     const response = await this.#miniflare.dispatchFetch(`http://worker${pathname}`);
     return { status: response.status, text: await response.text() };
   }
 
-  /** A WebSocket to the Worker: sends, and gives the answer. */
+  /** A WebSocket to the Worker: sends a message, and returns the answer. */
   async socket(pathname: string): Promise<(message: string) => Promise<string>> {
     const { webSocket } = await this.#miniflare.dispatchFetch(`http://worker${pathname}`, {
       headers: { Upgrade: 'websocket' },

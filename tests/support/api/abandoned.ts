@@ -1,22 +1,25 @@
-// Thousands of followers that wait and that nobody waits for: the next write may not cost a message for each of them.
+// Thousands of followers that wait, whose callers no longer wait for them: the next write must not cost a message for each of them.
 
 import type { Key, Store } from 'varve';
 import type { Abandoned } from './history.ts';
 
-/** The bytes of all messages that one write may cause, and for each follower besides: far less than a question of its own takes. */
+/**
+ * The bytes of all messages that one write may cause, and the additional bytes for each follower: far less than a request of its own
+ * takes.
+ */
 const BYTES_MAX = 16_384;
 const BYTES_EACH_MAX = 8;
-/** It is quiet once nothing was sent for so many turns. */
+/** It is quiet once nothing was sent for this many turns. */
 const QUIET_TURNS = 5;
 
 /** How a store is watched from outside. */
 interface Surroundings {
-  /** How many bytes were sent to the engine so far; undefined where nobody counts. */
+  /** How many bytes were sent to the engine so far; undefined where nothing counts them. */
   readonly sent: () => number | undefined;
   readonly turn: () => Promise<void>;
 }
 
-/** Leaves followers waiting, and writes beside them. Throws where that is too much work, or they are not told. */
+/** Leaves followers waiting, and writes beside them. Throws if that is too much work, or if they do not get the write. */
 export async function runAbandoned(
   db: Store<Key, unknown>,
   { count, isSame }: Abandoned,

@@ -1,4 +1,4 @@
-// Histories at random, which fast-check makes smaller when one fails.
+// Random histories, which fast-check makes smaller when one fails.
 
 import fc from 'fast-check';
 import {
@@ -19,27 +19,27 @@ import {
 import { KEYS, PREFIXES } from './keys.ts';
 import type { ValueSpec } from './values.ts';
 
-/** What the place of a history has not got. */
+/** The features that the place of a history lacks. */
 export interface Limits {
-  /** Stores of `varve/sync`: no collections, nobody who follows. */
+  /** Stores of `varve/sync`: no collections, no followers. */
   readonly isSync: boolean;
   /** Stores have several clients, whose workers can be ended. */
   readonly hasTabs?: boolean;
-  /** All clients can be ended as by a crash. */
+  /** All clients can be ended as if by a crash. */
   readonly isKilled?: boolean;
-  /** Stores are folders that others may come to. */
+  /** Stores are folders into which others may put files. */
   readonly hasFolders?: boolean;
-  /** Steps at most. */
+  /** The maximum number of steps. */
   readonly steps: number;
 }
 
 const MIB = 2 ** 20;
 const never = <T>(): fc.Arbitrary<T[]> => fc.constant([]);
 
-/** A few keys more often than others, so that calls meet. */
+/** A few keys are more frequent than others, so that calls collide. */
 const KEY = fc.oneof({ weight: 3, arbitrary: fc.nat(11) }, { weight: 1, arbitrary: fc.nat(KEYS.length - 1) });
 const SLOT = fc.nat(SLOTS - 1);
-/** Two exports are enough to go back and forth between. */
+/** Two exports are enough for going back and forth between them. */
 const EXPORT_SLOT = fc.nat(1);
 const VALUE: fc.Arbitrary<ValueSpec> = fc.record({
   kind: fc.constantFrom('text', 'bytes', 'object', 'number'),
@@ -242,7 +242,7 @@ const FLOOD = fc.oneof(
   }),
 );
 
-/** The moment at which a worker dies: before anything was sent, while it is under way, while it is answered. */
+/** The time at which a worker dies: before anything was sent, while the call is under way, while it is answered. */
 const TURNS = fc.nat(6);
 
 const step = <S extends Step>(weight: number, arbitrary: fc.Arbitrary<S>): fc.WeightedArbitrary<Step> => ({
@@ -250,7 +250,7 @@ const step = <S extends Step>(weight: number, arbitrary: fc.Arbitrary<S>): fc.We
   arbitrary,
 });
 
-/** What some places have and others have not. */
+/** The features that some places have and others lack. */
 function stepsOf({ isSync, hasTabs, isKilled, hasFolders }: Limits): fc.WeightedArbitrary<Step>[] {
   const tabs = [
     step(1, fc.record({ type: fc.constant('tab' as const), options: OPEN })),

@@ -1,4 +1,5 @@
-// Who follows a store: copies kept by its changes, and live queries. Once writes cease they must come to what is there.
+// Followers of a store: copies kept up to date by its changes, and live queries. Once writes stop, they must reach the content of the
+// store.
 
 import type { Change, ChangeIterator, Key, KeyRange, Live, Store } from 'varve';
 import type { CopySpec, LiveSpec, RangeSpec, ScanSpec } from './history.ts';
@@ -8,18 +9,18 @@ import { textOf } from './values.ts';
 
 type Db = Store<Key, unknown>;
 
-/** Somebody who follows. */
+/** A follower. */
 export interface Follower {
-  /** What ended it, or was wrong for good. */
+  /** The error that ended it, or a permanent fault. */
   readonly failure: string | undefined;
-  /** Why it has not come to what is there, if it has not. */
+  /** Why it has not reached the content of the store, if it has not. */
   fault(present: Moment): string | undefined;
   /** Goes on with a store that was opened again. */
   reopened(db: Db): Promise<void>;
   stop(): void;
 }
 
-/** Entries of a range, kept by changes. */
+/** Entries of a range, kept up to date by changes. */
 export class Copy implements Follower {
   readonly #spec: RangeSpec;
   readonly #range: KeyRange;
@@ -39,7 +40,7 @@ export class Copy implements Follower {
     this.#how = how;
   }
 
-  /** From the first change that is known, or from the call on. */
+  /** From the first known change on, or from the call on. */
   static async of(db: Db, spec: RangeSpec, how: CopySpec): Promise<Copy> {
     const copy = new Copy(db, spec, how);
     if (how.by === 'changes' && how.fromStart) copy.#follow(copy.#changesSince(0));
@@ -56,7 +57,7 @@ export class Copy implements Follower {
     for (const key of keysIn(this.#spec)) {
       const expected = present.live(key)?.text;
       const found = this.#entries.get(KEY_TEXTS[key] as string)?.text;
-      // That an entry expires is no change.
+      // The expiry of an entry is not a change.
       if (expected === undefined ? found === undefined || present.isOver(key) : this.#isSame(found, expected)) continue;
       return `a copy kept by changes has ${found} of ${KEY_TEXTS[key]}, not ${expected}, at ${this.#since}`;
     }
@@ -67,7 +68,7 @@ export class Copy implements Follower {
     this.#db = db;
     if (this.#how.by === 'watch') return this.#begin();
     const changes = this.#changesSince(this.#since);
-    // The closing came in between.
+    // The close interrupted the reading.
     if (this.#isReading) await this.#readAll();
     this.#follow(changes);
   }
@@ -90,7 +91,7 @@ export class Copy implements Follower {
   /** From the call on. */
   async #begin(): Promise<void> {
     const { by, keysOnly } = this.#how;
-    // Calls of one turn are of one moment.
+    // Calls of one turn read at one sequence.
     const changes = by === 'watch' ? this.#db.watch(this.#range, { keysOnly }) : this.#changesSince(undefined);
     await this.#readAll();
     this.#follow(changes);
@@ -165,7 +166,7 @@ export class Watched implements Follower {
     this.#subscribe(db);
   }
 
-  /** Puts another query in the place of this one, whose last value stays until the other has one. */
+  /** Replaces this query by another one; the last value stays until the other query has a value. */
   requery(scan: ScanSpec): void {
     const last = this.#live.value;
     this.#scan = withMarker({ ...scan, brings: this.#scan.brings });
@@ -184,7 +185,7 @@ export class Watched implements Follower {
       ...(range as object | undefined),
       ...(this.#initial === undefined ? {} : { initial: this.#initial }),
     };
-    // The compiler knows each kind of query by itself; which one it is comes with the history.
+    // The compiler knows each kind of query separately, but only the history decides which kind it is.
     const live = (db.live as (...all: unknown[]) => Live<unknown, readonly unknown[]>).call(db, query, options);
     this.#live = live;
     if (live.value !== this.#initial || live.getServerSnapshot() !== this.#initial) {
@@ -200,7 +201,7 @@ export class Watched implements Follower {
     }, failed);
   }
 
-  /** What is asked for: a range, or a function and the range that it depends on. */
+  /** The arguments of the query: a range, or a function and the range that it depends on. */
   #query(): readonly unknown[] {
     const { brings, range, reverse, limit } = this.#scan;
     const whole = rangeOf(range);
@@ -227,7 +228,7 @@ export class Watched implements Follower {
   }
 }
 
-/** That an entry expires is told with the next change, and the marker is one: so a query must see it. */
+/** The expiry of an entry is reported with the next change. The marker is a change, so a query must see it. */
 function withMarker(scan: ScanSpec): ScanSpec {
   return isIn(MARKER, rangeOf(scan.range)) ? scan : { ...scan, range: { prefix: 0 } };
 }

@@ -1,12 +1,12 @@
-// What a history of the model fuzz is made of. Plain data: it is made in Node and carried out in Node or in a page.
+// The parts of a history of the model fuzz. They are plain data: a history is made in Node and run in Node or in a page.
 //
-// A store has three parts, each with a model of its own:
+// A store has three parts, each with its own model:
 //
 //   ['k', ...]      single operations. They take effect in the order of their calls, so each answer is known before it comes
 //   ['c', i]        updates, transactions, sets and deletions that are called together: some order of them must explain it all
 //   notes           a collection; the same
 //
-// A round calls operations of all three together and then waits for all of them.
+// A round makes calls of all three together and then waits for all of them.
 
 import type { FloodPlan } from '../flood.ts';
 import type { ValueSpec } from './values.ts';
@@ -18,7 +18,7 @@ export interface RangeSpec {
   readonly prefix: number;
 }
 
-/** What a write depends on: nobody wrote the key since the round began, or nothing is there, or a sequence that never was. */
+/** The condition of a write: nobody wrote the key since the round began, or nothing is there, or a sequence that never existed. */
 export type ConditionSpec = 'current' | 'absent' | 'stale';
 
 export type WriteSpec =
@@ -32,7 +32,7 @@ export type WriteSpec =
   | { readonly op: 'delete'; readonly key: number; readonly on?: ConditionSpec }
   | { readonly op: 'deleteRange'; readonly range: RangeSpec };
 
-/** What is brought of a range. */
+/** The results that are read of a range. */
 export type Brought = 'keys' | 'values' | 'entries';
 
 export interface ScanSpec {
@@ -61,7 +61,7 @@ export type Single =
   | { readonly op: 'flush' | 'compact' | 'check' | 'stats' }
   | Refused;
 
-/** A call that must be refused: a value that is too long, or an option that nobody knows. `way` is which call it is. */
+/** A call that must be refused: a value that is too long, or an unknown option. `way` selects the call. */
 export type Refused =
   | { readonly op: 'tooLong'; readonly key: number; readonly way: number; readonly isHuge: boolean }
   | { readonly op: 'misspelt'; readonly key: number; readonly way: number };
@@ -95,7 +95,7 @@ export interface Storm {
   readonly waits: number;
 }
 
-/** Followers of all keys, or each of a key of its own, that nobody waits for. */
+/** Followers of all keys, or each of its own key, whose callers do not wait for them. */
 export interface Abandoned {
   readonly count: number;
   readonly isSame: boolean;
@@ -121,7 +121,7 @@ export type NoteCall =
     }
   | { readonly op: 'delete'; readonly id: number }
   | { readonly op: 'clear' }
-  /** Changes no document: builds the indexes anew, or compares them. */
+  /** Changes no document: rebuilds the indexes, or compares them. */
   | { readonly op: 'reindex' | 'check' };
 
 /** How a store is opened. */
@@ -137,14 +137,14 @@ export type Step =
       readonly singles: readonly Single[];
       readonly racing: readonly Racing[];
       readonly notes: readonly NoteCall[];
-      /** Calls come in turns of their own. */
+      /** Each call comes in a separate turn. */
       readonly isSpread: boolean;
     }
   /** Closes with calls under way, and opens again. */
   | { readonly type: 'reopen'; readonly singles: readonly Single[]; readonly options: OpenSpec }
   /** Time passes. */
   | { readonly type: 'tick'; readonly ticks: number }
-  /** Exports all, and imports it into another store, which must be the same. */
+  /** Exports everything, and imports it into another store, which must then be equal. */
   | { readonly type: 'copy' }
   /** Keeps an export, whole or of `['k']`. */
   | { readonly type: 'export'; readonly slot: number; readonly isWhole: boolean }
@@ -152,18 +152,18 @@ export type Step =
   | { readonly type: 'merge'; readonly slot: number }
   | ({ readonly type: 'follow'; readonly range: RangeSpec } & CopySpec)
   | ({ readonly type: 'live'; readonly scan: ScanSpec } & LiveSpec)
-  /** Another query takes the place of a live one's. */
+  /** Another query replaces a live query. */
   | { readonly type: 'requery'; readonly index: number; readonly scan: ScanSpec }
   | { readonly type: 'unfollow'; readonly index: number }
-  /** All who follow must come to see what is there. */
+  /** All followers must reach the present content. */
   | { readonly type: 'settle' }
   | ({ readonly type: 'storm' } & Storm)
-  /** More writes at once than there is memory for. */
+  /** More writes at once than fit into memory. */
   | ({ readonly type: 'flood' } & FloodPlan)
   | ({ readonly type: 'abandon' } & Abandoned)
-  /** A second client of the store, which takes a half of the racing calls from then on. */
+  /** A second client of the store, which takes half of the racing calls from then on. */
   | { readonly type: 'tab'; readonly options: OpenSpec }
-  /** Whoever leads dies with calls under way, so many turns after they were made; the clients live on. */
+  /** The leader dies with calls under way, this many turns after they were made; the clients live on. */
   | {
       readonly type: 'lead';
       readonly singles: readonly Single[];
@@ -172,9 +172,9 @@ export type Step =
     }
   /** All clients die as in a crash, with calls under way, and the store is opened again. */
   | { readonly type: 'kill'; readonly singles: readonly Single[]; readonly turns: number; readonly options: OpenSpec }
-  /** Files of others appear beside the store and in it. */
+  /** Foreign files appear beside the store and in it. */
   | { readonly type: 'litter' }
-  /** The folder of the store is taken away under it, another store is made in its place, and the folder is put back. */
+  /** The folder of the store is taken away while it is open, another store is made in its place, and the folder is put back. */
   | { readonly type: 'move'; readonly options: OpenSpec };
 
 /** How changes are followed. */
@@ -184,7 +184,7 @@ export interface CopySpec {
   readonly fromStart: boolean;
 }
 
-/** What a live query is made of; one that begins with a value has that until it knows better. */
+/** The parts of a live query; one that begins with a value has that value until it has read another. */
 export interface LiveSpec {
   readonly as: 'range' | 'count' | 'function';
   readonly hasInitial: boolean;
@@ -196,9 +196,9 @@ export interface History {
   readonly steps: readonly Step[];
 }
 
-/** Iterators, snapshots and exports that a history holds at most, each. */
+/** The most iterators, snapshots and exports that a history has open, of each. */
 export const SLOTS = 3;
 /** Keys that racing calls work on. */
 export const RACING_KEYS = 3;
-/** How long a tick is, in milliseconds. What lives for `life` ticks dies half a tick later, so no real time matters. */
+/** How long a tick is, in milliseconds. An entry that lives for `life` ticks dies half a tick later, so real time does not matter. */
 export const TICK_MS = 1e6;

@@ -1,12 +1,11 @@
-// The keys that histories use, their order, and what lies in a range: worked out from what the documentation says of keys, without the
-// code that is tested.
+// The keys that histories use, their order, and the keys in a range: derived from the documentation of keys, without the tested code.
 
 import type { Key, KeyRange } from 'varve';
 
-/** The one key that a history writes when it wants followers to notice. */
+/** The one key that a history writes to notify followers. */
 export const MARKER: Key = ['k', 'marker'];
 
-/** Keys of every type, all below `['k']`, and among them such as begin with each other. */
+/** Keys of every type, all below `['k']`, and among them keys that begin with other keys. */
 const SPECIAL: readonly Key[] = [
   new Uint8Array(0),
   Uint8Array.of(0),
@@ -46,7 +45,7 @@ export const KEYS: readonly Key[] = [
 /** Where the numbered keys begin. */
 export const FIRST_NUMBERED = KEYS.length - NUMBERED;
 
-/** Beginnings that ranges are made of, all within `['k']`. */
+/** Prefixes from which ranges are made, all within `['k']`. */
 export const PREFIXES: readonly (readonly Key[])[] = [
   ['k'],
   ['k', 'a'],

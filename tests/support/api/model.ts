@@ -1,4 +1,4 @@
-// The part of a store that single operations work on, as a map: what each of them answers, told before it is called.
+// The part of a store that single operations work on, as a map: it predicts the answer of each operation before the call.
 
 import type { KeyRange } from 'varve';
 import type { ConditionSpec, RangeSpec, ScanSpec, Single, WriteSpec } from './history.ts';
@@ -9,7 +9,7 @@ import { textOf, valueFrom } from './values.ts';
 /** An entry, by the number of its key. */
 export interface ModelEntry {
   readonly text: string;
-  /** The last tick that it lives in. */
+  /** The last tick in which it lives. */
   readonly dies: number | undefined;
   /** The tag of the write that made it. */
   readonly tag: number;
@@ -44,7 +44,7 @@ export function tagsOf(single: Single): number {
   return single.op === 'setMany' ? single.count : single.op === 'write' ? 1 : 0;
 }
 
-/** What a moment of the store holds. */
+/** The content of the store at one sequence. */
 export class Moment {
   protected entries: Map<number, ModelEntry>;
   protected ticks: number;
@@ -54,23 +54,23 @@ export class Moment {
     this.ticks = ticks;
   }
 
-  /** All entries, whatever is written afterwards. */
+  /** All entries, unaffected by later writes. */
   copied(): Map<number, ModelEntry> {
     return new Map(this.entries);
   }
 
-  /** The entry of a key, unless it is over. */
+  /** The entry of a key, unless it has expired. */
   live(key: number): ModelEntry | undefined {
     const entry = this.entries.get(key);
     return entry?.dies !== undefined && entry.dies < this.ticks ? undefined : entry;
   }
 
-  /** Whether there was an entry whose time is over: to some it may seem to be there still. */
+  /** Whether there was an entry that has expired: some readers may still see it. */
   isOver(key: number): boolean {
     return this.entries.has(key) && this.live(key) === undefined;
   }
 
-  /** What a scan brings, as texts. */
+  /** The results of a scan, as texts. */
   scan({ brings, range, reverse, limit }: ScanSpec): string[] {
     const keys = keysIn(range).filter((key) => this.live(key) !== undefined);
     if (reverse) keys.reverse();
@@ -98,7 +98,7 @@ export function itemText(brings: ScanSpec['brings'], key: string, value: string)
   return brings === 'keys' ? key : brings === 'values' ? value : `${key}: ${value}`;
 }
 
-/** The present, which is written. */
+/** The present state, which writes change. */
 export class Model extends Moment {
   /** The tags that keys had when the round began. */
   #begun = new Map<number, number | undefined>();
@@ -116,22 +116,22 @@ export class Model extends Moment {
     this.ticks += ticks;
   }
 
-  /** What is there now, whatever is written afterwards. */
+  /** The present content, unaffected by later writes. */
   moment(): Moment {
     return new Moment(this.copied(), this.ticks);
   }
 
-  /** What came after a moment is lost. */
+  /** The writes after a point in the history are lost. */
   backTo(moment: Moment): void {
     this.entries = moment.copied();
   }
 
-  /** From here on `current` is what is there now. */
+  /** From here on `current` is the content of the store. */
   beginRound(): void {
     this.#begun = new Map(KEYS.map((_, key) => [key, this.live(key)?.tag]));
   }
 
-  /** Applies writes that go together; the first has this tag. False where a condition does not hold. */
+  /** Applies writes that belong together; the first has this tag. False where a condition does not hold. */
   write(writes: readonly WriteSpec[], tag: number): boolean {
     if (!writes.every((write) => write.op === 'deleteRange' || this.#holds(write.key, write.on))) return false;
     for (const [i, write] of writes.entries()) {
@@ -142,7 +142,7 @@ export class Model extends Moment {
     return true;
   }
 
-  /** Entries of an export, over what is there. */
+  /** Entries of an export, over existing entries. */
   merge(other: Moment, keys: readonly number[]): void {
     for (const key of keys) {
       const entry = other.live(key);
@@ -150,7 +150,7 @@ export class Model extends Moment {
     }
   }
 
-  /** What a call answers. It is applied, if it writes. */
+  /** The answer of a call. If the call writes, it is applied. */
   answer(single: Single, tag: number): string {
     switch (single.op) {
       case 'write':

@@ -1,5 +1,5 @@
 // The collection of a history: its calls, and the model of its documents. Whatever the calls, the entries of the indexes are those of the
-// documents that are there, and finding is filtering.
+// present documents, and finding is filtering.
 
 import type { Key, Store } from 'varve';
 import { collection } from 'varve/collections';
@@ -27,7 +27,7 @@ export type Notes = ReturnType<typeof notesOf>;
 
 const CONFLICT = 'VARVE_CONFLICT';
 
-/** What a call makes of the documents. */
+/** The effect of a call on the documents. */
 export const applyNote: Apply<NotesState, NoteCall> = (state, call) => {
   const same = (answer: string) => ({ state, answer });
   const withNote = (note: Note, answer: string) => {
@@ -118,7 +118,7 @@ export function notesText(state: NotesState): string {
   return textOf([...state.values()].sort((a, b) => a.id - b.id));
 }
 
-/** What is wrong with the indexes of these documents, if something is. */
+/** The fault in the indexes of these documents, if there is one. */
 export async function indexFault(
   db: Store<Key, unknown>,
   notes: Notes,

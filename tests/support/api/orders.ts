@@ -1,4 +1,4 @@
-// Whether some order of calls explains what they answered and what is there after them: they are linearizable.
+// Whether some order of calls explains their answers and the content after them: they are linearizable.
 
 /** A call that was made together with others, and its answer. */
 export interface Answered<C> {
@@ -6,10 +6,10 @@ export interface Answered<C> {
   readonly answer: string;
 }
 
-/** What a call makes of a state, and what it answers. */
+/** The effect of a call on a state, and its answer. */
 export type Apply<S, C> = (state: S, call: C) => { readonly state: S; readonly answer: string };
 
-/** Whether the calls, one after another in some order, answer what they did and end in a state that `isEnd` takes. */
+/** Whether the calls, one after another in some order, give the answers they gave and end in a state that `isEnd` accepts. */
 export function isExplained<S, C>(
   state: S,
   calls: readonly Answered<C>[],

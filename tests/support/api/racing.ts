@@ -1,5 +1,5 @@
-// Updates, transactions, sets and deletions of a few keys that are called together. Each value is the list of the calls that made it, so
-// what was lost, done twice or read of no one moment cannot be explained by any order.
+// Updates, transactions, sets and deletions of a few keys that are called together. Each value is the list of the calls that made it. So
+// no order can explain a call that was lost, that was done twice, or that did not read at one sequence.
 
 import type { Key, Store, Transaction } from 'varve';
 import type { SyncStore, SyncTransaction } from 'varve/sync';
@@ -12,17 +12,17 @@ type AnyTransaction = Transaction<Key, unknown> | SyncTransaction<Key, unknown>;
 
 interface List {
   readonly calls: readonly number[];
-  /** The last tick that it lives in. */
+  /** The last tick in which it lives. */
   readonly dies: number | undefined;
 }
 
-/** What the keys hold, by number, and what time it is. */
+/** The values of the keys, by number, and the present tick. */
 export interface RacingState {
   readonly ticks: number;
   readonly lists: ReadonlyMap<number, List>;
 }
 
-/** A call with a number of its own. */
+/** A call with its own number. */
 export interface TaggedCall {
   readonly call: Racing;
   readonly tag: number;
@@ -36,7 +36,7 @@ function live({ lists, ticks }: RacingState, key: number): List | undefined {
   return list?.dies !== undefined && list.dies < ticks ? undefined : list;
 }
 
-/** A text of all that is there. */
+/** A text of the whole content. */
 export function racingText(state: RacingState): string {
   const texts = Array.from({ length: RACING_KEYS }, (_, key) => {
     const list = live(state, key);
@@ -45,7 +45,7 @@ export function racingText(state: RacingState): string {
   return texts.join('; ');
 }
 
-/** What is there, as the store has it; `start` is when the history began, in milliseconds. */
+/** The content of the store; `start` is when the history began, in milliseconds. */
 export async function racingFound(db: AnyStore, ticks: number, start: number): Promise<RacingState> {
   const lists = new Map<number, List>();
   for (let key = 0; key < RACING_KEYS; key++) {
@@ -57,7 +57,7 @@ export async function racingFound(db: AnyStore, ticks: number, start: number): P
   return { ticks, lists };
 }
 
-/** What a call makes of the keys. */
+/** The effect of a call on the keys. */
 export const applyRacing: Apply<RacingState, TaggedCall> = (state, { call, tag }) => {
   const { ticks } = state;
   const lists = new Map(state.lists);
@@ -94,7 +94,7 @@ export const applyRacing: Apply<RacingState, TaggedCall> = (state, { call, tag }
 
 const THROWN = new Error('The function of the caller threw.');
 
-/** Makes a call; resolves with its answer. Called in its turn, as far as it goes at once. */
+/** Makes a call; resolves with its answer. The call is made in its turn, as far as it runs synchronously. */
 export async function callRacing(db: AnyStore, { call, tag }: TaggedCall, turn: () => Promise<void>): Promise<string> {
   switch (call.op) {
     case 'set':
@@ -144,7 +144,7 @@ async function update(
   return seen;
 }
 
-/** What a transaction does; what it waits for, if it waits, is yielded. */
+/** The work of a transaction; it yields the promises that it waits for, if any. */
 function* body(
   tx: AnyTransaction,
   { reads, appends, counts, throws }: Racing & { op: 'transaction' },

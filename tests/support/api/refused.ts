@@ -1,4 +1,4 @@
-// Calls that must be refused and change nothing: values that are too long, and options that nobody knows.
+// Calls that must be refused and change nothing: values that are too long, and unknown options.
 
 import type { Key, Store } from 'varve';
 import type { SyncStore } from 'varve/sync';
@@ -7,7 +7,10 @@ import { KEYS } from './keys.ts';
 
 type AnyStore = Store<Key, unknown> | SyncStore<Key, unknown>;
 
-/** The first length that is too much, and one that an engine cannot even copy. Nobody writes to such an array, so it takes no memory. */
+/**
+ * The first length that is too large, and a length that an engine cannot even copy. Nothing writes to such an array, so it takes no
+ * memory.
+ */
 const TOO_LONG = [2 ** 27, 800 * 2 ** 20] as const;
 const arrays = new Map<number, Uint8Array>();
 
@@ -17,7 +20,7 @@ function tooLong(bytes: number): Uint8Array {
   return value;
 }
 
-/** Sets a value that is too long, each in another way. */
+/** Sets a value that is too long; each function does it in another way. */
 const SETTING: readonly ((db: AnyStore, key: Key, value: unknown) => unknown)[] = [
   (db, key, value) => db.set(key, value),
   (db, key, value) => db.batch().set(key, 'short').set(key, value).commit(),
@@ -30,10 +33,10 @@ const SETTING: readonly ((db: AnyStore, key: Key, value: unknown) => unknown)[] 
   (db, key, value) => db.transaction((tx) => void tx.set(key, value)),
 ];
 
-/** What no call of a store knows; the compiler would refuse it by itself. */
+/** An option that no call of a store knows; the compiler alone would refuse it. */
 const strange = (options: object = {}): never => ({ ...options, ttl: 5, durabilty: 'strict' }) as never;
 
-/** Calls with an option that they do not have: of both kinds of stores, and of asynchronous ones. */
+/** Calls with an option that they do not have: of both kinds of stores, and of asynchronous stores only. */
 const OF_BOTH: readonly ((db: AnyStore, key: Key) => unknown)[] = [
   (db, key) => db.set(key, 'misspelt', strange()),
   (db, key) => db.delete(key, strange()),
@@ -55,10 +58,10 @@ const OF_LATER: readonly ((db: Store<Key, unknown>, key: Key) => unknown)[] = [
   (db) => db.check(strange()),
 ];
 
-/** More than all calls of a round send, and less than a value that is too long. */
+/** More than all calls of a round send, and less than a value that is too long takes. */
 const SENT_MAX = 64 * 2 ** 20;
 
-/** Makes a call; resolves with the code that it is refused with, or with what was sent of it to the engine all the same. */
+/** Makes a call; resolves with the code of its refusal, or with the bytes of it that were sent to the engine all the same. */
 export async function callRefused(db: AnyStore, call: Refused, sent: () => number | undefined): Promise<string> {
   const before = sent() ?? 0;
   const answer = await refusalFrom(db, call);
@@ -75,7 +78,7 @@ async function refusalFrom(db: AnyStore, call: Refused): Promise<string> {
   }
 }
 
-/** What it must be refused with. */
+/** The code with which it must be refused. */
 export function refusalOf({ op }: Refused): string {
   return op === 'tooLong' ? 'VARVE_INVALID_VALUE' : 'VARVE_INVALID_ARGUMENT';
 }

@@ -1,4 +1,4 @@
-// Carries a history out on a store, and compares everything with the models.
+// Runs a history on a store, and compares everything with the models.
 
 import type { Key, Store } from 'varve';
 import { flood } from '../flood.ts';
@@ -42,33 +42,33 @@ import {
 } from './singles.ts';
 import { runStorm } from './storm.ts';
 
-/** Where histories are carried out. */
+/** The place where histories run. */
 export interface Place {
-  /** Opens a store; `more` are options that it may not have. Opened twice, it has two clients, where places have such. */
+  /** Opens a store; `more` are options that are not always given. A store that is opened twice has two clients, in places with clients. */
   open(name: string, options: OpenSpec, more?: object): Promise<AnyStore>;
-  /** Removes a store and what `litter` put there; throws where something of it stays, or something else has gone. */
+  /** Removes a store and the files of `litter`; throws if a part of it stays, or if something else is gone. */
   remove(name: string): Promise<unknown>;
-  /** Where the module that checks is, unless it lies beside the package. */
+  /** The location of the module that checks, unless it lies beside the package. */
   readonly tools?: URL;
-  /** Lets so many milliseconds pass; without it no time does. */
+  /** Lets this many milliseconds pass; without it no time passes. */
   advance?(ms: number): void;
   /** How many bytes a client has sent to its own worker. */
   sent?(db: AnyStore): number;
-  /** Ends the worker of a client. Whoever leads is the worker of one of them. */
+  /** Ends the worker of a client. The leader is the worker of one of the clients. */
   endWorker?(db: AnyStore): void;
-  /** Ends all clients of all stores, as a crash would: nothing that they were asked for is done or answered any more. */
+  /** Ends all clients of all stores, as a crash would: none of their requests is done or answered any more. */
   kill?(): void;
-  /** Puts files and folders beside a store and into its folder; throws where they are taken for stores. */
+  /** Puts files and folders beside a store and into its folder; throws if they are taken for stores. */
   litter?(name: string): Promise<void>;
-  /** Takes the folder of an open store away; gives what puts it back. */
+  /** Takes away the folder of an open store; returns a function that puts it back. */
   moveAway?(name: string): () => void;
 }
 
-/** After so long a call is said to wait for ever. */
+/** A call that takes this long is reported as waiting for ever. */
 const DEADLINE_MS = 60_000;
 const PAUSE_MS = 2;
 
-/** Carries a history out, in stores of this name. Throws where something is not as it must be. */
+/** Runs a history, in stores of this name. Throws if something is wrong. */
 export async function runHistory(place: Place, name: string, history: History): Promise<void> {
   const run = new Run(place, name);
   await run.begin(history.options);
@@ -87,7 +87,7 @@ export async function runHistory(place: Place, name: string, history: History): 
 interface OpenScan {
   readonly iterator: AnyIterator;
   readonly scan: ScanSpec;
-  /** What it has yet to bring. */
+  /** The items that it has yet to return. */
   readonly left: string[];
   /** Ends when the last step that was called has ended. */
   stepped: Promise<unknown>;
@@ -100,13 +100,13 @@ interface KeptExport {
   readonly notes: NotesState | undefined;
 }
 
-/** Whether the answer to a call promises that all before it outlives a crash. What a read saw may have been of the memory level. */
+/** Whether the answer to a call promises that all writes before it outlive a crash. A read may have seen writes of the memory level. */
 function isPromise(single: Single): boolean {
   if (single.op === 'write') return single.durability !== 'memory';
   return single.op === 'batch' || single.op === 'setMany' || single.op === 'flush';
 }
 
-/** One history under way. */
+/** One running history. */
 class Run {
   readonly #place: Place;
   readonly #name: string;
@@ -185,7 +185,7 @@ class Run {
     }
   }
 
-  /** Compares all that is there, checks, opens the store once more and compares again. */
+  /** Compares the whole content, checks, opens the store once more and compares again. */
   async end(options: OpenSpec): Promise<void> {
     await this.#settle();
     await this.#verify();
@@ -198,7 +198,7 @@ class Run {
     this.#isRemoved = true;
   }
 
-  /** Closes and removes what there is. */
+  /** Closes and removes everything. */
   async clear(): Promise<void> {
     for (const follower of this.#followers) follower.stop();
     if (this.#isRemoved) return;
@@ -206,7 +206,7 @@ class Run {
     await this.#place.remove(this.#name).catch(() => undefined);
   }
 
-  /** Opens the store; what is open of it is forgotten. */
+  /** Opens the store; forgets everything that was open of it. */
   async #open(options: OpenSpec): Promise<void> {
     this.#scans.fill(undefined);
     this.#snapshots.fill(undefined);
@@ -224,12 +224,12 @@ class Run {
     await this.#within('closing', allDone([this.#second?.close(), this.#db?.close()]));
   }
 
-  /** The clients of the store, that of single operations first. */
+  /** The clients of the store, first the client of single operations. */
   get #clients(): AnyStore[] {
     return this.#second === undefined ? [this.#db] : [this.#db, this.#second];
   }
 
-  /** The one that takes the call of this number. */
+  /** The client that takes the call of this number. */
   #client(call: number): AnyStore {
     return this.#clients[call % this.#clients.length] as AnyStore;
   }
@@ -243,7 +243,7 @@ class Run {
     const calls: Promise<void>[] = [];
     const called = (call: Promise<void>): void => {
       calls.push(call);
-      // Who waits for all of them hears of it.
+      // The code that waits for all of them gets the error.
       call.catch(() => undefined);
     };
     const raced: { call: { call: Racing; tag: number }; answer: string }[] = [];
@@ -280,7 +280,7 @@ class Run {
     this.#documents = found;
   }
 
-  /** The documents, whose indexes must be right. */
+  /** The documents; their indexes must be right. */
   async #foundNotes(): Promise<NotesState> {
     if (this.#notes === undefined) return new Map();
     const found = await notesFound(this.#notes);
@@ -290,8 +290,8 @@ class Run {
   }
 
   /**
-   * Calls an operation, whose answer is known. With `mayDie` a refusal may be lost with the leader, and the moment that a read was
-   * of: the caller is told to call again.
+   * Calls an operation whose answer is known. With `mayDie` a refusal may be lost with the leader, and so may the read point of a read:
+   * the caller gets an error that says to call again.
    */
   async #call(single: Single, sequences: ReadonlyMap<number, number | null>, mayDie = false): Promise<void> {
     switch (single.op) {
@@ -307,7 +307,7 @@ class Run {
         if (opened === undefined) return;
         const expected = opened.left.splice(0, single.count);
         if (expected.length < single.count) expected.push('end');
-        // Steps go one after another, and each is told what is left for it.
+        // Steps run one after another, and each gets the items that are left for it.
         const step = opened.stepped.then(() => taken(opened.iterator, opened.scan, single.count));
         opened.stepped = step.catch(() => undefined);
         return equal('an open scan', (await step).join('; '), expected.join('; '));
@@ -354,7 +354,7 @@ class Run {
     }
   }
 
-  /** Leaves a scan, behind the steps that were called. */
+  /** Closes a scan early, behind the steps that were called. */
   async #closeScan(slot: number): Promise<void> {
     const opened = this.#scans[slot];
     this.#scans[slot] = undefined;
@@ -383,7 +383,7 @@ class Run {
     const sequences = await this.#sequences(singles);
     this.#model.beginRound();
     const calls = singles.map((single) => this.#call(single, sequences));
-    // Of a synchronous store nothing is under way between turns.
+    // A synchronous store has nothing under way between turns.
     if (!isAsync(this.#db)) await allDone(calls);
     await this.#within('closing', allDone([...calls, this.#closeAll()]));
     const misspelt = this.#place.open(this.#name, options, { durabilty: 'strict' });
@@ -406,9 +406,9 @@ class Run {
     await this.#within('what followers cost', runAbandoned(db, abandoned, { sent, turn: () => pause(PAUSE_MS) }));
   }
 
-  /** Whoever leads dies, and another worker leads: every call is answered all the same, and done once. */
+  /** The leader dies, and another worker leads: every call is still answered, and done once. */
   async #lead({ singles, racing, turns }: Step & { type: 'lead' }): Promise<void> {
-    // What was open goes on or says why not; a write of the level `memory` may be lost.
+    // Open scans and snapshots go on or give the reason; a write of the level `memory` may be lost.
     for (let slot = 0; slot < SLOTS; slot++) {
       await this.#closeScan(slot);
       await this.#call({ op: 'closeSnapshot', slot }, new Map());
@@ -438,7 +438,7 @@ class Run {
     return this.#db;
   }
 
-  /** All clients die: of the calls under way the first so many are done, all acknowledged ones among them, and nothing else. */
+  /** All clients die: a number of the first calls under way are done, including all acknowledged ones, and nothing else. */
   async #kill({ singles, turns, options }: Step & { type: 'kill' }): Promise<void> {
     await this.#db.flush();
     const sequences = await this.#sequences(singles);
@@ -455,7 +455,7 @@ class Run {
         (answer) => {
           if (isDead) return;
           if (answer !== expected) fault ??= new Error(`${single.op}: ${answer}\ninstead of ${expected}`);
-          // A conflict says nothing of what it met: a write of the level `memory` may be lost.
+          // A conflict does not show which write it met: a write of the level `memory` may be lost.
           if (isPromise(single) && answer !== 'VARVE_CONFLICT') acknowledged = Math.max(acknowledged, i + 1);
         },
         (error) => {
@@ -482,7 +482,7 @@ class Run {
     await this.#verify();
   }
 
-  /** An open store whose folder goes takes nothing any more, and leaves alone what comes to be in its place. */
+  /** An open store whose folder is taken away accepts nothing more, and does not touch the store that replaces it. */
   async #move(options: OpenSpec): Promise<void> {
     await this.#db.flush();
     for (const follower of this.#followers) follower.stop();
@@ -517,7 +517,7 @@ class Run {
     this.#racing = { ...this.#racing, ticks: this.#model.now };
   }
 
-  /** Another store, made of an export of this one, must be the same. */
+  /** Another store, made from an export of this one, must be equal. */
   async #copy(): Promise<void> {
     const name = `${this.#name} copy`;
     const options = { memory: 2 ** 20, durability: 'relaxed', cache: false } as const;
@@ -563,7 +563,7 @@ class Run {
     await this.#verify();
   }
 
-  /** Documents with one title would be in the way of each other. */
+  /** Documents with the same title would conflict with each other. */
   #canMerge({ notes }: KeptExport): boolean {
     const titles = [...new Map([...this.#documents, ...(notes ?? [])]).values()].map(({ title }) =>
       title.toLowerCase(),
@@ -571,7 +571,7 @@ class Run {
     return new Set(titles).size === titles.length;
   }
 
-  /** Compares all that is there. */
+  /** Compares the whole content. */
   async #verify(): Promise<void> {
     const scan: ScanSpec = { brings: 'entries', range: { prefix: 0 }, reverse: false };
     equal('all entries', await this.#single({ op: 'scan', scan }, 0), this.#model.scan(scan).join('; '));
@@ -585,7 +585,7 @@ class Run {
     if (fault !== undefined) throw new Error(fault);
   }
 
-  /** Writes the marker, and waits until all who follow have come to what is there. */
+  /** Writes the marker, and waits until all followers have reached the present content. */
   async #settle(): Promise<void> {
     if (this.#followers.length === 0) return;
     const key = KEYS.indexOf(MARKER);
@@ -600,7 +600,7 @@ class Run {
     }
   }
 
-  /** What comes of a promise; an error when that takes too long. */
+  /** The outcome of a promise; an error when it takes too long. */
   async #within<T>(what: string, promise: Promise<T>): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -632,7 +632,7 @@ function judge<S, C>(
   throw new Error(`No order explains the ${what}:\n  ${text(begin)}\n  ${told}\n  ${expected}`);
 }
 
-/** Waits for all, also where one fails. */
+/** Waits for all, even if one fails. */
 async function allDone(promises: readonly unknown[]): Promise<void> {
   const failed = (await Promise.allSettled(promises)).find(({ status }) => status === 'rejected');
   if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
@@ -642,7 +642,7 @@ function isRead({ op }: Single): boolean {
   return op === 'get' || op === 'has' || op === 'getEntry' || op === 'getMany' || op === 'hasMany';
 }
 
-/** The code that a call is refused with. */
+/** The code of a call's refusal. */
 function codeOf(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => 'done',

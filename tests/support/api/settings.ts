@@ -1,25 +1,26 @@
-// The model fuzz over one place: how long, from which seed, and how a failure is had again.
+// The model fuzz over one place: how long, from which seed, and how a failure is reproduced.
 
 import fc from 'fast-check';
 import { numberFrom } from '../seed.ts';
 import { histories, type Limits } from './arbitrary.ts';
 import type { History } from './history.ts';
 
-/** Seconds of a run over all places, where nobody says. */
+/** Seconds of a run over all places, by default. */
 const SECONDS = 60;
-/** A failure is made smaller for no longer, in seconds. */
+/** The time limit for making a failure smaller, in seconds. */
 const SHRINKING_S = 120;
 
-/** A place, its share of the time in hundredths, and what its histories may have. */
+/** A place, its share of the time in hundredths, and the features of its histories. */
 export interface FuzzedPlace extends Limits {
   readonly name: string;
   readonly hundredths: number;
 }
 
 /**
- * Carries out histories until the time is over: at least one, each of a seed of its own. Throws when one fails, with the smallest that
- * does. `VARVE_API_SECONDS` and `VARVE_API_SEED` say how long and from which seed; `VARVE_API_PLACE` has one place alone for all of the
- * time, and `VARVE_API_PATH` one history of the seed alone, made smaller before. `VARVE_API_SHRINK_SECONDS` is how long a failure is made smaller.
+ * Runs histories until the time is over: at least one, each from a seed of its own. Throws when one fails, with the smallest history that
+ * fails. `VARVE_API_SECONDS` and `VARVE_API_SEED` set how long and from which seed. With `VARVE_API_PLACE` one place alone runs for the
+ * whole time. With `VARVE_API_PATH` only one history of the seed runs, already made smaller. `VARVE_API_SHRINK_SECONDS` is how long a
+ * failure is made smaller.
  */
 export async function fuzz(place: FuzzedPlace, run: (history: History) => Promise<void>): Promise<void> {
   const { VARVE_API_PLACE: wanted, VARVE_API_PATH: path } = process.env;
@@ -41,7 +42,7 @@ async function fuzzOnce(
   let failedAt: number | undefined;
   const shrinking_ms = numberFrom('VARVE_API_SHRINK_SECONDS', SHRINKING_S) * 1000;
   const property = fc.asyncProperty(histories(place), async (history) => {
-    // Smaller ones are not looked for any more.
+    // It looks for no smaller ones after that.
     if (failedAt !== undefined && performance.now() > failedAt + shrinking_ms) return;
     try {
       await run(history);
@@ -50,7 +51,7 @@ async function fuzzOnce(
       throw error;
     }
   });
-  // Neighbours among seeds of fast-check's generator begin alike.
+  // Neighbouring seeds of fast-check's generator begin alike.
   const mixed = Math.imul(seed ^ (seed >>> 15), 0x9e3779b1) | 0;
   const parameters = { seed: mixed, numRuns: 1, ...(path === undefined ? {} : { path, endOnFailure: true }) };
   const { failed, counterexample, counterexamplePath, errorInstance, numShrinks } = await fc.check(

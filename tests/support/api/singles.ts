@@ -1,4 +1,4 @@
-// Single operations: how each is called. What it answers is the model's to say.
+// Single operations: how each is called. The model decides its answer.
 
 import type { Batch, Key, Snapshot, Store } from 'varve';
 import type { SyncBatch, SyncSnapshot, SyncStore } from 'varve/sync';
@@ -13,22 +13,22 @@ export type AnySnapshot = Snapshot<Key, unknown> | SyncSnapshot<Key, unknown>;
 /** An iterator of either kind of store. */
 export type AnyIterator = AsyncIterator<unknown> | Iterator<unknown>;
 
-/** What calls know besides the store. */
+/** The data that calls need besides the store. */
 export interface Surroundings {
   /** The sequences that keys had when the round began. */
   readonly sequences: ReadonlyMap<number, number | null>;
   /** When the history began, in milliseconds. */
   readonly start: number;
-  /** Where the module that checks is, unless it lies beside the package. */
+  /** The location of the module that checks, unless it lies beside the package. */
   readonly tools: URL | undefined;
-  /** How many bytes were sent to the engine so far; undefined where nobody counts. */
+  /** How many bytes were sent to the engine so far; undefined where nothing counts them. */
   readonly sent: () => number | undefined;
 }
 
 /** Sequences this high are never reached. */
 const NEVER = 2 ** 52;
 
-/** Makes a call; resolves with its answer. It is called in its turn, as far as it goes at once. */
+/** Makes a call; resolves with its answer. The call is made in its turn, as far as it runs synchronously. */
 export async function callSingle(
   db: AnyStore,
   single: Single,
@@ -131,7 +131,7 @@ function add(
   spoilt(void batch.set(key, value, { ...condition(one, sequences), ...lifetime(one) }), key, value);
 }
 
-/** What a call gave, when what it was given has been changed. */
+/** The result of a call, after its arguments have been changed. */
 function spoilt<T>(result: T, ...given: readonly unknown[]): T {
   spoil(...given);
   return result;

@@ -1,4 +1,4 @@
-// Many calls at once that read and change one key: each must succeed, and find what the one before it left.
+// Many calls at once that read and change one key: each must succeed, and find the value that the call before it left.
 
 import type { Key, Store } from 'varve';
 import type { Racing, Storm } from './history.ts';
@@ -7,7 +7,7 @@ import { textOf } from './values.ts';
 
 type Db = Store<Key, unknown>;
 
-/** What a storm knows besides its calls. */
+/** The data that a storm needs besides its calls. */
 interface Surroundings {
   readonly clients: readonly Db[];
   readonly before: RacingState;
@@ -17,7 +17,7 @@ interface Surroundings {
   readonly turn: () => Promise<void>;
 }
 
-/** Makes the calls, over all clients; gives what is there then. Throws where one was lost, or done twice. */
+/** Makes the calls, over all clients; returns the content afterwards. Throws if a call was lost, or done twice. */
 export async function runStorm(
   { key, count, by, waits }: Storm,
   { clients, before, tag, start, turn }: Surroundings,

@@ -1,6 +1,6 @@
-// Values that follow from a few numbers, and texts that are equal where values are.
+// Values that follow from a few numbers, and texts that are equal where the values are equal.
 
-/** What a value is made of: each write of a history has a tag of its own. */
+/** The parts of a value: each write of a history has its own tag. */
 export interface ValueSpec {
   readonly kind: 'text' | 'bytes' | 'object' | 'number';
   readonly length: number;
@@ -14,7 +14,7 @@ export function valueFrom({ kind, length }: ValueSpec, tag: number): unknown {
     case 'text':
       return `${tag} ${'é'.repeat(length)}`;
     case 'bytes': {
-      // Not to be compressed.
+      // This must not compress.
       let state = tag + 1;
       return Uint8Array.from({ length }, () => {
         state = Math.imul(state, 0x9e3779b1) ^ (state >>> 15);
@@ -28,7 +28,7 @@ export function valueFrom({ kind, length }: ValueSpec, tag: number): unknown {
 
 const TEXT_MAX = 40;
 
-/** A text of a value or a key: the same for equal ones. What is long is told by its length and a hash. */
+/** A text of a value or a key: the same for equal ones. A long one is described by its length and a hash. */
 export function textOf(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -60,7 +60,7 @@ function hashOf(text: string): string {
   return (hash >>> 0).toString(16);
 }
 
-/** Changes what was passed to a call, once the call has returned: it must have taken what it was given. */
+/** Changes the arguments of a call, once the call has returned: it must have copied them. */
 export function spoil(...given: readonly unknown[]): void {
   for (const value of given) {
     if (value instanceof Uint8Array) value.fill(7);

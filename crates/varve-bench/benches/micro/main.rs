@@ -1,8 +1,8 @@
 //! `micro`: one operation at a time, in every engine.
 //!
-//! Invariant: the engines of a row take turns, round by round, and are timed by criterion; the table shows the median of
-//! the rounds' means. The next turn begins when the work in the background of the last is done: its processor time is
-//! that engine's own. Allocations are counted in a pass of its own, so that counting costs no time.
+//! Invariant: the engines of a row take turns, round by round, and are timed by criterion; the table shows the median of the
+//! rounds' means. The next turn begins when the background work of the last one is done: its processor time belongs to that
+//! engine. Allocations are counted in a separate pass, so that counting costs no time.
 
 mod rows;
 mod table;
@@ -91,17 +91,18 @@ fn subjects(choice: &Choice, row: &Row, folder: &Path) -> Outcome<Vec<(&'static 
     Ok(subjects)
 }
 
-/// Nanoseconds of one operation, by the wall and by the processor's count of the whole process.
+/// Nanoseconds of one operation, by wall-clock time and by the processor time of the whole process.
 type Round = (f64, f64);
 
-/// Lets criterion run a subject; answers the means over all that it ran, of the processor's time with all work put off.
-/// Warm-up included: a store that makes its writers wait for its debts may do so there, and criterion would measure the rest.
+/// Lets criterion run a subject; returns the means over all that it ran, warm-up included. The processor time includes all
+/// deferred work. A store that makes its writers wait for deferred work may do that work during warm-up, and then criterion
+/// would measure only the rest.
 fn time(row: &Row, engine: &str, subject: &mut dyn Subject, results: &Path) -> Outcome<Round> {
     let mut criterion = Criterion::default()
         .output_directory(results)
         .without_plots()
         .sample_size(20)
-        // Nobody reads its estimates, and what an engine does while they are made would be nobody's.
+        // Nobody reads criterion's estimates, and the work of an engine while they are made would be counted for no engine.
         .nresamples(1)
         .warm_up_time(Duration::from_millis(150))
         .measurement_time(Duration::from_millis(1500));

@@ -1,4 +1,4 @@
-//! The rows: what is loaded before, and what one operation is.
+//! The rows: the data that is loaded before, and the operation.
 //!
 //! Keys have 16 bytes, values 100 unless a row says otherwise; both are random. Everything fits in the memory that each
 //! engine is given, so reads measure the engine and not the disk.
@@ -64,7 +64,7 @@ pub struct Row {
     pub id: &'static str,
     pub title: &'static str,
     pub work: Work,
-    /// The figure that was published for a store of this kind, on another machine, in nanoseconds.
+    /// The published figure for a store of this kind, on another machine, in nanoseconds.
     pub published_ns: Option<f64>,
 }
 
@@ -89,13 +89,13 @@ pub const ROWS: [Row; 12] = [
 
 /// Keys that random writes choose from.
 const KEYS: u64 = 1_000_000;
-/// What one memtable of any engine holds.
+/// The amount that one memtable of any engine holds.
 const IN_MEMTABLE: u64 = 10_000;
 const IN_TABLE: u64 = 100_000;
 const LOADED: u64 = 200_000;
 /// Tasks of the concurrent rows.
 const TASKS: u64 = 4;
-/// Different values, made before they are timed.
+/// Different values, made before the timing starts.
 const VALUES: usize = 64;
 
 fn load<E: Engine>(engine: &mut E, entries: u64) -> Outcome {

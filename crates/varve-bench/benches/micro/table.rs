@@ -4,14 +4,14 @@ use varve_bench::report::table;
 
 use crate::rows::Row;
 
-/// What one engine came to in a row. Of one operation, all of it.
+/// The figures of one engine in a row, all for one operation.
 pub struct Cell {
     pub engine: &'static str,
     /// Median of the rounds' means.
     pub wall_ns: f64,
     /// Processor time of all threads, median of the rounds.
     pub cpu_ns: f64,
-    /// How far the rounds' means lie apart, for each of their median.
+    /// Distance between the rounds' means, divided by their median.
     pub spread: f64,
     /// Count of Rust's allocations.
     pub allocations: f64,
@@ -25,7 +25,7 @@ pub struct Line {
     pub cells: Vec<Cell>,
 }
 
-/// Spread from which on a figure is marked.
+/// Figures with a spread above this are marked.
 const NOISY: f64 = 0.3;
 
 fn times(cell: &Cell) -> String {
@@ -34,7 +34,7 @@ fn times(cell: &Cell) -> String {
 }
 
 fn memory(cell: &Cell) -> String {
-    // What C++ allocates is not seen.
+    // Allocations of C++ are not seen.
     if cell.engine == "rocksdb" {
         return "not counted".to_owned();
     }
@@ -46,7 +46,7 @@ fn ratio(cells: &[Cell], of: impl Fn(&Cell) -> f64) -> Option<f64> {
     Some(find("varve")? / find("fjall")?)
 }
 
-/// Times with what they are of fjall's, then bytes and allocations.
+/// Times, with Varve's as a ratio to fjall's, then bytes and allocations.
 pub fn markdown(lines: &[Line]) -> String {
     let Some(first) = lines.first() else { return String::new() };
     let engines = || first.cells.iter().map(|cell| cell.engine.to_owned());

@@ -1,6 +1,7 @@
-//! fjall: its journal is handed to the operating system with every write (its default).
+//! fjall: its journal is given to the operating system with every write (its default).
 //!
-//! Set otherwise than by default: the sizes of memtable and cache. It takes threads of readers and writers.
+//! Settings that differ from the defaults: the sizes of memtable and cache. It takes threads of readers and
+//! writers.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! The engines, one file each, and what each does otherwise than the rest.
+//! The engines, one file each, and how each differs from the rest.
 
 mod fjall;
 mod redb;

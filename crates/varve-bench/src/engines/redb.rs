@@ -1,8 +1,8 @@
 //! redb: a B+tree without a log.
 //!
-//! Nothing in it corresponds to a log that is handed to the operating system. The nearest is `Durability::None`: a commit
-//! that lasts only once a later one is flushed, so the death of the process loses it. Its writes promise less than those of
-//! the others. One flushed commit ends each phase.
+//! It has no log that is given to the operating system. The nearest is `Durability::None`: a commit that lasts only once a
+//! later one is flushed, so it is lost if the process dies. Its writes promise less than those of the others. One flushed
+//! commit ends each phase.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use redb::{Database, Durability, ReadableDatabase, TableDefinition};
 use crate::engine::{Beside, Engine, Outcome, Settings, all, both};
 
 const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("bench");
-/// Commits that are not flushed hold on to the pages they replaced: now and then one is.
+/// Commits that are not flushed keep the pages they replaced: so one is flushed now and then.
 const COMMITS_UNFLUSHED: u32 = 10_000;
 
 /// See the module.

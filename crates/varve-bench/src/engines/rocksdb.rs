@@ -1,7 +1,8 @@
-//! RocksDB: its log is handed to the operating system with every write, and not flushed (its default).
+//! RocksDB: its log is given to the operating system with every write, and not flushed (its default).
 //!
-//! Set otherwise than by default: the sizes of memtable and cache; Bloom filters of 10 bits; LZ4. Indexes and filters are
-//! beside the cache, as by default: inside, data blocks drive out filters of megabytes. It takes threads of readers and writers.
+//! Settings that differ from the defaults: the sizes of memtable and cache; Bloom filters of 10 bits; LZ4. Indexes and filters
+//! are beside the cache, as by default: inside it, data blocks push out filters of megabytes. It takes threads of readers and
+//! writers.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;

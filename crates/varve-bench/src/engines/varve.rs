@@ -1,7 +1,7 @@
 //! Varve over files, its jobs on two threads of their own.
 //!
-//! It is made for one thread. Where the others have writers and readers in threads, it takes their operations in turns, as
-//! its worker takes those of several tabs: five reads to a write, or one operation of each writer in one commit.
+//! It is made for one thread. Where the others have writers and readers in threads, it runs their operations in turns, as
+//! its worker runs those of several tabs: five reads to a write, or one operation of each writer in one commit.
 
 use std::path::Path;
 
@@ -14,9 +14,9 @@ use crate::host::{FileHost, FileStore};
 
 /// A buffered log goes to the operating system in pieces of this size, as `varve/sync` does.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Bytes that a step of a scan brings.
+/// Bytes of one step of a scan.
 const SCAN_BYTES: usize = 256 << 10;
-/// Reads that are taken for each write.
+/// Reads for each write.
 const READS_PER_WRITE: u64 = 5;
 
 /// See the module.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use varve::storage::{SlotError, Slots};
 
-/// Bytes and calls so far, of the store's own thread; what workers read and write is not in it.
+/// Bytes and calls so far, of the store's own thread; reads and writes of workers are not included.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Traffic {
     /// Read calls.
@@ -47,7 +47,7 @@ impl FileSlots {
     /// Opens the slots that are there.
     ///
     /// # Errors
-    /// What the file system answered.
+    /// The error of the file system.
     pub fn open(folder: &Path) -> std::io::Result<Self> {
         let mut slots = Self {
             folder: folder.to_owned(),
@@ -69,7 +69,7 @@ impl FileSlots {
     /// Makes `count` more slots, or opens those that are there.
     ///
     /// # Errors
-    /// What the file system answered.
+    /// The error of the file system.
     pub fn add(&mut self, count: u32) -> std::io::Result<()> {
         for _ in 0..count {
             let path = self.path(self.files.len());

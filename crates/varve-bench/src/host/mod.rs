@@ -1,4 +1,4 @@
-//! Varve's host over real files: what the workers of a browser are, made of threads and a folder.
+//! Varve's host over real files: threads and a folder do the work of a browser's workers.
 //!
 //! ```text
 //! the thread of the store              flusher, compactor (a thread each)
@@ -9,7 +9,7 @@
 //!   finish_job   <-- done -------------
 //! ```
 //!
-//! Invariant: the store lives on one thread. What others do, they do in files of their own and in messages.
+//! Invariant: the store lives on one thread. Other threads work only in files of their own and through messages.
 
 mod files;
 mod worker;
@@ -33,7 +33,7 @@ use worker::{Answer, Input, Message, Order, Worker};
 
 /// Spare room kept by an idle store, as in the browser.
 const SPARE_BYTES: u64 = 256 << 10;
-/// Writes between two looks at what is to be done.
+/// Writes between two checks for due jobs.
 const WRITES_UNWATCHED: u32 = 32;
 
 /// The store of a folder.
@@ -43,7 +43,7 @@ pub type FileStore = Store<SlotPool<FileSlots>>;
 struct Lent {
     file: FileName,
     slot: u32,
-    /// Its writer has not given it back.
+    /// Its writer has not returned it.
     out: bool,
 }
 
@@ -55,7 +55,7 @@ struct Running {
 /// A store with its workers.
 pub struct FileHost {
     store: FileStore,
-    /// Dropped before the workers: one that waits for an answer then hears that there will be none, and ends.
+    /// Dropped before the workers: then a worker that waits for an answer gets an error and ends.
     messages: Receiver<Message>,
     flusher: Worker,
     compactor: Worker,
@@ -67,7 +67,7 @@ impl FileHost {
     /// Opens the store in `folder`, or makes it.
     ///
     /// # Errors
-    /// What the file system or the store answered; so do all the others.
+    /// The error of the file system or the store; the other methods do the same.
     pub fn open(folder: &Path, options: Options) -> Outcome<Self> {
         std::fs::create_dir_all(folder)?;
         let mut slots = FileSlots::open(folder)?;
@@ -88,13 +88,13 @@ impl FileHost {
         Ok(host)
     }
 
-    /// The store, to read.
+    /// The store, for reads.
     #[must_use]
     pub fn store(&self) -> &FileStore {
         &self.store
     }
 
-    /// Lets `stage` stage something, once no writer has to wait, and commits it as `durability` says; then looks after
+    /// Runs `stage` to stage something, once no writer has to wait, and commits it with `durability`; then looks after
     /// jobs now and then.
     pub fn write(
         &mut self,
@@ -114,7 +114,7 @@ impl FileHost {
         Ok(())
     }
 
-    /// Hears what the workers say, and hands out jobs that are due.
+    /// Receives messages from the workers, and hands out due jobs.
     pub fn watch(&mut self) -> Outcome {
         self.unwatched = 0;
         while let Ok(message) = self.messages.try_recv() {
@@ -139,11 +139,11 @@ impl FileHost {
         self.settle()
     }
 
-    /// Merges all tables into one run, and gives room back.
+    /// Merges all tables into one run, and returns room to the disk.
     pub fn compact(&mut self) -> Outcome {
         self.store.ask_for_compaction()?;
         self.settle()?;
-        // Its last inputs go with the edits that follow.
+        // Its last inputs are freed with the edits that follow.
         self.store.release()?;
         self.store.shrink(SPARE_BYTES)?;
         Ok(())
@@ -157,7 +157,7 @@ impl FileHost {
         Ok(())
     }
 
-    /// What the files have taken and given.
+    /// Reads and writes of the files so far.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         self.store.storage().device().traffic()
@@ -188,7 +188,7 @@ impl FileHost {
         Ok(())
     }
 
-    /// Where the tables lie that a job reads.
+    /// The places of the tables that a job reads.
     fn inputs(&self, ticket: &JobTicket) -> Outcome<HashMap<u64, Input>> {
         let mut inputs = HashMap::new();
         if ticket.kind == JobKind::Flush {

@@ -22,7 +22,7 @@ const BUDGET: usize = 1 << 16;
 pub struct Order {
     /// Its number.
     pub job: u32,
-    /// What [`Job::decode`] takes.
+    /// The specification that [`Job::decode`] takes.
     pub spec: Vec<u8>,
     /// Its input tables, by number.
     pub inputs: HashMap<u64, Input>,
@@ -36,11 +36,11 @@ pub struct Input {
     pub start: u64,
 }
 
-/// What a worker says of a job.
+/// A worker's message about a job.
 pub struct Message {
     /// Its number.
     pub job: u32,
-    /// What there is to say.
+    /// The contents.
     pub answer: Answer,
 }
 
@@ -63,7 +63,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread; what it has to say goes to `messages`.
+    /// Starts the thread; it sends its reports to `messages`.
     pub fn start(messages: Sender<Message>) -> Self {
         let (orders, inbox) = channel();
         let thread = std::thread::spawn(move || serve(&inbox, &messages));
@@ -93,7 +93,7 @@ fn serve(inbox: &Receiver<Order>, messages: &Sender<Message>) {
             Ok(result) => Answer::Done(result),
             Err(error) => Answer::Failed(error.to_string()),
         };
-        // The store is gone: nobody waits for an answer.
+        // The store is closed: no caller waits for an answer.
         if messages.send(Message { job, answer }).is_err() {
             return;
         }
@@ -139,7 +139,7 @@ fn run(order: Order, messages: &Sender<Message>) -> Outcome<Vec<u8>> {
     }
 }
 
-/// Reads into memory that was not zeroed before. The file's position is this thread's alone: all others name their offsets.
+/// Reads into memory that was not zeroed before. Only this thread uses the file's position: all others name their offsets.
 fn read(mut file: &File, offset: u64, len: u32) -> Outcome<Vec<u8>> {
     file.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::with_capacity(len as usize);
@@ -147,7 +147,7 @@ fn read(mut file: &File, offset: u64, len: u32) -> Outcome<Vec<u8>> {
     if bytes.len() < len as usize { Err("a table is shorter than its blocks say".into()) } else { Ok(bytes) }
 }
 
-/// Flushes one table to the disk while the next is written: a third of a merge's time would be waiting.
+/// Flushes one table to the disk while the next is written: otherwise a third of a merge's time would be waiting.
 #[derive(Default)]
 struct Syncing {
     last: Option<JoinHandle<std::io::Result<()>>>,

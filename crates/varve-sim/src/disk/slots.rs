@@ -7,7 +7,7 @@ use varve::storage::{SlotError, Slots};
 
 use super::Machine;
 
-/// The slot files in the hands of one process.
+/// The slot files that one process has open.
 #[derive(Debug, Clone)]
 pub struct SimSlots {
     pub(super) machine: Rc<RefCell<Machine>>,

@@ -1,4 +1,4 @@
-//! One image: opened, written to, opened again after a second power loss, and while it dies.
+//! One image: opened, written to, opened again after a second power loss, and opened while the machine dies.
 
 use varve::Store;
 use varve::options::{Durability, Host, Options};
@@ -15,12 +15,12 @@ use crate::workload::START_MS;
 const KEY: &[u8] = b"after";
 const VALUE: &[u8] = b"the crash";
 
-/// Milliseconds after which everything that expires in a trace has.
+/// Milliseconds after which every entry of a trace that can expire has expired.
 const EXPIRED_MS: u64 = 1_000_000;
 
 impl Search {
-    /// Opens, compares, writes on, loses the power and compares again. Answers which pasts it can be, and the calls to
-    /// the disk that the opening made.
+    /// Opens, compares, writes on, loses the power and compares again. Returns the pasts that it can be, and the calls to the
+    /// disk that the opening made.
     pub(super) fn recover(
         &mut self,
         disk: &Disk,
@@ -43,7 +43,8 @@ impl Search {
         Ok((left, calls))
     }
 
-    /// Opens an image, dies at a call of it, loses the power, and finds the same as an opening that did not die.
+    /// Opens an image, dies at a call of that opening, loses the power, and checks that the result is the same as after an
+    /// opening that did not die.
     pub(super) fn die_recovering(
         &mut self,
         slots: &Moment,
@@ -68,7 +69,8 @@ impl Search {
         PowerLoss { keep, torn_sectors: self.rng.chance(1, 4), garbage: self.rng.chance(1, 4) }
     }
 
-    /// Opens what is on the disk, at some time of the host. The store's clock may be ahead of it, as far as a store ever was.
+    /// Opens what is on the disk, at some time of the host. The store's clock may be ahead of that time, at most as far as
+    /// the clock of any store of this trace was.
     fn open(&mut self, disk: &Disk, options: &Options) -> Result<SimStore, String> {
         let now_ms = self.rng.pick(&[START_MS, self.clock_ms, self.clock_ms + EXPIRED_MS]);
         self.openings += 1;
@@ -84,7 +86,7 @@ impl Search {
     }
 }
 
-/// Writes a key that must survive everything from here on; answers its sequence.
+/// Writes a key that must survive everything from here on; returns its sequence.
 fn written(store: &mut SimStore) -> Result<u64, String> {
     let result = store.set(KEY, VALUE).and_then(|sequence| {
         store.commit(Durability::Strict)?;

@@ -22,10 +22,10 @@ pub(super) struct Search {
     pub(super) tried: Tried,
     /// Hashes of images, with what they had to hold and could hold.
     seen: HashSet<(u64, usize, u64)>,
-    /// By the address of the slot, which the moments at hand keep alive.
+    /// By the address of the slot, which stays valid while the moments at hand keep the slot alive.
     outcomes: HashMap<*const Slot, Rc<Outcomes>>,
     pub(super) openings: u64,
-    /// The latest that the clock of a store has said.
+    /// The latest time that the clock of a store has shown.
     pub(super) clock_ms: u64,
 }
 
@@ -63,7 +63,7 @@ impl Search {
         Ok(())
     }
 
-    /// The process dies at a moment: what the operating system was handed is all there.
+    /// The process dies at a moment: everything that was given to the operating system is there.
     fn killed(&mut self, moment: &Moment, allowed: &Pasts, options: &Options) -> Result<(), String> {
         let outcomes = self.outcomes_of(moment);
         let all: Vec<Choice> = outcomes.iter().map(|outcomes| outcomes.subset(|| true)).collect();
@@ -116,7 +116,7 @@ impl Search {
         outcomes.collect()
     }
 
-    /// Tries one image, unless one of the same bytes with the same promises was.
+    /// Tries one image, unless an image of the same bytes with the same promises was tried before.
     fn image(
         &mut self,
         outcomes: &[Rc<Outcomes>],
@@ -168,7 +168,8 @@ fn hash(outcomes: &[Rc<Outcomes>], choices: &[Choice]) -> u64 {
     slots.fold(0, |sum: u64, (outcomes, choice)| sum.rotate_left(9) ^ outcomes.hash(choice))
 }
 
-/// The slots whose bytes were a choice, each with its length and the changes that its sectors kept.
+/// The slots that could survive in more than one way, each with its length and the changes that its sectors
+/// kept.
 fn show(outcomes: &[Rc<Outcomes>], choices: &[Choice]) -> String {
     let unsynced = outcomes.iter().zip(choices).enumerate().filter(|(_, (outcomes, _))| outcomes.count() > 1);
     let show = |(slot, (_, choice)): (usize, (&Rc<Outcomes>, &Choice))| {

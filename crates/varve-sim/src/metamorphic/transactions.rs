@@ -12,7 +12,7 @@ use crate::trace::{Guess, Range};
 use crate::transactions::Read;
 use crate::waiting::{drive, drive_cursor};
 
-/// Snapshots held at once; the oldest goes.
+/// Snapshots open at once; the oldest is closed.
 const SNAPSHOTS_MAX: usize = 4;
 
 impl Runner<'_> {
@@ -60,7 +60,8 @@ impl Runner<'_> {
         self.run.answers.push(Answer::Point(found));
     }
 
-    /// Commits a transaction over one of the snapshots, which goes, unless something that it read was written since.
+    /// Commits a transaction over one of the snapshots, unless something that it read was written since. The snapshot is
+    /// closed.
     pub(super) fn transact(&mut self, which: usize, read: &Read<'_>, changes: &[Change], level: Durability) {
         let Some(number) = self.snapshots.remove(which) else { return };
         read.keys.iter().for_each(|key| self.find_in(number, key));

@@ -5,8 +5,8 @@
 //!         x for each unsynced sector below that length: how many of the changes that alter it were kept
 //! ```
 //! Invariant: the outcomes are those of [`Keep::Sectors`](super::Keep::Sectors) without torn sectors and garbage, each
-//! once: changes that alter no byte of a sector (zeros that a file grows by) are no choice. That a file never flushed
-//! vanishes is the outcome of length 0.
+//! once: changes that alter no byte of a sector (zeros that a file grows by) give no choice. If a file that was never
+//! flushed vanishes, that is the outcome of length 0.
 
 use varve::codec::hash::xxh3;
 
@@ -23,12 +23,12 @@ struct Sector {
 /// What a power loss may leave of one slot.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
-    /// What all outcomes have in common, as long as the longest.
+    /// The contents that all outcomes have in common, as long as the longest.
     base: Vec<u8>,
     /// Distinct lengths, shortest first.
     lengths: Vec<usize>,
     sectors: Vec<Sector>,
-    /// For each length, of the sectors below it that are no choice.
+    /// For each length, a hash of the sectors below it that give no choice.
     common_hashes: Vec<u64>,
 }
 
@@ -143,8 +143,8 @@ impl Outcomes {
         Slot { durable: image.clone(), current: image, unsynced: Vec::new(), named: true }
     }
 
-    /// A hash of what the file holds after the power loss, whatever it held before it. Cheap: of the bytes that are the
-    /// same in all outcomes it is taken once.
+    /// A hash of the file's contents after the power loss, whatever it held before it. Cheap: bytes that are the same
+    /// in all outcomes are hashed once.
     #[must_use]
     pub fn hash(&self, choice: &Choice) -> u64 {
         let at = self.lengths.partition_point(|length| *length < choice.length);
@@ -178,7 +178,8 @@ impl Outcomes {
     }
 }
 
-/// Sectors of zeros, most of a file that was grown ahead, count for nothing; the length tells them from none.
+/// Sectors of zeros (most of a file that was grown ahead) do not count; the length shows the difference between them
+/// and no sectors.
 fn sector_hash(number: usize, bytes: &[u8]) -> u64 {
     if bytes.iter().all(|byte| *byte == 0) { 0 } else { xxh3(bytes, number as u64 + 1) }
 }
@@ -235,7 +236,7 @@ mod tests {
         let outcomes = slot.outcomes();
         assert_eq!(outcomes.count(), 1);
         assert_eq!(contents(&outcomes.slot(&outcomes.nothing())), contents(&slot));
-        // The hash tells contents, not how they came about.
+        // The hash depends on contents, not on how they came about.
         let before = changed().outcomes();
         assert_eq!(outcomes.hash(&outcomes.nothing()), before.hash(&before.subset(|| true)));
     }

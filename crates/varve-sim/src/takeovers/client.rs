@@ -17,7 +17,7 @@ use crate::rng::Rng;
 /// Snapshots of a client that are open at once.
 const SNAPSHOTS_MAX: usize = 3;
 
-/// What became of a write, as far as the client knows.
+/// The outcome of a write, as far as the client knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Not answered.
@@ -26,7 +26,7 @@ pub(super) enum Fate {
     Done(u64),
     /// Refused.
     Refused,
-    /// Done, and gone with the power or with the memory of a process.
+    /// Done, and lost with the power or with the memory of a process.
     Lost,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Client {
     first: u32,
     asked: u64,
     held: BTreeMap<u8, Held>,
-    /// Numbers of snapshots as they will be when all that was sent has run.
+    /// Numbers of snapshots after all sent requests have run.
     open: Vec<u8>,
     next_snapshot: u8,
 }
@@ -198,7 +198,7 @@ impl Client {
         }
     }
 
-    /// Takes the answer of its oldest frame, if there is one. Answers whether there was.
+    /// Takes the answer of its oldest frame, if there is one. Returns whether there was one.
     pub(super) fn receive(&mut self, totals: &mut Totals) -> Outcome<bool> {
         if self.frames.front().is_none_or(|sent| sent.response.is_none()) {
             return Ok(false);
@@ -213,7 +213,8 @@ impl Client {
             return Err(format!("{} requests got {} answers", asks.len(), answers.len()));
         }
         let mut late = Vec::new();
-        // A frame that was refused something is answered anew when all is settled: its reads may see what it wrote after them.
+        // A frame with a refused request is answered again after the commit: its reads may see writes of the frame that came
+        // after them.
         let is_settled =
             |answer: &Answer| matches!(answer, Answer::Error(code) if *code != Code::Retry as u8);
         let reads_at = answers.iter().any(is_settled).then(|| first + asks.len() as u64);
@@ -249,7 +250,7 @@ impl Client {
             && *code == Code::Retry as u8
         {
             totals.retries += 1;
-            // So are those told who read a snapshot that was lost with an earlier leader, or never opened.
+            // Reads of a snapshot that was lost with an earlier leader, or never opened, get this answer too.
             let is_of_lost = matches!(ask, Ask::ReadSnapshot(number, _) if self.held.get(number).is_none_or(|held| held.is_lost));
             if !is_repeated && !is_of_lost {
                 return Err("told to be made again, though nothing was sent again".to_owned());
@@ -329,7 +330,7 @@ impl Client {
         let found = match answer {
             Answer::Ok(value) => value.get(..8).map(|bytes| bytes.try_into().map_or(0, u64::from_be_bytes)),
             Answer::Missing => None,
-            // It went by what is not there any more.
+            // Its condition used data that is not there any more.
             Answer::Error(code) if *code == Code::Retry as u8 => return Ok(()),
             _ => return Err("a read failed".to_owned()),
         };
@@ -361,7 +362,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says that all its requests have their answers.
+    /// Reports that all its requests have their answers.
     pub(super) fn acknowledge(&mut self, store: &mut SimStore) -> Outcome {
         let request = self.request(self.asked);
         let mut frame = header(self.id, request, 1).to_vec();

@@ -1,6 +1,6 @@
 //! What must be there after a leader died, and what may be.
 //!
-//! Invariant: a write whose answer arrived has its sequence or is lost, as its level allows; of the others each is there once
+//! Invariant: a write whose answer arrived has its sequence or is lost, as its level allows; each other write is there once
 //! or not at all. The sequences that were given add up.
 
 use varve::options::Durability;

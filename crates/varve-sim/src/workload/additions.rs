@@ -25,21 +25,21 @@ pub(super) fn through_frames(rng: &mut Rng, ops: &mut [Op]) {
     }
 }
 
-/// Some stores have no log, and some change their mind. Drawn apart, so that the rest of a seed's trace stays what it is.
+/// Some stores have no log, and some switch. Drawn apart, so that the rest of a seed's trace stays as it is.
 pub(super) fn without_log(rng: &mut Rng, options: &mut Options, ops: &mut Vec<Op>) {
     options.log = !rng.chance(1, 8);
     if rng.chance(1, 6) {
         for _ in 0..rng.within(1, 6) {
             let at = rng.index(ops.len() + 1);
             ops.insert(at, Op::SwitchLog);
-            // Most traces end in the middle of a session: let it come to an opening.
+            // Most traces end in the middle of a session: insert an opening after the switch.
             ops.insert(rng.within(at as u64 + 1, ops.len() as u64) as usize, Op::Reopen);
         }
     }
 }
 
 impl Swarm {
-    /// In some traces values expire, and the clock goes now and then, also back.
+    /// In some traces values expire, and the clock moves now and then, sometimes back.
     pub(super) fn add_expiries(&mut self, ops: &mut Vec<Op>) {
         if self.rng.chance(1, 3) {
             self.put_expiries(ops, 12);

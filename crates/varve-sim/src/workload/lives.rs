@@ -1,5 +1,5 @@
 //! What programs do to a store all day: queues that are filled at one end and emptied at the other, logs whose oldest days are
-//! dropped, counters that are raised. Reads of these pass over the dead, and must pass over nothing alive.
+//! dropped, counters that are raised. Reads of these pass over dead entries, and must not pass over a live one.
 
 use varve::options::Durability;
 
@@ -81,13 +81,13 @@ impl Living<'_> {
                 self.next = start;
                 vec![self.write(popped), look(true, Some(1))]
             }
-            // One that was done is put back.
+            // Puts back a job that was done.
             3 => {
                 let number = self.rng.below(u64::from(self.next) + 1) as u32;
                 let again = self.set(job(number));
                 let mut ops = vec![look(false, Some(1)), self.write(vec![again])];
                 if self.rng.chance(1, 2) {
-                    // It is seen by whoever began before to read, and by nobody who did not.
+                    // The cursor is opened before the write and must not see it; the scans behind the write must.
                     ops.swap(0, 1);
                     ops.insert(0, Op::OpenCursor(all(), 1 << 20));
                     ops.extend((0..8).map(Op::StepCursor));
@@ -104,7 +104,7 @@ impl Living<'_> {
         }
     }
 
-    /// Jobs that were done are there again, since the disk had no room for the commit.
+    /// Jobs that were done are there again, because the disk had no room for the commit.
     fn refused(&mut self) -> Vec<Op> {
         let end = self.next.min(self.first + 20);
         let mut changes: Vec<_> = (self.first..end).map(|number| Change::Delete(job(number))).collect();

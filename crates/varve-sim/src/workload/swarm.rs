@@ -195,7 +195,7 @@ impl Swarm {
         key
     }
 
-    /// Bytes that no other value of the trace has, once they are long enough to tell.
+    /// Bytes that no other value of the trace has, once they are long enough to be distinct.
     pub(super) fn value(&mut self) -> Vec<u8> {
         self.values += 1;
         let bytes = match self.rng.below(4) {

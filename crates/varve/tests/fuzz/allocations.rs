@@ -1,4 +1,4 @@
-//! Counts the bytes that a thread has allocated: what it has now, and the most it had.
+//! Counts the bytes that a thread has allocated: the current number and the maximum.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,7 +16,8 @@ fn count(bytes: isize) {
     MOST.set(MOST.get().max(live));
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; the counts are a thread's own and need no memory.
+// SAFETY: every call goes to the system's allocator unchanged; the counts belong to one thread and need no
+// memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
@@ -40,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Runs something and answers the most bytes that it had allocated at a time.
+/// Runs something and returns the maximum number of bytes that it had allocated at a time.
 pub fn most_allocated(run: impl FnOnce()) -> usize {
     let before = LIVE.get();
     MOST.set(before);

@@ -1,4 +1,4 @@
-//! What the inputs are made of: golden files, and small structures as the engine encodes them.
+//! The parts of the inputs: golden files, and small structures as the engine encodes them.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets are made of.
+//! The parts of the fuzz targets.
 
 pub mod allocations;
 pub mod corpus;

@@ -29,7 +29,7 @@ impl Random {
 /// The next input.
 pub fn mutated(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut bytes = corpus[random.below(corpus.len())].clone();
-    // One in sixteen goes in as it is: a target that refuses everything would prove nothing.
+    // One in sixteen is used unchanged: a target that refuses everything would prove nothing.
     for _ in 0..random.below(16).min(5) {
         change(&mut bytes, corpus, random);
     }
@@ -37,7 +37,7 @@ pub fn mutated(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
 }
 
 fn change(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
-    // Most of what a decoder decides on lies near one of the ends.
+    // Most bytes that a decoder decides on lie near one of the ends.
     let len = bytes.len();
     let at = match random.below(4) {
         0 => random.below(len.min(64)),
@@ -74,7 +74,7 @@ fn change(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
     }
 }
 
-/// Makes a hash over the bytes before `at` right, so that what lies behind the check is met as well.
+/// Makes a hash over the bytes before `at` correct, so that the code behind the check is reached as well.
 pub fn rehash(bytes: &mut [u8], from: usize, at: usize) {
     if from <= at && at + 8 <= bytes.len() {
         let hash = xxh3(&bytes[from..at], 0);

@@ -9,18 +9,18 @@ use super::mutate::{Random, mutated};
 
 /// Inputs of a target when no time is given.
 const ITERATIONS: u64 = 1500;
-/// Bytes that a decoder may have allocated at a time whatever its input.
+/// Bytes that a decoder may have allocated at a time for any input.
 pub const DECODER_BYTES_MAX: usize = 64 << 10;
 /// The same for a target that opens a store: its reserve, its cache, its memtables.
 pub const STORE_BYTES_MAX: usize = 4 << 20;
-/// Bytes that it may have for each byte of the input: a byte of a memtable's image makes up to 80, of a block 255.
+/// Additional bytes for each byte of the input: a byte of a memtable's image makes up to 80, of a block 255.
 const BYTES_PER_BYTE: usize = 300;
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Feeds a target with mutations of its corpus.
+/// Feeds mutations of its corpus to a target.
 ///
 /// # Panics
 /// When the target does, or allocates too much; the seed and the input are printed.
@@ -41,7 +41,7 @@ pub fn run(name: &str, corpus: Vec<Vec<u8>>, bytes_max: usize, target: fn(&[u8])
         most = most.max(allocated);
         seed += 1;
     }
-    // Not captured, so that it shows also when all is well.
+    // Not captured, so that it also shows when the test passes.
     let done =
         format!("{name}: {} iterations from seed {first}, {most} bytes allocated at most", seed - first);
     let _ = writeln!(std::io::stdout(), "{done}");

@@ -1,4 +1,4 @@
-//! The targets: plain functions of bytes, which answer or refuse.
+//! The targets: plain functions of bytes, which accept or refuse them.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use super::corpus;
 use super::mutate::rehash;
 use crate::table_common::{STORE, TABLE, open};
 
-/// Steps after which a job over garbage is left.
+/// Steps after which a job over garbage is given up.
 const STEPS_MAX: usize = 300;
 
 pub fn segment(bytes: &[u8]) {
@@ -44,7 +44,7 @@ pub fn segment(bytes: &[u8]) {
     }
 }
 
-/// What a repair takes of a table verifies, and lies in it in order, nothing twice.
+/// The entries that a repair takes from a table verify, and lie in the table in order, with none twice.
 pub fn salvage(bytes: &[u8]) {
     let _ = find_footers(bytes, &STORE).count();
     let remains = salvage_table(bytes, &STORE, TABLE, true);
@@ -58,7 +58,7 @@ pub fn salvage(bytes: &[u8]) {
     }
 }
 
-/// As it is, and with the hash of its header made right.
+/// Unchanged, and with a correct hash of its header.
 pub fn manifest(bytes: &[u8]) {
     let mut hashed = bytes.to_vec();
     rehash(&mut hashed, 0, 56);
@@ -90,7 +90,7 @@ pub fn slot_header(bytes: &[u8]) {
     let _ = SlotHeader::decode(&hashed, 0);
 }
 
-/// Answers every block of a table with one.
+/// Returns the same block for every block of a table.
 struct OneBlock(Rc<Block>);
 
 impl Blocks for OneBlock {
@@ -129,7 +129,7 @@ pub fn block(bytes: &[u8]) {
         if cursor.seek(key, &blocks).is_ok() {
             while cursor.valid() && cursor.key().len() < 1 << 20 {
                 let _ = (cursor.value(), cursor.sequence());
-                // A block that answers for all of them need not end.
+                // If one block answers for all of them, the walk may never end.
                 if cursor.next(&blocks).is_err() || cursor.sequence() % 64 == 63 {
                     break;
                 }
@@ -173,7 +173,7 @@ pub fn footer(bytes: &[u8]) {
     let seed = varve::codec::hash::xxh3(&STORE, 0);
     let hash = varve::codec::hash::xxh3(&hashed[..FOOTER_BYTES - 8], seed);
     hashed[FOOTER_BYTES - 8..].copy_from_slice(&hash.to_le_bytes());
-    // A table that ends with it: what its handles say is believed no further than the file goes.
+    // A table that ends with it: its handles are believed only within the length of the file.
     let (meta, mut file) = corpus::table(true);
     let start = file.len() - FOOTER_BYTES;
     file[start..].copy_from_slice(&hashed);
@@ -197,11 +197,11 @@ pub fn frame(bytes: &[u8]) {
     let _ = varve::frame::run(&mut store, bytes, &mut response);
 }
 
-/// Runs a job that may be anything. A table out of order would give wrong answers for ever, so its builder panics, as it
-/// says, and the job with it; nothing else does.
+/// Runs a job with any content. A table out of order would give wrong answers for ever, so its builder panics, as documented,
+/// and the job panics with it; nothing else panics.
 pub fn job_spec(bytes: &[u8]) {
-    // The panic that garbage may end in is not reported: a backtrace's memory would be counted as the target's, and libFuzzer's
-    // report is the end of the process.
+    // The panic that garbage may cause is not reported: a backtrace's memory would be counted as the target's, and libFuzzer's
+    // report ends the process.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
         let report = take_hook();
@@ -219,18 +219,18 @@ pub fn job_spec(bytes: &[u8]) {
     }
 }
 
-/// Whether a panic is the one that garbage may end in: a table whose input is not in order is never written.
+/// Whether a panic is the one that garbage may cause: a table whose input is not in order is never written.
 fn is_disorder(panic: &(dyn Any + Send)) -> bool {
     panic.downcast_ref::<&str>() == Some(&"entries of a table must be added in order")
 }
 
-/// Steps through a job over a table of its inputs' name.
+/// Steps through a job over a table that has the name of its inputs.
 fn finish(mut job: Job) {
     let (_, file) = corpus::table(true);
     for _ in 0..STEPS_MAX {
         match job.step(50) {
             Ok(Step::Need(need)) => {
-                // A host that cannot read what it is asked for gives the job up.
+                // A host that cannot read the requested bytes gives the job up.
                 if need.len as usize > file.len() {
                     return;
                 }
@@ -250,7 +250,7 @@ fn finish(mut job: Job) {
     }
 }
 
-/// Also given to a store whose job this is.
+/// Also given to a store that owns this job.
 pub fn job_result(bytes: &[u8]) {
     let _ = JobResult::decode(bytes);
     let mut store = store();
@@ -262,7 +262,7 @@ pub fn job_result(bytes: &[u8]) {
     }
 }
 
-/// Operations against a map: what a store answers is what the map does.
+/// Operations against a map: the store gives the same answers as the map.
 pub fn operations(bytes: &[u8]) {
     let mut store = store();
     let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();

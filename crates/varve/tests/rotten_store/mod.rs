@@ -1,5 +1,6 @@
-//! A small store to damage, with all that a store has: tables on several levels, several blocks in each, range tombstones,
-//! entries that expire, a manifest with edits behind its snapshot, and two WAL segments. And what it held at every moment.
+//! A small store to damage, with every part that a store has: tables on several levels, several blocks in each, range
+//! tombstones, entries that expire, a manifest with edits behind its snapshot, and two WAL segments. It also records what
+//! the store held at every read point.
 
 use std::collections::BTreeMap;
 
@@ -36,9 +37,9 @@ pub fn open(slots: MemorySlots) -> varve::Result<SimpleStore> {
 /// A store as it lies on the disk.
 pub struct Rotten {
     pub slots: MemorySlots,
-    /// What it holds.
+    /// Its contents.
     pub now: Keys,
-    /// The sequence of what each key holds.
+    /// The sequence of the value of each key.
     #[allow(dead_code, reason = "a test that repairs nothing does not ask")]
     pub sequences: BTreeMap<Vec<u8>, u64>,
     /// Every value that a key ever had.
@@ -137,7 +138,7 @@ pub fn check(slots: &MemorySlots) -> CheckReport {
     check.report().clone()
 }
 
-/// Which slot holds which file, and from where on, as far as its page tells.
+/// Which slot holds which file, and from which offset on, as far as its page shows.
 pub fn holder(slots: &MemorySlots, file: FileName) -> Option<(u32, u64)> {
     let claims = (0..slots.count()).flat_map(|slot| {
         let header = SlotHeader::decode(slots.slot(slot), slot).ok().flatten();
@@ -147,18 +148,18 @@ pub fn holder(slots: &MemorySlots, file: FileName) -> Option<(u32, u64)> {
     newest.map(|(slot, claim)| (slot, claim.start))
 }
 
-/// A file that counts.
+/// A file that is in use.
 #[derive(Debug, Clone, Copy)]
 pub struct Live {
     /// The slot that holds it.
     pub slot: u32,
     /// Its first byte, from the start of the slot.
     pub start: u64,
-    /// How many of its bytes count.
+    /// How many of its bytes are in use.
     pub bytes: u64,
 }
 
-/// The files that count.
+/// The files that are in use.
 pub fn live(slots: &MemorySlots) -> BTreeMap<FileName, Live> {
     let mut live = BTreeMap::new();
     let file_of = |(slot, start): (u32, u64)| slots.slot(slot).get(start as usize..).unwrap_or_default();

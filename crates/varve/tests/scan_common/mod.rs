@@ -1,4 +1,4 @@
-//! What a batch of a scan holds, read from the bytes that JavaScript gets.
+//! The entries in a batch of a scan, read from the bytes that JavaScript gets.
 
 use varve::scan::Batch;
 

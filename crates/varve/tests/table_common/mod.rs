@@ -1,4 +1,4 @@
-//! What the tests of tables share: a model of a table as one sorted list, and generators for it.
+//! Shared parts of the tests of tables: a model of a table as one sorted list, and generators for it.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 

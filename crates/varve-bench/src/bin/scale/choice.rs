@@ -1,4 +1,4 @@
-//! What is to be run, as the command line says.
+//! What to run, from the command line.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! What is done with one store, phase by phase.
 //!
 //! Invariant: the keys of a store of `n` pairs are those of the numbers below `n`, in random order of keys, and a read is
-//! compared with what was written last. Every phase prints one line of JSON when it is over.
+//! compared with the last written value. Every phase prints one line of JSON when it is over.
 
 use std::path::Path;
 use std::time::Instant;
@@ -60,7 +60,7 @@ impl Clock {
     }
 }
 
-/// The most memory that the engine said it used.
+/// The maximum memory use that the engine reported.
 struct Memory(u64);
 
 impl Memory {
@@ -146,7 +146,7 @@ fn points<E: Engine>(choice: &Choice, folder: &Path, pairs: u64, memory: &mut Me
     engine.close()
 }
 
-/// Writes all pairs, and measures what they cost.
+/// Writes all pairs, and measures the cost.
 fn load<E: Engine>(engine: &mut E, folder: &Path, pairs: u64, memory: &mut Memory) -> Outcome {
     let before = written_bytes();
     let (mut space_max, mut bytes_max): (f64, u64) = (0.0, 0);
@@ -162,7 +162,7 @@ fn load<E: Engine>(engine: &mut E, folder: &Path, pairs: u64, memory: &mut Memor
         if number % each == each - 1 {
             let bytes = disk_bytes(folder);
             bytes_max = bytes_max.max(bytes);
-            // The first few MiB are rather what an empty store weighs.
+            // The first few MiB mostly show the size of an empty store.
             if number > pairs / 4 {
                 space_max = space_max.max(bytes as f64 / ((number + 1) * PAIR_BYTES) as f64);
             }

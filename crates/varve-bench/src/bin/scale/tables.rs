@@ -1,4 +1,4 @@
-//! What was measured, as tables.
+//! The measurements, as tables.
 
 use serde_json::Value;
 use varve_bench::report::{mebibytes, short, table};
@@ -31,7 +31,7 @@ const RATES: [&str; 10] = [
     "transactions: read",
 ];
 
-/// Rates, and what the store cost, one column for each engine.
+/// Rates, and the cost of the store, one column for each engine.
 pub fn of_size(runs: &[Value], pairs: u64) -> String {
     let engines = engines(runs, pairs);
     let mut head =
@@ -81,7 +81,7 @@ pub fn of_size(runs: &[Value], pairs: u64) -> String {
     format!("\n{}", table(&head, &rows))
 }
 
-/// How much dearer an operation is at the largest size than at the smallest.
+/// How much more an operation costs at the largest size than at the smallest.
 pub fn growth(runs: &[Value], sizes: &[u64]) -> String {
     let (Some(&small), Some(&large)) = (sizes.iter().min(), sizes.iter().max()) else { return String::new() };
     let engines = engines(runs, large);
