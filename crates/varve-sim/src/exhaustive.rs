@@ -29,7 +29,7 @@ use crate::workload::dense;
 pub const OPS_MAX: usize = 40;
 /// The part of them that is drawn, before transactions and expiries are inserted.
 const DRAWN_MAX: usize = 24;
-/// Where there are more images: the number of unsynced sectors of which all subsets are tried.
+/// If there are more images than that: all subsets of this many unsynced sectors are tried.
 pub const SECTORS_MAX: usize = 6;
 
 /// How much is tried.

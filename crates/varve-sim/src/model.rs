@@ -73,7 +73,7 @@ impl Model {
         &self.alive
     }
 
-    /// What it would return at another time.
+    /// The state at another time.
     #[must_use]
     pub fn state_at(&self, now_ms: u64) -> State {
         self.alive_in(&self.now, now_ms).map(|(key, entry)| (key.clone(), entry.clone())).collect()
