@@ -1,11 +1,11 @@
-// `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/cli.ts, which drives them.
+// `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/targets/browser/cli.ts, which drives them.
 // `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
-// `npm run bench -- scale` runs bench/scale/cli.ts instead: millions of pairs, and reads while a compaction runs.
-// `npm run bench -- cloudflare` runs bench/cloudflare/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
-// `npm run bench -- micro` runs bench/micro.ts in Node: single operations of the wasm build, in memory.
-// `npm run bench -- fs` runs bench/fs/cli.ts in Node: stores in files beside bare file calls, or beside SQLite and LevelDB.
-// `npm run bench -- deno-kv` runs bench/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
-// `npm run bench -- http` runs bench/http/cli.ts: the HTTP handler under load on Node, Deno and workerd.
+// `npm run bench -- scale` runs bench/targets/browser/scale-cli.ts instead: millions of pairs, and reads while a compaction runs.
+// `npm run bench -- cloudflare` runs bench/targets/durable-object/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
+// `npm run bench -- micro` runs bench/targets/fs/micro.ts in Node: single operations of the wasm build, in memory.
+// `npm run bench -- fs` runs bench/targets/fs/cli.ts in Node: stores in files beside bare file calls, or beside SQLite and LevelDB.
+// `npm run bench -- deno-kv` runs bench/targets/deno-kv/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
+// `npm run bench -- http` runs bench/targets/http/cli.ts: the HTTP handler under load on Node, Deno and workerd.
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,19 +18,20 @@ import { main, root, run } from './tools.mjs';
 
 /** @type {Record<string, string>} */
 const OTHERS = {
-  scale: join('scale', 'cli.ts'),
-  micro: 'micro.ts',
-  fs: join('fs', 'cli.ts'),
-  http: join('http', 'cli.ts'),
-  cloudflare: join('cloudflare', 'cli.ts'),
+  scale: join('targets', 'browser', 'scale-cli.ts'),
+  micro: join('targets', 'fs', 'micro.ts'),
+  fs: join('targets', 'fs', 'cli.ts'),
+  http: join('targets', 'http', 'cli.ts'),
+  cloudflare: join('targets', 'durable-object', 'cli.ts'),
 };
+const BROWSER = join('targets', 'browser', 'cli.ts');
 const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare', 'deno-kv'];
 
 /** On a database in a folder that is removed afterwards. */
 async function runInDeno() {
   const folder = mkdtempSync(join(tmpdir(), 'varve-bench-'));
   const allowed = [`--allow-read=${folder},${join(root, 'dist')}`, `--allow-write=${folder}`];
-  const program = [join(root, 'bench', 'deno-kv.mjs'), join(folder, 'kv.db')];
+  const program = [join(root, 'bench', 'targets', 'deno-kv', 'deno-kv.mjs'), join(folder, 'kv.db')];
   try {
     await run('deno', ['run', '--no-prompt', '--no-config', '--no-lock', '--unstable-kv', ...allowed, ...program]);
   } finally {
@@ -73,5 +74,5 @@ await main(async () => {
   if (first === 'deno-kv') await runInDeno();
   else if (first === 'results') {
     await measureResults(rest, runEntry, { fs: String(OTHERS['fs']), http: String(OTHERS['http']) });
-  } else await runEntry(named ?? 'cli.ts', named === undefined ? args : rest);
+  } else await runEntry(named ?? BROWSER, named === undefined ? args : rest);
 });

@@ -32,7 +32,7 @@ export async function measureResults(args, runEntry, servers) {
   const folder = mkdtempSync(join(tmpdir(), 'varve-results-'));
   /** @type {[name: string, entry: string, args: string[]][]} */
   const parts = [
-    ['browser', 'cli.ts', [...rest, ...rounds, ...length]],
+    ['browser', join('targets', 'browser', 'cli.ts'), [...rest, ...rounds, ...length]],
     ['fs', servers.fs, ['--peers', 'sqlite,leveldb', ...quick]],
     ['http', servers.http, quick],
   ];

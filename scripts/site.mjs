@@ -45,7 +45,7 @@ const packageBeside = {
 export async function buildSite(dist) {
   rmSync(SITE, { recursive: true, force: true });
   for (const page of ['demo', 'bench']) {
-    await buildPages(join(root, page), join(SITE, page), page === 'bench' ? bundlingOfPeers() : {});
+    await (page === 'bench' ? buildBenchPages(join(SITE, page)) : buildPages(join(root, page), join(SITE, page)));
     cpSync(dist, join(SITE, page, 'varve'), { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
   }
   copyPeers(join(SITE, 'bench'));
@@ -72,7 +72,7 @@ export async function buildOfflineWorker(folder) {
   const names = ['./', ...files.map((file) => `.${file.slice(folder.length).replaceAll(sep, '/')}`)];
   const offline = JSON.stringify({ version: hash.digest('hex').slice(0, 16), files: names });
   await bundle({
-    entryPoints: [join(root, 'bench', 'offline-worker.ts')],
+    entryPoints: [join(root, 'bench', 'targets', 'browser', 'offline-worker.ts')],
     outfile: script,
     bundle: true,
     format: 'iife',
@@ -90,26 +90,43 @@ function isOfPeer(file) {
 }
 
 /**
+ * Bundles the pages of the benchmark: they lie in bench/ui, and their workers in any room of bench.
+ * @param {string} to
+ */
+export async function buildBenchPages(to) {
+  const bench = join(root, 'bench');
+  const names = readdirSync(bench, { recursive: true, encoding: 'utf8' });
+  const workers = names.filter((name) => name.endsWith('-worker.ts') && !name.includes('node_modules'));
+  await buildPages(
+    join(bench, 'ui'),
+    to,
+    bundlingOfPeers(),
+    workers.map((name) => join(bench, name)),
+  );
+}
+
+/**
  * Bundles one folder of pages.
  * @param {string} from
  * @param {string} to
  * @param {import('esbuild').BuildOptions} [options] the options that differ for this folder
+ * @param {string[]} [workers] the scripts of its workers; those in the folder when absent
  */
-export async function buildPages(from, to, options = {}) {
+export async function buildPages(from, to, options = {}, workers = workersIn(from)) {
   mkdirSync(to, { recursive: true });
-  const names = existsSync(from) ? readdirSync(from, { recursive: true, encoding: 'utf8' }) : [];
-  const entries = names.filter((name) => name.endsWith('-worker.ts'));
-  for (const name of names.filter((file) => basename(file) === file)) {
+  const entries = [...workers];
+  for (const name of existsSync(from) ? readdirSync(from) : []) {
     if (extname(name) === '.html') {
       const html = readFileSync(join(from, name), 'utf8');
-      for (const [, script] of html.matchAll(/src="\.\/([\w-]+)\.(?:ts|js)"/g)) entries.push(`${script}.ts`);
+      for (const [, script] of html.matchAll(/src="\.\/([\w-]+)\.(?:ts|js)"/g))
+        entries.push(join(from, `${script}.ts`));
       writeFileSync(join(to, name), html.replaceAll(/(src="\.\/[\w-]+)\.ts"/g, '$1.js"'));
     } else if (STATIC.has(extname(name)) && name !== 'tsconfig.json') {
       copyFileSync(join(from, name), join(to, name));
     }
   }
   await bundle({
-    entryPoints: [...new Set(entries)].map((name) => ({ in: join(from, name), out: basename(name, '.ts') })),
+    entryPoints: [...new Set(entries)].map((name) => ({ in: name, out: basename(name, '.ts') })),
     outdir: to,
     bundle: true,
     format: 'esm',
@@ -120,6 +137,12 @@ export async function buildPages(from, to, options = {}) {
     logLevel: 'warning',
     ...options,
   });
+}
+
+/** @param {string} folder */
+function workersIn(folder) {
+  const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : [];
+  return names.filter((name) => name.endsWith('-worker.ts')).map((name) => join(folder, name));
 }
 
 /**

@@ -5,8 +5,8 @@
  * and every bar has its figure beside it. Scales are logarithmic, as rates lie orders of magnitude apart.
  */
 
-import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText } from '../comparison.ts';
-import { rate, times } from '../figures.ts';
+import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText } from '../core/comparison.ts';
+import { rate, times } from '../core/figures.ts';
 import { lifeCharts } from './life-charts.ts';
 import type { Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';

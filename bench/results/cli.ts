@@ -9,7 +9,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../../scripts/tools.mjs';
-import { ENGINES } from '../engines/list.ts';
+import { ENGINES } from '../peers/list.ts';
 import { filesOf, pageFiles } from './files.ts';
 import { parseRuns, type Runs, resultsOf } from './results.ts';
 

@@ -1,8 +1,8 @@
 /** Made-up runs for the tests of the results page: a browser's and a server's, as `--json` writes them. */
 
-import type { SavedRun } from '../command/saved-run.ts';
-import { rowOf } from '../compare/fixture.ts';
-import type { Row } from '../rows.ts';
+import { rowOf } from '../core/compare/fixture.ts';
+import type { Row } from '../core/rows.ts';
+import type { SavedRun } from '../targets/browser/saved-run.ts';
 import { type Results, resultsOf, type ServerRun } from './results.ts';
 
 /** Rates of rounds that scatter a little about one; another shift gives them in another order. */

@@ -5,8 +5,8 @@
  * that no engine tells has no panel.
  */
 
-import { bytes, duration, rate } from '../figures.ts';
-import { at } from '../generator.ts';
+import { bytes, duration, rate } from '../core/figures.ts';
+import { at } from '../core/generator.ts';
 import type { Chart } from './charts.ts';
 import { groupName, type LifePoint, type ResultRow } from './row.ts';
 import { line, place, svgOf, WIDTH, words } from './svg.ts';

@@ -4,7 +4,7 @@
  * Invariant: every figure comes from docs/results.json; nothing is rounded in Varve's favour, and nothing left out.
  */
 
-import { verdictOf } from '../compare/rounds.ts';
+import { verdictOf } from '../core/compare/rounds.ts';
 import {
   besideText,
   bestPeers,
@@ -14,12 +14,12 @@ import {
   ratioText,
   slowerOf,
   varveBeside,
-} from '../comparison.ts';
-import { bytes, duration, percent, rate } from '../figures.ts';
-import { TARGET_COLUMNS } from '../report.ts';
-import { spreadOf } from '../rows.ts';
-import { filledTable, table } from '../table.ts';
-import { failoverTables } from '../tabs/report.ts';
+} from '../core/comparison.ts';
+import { bytes, duration, percent, rate } from '../core/figures.ts';
+import { TARGET_COLUMNS } from '../core/report.ts';
+import { spreadOf } from '../core/rows.ts';
+import { filledTable, table } from '../core/table.ts';
+import { failoverTables } from '../suites/tabs/report.ts';
 import type { Chart } from './charts.ts';
 import { commitsOf, type PlanNote, type Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';

@@ -4,8 +4,8 @@
  * Invariant: what stands outside of the markers is never touched.
  */
 
-import { verdictOf } from '../compare/rounds.ts';
-import { type Comparison, comparisonsOf, ratioText, slowerOf } from '../comparison.ts';
+import { verdictOf } from '../core/compare/rounds.ts';
+import { type Comparison, comparisonsOf, ratioText, slowerOf } from '../core/comparison.ts';
 import { HEADLINES } from './charts.ts';
 import { commitsOf, type Results } from './results.ts';
 import { groupName, groupsOf, type ResultRow } from './row.ts';

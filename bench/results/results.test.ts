@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { bestPeers, comparisonsOf, slowerOf } from '../comparison.ts';
-import type { Row } from '../rows.ts';
+import { bestPeers, comparisonsOf, slowerOf } from '../core/comparison.ts';
+import type { Row } from '../core/rows.ts';
 import { chartsOf } from './charts.ts';
 import { filesOf, problemsOf } from './files.ts';
 import { browserRun, results, serverRun } from './fixture.ts';

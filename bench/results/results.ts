@@ -5,13 +5,13 @@
  * is found by making it again (check.ts).
  */
 
-import type { Machine, Source } from '../command/machine.ts';
-import type { SavedRun, Sizes } from '../command/saved-run.ts';
-import { browserOf } from '../compare/baseline.ts';
-import type { Plan, StorageReport } from '../plan.ts';
-import { shownStorage, targetCells } from '../report.ts';
-import type { Failover } from '../rows.ts';
-import { judge, judgeStories } from '../targets.ts';
+import { browserOf } from '../core/compare/baseline.ts';
+import type { Plan, StorageReport } from '../core/plan.ts';
+import { shownStorage, targetCells } from '../core/report.ts';
+import type { Failover } from '../core/rows.ts';
+import { judge, judgeStories } from '../core/targets.ts';
+import type { SavedRun, Sizes } from '../targets/browser/saved-run.ts';
+import type { Machine, Source } from '../targets/machine.ts';
 import { fromBrowser, fromServer, lifeRowOf, type ResultRow, type ServerRow } from './row.ts';
 
 const VERSION = 1;

@@ -5,9 +5,9 @@
  * set side by side.
  */
 
-import type { Access, Durability, Role } from '../engine.ts';
-import type { LifeStory } from '../lives/life.ts';
-import { noteOf, type Row } from '../rows.ts';
+import type { Access, Durability, Role } from '../core/engine.ts';
+import { noteOf, type Row } from '../core/rows.ts';
+import type { LifeStory } from '../suites/lives/life.ts';
 
 /** One row. Figures have four digits that count, so that the kept file says no more than was measured. */
 export interface ResultRow {

@@ -1,7 +1,7 @@
 /** What suites are made of: counts, ways in, and the fixtures that several of them share. */
 
-import type { Access } from '../engine.ts';
-import type { Count } from '../workloads.ts';
+import type { Access } from '../core/engine.ts';
+import type { Count } from '../core/workloads.ts';
 
 export const EVERYWHERE: readonly Access[] = ['worker', 'page', 'inflight'];
 export const WORKER: readonly Access[] = ['worker'];

@@ -1,7 +1,7 @@
 /** Suites of the other sources, and those that compare one thing in several ways: durability, ways in, transactions. */
 
-import type { Durability } from '../engine.ts';
-import type { Suite } from '../workloads.ts';
+import type { Durability } from '../core/engine.ts';
+import type { Suite } from '../core/workloads.ts';
 import { base, count, EVERYWHERE, inMemory, inTables, mixed, writes } from './base.ts';
 
 const LEVELS: readonly Durability[] = ['memory', 'relaxed', 'strict'];

@@ -3,7 +3,7 @@
  * stand next to each other.
  */
 
-import type { Suite } from '../workloads.ts';
+import type { Suite } from '../core/workloads.ts';
 import { count, inMemory, inTables, mixed, WORKER, writes } from './base.ts';
 
 /** In the order in which they run. */

@@ -3,7 +3,7 @@
  * asked for; `readwhilewriting` is one of the suites of several callers (callers/).
  */
 
-import type { Suite } from '../workloads.ts';
+import type { Suite } from '../core/workloads.ts';
 import { count, inTables, mixed } from './base.ts';
 import { CORE } from './core.ts';
 

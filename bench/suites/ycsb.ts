@@ -5,7 +5,7 @@
  * the latest. Ranges of E are 1 to 100 entries long, evenly. Counts are small beside YCSB's own: `--scale` makes them larger.
  */
 
-import type { Suite } from '../workloads.ts';
+import type { Suite } from '../core/workloads.ts';
 import { base, count, EVERYWHERE } from './base.ts';
 
 /** Inserts of three rounds of both suites that insert fit into this; what does not is an update. */

@@ -5,12 +5,12 @@ import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { runPlanInBrowser } from '../../bench/command/browser-run.ts';
-import { planFrom } from '../../bench/options.ts';
-import type { Result } from '../../bench/report.ts';
-import { bundlingOfPeers } from '../../scripts/peers.mjs';
+import { planFrom } from '../../bench/core/options.ts';
+import type { Result } from '../../bench/core/report.ts';
+import { runPlanInBrowser } from '../../bench/targets/browser/browser-run.ts';
+
 import { serve } from '../../scripts/server.mjs';
-import { buildOfflineWorker, buildPages } from '../../scripts/site.mjs';
+import { buildBenchPages, buildOfflineWorker } from '../../scripts/site.mjs';
 import { root } from '../../scripts/tools.mjs';
 import { violationsNow } from './support/axe.ts';
 import { newProfile, type Profile } from './support/profile.ts';
@@ -26,7 +26,7 @@ const errors: string[] = [];
 
 beforeAll(async () => {
   rmSync(PAGES, { recursive: true, force: true });
-  await buildPages(join(root, 'bench'), PAGES, bundlingOfPeers());
+  await buildBenchPages(PAGES);
   cpSync(join(root, 'dist'), join(PAGES, 'varve'), { recursive: true });
   await buildOfflineWorker(PAGES);
   // As a static host without headers serves it.

@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { FileEngine, FileStore, Pair } from '../../bench/fs/engine.ts';
-import { leveldb } from '../../bench/fs/engines/leveldb.ts';
-import { sqlite } from '../../bench/fs/engines/sqlite.ts';
-import { varve } from '../../bench/fs/engines/varve.ts';
-import { varveSync } from '../../bench/fs/engines/varve-sync.ts';
+import type { FileEngine, FileStore, Pair } from '../../bench/targets/fs/engine.ts';
+import { leveldb } from '../../bench/targets/fs/engines/leveldb.ts';
+import { sqlite } from '../../bench/targets/fs/engines/sqlite.ts';
+import { varve } from '../../bench/targets/fs/engines/varve.ts';
+import { varveSync } from '../../bench/targets/fs/engines/varve-sync.ts';
 
 const ENGINES: Readonly<Record<string, () => FileEngine | Promise<FileEngine>>> = {
   'varve-sync': varveSync,

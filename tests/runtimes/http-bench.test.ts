@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { Ledger } from '../../bench/http/ledger.ts';
-import { Runner } from '../../bench/http/runner.ts';
-import { RUNTIMES, type RuntimeName, startServer } from '../../bench/http/server.ts';
-import { RemoteStore } from '../../bench/http/store.ts';
-import { CRUD } from '../../bench/http/suites.ts';
+import { Ledger } from '../../bench/targets/http/ledger.ts';
+import { Runner } from '../../bench/targets/http/runner.ts';
+import { RUNTIMES, type RuntimeName, startServer } from '../../bench/targets/http/server.ts';
+import { RemoteStore } from '../../bench/targets/http/store.ts';
+import { CRUD } from '../../bench/targets/http/suites.ts';
 
 const KEYS = 300;
 /** A busy machine must not fail the test. */

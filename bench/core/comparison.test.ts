@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import { rowWith } from '../ui/fixture.ts';
+import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText, varveBeside } from './comparison.ts';
+import type { Row } from './rows.ts';
+
+const row = (engine: string, role: Row['role'], opsPerSecond: number, more: Partial<Row> = {}): Row =>
+  rowWith({ engine, role, opsPerSecond, rounds: [opsPerSecond], ...more });
+const best = (...rows: Row[]): Comparison<Row>[] => bestPeers(comparisonsOf([rows]));
+const told = (...rows: Row[]): unknown[] =>
+  best(...rows).map(({ varve, peer, ratio }) => [varve.engine, peer.engine, Number(ratio.toFixed(3))]);
+
+const varve = row('varve-sync', 'varve', 300);
+
+test('the quickest peer is the best one, and a floor is no peer', () => {
+  const rows = [varve, row('slow', 'peer', 50), row('quick', 'peer', 100), row('map', 'floor', 9000)];
+  expect(told(...rows)).toEqual([['varve-sync', 'quick', 3]]);
+});
+
+test('a peer counts only if it was verified and reached the same level', () => {
+  const wrong = row('wrong', 'peer', 500, { verified: false });
+  const weaker = row('weaker', 'peer', 400, { durability: 'memory' });
+  expect(told(varve, wrong, weaker, row('honest', 'peer', 10))).toEqual([['varve-sync', 'honest', 30]]);
+  expect(told(varve, wrong, weaker)).toEqual([]);
+});
+
+test('a row of Varve that was not verified is beside nothing', () => {
+  expect(told(row('varve-sync', 'varve', 900, { verified: false }), row('peer', 'peer', 600))).toEqual([]);
+});
+
+test('what joins many writes into one commit stands beside what joins them, one by one beside one by one', () => {
+  const rows = [
+    varve,
+    row('varve-sync-each', 'varve', 20),
+    row('sqlite-wasm', 'peer', 10),
+    row('sqlite-wasm-grouped', 'peer', 200),
+  ];
+  expect(told(...rows)).toEqual([
+    ['varve-sync', 'sqlite-wasm-grouped', 1.5],
+    ['varve-sync-each', 'sqlite-wasm', 2],
+  ]);
+});
+
+test('a strict set is one commit, so it stands beside one commit', () => {
+  const strict = { durability: 'strict' } as const;
+  const rows = [
+    row('varve-sync', 'varve', 30, strict),
+    row('indexeddb', 'peer', 10, strict),
+    row('indexeddb-grouped', 'peer', 90, strict),
+  ];
+  expect(told(...rows)).toEqual([['varve-sync', 'indexeddb', 3]]);
+});
+
+test('Varve over IndexedDB stands beside what is over IndexedDB', () => {
+  const rows = [row('varve-indexeddb', 'varve', 30), row('sqlite-wasm', 'peer', 900), row('dexie', 'peer', 60)];
+  expect(told(...rows)).toEqual([['varve-indexeddb', 'dexie', 0.5]]);
+});
+
+test('the groups are told apart', () => {
+  const at = (phase: string, rate: number): Row[] => [
+    row('varve-sync', 'varve', rate, { phase }),
+    row('peer', 'peer', 50, { phase }),
+  ];
+  const ratios = bestPeers(comparisonsOf([at('before', 100), at('after', 400)])).map(({ varve: own, ratio }) => [
+    own.phase,
+    Number(ratio.toFixed(3)),
+  ]);
+  expect(ratios).toEqual([
+    ['before', 2],
+    ['after', 8],
+  ]);
+});
+
+test('Varve is slower where the mean over the rounds or the median says so, and a ratio below one never reads as one', () => {
+  const [byMedian] = best(
+    row('varve-sync', 'varve', 90, { rounds: [90, 90, 900] }),
+    row('peer', 'peer', 100, { rounds: [100, 100, 100] }),
+  ) as [Comparison<Row>];
+  expect(byMedian.ratio).toBeGreaterThan(1);
+  expect(isSlower(byMedian)).toBe(true);
+  expect(ratioText(0.9999)).toBe('0.999x');
+});
+
+test('the ratio beside a row is that of the first row of Varve', () => {
+  const peer = row('peer', 'peer', 100);
+  const rows = [peer, varve, row('varve-sync-each', 'varve', 900)];
+  expect(varveBeside(peer, rows)).toBe(3);
+  expect(varveBeside(varve, rows)).toBeUndefined();
+  expect(varveBeside(peer, [peer])).toBeUndefined();
+});

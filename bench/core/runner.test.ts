@@ -1,0 +1,240 @@
+import { expect, test, vi } from 'vitest';
+import { map } from '../peers/map.ts';
+import type { Engine, SyncSession } from './engine.ts';
+import type { Key } from './generator.ts';
+import type { Plan, RunEvent } from './plan.ts';
+import type { Row } from './rows.ts';
+import { SuiteRunner } from './runner.ts';
+
+const plan: Plan = {
+  mode: 'quick',
+  suites: [],
+  engines: ['map', 'liar'],
+  accesses: ['worker'],
+  rounds: 3,
+  seed: 1,
+  scale: 1,
+  custom: { calls: 400 },
+};
+
+async function run(
+  suites: readonly string[],
+  engines: readonly Engine[],
+): Promise<{ rows: Row[]; problems: string[]; notes: string[] }> {
+  const rows: Row[] = [];
+  const problems: string[] = [];
+  const notes: string[] = [];
+  const emit = (event: RunEvent): void => {
+    if (event.type === 'row') rows.push(event.row);
+    if (event.type === 'problem') problems.push(event.text);
+    if (event.type === 'note') notes.push(event.text);
+  };
+  await new SuiteRunner({ ...plan, suites }, engines, emit, new AbortController().signal).run(['worker']);
+  return { rows, problems, notes };
+}
+
+/** A Map whose sessions are changed before they are used. */
+function bent(bend: (session: SyncSession) => void): Engine {
+  return {
+    ...map,
+    name: 'liar',
+    open: async (name, options) => {
+      const session = await map.open(name, options);
+      if (session.kind === 'sync') bend(session);
+      return session;
+    },
+  };
+}
+
+test('every suite that a Map can run is verified and counts what it did', async () => {
+  const suites = ['write-rand', 'write-batch', 'read-rand-mem', 'read-miss', 'range-100', 'mixed-70', 'delete'];
+  const { rows, problems } = await run(suites, [map]);
+  expect(problems).toEqual([]);
+  expect(rows.map(({ suite, verified }) => [suite, verified])).toEqual(suites.map((suite) => [suite, true]));
+  const row = (suite: string): Row | undefined => rows.find((found) => found.suite === suite);
+  expect(row('write-rand')).toMatchObject({ hitRate: null, unit: 'ops' });
+  expect(row('write-batch')).toMatchObject({ unit: 'entries' });
+  expect(row('read-rand-mem')).toMatchObject({ hitRate: 1 });
+  expect(row('read-miss')).toMatchObject({ hitRate: 0 });
+  expect(row('range-100')).toMatchObject({ hitRate: 1, unit: 'ranges' });
+  // A round ends early when its time is up, so on a busy machine there are fewer than 3 rounds of 400.
+  for (const { ops } of rows) expect(ops).toBeGreaterThan(0);
+  for (const { ops } of rows) expect(ops).toBeLessThanOrEqual(1200);
+});
+
+test('a lost write is told, and its row is not verified', async () => {
+  const liar = bent((session) => {
+    const set = session.set.bind(session);
+    let writes = 0;
+    session.set = (key, value) => {
+      if (++writes % 100 !== 0) set(key, value);
+    };
+  });
+  const { rows, problems } = await run(['write-rand'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems[0]).toContain('was due');
+});
+
+test('a read of another value is told, and its row is not verified', async () => {
+  const liar = bent((session) => {
+    const get = session.get.bind(session);
+    session.get = (key) => get(key)?.map((byte, i) => (i === 99 ? byte ^ 1 : byte));
+  });
+  const { rows } = await run(['read-rand-mem'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+});
+
+test('an engine that throws is left out, and the others go on', async () => {
+  const liar = bent((session) => {
+    session.get = () => {
+      throw new Error('no');
+    };
+  });
+  const { rows, problems } = await run(['read-rand-mem'], [liar, map]);
+  expect(rows.map(({ engine }) => engine)).toEqual(['map']);
+  expect(problems[0]).toContain('liar');
+});
+
+test('ranges in another order are told, and their row is not verified', async () => {
+  const liar = bent((session) => {
+    const range = session.range.bind(session);
+    session.range = (from, limit, sink) => {
+      const entries: [Key, Uint8Array][] = [];
+      range(from, limit, { take: (key, value) => void entries.push([key, value]) });
+      for (const [key, value] of entries.reverse()) sink.take(key, value);
+    };
+  });
+  const { rows, problems } = await run(['range-100'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems[0]).toContain('was due');
+});
+
+test('a range that leaves an entry out is told, and its row is not verified', async () => {
+  const liar = bent((session) => {
+    const range = session.range.bind(session);
+    session.range = (from, limit, sink) => {
+      let taken = 0;
+      range(from, limit, { take: (key, value) => void (++taken === 2 || sink.take(key, value)) });
+    };
+  });
+  const { rows } = await run(['range-100'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+});
+
+test('a delete that does nothing is told, and its row is not verified', async () => {
+  const liar = bent((session) => {
+    session.delete = () => undefined;
+  });
+  const { rows, problems } = await run(['delete'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems[0]).toContain('liar');
+});
+
+test('an engine that cannot be opened is named, and the others go on', async () => {
+  const absent: Engine = { ...map, name: 'liar', open: () => Promise.reject(new Error('There is no OPFS here.')) };
+  const { rows, problems } = await run(['write-rand'], [absent, map]);
+  expect(rows.map(({ engine }) => engine)).toEqual(['map']);
+  expect(problems).toEqual(['write-rand (worker) on liar: Error: There is no OPFS here.']);
+});
+
+test('an engine sits out what it has no room for, which is a note and no problem', async () => {
+  const small: Engine = { ...map, name: 'liar', bytesMax: 1000 };
+  const { rows, problems, notes } = await run(['write-rand'], [small, map]);
+  expect(rows.map(({ engine }) => engine)).toEqual(['map']);
+  expect(problems).toEqual([]);
+  expect(notes[0]).toMatch(/^write-rand \(worker\) is without liar: it has room for 1000 B/);
+});
+
+test('inserts, reads before updates, batched reads and the names of others are verified as well', async () => {
+  const suites = ['ycsb-a', 'ycsb-d', 'ycsb-f', 'fillseq', 'overwrite', 'scale-txn', 'custom'];
+  const { rows, problems } = await run(suites, [map]);
+  expect(problems).toEqual([]);
+  expect(rows.map(({ suite, phase, verified }) => [suite, phase, verified])).toEqual([
+    ['ycsb-a', undefined, true],
+    ['ycsb-d', undefined, true],
+    ['ycsb-f', undefined, true],
+    ['fillseq', undefined, true],
+    ['overwrite', undefined, true],
+    ['scale-txn', 'write', true],
+    ['scale-txn', 'read', true],
+    ['custom', undefined, true],
+  ]);
+});
+
+test('a lost insert is told', async () => {
+  const liar = bent((session) => {
+    const set = session.set.bind(session);
+    session.set = (key, value) => {
+      if (session.get(key) !== undefined) set(key, value);
+    };
+  });
+  const { rows, problems } = await run(['ycsb-d'], [liar]);
+  expect(rows[0]?.verified).toBe(false);
+  expect(problems.length).toBeGreaterThan(0);
+});
+
+test('a store that can be emptied in place is opened once for the suites that begin with an empty one', async () => {
+  let opened = 0;
+  let cleared = 0;
+  const emptied = bent((session) => {
+    opened++;
+    session.clear = async () => {
+      cleared++;
+      await session.settle('anywhere', 0);
+      const keys: Key[] = [];
+      session.range(undefined, Number.MAX_SAFE_INTEGER, { take: (key) => keys.push(key) });
+      for (const key of keys) session.delete(key);
+      await session.settle('anywhere', 0);
+    };
+  });
+  const { rows, problems } = await run(['write-rand', 'write-batch'], [emptied]);
+  expect(problems).toEqual([]);
+  expect(rows.map(({ suite, verified }) => [suite, verified])).toEqual([
+    ['write-rand', true],
+    ['write-batch', true],
+  ]);
+  // A rehearsal and three rounds of each suite, every one of them in a store that holds nothing.
+  expect({ opened, cleared }).toEqual({ opened: 1, cleared: 8 });
+});
+
+test('a load that takes long tells how far it is, can be cancelled, and removes its store', async () => {
+  const calls: string[] = [];
+  // The clock goes on by 0.4 s with each batch, and by next to nothing with each look at it: a word every third batch.
+  let now_ms = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => {
+    now_ms += 0.001;
+    return now_ms;
+  });
+  const slow = bent((session) => {
+    const { batch, close } = session;
+    session.batch = (entries) => {
+      now_ms += 400;
+      batch.call(session, entries);
+    };
+    session.close = () => {
+      calls.push('closed');
+      return close.call(session);
+    };
+  });
+  const engine: Engine = {
+    ...slow,
+    remove: async (name) => {
+      calls.push(`removed ${name}`);
+      await slow.remove(name);
+    },
+  };
+  const texts: string[] = [];
+  const cancel = new AbortController();
+  const emit = (event: RunEvent): void => {
+    if (event.type !== 'progress') return;
+    texts.push(event.text);
+    if (event.text.includes('60 % loaded')) cancel.abort(new Error('cancelled'));
+  };
+  const runner = new SuiteRunner({ ...plan, suites: ['read-rand-mem'] }, [engine], emit, cancel.signal);
+  await expect(runner.run(['worker']))
+    .rejects.toThrow('cancelled')
+    .finally(() => vi.restoreAllMocks());
+  const name = 'bench-liar-0';
+  expect(texts.slice(1).map((text) => text.replace(/.* prepares/, ''))).toEqual([', 30 % loaded', ', 60 % loaded']);
+  expect(calls).toEqual([`removed ${name}`, 'closed', `removed ${name}`]);
+});

@@ -1,0 +1,49 @@
+/**
+ * The worker behind the floors `message` and `message-append`: sends back the buffer it was sent, after appending the
+ * bytes that its first four bytes tell of, where it was given a file.
+ */
+
+import { floorFile } from './floor-file.ts';
+
+/** The first message to the worker. */
+export interface EchoStart {
+  /** Name of the OPFS file to append to; none: nothing is appended. */
+  readonly file: string | undefined;
+  /** Flushes after each append. */
+  readonly flush: boolean;
+}
+
+const HEADER_BYTES = 4;
+const scope = self as unknown as DedicatedWorkerGlobalScope;
+
+async function start({ file, flush }: EchoStart): Promise<(message: ArrayBuffer) => void> {
+  if (file === undefined) return (message) => scope.postMessage(message, [message]);
+  const handle = await (await floorFile(file)).createSyncAccessHandle();
+  handle.truncate(0);
+  let end = 0;
+  return (message) => {
+    if (message.byteLength === 0) {
+      handle.close();
+      scope.postMessage(message, [message]);
+      return;
+    }
+    const bytes = new DataView(message).getUint32(0, true);
+    if (bytes > 0) {
+      const count = handle.write(new Uint8Array(message, HEADER_BYTES, bytes), { at: end });
+      if (count !== bytes) throw new Error('A write of the floor fell short.');
+      end += count;
+      if (flush) handle.flush();
+    }
+    scope.postMessage(message, [message]);
+  };
+}
+
+scope.addEventListener(
+  'message',
+  async ({ data }: MessageEvent<EchoStart>) => {
+    const answer = await start(data);
+    scope.addEventListener('message', (event: MessageEvent<ArrayBuffer>) => answer(event.data));
+    scope.postMessage('ready');
+  },
+  { once: true },
+);

@@ -1,0 +1,107 @@
+/**
+ * localForage over its IndexedDB driver: `setItem`, `getItem`, `removeItem`, one transaction each. It has no call for
+ * many entries, no order that a range could use, and asks for no durability: in Chromium that is `relaxed`.
+ *
+ * Invariant: two calls under way together on one key take effect in no order that it promises, so within a wave a call
+ * waits for an earlier write of its key, as a program must.
+ */
+
+import type { AsyncSession, BatchEntries, Engine, PointCall } from '../core/engine.ts';
+import { cannot } from '../core/engine.ts';
+import type { Key } from '../core/generator.ts';
+import { versionOf } from './versions.ts';
+
+const NAME = 'localforage';
+const STORE = 'entries';
+
+type Library = typeof import('localforage');
+
+/** The library: a CommonJS module, which a bundler hands over as `default`. */
+async function load(): Promise<Library> {
+  const module: { readonly default: Library } = await import('localforage');
+  return module.default;
+}
+
+class LocalForageSession implements AsyncSession {
+  readonly kind = 'async';
+  readonly #store: Library;
+
+  constructor(store: Library) {
+    this.#store = store;
+  }
+
+  async set(key: Key, value: Uint8Array): Promise<void> {
+    await this.#store.setItem(key as string, value);
+  }
+
+  async get(key: Key): Promise<Uint8Array | undefined> {
+    return (await this.#store.getItem<Uint8Array>(key as string)) ?? undefined;
+  }
+
+  delete(key: Key): Promise<void> {
+    return this.#store.removeItem(key as string);
+  }
+
+  async batch({ keys, values }: BatchEntries): Promise<void> {
+    await Promise.all(keys.map((key, i) => this.set(key, values[i] as Uint8Array)));
+  }
+
+  async range(): Promise<void> {
+    cannot(NAME, 'range');
+  }
+
+  wave(calls: readonly PointCall[]): Promise<(Uint8Array | undefined)[]> {
+    const written = new Map<Key, Promise<undefined>>();
+    return Promise.all(
+      calls.map(({ key, value }) => {
+        const before = written.get(key);
+        if (value === undefined) return before === undefined ? this.get(key) : before.then(() => this.get(key));
+        const write = this.#write(before, key, value);
+        written.set(key, write);
+        return write;
+      }),
+    );
+  }
+
+  async settle(): Promise<boolean> {
+    // Nothing to wait for: every write has been awaited.
+    return true;
+  }
+
+  async close(): Promise<void> {
+    // The library keeps a database open until it drops it: which is why it has no suite of opening.
+  }
+
+  async #write(before: Promise<undefined> | undefined, key: Key, value: Uint8Array | null): Promise<undefined> {
+    if (before !== undefined) await before;
+    await (value === null ? this.delete(key) : this.set(key, value));
+    return undefined;
+  }
+}
+
+/** The instances of this thread: only they can drop their databases, since they keep them open. */
+const instances = new Map<string, Library>();
+
+export const localForage: Engine = {
+  name: NAME,
+  version: versionOf(NAME),
+  url: 'https://localforage.github.io/localForage/',
+  about: 'localForage over IndexedDB: setItem, getItem, removeItem, one transaction each; in flight: 100 of them.',
+  recommended:
+    'An instance by createInstance with the IndexedDB driver, and typed arrays stored as they are (localforage.github.io/localForage).',
+  role: 'peer',
+  accesses: ['worker', 'page', 'inflight'],
+  abilities: ['set', 'get', 'miss', 'mixed', 'delete'],
+  durabilities: ['relaxed'],
+  async open(name) {
+    const library = await load();
+    const store = library.createInstance({ name, storeName: STORE, driver: library.INDEXEDDB });
+    await store.ready();
+    instances.set(name, store);
+    return new LocalForageSession(store);
+  },
+  async remove(name) {
+    await instances.get(name)?.dropInstance({ name });
+    instances.delete(name);
+  },
+};

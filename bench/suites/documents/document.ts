@@ -1,0 +1,60 @@
+/**
+ * The documents of the suite: seeded, the same in every run, engine and browser.
+ *
+ * Invariant: a document follows from its number and its revision alone, so what any read delivers can be compared with what was written.
+ */
+
+import { Random } from '../../core/generator.ts';
+
+/** One document, about 300 bytes. */
+export interface Person {
+  readonly id: string;
+  /** Unique. */
+  readonly email: string;
+  /** One of few: the index that is searched. */
+  readonly team: string;
+  /** Several. */
+  readonly skills: readonly string[];
+  /** Different for each: the index that is streamed. */
+  readonly joined: Date;
+  readonly revision: number;
+  readonly about: string;
+}
+
+const SKILLS = ['sail', 'weld', 'type', 'row', 'cook', 'sing', 'dig', 'draw'];
+/** Documents of one team. */
+export const TEAM = 50;
+
+/** The key of a document. */
+export function idOf(number: number): string {
+  return `person-${String(number).padStart(8, '0')}`;
+}
+
+/** The team of a document at a revision: each one moves it. */
+export function teamOf(number: number, revision: number, count: number): string {
+  return `team-${(number * 7 + revision) % Math.max(1, Math.ceil(count / TEAM))}`;
+}
+
+/** A document. `count` is how many there are, so that teams are of one size. */
+export function personOf(number: number, revision: number, count: number): Person {
+  const random = new Random(number * 31 + revision);
+  const first = random.below(SKILLS.length);
+  return {
+    id: idOf(number),
+    email: `${number}@example.org`,
+    team: teamOf(number, revision, count),
+    skills: [SKILLS[first] as string, SKILLS[(first + 3) % SKILLS.length] as string],
+    joined: new Date(1_700_000_000_000 + number * 1000 + (revision % 1000)),
+    revision,
+    about: `${random.next()} `.repeat(14),
+  };
+}
+
+/** Whether two documents are the same, field by field. */
+export function samePerson(a: Person | undefined, b: Person | undefined): boolean {
+  return a !== undefined && b !== undefined && text(a) === text(b);
+}
+
+function text({ id, email, team, skills, joined, revision, about }: Person): string {
+  return JSON.stringify([id, email, team, skills, joined, revision, about]);
+}

@@ -1,0 +1,486 @@
+/**
+ * A life: what months of use do to a store, step by step, and how the store was on the way.
+ *
+ * Invariant: one definition of each life (lives.ts) serves the browser and Node. The calls of a step are made before the clock
+ * runs, and each answer is compared with the model after it. A life goes on without a pause from its first step to its last, but
+ * for looks at the disk, the scans between two windows, and the pauses of one with a pace; these are not in its time. Afterwards the whole
+ * store is walked.
+ */
+
+import { GROUP_STEPS, now, timerStepMs, turn } from '../../core/clock.ts';
+import type { Ability, DiskUse } from '../../core/engine.ts';
+import { sameBytes } from '../../core/generator.ts';
+import { Latencies } from '../../core/latency.ts';
+import { type Limits, measure, type Round, SAMPLE_MS } from '../../core/measure.ts';
+import { heldBytes } from '../../core/memory.ts';
+import { writtenBytes } from '../../core/storage.ts';
+import type { Task } from '../../core/tasks/task.ts';
+import type { Count } from '../../core/workloads.ts';
+import type { FileStore, Pair } from '../../targets/fs/engine.ts';
+
+/** A store that lives: of the browser or of Node, opened and closed at will. */
+export interface LifeStore extends Omit<FileStore, 'all' | 'settle'> {
+  /** Opens it, new or as `close` left it. */
+  open(): Promise<void>;
+  /** Returns when all that was written has reached its level. */
+  commit(): void;
+  /** Removes a closed store, if it is there. */
+  remove(): Promise<void>;
+  /** What its files weigh. Of stores whose files can be seen. */
+  disk?(): Promise<DiskUse>;
+  readonly hasRanges: boolean;
+}
+
+/** One call of a step. */
+export interface LifeCall {
+  /** Bytes of keys and values that it writes or reads. */
+  readonly bytes: number;
+  readonly writes: boolean;
+  run(store: LifeStore): unknown;
+  /** Whether what it gave is right. */
+  check?(given: unknown): boolean;
+}
+
+/** One life under way: the model of its store. */
+export interface Course {
+  /** What the store holds now, in the order of keys. Before the first step: what it begins with. */
+  holds(): Pair[];
+  /** The calls of the next step. */
+  step(): readonly LifeCall[];
+  /** A scan that is made now and then, here and in a fresh store that holds the same as this one at first. */
+  scan?(entries: readonly Pair[]): LifeCall;
+  /** How long the openings since the last look took, in milliseconds: of a life whose steps open the store. */
+  openings?(): readonly number[];
+}
+
+/** What a life is. */
+export interface Life {
+  readonly name: string;
+  readonly title: string;
+  /** What its steps are called among its rows, where it has others. */
+  readonly phase?: string;
+  readonly steps: Count;
+  /** It ends after the time of so many rounds of other suites. */
+  readonly rounds: Count;
+  readonly valueBytes: number;
+  /** What an engine must be able to do. */
+  readonly needs: readonly Ability[];
+  /** It pauses now and then, so that it makes no more steps a second than so many. */
+  readonly pace?: Count;
+  /** Left alone for a while at its end, to see what it gives back. */
+  readonly idles?: boolean;
+  begin(mode: keyof Count): Course;
+}
+
+/** A store after some more steps: the window is what lies between two samples. */
+export interface LifeSample {
+  /** Steps so far, and their time. */
+  readonly steps: number;
+  readonly at_ms: number;
+  /** Of the window: steps a second, and microseconds of a step (of the mean of a group, where steps are timed in groups). */
+  readonly stepsPerSecond: number;
+  readonly p99: number;
+  /** The most that lay on the disk in the window. */
+  readonly disk?: DiskUse | undefined;
+  /** What the store says that it holds in memory. */
+  readonly memoryBytes?: number | undefined;
+}
+
+/** A life over time. */
+export interface LifeStory {
+  /** Steps that it was to have; a time limit ends it early. */
+  readonly planned: number;
+  readonly samples: readonly LifeSample[];
+  /** Bytes of keys and values that are there at the end. */
+  readonly livingBytes: number;
+  /** On the disk, after so many milliseconds without a call. */
+  readonly idle?: { readonly after_ms: number; readonly bytes: number } | undefined;
+  /** Bytes logged, flushed and merged for each byte of keys and values that was written. */
+  readonly writeAmplification?: number | undefined;
+}
+
+/** What a life came to: its steps, and what was timed beside them by name. */
+export interface Lived {
+  readonly parts: readonly { readonly phase: string | undefined; readonly round: Round; readonly groupSize: number }[];
+  readonly story: LifeStory;
+  /** What the pass over the whole store found. */
+  readonly problem: string | undefined;
+}
+
+/** How long a life is. */
+export interface LifeExtent {
+  readonly mode: keyof Count;
+  readonly steps: number;
+  /** It ends after so long, in milliseconds of its own time. */
+  readonly budget_ms: number;
+  readonly signal: AbortSignal;
+  /** Hears of each sample. */
+  readonly told?: (sample: LifeSample) => void;
+  /** Milliseconds without a call at the end, of a life that idles. */
+  readonly idle_ms: number;
+}
+
+/** The scan of a store that lived, and the same of a fresh one. */
+export const SCAN = 'scan';
+export const FRESH_SCAN = 'scan, fresh store';
+export const OPENING = 'open';
+/** How long a life idles, in milliseconds. */
+export const IDLE_MS: Count = { quick: 1000, full: 10_000 };
+
+/** Samples of a life. */
+export const WINDOWS: Count = { quick: 20, full: 100 };
+/** Before the first window comes a rehearsal, which is not counted: as many steps, but no more of the time than this share. */
+const REHEARSAL_PART = 0.05;
+/** Steps timed as one in it, or a tenth of them. */
+const REHEARSAL_GROUP = 64;
+/** Scans, or groups of them, between two windows. */
+const SCANS = 20;
+const SCANS_MS = 100;
+/** A life with a pace makes the steps of so much time at once. */
+const BURST_MS = 20;
+const LOAD_BATCH = 500;
+const PAGE = 1000;
+/** Before every key of a life. */
+const FIRST = '!';
+
+/** Lives a life in new stores, which are gone afterwards. `storeOf` gives the store of a name, not yet opened. */
+export async function live(life: Life, extent: LifeExtent, storeOf: (name: string) => LifeStore): Promise<Lived> {
+  const course = life.begin(extent.mode);
+  const store = storeOf(life.name);
+  const fresh = course.scan === undefined ? undefined : storeOf(`${life.name}-fresh`);
+  const stores = fresh === undefined ? [store] : [store, fresh];
+  try {
+    for (const one of stores) {
+      await one.remove();
+      await one.open();
+      await fill(one, course.holds());
+    }
+    // Its steps open it.
+    if (course.openings !== undefined) await store.close();
+    return await new Living(life, course, extent, store, fresh).run();
+  } finally {
+    for (const one of stores) {
+      await one.close();
+      await one.remove();
+    }
+  }
+}
+
+async function fill(store: LifeStore, pairs: readonly Pair[]): Promise<void> {
+  for (let from = 0; from < pairs.length; from += LOAD_BATCH) await store.batch(pairs.slice(from, from + LOAD_BATCH));
+  store.commit();
+  await turn();
+}
+
+/** Pauses, so that there are no more steps a second than are wanted. */
+class Pace {
+  readonly burst: number;
+  readonly #stepsPerSecond: number;
+  #due_ms = 0;
+
+  constructor(stepsPerSecond: number) {
+    this.#stepsPerSecond = stepsPerSecond;
+    this.burst = Math.ceil((stepsPerSecond * BURST_MS) / 1000);
+  }
+
+  /** Resolves when it is time for the next steps, after so many. Time that was lost is not caught up with. */
+  async keep(steps: number): Promise<void> {
+    const steps_ms = (steps * 1000) / this.#stepsPerSecond;
+    this.#due_ms = Math.max(this.#due_ms + steps_ms, now());
+    const pause_ms = this.#due_ms - now();
+    if (pause_ms > 0) await new Promise((resolve) => setTimeout(resolve, pause_ms));
+  }
+}
+
+/** Calls of one part of a life, with what they came to so far. */
+class Part {
+  readonly phase: string | undefined;
+  readonly #make: () => readonly LifeCall[];
+  readonly #store: LifeStore;
+  readonly #pace: Pace;
+  readonly #tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+  readonly #latencies = new Latencies();
+  readonly #timeline: [number, number][] = [];
+  #elapsed_ms = 0;
+  groupSize = 1;
+  writtenBytes = 0;
+
+  constructor(
+    phase: string | undefined,
+    store: LifeStore,
+    make: () => readonly LifeCall[],
+    pace = Number.POSITIVE_INFINITY,
+  ) {
+    this.phase = phase;
+    this.#store = store;
+    this.#make = make;
+    this.#pace = new Pace(pace);
+  }
+
+  get steps(): number {
+    return this.#tally.ops;
+  }
+
+  get elapsed_ms(): number {
+    return this.#elapsed_ms;
+  }
+
+  /** Makes calls that are not counted, but for what is wrong with them; finds how many last long enough for the timer. */
+  async rehearse(calls: number, budget_ms: number, signal: AbortSignal): Promise<void> {
+    const group = Math.min(REHEARSAL_GROUP, Math.ceil(calls / 10));
+    const { tally, latencies } = await this.#measured(calls, { group, budget_ms, signal });
+    this.#tally.wrong += tally.wrong;
+    const call_us = Math.max(latencies.percentiles().p50, 0.01);
+    this.groupSize = Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1000) / call_us));
+  }
+
+  /** Makes as many calls as there is time for. */
+  async goOn(calls: number, budget_ms: number, signal: AbortSignal, look?: () => Promise<void>): Promise<Round> {
+    const round = await this.#measured(calls, { group: this.groupSize, budget_ms, signal, sample: look });
+    this.add(round);
+    return round;
+  }
+
+  add({ tally, elapsed_ms, latencies }: Round): void {
+    this.#tally.ops += tally.ops;
+    this.#tally.bytes += tally.bytes;
+    this.#tally.wrong += tally.wrong;
+    this.#latencies.addAll(latencies);
+    this.#elapsed_ms += elapsed_ms;
+    this.#timeline.push([this.#elapsed_ms, tally.ops]);
+  }
+
+  round(): Round {
+    const { steps, elapsed_ms } = this;
+    if (steps === 0) throw new Error(`Of ${this.phase ?? 'a life'} nothing was measured.`);
+    return { tally: this.#tally, elapsed_ms, latencies: this.#latencies, timeline: this.#timeline };
+  }
+
+  async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<Round> {
+    const latencies = new Latencies();
+    const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+    let elapsed_ms = 0;
+    while (tally.ops < calls && elapsed_ms < limits.budget_ms) {
+      const task = new LifeTask(this.#store, this.#make, Math.min(this.#pace.burst, calls - tally.ops), limits.group);
+      const budget_ms = limits.budget_ms - elapsed_ms;
+      const burst = await measure(task, { ...limits, budget_ms, calls_max: task.calls, together: false });
+      await task.catchUp();
+      this.writtenBytes += task.writtenBytes;
+      tally.ops += task.tally.ops;
+      tally.bytes += task.tally.bytes;
+      tally.wrong += task.tally.wrong;
+      latencies.addAll(burst.latencies);
+      elapsed_ms += burst.elapsed_ms;
+      await this.#pace.keep(task.tally.ops);
+    }
+    return { tally, elapsed_ms, latencies, timeline: [] };
+  }
+}
+
+/** The steps of one window. */
+class LifeTask implements Task {
+  readonly calls: number;
+  readonly tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+  writtenBytes = 0;
+  readonly #store: LifeStore;
+  readonly #make: () => readonly LifeCall[];
+  readonly #group: number;
+  #due: readonly LifeCall[] = [];
+  #given: unknown[] = [];
+
+  constructor(store: LifeStore, make: () => readonly LifeCall[], calls: number, group: number) {
+    this.calls = calls;
+    this.#store = store;
+    this.#make = make;
+    this.#group = group;
+    this.#prepare();
+  }
+
+  run(): void | Promise<void> {
+    for (let i = 0; i < this.#due.length; i++) {
+      const given = this.#due[i]?.run(this.#store);
+      if (isLater(given)) return this.#runFrom(i, given);
+      this.#given[i] = given;
+    }
+  }
+
+  check(from: number, to: number): void {
+    this.#look();
+    this.tally.ops += to - from;
+    this.#prepare();
+  }
+
+  /** Makes the calls that were prepared when the time was up, uncounted: the store is where the model is. */
+  async catchUp(): Promise<void> {
+    await this.run();
+    this.#look();
+    this.#store.commit();
+  }
+
+  finish(): void {
+    this.#store.commit();
+  }
+
+  #look(): void {
+    for (const [i, { bytes, writes, check }] of this.#due.entries()) {
+      this.tally.bytes += bytes;
+      if (writes) this.writtenBytes += bytes;
+      if (check !== undefined && !check(this.#given[i])) this.tally.wrong++;
+    }
+  }
+
+  async #runFrom(first: number, given: PromiseLike<unknown>): Promise<void> {
+    this.#given[first] = await given;
+    for (let i = first + 1; i < this.#due.length; i++) this.#given[i] = await this.#due[i]?.run(this.#store);
+  }
+
+  /** Only what will be run: the model is where the store is. */
+  #prepare(): void {
+    const steps = Math.min(this.#group, this.calls - this.tally.ops);
+    this.#due = Array.from({ length: steps }, () => this.#make()).flat();
+    this.#given = [];
+  }
+}
+
+/** A call that answers at once is not waited for: to its engine that would be the end of a turn. */
+function isLater(given: unknown): given is PromiseLike<unknown> {
+  return typeof (given as PromiseLike<unknown> | undefined)?.then === 'function';
+}
+
+/** A life in one store. */
+class Living {
+  readonly #life: Life;
+  readonly #course: Course;
+  readonly #extent: LifeExtent;
+  readonly #store: LifeStore;
+  readonly #steps: Part;
+  readonly #scans: readonly Part[];
+  readonly #openings: Part | undefined;
+  readonly #samples: LifeSample[] = [];
+  readonly #loadedBytes: number;
+
+  constructor(life: Life, course: Course, extent: LifeExtent, store: LifeStore, fresh: LifeStore | undefined) {
+    this.#life = life;
+    this.#course = course;
+    this.#extent = extent;
+    this.#store = store;
+    this.#steps = new Part(life.phase, store, () => course.step(), life.pace?.[extent.mode]);
+    const first = course.holds();
+    this.#loadedBytes = bytesOf(first);
+    const scan = (entries: readonly Pair[]): LifeCall[] => (course.scan === undefined ? [] : [course.scan(entries)]);
+    this.#scans =
+      fresh === undefined
+        ? []
+        : [new Part(SCAN, store, () => scan(course.holds())), new Part(FRESH_SCAN, fresh, () => scan(first))];
+    this.#openings = course.openings === undefined ? undefined : new Part(OPENING, store, () => []);
+  }
+
+  async run(): Promise<Lived> {
+    const { steps, budget_ms, signal, mode } = this.#extent;
+    const every = Math.max(1, Math.round(steps / WINDOWS[mode]));
+    await this.#steps.rehearse(every, budget_ms * REHEARSAL_PART, signal);
+    this.#course.openings?.();
+    for (const scan of this.#scans) await scan.rehearse(SCANS * REHEARSAL_GROUP, SCANS_MS, signal);
+    while (this.#steps.steps < steps && this.#steps.elapsed_ms < budget_ms) {
+      const left_ms = budget_ms - this.#steps.elapsed_ms;
+      await this.#window(Math.min(every, steps - this.#steps.steps), left_ms, this.#samples.length);
+    }
+    const idle = this.#life.idles ? await this.#idle() : undefined;
+    const stats = this.#openings === undefined ? await this.#store.report?.() : undefined;
+    const given = this.#loadedBytes + this.#steps.writtenBytes;
+    const parts = [this.#steps, ...this.#scans, ...(this.#openings === undefined ? [] : [this.#openings])];
+    if (this.#openings !== undefined) await this.#store.open();
+    const held = this.#course.holds();
+    return {
+      parts: parts.map((part) => ({ phase: part.phase, round: part.round(), groupSize: part.groupSize })),
+      story: {
+        planned: steps,
+        samples: this.#samples,
+        livingBytes: bytesOf(held),
+        ...(idle && { idle }),
+        ...(stats && { writeAmplification: writtenBytes(stats) / given }),
+      },
+      problem: await differenceOf(this.#store, held),
+    };
+  }
+
+  async #window(steps: number, left_ms: number, number: number): Promise<void> {
+    const { signal, told } = this.#extent;
+    let disk: DiskUse | undefined;
+    let looked_ms = 0;
+    const look = async (): Promise<void> => {
+      // The end of a burst is no reason to look once more.
+      if (now() - looked_ms < SAMPLE_MS) return;
+      const seen = await this.#store.disk?.();
+      looked_ms = now();
+      if (seen !== undefined && seen.bytes >= (disk?.bytes ?? 0)) disk = seen;
+    };
+    const { tally, elapsed_ms, latencies } = await this.#steps.goOn(steps, left_ms, signal, look);
+    const stats = this.#openings === undefined ? await this.#store.report?.() : undefined;
+    const sample: LifeSample = {
+      steps: this.#steps.steps,
+      at_ms: this.#steps.elapsed_ms,
+      stepsPerSecond: (tally.ops * 1000) / elapsed_ms,
+      p99: latencies.percentiles().p99,
+      ...(disk && { disk }),
+      ...(stats && { memoryBytes: heldBytes(stats) }),
+    };
+    this.#samples.push(sample);
+    this.#noteOpenings();
+    // Another one first each time.
+    const scans = number % 2 === 0 ? this.#scans : this.#scans.toReversed();
+    for (const scan of scans) await scan.goOn(SCANS * scan.groupSize, SCANS_MS, signal);
+    told?.(sample);
+  }
+
+  #noteOpenings(): void {
+    const openings = this.#course.openings?.() ?? [];
+    if (openings.length === 0) return;
+    const latencies = Latencies.of(Float64Array.from(openings, (ms) => ms * 1000));
+    const elapsed_ms = openings.reduce((sum, ms) => sum + ms, 0);
+    const tally = { ops: openings.length, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+    this.#openings?.add({ tally, elapsed_ms, latencies, timeline: [] });
+  }
+
+  async #idle(): Promise<LifeStory['idle']> {
+    const { idle_ms, signal } = this.#extent;
+    await new Promise((resolve) => setTimeout(resolve, idle_ms));
+    signal.throwIfAborted();
+    const disk = await this.#store.disk?.();
+    return disk && { after_ms: idle_ms, bytes: disk.bytes };
+  }
+}
+
+function bytesOf(pairs: readonly Pair[]): number {
+  return pairs.reduce((bytes, [key, value]) => bytes + key.length + value.length, 0);
+}
+
+/** Walks the whole store; what is wrong with it in words, or undefined. */
+async function differenceOf(store: LifeStore, expected: readonly Pair[]): Promise<string | undefined> {
+  if (!store.hasRanges) {
+    for (const pair of expected) {
+      const value = await store.get(pair[0]);
+      if (value === undefined || !sameBytes(value, pair[1])) return `It holds another value of ${pair[0]}, or none.`;
+    }
+    return undefined;
+  }
+  let count = 0;
+  for (let from = FIRST; ; ) {
+    const page = await store.range(from, PAGE);
+    for (const pair of page) {
+      const wanted = expected[count++];
+      if (wanted === undefined || !samePair(pair, wanted))
+        return `It holds ${pair[0]} where ${wanted?.[0] ?? 'nothing'} was due.`;
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    // No key of a life begins with another one and goes on.
+    from = `${last[0]}${FIRST}`;
+  }
+  return count === expected.length ? undefined : `It holds ${count} of ${expected.length} entries.`;
+}
+
+/** Whether two entries are the same, to the byte. */
+export function samePair(a: Pair, b: Pair): boolean {
+  return a[0] === b[0] && sameBytes(a[1], b[1]);
+}

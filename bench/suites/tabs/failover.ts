@@ -1,0 +1,183 @@
+/**
+ * What becomes of writers when the tab that leads is closed, killed, or loses its worker.
+ *
+ *     writes        |-|-|-|-|--------------------|-|-|-|
+ *     the command          ^
+ *     the pause             <------------------->        between two acknowledged writes
+ *     from the command      <-------------------->       to the end of the pause
+ *
+ * Invariant: two followers write without a pause of their own, each a key after another, and every acknowledged write is looked
+ * for afterwards. The pause is the longest time between two acknowledged writes of a follower, from the command on: a browser takes
+ * its own time to end a tab, and a tab that is being closed still answers.
+ */
+
+import type { Emit, Plan } from '../../core/plan.ts';
+import type { Failover } from '../../core/rows.ts';
+import { TAB_SUITE } from '../../core/workloads.ts';
+import type { Cause, House, RemoteTab } from './house.ts';
+import { epochMs, type Written } from './protocol.ts';
+
+const CAUSES: readonly Cause[] = ['close', 'terminate', 'kill'];
+const TIMES = { quick: 3, full: 15 };
+const ENTRIES = 10_000;
+const FOLLOWERS = 2;
+/** How long everybody writes before, and once there is another leader. */
+const WRITING_MS = 250;
+/** Nobody leads for so long: it is given up. */
+const FAILED_MS = 30_000;
+
+/** One death of a leader: milliseconds of each follower. */
+interface Pause {
+  readonly pause_ms: number;
+  readonly fromCommand_ms: number;
+}
+
+/** Ends leaders, one after another, by each cause. */
+export async function runFailovers(
+  plan: Plan,
+  house: House,
+  engines: readonly string[],
+  emit: Emit,
+  signal: AbortSignal,
+): Promise<void> {
+  const times = TIMES[plan.mode];
+  // A tab of IndexedDB that is closed is nobody's leader: what the others notice of it stands beside.
+  const both = engines.filter((name) => name !== 'idb');
+  const total = both.length * CAUSES.length * times;
+  let done = 0;
+  for (const engine of both) {
+    const line = new Line(house, engine);
+    try {
+      await line.fill();
+      for (const cause of CAUSES) {
+        if (cause === 'terminate' && !line.hasLeader) continue;
+        const pauses: Pause[] = [];
+        for (let time = 0; time < times; time++) {
+          signal.throwIfAborted();
+          emit({ type: 'progress', done, total, text: `${engine}: leader ended by ${cause}, ${time + 1} of ${times}` });
+          done++;
+          const found = await line.end(cause);
+          if (found === undefined) break;
+          pauses.push(...found.pauses);
+          for (const text of found.problems) {
+            emit({ type: 'problem', text: `${TAB_SUITE.name}, ${cause} on ${engine}: ${text}` });
+          }
+        }
+        if (pauses.length > 0) {
+          emit({ type: 'failover', failover: summary(engine, cause, house, line.hasLeader, pauses) });
+        }
+      }
+    } finally {
+      await line.close();
+    }
+  }
+}
+
+function summary(engine: string, cause: Cause, house: House, hasLeader: boolean, pauses: readonly Pause[]): Failover {
+  return {
+    engine,
+    cause,
+    place: house.place,
+    hasLeader,
+    tabs: FOLLOWERS + 1,
+    pauses_ms: pauses.map(({ pause_ms }) => pause_ms),
+    fromCommand_ms: pauses.map(({ fromCommand_ms }) => fromCommand_ms),
+  };
+}
+
+/** The tabs of one store. */
+class Line {
+  readonly #house: House;
+  readonly #engine: string;
+  readonly #store: string;
+  #tabs: RemoteTab[] = [];
+  #isNew = true;
+  #ended = 0;
+  hasLeader = false;
+
+  constructor(house: House, engine: string) {
+    this.#house = house;
+    this.#engine = engine;
+    this.#store = `bench-failover-${engine}`;
+  }
+
+  /** Opens as many tabs as are wanted. */
+  async fill(): Promise<void> {
+    const { name: engine, store } = { name: this.#engine, store: this.#store };
+    while (this.#tabs.length <= FOLLOWERS) {
+      const tab = await this.#house.open();
+      await tab.tell('open', { engine, store, entries: ENTRIES, isFirst: this.#isNew });
+      this.#isNew = false;
+      this.#tabs.push(tab);
+    }
+  }
+
+  /** Ends the tab that leads, or the first one, while the others write. Undefined where it cannot be ended so. */
+  async end(cause: Cause): Promise<{ pauses: Pause[]; problems: string[] } | undefined> {
+    await this.fill();
+    const victim = (await this.#leader(this.#tabs)) ?? (this.#tabs[0] as RemoteTab);
+    if (!(await this.#house.aim(victim, cause))) return undefined;
+    const followers = this.#tabs.filter((tab) => tab !== victim);
+    const prefix = (i: number): string => `${String(this.#ended).padStart(4, '0')}-${i}-`;
+    for (const [i, tab] of followers.entries()) {
+      await tab.tell('write', { engine: this.#engine, prefix: prefix(i) });
+    }
+    await pass(WRITING_MS);
+    const command = epochMs();
+    await this.#house.end(victim, cause);
+    if (this.hasLeader) await this.#succession(cause === 'terminate' ? this.#tabs : followers);
+    await pass(WRITING_MS);
+    const written = await Promise.all(followers.map((tab) => tab.tell('stop', {})));
+    const problems = written.flatMap(({ errors }) => errors);
+    const reader = followers.at(-1) as RemoteTab;
+    for (const [i, { writes }] of written.entries()) {
+      const count = writes.length;
+      const missing = await reader.tell('missing', { engine: this.#engine, prefix: prefix(i), count });
+      if (missing > 0) problems.push(`${missing} of ${count} acknowledged writes are not there.`);
+    }
+    this.#ended++;
+    // A worker that was ended comes again, but not for ever: the next one to lead is in another tab.
+    if (cause === 'terminate') await this.#house.end(victim, 'close');
+    this.#tabs = followers;
+    return { pauses: written.map((one) => pauseOf(one, command)), problems };
+  }
+
+  async close(): Promise<void> {
+    for (const [i, tab] of this.#tabs.entries()) {
+      const remove = i === this.#tabs.length - 1;
+      await tab.tell('close', { engine: this.#engine, store: this.#store, remove });
+      await this.#house.end(tab, 'close');
+    }
+  }
+
+  async #leader(tabs: readonly RemoteTab[]): Promise<RemoteTab | undefined> {
+    const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine: this.#engine })));
+    this.hasLeader ||= leads.includes(true);
+    return tabs[leads.indexOf(true)];
+  }
+
+  /** Resolves when one of these tabs leads. */
+  async #succession(tabs: readonly RemoteTab[]): Promise<void> {
+    const end = epochMs() + FAILED_MS;
+    while ((await this.#leader(tabs)) === undefined) {
+      if (epochMs() > end) throw new Error('No tab took over within half a minute.');
+    }
+  }
+}
+
+/** The longest wait of a writer that ended after the command. */
+function pauseOf({ writes }: Written, command: number): Pause {
+  let longest = { pause_ms: 0, fromCommand_ms: 0 };
+  for (let i = 1; i < writes.length; i++) {
+    const [, before] = writes[i - 1] as readonly [number, number];
+    const [, after] = writes[i] as readonly [number, number];
+    if (after > command && after - before > longest.pause_ms) {
+      longest = { pause_ms: after - before, fromCommand_ms: after - command };
+    }
+  }
+  return longest;
+}
+
+function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

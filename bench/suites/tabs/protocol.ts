@@ -1,0 +1,98 @@
+/**
+ * What the director of the suite `multi-tab` and its tabs say to each other, over one BroadcastChannel.
+ *
+ * Invariant: every command has a number and gets one reply with it; a tab hears only what is said to it. A tab that was ended
+ * gives no reply: who ends one does not wait for it.
+ */
+
+import type { Tally } from '../../core/tasks/task.ts';
+
+/** The channel of one run: it is named in the address of each tab. */
+export function channelName(run: string): string {
+  return `varve-bench-tabs-${run}`;
+}
+
+/** The calls that are measured. */
+export type Call = 'get' | 'set';
+
+/** What a tab is to do in one round. */
+export interface Work {
+  readonly engine: string;
+  readonly call: Call;
+  /** 100 calls in flight rather than one awaited after another. */
+  readonly waves: boolean;
+  /** Writes go to each `of`-th key from the `index`-th on, so that no two tabs write the same. */
+  readonly index: number;
+  readonly of: number;
+  readonly calls: number;
+  readonly budget_ms: number;
+  /** Awaited calls that are timed as one. */
+  readonly group: number;
+  /** Varies what is drawn at random. */
+  readonly round: number;
+}
+
+/** A round as data. */
+export interface RoundData {
+  readonly tally: Tally;
+  readonly elapsed_ms: number;
+  /** Microseconds of each group. */
+  readonly samples: Float64Array;
+}
+
+/** A write of a writer: when it was called and when it was acknowledged, in milliseconds since 1970. */
+export type Acknowledged = readonly [called: number, acknowledged: number];
+
+/** What a writer came to. */
+export interface Written {
+  readonly writes: readonly Acknowledged[];
+  /** What calls failed with. */
+  readonly errors: readonly string[];
+}
+
+/** What a tab can be told, with what it replies. */
+export interface Commands {
+  /** Opens a store; the first tab makes it anew and loads it, the others know what was loaded. */
+  open: { readonly with: { engine: string; store: string; entries: number; isFirst: boolean }; readonly reply: null };
+  /** Whether this tab leads the store; undefined of engines that have no leader. */
+  leads: { readonly with: { engine: string }; readonly reply: boolean | undefined };
+  /** How many awaited calls last long enough for the timer. */
+  rehearse: { readonly with: Work; readonly reply: number };
+  /** Lays out the calls of a round. */
+  prepare: { readonly with: Work; readonly reply: null };
+  /** Makes them, from a time on (milliseconds since 1970), so that all tabs begin together. */
+  go: { readonly with: { at: number }; readonly reply: RoundData };
+  /** What the store holds as far as this tab knows, by the number of the key. */
+  state: { readonly with: { engine: string }; readonly reply: Uint16Array };
+  /** Walks the store; answers with what is wrong. */
+  verify: { readonly with: { engine: string; state: Uint16Array }; readonly reply: string | undefined };
+  /** Writes until it is told to stop, one awaited set after another, each to a key of its own that begins with `prefix`. */
+  write: { readonly with: { engine: string; prefix: string }; readonly reply: null };
+  stop: { readonly with: object; readonly reply: Written };
+  /** How many of the keys with a prefix, from 0 to `count` - 1, are not there. */
+  missing: { readonly with: { engine: string; prefix: string; count: number }; readonly reply: number };
+  /** Ends the workers of this tab that have an engine, without a word to them. */
+  terminate: { readonly with: object; readonly reply: null };
+  close: { readonly with: { engine: string; store: string; remove: boolean }; readonly reply: null };
+}
+
+export type CommandName = keyof Commands;
+
+/** To a tab. */
+export interface Command<N extends CommandName = CommandName> {
+  readonly to: string;
+  readonly id: number;
+  readonly name: N;
+  readonly with: Commands[N]['with'];
+}
+
+/** From a tab: that it is there, or its reply. */
+export type FromTab =
+  | { readonly from: string; readonly type: 'ready' }
+  | { readonly from: string; readonly type: 'reply'; readonly id: number; readonly value: unknown }
+  | { readonly from: string; readonly type: 'failed'; readonly id: number; readonly error: string };
+
+/** Milliseconds since 1970, finer than `Date.now()`, the same in all tabs of a machine. */
+export function epochMs(): number {
+  return performance.timeOrigin + performance.now();
+}

@@ -1,0 +1,179 @@
+/**
+ * A tab of the suite `multi-tab`: opens the stores it is told to, makes the calls it is told to, and replies.
+ *
+ * Invariant: it keeps the whole truth about what it loaded and wrote itself. Reads are checked against that; the director never
+ * lets a tab read while another writes.
+ */
+
+import { GROUP_STEPS, timerStepMs } from '../../core/clock.ts';
+import { type AsyncSession, type Engine, IN_FLIGHT, type PointCall } from '../../core/engine.ts';
+import { type Dataset, makeDataset } from '../../core/generator.ts';
+import { measure } from '../../core/measure.ts';
+import { loadedState, Stage } from '../../core/stage.ts';
+import { AsyncPoints } from '../../core/tasks/async-points.ts';
+import type { Task } from '../../core/tasks/task.ts';
+import { type PointTrace, pointTrace, type State } from '../../core/trace.ts';
+import { verifyStore } from '../../core/verify.ts';
+import { ENGINES } from '../../peers/list.ts';
+import type { Acknowledged, Commands, RoundData, Work, Written } from './protocol.ts';
+import { epochMs } from './protocol.ts';
+
+const VALUE_BYTES = 100;
+/** Calls of a rehearsal. */
+const REHEARSAL_CALLS = 60;
+/** Keys asked for at once when writes are counted. */
+const CHECKED_TOGETHER = 500;
+
+interface OpenStore {
+  readonly engine: Engine;
+  readonly session: AsyncSession;
+  readonly dataset: Dataset;
+  readonly state: State;
+}
+
+type Handlers = { [N in keyof Commands]: (given: Commands[N]['with']) => Promise<Commands[N]['reply']> };
+
+export class Tab implements Handlers {
+  readonly #workers: readonly Worker[];
+  readonly #stores = new Map<string, OpenStore>();
+  #prepared: { task: Task; work: Work } | undefined;
+  #writer: { stop: boolean; done: Promise<Written> } | undefined;
+
+  /** @param workers all workers that the page has made, those to come included */
+  constructor(workers: readonly Worker[]) {
+    this.#workers = workers;
+  }
+
+  async open({ engine: name, store, entries, isFirst }: Commands['open']['with']): Promise<null> {
+    const engine = ENGINES.find((known) => known.name === name);
+    if (engine === undefined) throw new Error(`There is no engine ${name}.`);
+    const dataset = makeDataset('random', entries, VALUE_BYTES);
+    const load = 'anywhere';
+    const session = isFirst
+      ? (await Stage.open({ engine, name: store, dataset, durability: 'relaxed', load })).session
+      : await engine.open(store, { durability: 'relaxed', valueBytes: VALUE_BYTES });
+    if (session.kind !== 'async') throw new Error(`The engine ${name} does not run in a page.`);
+    this.#stores.set(name, { engine, session, dataset, state: loadedState(dataset) });
+    return null;
+  }
+
+  async leads({ engine }: Commands['leads']['with']): Promise<boolean | undefined> {
+    const report = await this.#store(engine).session.report?.();
+    const sharing = report?.['sharing'] as { leads: boolean } | undefined;
+    return sharing?.leads;
+  }
+
+  async rehearse(work: Work): Promise<number> {
+    const task = this.#taskOf({ ...work, calls: REHEARSAL_CALLS });
+    const { latencies } = await measure(task, limits({ ...work, calls: REHEARSAL_CALLS, group: 1, budget_ms: 1000 }));
+    return Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1000) / Math.max(latencies.percentiles().p50, 1)));
+  }
+
+  async prepare(work: Work): Promise<null> {
+    this.#prepared = { task: this.#taskOf(work), work };
+    return null;
+  }
+
+  async go({ at }: Commands['go']['with']): Promise<RoundData> {
+    const prepared = this.#prepared;
+    if (prepared === undefined) throw new Error('Nothing was prepared.');
+    this.#prepared = undefined;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, at - epochMs())));
+    const { tally, elapsed_ms, latencies } = await measure(prepared.task, limits(prepared.work));
+    return { tally, elapsed_ms, samples: latencies.samples() };
+  }
+
+  async state({ engine }: Commands['state']['with']): Promise<Uint16Array> {
+    return this.#store(engine).state;
+  }
+
+  async verify({ engine: name, state }: Commands['verify']['with']): Promise<string | undefined> {
+    const { engine, session, dataset } = this.#store(name);
+    return verifyStore(engine, session, dataset, state);
+  }
+
+  async write({ engine, prefix }: Commands['write']['with']): Promise<null> {
+    const { session, dataset } = this.#store(engine);
+    const writer = { stop: false, done: Promise.resolve<Written>({ writes: [], errors: [] }) };
+    const run = async (): Promise<Written> => {
+      const writes: Acknowledged[] = [];
+      const errors: string[] = [];
+      while (!writer.stop) {
+        const called = epochMs();
+        try {
+          await session.set(keyOf(prefix, writes.length), dataset.pool[0] as Uint8Array);
+          writes.push([called, epochMs()]);
+        } catch (error) {
+          errors.push(error instanceof Error ? error.message : String(error));
+          if (errors.length > 10) break;
+        }
+      }
+      return { writes, errors };
+    };
+    writer.done = run();
+    this.#writer = writer;
+    return null;
+  }
+
+  async stop(): Promise<Written> {
+    const writer = this.#writer;
+    if (writer === undefined) throw new Error('Nothing is being written.');
+    writer.stop = true;
+    return writer.done;
+  }
+
+  async missing({ engine, prefix, count }: Commands['missing']['with']): Promise<number> {
+    const { session } = this.#store(engine);
+    let missing = 0;
+    for (let from = 0; from < count; from += CHECKED_TOGETHER) {
+      const length = Math.min(CHECKED_TOGETHER, count - from);
+      const calls = Array.from({ length }, (_, i): PointCall => ({ key: keyOf(prefix, from + i), value: undefined }));
+      missing += (await session.wave(calls)).filter((value) => value?.length !== VALUE_BYTES).length;
+    }
+    return missing;
+  }
+
+  async terminate(): Promise<null> {
+    for (const worker of this.#workers) worker.terminate();
+    return null;
+  }
+
+  async close({ engine: name, store, remove }: Commands['close']['with']): Promise<null> {
+    const { engine, session } = this.#store(name);
+    this.#stores.delete(name);
+    await session.close();
+    if (remove) await engine.remove(store);
+    return null;
+  }
+
+  #store(engine: string): OpenStore {
+    const store = this.#stores.get(engine);
+    if (store === undefined) throw new Error(`This tab has no store of ${engine} open.`);
+    return store;
+  }
+
+  #taskOf(work: Work): Task {
+    const { session, dataset, state } = this.#store(work.engine);
+    const mix = work.call;
+    const drawn = pointTrace(dataset, { kind: 'points', mix, order: 'uniform' }, work);
+    return new AsyncPoints(session, dataset, state, mix === 'set' ? ownOf(drawn, work) : drawn, {
+      waves: work.waves,
+      echo: false,
+    });
+  }
+}
+
+/** The same writes, to the keys of one tab. */
+function ownOf(trace: PointTrace, { index, of }: Work): PointTrace {
+  const own = Math.floor(trace.keys.length / of);
+  return { ...trace, numbers: trace.numbers.map((number) => (number % own) * of + index) };
+}
+
+function limits({ waves, group, budget_ms, calls }: Work): Parameters<typeof measure>[1] {
+  const signal = new AbortController().signal;
+  return { group: waves ? IN_FLIGHT : group, budget_ms, calls_max: calls, together: waves, signal };
+}
+
+function keyOf(prefix: string, number: number): string {
+  return `${prefix}${number.toString().padStart(8, '0')}`;
+}

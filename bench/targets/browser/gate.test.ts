@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import type { Baseline } from '../../core/compare/baseline.ts';
+import { rowOf } from '../../core/compare/fixture.ts';
+import { standardPlan } from '../../core/options.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Row } from '../../core/rows.ts';
+import { gatePlan, judgeRuns, partOf } from './gate.ts';
+
+const plan: Plan = { ...standardPlan('quick'), suites: ['write-rand', 'read-rand-mem'], rounds: 5 };
+const about = (rate: number): number[] => [1, 1.01, 0.99, 1.005, 0.995].map((share) => rate * share);
+
+/** Both suites, with these rates of Varve beside a floor of 1000 a second. */
+function rows(read: number, write: number): Row[] {
+  return [
+    rowOf({ suite: 'read-rand-mem', engine: 'varve-sync', role: 'varve', rounds: about(read) }),
+    rowOf({ suite: 'read-rand-mem', engine: 'map', role: 'floor', rounds: about(1000).reverse() }),
+    rowOf({ suite: 'write-rand', engine: 'varve-sync', role: 'varve', rounds: about(write) }),
+    rowOf({ suite: 'write-rand', engine: 'opfs-append', role: 'floor', rounds: about(1000).reverse() }),
+  ];
+}
+
+const name = { access: 'worker', engine: 'varve-sync' } as const;
+const baseline: Baseline = {
+  ...{ version: 1, dates: ['2026-01-02'], commit: 'abc', browser: 'Chrome/1', plan },
+  series: [
+    { ...name, suite: 'read-rand-mem', against: 'map', runs: [[0, 0.01, -0.01, 0.005, -0.005]] },
+    { ...name, suite: 'write-rand', against: 'opfs-append', runs: [[0, 0.01, -0.01, 0.005, -0.005]] },
+  ],
+};
+const options = { failOver: 0.1, runs: 1 };
+
+/** Judges a run; what is measured once more gives `again`. Tells which suites were. */
+async function judge(first: Row[], again: Row[] = []) {
+  const measured: (readonly string[])[] = [];
+  const judgement = await judgeRuns(baseline, plan, [first], options, async ({ suites }) => {
+    measured.push(suites);
+    return [again];
+  });
+  return { ...judgement, measured };
+}
+
+test('a run as quick as the baseline passes, and nothing runs again', async () => {
+  const { passed, measured, text } = await judge(rows(1000, 1000));
+  expect([passed, measured]).toEqual([true, []]);
+  expect(text).toContain('Rows: 2 not slower.');
+});
+
+test('what is slower twice fails; only its suite runs again', async () => {
+  const { passed, measured, text } = await judge(rows(700, 1000), rows(720, 1000));
+  expect([passed, measured]).toEqual([false, [['read-rand-mem']]]);
+  expect(text).toContain('1 looked slower and ran once more in a new browser, where 1 of them were slower again');
+});
+
+test('what is slower once passes, as too noisy to tell', async () => {
+  const { passed, text } = await judge(rows(700, 1000), rows(1000, 1000));
+  expect(passed).toBe(true);
+  expect(text).toContain('Rows: 1 not slower, 1 too noisy to tell.');
+});
+
+test('what was not measured fails, unless it was left out on purpose', async () => {
+  const { passed, text } = await judge(rows(1000, 1000).slice(0, 2));
+  expect(passed).toBe(false);
+  expect(text).toContain('1 NOT MEASURED');
+  expect(partOf(baseline, { ...plan, suites: ['write-rand'] }).series).toHaveLength(1);
+  expect(() => partOf(baseline, { ...plan, suites: ['delete'] })).toThrow('Nothing of what was asked for');
+});
+
+test('a baseline says what is run; other work cannot be compared with it', () => {
+  const params = (text: string) => new URLSearchParams(text);
+  expect(gatePlan(baseline, params(''))).toEqual(plan);
+  expect(gatePlan(baseline, params('suites=write-rand&rounds=9'))).toEqual({
+    ...plan,
+    suites: ['write-rand'],
+    rounds: 9,
+  });
+  expect(() => gatePlan(baseline, params('value-bytes=1000'))).toThrow('The baseline was made of other work');
+});

@@ -1,0 +1,116 @@
+/**
+ * The gate: a run compared with a baseline, and what looks slower measured once more.
+ *
+ * Invariant: only what is slower in two runs, each in a browser of its own, fails. Within one run everything shares one
+ * layout of the code and one moment of the machine, which no number of rounds evens out.
+ */
+
+import { readFileSync } from 'node:fs';
+import { type Baseline, parseBaseline } from '../../core/compare/baseline.ts';
+import { type Compared, compare } from '../../core/compare/judge.ts';
+import { keyOf, seriesOf } from '../../core/compare/ratios.ts';
+import { comparisonText, isFailure } from '../../core/compare/table.ts';
+import { paramsOf } from '../../core/options.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Row } from '../../core/rows.ts';
+import { type Command, planOf } from './flags.ts';
+
+/** Runs a plan so often, and hands over the rows of each run. */
+export type Measure = (plan: Plan, runs: number) => Promise<readonly (readonly Row[])[]>;
+
+/** What came of a comparison. */
+export interface Judgement {
+  readonly text: string;
+  /** Nothing is slower, and all was measured. */
+  readonly passed: boolean;
+}
+
+/** Reads the baseline that a command names. */
+export function readBaseline(file: string): Baseline {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    throw new Error(`There is no baseline ${file}: write one with --save-baseline ${file}.`);
+  }
+  return parseBaseline(text, file);
+}
+
+/** What a baseline was made of, with what the command line asks for laid over it. */
+export function gatePlan(baseline: Baseline, params: URLSearchParams): Plan {
+  const merged = paramsOf(baseline.plan);
+  merged.set('mode', baseline.plan.mode);
+  for (const [name, value] of params) merged.set(name, value);
+  const plan = planOf(merged);
+  const same = ({ mode, seed, scale, custom }: Plan): string => JSON.stringify([mode, seed, scale, custom]);
+  if (same(plan) !== same(baseline.plan)) {
+    throw new Error(
+      'The baseline was made of other work: with --compare only suites, engines, ways in and rounds can be chosen.',
+    );
+  }
+  return plan;
+}
+
+/** The part of a baseline that a plan measures: what is left out on purpose is not missing. */
+export function partOf(baseline: Baseline, plan: Plan): Baseline {
+  const series = baseline.series.filter(
+    ({ suite, access, engine, against }) =>
+      plan.suites.includes(suite) &&
+      plan.accesses.includes(access) &&
+      plan.engines.includes(engine) &&
+      plan.engines.includes(against),
+  );
+  if (series.length === 0) throw new Error('Nothing of what was asked for is in the baseline.');
+  return { ...baseline, series };
+}
+
+/** Compares runs with a baseline, and measures once more what looks slower. */
+export async function judgeRuns(
+  baseline: Baseline,
+  plan: Plan,
+  runs: readonly (readonly Row[])[],
+  { failOver, runs: count }: Pick<Command, 'failOver' | 'runs'>,
+  measure: Measure,
+): Promise<Judgement> {
+  const part = partOf(baseline, plan);
+  const first = compare(part, seriesOf(runs), failOver);
+  const suspects = first.filter(({ verdict }) => verdict === 'slower');
+  const again = suspects.length === 0 ? [] : await compareAgain(part, plan, suspects, failOver, count, measure);
+  const confirmed = new Set(again.filter(({ verdict }) => verdict === 'slower').map(keyOf));
+  const rows = first.map((row): Compared => {
+    return row.verdict === 'slower' && !confirmed.has(keyOf(row)) ? { ...row, verdict: 'unclear' } : row;
+  });
+  const texts = [comparisonText(baseline, rows, failOver)];
+  if (suspects.length > 0) {
+    texts.push(
+      `${suspects.length} looked slower and ran once more in a new browser, where ${confirmed.size} of them were slower again:`,
+      comparisonText(part, again, failOver).split('\n\n').slice(2).join('\n\n'),
+    );
+  }
+  return { text: `${texts.join('\n\n')}\n`, passed: !rows.some(isFailure) };
+}
+
+async function compareAgain(
+  baseline: Baseline,
+  plan: Plan,
+  suspects: readonly Compared[],
+  threshold: number,
+  runs: number,
+  measure: Measure,
+): Promise<Compared[]> {
+  const keys = new Set(suspects.map(keyOf));
+  const of = (values: readonly string[]): ReadonlySet<string> => new Set(values);
+  const suites = of(suspects.map(({ suite }) => suite));
+  const accesses = of(suspects.map(({ access }) => access));
+  console.log(`\n${suspects.length} rows look slower; they run once more.`);
+  const rows = await measure(
+    {
+      ...plan,
+      suites: plan.suites.filter((name) => suites.has(name)),
+      accesses: plan.accesses.filter((name) => accesses.has(name)),
+    },
+    runs,
+  );
+  const series = baseline.series.filter((one) => keys.has(keyOf(one)));
+  return compare({ ...baseline, series }, seriesOf(rows), threshold);
+}

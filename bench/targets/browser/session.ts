@@ -1,0 +1,144 @@
+/**
+ * A page of the benchmark in Chromium, with a persistent profile.
+ *
+ * Invariant: the profile is a folder made for this run and removed after it. It must be persistent: in an off-the-record
+ * context every file call goes through the browser's process and costs a hundred times as much.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BrowserContext, chromium, type Page } from 'playwright';
+import { browserFlags, findBrowser } from '../../../scripts/browser.mjs';
+import { ISOLATED, serve } from '../../../scripts/server.mjs';
+import { root } from '../../../scripts/tools.mjs';
+
+/** Where the built pages lie. */
+export const SITE = join(root, 'build', 'site', 'bench');
+/** Nothing is heard of the page for so long: it hangs. */
+const SILENCE_MS = 300_000;
+/** A browser that was asked to end and is still there after so long is killed. */
+const CLOSING_MS = 15_000;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** How a browser is used. */
+export interface Session {
+  readonly headed: boolean;
+  /** The folder of the built pages; that of `npm run build` unless told. */
+  readonly site?: string | undefined;
+  /** Asks the page to end early with what it has. Called at the first signal to end; the next one ends the process. */
+  readonly cancel?: (page: Page) => void;
+}
+
+/** Serves the pages and hands one over, empty, with the address they are served at. */
+export async function inBrowser<T>(
+  { headed, site = SITE, cancel }: Session,
+  use: (page: Page, origin: string) => Promise<T>,
+): Promise<T> {
+  const executablePath = await findBrowser();
+  if (executablePath === undefined) throw new Error('No Chromium was found: `npm run setup` installs one.');
+  const server = await serve({ mounts: [{ path: '/bench/', folder: site, headers: ISOLATED }] });
+  const profile = mkdtempSync(join(tmpdir(), 'varve-bench-'));
+  const remove = (): void => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    headless: !headed,
+    args: browserFlags(),
+    handleSIGINT: false,
+    handleSIGTERM: false,
+  });
+  // After the listener that ends the browser, which would go on writing.
+  process.once('exit', remove);
+  const pid = await browserPid(context);
+  const page = context.pages()[0] ?? (await context.newPage());
+  const deaf = onSignals(cancel && (() => cancel(page)));
+  try {
+    return await use(page, server.origin);
+  } finally {
+    deaf();
+    await closed(context, pid);
+    await server.close();
+    remove();
+    process.off('exit', remove);
+  }
+}
+
+/** Listens to signals to end: to the first with `cancel`, if it is there. The returned function ends the listening. */
+function onSignals(cancel: (() => void) | undefined): () => void {
+  let cancelled = cancel === undefined;
+  const heard = (): void => {
+    // What listens to the end of the process ends the browser and removes its profile.
+    if (cancelled) process.exit(1);
+    cancelled = true;
+    console.error('\nEnding early: what was measured will be told. One more signal ends the command at once.');
+    cancel?.();
+  };
+  for (const signal of SIGNALS) process.on(signal, heard);
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, heard);
+  };
+}
+
+/** The browser's process as it tells it itself; undefined where it does not. */
+async function browserPid(context: BrowserContext): Promise<number | undefined> {
+  const session = await context.browser()?.newBrowserCDPSession();
+  if (session === undefined) return undefined;
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  await session.detach();
+  return processInfo.find(({ type }) => type === 'browser')?.id;
+}
+
+/** Ends the browser: by asking, and by force when that takes too long. */
+async function closed(context: BrowserContext, pid: number | undefined): Promise<void> {
+  const timer = setTimeout(() => {
+    console.error('The browser did not close: its process is ended.');
+    if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  }, CLOSING_MS);
+  await context.close().catch(() => undefined);
+  clearTimeout(timer);
+}
+
+/** Opens `address` and hands what the page tells to `hear`, until it answers with a result. */
+export async function drive<E, R>(page: Page, address: string, hear: (event: E) => R | undefined): Promise<R> {
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      const wait = (): void => {
+        clearTimeout(timer);
+        timer = setTimeout(() => reject(new Error('Nothing was heard of the page for five minutes.')), SILENCE_MS);
+      };
+      const listener = (event: E): void => {
+        wait();
+        const result = hear(event);
+        if (result !== undefined) resolve(result);
+      };
+      page.on('pageerror', (error) => reject(error));
+      page.on('crash', () => reject(new Error('The page crashed.')));
+      page.on('close', () => reject(new Error('The page was closed.')));
+      page.on('console', (message) => {
+        if (message.type() === 'error') console.log(`  ! browser: ${message.text()}`);
+      });
+      page
+        .exposeFunction('varveBenchHeard', listener)
+        .then(() => page.addInitScript(passOn))
+        .then(() => page.goto(address))
+        .then((response) => {
+          if (!response?.ok()) throw new Error(`The page ${address} is not there: build it first (npm run build).`);
+        })
+        .catch(reject);
+      wait();
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Runs in the page. What is told many times a second is for its charts: each message out of it would cost what is measured. */
+function passOn(): void {
+  Object.assign(globalThis, {
+    varveBenchListener: (event: { readonly type: string }) => {
+      if (event.type === 'sample' || event.type === 'amplification') return;
+      Reflect.get(globalThis, 'varveBenchHeard')(event);
+    },
+  });
+}

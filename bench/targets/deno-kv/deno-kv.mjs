@@ -1,0 +1,75 @@
+// Stores in Deno KV beside Deno KV itself, in one run of the real deno, on a database in a temporary file:
+// `npm run build && npm run bench -- deno-kv`.
+// Invariant: both keep the same pairs, in the same database, by operations that are durable when they resolve; the two take
+// turns, and what is told is the median of the rounds.
+
+import process from 'node:process';
+
+// Found when it runs: types are checked before the package is built.
+const built = (/** @type {string} */ name) => import(new URL(`../../../dist/${name}`, import.meta.url).href);
+/** @type {typeof import('../../../js/src/deno.ts')} */
+const { denoKv } = await built('deno.js');
+/** @type {typeof import('../../../js/src/index.ts')} */
+const { open } = await built('index.js');
+
+const ROUNDS = 7;
+const AWAITED = 200;
+const FLIGHTS = 20;
+const IN_FLIGHT = 100;
+const VALUE = new Uint8Array(100).fill(7);
+
+/** @typedef {{ set(key: number, value: Uint8Array): Promise<unknown>, get(key: number): Promise<unknown> }} Pairs */
+
+const kv = await /** @type {any} */ (globalThis).Deno.openKv(process.argv[2]);
+const db = await open('bench', { storage: denoKv(kv) });
+
+/** @type {Record<string, Pairs>} */
+const SUBJECTS = {
+  varve: { set: (key, value) => db.set(key, value), get: (key) => db.get(key) },
+  'kv.set, kv.get': { set: (key, value) => kv.set(['bench', key], value), get: (key) => kv.get(['bench', key]) },
+};
+
+/** @type {Record<string, (pairs: Pairs) => Promise<number>>} Each answers how many operations it made. */
+const ROWS = {
+  'set, awaited': async ({ set }) => {
+    for (let i = 0; i < AWAITED; i++) await set(i, VALUE);
+    return AWAITED;
+  },
+  'set, 100 in flight': async ({ set }) => {
+    for (let flight = 0; flight < FLIGHTS; flight++) {
+      await Promise.all(Array.from({ length: IN_FLIGHT }, (_, i) => set(flight * IN_FLIGHT + i, VALUE)));
+    }
+    return FLIGHTS * IN_FLIGHT;
+  },
+  'get, awaited': async ({ get }) => {
+    for (let i = 0; i < AWAITED; i++) await get(i);
+    return AWAITED;
+  },
+  'get, 100 in flight': async ({ get }) => {
+    for (let flight = 0; flight < FLIGHTS; flight++) {
+      await Promise.all(Array.from({ length: IN_FLIGHT }, (_, i) => get(flight * IN_FLIGHT + i)));
+    }
+    return FLIGHTS * IN_FLIGHT;
+  },
+};
+
+/** @param {number[]} times */
+const median = (times) => [...times].sort((a, b) => a - b)[times.length >> 1] ?? 0;
+
+console.log(`| µs an operation | ${Object.keys(SUBJECTS).join(' | ')} | ratio |\n|---|--:|--:|--:|`);
+for (const [name, row] of Object.entries(ROWS)) {
+  /** @type {Map<string, number[]>} */
+  const times = new Map(Object.keys(SUBJECTS).map((subject) => [subject, []]));
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const [subject, pairs] of Object.entries(SUBJECTS)) {
+      const start = performance.now();
+      const operations = await row(pairs);
+      // The first round warms up.
+      if (round > 0) times.get(subject)?.push(((performance.now() - start) * 1000) / operations);
+    }
+  }
+  const [mine = 0, theirs = 0] = [...times.values()].map(median);
+  console.log(`| ${name} | ${mine.toFixed(1)} | ${theirs.toFixed(1)} | ${(mine / theirs).toFixed(3)} |`);
+}
+await db.close();
+kv.close();
