@@ -23,10 +23,10 @@ const path = (file: string): string => fileURLToPath(new URL(file, import.meta.u
 const alias = [
   { find: /^cloudflare:workers$/, replacement: path('tests/node/support/workers.ts') },
   { find: /^varve$/, replacement: path('js/src/index.ts') },
-  { find: /^varve\/here$/, replacement: path('js/src/here.ts') },
-  { find: /^varve\/sync$/, replacement: path('js/src/sync.ts') },
+  { find: /^varve\/inline$/, replacement: path('js/src/inline.ts') },
+  { find: /^varve\/synchronous$/, replacement: path('js/src/synchronous.ts') },
   { find: /^varve\/fs$/, replacement: path('js/src/fs.ts') },
-  { find: /^varve\/deno$/, replacement: path('js/src/deno.ts') },
+  { find: /^varve\/deno-kv$/, replacement: path('js/src/deno-kv.ts') },
   { find: /^varve\/testing$/, replacement: path('js/src/testing.ts') },
   { find: /^varve\/http$/, replacement: path('js/src/http.ts') },
   { find: /^varve\/collections$/, replacement: path('js/src/collections.ts') },

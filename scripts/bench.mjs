@@ -55,7 +55,7 @@ async function runEntry(entry, args) {
     // Node 20 has no `using`, which the suites use.
     target: 'node20',
     packages: 'external',
-    external: ['varve', 'varve/fs', 'varve/here', 'varve/http', 'varve/sync'],
+    external: ['varve', 'varve/fs', 'varve/inline', 'varve/http', 'varve/synchronous'],
   });
   // Ctrl-C also reaches the child process, which writes the results it has: this waits for it.
   const wait = () => {};

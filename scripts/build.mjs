@@ -34,8 +34,8 @@ const NAMED = Boolean(process.env['VARVE_NAMES']);
 
 /** The entry points of the package: files of js/src. */
 const ENTRIES = [
-  ...['index.ts', 'here.ts', 'sync.ts', 'fs.ts', 'testing.ts', 'http.ts', 'deno.ts', 'cloudflare.ts'],
-  'collections.ts',
+  ...['index.ts', 'inline.ts', 'synchronous.ts', 'fs.ts', 'deno-kv.ts', 'cloudflare.ts', 'shards.ts'],
+  ...['storage-adapter.ts', 'testing.ts', 'http.ts', 'collections.ts'],
 ];
 /** The scripts that workers are started from: one file each. */
 const WORKERS = [

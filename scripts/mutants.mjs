@@ -50,7 +50,7 @@ const MUTANTS = [
     by: FULL,
     edits: [
       [
-        `${SRC}/sync/turn-log.ts`,
+        `${SRC}/synchronous/turn-log.ts`,
         'if (this.#buffered !== 0 && this.#host.stats().sequence < this.#buffered) this.#poison(cause);',
         'if (this.#buffered !== 0) this.#poison(cause);',
       ],

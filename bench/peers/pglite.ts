@@ -144,7 +144,7 @@ async function setMany(queries: Queries, keys: readonly Key[], values: readonly 
   await queries.query(SQL.setMany, [[...entries.keys()], [...entries.values()]]);
 }
 
-async function openHere(name: string, { durability }: SessionOptions): Promise<PgliteSession> {
+async function openInline(name: string, { durability }: SessionOptions): Promise<PgliteSession> {
   const pg = await startPglite(name, durability !== 'strict');
   await pg.exec(TABLE);
   return new PgliteSession(pg, () => pg.close());
@@ -184,7 +184,7 @@ export const pglite: Engine = {
   accesses: ['worker', 'page', 'inflight'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'transaction'],
   durabilities: ['relaxed', 'strict'],
-  open: (name, options) => (inWorker() ? openHere(name, options) : openFromPage(name, options)),
+  open: (name, options) => (inWorker() ? openInline(name, options) : openFromPage(name, options)),
   disk: (name) => folderUse(PGLITE_FOLDER, name),
   remove: (name) => removeFolder(PGLITE_FOLDER, name),
 };

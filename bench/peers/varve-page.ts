@@ -3,7 +3,7 @@
  */
 
 import { deleteStore, open, type Store } from 'varve';
-import { open as openHere } from 'varve/here';
+import { open as openInline } from 'varve/inline';
 import type { AsyncSession, BatchEntries, Engine, Place, PointCall, Sink, StoreNumbers } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
 import { storeFiles } from './varve-files.ts';
@@ -111,8 +111,8 @@ export const varveIndexedDb: Engine = {
 export const varveHereIndexedDb: Engine = {
   ...shared,
   name: 'varve-here-indexeddb',
-  about: 'varve/here: the engine beside its caller, without a worker, its files in IndexedDB.',
+  about: 'varve/inline: the engine beside its caller, without a worker, its files in IndexedDB.',
   accesses: ['worker', 'page', 'inflight'],
   open: async (name, { durability, memory }) =>
-    new VarveSession(await openHere<Key, Uint8Array>(name, { durability, memory, storage: 'indexeddb' })),
+    new VarveSession(await openInline<Key, Uint8Array>(name, { durability, memory, storage: 'indexeddb' })),
 };

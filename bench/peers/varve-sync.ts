@@ -1,11 +1,11 @@
 /**
- * Varve inside the worker (`varve/sync`): every call returns at once.
+ * Varve inside the worker (`varve/synchronous`): every call returns at once.
  *
  * `varve-sync` groups: a set is staged, readable at once, and logged with the others at 64 KiB, at the end of the turn
  * or at the `commit()` that ends a round. `varve-sync-each` calls `commit()` after each write: one append per write.
  */
 
-import { deleteStore, open, type SyncStore } from 'varve/sync';
+import { deleteStore, open, type SyncStore } from 'varve/synchronous';
 import { turn } from '../core/clock.ts';
 import type { BatchEntries, Engine, Place, SessionOptions, Sink, StoreNumbers, SyncSession } from '../core/engine.ts';
 import type { Key } from '../core/generator.ts';
@@ -102,7 +102,7 @@ async function openStore(
 
 export const varveSync: Engine = {
   name: 'varve-sync',
-  about: 'varve/sync: sets are grouped into one append every 64 KiB, at the end of a turn and at commit().',
+  about: 'varve/synchronous: sets are grouped into one append every 64 KiB, at the end of a turn and at commit().',
   role: 'varve',
   accesses: ['worker'],
   abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open', 'tuple', 'transaction'],
@@ -117,7 +117,7 @@ export const varveSync: Engine = {
 export const varveSyncEach: Engine = {
   ...varveSync,
   name: 'varve-sync-each',
-  about: 'varve/sync with commit() after each write: one append per write.',
+  about: 'varve/synchronous with commit() after each write: one append per write.',
   durabilities: ['relaxed'],
   only: 'point writes',
   open: async (name, options) => new VarveSyncEachSession(await openStore(name, options)),

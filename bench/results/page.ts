@@ -71,7 +71,7 @@ export function provenance(results: Results): string {
     `- Browser: ${browser}, headless, persistent profile; Node ${machine.node}${told.length === 0 ? '' : `; ${told.join(', ')}`}`,
     `- Date: ${days}. Commit: ${commits.join('; ')}${tree}`,
     `- Runs: ${plansText(plans)}`,
-    `- Sizes after gzip: engine ${bytes(sizes.wasm)}, \`varve\` ${bytes(sizes.client)}, \`varve/sync\` ${bytes(sizes.sync)}`,
+    `- Sizes after gzip: engine ${bytes(sizes.wasm)}, \`varve\` ${bytes(sizes.client)}, \`varve/synchronous\` ${bytes(sizes.sync)}`,
   ].join('\n');
 }
 

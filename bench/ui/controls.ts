@@ -15,7 +15,7 @@ import { Field } from './field.ts';
 import { Picker } from './picker.ts';
 
 const ABOUT_ACCESS: Readonly<Record<Access, string>> = {
-  worker: 'calls inside a worker, as varve/sync has them',
+  worker: 'calls inside a worker, as varve/synchronous has them',
   page: 'from the page, each awaited',
   inflight: 'from the page, 100 in flight',
 };

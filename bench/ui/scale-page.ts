@@ -25,7 +25,7 @@ const table = new SortableTable<ScaleRow>(
 );
 
 byId('plan').textContent =
-  `${plan.pairs.toLocaleString('en')} pairs of 32 + 32 bytes through varve/sync in a worker, phase by phase. ` +
+  `${plan.pairs.toLocaleString('en')} pairs of 32 + 32 bytes through varve/synchronous in a worker, phase by phase. ` +
   'The address says how many: ?pairs=2000000.';
 byId('result').append(table.element);
 

@@ -1,5 +1,5 @@
 /**
- * `varve/cloudflare`: stores in Durable Objects, and clients for Workers that have a binding to such objects.
+ * `varve/cloudflare`: stores in Durable Objects, and `connect` for Workers that have a binding to such an object.
  *
  * Invariant: runs on workerd only, where a `.wasm` file is imported as a compiled module.
  */
@@ -45,18 +45,9 @@ export type {
   SqlStorage,
   SqlValue,
 } from './cloudflare/platform.ts';
-export {
-  type RebalanceOptions,
-  type RebalanceProgress,
-  type RebalanceReport,
-  rebalance,
-} from './cloudflare/rebalance.ts';
-export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './cloudflare/remote-batch.ts';
-export { connect, type RemoteOptions, RemoteStore, type ShardOptions, shards } from './cloudflare/remote-store.ts';
 export type { PageOptions, StoreReply, StoreRequest } from './cloudflare/rpc.ts';
-export { bytes, json, structured, utf8 } from './codec/values.ts';
-export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
-export type { StorageAdapter } from './storage/adapter.ts';
-export { SyncStore } from './sync/sync-store.ts';
-export type { SyncUpgrade } from './sync/sync-upgrade.ts';
-export type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions, ValueCodec } from './types.ts';
+export * from './common.ts';
+export { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './shards/remote-batch.ts';
+export { connect, type RemoteOptions, RemoteStore } from './shards/remote-store.ts';
+export { SyncStore } from './synchronous/store.ts';
+export type { SyncUpgrade } from './synchronous/upgrade.ts';

@@ -1,5 +1,5 @@
 /**
- * The package `varve/collections`: documents with typed secondary indexes, over any store of `varve` or `varve/here`.
+ * The package `varve/collections`: documents with typed secondary indexes, over any store of `varve` or `varve/inline`.
  *
  * Invariant: it contains no engine. It uses only the public API of a store, and two internal parts of that API: values that are encoded
  * already, and the statement of which keys are derived. A document and its index entries are written in one batch or one transaction;

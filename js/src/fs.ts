@@ -1,7 +1,7 @@
 /**
  * `varve/fs`: stores in files, on Node from version 20, Bun and Deno.
  *
- * Invariant: importing this touches no file; it is an adapter for the option `storage` of `varve` and `varve/sync`.
+ * Invariant: importing this touches no file; it is an adapter for the option `storage` of `varve` and `varve/synchronous`.
  */
 
 import { resolve } from 'node:path';
@@ -13,8 +13,7 @@ import { openFilesMax } from './storage/fs/calls.ts';
 import { FileStorage } from './storage/fs/files.ts';
 
 export { VarveError, type VarveErrorCode } from './errors.ts';
-export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
-export type { ManagedDevice, SlotDevice } from './storage/device.ts';
+export type { StorageAdapter } from './storage/adapter.ts';
 
 /** Most files of a store. */
 const FILES_MAX = 1000;

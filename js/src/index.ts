@@ -27,18 +27,7 @@ export type {
   SetChange,
   WatchOptions,
 } from './changes/types.ts';
-export { bytes, json, structured, utf8 } from './codec/values.ts';
-export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
-export type {
-  ExportedBytes,
-  ExportOptions,
-  ImportOptions,
-  ImportReport,
-  ImportSource,
-  PortableProgress,
-} from './portable/types.ts';
-export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
-export { type ManagedDevice, type SlotDevice, SlotError, type SlotErrorKind } from './storage/device.ts';
+export * from './common.ts';
 export type { Batch } from './store/batch.ts';
 export type { CountOptions, ReadView } from './store/read-view.ts';
 export type { StoreIterator } from './store/scan-iterator.ts';
@@ -47,44 +36,13 @@ export type { Store } from './store/store.ts';
 export type { Transaction } from './store/transaction.ts';
 export type { StoreOptions, Upgrade } from './store/upgrade.ts';
 export type {
-  CheckOptions,
-  CheckProblem,
-  CheckProblemKind,
-  CheckReport,
-  LostPart,
-  RepairReport,
-  ToolsOptions,
-  ToolsProgress,
-} from './tools/types.ts';
-export type {
   CacheOptions,
-  CompactOptions,
-  CompactProgress,
-  Condition,
   DeleteKeyOptions,
-  Durability,
-  Entry,
-  Key,
-  KeyCodec,
-  KeyRange,
-  LevelStats,
-  Lifetime,
   OpenOptions,
-  OriginStorage,
-  Receipt,
-  RecoveryReport,
   ScanOptions,
-  SetItemOptions,
   SetOptions,
-  SharingReport,
-  StorageKind,
-  StorageReport,
-  StoreStats,
   TransactionOptions,
-  UpdateLifetime,
   UpdateOptions,
-  UpgradeVersions,
-  ValueCodec,
   WaitOptions,
   WriteOptions,
 } from './types.ts';
@@ -185,7 +143,7 @@ export async function repair(name: string, options: RepairOptions = {}): Promise
 function spawnOf({ worker, storage }: Pick<OpenOptions, 'worker' | 'storage'>): Spawn {
   const adapter = isAdapter(storage) ? storage : undefined;
   if (adapter !== undefined || (worker === undefined && typeof Worker !== 'function')) {
-    return () => lazyPort(async () => (await import('./worker/here.ts')).engineHere(adapter));
+    return () => lazyPort(async () => (await import('./worker/inline.ts')).inlineEngine(adapter));
   }
   if (typeof worker === 'function') return worker;
   if (worker === undefined)

@@ -130,7 +130,7 @@ export interface UpgradeVersions {
 export interface Receipt {
   /** The sequence of the write (of the last entry of a batch). It grows with every write and stays below 2^53. */
   readonly sequence: number;
-  /** The durability level reached. `buffered` (sync API only) becomes `relaxed` at the end of the turn. */
+  /** The durability level reached. `buffered` (synchronous stores only) becomes `relaxed` at the end of the turn. */
   readonly durability: Durability | 'buffered';
 }
 
@@ -227,7 +227,7 @@ export interface StoreStats {
   readonly sharing?: SharingReport | undefined;
   /**
    * What the browser reports about the storage of the whole origin. Undefined where it reports nothing, with other storages than the
-   * browser's, and in `varve/sync`.
+   * browser's, and in `varve/synchronous`.
    */
   readonly origin?: OriginStorage | undefined;
   /** Sequence of the last write. */
@@ -330,7 +330,7 @@ export interface EngineOptions {
    * How far back `changes` can go, in bytes of the log. The writes that are not yet in tables (the newest 2 to 8 MiB) are always
    * available besides. Default: 1/32 of the bytes of the tables and at most 8 MiB; and, while somebody follows the changes, at least
    * the last segment of the log (2 to 4 MiB). The history uses at most an eighth of the space that is left. It is deleted before a
-   * write is refused because the storage is full. Default of `varve/sync`, which has no `changes`: 0.
+   * write is refused because the storage is full. Default of `varve/synchronous`, which has no `changes`: 0.
    */
   history?: number | undefined;
 }

@@ -13,7 +13,7 @@ declare global {
 
 const ROOM_BYTES = 30 * 1024 * 1024;
 
-type Place = 'opfs' | 'indexeddb' | 'opfs, varve/sync';
+type Place = 'opfs' | 'indexeddb' | 'opfs, varve/synchronous';
 
 /** A store in a page, or in a worker of it, whose origin has little room. */
 class FullPage implements FullDriver {
@@ -29,7 +29,7 @@ class FullPage implements FullDriver {
   }
 
   async open(): Promise<void> {
-    const isSync = this.#place === 'opfs, varve/sync';
+    const isSync = this.#place === 'opfs, varve/synchronous';
     const { page } = await this.#profile.openPage(isSync ? '/blank.html' : '/varve.html');
     await this.#profile.overrideQuota(page, ROOM_BYTES);
     this.#page = page;
@@ -84,7 +84,7 @@ class FullPage implements FullDriver {
 
 const PLANS: Record<Place, Omit<FullPlan, 'name'>> = {
   opfs: { usable: 0.8, backShare: 0.7 },
-  'opfs, varve/sync': { usable: 0.8, backShare: 0.7 },
+  'opfs, varve/synchronous': { usable: 0.8, backShare: 0.7 },
   indexeddb: { usable: 0.65, backShare: 0.55 },
 };
 

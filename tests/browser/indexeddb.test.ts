@@ -121,7 +121,7 @@ async function keepHere(): Promise<unknown[]> {
 const KEPT = ['indexeddb', 'clean', 3001, 'value 2999', [-1, 0, 1, 2]];
 
 test('the main thread of a page keeps stores in IndexedDB by itself', async () => {
-  const { page: own } = await profile.openPage('/here.html');
+  const { page: own } = await profile.openPage('/inline.html');
   expect(await own.evaluate(keepHere)).toEqual(KEPT);
   expect(own.workers()).toEqual([]);
   await own.close();
@@ -206,7 +206,7 @@ test('a store in OPFS is refused where it could not be opened alone, also while 
   expect(refused).toMatch(
     /^VARVE_UNSUPPORTED: .*only dedicated workers.* open it with storage: 'indexeddb' on both sides/,
   );
-  const { page: own } = await profile.openPage('/here.html');
+  const { page: own } = await profile.openPage('/inline.html');
   expect(await own.evaluate(refusal)).toBe(refused);
   await own.close();
   // The leader continues, and another page with its own worker shares the store as before.

@@ -15,7 +15,7 @@ let worker: Worker;
 declare global {
   /** The store of a test, in its page or worker. */
   var store: import('varve').Store<import('varve').Key, unknown>;
-  var syncStore: import('varve/sync').SyncStore<import('varve').Key, unknown>;
+  var syncStore: import('varve/synchronous').SyncStore<import('varve').Key, unknown>;
 }
 
 beforeAll(async () => {

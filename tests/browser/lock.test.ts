@@ -1,4 +1,4 @@
-// A store belongs to the tabs that share it, or to one worker of `varve/sync`: all others are refused, or wait; no opener is harmed.
+// A store belongs to the tabs that share it, or to one worker of `varve/synchronous`: all others are refused, or wait; no opener is harmed.
 
 import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';

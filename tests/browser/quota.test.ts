@@ -21,7 +21,7 @@ afterAll(() => profile?.close());
 declare global {
   /** The store of a test, in its page or worker. */
   var full: import('varve').Store<number, string>;
-  var fullSync: import('varve/sync').SyncStore<number, string>;
+  var fullSync: import('varve/synchronous').SyncStore<number, string>;
 }
 
 /** The code that a write through the synchronous API ends with. */

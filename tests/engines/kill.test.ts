@@ -1,6 +1,6 @@
 // Whole browsers are killed with SIGKILL while they write, over and over, on one profile: acknowledged writes are there, and the
 // store is a prefix of history. Each round writes a store through `varve` where `open` puts it, one in IndexedDB, and one
-// through `varve/sync` where there are files. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
+// through `varve/synchronous` where there are files. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which ones.
 //
 // In one or two of a hundred rounds the kill tears the log in which Chromium keeps IndexedDB, and two starts later Chromium finds it
 // corrupt and deletes it (torn-logs.test.ts); it may do so at the next start. The store must then report that it was lost, and begins anew.

@@ -292,7 +292,7 @@ describe.each(ENGINES)('$name', (engine) => {
     expect(answer).toEqual([{ kind: engine.sharedWorkerRung, found: [['a', 1]] }, engine.sharedWorkerRung, 1]);
   });
 
-  test('a service worker keeps stores in IndexedDB through varve/here, and a page opens them', async () => {
+  test('a service worker keeps stores in IndexedDB through varve/inline, and a page opens them', async () => {
     const answer = await tab.evaluate(async () => {
       await navigator.serviceWorker.register('/inbox-service-worker.js', { type: 'module' });
       const { active } = await navigator.serviceWorker.ready;

@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
-import * as sync from '../../js/src/sync.ts';
+import * as sync from '../../js/src/synchronous.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { tools, wasm } from './support/engine.ts';
 import { KeptDevices } from './support/kept-devices.ts';

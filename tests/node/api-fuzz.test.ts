@@ -1,5 +1,5 @@
 /**
- * Random histories of the whole API, compared with models (tests/support/api): in files, in IndexedDB and OPFS, and through `varve/sync`.
+ * Random histories of the whole API, compared with models (tests/support/api): in files, in IndexedDB and OPFS, and through `varve/synchronous`.
  * The seeds are fresh for a while, or given by the environment.
  */
 

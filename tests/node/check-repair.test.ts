@@ -2,10 +2,11 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { open } from '../../js/src/index.ts';
+import { repair as repairInline } from '../../js/src/inline.ts';
 import { SLOT_DATA_OFFSET, SlotError } from '../../js/src/storage/device.ts';
 import { openStore, repairNamed } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import { open as openSync, repair as repairSync, type SyncStore } from '../../js/src/sync.ts';
+import { open as openSync, repair as repairSync, type SyncStore } from '../../js/src/synchronous.ts';
 import { type ReadSlot, readSlot, runCheck, survey } from '../../js/src/tools/check.ts';
 import { loadTools } from '../../js/src/tools/instance.ts';
 import { filesOf as placesOf, TABLE } from '../../js/src/tools/slot-page.ts';
@@ -321,13 +322,16 @@ test('a repair refuses what it must not touch, and leaves nothing behind when it
   expect(await repair('test', {})).toMatchObject({ entries: 20_001, lost: [] });
 });
 
-test('varve/sync repairs too', async () => {
+test.each([
+  ['varve/synchronous', repairSync],
+  ['varve/inline', repairInline],
+])('%s repairs too', async (_, repair) => {
   const store = await openSyncTest();
   store.set('a', 1, { expiresIn: 1e9 });
   store.set('b', 2, { durability: 'strict' });
   const entry = store.getEntry('a');
   await store.close();
-  const report = await repairSync('test', { tools, into: 'copy', strict: true });
+  const report = await repair('test', { tools, into: 'copy', strict: true });
   expect(report).toEqual({
     ...{ store: 'copy', entries: 2, tables: 0, segments: 1, records: 2, older: 0 },
     ...{ sealed: true, mayResurrect: false, lost: [] },

@@ -9,7 +9,7 @@ import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { LossyStorage } from '../../js/src/testing.ts';
 import type { Key } from '../../js/src/types.ts';
-import { engineHere } from '../../js/src/worker/here.ts';
+import { inlineEngine } from '../../js/src/worker/inline.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks } from './support/exports.ts';
 import { expectKept, ids, type Note, type Notes, note, notesOf } from './support/notes.ts';
@@ -159,7 +159,7 @@ test('a loss of power in an import leaves indexes that are right at the next use
   const storage = new LossyStorage();
   const opened = async (): Promise<Db> => {
     const options = { storage, wasm, memory: 2 ** 20 } as const;
-    return openStore<Key, unknown>('lossy', options, () => engineHere(storage));
+    return openStore<Key, unknown>('lossy', options, () => inlineEngine(storage));
   };
   const body = 'x'.repeat(20_000);
   let db = await opened();

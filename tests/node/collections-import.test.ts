@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { type BuildProgress, collection } from '../../js/src/collections.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import { open as openSyncStore } from '../../js/src/sync.ts';
+import { open as openSyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, newStore } from './support/exports.ts';

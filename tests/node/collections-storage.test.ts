@@ -5,7 +5,7 @@ import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { LossyStorage } from '../../js/src/testing.ts';
 import type { Key } from '../../js/src/types.ts';
-import { engineHere } from '../../js/src/worker/here.ts';
+import { inlineEngine } from '../../js/src/worker/inline.ts';
 import { wasm } from './support/engine.ts';
 import { expectKept, type Note, type Notes, note, notesOf } from './support/notes.ts';
 
@@ -13,7 +13,7 @@ const BODY = 'x'.repeat(2000);
 
 async function opened(storage: LossyStorage): Promise<{ db: Store<Key, unknown>; notes: Notes }> {
   const options = { storage, wasm, memory: 2 ** 20, durability: 'strict' } as const;
-  const db = await openStore<Key, unknown>('lossy', options, () => engineHere(storage));
+  const db = await openStore<Key, unknown>('lossy', options, () => inlineEngine(storage));
   return { db, notes: notesOf(db) };
 }
 

@@ -1,13 +1,13 @@
 // Stores in Deno KV, on a stand-in with its limits: operations, the fence, leases, connections that fail, deletion.
 
 import { afterEach, expect, test, vi } from 'vitest';
-import { denoKv } from '../../js/src/deno.ts';
+import { denoKv } from '../../js/src/deno-kv.ts';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
 import { CHUNK_BYTES } from '../../js/src/storage/buffered/chunk.ts';
 import type { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
 import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
 import { keyBytes, pack } from '../../js/src/storage/denokv/pack.ts';
-import * as sync from '../../js/src/sync.ts';
+import * as sync from '../../js/src/synchronous.ts';
 import { tools, wasm } from './support/engine.ts';
 import { FakeKv, FakeKvState } from './support/fake-kv.ts';
 

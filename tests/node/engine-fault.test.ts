@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import { open } from '../../js/src/sync.ts';
+import { open } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import type { Engine, EngineExports } from '../../js/src/wasm/exports.ts';
 import type { Port } from '../../js/src/worker/client.ts';
@@ -70,7 +70,7 @@ async function recovered(name = 'store'): Promise<[Key, unknown][]> {
   return found;
 }
 
-describe('varve/sync', () => {
+describe('varve/synchronous', () => {
   test.each(['varve_set', 'varve_commit', 'varve_get', 'varve_scan_open'])(
     'a trap in %s is told by it and by every later call; opening again recovers',
     async (name) => {

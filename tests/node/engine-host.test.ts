@@ -7,7 +7,7 @@ import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
 import { type OutputGate, SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
-import { SyncStore } from '../../js/src/sync/sync-store.ts';
+import { SyncStore } from '../../js/src/synchronous/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { EngineStore } from '../../js/src/wasm/store.ts';
 import { EngineHost } from '../../js/src/worker/engine-host.ts';

@@ -1,8 +1,8 @@
 /** Each store has an engine instance of its own. The instance is freed when the store is closed and forgotten. */
 
 import { expect, test, vi } from 'vitest';
-import { open as openHere } from '../../js/src/here.ts';
-import { open } from '../../js/src/sync.ts';
+import { open as openInline } from '../../js/src/inline.ts';
+import { open } from '../../js/src/synchronous.ts';
 import { wasm } from './support/engine.ts';
 import { alive, made } from './support/instances.ts';
 
@@ -12,7 +12,7 @@ const options = { wasm, storage: 'memory', memory: 1024 * 1024 } as const;
 
 test('stores have their own', async () => {
   const before = made();
-  const stores = await Promise.all([open('a', options), open('b', options), openHere('c', options)]);
+  const stores = await Promise.all([open('a', options), open('b', options), openInline('c', options)]);
   expect(made() - before).toBe(3);
   await Promise.all(stores.map((store) => store.close()));
 });
@@ -23,7 +23,7 @@ test('a thousand stores, opened and closed one after another, leave none behind'
     const store = await open(`store ${round}`, options);
     store.set('key', round);
     await store.close();
-    const other = await openHere(`other ${round}`, options);
+    const other = await openInline(`other ${round}`, options);
     await other.set('key', round);
     await other.close();
   }

@@ -10,7 +10,7 @@ import { type FileCalls, NODE_CALLS } from '../../js/src/storage/fs/calls.ts';
 import { claim } from '../../js/src/storage/fs/claim.ts';
 import { fileOutputs, toText } from '../../js/src/storage/fs/compactor.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
-import * as sync from '../../js/src/sync.ts';
+import * as sync from '../../js/src/synchronous.ts';
 import { nextTurn } from '../../js/src/worker/turn.ts';
 import { tools, wasm } from './support/engine.ts';
 import { kindOf } from './support/kind-of.ts';

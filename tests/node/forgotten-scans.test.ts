@@ -4,7 +4,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { open } from '../../js/src/sync.ts';
+import { open } from '../../js/src/synchronous.ts';
 import { wasm } from './support/engine.ts';
 
 setFlagsFromString('--expose-gc');

@@ -1,12 +1,12 @@
 /**
- * Full storages on stand-ins: a Deno KV that refuses writes whose values would take more than a number of bytes, and `varve/sync` over an
+ * Full storages on stand-ins: a Deno KV that refuses writes whose values would take more than a number of bytes, and `varve/synchronous` over an
  * OPFS with a quota.
  */
 
 import { afterEach, test, vi } from 'vitest';
 import { open } from '../../js/src/index.ts';
 import { DenoKvStorage } from '../../js/src/storage/denokv/adapter.ts';
-import { type CheckReport, open as openSync, type SyncStore, type ToolsOptions } from '../../js/src/sync.ts';
+import { type CheckReport, open as openSync, type SyncStore, type ToolsOptions } from '../../js/src/synchronous.ts';
 import { type FullStore, steps } from '../support/full-steps.ts';
 import { type FullDriver, liveFull } from '../support/full-storage.ts';
 import { tools, wasm } from './support/engine.ts';
@@ -149,6 +149,6 @@ class FullSync implements FullDriver {
   }
 }
 
-test('varve/sync: a full quota is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
-  await liveFull(new FullSync(), { name: 'varve/sync on a stand-in', usable: 0.5, backShare: 0.25 });
+test('varve/synchronous: a full quota is used, refuses, keeps, deletes and goes on', { timeout: 300_000 }, async () => {
+  await liveFull(new FullSync(), { name: 'varve/synchronous on a stand-in', usable: 0.5, backShare: 0.25 });
 });

@@ -9,7 +9,7 @@ import { VarveError } from '../../js/src/errors.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import { Store } from '../../js/src/store/store.ts';
 import type { Transaction } from '../../js/src/store/transaction.ts';
-import { open, type SyncStore, type SyncTransaction } from '../../js/src/sync.ts';
+import { open, type SyncStore, type SyncTransaction } from '../../js/src/synchronous.ts';
 import type { Durability, Key, KeyCodec, OpenOptions, ValueCodec } from '../../js/src/types.ts';
 import { spawnServer } from './support/engine.ts';
 import { GONE_BYTES, gettingAt, LYING_BYTES, revoked } from './support/hostile-makers.ts';

@@ -9,7 +9,7 @@ import type { StorageAdapter } from '../../js/src/storage/adapter.ts';
 import { SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import { open as openSync, type SyncStore } from '../../js/src/sync.ts';
+import { open as openSync, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
 import { ORIGIN, problem, type Served, serve, served } from './support/http.ts';
@@ -314,7 +314,7 @@ test('a key codec stands between JSON and the store', async () => {
   await db.close();
 });
 
-test('a store of varve/sync is served too; what it answers is logged', async () => {
+test('a store of varve/synchronous is served too; what it answers is logged', async () => {
   const db = await openSync('sync', { storage: 'memory', wasm, compactor: false });
   const handler = createHandler(db);
   const headers = { 'content-type': 'application/json' };

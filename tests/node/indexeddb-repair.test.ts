@@ -5,7 +5,7 @@ import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
-import { repair as repairSync } from '../../js/src/sync.ts';
+import { repair as repairSync } from '../../js/src/synchronous.ts';
 import type { LostPart } from '../../js/src/tools/types.ts';
 import { randomFrom, tools, wasm } from './support/engine.ts';
 import { FakeLocks } from './support/fake-opfs.ts';
@@ -124,7 +124,7 @@ test.each([
   expect(lost.length).toBeGreaterThan(0);
 });
 
-test('a repair that there is no room for leaves nothing behind, and one of varve/sync says where to turn', async () => {
+test('a repair that there is no room for leaves nothing behind, and one of varve/synchronous says where to turn', async () => {
   await fill();
   await expect(repairSync('test', { tools })).rejects.toMatchObject({
     code: 'VARVE_UNSUPPORTED',

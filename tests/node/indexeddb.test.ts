@@ -5,7 +5,7 @@ import { forceCloseDatabase, IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open } from '../../js/src/index.ts';
 import { IndexedDbChunks, openIndexedDb } from '../../js/src/storage/indexeddb/chunk-store.ts';
-import * as sync from '../../js/src/sync.ts';
+import * as sync from '../../js/src/synchronous.ts';
 import { wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { files } from '../../js/src/fs.ts';
-import { open as openInline } from '../../js/src/here.ts';
-import { open as openSync } from '../../js/src/sync.ts';
+import { open as openInline } from '../../js/src/inline.ts';
+import { open as openSync } from '../../js/src/synchronous.ts';
 import { wasm } from './support/engine.ts';
 import { limitedEngine } from './support/limited-wasm.ts';
 

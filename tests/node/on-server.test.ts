@@ -1,10 +1,10 @@
 /** Opening a store on a server without a location: the error says what to do, whatever else is missing there. */
 
 import { expect, test } from 'vitest';
-import * as inline from '../../js/src/here.ts';
 import { open } from '../../js/src/index.ts';
+import * as inline from '../../js/src/inline.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
-import * as sync from '../../js/src/sync.ts';
+import * as sync from '../../js/src/synchronous.ts';
 import { wasm } from './support/engine.ts';
 
 const refusal = {
@@ -27,8 +27,8 @@ test('the server is told of before WebAssembly that is not there', async () => {
 
 test.each([
   ['varve', open],
-  ['varve/here', inline.open],
-  ['varve/sync', sync.open],
+  ['varve/inline', inline.open],
+  ['varve/synchronous', sync.open],
 ] as const)('%s makes no store in memory that requests would share', async (_, openIt) => {
   await expect(openIt('notes', { wasm })).rejects.toMatchObject(refusal);
   await expect(openIt('notes', { wasm, storage: 'opfs' })).rejects.toMatchObject(refusal);

@@ -3,8 +3,8 @@
 
 import 'fake-indexeddb/auto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { open as openHere } from '../../js/src/here.ts';
 import { type Key, open, type ScanOptions, type Store } from '../../js/src/index.ts';
+import { open as openInline } from '../../js/src/inline.ts';
 import { ChunkAdapter } from './support/chunk-adapter.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 import { type Note, note, notesOf } from './support/notes.ts';
@@ -32,7 +32,7 @@ type View = Pick<Store<Key, unknown>, 'entries' | 'keys' | 'values' | 'count'>;
 const adapter = new ChunkAdapter();
 const openers: [string, Opener][] = [
   ['varve, over an adapter', () => open('later', { storage: adapter, wasm, memory: MEMORY })],
-  ['varve/here, over IndexedDB', () => openHere('later', { storage: 'indexeddb', wasm, memory: MEMORY })],
+  ['varve/inline, over IndexedDB', () => openInline('later', { storage: 'indexeddb', wasm, memory: MEMORY })],
 ];
 
 const scans: ScanOptions<Key>[] = [];
@@ -133,7 +133,7 @@ describe.each(openers)('%s', (_, opener) => {
     const stop = live.subscribe(() => undefined);
     await expect.poll(() => live.value, { timeout: 60_000 }).toEqual(wanted);
     stop();
-    const target = await openHere<Key, unknown>('copy', { storage: 'memory', wasm });
+    const target = await openInline<Key, unknown>('copy', { storage: 'memory', wasm });
     await target.import(db.export());
     expect(await target.count()).toBe(model.size);
     await target.close();

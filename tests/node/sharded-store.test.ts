@@ -2,13 +2,13 @@
 // behind the requests and replies of the real ones, which are cloned on the way as the platform does.
 
 import { expect, test } from 'vitest';
-import { rebalance } from '../../js/src/cloudflare/rebalance.ts';
-import { connect, type RemoteStore, shards } from '../../js/src/cloudflare/remote-store.ts';
-import { murmur3, Rendezvous } from '../../js/src/cloudflare/rendezvous.ts';
 import { type StoreRequest, serve } from '../../js/src/cloudflare/rpc.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { VarveError } from '../../js/src/errors.ts';
-import { open, type SyncStore } from '../../js/src/sync.ts';
+import { rebalance } from '../../js/src/shards/rebalance.ts';
+import { connect, type RemoteStore, shards } from '../../js/src/shards/remote-store.ts';
+import { murmur3, Rendezvous } from '../../js/src/shards/rendezvous.ts';
+import { open, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 

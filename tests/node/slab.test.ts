@@ -1,7 +1,7 @@
 /** Copies cut from slabs: every place where a value can lie, and a later copy never touches an earlier one. */
 
 import { expect, test } from 'vitest';
-import { Slab } from '../../js/src/sync/slab.ts';
+import { Slab } from '../../js/src/synchronous/slab.ts';
 import type { EngineMemory } from '../../js/src/wasm/memory.ts';
 
 const u8 = Uint8Array.from({ length: 32_768 }, (_, i) => (i * 31 + (i >> 8)) & 0xff);

@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import { open, type SyncStore } from '../../js/src/sync.ts';
+import { open, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { nextTurn } from '../../js/src/worker/turn.ts';
 import { spawnServer, wasm } from './support/engine.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { ObjectStorageAdapter } from '../../js/src/cloudflare/adapter.ts';
 import { CHUNK_BYTES, ChunkTable } from '../../js/src/cloudflare/chunk-table.ts';
 import { SqlDevice } from '../../js/src/cloudflare/sql-device.ts';
-import * as sync from '../../js/src/sync.ts';
+import * as sync from '../../js/src/synchronous.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 import { FakeSql } from './support/fake-sql.ts';
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { decodeKey } from '../../js/src/codec/key-reader.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
-import { open, type SyncOpenOptions, type SyncStore, utf8, VarveError } from '../../js/src/sync.ts';
+import { open, type SyncOpenOptions, type SyncStore, utf8, VarveError } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { nextTurn } from '../../js/src/worker/turn.ts';
 import { randomFrom, wasm } from './support/engine.ts';

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Transaction } from '../../js/src/store/transaction.ts';
-import { SyncStore } from '../../js/src/sync/sync-store.ts';
-import type { SyncTransaction } from '../../js/src/sync.ts';
+import { SyncStore } from '../../js/src/synchronous/store.ts';
+import type { SyncTransaction } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { Random } from './support/random.ts';
 import { code, collect, conflict, openAsync, openSync } from './support/transactions.ts';

@@ -5,13 +5,13 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { collection } from '../../js/src/collections.ts';
-import { denoKv } from '../../js/src/deno.ts';
+import { denoKv } from '../../js/src/deno-kv.ts';
 import { files } from '../../js/src/fs.ts';
-import { open as openHere } from '../../js/src/here.ts';
 import { bearer, createHandler } from '../../js/src/http.ts';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
+import { open as openInline } from '../../js/src/inline.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import * as sync from '../../js/src/sync.ts';
+import * as sync from '../../js/src/synchronous.ts';
 import { storageContract } from '../../js/src/testing.ts';
 import type { Key } from '../../js/src/types.ts';
 import { wasm } from './support/engine.ts';
@@ -61,7 +61,7 @@ async function expectRefused(calls: Record<string, () => unknown>): Promise<void
 test('stores: opening, listing, deleting, repairing', async () => {
   await expectRefused({
     open: () => open('new', strange({ storage, wasm })),
-    openHere: () => openHere('new', strange({ storage, wasm })),
+    openInline: () => openInline('new', strange({ storage, wasm })),
     openSync: () => sync.open('new', strange({ storage, wasm })),
     cache: () => open('new', { storage, wasm, cache: strange({ ttl: 5 }) }),
     listStores: () => listStores(strange({ storage })),
@@ -79,7 +79,7 @@ test('options of one entry point are none of another that could not keep them', 
     const [option = ''] = Object.keys(options);
     const refused = { code: 'VARVE_INVALID_ARGUMENT', message: expect.stringContaining(`no option ${option} `) };
     const settings = { storage, wasm, ...options } as never;
-    if (option !== 'cache') await expect(openHere('new', settings)).rejects.toMatchObject(refused);
+    if (option !== 'cache') await expect(openInline('new', settings)).rejects.toMatchObject(refused);
     if (option !== 'compactor') await expect(sync.open('new', settings)).rejects.toMatchObject(refused);
   }
   const { signal } = new AbortController();

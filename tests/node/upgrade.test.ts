@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { StoreOptions } from '../../js/src/store/upgrade.ts';
-import { open, type SyncOpenOptions, type SyncStore, type SyncTransaction } from '../../js/src/sync.ts';
+import { open, type SyncOpenOptions, type SyncStore, type SyncTransaction } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { LocalCompactor, spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';

@@ -10,7 +10,10 @@ import { readTarball } from './support/tarball.ts';
 
 const TARBALL_BYTES_MAX = 1136 * 1024;
 
-const ENTRIES = ['index', 'here', 'sync', 'fs', 'testing', 'http', 'deno', 'cloudflare', 'collections'];
+const ENTRIES = [
+  ...['index', 'inline', 'synchronous', 'fs', 'deno-kv', 'cloudflare', 'shards', 'storage-adapter'],
+  ...['testing', 'http', 'collections'],
+];
 const WORKERS = ['engine-worker', 'broker-worker', 'compactor-worker', 'file-compactor-worker'];
 const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${name}.js`);
 

@@ -56,18 +56,21 @@ async function atOnce(what: string, from: string): Promise<string> {
   return [...loaded].map((file) => readFileSync(project.path(file), 'utf8')).join('');
 }
 
-test.for(['varve', 'varve/here', 'varve/sync', 'varve/fs'])('an error class of %s comes alone', async (entry) => {
-  const text = await whole('VarveError', entry);
-  expect(text).toContain('VarveError');
-  expect(text.length).toBeLessThan(2000);
-});
+test.for(['varve', 'varve/inline', 'varve/synchronous', 'varve/fs'])(
+  'an error class of %s comes alone',
+  async (entry) => {
+    const text = await whole('VarveError', entry);
+    expect(text).toContain('VarveError');
+    expect(text.length).toBeLessThan(2000);
+  },
+);
 
 test('each API carries its own way to the engine', async () => {
   const page = await atOnce('open', 'varve');
-  const here = await atOnce('open', 'varve/here');
-  const sync = await atOnce('open', 'varve/sync');
+  const inline = await atOnce('open', 'varve/inline');
+  const sync = await atOnce('open', 'varve/synchronous');
   expect([page.includes(CLIENT), page.includes(ENGINE)]).toEqual([true, false]);
-  expect([here.includes(CLIENT), here.includes(ENGINE)]).toEqual([true, true]);
+  expect([inline.includes(CLIENT), inline.includes(ENGINE)]).toEqual([true, true]);
   expect([sync.includes(CLIENT), sync.includes(ENGINE)]).toEqual([false, true]);
 });
 
@@ -75,7 +78,9 @@ test('codecs come without a store, and an import of nothing is nothing', async (
   const codec = await whole('bytes', 'varve');
   expect([codec.includes(CLIENT), codec.includes(ENGINE)]).toEqual([false, false]);
   expect(
-    (await bundled("import 'varve'; import 'varve/sync'; import 'varve/http'; import 'varve/collections';")).trim(),
+    (
+      await bundled("import 'varve'; import 'varve/synchronous'; import 'varve/http'; import 'varve/collections';")
+    ).trim(),
   ).toBe('');
 });
 

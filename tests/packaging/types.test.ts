@@ -26,14 +26,14 @@ const PAGE = {
     }
     export {};`,
   'worker.ts': `
-    import { open } from 'varve/sync';
-    import { open as openHere } from 'varve/here';
+    import { open } from 'varve/synchronous';
+    import { open as openInline } from 'varve/inline';
     import 'varve/engine-worker.js';
     const db = await open<number, Date>('times');
     const time: Date | undefined = db.get(1);
     for (const [key, value] of db.entries({ gt: 0, reverse: true })) console.log(key.toFixed(), value.getTime());
-    const here = await openHere('inbox', { storage: 'indexeddb' });
-    export const all = [time, await here.get('message')];`,
+    const inline = await openInline('inbox', { storage: 'indexeddb' });
+    export const all = [time, await inline.get('message')];`,
   'collections.ts': `${readmeBlock('ts', "from 'varve/collections'")}
     export const found: [Note[], Note | undefined] = [lakes, silt];
     // @ts-expect-error: a value of another type
@@ -52,8 +52,9 @@ const SERVER = {
   'storage.ts': `
     import { files } from 'varve/fs';
     import { createHandler } from 'varve/http';
-    import { denoKv, type Kv } from 'varve/deno';
-    import { open, type StorageAdapter } from 'varve/sync';
+    import { denoKv, type Kv } from 'varve/deno-kv';
+    import type { ManagedDevice, StorageAdapter } from 'varve/storage-adapter';
+    import { open } from 'varve/synchronous';
     import { storageContract } from 'varve/testing';
     const storage: StorageAdapter = files(new URL('./data', import.meta.url), { filesMax: 100 });
     const db = await open<string, number>('notes', { storage });
@@ -61,7 +62,8 @@ const SERVER = {
     storageContract({ test: (name, run) => void run().then(() => console.log(name, n)), create: () => storage });
     export const handler = createHandler(db);
     declare const kv: Kv;
-    export const distributed: StorageAdapter = denoKv(kv);`,
+    export const distributed: StorageAdapter = denoKv(kv);
+    export const slots = (device: ManagedDevice): number => device.count();`,
 };
 
 /** A Worker with an object: the README's, its types added. */
@@ -70,6 +72,12 @@ const WORKER = {
     'fetch(request, env)',
     'fetch(_request: Request, env: { NOTES: DurableObjectNamespace<Notes> })',
   ),
+  'shards.ts': `
+    import { rebalance, shards } from 'varve/shards';
+    import type { Notes } from './index.js';
+    export async function grow(notes: DurableObjectNamespace<Notes>): Promise<number> {
+      return (await rebalance(shards(notes, { count: 2 }), shards(notes, { count: 3 }))).copied;
+    }`,
 };
 
 /** All entry points that are imported for what they export. */

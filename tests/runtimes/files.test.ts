@@ -71,7 +71,7 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
     expect(readFileSync(target, 'utf8')).toBe('of somebody else');
   });
 
-  test('varve and varve/sync share a store in files, which every runtime reads; and in memory', async () => {
+  test('varve and varve/synchronous share a store in files, which every runtime reads; and in memory', async () => {
     const before = RUNTIMES.slice(0, RUNTIMES.indexOf(runtime)).flatMap(({ name }) => [
       [name, 'async'],
       [name, 'sync'],

@@ -84,7 +84,7 @@ class FullProcess implements FullDriver {
 
 const KINDS = RUNTIMES.flatMap((runtime) => [
   { name: runtime.name, runtime, isSync: false },
-  { name: `${runtime.name}, varve/sync`, runtime, isSync: true },
+  { name: `${runtime.name}, varve/synchronous`, runtime, isSync: true },
 ]);
 
 if (whyNot !== undefined) console.warn(`The small file system is left out: ${whyNot}.`);

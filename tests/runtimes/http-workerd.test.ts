@@ -80,7 +80,7 @@ beforeAll(async () => {
       {
         name: 'built-package',
         setup: ({ onResolve }) => {
-          onResolve({ filter: /^varve\/\w+$/ }, ({ path }) => ({ path: join(DIST, `${path.split('/')[1]}.js`) }));
+          onResolve({ filter: /^varve\/[\w-]+$/ }, ({ path }) => ({ path: join(DIST, `${path.split('/')[1]}.js`) }));
           // Uploaded beside the script.
           onResolve({ filter: /\.wasm$/ }, () => ({ path: './varve.wasm', external: true }));
         },

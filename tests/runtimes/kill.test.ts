@@ -1,5 +1,5 @@
 // A process that writes a store in files is killed with SIGKILL at any point, over and over: acknowledged writes are there,
-// and the store is a prefix of history. Rounds alternate between `varve` and `varve/sync`, and some processes are killed
+// and the store is a prefix of history. Rounds alternate between `varve` and `varve/synchronous`, and some processes are killed
 // while they recover. `VARVE_KILL_ROUNDS` sets how many rounds, `VARVE_SEED` which, `VARVE_RUNTIME` in which runtime.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -30,7 +30,7 @@ test.each(RUNTIMES)(
   async (runtime) => {
     const directory = join(parent, runtime.name);
     mkdirSync(directory);
-    await new KillLoop({ runtime, program, directory, seed, apis: ['varve', 'varve/sync'] }).run(ROUNDS);
+    await new KillLoop({ runtime, program, directory, seed, apis: ['varve', 'varve/synchronous'] }).run(ROUNDS);
   },
   60_000 + ROUNDS * ROUND_MS,
 );

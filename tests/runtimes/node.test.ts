@@ -11,8 +11,8 @@ import threads from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 
 /** The built entry; its types are those of the sources that it was built from. */
-const entry: typeof import('varve/sync') = await import(
-  /* @vite-ignore */ fileURLToPath(new URL('../../dist/sync.js', import.meta.url))
+const entry: typeof import('varve/synchronous') = await import(
+  /* @vite-ignore */ fileURLToPath(new URL('../../dist/synchronous.js', import.meta.url))
 );
 
 const page: typeof import('varve') = await import(
@@ -41,7 +41,7 @@ test('an error is of the same class in every entry', () => {
   expect(page.VarveError).toBe(entry.VarveError);
 });
 
-test('varve/sync keeps a store in memory', async () => {
+test('varve/synchronous keeps a store in memory', async () => {
   const db = await entry.open('runtime', { storage: 'memory', compactor: false });
   db.set(['note', 42], { title: 'Silt' });
   db.set(['note', 7], { title: 'Clay' });

@@ -1,7 +1,7 @@
 // Writes that come faster than a store can flush them: each must wait for room and then be accepted, however little memory there is.
 
 import type { Key, Store } from 'varve';
-import type { SyncStore } from 'varve/sync';
+import type { SyncStore } from 'varve/synchronous';
 
 /** How a flood writes: all sets at once, or loops that run beside each other and await each set. */
 export interface FloodPlan {

@@ -2,7 +2,7 @@
 // Invariant: a step reports what was acknowledged and what was refused; its caller keeps the account.
 
 import type { Store, ToolsOptions } from 'varve';
-import type { SyncStore } from 'varve/sync';
+import type { SyncStore } from 'varve/synchronous';
 
 /** Bytes of a value; none of them compresses. */
 export const VALUE_BYTES = 100 * 1024;

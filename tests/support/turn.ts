@@ -2,7 +2,7 @@
 // no order alternate with batches of large values at keys in order. Keys repeat after a number of megabytes. The turn reads while it
 // writes.
 
-import type { SyncStore } from 'varve/sync';
+import type { SyncStore } from 'varve/synchronous';
 import { counted } from './counting.ts';
 import { randomFrom } from './random.ts';
 

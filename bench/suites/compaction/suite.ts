@@ -9,7 +9,7 @@
  * exactly one entry for each live key, which is counted and walked.
  */
 
-import { deleteStore } from 'varve/sync';
+import { deleteStore } from 'varve/synchronous';
 import { GROUP_STEPS, now, timerStepMs } from '../../core/clock.ts';
 import {
   at,
@@ -39,7 +39,7 @@ const FLUSHES = { quick: 12, full: 100 };
 /** Steps of progress. */
 export const STEPS = 3;
 
-/** Runs the suite on `varve/sync`. */
+/** Runs the suite on `varve/synchronous`. */
 export async function runCompaction(context: SpecialContext, opening: Opening = {}): Promise<void> {
   const name = 'bench-compaction';
   const { plan } = context;

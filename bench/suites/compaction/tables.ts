@@ -8,7 +8,7 @@
  * Invariant: `burst` returns in the turn it was called in, and what is measured before the next `await` meets these tables.
  */
 
-import { open, type SyncOpenOptions, type SyncStore } from 'varve/sync';
+import { open, type SyncOpenOptions, type SyncStore } from 'varve/synchronous';
 import { turn } from '../../core/clock.ts';
 import { at, type Dataset, type Key } from '../../core/generator.ts';
 import type { OnDisk } from '../../core/rows.ts';

@@ -1,12 +1,12 @@
 /**
- * Single operations of the wasm build through `varve/sync`, in memory: what they are, and the loop that makes them.
+ * Single operations of the wasm build through `varve/synchronous`, in memory: what they are, and the loop that makes them.
  *
  * Invariant: the rows are those of the native `micro` (crates/varve-bench), with the same keys and values, end to end: the
  * key is encoded, the value delivered. Storage is memory, so no system call is in it; a flush or compaction that falls due
  * runs on the same thread, in slices between turns.
  */
 
-import { deleteStore, open, type SyncStore } from 'varve/sync';
+import { deleteStore, open, type SyncStore } from 'varve/synchronous';
 import { Random } from '../../core/generator.ts';
 
 export type Store = SyncStore<Uint8Array, Uint8Array>;

@@ -1,11 +1,11 @@
 /**
- * The `scale` run: millions of pairs in `varve/sync`, phase by phase, and reads while a compaction runs.
+ * The `scale` run: millions of pairs in `varve/synchronous`, phase by phase, and reads while a compaction runs.
  *
  * Invariant: every read is checked, every phase lets go of its turn each 16 ms as a worker of an application does, and the
  * time of the turns belongs to the phase. Writes are grouped: logged every 64 KiB and at the end of a turn.
  */
 
-import { deleteStore, open, type SyncStore } from 'varve/sync';
+import { deleteStore, open, type SyncStore } from 'varve/synchronous';
 import { now, turn } from '../../core/clock.ts';
 import { storeFiles } from '../../peers/varve-files.ts';
 import { isValueFor, keyOf, PAIR_BYTES, randomBelow, valueFor } from './pairs.ts';

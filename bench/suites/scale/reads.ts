@@ -8,7 +8,7 @@
  * Invariant: quiet and compacting spells take turns in one run, over the same keys; a spell is as long as the compaction.
  */
 
-import type { SyncStore } from 'varve/sync';
+import type { SyncStore } from 'varve/synchronous';
 import { now, turn } from '../../core/clock.ts';
 import { isValueFor, keyOf, randomBelow, valueFor } from './pairs.ts';
 import type { ScaleRow } from './phases.ts';

@@ -37,7 +37,7 @@ export function savedRun({ result, processor }: Run): SavedRun {
 function packageSizes(): Sizes {
   const sizes = sizesOf(join(SITE, 'varve'), JSON.parse(readFileSync(CLOSURES, 'utf8')));
   const gzip = (file: string): number => sizes.find(({ name }) => name === file)?.gzip ?? Number.NaN;
-  return { wasm: gzip('varve.wasm'), client: gzip('index.js'), sync: gzip('sync.js') };
+  return { wasm: gzip('varve.wasm'), client: gzip('index.js'), sync: gzip('synchronous.js') };
 }
 
 /** The end of the report in Markdown: processor time, and sizes beside their budgets. */
@@ -59,7 +59,7 @@ export function closingText({ sizes, processor }: SavedRun): string {
     [
       `- varve.wasm: ${bytes(sizes.wasm)}, wanted 100 KiB`,
       `- varve: ${bytes(sizes.client)}, wanted 20 KiB`,
-      `- varve/sync: ${bytes(sizes.sync)}`,
+      `- varve/synchronous: ${bytes(sizes.sync)}`,
     ].join('\n'),
     '',
   ].join('\n\n');

@@ -20,7 +20,7 @@ Ctrl-C ends the run early, with the phases that are through.`;
 
 function tableOf(pairs: number, rows: readonly ScaleRow[]): string {
   const [, ...titles] = SCALE_COLUMNS;
-  return `${table([`${pairs} pairs, varve/sync`, ...titles], rows.map(scaleCells), [0, titles.length])}\n`;
+  return `${table([`${pairs} pairs, varve/synchronous`, ...titles], rows.map(scaleCells), [0, titles.length])}\n`;
 }
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * `varve/sync` on files in Node, beside bare file calls of the same bytes in the same folder.
+ * `varve/synchronous` on files in Node, beside bare file calls of the same bytes in the same folder.
  *
  * Invariant: a row and its floor take turns, round by round, so that a busy machine is equally busy for both; each figure is
  * the median of its rounds. The floor of a write is what the same durability costs without any store: one write call for
@@ -9,7 +9,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { files } from 'varve/fs';
-import { open, type SyncStore } from 'varve/sync';
+import { open, type SyncStore } from 'varve/synchronous';
 import { duration, rate, times } from '../../core/figures.ts';
 import { Random } from '../../core/generator.ts';
 import { Latencies, median, type Percentiles } from '../../core/latency.ts';
@@ -180,7 +180,7 @@ async function load(store: Store): Promise<void> {
 
 async function rows(directory: string, rounds: number): Promise<string[]> {
   const lines = [
-    '| varve/sync on files, Node | operations a second | the floor | a second | ratio |',
+    '| varve/synchronous on files, Node | operations a second | the floor | a second | ratio |',
     '| --- | --: | --- | --: | --: |',
   ];
   for (const row of ROWS) {

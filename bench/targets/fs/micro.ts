@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- micro`: single operations of the wasm build through `varve/sync`, in memory, in Node.
+ * `npm run bench -- micro`: single operations of the wasm build through `varve/synchronous`, in memory, in Node.
  *
  * Invariant: a row is the median of its rounds, after one that warms up. The same rows run in a browser as the suite `micro`.
  */
@@ -64,7 +64,7 @@ async function main(): Promise<void> {
     return;
   }
   const lines = [
-    '| wasm in Node, varve/sync in memory | ns | of the processor | bytes of heap | published, ns |',
+    '| wasm in Node, varve/synchronous in memory | ns | of the processor | bytes of heap | published, ns |',
     '| --- | --: | --: | --: | --: |',
   ];
   for (const row of ROWS) {

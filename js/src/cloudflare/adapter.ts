@@ -134,7 +134,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
  * The SQL storage of a Durable Object, for the option `storage` of `open`. `VarveObject` does all of this by itself.
  *
  * @example
- * import { open } from 'varve/sync';
+ * import { open } from 'varve/synchronous';
  * import { objectStorage } from 'varve/cloudflare';
  * import wasm from 'varve/varve.wasm';
  * ctx.blockConcurrencyWhile(async () => {

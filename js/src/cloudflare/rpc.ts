@@ -6,7 +6,7 @@
  */
 
 import { type Conflict, VarveError, type VarveErrorCode } from '../errors.ts';
-import type { SyncStore } from '../sync/sync-store.ts';
+import type { SyncStore } from '../synchronous/store.ts';
 import type { Condition, Entry, KeyRange, Receipt, SetItemOptions } from '../types.ts';
 
 /** One write of a batch. */

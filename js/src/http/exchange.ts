@@ -45,7 +45,7 @@ export function storeRange<K>({ gt, gte, lt, lte, prefix }: KeyRange, keys: KeyC
   return { gt: bound(gt), gte: bound(gte), lt: bound(lt), lte: bound(lte), prefix };
 }
 
-/** A receipt that is true when it is sent: writes that `varve/sync` has only buffered are written to the log first. */
+/** A receipt that is true when it is sent: writes that `varve/synchronous` has only buffered are written to the log first. */
 export function settled<K, V>(store: HttpStore<K, V>, receipt: Receipt): Receipt {
   if (receipt.durability !== 'buffered' || store.commit === undefined) return receipt;
   return { sequence: receipt.sequence, durability: store.commit().durability };

@@ -16,7 +16,7 @@ import type {
   WriteOptions,
 } from '../types.ts';
 
-/** A result that a store of `varve` returns as a promise, and a store of `varve/sync` directly. */
+/** A result that a store of `varve` returns as a promise, and a store of `varve/synchronous` directly. */
 export type Eventual<T> = T | PromiseLike<T>;
 
 /** The common interface of the batches of both kinds of store. */
@@ -27,7 +27,7 @@ export interface HttpBatch<K, V> {
   commit(options?: WriteOptions): Eventual<Receipt>;
 }
 
-/** The part of a store that the handler uses. `Store` of `varve` and `SyncStore` of `varve/sync` both have it. */
+/** The part of a store that the handler uses. `Store` of `varve` and `SyncStore` of `varve/synchronous` both have it. */
 export interface HttpStore<K, V> {
   readonly name: string;
   getEntry(key: K, options?: WaitOptions): Eventual<Entry<V> | undefined>;
@@ -40,7 +40,7 @@ export interface HttpStore<K, V> {
   count(range?: KeyRange<K> & WaitOptions): Eventual<number>;
   flush(): Eventual<void>;
   stats(): Eventual<StoreStats>;
-  /** Only in `varve/sync`: writes the buffered writes to the log, so that the durability in a response is true. */
+  /** Only in `varve/synchronous`: writes the buffered writes to the log, so that the durability in a response is true. */
   commit?(): Receipt;
 }
 

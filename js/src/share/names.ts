@@ -2,7 +2,7 @@
  * The things that the tabs of an origin share by name: channels, locks, and the messages that they send there.
  *
  *     lock     varve:<store>                its holder leads: that worker has the engine, and the files
- *     lock     varve-open:<store>           shared by every worker that has the store open or waits to lead it; exclusive in `varve/sync`
+ *     lock     varve-open:<store>           shared by every worker that has the store open or waits to lead it; exclusive in `varve/synchronous`
  *     lock     varve-client:<store>:<id>    held by a page while its client lives: a leader that gets it closes what the client had open
  *     lock     varve-worker:<id>            held by a worker: a page that gets it has lost its worker
  *     channel  varve:<store>                which worker leads, and which could (`ChannelMessage`)

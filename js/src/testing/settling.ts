@@ -6,7 +6,7 @@
  */
 
 import { type SettlingDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
-import { open as openSync } from '../sync.ts';
+import { open as openSync } from '../synchronous.ts';
 import { ContractError, expect, expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, put, type Subject } from './subject.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Whole stores on the storage: tests how the engine works with it, through `varve` and `varve/sync`.
+ * Whole stores on the storage: tests how the engine works with it, through `varve` and `varve/synchronous`.
  *
  * Invariant: a store that flushes, merges, closes and reopens may find faults that the other parts do not test for; `check` then
  * reads all of it again. On a storage that commits later the same is done through `varve` alone, 200 writes at a time: a
@@ -7,7 +7,7 @@
  */
 
 import { open, type Store } from '../index.ts';
-import { open as openSync, type SyncStore } from '../sync.ts';
+import { open as openSync, type SyncStore } from '../synchronous.ts';
 import type { Key, WriteOptions } from '../types.ts';
 import { nextTurn } from '../worker/turn.ts';
 import { expectBytes, expectEqual, expectRejected } from './assert.ts';

@@ -150,7 +150,7 @@ async function storageOf(name: string, indexedDb: StorageAdapter | undefined): P
     if (indexedDb === undefined) {
       throw new VarveError(
         'VARVE_UNSUPPORTED',
-        'A store in IndexedDB is repaired by repair() of "varve", not of "varve/sync".',
+        'A store in IndexedDB is repaired by repair() of "varve", not of "varve/synchronous".',
       );
     }
     return indexedDb;

@@ -11,7 +11,7 @@ export interface WriterOptions {
   readonly storage?: 'indexeddb' | undefined;
 }
 
-/** Writes histories. In a page it uses `varve`, in a worker `varve/sync`. */
+/** Writes histories. In a page it uses `varve`, in a worker `varve/synchronous`. */
 export interface Writer {
   /** Opens a store and reads all of it, forwards, backwards and by key. */
   open(name: string, options?: WriterOptions): Promise<Found>;

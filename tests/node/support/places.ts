@@ -25,7 +25,7 @@ import { deleteStore, listStores, open } from '../../../js/src/index.ts';
 import * as membership from '../../../js/src/share/membership.ts';
 import { escapeName } from '../../../js/src/storage/names.ts';
 import { deleteNamed, openStore } from '../../../js/src/store/open.ts';
-import * as sync from '../../../js/src/sync.ts';
+import * as sync from '../../../js/src/synchronous.ts';
 import type { Key, StorageKind } from '../../../js/src/types.ts';
 import type { Port } from '../../../js/src/worker/client.ts';
 import type { OpenSpec } from '../../support/api/history.ts';
@@ -126,7 +126,7 @@ export function filePlace(): NodePlace {
   };
 }
 
-/** The same through `varve/sync`. */
+/** The same through `varve/synchronous`. */
 export function syncPlace(): NodePlace {
   const folder = new Folder();
   const storage = files(folder.path);

@@ -3,7 +3,7 @@
 import { afterEach, expect, vi } from 'vitest';
 import { openStore } from '../../../js/src/store/open.ts';
 import type { Store } from '../../../js/src/store/store.ts';
-import { open, type SyncStore } from '../../../js/src/sync.ts';
+import { open, type SyncStore } from '../../../js/src/synchronous.ts';
 import type { Key } from '../../../js/src/types.ts';
 import type { Port } from '../../../js/src/worker/client.ts';
 import { spawnServer, wasm } from './engine.ts';
@@ -45,7 +45,7 @@ export async function plainExport(entries: Iterable<readonly [Key, unknown]>): P
   return bytesOf(db.export());
 }
 
-/** A store of `varve/sync`. */
+/** A store of `varve/synchronous`. */
 export async function openSync(): Promise<SyncStore<Key, unknown>> {
   const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 });
   stores.push(store);

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { files } from 'varve/fs';
-import { open, type SyncStore } from 'varve/sync';
+import { open, type SyncStore } from 'varve/synchronous';
 import { say, told } from '../support/program.ts';
 
 const { directory } = told();

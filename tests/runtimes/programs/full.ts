@@ -4,7 +4,7 @@ import * as process from 'node:process';
 import { createInterface } from 'node:readline';
 import { open } from 'varve';
 import { files } from 'varve/fs';
-import { open as openSync } from 'varve/sync';
+import { open as openSync } from 'varve/synchronous';
 import { type FullStore, steps } from '../../support/full-steps.ts';
 import { say, told } from '../support/program.ts';
 

@@ -1,7 +1,7 @@
 // Opens a store and reports that, or the error; keeps it open until it is killed.
 
 import { files } from 'varve/fs';
-import { open, VarveError } from 'varve/sync';
+import { open, VarveError } from 'varve/synchronous';
 import { say, told } from '../support/program.ts';
 
 const { directory, wait, hold } = told<{ wait: number; hold: boolean }>();

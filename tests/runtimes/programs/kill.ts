@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'varve';
 import { files } from 'varve/fs';
-import { open as openSync } from 'varve/sync';
+import { open as openSync } from 'varve/synchronous';
 import * as promises from '../../support/async-writer.ts';
 import type { Found } from '../../support/history.ts';
 import * as turns from '../../support/sync-writer.ts';
 import { say, told } from '../support/program.ts';
 
-const { directory, api, seed, round } = told<{ api: 'varve' | 'varve/sync'; seed: number; round: number }>();
+const { directory, api, seed, round } = told<{ api: 'varve' | 'varve/synchronous'; seed: number; round: number }>();
 // A small budget, so that tables are written and merged all the time. No other living process could have the store open.
 const options = { storage: files(directory), memory: 2 << 20, wait: 0 };
 const tell = (groups: number, sets: number): void => say(`acknowledged ${groups} ${sets}`);

@@ -2,7 +2,7 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { denoKv } from 'varve/deno';
+import { denoKv } from 'varve/deno-kv';
 import { type DefineTest, storageContract } from 'varve/testing';
 import { type OpenKv, openKv } from '../support/kv.ts';
 import { say, told } from '../support/program.ts';

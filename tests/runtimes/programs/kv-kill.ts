@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open } from 'varve';
-import { denoKv } from 'varve/deno';
+import { denoKv } from 'varve/deno-kv';
 import * as promises from '../../support/async-writer.ts';
 import { openKv } from '../support/kv.ts';
 import { say, told } from '../support/program.ts';

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type VarveError } from 'varve';
-import { denoKv } from 'varve/deno';
+import { denoKv } from 'varve/deno-kv';
 import { openKv } from '../support/kv.ts';
 import { say, told } from '../support/program.ts';
 

@@ -1,7 +1,7 @@
 // Writes a store in Deno KV, closes it, opens it again and prints what it found; leaves it open: the process must end all the same.
 
 import { deleteStore, listStores, open } from 'varve';
-import { denoKv } from 'varve/deno';
+import { denoKv } from 'varve/deno-kv';
 import { openKv } from '../support/kv.ts';
 import { say, told } from '../support/program.ts';
 

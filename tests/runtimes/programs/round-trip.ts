@@ -3,7 +3,7 @@
 
 import { open } from 'varve';
 import { files } from 'varve/fs';
-import { deleteStore, listStores, open as openSync, repair } from 'varve/sync';
+import { deleteStore, listStores, open as openSync, repair } from 'varve/synchronous';
 import { say, told } from '../support/program.ts';
 
 const { directory, name } = told<{ name: string }>();

@@ -2,7 +2,7 @@
 
 import { bytes } from 'varve';
 import { files } from 'varve/fs';
-import { open } from 'varve/sync';
+import { open } from 'varve/synchronous';
 import { readTurn, type TurnPlan, writeInOneTurn } from '../../support/turn.ts';
 import { say, told } from '../support/program.ts';
 

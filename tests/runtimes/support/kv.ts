@@ -1,7 +1,7 @@
 // Deno KV in the programs that run in Deno: a database in a file of the program's directory.
 
 import { join } from 'node:path';
-import type { Kv } from 'varve/deno';
+import type { Kv } from 'varve/deno-kv';
 
 /** An open database. */
 export interface OpenKv extends Kv {

@@ -14,7 +14,12 @@ import type { ObjectNamespace } from '../../../js/src/cloudflare/platform.ts';
 const path = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
 const DIST = path('../../../dist/');
 /** The entries of the package, the longer names first: an alias matches every name that begins with it. */
-const ENTRIES = { 'varve/cloudflare': 'cloudflare.js', 'varve/testing': 'testing.js', varve: 'index.js' };
+const ENTRIES = {
+  'varve/cloudflare': 'cloudflare.js',
+  'varve/shards': 'shards.js',
+  'varve/testing': 'testing.js',
+  varve: 'index.js',
+};
 
 /** Bundles a Worker as wrangler does: one script, wasm imports left as they are. */
 export async function bundleWorker(file: string): Promise<string> {

@@ -21,7 +21,7 @@ import type { ValueSpec } from './values.ts';
 
 /** The features that the place of a history lacks. */
 export interface Limits {
-  /** Stores of `varve/sync`: no collections, no followers. */
+  /** Stores of `varve/synchronous`: no collections, no followers. */
   readonly isSync: boolean;
   /** Stores have several clients, whose workers can be ended. */
   readonly hasTabs?: boolean;

@@ -2,7 +2,7 @@
 // no order can explain a call that was lost, that was done twice, or that did not read at one sequence.
 
 import type { Key, Store, Transaction } from 'varve';
-import type { SyncStore, SyncTransaction } from 'varve/sync';
+import type { SyncStore, SyncTransaction } from 'varve/synchronous';
 import { RACING_KEYS, type Racing, TICK_MS } from './history.ts';
 import type { Apply } from './orders.ts';
 import { textOf } from './values.ts';

@@ -1,7 +1,7 @@
 // Calls that must be refused and change nothing: values that are too long, and unknown options.
 
 import type { Key, Store } from 'varve';
-import type { SyncStore } from 'varve/sync';
+import type { SyncStore } from 'varve/synchronous';
 import type { Refused } from './history.ts';
 import { KEYS } from './keys.ts';
 

@@ -1,7 +1,7 @@
 // Single operations: how each is called. The model decides its answer.
 
 import type { Batch, Key, Snapshot, Store } from 'varve';
-import type { SyncBatch, SyncSnapshot, SyncStore } from 'varve/sync';
+import type { SyncBatch, SyncSnapshot, SyncStore } from 'varve/synchronous';
 import { type ScanSpec, type Single, TICK_MS, type WriteSpec } from './history.ts';
 import { KEYS } from './keys.ts';
 import { itemText, numbered, rangeOf } from './model.ts';

@@ -1,11 +1,11 @@
-/** Varve through `varve/sync`: every write is logged before the call returns. */
+/** Varve through `varve/synchronous`: every write is logged before the call returns. */
 
 import { files } from 'varve/fs';
-import { open, type SyncStore } from 'varve/sync';
+import { open, type SyncStore } from 'varve/synchronous';
 import { versionOf } from '../../packages.ts';
 import type { FileEngine, FileStore, Level } from '../engine.ts';
 
-/** `varve/sync` over `varve/fs`. */
+/** `varve/synchronous` over `varve/fs`. */
 export function varveSync(): FileEngine {
   return {
     name: 'varve-sync',

@@ -12,7 +12,7 @@ use varve::{Durability, Op, Options};
 use crate::engine::{Beside, Engine, Outcome, Settings};
 use crate::host::{FileHost, FileStore};
 
-/// A buffered log goes to the operating system in pieces of this size, as `varve/sync` does.
+/// A buffered log goes to the operating system in pieces of this size, as `varve/synchronous` does.
 const BUFFER_BYTES: usize = 64 << 10;
 /// Bytes of one step of a scan.
 const SCAN_BYTES: usize = 256 << 10;

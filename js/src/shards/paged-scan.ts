@@ -5,8 +5,8 @@
  * shard has a later one, and pages of other shards have their own.
  */
 
+import type { Page, PageOptions } from '../cloudflare/rpc.ts';
 import { compareBytes } from '../codec/range.ts';
-import type { Page, PageOptions } from './rpc.ts';
 
 /** Entries of the first page of each shard, if there are several shards. Each next page is four times as long. */
 const FIRST_PAGE = 64;

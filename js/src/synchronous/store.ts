@@ -35,9 +35,7 @@ import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
 import type { EngineHost } from '../worker/engine-host.ts';
-import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
-import { Slab } from './slab.ts';
-import { SyncBatch } from './sync-batch.ts';
+import { SyncBatch } from './batch.ts';
 import {
   SYNC_DELETE,
   SYNC_SET,
@@ -48,21 +46,23 @@ import {
   type SyncSetOptions,
   type SyncUpdateOptions,
   type SyncWriteOptions,
-} from './sync-options.ts';
-import type { SyncPortableParts } from './sync-portable.ts';
-import { SyncRawScan } from './sync-raw-scan.ts';
-import { Want } from './sync-scan.ts';
-import { SyncScans } from './sync-scans.ts';
-import { SyncSnapshot } from './sync-snapshot.ts';
+} from './options.ts';
+import type { SyncPortableParts } from './portable.ts';
+import { SyncRawScan } from './raw-scan.ts';
+import { Want } from './scan.ts';
+import { SyncScans } from './scans.ts';
+import { ScratchWriter, TAG_RAW } from './scratch-writer.ts';
+import { Slab } from './slab.ts';
+import { SyncSnapshot } from './snapshot.ts';
 import {
   runSyncTransaction,
   type SyncTransaction,
   type SyncTransactionOptions,
   type SyncTransactionParts,
   UPDATE_ATTEMPTS_MAX,
-} from './sync-transaction.ts';
-import { type SyncUpgrade, upgradeSync } from './sync-upgrade.ts';
+} from './transaction.ts';
 import { TurnLog } from './turn-log.ts';
+import { type SyncUpgrade, upgradeSync } from './upgrade.ts';
 
 /** The memory of a batch is kept for the next one up to this size. */
 const SINK_BYTES_KEPT = 256 * 1024;
@@ -71,7 +71,7 @@ const TAG_TEXT = 2;
 /** The status of a batch with a condition that was not true. */
 const CONFLICT = -codeNumber('VARVE_CONFLICT');
 
-/** An open store whose operations return at once. Made by `open` of `varve/sync`. */
+/** An open store whose operations return at once. Made by `open` of `varve/synchronous`. */
 export class SyncStore<K, V> {
   /** The name with which it was opened. */
   readonly name: string;
@@ -380,7 +380,7 @@ export class SyncStore<K, V> {
       const { signal, onProgress } = options;
       const range = encodeRange(options, this.#codec, EXPORT);
       const snapshot = this.snapshot();
-      const { exportStore } = await import('./sync-portable.ts');
+      const { exportStore } = await import('./portable.ts');
       return exportStore(this.#portable(), snapshot, writable, { range, signal, onProgress });
     };
     begin().catch((error) => writable.abort(error));
@@ -389,7 +389,7 @@ export class SyncStore<K, V> {
 
   /** Reads an export into this store: see `import` of `varve`. */
   async import(source: ImportSource, options: ImportOptions = {}): Promise<ImportReport> {
-    return (await import('./sync-portable.ts')).importStore(this.#portable(), source, options);
+    return (await import('./portable.ts')).importStore(this.#portable(), source, options);
   }
 
   /** Logs the buffered writes and closes the store, so that others can open it. It is safe to call it twice. */

@@ -6,17 +6,7 @@
  * may use such a store at the same time.
  */
 
-import { mappedKey } from '../codec/key-format.ts';
-import { encodeKey } from '../codec/keys.ts';
-import { VarveError } from '../errors.ts';
-import { checkOptions, type Known, pair, several } from '../options.ts';
-import { checkLimit } from '../store/options.ts';
-import { SYNC_SCAN } from '../sync/sync-options.ts';
-import type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from '../types.ts';
-import { mergedScan, type ScanSource } from './paged-scan.ts';
-import type { ObjectNamespace } from './platform.ts';
-import { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
-import { Rendezvous } from './rendezvous.ts';
+import type { ObjectNamespace } from '../cloudflare/platform.ts';
 import {
   type BatchItem,
   type PageOptions,
@@ -24,7 +14,17 @@ import {
   type StoreReply,
   type StoreRequest,
   unwrap,
-} from './rpc.ts';
+} from '../cloudflare/rpc.ts';
+import { mappedKey } from '../codec/key-format.ts';
+import { encodeKey } from '../codec/keys.ts';
+import { VarveError } from '../errors.ts';
+import { checkOptions, type Known, pair, several } from '../options.ts';
+import { checkLimit } from '../store/options.ts';
+import { SYNC_SCAN } from '../synchronous/options.ts';
+import type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from '../types.ts';
+import { mergedScan, type ScanSource } from './paged-scan.ts';
+import { RemoteBatch, type ShardReceipt, type ShardWriteOptions } from './remote-batch.ts';
+import { Rendezvous } from './rendezvous.ts';
 
 /** Options of `connect` and `shards`. */
 export interface RemoteOptions<K = Key> {

@@ -19,8 +19,8 @@ import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import { checkRetries, lastConflict, RETRIES_DEFAULT } from '../transaction/retry.ts';
 import { type Formats, type ScanWish, Workspace } from '../transaction/workspace.ts';
 import type { Durability, Entry, KeyRange, Lifetime, UpdateLifetime } from '../types.ts';
-import { SYNC_SCAN, SYNC_WRITE, type SyncScanOptions, type SyncWriteOptions } from './sync-options.ts';
-import { Want } from './sync-scan.ts';
+import { SYNC_SCAN, SYNC_WRITE, type SyncScanOptions, type SyncWriteOptions } from './options.ts';
+import { Want } from './scan.ts';
 
 /** Options of a synchronous `transaction`. */
 export interface SyncTransactionOptions extends SyncWriteOptions {
@@ -215,6 +215,6 @@ function refusePromise(result: unknown): void {
   if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return;
   throw new VarveError(
     'VARVE_INVALID_ARGUMENT',
-    'The function of a transaction of varve/sync returns at once, but this one gave a promise: nothing was written. Use varve to wait inside a transaction.',
+    'The function of a transaction of varve/synchronous returns at once, but this one gave a promise: nothing was written. Use varve to wait inside a transaction.',
   );
 }

@@ -13,7 +13,7 @@ import { VarveError } from '../errors.ts';
 import { CONDITION, checkOptions, SET_ITEM } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions } from '../types.ts';
-import { SYNC_WRITE, type SyncWriteOptions } from './sync-options.ts';
+import { SYNC_WRITE, type SyncWriteOptions } from './options.ts';
 
 /** Commits the items of a batch. */
 export type CommitBatch = (items: Uint8Array, options: SyncWriteOptions) => Receipt;

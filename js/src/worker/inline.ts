@@ -18,7 +18,7 @@ import { afterTurn } from './turn.ts';
 const TURN_MS = 4;
 
 /** Makes an engine here that keeps its store with `adapter`. Without an adapter, the options of `open` choose the storage. */
-export function engineHere(adapter: StorageAdapter | undefined): Port {
+export function inlineEngine(adapter: StorageAdapter | undefined): Port {
   const waiting: { readonly message: Request | ArrayBuffer; readonly port: MessagePort | undefined }[] = [];
   let turnAt = 0;
   const deliver = (): void => {

@@ -12,8 +12,8 @@ import { checkLimit } from '../store/options.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import type { ScanWish } from '../transaction/workspace.ts';
 import type { KeyCodec, KeyRange } from '../types.ts';
-import { SYNC_SCAN, type SyncScanOptions } from './sync-options.ts';
-import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './sync-scan.ts';
+import { SYNC_SCAN, type SyncScanOptions } from './options.ts';
+import { BATCH_BYTES_FIRST, type ScanSource, SyncScan, Want } from './scan.ts';
 
 /** The scans of one store. A `snapshot` is the number of a snapshot in the engine; 0 is the store as it is. */
 export class SyncScans<K, V> {

@@ -5,10 +5,10 @@
  * batch for several objects is atomic only within each of them, and the caller has to allow that.
  */
 
+import type { BatchItem } from '../cloudflare/rpc.ts';
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import type { Condition, KeyRange, SetItemOptions } from '../types.ts';
-import type { BatchItem } from './rpc.ts';
 
 /** The receipt of one shard for its part of a write. */
 export interface ShardReceipt {

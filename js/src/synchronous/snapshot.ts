@@ -10,8 +10,8 @@ import { several } from '../options.ts';
 import { whenCollected } from '../store/collected.ts';
 import { dispose } from '../store/dispose.ts';
 import type { Entry, KeyRange } from '../types.ts';
-import type { SyncScanOptions } from './sync-options.ts';
-import { Want } from './sync-scan.ts';
+import type { SyncScanOptions } from './options.ts';
+import { Want } from './scan.ts';
 
 /** The store's own reads, applied to the snapshot. They throw once the store is closed. */
 export interface SnapshotReads<K, V> {

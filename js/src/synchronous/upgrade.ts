@@ -1,12 +1,12 @@
 /**
- * Upgrading a store of `varve/sync` to a version.
+ * Upgrading a store of `varve/synchronous` to a version.
  *
  * Invariant: the writes of an upgrade and the new version are one transaction.
  */
 
 import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import type { UpgradeVersions } from '../types.ts';
-import { runSyncTransaction, type SyncTransaction, type SyncTransactionParts } from './sync-transaction.ts';
+import { runSyncTransaction, type SyncTransaction, type SyncTransactionParts } from './transaction.ts';
 
 /** Upgrades a store from one version to another, inside a transaction; it must not return a promise. */
 export type SyncUpgrade<K, V> = (tx: SyncTransaction<K, V>, versions: UpgradeVersions) => void;

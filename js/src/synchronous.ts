@@ -1,5 +1,5 @@
 /**
- * `varve/sync`: the store for code that already runs in a dedicated worker. Every operation returns at once.
+ * `varve/synchronous`: the store for code that already runs in a dedicated worker. Every operation returns at once.
  *
  * Invariant: the same store, files and semantics as `varve`; only one of the two has a store open at a time.
  */
@@ -11,20 +11,29 @@ import { deleteShared } from './share/delete-store.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
 import { checkName, checkWait, engineOptions, OPEN, repairRequest } from './store/options.ts';
-import { SyncStore } from './sync/sync-store.ts';
-import type { SyncUpgrade } from './sync/sync-upgrade.ts';
+import { SyncStore } from './synchronous/store.ts';
+import type { SyncUpgrade } from './synchronous/upgrade.ts';
 import { repairStore } from './tools/repair.ts';
-import type { RepairOptions, RepairReport } from './tools/types.ts';
+import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import { checkVersion } from './transaction/version.ts';
 import type { Key, OpenOptions, ValueCodec } from './types.ts';
 import { EngineHost } from './worker/engine-host.ts';
 import { spawnCompactor } from './worker/spawn-compactor.ts';
 
-/** Selects the storage. */
-export interface StorageOption {
+/** Options of `listStores`. */
+export interface ListOptions {
   /** A storage adapter. Default: the storage of the browser. */
   storage?: StorageAdapter | undefined;
 }
+
+/** Options of `deleteStore`. */
+export interface DeleteOptions extends ListOptions {
+  /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
+  wait?: number | undefined;
+}
+
+/** Options of `repair`. */
+export interface RepairOptions extends RepairToolsOptions, ListOptions {}
 
 /** Options of `open`: those of `varve`, without the worker. */
 export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker' | 'cache'> {
@@ -39,9 +48,9 @@ export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<
 
 const { worker: _, cache: _none, ...SHARED } = OPEN;
 const SYNC_OPEN: Known<SyncOpenOptions<never, never>> = { ...SHARED, compactor: 1 };
-const LIST: Known<StorageOption> = { storage: 1 };
-const DELETE: Known<StorageOption & { wait: number }> = { ...LIST, wait: 1 };
-const REPAIR: Known<RepairOptions & StorageOption> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
+const LIST: Known<ListOptions> = { storage: 1 };
+const DELETE: Known<DeleteOptions> = { ...LIST, wait: 1 };
+const REPAIR: Known<RepairOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
 
 /**
  * Opens a store, and creates it if it does not exist.
@@ -89,7 +98,7 @@ export async function open<K = Key, V = unknown>(
  * @example
  * const names = await listStores(); // ['counters', 'notes']
  */
-export async function listStores(options: StorageOption = {}): Promise<string[]> {
+export async function listStores(options: ListOptions = {}): Promise<string[]> {
   checkOptions(options, LIST);
   return listNames(options.storage);
 }
@@ -101,10 +110,7 @@ export async function listStores(options: StorageOption = {}): Promise<string[]>
  * @example
  * await deleteStore('counters');
  */
-export async function deleteStore(
-  name: string,
-  options: StorageOption & { wait?: number | undefined } = {},
-): Promise<boolean> {
+export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   checkName(name);
   checkOptions(options, DELETE);
   const { wait = 5000, storage } = options;
@@ -119,7 +125,7 @@ export async function deleteStore(
  * @example
  * const { store, lost } = await repair('notes'); // 'notes-repaired'
  */
-export async function repair(name: string, options: RepairOptions & StorageOption = {}): Promise<RepairReport> {
+export async function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
   checkOptions(options, REPAIR);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   return repairStore(name, repairRequest(name, options), options, adapter);
@@ -129,57 +135,16 @@ function unsupported(): VarveError {
   return new VarveError('VARVE_UNSUPPORTED', 'This storage answers later, which a synchronous store cannot wait for.');
 }
 
-export { bytes, json, structured, utf8 } from './codec/values.ts';
-export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
-export type {
-  ExportedBytes,
-  ExportOptions,
-  ImportOptions,
-  ImportReport,
-  ImportSource,
-  PortableProgress,
-} from './portable/types.ts';
-export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
-export { type ManagedDevice, type SlotDevice, SlotError, type SlotErrorKind } from './storage/device.ts';
-export { SyncBatch } from './sync/sync-batch.ts';
+export * from './common.ts';
+export { SyncBatch } from './synchronous/batch.ts';
 export type {
   SyncDeleteOptions,
   SyncScanOptions,
   SyncSetOptions,
   SyncUpdateOptions,
   SyncWriteOptions,
-} from './sync/sync-options.ts';
-export { SyncSnapshot } from './sync/sync-snapshot.ts';
-export { SyncStore } from './sync/sync-store.ts';
-export { SyncTransaction, type SyncTransactionOptions } from './sync/sync-transaction.ts';
-export type { SyncUpgrade } from './sync/sync-upgrade.ts';
-export type {
-  CheckOptions,
-  CheckProblem,
-  CheckProblemKind,
-  CheckReport,
-  LostPart,
-  RepairOptions,
-  RepairReport,
-  ToolsOptions,
-  ToolsProgress,
-} from './tools/types.ts';
-export type {
-  CompactOptions,
-  CompactProgress,
-  Durability,
-  Entry,
-  Key,
-  KeyCodec,
-  KeyRange,
-  LevelStats,
-  Lifetime,
-  OriginStorage,
-  Receipt,
-  RecoveryReport,
-  StorageReport,
-  StoreStats,
-  UpdateLifetime,
-  UpgradeVersions,
-  ValueCodec,
-} from './types.ts';
+} from './synchronous/options.ts';
+export { SyncSnapshot } from './synchronous/snapshot.ts';
+export { SyncStore } from './synchronous/store.ts';
+export { SyncTransaction, type SyncTransactionOptions } from './synchronous/transaction.ts';
+export type { SyncUpgrade } from './synchronous/upgrade.ts';

@@ -1,5 +1,5 @@
 /**
- * `varve/deno`: stores in Deno KV, in the `deno` binary and on Deno hosts without persistent files.
+ * `varve/deno-kv`: stores in Deno KV, in the `deno` binary and on Deno hosts without persistent files.
  *
  * Invariant: importing this uses nothing of Deno; it is an adapter for the option `storage` of `varve`.
  */
@@ -12,7 +12,7 @@ import { KEY_BYTES_MAX, keyBytes } from './storage/denokv/pack.ts';
 import type { Kv, KvKey } from './storage/denokv/platform.ts';
 
 export { VarveError, type VarveErrorCode } from './errors.ts';
-export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
+export type { StorageAdapter } from './storage/adapter.ts';
 export type { Kv, KvAtomic, KvEntry, KvKey, KvKeyPart, KvReadOptions } from './storage/denokv/platform.ts';
 
 /** Shorter than the default `wait` of `open`: so an owner that died does not block the next `open` for longer than `wait`. */
@@ -44,7 +44,7 @@ const DENO_KV: Known<DenoKvOptions> = { prefix: 1, lease: 1 };
  *
  * @example
  * import { open } from 'npm:varve';
- * import { denoKv } from 'npm:varve/deno';
+ * import { denoKv } from 'npm:varve/deno-kv';
  * const db = await open('notes', { storage: denoKv(await Deno.openKv()) });
  */
 export function denoKv(kv: Kv, options: DenoKvOptions = {}): StorageAdapter {

@@ -1,5 +1,5 @@
 /**
- * The package `varve/here`: the API of `varve`, with the engine in the realm that imports it.
+ * The package `varve/inline`: the API of `varve`, with the engine in the realm that imports it.
  *
  * For service workers, which may neither start workers nor import code later on, and for pages that want no worker. Where there are
  * no workers, `varve` loads the same code by itself.
@@ -10,7 +10,7 @@
 import * as cache from './changes/cache.ts';
 import * as changes from './changes/changes.ts';
 import * as live from './changes/live.ts';
-import { deleteStore as deleteIn, listStores as listIn } from './index.ts';
+import * as index from './index.ts';
 import { checkOptions } from './options.ts';
 import * as portable from './portable/portable.ts';
 import * as membership from './share/membership.ts';
@@ -21,22 +21,26 @@ import { OPEN } from './store/options.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
 import type { StoreOptions } from './store/upgrade.ts';
-import type { Key, OpenOptions, WaitOptions } from './types.ts';
-import { engineHere } from './worker/here.ts';
+import type { RepairReport } from './tools/types.ts';
+import type { Key, StorageKind } from './types.ts';
+import { inlineEngine } from './worker/inline.ts';
 
-const { worker: _, ...HERE } = OPEN;
+const { worker: _, ...INLINE } = OPEN;
 
-/** Selects the storage. */
-export interface HereOptions extends WaitOptions {
-  /** A storage adapter. Default: the storage of the browser. */
-  storage?: StorageAdapter | undefined;
-}
+/** Options of `open`: those of `varve`, without the worker. */
+export type OpenOptions<K = Key, V = unknown> = Omit<StoreOptions<K, V>, 'worker'>;
+/** Options of `listStores`. */
+export type ListOptions = Omit<index.ListOptions, 'worker'>;
+/** Options of `deleteStore`. */
+export type DeleteOptions = Omit<index.DeleteOptions, 'worker'>;
+/** Options of `repair`. */
+export type RepairOptions = Omit<index.RepairOptions, 'worker'>;
 
 /**
  * Opens a store, and creates it if it does not exist: see `open` of `varve`.
  *
  * @example
- * import { open } from 'varve/here';
+ * import { open } from 'varve/inline';
  * self.addEventListener('push', (event) => event.waitUntil(keep(event.data.json())));
  * async function keep(message) {
  *   const db = await open('inbox', { storage: 'indexeddb' });
@@ -44,11 +48,8 @@ export interface HereOptions extends WaitOptions {
  *   await db.close();
  * }
  */
-export async function open<K = Key, V = unknown>(
-  name: string,
-  options: Omit<StoreOptions<K, V>, 'worker'> = {},
-): Promise<Store<K, V>> {
-  checkOptions(options, HERE);
+export async function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
+  checkOptions(options, INLINE);
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   // A service worker may not import later on: so this module contains everything.
   loaders.transactions = async () => transactions;
@@ -59,29 +60,37 @@ export async function open<K = Key, V = unknown>(
   return openStore<K, V>(
     name,
     options,
-    () => engineHere(adapter),
+    () => inlineEngine(adapter),
     async () => membership,
   );
 }
 
 /** The names of this origin's stores, sorted. */
-export function listStores(options: HereOptions = {}): Promise<string[]> {
-  return listIn(here(options));
+export function listStores(options: ListOptions = {}): Promise<string[]> {
+  return index.listStores(inline(options));
 }
 
 /** Deletes a store with all its data; resolves with true if it existed: see `deleteStore` of `varve`. */
-export function deleteStore(name: string, options: HereOptions & { wait?: number | undefined } = {}): Promise<boolean> {
-  return deleteIn(name, here(options));
+export function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
+  return index.deleteStore(name, inline(options));
+}
+
+/**
+ * Salvages the readable data of a damaged store into a new store, and reports what is lost: see `repair` of `varve`. It runs in
+ * slices between the other work of this thread.
+ */
+export function repair(name: string, options: RepairOptions = {}): Promise<RepairReport> {
+  return index.repair(name, inline(options));
 }
 
 /** The options, with a `worker` function that runs the engine in this realm, with the adapter, behind the interface of a worker. */
-function here<O extends { storage?: OpenOptions['storage'] }>(
+function inline<O extends { storage?: StorageKind | StorageAdapter | undefined }>(
   options: O,
 ): O & { storage: never; worker: () => Worker } {
   const adapter = isAdapter(options.storage) ? options.storage : undefined;
   const storage = adapter === undefined ? options.storage : undefined;
-  return { ...options, storage: storage as never, worker: () => engineHere(adapter) as unknown as Worker };
+  return { ...options, storage: storage as never, worker: () => inlineEngine(adapter) as unknown as Worker };
 }
 
-export { bytes, json, structured, utf8 } from './codec/values.ts';
-export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
+// The functions and types of this module replace those of the same name.
+export * from './index.ts';

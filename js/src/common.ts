@@ -1,0 +1,51 @@
+/**
+ * What every entry point that opens stores exports, besides the stores themselves.
+ *
+ * Invariant: one list, so that no entry point lacks a part of it.
+ */
+
+export { bytes, json, structured, utf8 } from './codec/values.ts';
+export { type Conflict, VarveError, type VarveErrorCode } from './errors.ts';
+export type {
+  ExportedBytes,
+  ExportOptions,
+  ImportOptions,
+  ImportReport,
+  ImportSource,
+  PortableProgress,
+} from './portable/types.ts';
+export type { StorageAdapter } from './storage/adapter.ts';
+export { SlotError, type SlotErrorKind } from './storage/device.ts';
+export type {
+  CheckOptions,
+  CheckProblem,
+  CheckProblemKind,
+  CheckReport,
+  LostPart,
+  RepairReport,
+  ToolsOptions,
+  ToolsProgress,
+} from './tools/types.ts';
+export type {
+  CompactOptions,
+  CompactProgress,
+  Condition,
+  Durability,
+  Entry,
+  Key,
+  KeyCodec,
+  KeyRange,
+  LevelStats,
+  Lifetime,
+  OriginStorage,
+  Receipt,
+  RecoveryReport,
+  SetItemOptions,
+  SharingReport,
+  StorageKind,
+  StorageReport,
+  StoreStats,
+  UpdateLifetime,
+  UpgradeVersions,
+  ValueCodec,
+} from './types.ts';

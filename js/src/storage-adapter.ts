@@ -1,0 +1,17 @@
+/**
+ * `varve/storage-adapter`: the types for authors of a storage. `storageContract` of `varve/testing` tests such a storage.
+ *
+ * Invariant: types only. The error that a storage throws, `SlotError`, is in every entry point that opens stores.
+ */
+
+export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
+export type {
+  DeviceCompactor,
+  HeldBytes,
+  ManagedDevice,
+  OutputGate,
+  SettlingDevice,
+  SlotDevice,
+  SlotErrorKind,
+} from './storage/device.ts';
+export type { CompactorPort, SpawnCompactor } from './worker/compactor-link.ts';

@@ -1,0 +1,25 @@
+/** The entry points that open stores export the same values: one may have more, none may lack one. */
+
+import { expect, test } from 'vitest';
+import * as index from '../../js/src/index.ts';
+import * as inline from '../../js/src/inline.ts';
+import * as synchronous from '../../js/src/synchronous.ts';
+
+test.each([
+  ['varve', index],
+  ['varve/inline', inline],
+  ['varve/synchronous', synchronous],
+])('%s opens, lists, deletes and repairs stores, and has codecs and errors', (_, entry) => {
+  expect(Object.keys(entry)).toEqual(
+    expect.arrayContaining([
+      ...['open', 'listStores', 'deleteStore', 'repair'],
+      ...['bytes', 'json', 'structured', 'utf8', 'SlotError', 'VarveError'],
+    ]),
+  );
+});
+
+test('varve/inline has its own functions', () => {
+  const own = [inline.open, inline.listStores, inline.deleteStore, inline.repair];
+  for (const shared of [index.open, index.listStores, index.deleteStore, index.repair])
+    expect(own).not.toContain(shared);
+});
