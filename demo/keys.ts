@@ -50,7 +50,7 @@ class Keys {
       await before?.close();
       const name = this.#which.value;
       const start = performance.now();
-      const store: AnyStore = await openPatiently(() => open(name, { wait: 1000 }));
+      const store: AnyStore = await openPatiently(() => open(name, { lockTimeout: 1000 }));
       const took = formatDuration(performance.now() - start);
       this.#store = store;
       const found =

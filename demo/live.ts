@@ -161,7 +161,7 @@ class Live {
     byId('live-controls', HTMLFieldSetElement).disabled = !is_own;
     if (!is_own) this.#pause();
     try {
-      if (!is_own) this.#cities ??= await openPatiently(() => open(CITIES, { wait: 1000 }));
+      if (!is_own) this.#cities ??= await openPatiently(() => open(CITIES, { lockTimeout: 1000 }));
       this.#picture.restart();
       this.#gauges.restart();
       this.#story.clear();
@@ -179,7 +179,7 @@ function tableBytes({ levels }: StoreStats): number {
 
 async function main(): Promise<void> {
   try {
-    const store: SampleStore = await openPatiently(() => open(STORE, { memory: MEMORY_BYTES, wait: 1000 }));
+    const store: SampleStore = await openPatiently(() => open(STORE, { memoryBytes: MEMORY_BYTES, lockTimeout: 1000 }));
     new Live(store);
   } catch (error) {
     document.body.dataset['state'] = 'failed';

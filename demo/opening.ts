@@ -16,7 +16,7 @@ export async function openCities(
   for (let wait = WAIT_MS; ; wait = WAIT_LOCKED_MS) {
     const start = performance.now();
     try {
-      const store: CityStore = await open(STORE, { wait });
+      const store: CityStore = await open(STORE, { lockTimeout: wait });
       return { store, took_ms: performance.now() - start };
     } catch (error) {
       if (!(error instanceof VarveError) || error.code !== 'VARVE_LOCKED') throw error;

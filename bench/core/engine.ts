@@ -134,8 +134,8 @@ export interface SessionOptions {
   readonly durability: Durability;
   /** Bytes of a value, for engines that lay out records themselves. */
   readonly valueBytes: number;
-  /** Bytes: Varve's option `memory`. Default: Varve's own. */
-  readonly memory?: number | undefined;
+  /** Bytes: Varve's option `memoryBytes`. Default: Varve's own. */
+  readonly memoryBytes?: number | undefined;
   /** Where Varve keeps its files. Default: as the engine says. */
   readonly storage?: 'opfs' | 'indexeddb' | 'memory' | undefined;
 }

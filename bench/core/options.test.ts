@@ -22,7 +22,7 @@ const custom = fc.record(
     keyKind: choice('sequential', 'random', 'tuple'),
     distribution: choice('uniform', 'zipfian', 'latest', 'sequential'),
     readRatio: fc.double({ min: 0, max: 1, noNaN: true }).filter((ratio) => !Object.is(ratio, -0)),
-    memory: whole('memory'),
+    memoryBytes: whole('memory-bytes'),
     durability: choice('memory', 'relaxed', 'strict'),
     storage: choice('opfs', 'indexeddb', 'memory'),
     threads: whole('threads'),

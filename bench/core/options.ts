@@ -95,7 +95,7 @@ export const OPTIONS: readonly Option[] = [
     ['uniform', 'zipfian', 'latest', 'sequential'],
   ),
   number('read-ratio', 'shape', 'Share of reads', 'Reads among the calls of a mix.', { min: 0, max: 1, step: 0.01 }),
-  number('memory', 'store', 'Memory', 'What Varve may use for memtables and cache.', {
+  number('memory-bytes', 'store', 'Memory', 'What Varve may use for memtables and cache.', {
     min: 1_048_576,
     max: 1_073_741_824,
     unit: 'bytes',
@@ -178,7 +178,7 @@ const CUSTOM = {
   'key-kind': 'keyKind',
   distribution: 'distribution',
   'read-ratio': 'readRatio',
-  memory: 'memory',
+  'memory-bytes': 'memoryBytes',
   durability: 'durability',
   storage: 'storage',
   threads: 'threads',

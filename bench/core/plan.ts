@@ -42,8 +42,8 @@ export interface Custom {
   readonly distribution?: Distribution;
   /** Share of reads among the calls of a mix, 0 to 1. */
   readonly readRatio?: number;
-  /** Bytes: Varve's option `memory`. */
-  readonly memory?: number;
+  /** Bytes: Varve's option `memoryBytes`. */
+  readonly memoryBytes?: number;
   readonly durability?: Durability;
   /** Where Varve keeps its files. */
   readonly storage?: 'opfs' | 'indexeddb' | 'memory';

@@ -27,7 +27,7 @@ export interface StageOptions {
   /** How many keys are loaded, the first ones. Default: all. */
   readonly entries?: number;
   readonly seed?: number;
-  readonly memory?: number | undefined;
+  readonly memoryBytes?: number | undefined;
   readonly storage?: SessionOptions['storage'];
   /** Told now and then while a load takes long; what it throws ends the load, and the store is removed. */
   readonly loading?: (percent: number) => void;
@@ -60,9 +60,9 @@ export class Stage {
 
   /** Opens a new store and loads it. */
   static async open(options: StageOptions): Promise<Stage> {
-    const { engine, name, dataset, durability, load, memory, storage } = options;
+    const { engine, name, dataset, durability, load, memoryBytes, storage } = options;
     await engine.remove(name);
-    const sessionOptions = { durability, valueBytes: dataset.valueBytes, memory, storage };
+    const sessionOptions = { durability, valueBytes: dataset.valueBytes, memoryBytes, storage };
     const stage = new Stage(options, await engine.open(name, sessionOptions), sessionOptions);
     if (load === 'nothing') return stage;
     try {

@@ -49,10 +49,10 @@ export class Stages {
     }
     const name = `bench-${engine.name}-${this.#stores++}`;
     const { seed, custom } = this.#plan;
-    const { memory, storage } = custom;
+    const { memoryBytes, storage } = custom;
     const dataset = this.#datasetOf(one);
     const { load } = suite;
-    return Stage.open({ engine, name, dataset, durability, load, entries, seed, memory, storage, loading });
+    return Stage.open({ engine, name, dataset, durability, load, entries, seed, memoryBytes, storage, loading });
   }
 
   /** Keeps the stage of a suite that is done. */

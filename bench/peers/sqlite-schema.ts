@@ -21,13 +21,13 @@ const CACHE_BYTES = 32 * 2 ** 20;
 const INLINE_BYTES_MAX = 200;
 
 /** What is run once on a fresh connection. */
-export function setUp({ durability, valueBytes, memory = CACHE_BYTES }: SessionOptions): string {
+export function setUp({ durability, valueBytes, memoryBytes = CACHE_BYTES }: SessionOptions): string {
   const inline = valueBytes < INLINE_BYTES_MAX ? ' WITHOUT ROWID' : '';
   return `
     PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = ${durability === 'strict' ? 'FULL' : 'NORMAL'};
-    PRAGMA cache_size = -${Math.floor(memory / 1024)};
+    PRAGMA cache_size = -${Math.floor(memoryBytes / 1024)};
     CREATE TABLE IF NOT EXISTS entries (k TEXT NOT NULL PRIMARY KEY, v BLOB NOT NULL)${inline};
   `;
 }

@@ -95,8 +95,8 @@ export const varvePage: Engine = {
   ...shared,
   name: 'varve',
   about: 'varve from the page: the engine in its worker; calls of one turn travel in one frame.',
-  open: async (name, { durability, memory, storage }) =>
-    new VarveSession(await open<Key, Uint8Array>(name, { durability, memory, storage })),
+  open: async (name, { durability, memoryBytes, storage }) =>
+    new VarveSession(await open<Key, Uint8Array>(name, { durability, memoryBytes, storage })),
   disk: storeFiles,
 };
 
@@ -104,8 +104,8 @@ export const varveIndexedDb: Engine = {
   ...shared,
   name: 'varve-indexeddb',
   about: 'The same, its files in IndexedDB: one transaction for all that is in flight.',
-  open: async (name, { durability, memory }) =>
-    new VarveSession(await open<Key, Uint8Array>(name, { durability, memory, storage: 'indexeddb' })),
+  open: async (name, { durability, memoryBytes }) =>
+    new VarveSession(await open<Key, Uint8Array>(name, { durability, memoryBytes, storage: 'indexeddb' })),
 };
 
 export const varveHereIndexedDb: Engine = {
@@ -113,6 +113,6 @@ export const varveHereIndexedDb: Engine = {
   name: 'varve-here-indexeddb',
   about: 'varve/inline: the engine beside its caller, without a worker, its files in IndexedDB.',
   accesses: ['worker', 'page', 'inflight'],
-  open: async (name, { durability, memory }) =>
-    new VarveSession(await openInline<Key, Uint8Array>(name, { durability, memory, storage: 'indexeddb' })),
+  open: async (name, { durability, memoryBytes }) =>
+    new VarveSession(await openInline<Key, Uint8Array>(name, { durability, memoryBytes, storage: 'indexeddb' })),
 };

@@ -95,9 +95,9 @@ class VarveSyncEachSession extends VarveSyncSession {
 
 async function openStore(
   name: string,
-  { durability, memory, storage }: SessionOptions,
+  { durability, memoryBytes, storage }: SessionOptions,
 ): Promise<SyncStore<Key, Uint8Array>> {
-  return open<Key, Uint8Array>(name, { durability, memory, storage });
+  return open<Key, Uint8Array>(name, { durability, memoryBytes, storage });
 }
 
 export const varveSync: Engine = {

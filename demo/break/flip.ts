@@ -31,7 +31,7 @@ export async function flip(timeline: Timeline): Promise<void> {
 async function build(timeline: Timeline): Promise<Ledger> {
   for (const name of [STORE, REPAIRED]) await deleteStore(name);
   const ledger = new Ledger(VALUE_BYTES);
-  const db: Entries = await open(STORE, { storage: 'opfs', memory: 2 ** 20 });
+  const db: Entries = await open(STORE, { storage: 'opfs', memoryBytes: 2 ** 20 });
   for (let first = 0; first < ENTRIES; first += 500) {
     const keys = Array.from({ length: 500 }, (_, i) => first + i);
     await db.setMany(keys.map((key) => [key, ledger.value(key)] as const));

@@ -22,7 +22,7 @@ export async function fillDisk(timeline: Timeline): Promise<void> {
   const disk = new LossyStorage();
   disk.setRoom(ROOM_BYTES);
   const ledger = new Ledger(VALUE_BYTES);
-  const db: Entries = await open(STORE, { storage: disk, memory: 2 ** 20 });
+  const db: Entries = await open(STORE, { storage: disk, memoryBytes: 2 ** 20 });
   try {
     timeline.add('done', `Made a disk of ${formatBytes(ROOM_BYTES)} and opened a store on it.`);
     const next = await fill(db, ledger, timeline);

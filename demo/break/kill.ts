@@ -25,8 +25,8 @@ export async function kill(timeline: Timeline): Promise<void> {
       timeline.add('done', 'Varve noticed, by a lock that became free, and started another worker.');
     return worker;
   };
-  await deleteStore(STORE, { wait: WAIT_MS });
-  const db: Entries = await open(STORE, { worker: spawn, wait: WAIT_MS });
+  await deleteStore(STORE, { lockTimeout: WAIT_MS });
+  const db: Entries = await open(STORE, { worker: spawn, lockTimeout: WAIT_MS });
   const ledger = new Ledger(VALUE_BYTES);
   const strip = new AckStrip();
   try {
@@ -66,7 +66,7 @@ export async function kill(timeline: Timeline): Promise<void> {
 
 /** Shows what the new engine found. A second handle of this page gets that from the leader. */
 async function tellRecovery(timeline: Timeline): Promise<void> {
-  const second = await open(STORE, { wait: WAIT_MS });
+  const second = await open(STORE, { lockTimeout: WAIT_MS });
   const { state, records, recordsDropped } = second.recovery;
   await second.close();
   const dropped =

@@ -15,7 +15,7 @@ export { VarveError, type VarveErrorCode } from './errors.ts';
 export type { StorageAdapter } from './storage/adapter.ts';
 export type { Kv, KvAtomic, KvEntry, KvKey, KvKeyPart, KvReadOptions } from './storage/denokv/platform.ts';
 
-/** Shorter than the default `wait` of `open`: so an owner that died does not block the next `open` for longer than `wait`. */
+/** Shorter than the default `lockTimeout` of `open`: so an owner that died does not block the next `open` for longer than `lockTimeout`. */
 const LEASE_MS = 4000;
 const LEASE_MS_MIN = 1000;
 /** Most bytes of a prefix: the rest of a key is for the longest name of a store. */
@@ -35,7 +35,7 @@ export interface DenoKvOptions {
 const DENO_KV: Known<DenoKvOptions> = { prefix: 1, lease: 1 };
 
 /**
- * Stores in a database of Deno KV. One isolate has a store open at a time. Others wait for as long as the option `wait` of
+ * Stores in a database of Deno KV. One isolate has a store open at a time. Others wait for as long as the option `lockTimeout` of
  * `open` says, and then get `VARVE_LOCKED`. If the owner died, or was frozen for longer than its lease, another isolate takes the
  * store over. If the old owner wakes up, its next write fails with `VARVE_LOCKED` and changes nothing.
  *

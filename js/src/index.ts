@@ -9,7 +9,6 @@ import { checkOptions, type Known, WAIT } from './options.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
 import type { Store } from './store/store.ts';
-import type { StoreOptions } from './store/upgrade.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import type { Key, OpenOptions, WaitOptions } from './types.ts';
 import { lazyPort } from './worker/lazy-port.ts';
@@ -34,7 +33,6 @@ export type { StoreIterator } from './store/scan-iterator.ts';
 export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
 export type { Transaction } from './store/transaction.ts';
-export type { StoreOptions, Upgrade } from './store/upgrade.ts';
 export type {
   CacheOptions,
   DeleteKeyOptions,
@@ -43,6 +41,7 @@ export type {
   SetOptions,
   TransactionOptions,
   UpdateOptions,
+  Upgrade,
   WaitOptions,
   WriteOptions,
 } from './types.ts';
@@ -56,7 +55,7 @@ export interface ListOptions extends WaitOptions, Pick<OpenOptions, 'worker'> {
 /** Options of `deleteStore`. */
 export interface DeleteOptions extends ListOptions {
   /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
-  wait?: number | undefined;
+  lockTimeout?: number | undefined;
 }
 
 /** Options of `repair`. */
@@ -66,14 +65,14 @@ export interface RepairOptions extends RepairToolsOptions, Pick<OpenOptions, 'wo
 }
 
 const LIST: Known<ListOptions> = { ...WAIT, worker: 1, storage: 1 };
-const DELETE: Known<DeleteOptions> = { ...LIST, wait: 1 };
+const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
 const REPAIR: Known<RepairOptions> = { ...DELETE, onProgress: 1, tools: 1, into: 1, strict: 1 };
 
 /**
  * Opens a store, and creates it if it does not exist. The types of keys and values follow from the codecs; with the default
  * codecs, the type arguments give them.
  *
- * Rejects with `VARVE_LOCKED` when another tab or worker has the store open for longer than `wait`, `VARVE_CORRUPT` when its
+ * Rejects with `VARVE_LOCKED` when another tab or worker has the store open for longer than `lockTimeout`, `VARVE_CORRUPT` when its
  * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them or `version` is lower than the store's version,
  * `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, `VARVE_ABORTED` when
  * the signal aborts, and with any error that `upgrade` throws.
@@ -91,7 +90,7 @@ const REPAIR: Known<RepairOptions> = { ...DELETE, onProgress: 1, tools: 1, into:
  *   },
  * });
  */
-export function open<K = Key, V = unknown>(name: string, options: StoreOptions<K, V> = {}): Promise<Store<K, V>> {
+export function open<K = Key, V = unknown>(name: string, options: OpenOptions<K, V> = {}): Promise<Store<K, V>> {
   return openStore(name, options, spawnOf(options), () => import('./share/membership.ts'));
 }
 
@@ -108,7 +107,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 
 /**
  * Deletes a store with all its data; resolves with true if it existed. Rejects with `VARVE_LOCKED` when it stays open
- * somewhere for longer than `wait`.
+ * somewhere for longer than `lockTimeout`.
  *
  * @example
  * await deleteStore('counters');

@@ -20,7 +20,6 @@ import { openStore } from './store/open.ts';
 import { OPEN } from './store/options.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
-import type { StoreOptions } from './store/upgrade.ts';
 import type { RepairReport } from './tools/types.ts';
 import type { Key, StorageKind } from './types.ts';
 import { inlineEngine } from './worker/inline.ts';
@@ -28,7 +27,7 @@ import { inlineEngine } from './worker/inline.ts';
 const { worker: _, ...INLINE } = OPEN;
 
 /** Options of `open`: those of `varve`, without the worker. */
-export type OpenOptions<K = Key, V = unknown> = Omit<StoreOptions<K, V>, 'worker'>;
+export type OpenOptions<K = Key, V = unknown> = Omit<index.OpenOptions<K, V>, 'worker'>;
 /** Options of `listStores`. */
 export type ListOptions = Omit<index.ListOptions, 'worker'>;
 /** Options of `deleteStore`. */

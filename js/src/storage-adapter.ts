@@ -4,7 +4,7 @@
  * Invariant: types only. The error that a storage throws, `SlotError`, is in every entry point that opens stores.
  */
 
-export type { AdapterWait, StorageAdapter } from './storage/adapter.ts';
+export type { LockOptions, StorageAdapter } from './storage/adapter.ts';
 export type {
   DeviceCompactor,
   HeldBytes,

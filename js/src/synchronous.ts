@@ -10,13 +10,13 @@ import { CHECK, checkOptions, type Known } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
-import { checkName, checkWait, engineOptions, OPEN, repairRequest } from './store/options.ts';
+import { checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './store/options.ts';
 import { SyncStore } from './synchronous/store.ts';
 import type { SyncUpgrade } from './synchronous/upgrade.ts';
 import { repairStore } from './tools/repair.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import { checkVersion } from './transaction/version.ts';
-import type { Key, OpenOptions, ValueCodec } from './types.ts';
+import type { CommonOpenOptions, Key, ValueCodec } from './types.ts';
 import { EngineHost } from './worker/engine-host.ts';
 import { spawnCompactor } from './worker/spawn-compactor.ts';
 
@@ -29,14 +29,14 @@ export interface ListOptions {
 /** Options of `deleteStore`. */
 export interface DeleteOptions extends ListOptions {
   /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
-  wait?: number | undefined;
+  lockTimeout?: number | undefined;
 }
 
 /** Options of `repair`. */
 export interface RepairOptions extends RepairToolsOptions, ListOptions {}
 
-/** Options of `open`: those of `varve`, without the worker. */
-export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<K, V>, 'worker' | 'cache'> {
+/** Options of `open`. `K` and `V` follow the codecs. */
+export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V> {
   /**
    * Upgrades the store from its present version to the given `version`. The writes of this function and the new version are one
    * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
@@ -47,9 +47,9 @@ export interface SyncOpenOptions<K = Key, V = unknown> extends Omit<OpenOptions<
 }
 
 const { worker: _, cache: _none, ...SHARED } = OPEN;
-const SYNC_OPEN: Known<SyncOpenOptions<never, never>> = { ...SHARED, compactor: 1 };
+const SYNC_OPEN: Known<OpenOptions<never, never>> = { ...SHARED, compactor: 1 };
 const LIST: Known<ListOptions> = { storage: 1 };
-const DELETE: Known<DeleteOptions> = { ...LIST, wait: 1 };
+const DELETE: Known<DeleteOptions> = { ...LIST, lockTimeout: 1 };
 const REPAIR: Known<RepairOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1 };
 
 /**
@@ -60,13 +60,13 @@ const REPAIR: Known<RepairOptions> = { ...DELETE, ...CHECK, into: 1, strict: 1 }
  * db.set(['note', 42], { title: 'Silt' });
  * for (const [key, value] of db.entries({ prefix: ['note'] })) console.log(key, value);
  *
- * @throws `VARVE_LOCKED` when another tab or worker has it open for longer than `wait`; `VARVE_CORRUPT`, `VARVE_VERSION` (also
+ * @throws `VARVE_LOCKED` when another tab or worker has it open for longer than `lockTimeout`; `VARVE_CORRUPT`, `VARVE_VERSION` (also
  * for a `version` lower than the store's), any error that `upgrade` throws,
  * `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
  */
 export async function open<K = Key, V = unknown>(
   name: string,
-  options: SyncOpenOptions<K, V> = {},
+  options: OpenOptions<K, V> = {},
 ): Promise<SyncStore<K, V>> {
   checkName(name);
   checkOptions(options, SYNC_OPEN);
@@ -105,7 +105,7 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 
 /**
  * Deletes a store with all its data; resolves with true if it existed. Rejects with `VARVE_LOCKED` when it stays open
- * somewhere for longer than `wait` milliseconds (default 5000).
+ * somewhere for longer than `lockTimeout` milliseconds (default 5000).
  *
  * @example
  * await deleteStore('counters');
@@ -113,9 +113,9 @@ export async function listStores(options: ListOptions = {}): Promise<string[]> {
 export async function deleteStore(name: string, options: DeleteOptions = {}): Promise<boolean> {
   checkName(name);
   checkOptions(options, DELETE);
-  const { wait = 5000, storage } = options;
-  checkWait(wait);
-  return deleteShared(name, wait, storage);
+  const { lockTimeout = 5000, storage } = options;
+  checkLockTimeout(lockTimeout);
+  return deleteShared(name, lockTimeout, storage);
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 
 import type { StorageAdapter } from './storage/adapter.ts';
+import type { Transaction } from './store/transaction.ts';
 
 /**
  * A key. Keys have one total order, which their bytes keep:
@@ -251,7 +252,7 @@ export interface StoreStats {
   readonly levels: readonly LevelStats[];
   /** Blocks of tables kept in memory. */
   readonly cacheBytes: number;
-  /** The part of `memory` that memtables do not use: the limit of `cacheBytes` and `residentBytes` together. */
+  /** The part of `memoryBytes` that memtables do not use: the limit of `cacheBytes` and `residentBytes` together. */
   readonly cacheBytesMax: number;
   readonly cacheHits: number;
   readonly cacheMisses: number;
@@ -263,7 +264,7 @@ export interface StoreStats {
   readonly residentBytes: number;
   /** Flushed memtables that only snapshots and iterators still read. */
   readonly retainedBytes: number;
-  /** The `memory` option: the limit of memtables (retained ones included), cache and open tables together. */
+  /** The option `memoryBytes`: the limit of memtables (retained ones included), cache and open tables together. */
   readonly memoryBytesMax: number;
   readonly flushes: number;
   readonly flushBytes: number;
@@ -309,44 +310,20 @@ export interface StoreStats {
   readonly epoch: number;
 }
 
-/** Options of the engine itself; they are sent to the worker unchanged. */
-export interface EngineOptions {
-  /** Default durability level of writes. `memory` for a store means: no log at all. Default `relaxed`. */
-  durability?: Durability | undefined;
-  /**
-   * Where to keep the files. Default: where the store already is; a new store goes to the first available of `opfs`, `indexeddb` and
-   * `memory`.
-   */
-  storage?: StorageKind | undefined;
-  /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
-  wait?: number | undefined;
-  /**
-   * Memory budget of memtables, cached blocks, indexes and filters together, in bytes. Default 32 MiB, at least 1 MiB. Indexes and
-   * filters need about 2 bytes for each key. If they do not fit, most of the store has no filters: a `get` of an absent key then
-   * reads a block. If the indexes alone do not fit, a `get` may have to read an index.
-   */
-  memory?: number | undefined;
-  /**
-   * How far back `changes` can go, in bytes of the log. The writes that are not yet in tables (the newest 2 to 8 MiB) are always
-   * available besides. Default: 1/32 of the bytes of the tables and at most 8 MiB; and, while somebody follows the changes, at least
-   * the last segment of the log (2 to 4 MiB). The history uses at most an eighth of the space that is left. It is deleted before a
-   * write is refused because the storage is full. Default of `varve/synchronous`, which has no `changes`: 0.
-   */
-  history?: number | undefined;
-}
-
 /** How `open({ cache })` keeps values in the tab. A number that is not given has its default. */
 export interface CacheOptions {
   /** Values kept at most. Default 1000. */
-  entries?: number | undefined;
+  maxEntries?: number | undefined;
   /** Bytes of keys and values kept at most. Default 4 MiB. */
-  bytes?: number | undefined;
+  maxBytes?: number | undefined;
   /** How long a value may be returned from the cache without asking the store, in milliseconds. Default 5000. */
   ttl?: number | undefined;
 }
 
-/** Options of `open`. `K` and `V` follow the codecs. */
-export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, 'storage'>, WaitOptions {
+/** Options of `open` that all entry points have. `K` and `V` follow the codecs. */
+export interface CommonOpenOptions<K = Key, V = unknown> extends WaitOptions {
+  /** Default durability level of writes. `memory` for a store means: no log at all. Default `relaxed`. */
+  durability?: Durability | undefined;
   /**
    * Where to keep the files. Default: where the store already is; a new store goes to the first available of `opfs`, `indexeddb` and
    * `memory`, and `db.storage` says which one and why. If you name a storage and it is unavailable, `open` rejects with
@@ -354,6 +331,21 @@ export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, '
    * caller's realm, without a worker: on a server runtime, in a Durable Object.
    */
   storage?: StorageKind | StorageAdapter | undefined;
+  /** How long to wait while another tab or worker has the store open, in milliseconds. Default 5000. */
+  lockTimeout?: number | undefined;
+  /**
+   * Memory budget of memtables, cached blocks, indexes and filters together, in bytes. Default 32 MiB, at least 1 MiB. Indexes and
+   * filters need about 2 bytes for each key. If they do not fit, most of the store has no filters: a `get` of an absent key then
+   * reads a block. If the indexes alone do not fit, a `get` may have to read an index.
+   */
+  memoryBytes?: number | undefined;
+  /**
+   * How far back `changes` can go, in bytes of the log. The writes that are not yet in tables (the newest 2 to 8 MiB) are always
+   * available besides. Default: 1/32 of the bytes of the tables and at most 8 MiB; and, while somebody follows the changes, at least
+   * the last segment of the log (2 to 4 MiB). The history uses at most an eighth of the space that is left. It is deleted before a
+   * write is refused because the storage is full. Default of `varve/synchronous`, which has no `changes`: 0.
+   */
+  historyBytes?: number | undefined;
   /** Maps your keys onto Varve keys. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
   /** Turns values into bytes. Default: `structured`. */
@@ -363,6 +355,20 @@ export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, '
    * version is upgraded; one with a higher version is refused with `VARVE_VERSION`. Default: the version is not checked or changed.
    */
   version?: number | undefined;
+  /** Where the wasm file is. Default: beside the worker script. */
+  wasm?: string | URL | WebAssembly.Module | undefined;
+}
+
+/** Upgrades a store from one version to another, inside a transaction. */
+export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) => void | PromiseLike<void>;
+
+/** Options of `open`. `K` and `V` follow the codecs. */
+export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V> {
+  /**
+   * Upgrades the store from its present version to the given `version`. The writes of this function and the new version are one
+   * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
+   */
+  upgrade?: Upgrade<K, V> | undefined;
   /**
    * Answers `get`, `getMany` and `has` from values kept in this tab. Off by default. Reads see the writes of this tab at once, as
    * always. They may miss a commit of another tab until its change arrives here: this takes milliseconds, and `ttl` at most. With
@@ -372,6 +378,4 @@ export interface OpenOptions<K = Key, V = unknown> extends Omit<EngineOptions, '
   cache?: CacheOptions | undefined;
   /** The engine worker: the URL of its script, or a function that creates the worker. Default: the script beside this module. */
   worker?: string | URL | ((name: string) => Worker) | undefined;
-  /** Where the wasm file is. Default: beside the worker script. */
-  wasm?: string | URL | WebAssembly.Module | undefined;
 }

@@ -22,7 +22,7 @@ test.each([1, 8])('sets that come faster than they are flushed are taken with %i
   const { page, errors } = await profile.openPage();
   const problems = await page.evaluate(
     async ([memory, plans]) => {
-      const db = await varve.open(`flood ${memory}`, { storage: 'opfs', memory });
+      const db = await varve.open(`flood ${memory}`, { storage: 'opfs', memoryBytes: memory });
       for (const plan of plans) await flooded(db, plan);
       const report = await db.check();
       await db.close();

@@ -50,14 +50,14 @@ test('every type of key and value comes back from IndexedDB', async () => {
 test('a store of many tables is flushed, merged, scanned, checked and opened again', async () => {
   const found = await page.evaluate(async () => {
     const value = (i: number): Uint8Array => Uint8Array.from({ length: 1000 }, (_, at) => (i * 31 + at * at) & 255);
-    let db = await varve.open<number, Uint8Array>('many', { storage: 'indexeddb', memory: 2 * 1024 * 1024 });
+    let db = await varve.open<number, Uint8Array>('many', { storage: 'indexeddb', memoryBytes: 2 * 1024 * 1024 });
     for (let from = 0; from < 20_000; from += 500) {
       await db.setMany(Array.from({ length: 500 }, (_, i) => [(from + i) * 7 - (from % 3), value(from + i)] as const));
     }
     await db.compact();
     const { levels } = await db.stats();
     await db.close();
-    db = await varve.open<number, Uint8Array>('many', { memory: 2 * 1024 * 1024 });
+    db = await varve.open<number, Uint8Array>('many', { memoryBytes: 2 * 1024 * 1024 });
     let count = 0;
     let last = -1;
     let isSorted = true;

@@ -373,7 +373,7 @@ test('a store in memory says so, and is gone when it closes', async () => {
     const { durability } = await memory.set('key', 'value', { durability: 'strict' });
     const value = await memory.get('key');
     // No other opener sees this store, so none is refused.
-    const other = await varve.open('in memory', { storage: 'memory', wait: 0 });
+    const other = await varve.open('in memory', { storage: 'memory', lockTimeout: 0 });
     const elsewhere = (await other.get('key')) === undefined;
     await other.close();
     await memory.close();
@@ -405,7 +405,7 @@ test('everything works under a strict policy: WebAssembly, but no eval and no in
     document.addEventListener('securitypolicyviolation', (event) => {
       policy = event.effectiveDirective;
     });
-    const db = await varve.open<number, string>('strict', { memory: 2 << 20 });
+    const db = await varve.open<number, string>('strict', { memoryBytes: 2 << 20 });
     for (let at = 0; at < 40_000; at += 1000) {
       await db.setMany(Array.from({ length: 1000 }, (_, i) => [at + i, `value ${at + i}`.repeat(5)] as const));
     }

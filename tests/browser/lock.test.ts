@@ -40,7 +40,7 @@ const TEN = Array.from({ length: 10 }, (_, i) => `value ${i}`);
 function readAll(page: Page, name: string, wait: number): Promise<string[]> {
   return page.evaluate(
     async ([store, ms]) => {
-      const found = await varve.open<number, string>(store, { wait: ms });
+      const found = await varve.open<number, string>(store, { lockTimeout: ms });
       const values: string[] = [];
       for await (const value of found.values()) values.push(value);
       await found.close();
@@ -55,7 +55,7 @@ function tryOpen(page: Page, name: string, wait: number): Promise<string> {
   return page.evaluate(
     ([store, ms]) =>
       codeOf(async () => {
-        globalThis.db = await varve.open<number, string>(store, { wait: ms });
+        globalThis.db = await varve.open<number, string>(store, { lockTimeout: ms });
       }),
     [name, wait] as const,
   );
@@ -75,12 +75,12 @@ test('waiting for a worker that does not share ends with VARVE_LOCKED when its t
     Object.assign(globalThis, { store });
   });
   expect(await tryOpen(second, 'waited', 0)).toBe('VARVE_LOCKED');
-  const told = await second.evaluate(() => varve.open('waited', { wait: 0 }).catch((error) => error.message));
+  const told = await second.evaluate(() => varve.open('waited', { lockTimeout: 0 }).catch((error) => error.message));
   expect(told).toContain('does not share it');
   const opening = second.evaluate(() => {
     const abort = new AbortController();
     Object.assign(globalThis, { abort });
-    return codeOf(() => varve.open('waited', { wait: 60_000, signal: abort.signal }));
+    return codeOf(() => varve.open('waited', { lockTimeout: 60_000, signal: abort.signal }));
   });
   await someoneWaits(first);
   await second.evaluate(() => (globalThis as unknown as { abort: AbortController }).abort.abort());
@@ -93,7 +93,7 @@ test('waiting for a worker that does not share ends with VARVE_LOCKED when its t
 
 test('a worker with the synchronous API and a tab refuse one another', async () => {
   const { worker } = await openWorker(second);
-  const open = (): Promise<string> => worker.evaluate(() => codeOf(() => varveSync.open('both', { wait: 0 })));
+  const open = (): Promise<string> => worker.evaluate(() => codeOf(() => varveSync.open('both', { lockTimeout: 0 })));
   await openAndWrite(first, 'both');
   expect(await open()).toBe('VARVE_LOCKED');
   await first.evaluate(() => db.close());
@@ -117,7 +117,7 @@ test('a store that is open is deleted once every tab has closed it, which they a
     second.evaluate(
       (ms) =>
         codeOf(async () => {
-          Object.assign(globalThis, { removed: await varve.deleteStore('deleted', { wait: ms }) });
+          Object.assign(globalThis, { removed: await varve.deleteStore('deleted', { lockTimeout: ms }) });
         }),
       wait,
     );
@@ -145,5 +145,7 @@ test('a worker that does not share a store keeps it from being deleted', async (
   await worker.evaluate(async () => {
     Object.assign(globalThis, { store: await varveSync.open('kept') });
   });
-  expect(await second.evaluate(() => codeOf(() => varve.deleteStore('kept', { wait: 100 })))).toBe('VARVE_LOCKED');
+  expect(await second.evaluate(() => codeOf(() => varve.deleteStore('kept', { lockTimeout: 100 })))).toBe(
+    'VARVE_LOCKED',
+  );
 });

@@ -99,7 +99,7 @@ test('a page that fills its quota is refused, loses nothing, deletes, and goes o
   const { page, errors } = await profile.openPage();
   const open = async (): Promise<string> =>
     page.evaluate(async () => {
-      globalThis.full = await varve.open<number, string>('full', { memory: 2 << 20 });
+      globalThis.full = await varve.open<number, string>('full', { memoryBytes: 2 << 20 });
       return full.recovery.state;
     });
   await open();
@@ -149,7 +149,7 @@ test('a worker with the synchronous API that fills its quota is refused, loses n
   const { worker } = await openWorker(page);
   const open = async (): Promise<string> =>
     worker.evaluate(async () => {
-      globalThis.fullSync = await varveSync.open<number, string>('full sync', { memory: 2 << 20 });
+      globalThis.fullSync = await varveSync.open<number, string>('full sync', { memoryBytes: 2 << 20 });
       return fullSync.recovery.state;
     });
   await open();
@@ -189,7 +189,7 @@ test('buffered writes that do not fit are refused when they are made, and those 
   const { page } = await profile.openPage('/blank.html');
   const { worker } = await openWorker(page);
   await worker.evaluate(async () => {
-    globalThis.fullSync = await varveSync.open<number, string>('full buffered', { memory: 2 << 20 });
+    globalThis.fullSync = await varveSync.open<number, string>('full buffered', { memoryBytes: 2 << 20 });
     fullSync.set(0, 'small 0', { durability: 'strict' });
   });
   const limited = await limit(page);

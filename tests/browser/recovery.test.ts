@@ -130,7 +130,7 @@ function flipLastRecord(worker: Worker, name: string, place?: { file: string; of
 /** The keys of a store, and what opening it reported. */
 function keysOf(worker: Worker, name: string): Promise<{ state: string; keys: number[] }> {
   return worker.evaluate(async (store) => {
-    const db = await varveSync.open<number, string>(store, { wait: 20_000 });
+    const db = await varveSync.open<number, string>(store, { lockTimeout: 20_000 });
     return { state: db.recovery.state, keys: [...db.keys()] };
   }, name);
 }

@@ -93,7 +93,7 @@ test('a tab that opens a store while its leader does not answer is told so, and 
   const open = (wait: number): Promise<string> =>
     second.page.evaluate(
       (ms) =>
-        varve.open<number, string>('slow', { wait: ms }).then(
+        varve.open<number, string>('slow', { lockTimeout: ms }).then(
           () => 'ok',
           (error) => `${error.code}: ${error.message}`,
         ),

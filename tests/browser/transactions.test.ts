@@ -106,7 +106,7 @@ test('an upgrade that throws leaves the store as it was, for another tab to open
     const upgrade = (_: unknown, versions: { oldVersion: number }): void => {
       oldVersion = versions.oldVersion;
     };
-    const db = await varve.open<string, number>('upgraded', { version: 3, wait: 0, upgrade });
+    const db = await varve.open<string, number>('upgraded', { version: 3, lockTimeout: 0, upgrade });
     const entry = { k: await db.get('k'), oldVersion };
     await db.close();
     return { ...entry, older: await codeOf(() => varve.open('upgraded', { version: 2 })) };

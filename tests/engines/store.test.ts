@@ -69,7 +69,7 @@ describe.each(ENGINES)('$name', (engine) => {
       await rest(engine);
       await tab.reload();
       const wrong = await tab.evaluate(async (store) => {
-        const db = await varve.open(store, { wait: 60_000 });
+        const db = await varve.open(store, { lockTimeout: 60_000 });
         const bad: string[] = [];
         for (const [key, value] of everyType()) if (!isSame(await db.get(key), value)) bad.push(String(key));
         const keys: unknown[] = [];
@@ -117,7 +117,7 @@ describe.each(ENGINES)('$name', (engine) => {
       await rest(engine);
       await tab.reload();
       const after = await tab.evaluate(async (store) => {
-        const db = await varve.open<[string, number], string>(store, { wait: 60_000 });
+        const db = await varve.open<[string, number], string>(store, { lockTimeout: 60_000 });
         const conflict = await codeOf(() => db.set(['c', 3], 'no', { ifSequence: null }));
         const found: unknown[] = [conflict, await db.count()];
         for await (const entry of db.entries({ prefix: ['a'], reverse: true })) found.push(entry);
@@ -155,7 +155,7 @@ describe.each(ENGINES)('$name', (engine) => {
       await rest(engine);
       await tab.reload();
       const found = await tab.evaluate(async (store) => {
-        const db = await varve.open<number, Uint8Array>(store, { wait: 60_000 });
+        const db = await varve.open<number, Uint8Array>(store, { lockTimeout: 60_000 });
         const wrong: number[] = [];
         for (const i of [0, 1]) {
           const value = await db.get(i);
@@ -178,7 +178,7 @@ describe.each(ENGINES)('$name', (engine) => {
         async (name, given) => {
           const value = (i: number): Uint8Array =>
             Uint8Array.from({ length: 300 }, (_, at) => (i * 31 + at * at) & 255);
-          const small = { ...given, memory: 2 * 1024 * 1024 };
+          const small = { ...given, memoryBytes: 2 * 1024 * 1024 };
           let db = await varve.open<number, Uint8Array>(name, small);
           for (let from = 0; from < 20_000; from += 500) {
             await db.setMany(
@@ -301,7 +301,7 @@ describe.each(ENGINES)('$name', (engine) => {
       const told = await new Promise((resolve) => {
         port1.onmessage = ({ data }) => resolve(data);
       });
-      const db = await varve.open<string, number>('inbox', { wait: 60_000 });
+      const db = await varve.open<string, number>('inbox', { lockTimeout: 60_000 });
       const found = [told, db.storage.kind, await db.get('message')];
       await db.close();
       return found;

@@ -17,7 +17,7 @@ function fill(tab: Tab, name: string, storage: 'indexeddb' | 'opfs', entries = 6
   return tab.evaluate(
     async (store, where, more) => {
       const options = where === 'opfs' ? {} : { storage: where };
-      const db = await varve.open<number, string>(store, { ...options, memory: 2 << 20 });
+      const db = await varve.open<number, string>(store, { ...options, memoryBytes: 2 << 20 });
       const before = await db.count();
       for (let at = before; at < before + more; at += 500) {
         // Hard to compress.

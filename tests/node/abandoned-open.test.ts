@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { open } from '../../js/src/index.ts';
-import type { AdapterWait } from '../../js/src/storage/adapter.ts';
+import type { LockOptions } from '../../js/src/storage/adapter.ts';
 import type { ManagedDevice } from '../../js/src/storage/device.ts';
 import { LossyStorage } from '../../js/src/testing.ts';
 import { wasm } from './support/engine.ts';
@@ -18,7 +18,7 @@ class Slow extends LossyStorage {
   opens = 0;
   go: () => void = () => undefined;
 
-  override async open(name: string, options: AdapterWait): Promise<ManagedDevice> {
+  override async open(name: string, options: LockOptions): Promise<ManagedDevice> {
     this.opens++;
     await new Promise<void>((resolve) => {
       this.go = resolve;

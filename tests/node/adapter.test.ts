@@ -46,7 +46,7 @@ test('timers run while operations are awaited one after another', async () => {
 });
 
 test('memtables are flushed and merged in slices', async () => {
-  const db = await open('slices', { storage: new KeptDevices(), wasm, memory: 1024 * 1024 });
+  const db = await open('slices', { storage: new KeptDevices(), wasm, memoryBytes: 1024 * 1024 });
   const value = new Uint8Array(1000);
   for (let round = 0; round < 40; round++) {
     await Promise.all(Array.from({ length: 250 }, (_, i) => db.set((i * 7919 + round) % 5000, value)));
@@ -63,7 +63,7 @@ test('a storage that fetches what is read is told how much of it may stay: a qua
   const device = await storage.open('spare');
   const allowed = vi.spyOn(device, 'allowSpare');
   vi.spyOn(storage, 'open').mockResolvedValue(device);
-  const db = await open('spare', { storage, wasm, memory: 24 * 1024 * 1024 });
+  const db = await open('spare', { storage, wasm, memoryBytes: 24 * 1024 * 1024 });
   expect(allowed.mock.calls).toEqual([[6 * 1024 * 1024]]);
   await db.close();
 });
@@ -71,7 +71,7 @@ test('a storage that fetches what is read is told how much of it may stay: a qua
 test('a second opener is refused, and the first goes on', async () => {
   const storage = new KeptDevices();
   const db = await open('one', { storage, wasm });
-  await expect(open('one', { storage, wasm, wait: 1 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(open('one', { storage, wasm, lockTimeout: 1 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await expect(deleteStore('one', { storage })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await db.set('a', 1);
   await db.close();
@@ -99,7 +99,7 @@ test('a store of an adapter is checked, and repaired into another one of the sam
   await db.setMany(Array.from({ length: 500 }, (_, number) => [number, `value of ${number}`]));
   await db.compact();
   expect(await db.check({ tools })).toMatchObject({ ok: true, problems: [] });
-  await expect(repair('notes', { storage, tools, wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(repair('notes', { storage, tools, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await db.close();
   const report = await repair('notes', { storage, tools });
   expect(report).toMatchObject({ store: 'notes-repaired', entries: 500, lost: [] });

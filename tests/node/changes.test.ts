@@ -23,7 +23,11 @@ afterEach(async () => {
 });
 
 async function opened(options: OpenOptions<Key, unknown> = {}, spawn = spawnServer): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20, ...options }, spawn);
+  const store = await openStore<Key, unknown>(
+    'test',
+    { wasm, storage: 'memory', memoryBytes: 2 ** 20, ...options },
+    spawn,
+  );
   stores.push(store);
   return store;
 }
@@ -128,25 +132,25 @@ test('a range, a prefix and a key narrow what is told; values can be left out', 
 
 test('changes can be resumed after the store was closed', async () => {
   const storage = new KeptDevices();
-  const db = await open('kept', { storage, wasm, history: 2 ** 20 });
+  const db = await open('kept', { storage, wasm, historyBytes: 2 ** 20 });
   for (let i = 0; i < 10; i++) await db.set(i, i);
   await db.compact();
   const { sequence } = await db.set(10, 10);
   await db.close();
-  const again = await open('kept', { storage, wasm, history: 2 ** 20 });
+  const again = await open('kept', { storage, wasm, historyBytes: 2 ** 20 });
   stores.push(again);
   const told = await behind(again, 3, sequence);
   expect(told.map((change) => change.type === 'set' && change.value)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
   expect(await again.check({ tools })).toMatchObject({ ok: true, problems: [] });
   await again.close();
   // A store that is opened without history drops the history.
-  const last = await open('kept', { storage, wasm, history: 0 });
+  const last = await open('kept', { storage, wasm, historyBytes: 0 });
   stores.push(last);
   expect(await take(last.changes({ since: 3 }), 1)).toMatchObject([{ type: 'gap', since: 3 }]);
 });
 
 test('who comes back behind the end of history is told of a gap, and goes on behind it', async () => {
-  const db = await opened({ history: 0 });
+  const db = await opened({ historyBytes: 0 });
   for (let i = 0; i < 10; i++) await db.set(i, i);
   await db.compact();
   const changes = db.changes({ since: 4 });
@@ -219,7 +223,7 @@ describe('changes end', () => {
       const [name] = Object.keys(option);
       expect(() => db.watch({ prefix: 'a', ...option })).toThrow(`There is no option ${name} here`);
     }
-    await expect(opened({ history: -1 })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+    await expect(opened({ historyBytes: -1 })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
   });
 });
 
@@ -232,7 +236,7 @@ test('steps that are asked for together come in order', async () => {
 });
 
 test('a reader that stays away holds nothing up, and reads on where it was', async () => {
-  const db = await opened({ history: 2 ** 20 });
+  const db = await opened({ historyBytes: 2 ** 20 });
   const changes = db.changes();
   await db.set('first', 0);
   await take(changes, 1);
@@ -297,7 +301,7 @@ test('changes applied to a copy make the copy the store, whoever wrote and whate
   for (let seed = 1; seed <= 6; seed++) {
     const random = new Random(seed);
     const [first, second] = tabs(2);
-    const db = await opened({ history: seed % 2 === 0 ? 0 : 2 ** 16 }, first);
+    const db = await opened({ historyBytes: seed % 2 === 0 ? 0 : 2 ** 16 }, first);
     const other = await opened({}, second);
     const copy = new Copy(other);
     await copy.read();

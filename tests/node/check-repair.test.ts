@@ -119,11 +119,11 @@ test('tables that a compaction replaces meanwhile are checked as they were', asy
 
 test('a check asks nothing of slots that hold no table once it has looked at them: they may be lent by then', async () => {
   const storage = new KeptDevices();
-  const options = { storage, wasm, memory: 2 ** 20 };
+  const options = { storage, wasm, memoryBytes: 2 ** 20 };
   const store = await open<Key, unknown>('kept', options);
   for (let round = 0; round < 3; round++) await fill(store);
   await store.close();
-  const device = await storage.open('kept', { wait: 0 });
+  const device = await storage.open('kept', { lockTimeout: 0 });
   const input = survey(device, -1);
   const others = input.images.filter(({ page, bytes }) => placesOf(page, bytes).every(({ kind }) => kind !== TABLE));
   expect(others.filter(({ pieces }) => pieces.length > 0).length).toBeGreaterThan(1);
@@ -138,7 +138,7 @@ test('a check asks nothing of slots that hold no table once it has looked at the
 test('over a storage that settles later a check is of the moment in which all it needs was there', async () => {
   const storage = new ChunkAdapter();
   const opening = vi.spyOn(storage, 'open');
-  const store = await open<Key, unknown>('later', { storage, wasm, memory: 2 ** 20 });
+  const store = await open<Key, unknown>('later', { storage, wasm, memoryBytes: 2 ** 20 });
   stores.push(store);
   const random = randomFrom(1);
   const noise = (): Uint8Array => Uint8Array.from({ length: 4096 }, () => random(256));
@@ -169,7 +169,7 @@ test('over a storage that settles later a check is of the moment in which all it
 test('a table that cannot be read is a problem, no reason to stop, and the store goes on', async () => {
   const storage = new KeptDevices();
   const opening = vi.spyOn(storage, 'open');
-  const store = await open<Key, unknown>('kept', { storage, wasm, memory: 2 ** 20 });
+  const store = await open<Key, unknown>('kept', { storage, wasm, memoryBytes: 2 ** 20 });
   stores.push(store);
   await fill(store);
   const device = await (opening.mock.results[0]?.value as ReturnType<KeptDevices['open']>);
@@ -304,7 +304,7 @@ test('a repair refuses what it must not touch, and leaves nothing behind when it
   await fill(store, 20_000);
   const code = (name: string) => ({ code: name });
   const repair = (name: string, options: object) => repairNamed(name, { tools, ...options }, spawnServer);
-  await expect(repair('test', { wait: 0 })).rejects.toMatchObject(code('VARVE_LOCKED'));
+  await expect(repair('test', { lockTimeout: 0 })).rejects.toMatchObject(code('VARVE_LOCKED'));
   await store.close();
   await expect(repair('test', { into: 'test' })).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));
   await expect(repair('none', {})).rejects.toMatchObject(code('VARVE_INVALID_ARGUMENT'));

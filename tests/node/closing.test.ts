@@ -24,7 +24,8 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-const opened = (device: MemoryDevice): Promise<EngineHost> => EngineHost.open('stuck', { wasm, device, wait: 0 });
+const opened = (device: MemoryDevice): Promise<EngineHost> =>
+  EngineHost.open('stuck', { wasm, device, lockTimeout: 0 });
 
 test('a device that cannot be closed does not hold the lock', async () => {
   const host = await opened(new Stuck());

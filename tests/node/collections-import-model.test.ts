@@ -158,7 +158,7 @@ test('after imports of all kinds every index is that of the documents', { timeou
 test('a loss of power in an import leaves indexes that are right at the next use', { timeout: 120_000 }, async () => {
   const storage = new LossyStorage();
   const opened = async (): Promise<Db> => {
-    const options = { storage, wasm, memory: 2 ** 20 } as const;
+    const options = { storage, wasm, memoryBytes: 2 ** 20 } as const;
     return openStore<Key, unknown>('lossy', options, () => inlineEngine(storage));
   };
   const body = 'x'.repeat(20_000);

@@ -359,7 +359,7 @@ test('an import by the synchronous API, also two at once, is noticed when the co
   await notesOf(db).insertMany([note(1, { tags: ['a'] }), note(2, { tags: ['a'] })]);
   const whole = await exported(db);
   await db.close();
-  const sync = await openSyncStore<Key, unknown>('portable', { storage, wasm, memory: 2 ** 20 });
+  const sync = await openSyncStore<Key, unknown>('portable', { storage, wasm, memoryBytes: 2 ** 20 });
   const backups = await Promise.all([3, 4].map((id) => plainExport(documents([note(1, { tags: ['b'] }), note(id)]))));
   await Promise.all(backups.map((backup) => sync.import(stream(backup), { merge: true })));
   expect((await bytesOf(sync.export({ prefix: ['notes'] }))).length).toBeLessThan(2 * whole.length);

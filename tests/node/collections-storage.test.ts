@@ -12,7 +12,7 @@ import { expectKept, type Note, type Notes, note, notesOf } from './support/note
 const BODY = 'x'.repeat(2000);
 
 async function opened(storage: LossyStorage): Promise<{ db: Store<Key, unknown>; notes: Notes }> {
-  const options = { storage, wasm, memory: 2 ** 20, durability: 'strict' } as const;
+  const options = { storage, wasm, memoryBytes: 2 ** 20, durability: 'strict' } as const;
   const db = await openStore<Key, unknown>('lossy', options, () => inlineEngine(storage));
   return { db, notes: notesOf(db) };
 }

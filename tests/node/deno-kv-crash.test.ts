@@ -68,7 +68,7 @@ const STEPS: readonly Step[] = [
 async function write(kv: FakeKv, from: number): Promise<number> {
   let settled = from;
   const writing = async (): Promise<void> => {
-    const device = await new DenoKvStorage(kv, SETTINGS).open('store', { wait: 0 });
+    const device = await new DenoKvStorage(kv, SETTINGS).open('store', { lockTimeout: 0 });
     for (const step of STEPS.slice(from)) {
       step(device);
       await device.settle();
@@ -83,7 +83,7 @@ async function write(kv: FakeKv, from: number): Promise<number> {
 /** Opens the store after a death; returns how many steps are in it. */
 async function found(state: FakeKvState, settled: number, images: readonly Image[]): Promise<number> {
   state.expire();
-  const device = await new DenoKvStorage(new FakeKv(state), SETTINGS).open('store', { wait: 0 });
+  const device = await new DenoKvStorage(new FakeKv(state), SETTINGS).open('store', { lockTimeout: 0 });
   await device.settle();
   const left = await device.resident(() => image(device));
   const steps = equal(left, images[settled] as Image) ? settled : settled + 1;
@@ -94,7 +94,7 @@ async function found(state: FakeKvState, settled: number, images: readonly Image
 
 /** Deletes the store, which knows of all its keys. */
 async function expectNothingLeft(state: FakeKvState): Promise<void> {
-  await new DenoKvStorage(new FakeKv(state), SETTINGS).delete('store', { wait: 0 });
+  await new DenoKvStorage(new FakeKv(state), SETTINGS).delete('store', { lockTimeout: 0 });
   expect([...state.entries.values()].map(({ key }) => key)).toEqual([]);
 }
 
@@ -143,7 +143,9 @@ test('a successor that dies while it takes the store over, at any of its calls, 
     state.expire();
     const second = new FakeKv(state);
     second.fault = (number) => (number === call ? 'dead after' : undefined);
-    const opened = new DenoKvStorage(second, SETTINGS).open('store', { wait: 0 }).then((device) => device.closeAll());
+    const opened = new DenoKvStorage(second, SETTINGS)
+      .open('store', { lockTimeout: 0 })
+      .then((device) => device.closeAll());
     await Promise.race([opened, second.died]);
     await found(state, settled, images);
     expect(state.keys('debris').length).toBe(0);
@@ -153,7 +155,7 @@ test('a successor that dies while it takes the store over, at any of its calls, 
 
 test('a deletion that dies at any of its calls is gone on with by the next one, whether it deletes or opens', async () => {
   const delete_ = (kv: FakeKv): Promise<unknown> =>
-    Promise.race([new DenoKvStorage(kv, SETTINGS).delete('store', { wait: 0 }), kv.died]);
+    Promise.race([new DenoKvStorage(kv, SETTINGS).delete('store', { lockTimeout: 0 }), kv.died]);
   for (let call = 1; ; call++) {
     const state = new FakeKvState();
     await write(new FakeKv(state), 0);
@@ -165,7 +167,7 @@ test('a deletion that dies at any of its calls is gone on with by the next one, 
     const storage = new DenoKvStorage(new FakeKv(state), SETTINGS);
     const isThere = (await storage.list()).includes('store');
     if (call % 2 === 0) {
-      const device = await storage.open('store', { wait: 0 });
+      const device = await storage.open('store', { lockTimeout: 0 });
       const left = await device.resident(() => image(device));
       expect(equal(left, images[isThere ? STEPS.length : 0] as Image)).toBe(true);
       await device.closeAll();
@@ -185,7 +187,7 @@ test.each([1, 2, 3, 4])(
       kv = new FakeKv(state);
       const shaky = random(2) === 0;
       kv.fault = () => (shaky && random(40) === 0 ? (random(2) === 0 ? 'refused' : 'unheard') : undefined);
-      return new DenoKvStorage(kv, SETTINGS).open('store', { wait: 0 });
+      return new DenoKvStorage(kv, SETTINGS).open('store', { lockTimeout: 0 });
     };
     let device = await open();
     await device.settle();

@@ -78,7 +78,7 @@ test('a small commit is one operation, and a hundred sets of one turn are', asyn
 test('a commit that one operation does not hold is several, within the limits, and leaves nothing behind', async () => {
   const state = new FakeKvState();
   const { storage } = storageOn(state);
-  const device = await storage.open('large', { wait: 0 });
+  const device = await storage.open('large', { lockTimeout: 0 });
   for (let round = 1; round <= 3; round++) {
     for (let slot = 0; slot < 4; slot++)
       device.write(slot, new Uint8Array(1200 * KIB).fill(round * 10 + slot), 4 * KIB);
@@ -90,7 +90,7 @@ test('a commit that one operation does not hold is several, within the limits, a
   // The chunks of the earlier rounds are gone.
   expect(state.keys('chunk').length).toBe(4 * chunks(1200));
   expect(state.keys('debris').length).toBe(0);
-  const again = await storage.open('large', { wait: 0 });
+  const again = await storage.open('large', { lockTimeout: 0 });
   for (let slot = 0; slot < 4; slot++)
     expect(await read(again, slot, 1203 * KIB, 9000)).toEqual(new Uint8Array(1024).fill(30 + slot));
   again.truncate(2, 100 * KIB);
@@ -103,7 +103,7 @@ test('more is deleted than one operation can delete', async () => {
   const state = new FakeKvState();
   const { storage } = storageOn(state);
   const name = 'n'.repeat(250);
-  const device = await storage.open(name, { wait: 0 });
+  const device = await storage.open(name, { lockTimeout: 0 });
   for (let slot = 0; slot < 8; slot++) {
     device.write(slot, new Uint8Array(8000 * KIB).fill(slot + 1), 4 * KIB);
     await device.settle();
@@ -113,7 +113,7 @@ test('more is deleted than one operation can delete', async () => {
   device.write(0, bytes(1, 2, 3), 0);
   await device.closeAll();
   expect([state.keys('chunk').length, state.keys('debris').length]).toEqual([0, 0]);
-  const again = await storage.open(name, { wait: 0 });
+  const again = await storage.open(name, { lockTimeout: 0 });
   expect(await read(again, 0, 0, 10)).toEqual(bytes(1, 2, 3));
   await again.closeAll();
 });
@@ -137,14 +137,14 @@ test('changes are packed as tightly as they may be, in order', () => {
 test('a journal that has grown long is folded, and its rows are deleted', async () => {
   const state = new FakeKvState();
   const { storage } = storageOn(state);
-  const device = await storage.open('fold', { wait: 0 });
+  const device = await storage.open('fold', { lockTimeout: 0 });
   for (let i = 0; i < 1100; i++) {
     device.write(i % 3, bytes(i), 5 * KIB + i);
     await device.settle();
   }
   await device.closeAll();
   expect(state.keys('row').length).toBeLessThan(150);
-  const again = await storage.open('fold', { wait: 0 });
+  const again = await storage.open('fold', { lockTimeout: 0 });
   for (const i of [0, 1, 2, 998, 999, 1099]) expect(await read(again, i % 3, 5 * KIB + i, 1)).toEqual(bytes(i));
   await again.closeAll();
 });
@@ -154,11 +154,11 @@ test('a second opener is refused, waits for the first to close, and is aborted b
   const [one, two] = [storageOn(state).storage, storageOn(state).storage];
   const db = await open('one', { storage: one, wasm });
   const refusal = { code: 'VARVE_LOCKED', message: expect.stringMatching(/has the store "one" open.*in \d+ ms/) };
-  await expect(open('one', { storage: two, wasm, wait: 0 })).rejects.toMatchObject(refusal);
-  await expect(deleteStore('one', { storage: two, wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-  const aborted = two.open('one', { wait: 20_000, signal: AbortSignal.timeout(30) });
+  await expect(open('one', { storage: two, wasm, lockTimeout: 0 })).rejects.toMatchObject(refusal);
+  await expect(deleteStore('one', { storage: two, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  const aborted = two.open('one', { lockTimeout: 20_000, signal: AbortSignal.timeout(30) });
   await expect(aborted).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
-  const waiting = open('one', { storage: two, wasm, wait: 30_000 });
+  const waiting = open('one', { storage: two, wasm, lockTimeout: 30_000 });
   await db.set('a', 1);
   await db.close();
   const second = await waiting;
@@ -168,10 +168,12 @@ test('a second opener is refused, waits for the first to close, and is aborted b
 
 test('a lease is renewed while nothing is written, so nobody gets the store', async () => {
   const state = new FakeKvState();
-  const device = await storageOn(state, 1500).storage.open('idle', { wait: 0 });
+  const device = await storageOn(state, 1500).storage.open('idle', { lockTimeout: 0 });
   await device.settle();
   const { commits } = state;
-  await expect(storageOn(state).storage.open('idle', { wait: 3500 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(storageOn(state).storage.open('idle', { lockTimeout: 3500 })).rejects.toMatchObject({
+    code: 'VARVE_LOCKED',
+  });
   expect(state.commits - commits).toBeGreaterThanOrEqual(2);
   await device.closeAll();
   const closed = state.commits;
@@ -182,12 +184,14 @@ test('a lease is renewed while nothing is written, so nobody gets the store', as
 test('whoever died leaves the store to the next one when the lease is over, and not before', async () => {
   const state = new FakeKvState();
   const dead = storageOn(state, 2000);
-  const device = await dead.storage.open('dead', { wait: 0 });
+  const device = await dead.storage.open('dead', { lockTimeout: 0 });
   device.write(0, bytes(1, 2, 3), 0);
   await device.settle();
   dead.kv.kill();
-  await expect(storageOn(state).storage.open('dead', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-  const heir = await storageOn(state).storage.open('dead', { wait: 30_000 });
+  await expect(storageOn(state).storage.open('dead', { lockTimeout: 0 })).rejects.toMatchObject({
+    code: 'VARVE_LOCKED',
+  });
+  const heir = await storageOn(state).storage.open('dead', { lockTimeout: 30_000 });
   expect(await read(heir, 0, 0, 3)).toEqual(bytes(1, 2, 3));
   await heir.closeAll();
 });
@@ -215,7 +219,7 @@ test('a zombie, who was taken over from, changes and reads nothing any more', as
 test('a zombie in the middle of a large commit is fenced between its operations', async () => {
   const state = new FakeKvState();
   const { kv, storage } = storageOn(state);
-  const zombie = await storage.open('middle', { wait: 0 });
+  const zombie = await storage.open('middle', { lockTimeout: 0 });
   zombie.write(0, new Uint8Array(3000 * KIB).fill(1), 4 * KIB);
   await zombie.settle();
   const before = kv.calls;
@@ -224,7 +228,7 @@ test('a zombie in the middle of a large commit is fenced between its operations'
   settled.catch(() => undefined);
   while (kv.calls < before + 2) await new Promise((resolve) => setImmediate(resolve));
   state.expire();
-  const heir = await storageOn(state).storage.open('middle', { wait: 0 });
+  const heir = await storageOn(state).storage.open('middle', { lockTimeout: 0 });
   await expect(settled).rejects.toMatchObject({ kind: 'closed' });
   expect(await read(heir, 0, 2900 * KIB, 2)).toEqual(bytes(1, 1));
   heir.write(0, bytes(3), 4 * KIB);
@@ -236,12 +240,12 @@ test('a zombie in the middle of a large commit is fenced between its operations'
 
 test('a reader who was taken over from is told rather than given bytes of the heir', async () => {
   const state = new FakeKvState();
-  const first = await storageOn(state).storage.open('reader', { wait: 0 });
+  const first = await storageOn(state).storage.open('reader', { lockTimeout: 0 });
   first.write(1, new Uint8Array(100_000).fill(1), 4096);
   await first.closeAll();
-  const zombie = await storageOn(state).storage.open('reader', { wait: 0 });
+  const zombie = await storageOn(state).storage.open('reader', { lockTimeout: 0 });
   state.expire();
-  const heir = await storageOn(state).storage.open('reader', { wait: 0 });
+  const heir = await storageOn(state).storage.open('reader', { lockTimeout: 0 });
   await expect(read(zombie, 1, 50_000, 10)).rejects.toMatchObject({ kind: 'closed' });
   await Promise.all([zombie.closeAll(), heir.closeAll()]);
 });
@@ -316,7 +320,7 @@ test('a store is checked, exported, and repaired into another one of the same da
   const copy = await open('copy', { storage, wasm });
   expect(await copy.import(db.export())).toMatchObject({ entries: 500 });
   await copy.close();
-  await expect(repair('notes', { storage, tools, wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(repair('notes', { storage, tools, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await db.close();
   expect(await repair('notes', { storage, tools })).toMatchObject({ store: 'notes-repaired', entries: 500, lost: [] });
   const repaired = await open('notes-repaired', { storage, wasm });
@@ -327,13 +331,13 @@ test('a store is checked, exported, and repaired into another one of the same da
 test('a row that somebody deleted, a chunk, and a newer format are told', async () => {
   const state = new FakeKvState();
   const { kv, storage } = storageOn(state);
-  const device = await storage.open('holes', { wait: 0 });
+  const device = await storage.open('holes', { lockTimeout: 0 });
   device.write(0, new Uint8Array(100_000).fill(1), 4096);
   await device.closeAll();
   const chunk = state.keys('chunk').at(-1)!;
   const { value } = await kv.get(chunk, { consistency: 'strong' });
   await kv.atomic().delete(chunk).commit();
-  const again = await storage.open('holes', { wait: 0 });
+  const again = await storage.open('holes', { lockTimeout: 0 });
   await expect(read(again, 0, 80_000, 10)).rejects.toMatchObject({ kind: 'io' });
   await again.closeAll();
   const row = state.keys('row')[0]!;

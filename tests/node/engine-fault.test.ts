@@ -54,7 +54,8 @@ function trapping(engine: Engine): Engine {
   return { ...engine, exports: Object.fromEntries(calls) as unknown as EngineExports };
 }
 
-const openSync = (name = 'store') => open<Key, unknown>(name, { wasm, memory: 1024 * 1024, compactor: false, wait: 0 });
+const openSync = (name = 'store') =>
+  open<Key, unknown>(name, { wasm, memoryBytes: 1024 * 1024, compactor: false, lockTimeout: 0 });
 
 /** A store, and the calls that trap in its engine. */
 async function openTrapped(name = 'store') {
@@ -159,7 +160,7 @@ describe('varve, through the engine worker', () => {
       const clone = structuredClone(message, { transfer: transfer as ArrayBuffer[] });
       setImmediate(() => port.onmessage?.(new MessageEvent('message', { data: clone })));
     }, undefined);
-    const store = await openStore<Key, unknown>(name, { wasm, memory: 1024 * 1024 }, () => port);
+    const store = await openStore<Key, unknown>(name, { wasm, memoryBytes: 1024 * 1024 }, () => port);
     return { store, trap: traps.at(-1) as Set<string> };
   }
 

@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 async function openHost(options: EngineHostOptions = {}): Promise<EngineHost> {
-  const host = await EngineHost.open('store', { wasm, memory: 1024 * 1024, ...options });
+  const host = await EngineHost.open('store', { wasm, memoryBytes: 1024 * 1024, ...options });
   hosts.push(host);
   return host;
 }
@@ -166,9 +166,9 @@ describe('recovery', () => {
 describe('one holder', () => {
   test('a second open is VARVE_LOCKED after its wait, and gets in after a close', async () => {
     const first = await openHost();
-    await expect(openHost({ wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-    await expect(openHost({ wait: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-    const second = openHost({ wait: 5000 });
+    await expect(openHost({ lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(openHost({ lockTimeout: 5 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    const second = openHost({ lockTimeout: 5000 });
     await first.close();
     expect((await second).recovery.state).toBe('clean');
   });
@@ -182,8 +182,8 @@ describe('one holder', () => {
   });
 
   test('options out of range are refused before anything is opened', async () => {
-    await expect(openHost({ memory: 10 })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
-    await expect(openHost({ wait: Number.NaN })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+    await expect(openHost({ memoryBytes: 10 })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
+    await expect(openHost({ lockTimeout: Number.NaN })).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
     expect(opfs.root.directories.size).toBe(0);
   });
 });
@@ -261,7 +261,7 @@ describe('a full disk', () => {
     'fails a job (%s), not the engine; the job is done once there is room',
     async (style) => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-      const host = await openHost({ ...withCompactor(), memory: 16 << 20 });
+      const host = await openHost({ ...withCompactor(), memoryBytes: 16 << 20 });
       const store = storeOf(host);
       opfs.fullStyle = style;
       // More than fits between and behind the existing files, and more than is reserved for deletes.

@@ -8,7 +8,7 @@ import { alive, made } from './support/instances.ts';
 
 vi.mock('../../js/src/wasm/load.ts', async (load) => (await import('./support/instances.ts')).counting(await load()));
 
-const options = { wasm, storage: 'memory', memory: 1024 * 1024 } as const;
+const options = { wasm, storage: 'memory', memoryBytes: 1024 * 1024 } as const;
 
 test('stores have their own', async () => {
   const before = made();

@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 async function openTest(options: OpenOptions<Key, unknown> = {}): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, memory: 1024 * 1024, ...options }, spawnServer);
+  const store = await openStore<Key, unknown>('test', { wasm, memoryBytes: 1024 * 1024, ...options }, spawnServer);
   stores.push(store);
   return store;
 }
@@ -101,7 +101,7 @@ test('a store closed and opened again is clean and whole', async () => {
 
 test('a second client of the same store is told VARVE_LOCKED', async () => {
   await openTest();
-  await expect(openTest({ wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(openTest({ lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
 });
 
 test('on a full disk sets are refused, deletes still commit, and nothing acknowledged is lost', async () => {

@@ -12,7 +12,7 @@ const PATIENT = { timeout: 30_000 };
 const stores: SyncStore<Key, unknown>[] = [];
 
 async function store(): Promise<SyncStore<Key, unknown>> {
-  const db = await open<Key, unknown>('sync', { storage: 'memory', wasm, memory: 2 ** 20, compactor: false });
+  const db = await open<Key, unknown>('sync', { storage: 'memory', wasm, memoryBytes: 2 ** 20, compactor: false });
   stores.push(db);
   return db;
 }

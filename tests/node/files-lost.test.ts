@@ -37,7 +37,7 @@ beforeEach(() => {
 
 afterEach(() => fs.rmSync(directory, { recursive: true, force: true }));
 
-const wait = { wait: 0 };
+const wait = { lockTimeout: 0 };
 const strict = { durability: 'strict' } as const;
 const place = (): string => join(directory, 'data');
 const folder = (): string => join(place(), 'notes');
@@ -126,7 +126,7 @@ describe.each(takes)('a store whose folder is %s', (_, take) => {
 describe('a second opener of the path', () => {
   type Blobs = sync.SyncStore<number, Uint8Array>;
   const openBlobs = (): Promise<Blobs> =>
-    sync.open<number, Uint8Array>('notes', { storage: storage(), wasm, memory: 1 << 20 });
+    sync.open<number, Uint8Array>('notes', { storage: storage(), wasm, memoryBytes: 1 << 20 });
 
   /** Copies the folder of stores without the claims: holders that have the stores open have the originals. */
   function backUp(): void {

@@ -32,7 +32,7 @@ afterEach(() => {
   fs.rmSync(directory, { recursive: true, force: true });
 });
 
-const wait = { wait: 0 };
+const wait = { lockTimeout: 0 };
 const slots = (name: string): string[] => fs.readdirSync(join(directory, name)).filter((file) => /^slot/.test(file));
 const claims = (name: string): string[] => fs.readdirSync(join(directory, name)).filter((file) => /^lock/.test(file));
 
@@ -91,7 +91,7 @@ describe('a store in files', () => {
 
   test('flushes and merges tables, gets more files for them, and reads it all again', async () => {
     const storage = files(directory);
-    const db = await sync.open('big', { storage, wasm, memory: 2 << 20 });
+    const db = await sync.open('big', { storage, wasm, memoryBytes: 2 << 20 });
     const value = new Uint8Array(1000).fill(7);
     for (let number = 0; number < 12_000; number++) {
       db.set((number * 7919) % 5000, value);
@@ -187,7 +187,7 @@ describe('the claim', () => {
     const storage = new FileStorage(directory, { slotsMax: 100 });
     const device = await storage.open('one', wait);
     const controller = new AbortController();
-    const waiting = storage.open('one', { wait: 20_000, signal: controller.signal });
+    const waiting = storage.open('one', { lockTimeout: 20_000, signal: controller.signal });
     setTimeout(() => controller.abort(), 10);
     await expect(waiting).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
     await device.closeAll();
@@ -199,7 +199,7 @@ describe('the claim', () => {
     let most = 0;
     await Promise.all(
       Array.from({ length: 12 }, async () => {
-        const device = await storage.open('one', { wait: 30_000 });
+        const device = await storage.open('one', { lockTimeout: 30_000 });
         most = Math.max(most, ++holders);
         await new Promise((resolve) => setTimeout(resolve, 1));
         holders--;
@@ -269,7 +269,7 @@ describe('the claim', () => {
   test('a store that is deleted while somebody waits for it is a new one for them', async () => {
     let waiting: Promise<ManagedDevice> | undefined;
     const unlinkSync: FileCalls['unlinkSync'] = (path) => {
-      waiting ??= path.includes('slot') ? storage.open('one', { wait: 20_000 }) : undefined;
+      waiting ??= path.includes('slot') ? storage.open('one', { lockTimeout: 20_000 }) : undefined;
       fs.unlinkSync(path);
     };
     const storage = withCalls({ unlinkSync });

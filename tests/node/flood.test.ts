@@ -32,12 +32,13 @@ afterEach(() => {
 
 /** A store in each of the places, with this much memory: in OPFS with a compactor beside the engine, in files with jobs in slices. */
 const PLACES = {
-  opfs(memory: number): Promise<Store<Key, unknown>> {
+  opfs(memoryBytes: number): Promise<Store<Key, unknown>> {
     vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
     vi.stubGlobal('navigator', { storage: new FakeOpfs().storage, locks: new FakeLocks() });
-    return openStore<Key, unknown>('flood', { wasm, storage: 'opfs', memory }, spawnServer);
+    return openStore<Key, unknown>('flood', { wasm, storage: 'opfs', memoryBytes }, spawnServer);
   },
-  files: (memory: number): Promise<Store<Key, unknown>> => open('flood', { wasm, storage: files(folder), memory }),
+  files: (memoryBytes: number): Promise<Store<Key, unknown>> =>
+    open('flood', { wasm, storage: files(folder), memoryBytes }),
 };
 
 describe.each(['opfs', 'files'] as const)('in %s', (place) => {

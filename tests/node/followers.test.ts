@@ -154,13 +154,13 @@ class Tab {
   }
 }
 
-async function openTab(storage: 'opfs' | 'indexeddb', memory: number): Promise<Tab> {
+async function openTab(storage: 'opfs' | 'indexeddb', memoryBytes: number): Promise<Tab> {
   let worker: Port | undefined;
   const spawn = (): Port => {
     worker = spawnServer();
     return worker;
   };
-  const options = { wasm, storage, memory, history: 2 ** 22 };
+  const options = { wasm, storage, memoryBytes, historyBytes: 2 ** 22 };
   const db = await openStore<Key, unknown>('shared', options, spawn, async () => membership);
   stores.push(db);
   return new Tab(db, () => worker as Port);

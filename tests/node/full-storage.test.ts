@@ -130,7 +130,9 @@ class FullSync implements FullDriver {
 
   async open(): Promise<void> {
     vi.stubGlobal('navigator', { storage: this.#opfs.storage, locks: new FakeLocks() });
-    this.#db = new InParts(await openSync<[number, number], Uint8Array>('full', { storage: 'opfs', wasm, wait: 0 }));
+    this.#db = new InParts(
+      await openSync<[number, number], Uint8Array>('full', { storage: 'opfs', wasm, lockTimeout: 0 }),
+    );
   }
 
   async close(): Promise<void> {

@@ -30,7 +30,7 @@ function entryOf(number: number): Uint8Array {
 
 /** A store with tables, and the end of its history in the log. */
 async function fill(): Promise<void> {
-  const db = await open<number, Uint8Array>('test', { storage: 'indexeddb', wasm, memory: 1024 * 1024 });
+  const db = await open<number, Uint8Array>('test', { storage: 'indexeddb', wasm, memoryBytes: 1024 * 1024 });
   for (let from = 0; from < ENTRIES; from += 500) {
     await db.setMany(Array.from({ length: 500 }, (_, i) => [from + i, entryOf(from + i)] as const));
   }

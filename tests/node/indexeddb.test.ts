@@ -310,7 +310,7 @@ test('a second opener shares the store, and reads what the first wrote', async (
   const second = await open('shared', { wasm, storage: 'indexeddb' });
   await db.set('still', 1);
   expect(await second.get('still')).toBe(1);
-  await expect(deleteStore('shared', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  await expect(deleteStore('shared', { lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
   await db.close();
   await second.set('still', 2);
   expect(await second.get('still')).toBe(2);

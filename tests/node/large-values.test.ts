@@ -82,7 +82,7 @@ test('many answers of one turn come in several frames; one answer that is too lo
 });
 
 describe('an engine whose memory cannot grow beyond 32 MiB', () => {
-  const options = { wasm: limitedEngine(readFileSync(wasm), 32 * MIB), storage: 'memory', memory: MIB } as const;
+  const options = { wasm: limitedEngine(readFileSync(wasm), 32 * MIB), storage: 'memory', memoryBytes: MIB } as const;
   const value = new Uint8Array(MIB).fill(5);
 
   test('refuses a value that it has no room for, and goes on: synchronous', async () => {

@@ -83,7 +83,7 @@ class Tab {
       worker = spawnServer();
       return worker;
     };
-    const db = await openStore<string, string>('life', { wasm, storage, memory: 1 << 20 }, spawn);
+    const db = await openStore<string, string>('life', { wasm, storage, memoryBytes: 1 << 20 }, spawn);
     return new Tab(db, worker as Port);
   }
 

@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 async function opened(spawn: () => Port = spawnServer): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('live', { wasm, storage: 'memory', memory: 2 ** 20 }, spawn);
+  const store = await openStore<Key, unknown>('live', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawn);
   stores.push(store);
   return store;
 }

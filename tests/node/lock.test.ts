@@ -19,9 +19,9 @@ afterEach(() => vi.unstubAllGlobals());
 
 test('a lock can be had without waiting once its release is over', async () => {
   vi.stubGlobal('navigator', { locks: new LateLocks() });
-  for (const wait of [0, 1000, 0]) {
-    const lock = await acquireLock('notes', { wait });
-    await expect(acquireLock('notes', { wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+  for (const lockTimeout of [0, 1000, 0]) {
+    const lock = await acquireLock('notes', { lockTimeout });
+    await expect(acquireLock('notes', { lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     await lock.release();
   }
 });
@@ -31,9 +31,9 @@ test('a store that is closed, or deleted, opens at once without waiting', async 
   vi.stubGlobal('FileSystemFileHandle', FakeFileHandle);
   vi.stubGlobal('navigator', { locks: new LateLocks(), storage: new FakeOpfs().storage });
   for (let i = 0; i < 3; i++) {
-    const device = await opfsStorage.open('notes', { wait: 0 });
+    const device = await opfsStorage.open('notes', { lockTimeout: 0 });
     await device.closeAll();
   }
-  expect(await opfsStorage.delete('notes', { wait: 0 })).toBe(true);
-  await (await opfsStorage.open('notes', { wait: 0 })).closeAll();
+  expect(await opfsStorage.delete('notes', { lockTimeout: 0 })).toBe(true);
+  await (await opfsStorage.open('notes', { lockTimeout: 0 })).closeAll();
 });

@@ -15,8 +15,8 @@ describe('open', () => {
     const options: OpenOptions<string, number> = {
       durability: 'strict',
       storage: 'memory',
-      wait: 100,
-      memory: 2 ** 24,
+      lockTimeout: 100,
+      memoryBytes: 2 ** 24,
       wasm: new URL('https://example.com/varve.wasm'),
     };
     const db = await openStore('notes', options, (name) => {
@@ -32,8 +32,8 @@ describe('open', () => {
         options: {
           durability: 'strict',
           storage: 'memory',
-          wait: 100,
-          memory: 2 ** 24,
+          lockTimeout: 100,
+          memoryBytes: 2 ** 24,
           wasm: 'https://example.com/varve.wasm',
         },
       },
@@ -65,11 +65,11 @@ describe('open', () => {
 
   test.each([
     [{ durability: 'safe' }],
-    [{ wait: -1 }],
-    [{ wait: Number.NaN }],
-    [{ wait: Number.POSITIVE_INFINITY }],
-    [{ memory: 1000 }],
-    [{ memory: 2 ** 24 + 0.5 }],
+    [{ lockTimeout: -1 }],
+    [{ lockTimeout: Number.NaN }],
+    [{ lockTimeout: Number.POSITIVE_INFINITY }],
+    [{ memoryBytes: 1000 }],
+    [{ memoryBytes: 2 ** 24 + 0.5 }],
     [{ values: { name: 'half', encode: () => new Uint8Array() } }],
     [{ keys: 'string' }],
   ])('refuses %j', async (options) => {
@@ -195,16 +195,16 @@ describe('stores of the origin', () => {
   test('are deleted with the time to wait, by a worker that ends afterwards', async () => {
     const engine = new FakeEngine();
     expect(await deleteNamed('a', {}, () => engine)).toBe(true);
-    expect(engine.messages).toEqual([{ type: 'delete', id: 1, name: 'a', wait: 5000 }]);
+    expect(engine.messages).toEqual([{ type: 'delete', id: 1, name: 'a', lockTimeout: 5000 }]);
     expect(engine.is_terminated).toBe(true);
-    await expect(deleteNamed('a', { wait: -1 }, () => engine)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
+    await expect(deleteNamed('a', { lockTimeout: -1 }, () => engine)).rejects.toThrow(code('VARVE_INVALID_ARGUMENT'));
   });
 
   test('that are in use tell so', async () => {
     const engine = new FakeEngine();
     engine.reply = ({ type }) =>
       type === 'delete' ? { type: 'failed', id: 1, error: { code: 'VARVE_LOCKED', message: 'Held.' } } : undefined;
-    await expect(deleteNamed('a', { wait: 0 }, () => engine)).rejects.toThrow(code('VARVE_LOCKED'));
+    await expect(deleteNamed('a', { lockTimeout: 0 }, () => engine)).rejects.toThrow(code('VARVE_LOCKED'));
     expect(engine.is_terminated).toBe(true);
   });
 });

@@ -55,7 +55,7 @@ interface Pair {
 /** A tab with a cache, and one without. */
 async function pair(cache: CacheOptions = {}): Promise<Pair> {
   const [first, second] = tabs(2) as [() => Port, () => Port];
-  const options = { wasm, storage: 'memory', memory: 2 ** 20 } as const;
+  const options = { wasm, storage: 'memory', memoryBytes: 2 ** 20 } as const;
   const db = await openStore<Key, unknown>('cached', { ...options, cache }, () => watched(first));
   stores.push(db);
   const other = await openStore<Key, unknown>('cached', options, second);
@@ -185,7 +185,7 @@ test('what fails fails as without a cache, and a closed store answers nothing', 
   await expect(db.get(Number.NaN)).rejects.toMatchObject({ code: 'VARVE_INVALID_KEY' });
   await expect(db.getMany(['a', Number.NaN])).rejects.toMatchObject({ code: 'VARVE_INVALID_KEY' });
   await expect(db.get('a', { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
-  for (const cache of [{ entries: 0 }, { bytes: -1 }, { ttl: Number.NaN }]) {
+  for (const cache of [{ maxEntries: 0 }, { maxBytes: -1 }, { ttl: Number.NaN }]) {
     await expect(pair(cache)).rejects.toMatchObject({ code: 'VARVE_INVALID_ARGUMENT' });
   }
   await db.close();
@@ -195,7 +195,7 @@ test('what fails fails as without a cache, and a closed store answers nothing', 
 test('own reads follow own writes, and other tabs are followed, under any order of calls', async () => {
   for (let seed = 1; seed <= 5; seed++) {
     const random = new Random(seed);
-    const { db, other } = await pair({ ttl: 60_000, entries: 5 });
+    const { db, other } = await pair({ ttl: 60_000, maxEntries: 5 });
     lateness = seed - 1;
     // Keys of this tab alone are exact. Keys that the other tab writes are numbers that only rise, so a read never goes back behind a
     // write of this tab.

@@ -54,7 +54,7 @@ class Modelled {
   }
 
   static async open(): Promise<Modelled> {
-    return new Modelled(await open('store', { storage: 'indexeddb', wasm, memory: 1024 * 1024 }));
+    return new Modelled(await open('store', { storage: 'indexeddb', wasm, memoryBytes: 1024 * 1024 }));
   }
 
   /** Makes several calls at once. Acknowledged writes are in the model from then on; refused ones must be refused for want of room. */
@@ -209,7 +209,7 @@ test('a store that is closed while there is no room keeps what was acknowledged'
 });
 
 test('a store without a log, which has what was acknowledged in memory alone, ends where it cannot go back', async () => {
-  const db = await open('store', { storage: 'indexeddb', wasm, durability: 'memory', memory: 1024 * 1024 });
+  const db = await open('store', { storage: 'indexeddb', wasm, durability: 'memory', memoryBytes: 1024 * 1024 });
   await db.set('in memory', 1);
   refuses = () => true;
   await expect(db.compact()).rejects.toMatchObject({ code: 'VARVE_STORAGE_FULL' });

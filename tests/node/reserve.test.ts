@@ -17,7 +17,10 @@ type Reserved = ChunkStore & { readonly reserve: ChunkReserve };
 const kv = new FakeKv();
 const stores: Record<string, () => Reserved> = {
   'Deno KV': () =>
-    new DenoKvChunks({ kv, prefix: ['varve'], name: 'a' }, { store: 'a', leaseMs: 60_000, create: true, wait: 0 }),
+    new DenoKvChunks(
+      { kv, prefix: ['varve'], name: 'a' },
+      { store: 'a', leaseMs: 60_000, create: true, lockTimeout: 0 },
+    ),
   IndexedDB: () => new IndexedDbChunks('a'),
 };
 

@@ -31,8 +31,8 @@ type View = Pick<Store<Key, unknown>, 'entries' | 'keys' | 'values' | 'count'>;
 
 const adapter = new ChunkAdapter();
 const openers: [string, Opener][] = [
-  ['varve, over an adapter', () => open('later', { storage: adapter, wasm, memory: MEMORY })],
-  ['varve/inline, over IndexedDB', () => openInline('later', { storage: 'indexeddb', wasm, memory: MEMORY })],
+  ['varve, over an adapter', () => open('later', { storage: adapter, wasm, memoryBytes: MEMORY })],
+  ['varve/inline, over IndexedDB', () => openInline('later', { storage: 'indexeddb', wasm, memoryBytes: MEMORY })],
 ];
 
 const scans: ScanOptions<Key>[] = [];
@@ -142,7 +142,7 @@ describe.each(openers)('%s', (_, opener) => {
 
 test('documents are found by their key and by an index', TIMEOUT, async () => {
   const storage = new ChunkAdapter();
-  const opened = () => open('notes', { storage, wasm, memory: MEMORY });
+  const opened = () => open('notes', { storage, wasm, memoryBytes: MEMORY });
   let db = await opened();
   const all: Note[] = [];
   await notesOf(db).ready();
@@ -166,7 +166,7 @@ test('documents are found by their key and by an index', TIMEOUT, async () => {
 
 test('changes of an earlier opening are told, and none is lost', TIMEOUT, async () => {
   const storage = new ChunkAdapter();
-  const opened = () => open('changes', { storage, wasm, memory: MEMORY, history: 64 << 20 });
+  const opened = () => open('changes', { storage, wasm, memoryBytes: MEMORY, historyBytes: 64 << 20 });
   // In a storage that opens few files, history has few segments: all of these fit into it.
   const count = 600;
   let db = await opened();

@@ -20,7 +20,7 @@ test.each(Array.from({ length: numberFrom('VARVE_CRASH_STORES', 2) }, (_, i) => 
     const storage = new ChunkAdapter();
     const history = new History();
     for (let round = 0; round < ROUNDS; round++) {
-      const db = await open<number, unknown>('crashing', { storage, wasm, memory: 2 << 20 });
+      const db = await open<number, unknown>('crashing', { storage, wasm, memoryBytes: 2 << 20 });
       const found = await read(db);
       const plan: Plan = { seed, round, sequence: found.sequence };
       let acknowledged = 0;
@@ -32,7 +32,7 @@ test.each(Array.from({ length: numberFrom('VARVE_CRASH_STORES', 2) }, (_, i) => 
       await died;
       await writing.catch(() => undefined);
       await db.close().catch(() => undefined);
-      const again = await open<number, unknown>('crashing', { storage, wasm, memory: 2 << 20 });
+      const again = await open<number, unknown>('crashing', { storage, wasm, memoryBytes: 2 << 20 });
       const left = await read(again);
       history.survive(plan, acknowledged, left);
       storage.chunks.die();

@@ -61,7 +61,7 @@ test('writes of one turn are one commit; strict ones are strict', async () => {
 
 test('tables are flushed, merged and read back, whatever order keys are asked for', { timeout: 60_000 }, async () => {
   const storage = new ChunkAdapter();
-  let db = await open('tables', { storage, wasm, memory: 1024 * 1024 });
+  let db = await open('tables', { storage, wasm, memoryBytes: 1024 * 1024 });
   for (let round = 0; round < 40; round++) {
     await Promise.all(
       Array.from({ length: 250 }, (_, i) => db.set((i * 7919 + round * 13) % 5000, value(round, 1000))),
@@ -72,7 +72,7 @@ test('tables are flushed, merged and read back, whatever order keys are asked fo
   expect(levels.reduce((tables, level) => tables + level.tables, 0)).toBeGreaterThan(0);
   const count = await db.count();
   await db.close();
-  db = await open('tables', { storage, wasm, memory: 1024 * 1024 });
+  db = await open('tables', { storage, wasm, memoryBytes: 1024 * 1024 });
   expect(await db.count()).toBe(count);
   const { reads } = storage.chunks;
   const keys = Array.from({ length: 500 }, (_, i) => (i * 37) % 5000);
@@ -87,11 +87,11 @@ test('tables are flushed, merged and read back, whatever order keys are asked fo
 
 test('reads and writes that are mixed in one frame take effect in order, though reads have to wait', async () => {
   const storage = new ChunkAdapter();
-  let db = await open('mixed', { storage, wasm, memory: 1024 * 1024 });
+  let db = await open('mixed', { storage, wasm, memoryBytes: 1024 * 1024 });
   await Promise.all(Array.from({ length: 3000 }, (_, i) => db.set(i, value(i, 500))));
   await db.compact();
   await db.close();
-  db = await open('mixed', { storage, wasm, memory: 1024 * 1024 });
+  db = await open('mixed', { storage, wasm, memoryBytes: 1024 * 1024 });
   const before = db.get(1500);
   const written = db.set(1500, 'new');
   const after = db.get(1500);
@@ -143,11 +143,11 @@ test('what a call is missing of several tables, or for several keys, is fetched 
 
 test('a transaction compares what it read with tables that are not in memory', async () => {
   const storage = new ChunkAdapter();
-  let db = await open('transactions', { storage, wasm, memory: 1024 * 1024 });
+  let db = await open('transactions', { storage, wasm, memoryBytes: 1024 * 1024 });
   await Promise.all(Array.from({ length: 2000 }, (_, i) => db.set(i, value(i, 700))));
   await db.compact();
   await db.close();
-  db = await open('transactions', { storage, wasm, memory: 1024 * 1024 });
+  db = await open('transactions', { storage, wasm, memoryBytes: 1024 * 1024 });
   const conflict = db.set(7, 'mine', { ifSequence: 1 });
   await expect(conflict).rejects.toMatchObject({ code: 'VARVE_CONFLICT' });
   await db.transaction(async (tx) => {
@@ -209,7 +209,7 @@ test('a write that is under way when the store is closed is told that it is refu
 
 test('a check that was under way when the store went back is refused, and finds no damage where there is none', async () => {
   const storage = new ChunkAdapter();
-  const db = await open('full', { storage, wasm, memory: 1024 * 1024 });
+  const db = await open('full', { storage, wasm, memoryBytes: 1024 * 1024 });
   for (let i = 0; i < 3000; i += 50) {
     await db.setMany(Array.from({ length: 50 }, (_, n) => [i + n, value(i + n, 2500)] as const));
   }
@@ -280,7 +280,7 @@ class Modelled {
   }
 
   async open(): Promise<void> {
-    this.db = await open('model', { storage: this.#storage, wasm, memory: 1024 * 1024 });
+    this.db = await open('model', { storage: this.#storage, wasm, memoryBytes: 1024 * 1024 });
   }
 
   /** The operations of one turn, acknowledged or cut short by a crash. */

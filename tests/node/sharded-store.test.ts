@@ -36,7 +36,7 @@ class FakeNamespace {
   async #answer(id: string, request: StoreRequest<Key, unknown>): Promise<unknown> {
     this.calls++;
     if (this.broken.has(id)) throw new Error('Durable Object reset');
-    const opened = this.stores.get(id) ?? open<Key, unknown>(id, { storage: 'memory', wasm, memory: 2 ** 20 });
+    const opened = this.stores.get(id) ?? open<Key, unknown>(id, { storage: 'memory', wasm, memoryBytes: 2 ** 20 });
     this.stores.set(id, opened);
     return structuredClone(serve(await opened, request));
   }
@@ -107,7 +107,7 @@ test.each([
   const random = randomFrom(seed);
   const namespace = new FakeNamespace();
   const db = shards(namespace, { count });
-  const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memory: 2 ** 20 });
+  const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memoryBytes: 2 ** 20 });
   for (let step = 0; step < 60; step++) {
     await write(db, single, random);
     if (step % 4 === 0) await compare(db, single, random);
@@ -219,7 +219,7 @@ test('keys are moved to where other shards look for them, and a second run finds
   const namespace = new FakeNamespace();
   const old = shards(namespace, { count: 3 });
   const next = shards(namespace, { names: ['shard-0', 'shard-2', 'another', 'one more'] });
-  const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memory: 2 ** 20 });
+  const single = await open<Key, unknown>('single', { storage: 'memory', wasm, memoryBytes: 2 ** 20 });
   for (let step = 0; step < 60; step++) await write(old, single, random);
   await old.set('expires', 1, { expiresIn: 60_000 });
   single.set('expires', 1, { expiresIn: 60_000 });

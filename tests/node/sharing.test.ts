@@ -45,7 +45,7 @@ async function openTab(options: OpenOptions<Key, unknown> = {}): Promise<Tab> {
     return worker;
   };
   const load = async (): Promise<typeof membership> => membership;
-  const db = await openStore<Key, unknown>('shared', { wasm, memory: 1024 * 1024, ...options }, spawn, load);
+  const db = await openStore<Key, unknown>('shared', { wasm, memoryBytes: 1024 * 1024, ...options }, spawn, load);
   const tab = { db, worker: () => worker as Port };
   tabs.push(tab);
   return tab;
@@ -107,8 +107,8 @@ test('when the worker of the leader is ended, both tabs go on', async () => {
 });
 
 test('a frame whose answers came in part when the leader was ended is answered wholly, and what it opened stays what it was', async () => {
-  const memory = 16 << 20;
-  const [first, second] = [await openTab({ memory }), await openTab({ memory })];
+  const memoryBytes = 16 << 20;
+  const [first, second] = [await openTab({ memoryBytes }), await openTab({ memoryBytes })];
   const value = (i: number): Uint8Array => new Uint8Array(900_000).fill(i + 1);
   await first.db.setMany(Array.from({ length: 10 }, (_, i) => [i, value(i)] as const));
   const worker = first.worker();
@@ -183,8 +183,8 @@ describe('what was open when the leader died', () => {
   const rows = (count: number, what: string): [Key, unknown][] =>
     Array.from({ length: count }, (_, i) => [i, `${what} ${i}`]);
   const filled = async (count = 5000): Promise<[Tab, Tab]> => {
-    const memory = 16 << 20;
-    const [first, second] = [await openTab({ memory }), await openTab({ memory })];
+    const memoryBytes = 16 << 20;
+    const [first, second] = [await openTab({ memoryBytes }), await openTab({ memoryBytes })];
     await first.db.setMany(rows(count, 'value'));
     return [first, second];
   };

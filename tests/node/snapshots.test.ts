@@ -16,13 +16,13 @@ afterEach(async () => {
 });
 
 async function openAsync(): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawnServer);
+  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawnServer);
   stores.push(store);
   return store;
 }
 
 async function openSync(): Promise<SyncStore<Key, unknown>> {
-  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 });
+  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 });
   stores.push(store);
   return store;
 }

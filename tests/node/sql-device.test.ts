@@ -173,7 +173,7 @@ test.each([1, 2, 3, 4])(
     const sql = new FakeSql();
     const committed = new Map<number, Uint8Array>();
     let { storage } = objectOn(sql);
-    let db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memory: 2 ** 20 });
+    let db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memoryBytes: 2 ** 20 });
     for (let turn = 0; turn < 100; turn++) {
       const writes = new Map<number, Uint8Array | undefined>();
       for (let i = random(30); i >= 0; i--) {
@@ -198,7 +198,7 @@ test.each([1, 2, 3, 4])(
       sql.crash();
       await db.close().catch(() => undefined);
       ({ storage } = objectOn(sql));
-      db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memory: 2 ** 20 });
+      db = await sync.open<number, Uint8Array>('s', { storage, wasm, compactor: false, memoryBytes: 2 ** 20 });
       expect([...db.keys()]).toEqual([...committed.keys()].sort((a, b) => a - b));
       for (const [key, value] of db) expect(Buffer.compare(value, committed.get(key) as Uint8Array)).toBe(0);
     }
@@ -228,8 +228,10 @@ test('stores of one object are told apart, listed, deleted, and open once', asyn
   for (const name of names) {
     const db = await sync.open(name, { storage, wasm, compactor: false });
     db.set('name', name);
-    await expect(sync.open(name, { storage: other, wasm, wait: 20 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
-    await expect(sync.deleteStore(name, { storage, wait: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
+    await expect(sync.open(name, { storage: other, wasm, lockTimeout: 20 })).rejects.toMatchObject({
+      code: 'VARVE_LOCKED',
+    });
+    await expect(sync.deleteStore(name, { storage, lockTimeout: 0 })).rejects.toMatchObject({ code: 'VARVE_LOCKED' });
     await db.close();
   }
   expect(await sync.listStores({ storage })).toEqual([...names].sort());

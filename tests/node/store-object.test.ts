@@ -85,7 +85,7 @@ test('an object that went without a word is succeeded by another, and its engine
 }, async () => {
   const storage = new FakeStorage();
   for (let round = 0; round < 40; round++) {
-    const { notes } = await constructBriefly(new FakeContext('evicted', storage), { memory: 2 ** 20 });
+    const { notes } = await constructBriefly(new FakeContext('evicted', storage), { memoryBytes: 2 ** 20 });
     expect(notes.count()).toBe(Math.min(round, 10));
     notes.set(round % 10, new Uint8Array(100_000).fill(round));
     await storage.sql.committed();
@@ -96,7 +96,7 @@ test('an object that went without a word is succeeded by another, and its engine
 
 test('objects that went without a word and have no successor are let go of', { timeout: 60_000 }, async () => {
   const before = await alive();
-  for (let one = 0; one < 10; one++) await constructBriefly(new FakeContext(`alone ${one}`), { memory: 2 ** 20 });
+  for (let one = 0; one < 10; one++) await constructBriefly(new FakeContext(`alone ${one}`), { memoryBytes: 2 ** 20 });
   await vi.waitFor(async () => expect(await alive()).toBeLessThan(before + 4), { timeout: 20_000 });
 });
 
@@ -120,7 +120,7 @@ test('the alarm is set when a flush is due, works until nothing is, and is left 
 }, async () => {
   const ctx = new FakeContext('alarm');
   const { storage } = ctx;
-  const object = await construct(ctx, { memory: 2 ** 20 });
+  const object = await construct(ctx, { memoryBytes: 2 ** 20 });
   let rings = 0;
   for (let i = 0; i < 3000; i++) {
     object.notes.set((i * 7919) % 3000, new Uint8Array(1000).fill(i));
@@ -142,7 +142,7 @@ test('on a full storage no turn is lost that was neither refused nor ended the o
   timeout: 60_000,
 }, async () => {
   const ctx = new FakeContext('full');
-  const { notes } = await construct(ctx, { memory: 2 ** 20, bytesMax: 1_500_000 });
+  const { notes } = await construct(ctx, { memoryBytes: 2 ** 20, bytesMax: 1_500_000 });
   let kept = 0;
   const refused = (): boolean => {
     try {
@@ -161,7 +161,7 @@ test('on a full storage no turn is lost that was neither refused nor ended the o
   }
   expect(kept).toBeGreaterThan(20);
   expect(kept).toBeLessThan(80);
-  const again = await construct(new FakeContext('full', ctx.storage), { memory: 2 ** 20 });
+  const again = await construct(new FakeContext('full', ctx.storage), { memoryBytes: 2 ** 20 });
   expect([...again.notes.keys()]).toEqual(Array.from({ length: kept }, (_, i) => i));
 });
 
@@ -183,7 +183,7 @@ test('a gate that could not be closed is closed by the next write, which logs wh
 test('after an alarm that failed there is another one', { timeout: 60_000 }, async () => {
   const ctx = new FakeContext('alarm');
   const { storage } = ctx;
-  const object = await construct(ctx, { memory: 2 ** 20 });
+  const object = await construct(ctx, { memoryBytes: 2 ** 20 });
   const fill = async (from: number): Promise<void> => {
     for (let i = from; storage.alarm === null && i < from + 3000; i++) {
       object.notes.set(i, new Uint8Array(1000).fill(i));
@@ -216,8 +216,8 @@ test('a page takes in values that are large, or refer to themselves', async () =
 
 test('an option that an object has not is refused', { timeout: 60_000 }, async () => {
   const ctx = new FakeContext('strange');
-  new Notes(ctx, {}, { wasm: module, history: 0 } as VarveObjectOptions);
-  await expect(ctx.opened).rejects.toThrow('There is no option history here; there is name, memory,');
+  new Notes(ctx, {}, { wasm: module, historyBytes: 0 } as VarveObjectOptions);
+  await expect(ctx.opened).rejects.toThrow('There is no option historyBytes here; there is name, memoryBytes,');
 });
 
 test('without the engine an object says what is missing', { timeout: 60_000 }, async () => {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { decodeKey } from '../../js/src/codec/key-reader.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
-import { open, type SyncOpenOptions, type SyncStore, utf8, VarveError } from '../../js/src/synchronous.ts';
+import { type OpenOptions, open, type SyncStore, utf8, VarveError } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
 import { nextTurn } from '../../js/src/worker/turn.ts';
 import { randomFrom, wasm } from './support/engine.ts';
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const store of stores.splice(0)) await store.close();
 });
 
-async function openMemory<K = Key, V = unknown>(options: SyncOpenOptions<K, V> = {}): Promise<SyncStore<K, V>> {
+async function openMemory<K = Key, V = unknown>(options: OpenOptions<K, V> = {}): Promise<SyncStore<K, V>> {
   const store = await open<K, V>('test', { storage: 'memory', wasm, ...options });
   stores.push(store as unknown as SyncStore<never, never>);
   return store;
@@ -90,7 +90,7 @@ function randomValue(random: (below: number) => number): unknown {
 describe.each([1, 2, 3])('random operations, seed %i', (seed) => {
   test('the store agrees with a Map at every step, through flushes and compactions', async () => {
     const random = randomFrom(seed);
-    const store = await openMemory({ memory: 1024 * 1024 });
+    const store = await openMemory({ memoryBytes: 1024 * 1024 });
     const model = new Model();
     for (let turn = 0; turn < 40; turn++) {
       for (let i = 0; i < 150; i++) step(store, model, random);
@@ -343,7 +343,7 @@ describe('closing', () => {
 });
 
 test('while nobody writes, merges clear away what was overwritten', { timeout: 60_000 }, async () => {
-  const db = await openMemory({ memory: 8 << 20 });
+  const db = await openMemory({ memoryBytes: 8 << 20 });
   const random = randomFrom(7);
   const value = (): Uint8Array => Uint8Array.from({ length: 1000 }, () => random(256));
   const save = async (from: number, to: number): Promise<void> => {

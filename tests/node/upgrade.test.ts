@@ -3,9 +3,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import type { StoreOptions } from '../../js/src/store/upgrade.ts';
-import { open, type SyncOpenOptions, type SyncStore, type SyncTransaction } from '../../js/src/synchronous.ts';
-import type { Key } from '../../js/src/types.ts';
+import { type OpenOptions, open, type SyncStore, type SyncTransaction } from '../../js/src/synchronous.ts';
+import type { OpenOptions as AsyncOpenOptions, Key } from '../../js/src/types.ts';
 import { LocalCompactor, spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 
@@ -17,12 +16,12 @@ beforeEach(() => {
 });
 
 type Either = Store<Key, unknown> | SyncStore<Key, unknown>;
-type Options = StoreOptions<Key, unknown> & SyncOpenOptions<Key, unknown>;
+type Options = AsyncOpenOptions<Key, unknown> & OpenOptions<Key, unknown>;
 
 const openAsync = (options: object): Promise<Either> =>
-  openStore('test', { wasm, wait: 0, ...(options as Options) }, spawnServer);
+  openStore('test', { wasm, lockTimeout: 0, ...(options as Options) }, spawnServer);
 const openSync = (options: object): Promise<Either> =>
-  open('test', { wasm, wait: 0, compactor: false, ...(options as Options) });
+  open('test', { wasm, lockTimeout: 0, compactor: false, ...(options as Options) });
 
 const code = (name: string): unknown => expect.objectContaining({ code: name });
 

@@ -15,7 +15,7 @@ const KEYS = 300;
 const BATCH_MAX = 40;
 const BYTES_MAX = 3000;
 const PAUSE_MS_MAX = 10;
-const SPEC = { memory: 2 ** 20, durability: 'relaxed', cache: false } as const;
+const SPEC = { memoryBytes: 2 ** 20, durability: 'relaxed', cache: false } as const;
 const PLACES = { files: filePlace, indexeddb: indexedDbPlace, opfs: opfsPlace };
 
 const seed = runSeed('js', 'upkeep');

@@ -30,7 +30,7 @@ try {
 const SYS = `
 import { files } from 'npm:varve@^0.1.0/fs';
 
-const device = await files('./data').open('sys', { wait: 0 });
+const device = await files('./data').open('sys', { lockTimeout: 0 });
 const claims = [...Deno.readDirSync('./data/sys')].map(({ name }) => name).filter((name) => name.startsWith('lock.'));
 console.log(JSON.stringify({ free: typeof (await device.freeBytes?.()), hosts: claims.map((name) => name.split('.').at(-1)) }));
 await device.closeAll();

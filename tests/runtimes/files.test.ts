@@ -61,12 +61,12 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
 
   test('a slot that is a symbolic link is not followed', async () => {
     const where = { directory: join(directory, `${runtime.name} links`) };
-    expect(await run(runtime, programs.hold, directory, { ...where, wait: 0 })).toEqual({ opened: true });
+    expect(await run(runtime, programs.hold, directory, { ...where, lockTimeout: 0 })).toEqual({ opened: true });
     const [slot, target] = [join(where.directory, 'held', 'slot-0003'), join(directory, `${runtime.name} precious`)];
     writeFileSync(target, 'of somebody else');
     rmSync(slot);
     symlinkSync(target, slot);
-    const refused = await run(runtime, programs.hold, directory, { ...where, wait: 0 });
+    const refused = await run(runtime, programs.hold, directory, { ...where, lockTimeout: 0 });
     expect(refused).toMatchObject({ opened: false, code: 'VARVE_UNSUPPORTED' });
     expect(readFileSync(target, 'utf8')).toBe('of somebody else');
   });
@@ -93,23 +93,23 @@ describe.each(RUNTIMES)('on $name', (runtime) => {
 
   test.each(RUNTIMES)('a store that it holds is refused to $name, which has it once it was killed', async (other) => {
     const holder = await hold(runtime);
-    const refused = await run(other, programs.hold, directory, { wait: 0 });
+    const refused = await run(other, programs.hold, directory, { lockTimeout: 0 });
     expect(refused).toMatchObject({ opened: false, code: 'VARVE_LOCKED' });
     expect(refused).toMatchObject({ message: expect.stringContaining(`Process ${holder.process.pid} `) });
     await kill(holder);
     if (other.name === 'deno' && runtime.name !== 'deno') {
       // Deno may check whether a process of another runtime lives only with --allow-run.
-      expect(await run(other, programs.hold, directory, { wait: 0 })).toMatchObject({ code: 'VARVE_LOCKED' });
+      expect(await run(other, programs.hold, directory, { lockTimeout: 0 })).toMatchObject({ code: 'VARVE_LOCKED' });
       const allowed = (path: string): string[] => [...other.arguments(path), '--allow-run'];
-      const opened = await run({ ...other, arguments: allowed }, programs.hold, directory, { wait: 0 });
+      const opened = await run({ ...other, arguments: allowed }, programs.hold, directory, { lockTimeout: 0 });
       expect(opened).toEqual({ opened: true });
-    } else expect(await run(other, programs.hold, directory, { wait: 0 })).toEqual({ opened: true });
+    } else expect(await run(other, programs.hold, directory, { lockTimeout: 0 })).toEqual({ opened: true });
   });
 });
 
 /** A process that has the store open. */
 async function hold(runtime: Runtime): Promise<Running> {
-  const holder = start(runtime, programs.hold, directory, { wait: 0, hold: true });
+  const holder = start(runtime, programs.hold, directory, { lockTimeout: 0, hold: true });
   started.push(holder);
   expect(JSON.parse(await holder.line('{'))).toEqual({ opened: true });
   return holder;

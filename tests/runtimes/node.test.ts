@@ -90,7 +90,7 @@ test('a store in files has no more of them than the process can open, and 64 all
   const built = JSON.stringify(new URL('../../dist/fs.js', import.meta.url).href);
   const program = `
     import { files } from ${built};
-    const device = await files(process.argv[1]).open('x', { wait: 0 });
+    const device = await files(process.argv[1]).open('x', { lockTimeout: 0 });
     console.log(device.slotsMax);
     await device.closeAll();`;
   const shell = async (script: string): Promise<string> => {

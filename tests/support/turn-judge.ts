@@ -25,18 +25,18 @@ export interface TurnDriver {
 /** The turns of a test that writes this many megabytes: their names, and their plans. */
 export function turnsOf(seed: number, megabytes: number): [string, TurnPlan][] {
   const part = (share: number): number => Math.ceil(megabytes / share);
-  const memory = 32 << 20;
+  const memoryBytes = 32 << 20;
   return [
-    ['a load', { seed, memory, megabytes, keysMegabytes: megabytes * 2 }],
-    ['a load in little memory', { seed, memory: 1 << 20, megabytes: part(5), keysMegabytes: part(5) * 2 }],
-    ['overwriting', { seed, memory, megabytes, keysMegabytes: part(10) }],
+    ['a load', { seed, memoryBytes, megabytes, keysMegabytes: megabytes * 2 }],
+    ['a load in little memory', { seed, memoryBytes: 1 << 20, megabytes: part(5), keysMegabytes: part(5) * 2 }],
+    ['overwriting', { seed, memoryBytes, megabytes, keysMegabytes: part(10) }],
   ];
 }
 
 /** Runs a turn, kills it when it has written enough, and judges what it used and what it left. */
 export async function liveTurn(driver: TurnDriver, name: string, plan: TurnPlan): Promise<void> {
   const began = performance.now();
-  const enough = plan.megabytes * BATCHES_PER_MEGABYTE + randomFrom(plan.seed, plan.memory)(200);
+  const enough = plan.megabytes * BATCHES_PER_MEGABYTE + randomFrom(plan.seed, plan.memoryBytes)(200);
   const told = await driver.write(plan, ({ batches }) => batches >= enough);
   const last = told.at(-1);
   if (last === undefined || last.batches < enough) throw new Error(`It ended after ${last?.batches ?? 0} batches.`);
@@ -54,7 +54,7 @@ export async function liveTurn(driver: TurnDriver, name: string, plan: TurnPlan)
   );
   expect(found.faults).toEqual([]);
   expect(found.batches).toBeGreaterThanOrEqual(last.batches);
-  const wasmBytesMax = plan.memory * (1 + LOST_SHARE) + ENGINE_BYTES + liveMegabytes * 1e6 * TABLE_SHARE;
+  const wasmBytesMax = plan.memoryBytes * (1 + LOST_SHARE) + ENGINE_BYTES + liveMegabytes * 1e6 * TABLE_SHARE;
   expect(wasmBytes).toBeLessThan(wasmBytesMax);
   expect(diskMegabytes).toBeLessThan(liveMegabytes * 2 + DISK_MEGABYTES);
 }

@@ -10,7 +10,7 @@ import { randomFrom } from './random.ts';
 export interface TurnPlan {
   readonly seed: number;
   /** The budget of the store. */
-  readonly memory: number;
+  readonly memoryBytes: number;
   /** How much is written when it is killed. */
   readonly megabytes: number;
   /** After this many, earlier keys are overwritten. */

@@ -65,7 +65,7 @@ export async function runCallers(context: SpecialContext, usual: Callers): Promi
   const entries = custom.entries ?? Math.round(ENTRIES[mode] * scale);
   const valueBytes = custom.valueBytes ?? VALUE_BYTES;
   const dataset = makeDataset('random', entries, valueBytes, { seed, keyBytes: custom.keyBytes });
-  const where = { memory: custom.memory, storage: custom.storage };
+  const where = { memoryBytes: custom.memoryBytes, storage: custom.storage };
   const houses: { stage: Stage; measured: Measured }[] = [];
   try {
     for (const engine of callable(engines)) {

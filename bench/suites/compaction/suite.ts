@@ -44,11 +44,11 @@ export async function runCompaction(context: SpecialContext, opening: Opening = 
   const name = 'bench-compaction';
   const { plan } = context;
   const storage = plan.custom.storage === 'memory' ? 'memory' : undefined;
-  const memory = plan.custom.memory ?? MEMORY_BYTES_MIN;
-  const entries = TABLES_MAX * batchOf(memory, KEY_CHARS + VALUE_BYTES);
+  const memoryBytes = plan.custom.memoryBytes ?? MEMORY_BYTES_MIN;
+  const entries = TABLES_MAX * batchOf(memoryBytes, KEY_CHARS + VALUE_BYTES);
   const dataset = makeDataset('random', entries, VALUE_BYTES, { seed: plan.seed });
   if (storage === undefined) await deleteStore(name);
-  const tables = await Tables.open(name, dataset, memory, { storage, ...opening });
+  const tables = await Tables.open(name, dataset, memoryBytes, { storage, ...opening });
   try {
     const suite = new Compaction(context, tables);
     await suite.overlapping();

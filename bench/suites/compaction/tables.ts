@@ -8,13 +8,13 @@
  * Invariant: `burst` returns in the turn it was called in, and what is measured before the next `await` meets these tables.
  */
 
-import { open, type SyncOpenOptions, type SyncStore } from 'varve/synchronous';
+import { type OpenOptions, open, type SyncStore } from 'varve/synchronous';
 import { turn } from '../../core/clock.ts';
 import { at, type Dataset, type Key } from '../../core/generator.ts';
 import type { OnDisk } from '../../core/rows.ts';
 import { ABSENT, emptyState, type State } from '../../core/trace.ts';
 
-/** Varve's least `memory`: its memtables are 128 KiB. */
+/** Varve's least `memoryBytes`: its memtables are 128 KiB. */
 export const MEMORY_BYTES_MIN = 1 << 20;
 /** A memtable is an eighth of the memory, and no more than this. */
 const MEMTABLE_BYTES_MAX = 4 << 20;
@@ -25,11 +25,11 @@ export const TABLES_MAX = 19;
 const WAIT_MS_MAX = 20_000;
 
 /** How the store is opened, where the usual way will not do: in tests, which have no workers. */
-export type Opening = Pick<SyncOpenOptions<Key, Uint8Array>, 'storage' | 'compactor' | 'wasm'>;
+export type Opening = Pick<OpenOptions<Key, Uint8Array>, 'storage' | 'compactor' | 'wasm'>;
 
 /** Entries of a batch that is larger than a memtable. */
-export function batchOf(memory: number, entryBytes: number): number {
-  return Math.ceil((1.1 * Math.min(MEMTABLE_BYTES_MAX, memory / 8)) / entryBytes);
+export function batchOf(memoryBytes: number, entryBytes: number): number {
+  return Math.ceil((1.1 * Math.min(MEMTABLE_BYTES_MAX, memoryBytes / 8)) / entryBytes);
 }
 
 export type Store = SyncStore<Key, Uint8Array>;
@@ -48,17 +48,17 @@ export class Tables {
   /** Entries of a batch that is larger than a memtable. */
   readonly batchEntries: number;
 
-  private constructor(store: Store, dataset: Dataset, memory: number) {
+  private constructor(store: Store, dataset: Dataset, memoryBytes: number) {
     this.store = store;
     this.dataset = dataset;
     this.state = emptyState(dataset);
-    this.batchEntries = batchOf(memory, dataset.keyBytes + dataset.valueBytes);
+    this.batchEntries = batchOf(memoryBytes, dataset.keyBytes + dataset.valueBytes);
   }
 
   /** Opens a new store. Without `compactor`, merges run on this thread between turns. */
-  static async open(name: string, dataset: Dataset, memory: number, options: Opening = {}): Promise<Tables> {
-    const store = await open<Key, Uint8Array>(name, { memory, ...options });
-    return new Tables(store, dataset, memory);
+  static async open(name: string, dataset: Dataset, memoryBytes: number, options: Opening = {}): Promise<Tables> {
+    const store = await open<Key, Uint8Array>(name, { memoryBytes, ...options });
+    return new Tables(store, dataset, memoryBytes);
   }
 
   /** Writes one batch. */

@@ -88,7 +88,7 @@ async function runEngine(
       step(`${engine.name}, ${steps} of ${planned} steps`);
     },
   };
-  const options = { durability: DURABILITY, valueBytes: life.valueBytes, memory: custom.memory } as const;
+  const options = { durability: DURABILITY, valueBytes: life.valueBytes, memoryBytes: custom.memoryBytes } as const;
   const { parts, story, problem } = await live(
     life,
     extent,

@@ -92,7 +92,7 @@ export class Subject {
   static async make(row: MicroRow): Promise<Subject> {
     const store = await open<Uint8Array, Uint8Array>(`micro ${row.title}`, {
       storage: 'memory',
-      memory: 64 << 20,
+      memoryBytes: 64 << 20,
       compactor: false,
     });
     const random = new Random(3);

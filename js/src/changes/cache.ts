@@ -22,8 +22,8 @@ import { ChangeKind } from './page.ts';
 import { type Kept, RecentValues } from './recent-values.ts';
 
 const EVERYTHING = { lower: undefined, upper: undefined, empty: false };
-const ENTRIES = 1000;
-const BYTES = 4 * 1024 * 1024;
+const MAX_ENTRIES = 1000;
+const MAX_BYTES = 4 * 1024 * 1024;
 const TTL_MS = 5000;
 const ITEM_HEAD_BYTES = 12;
 
@@ -56,13 +56,13 @@ class ReadCache<K, V> {
     client: Client,
     operations: Operations<K, V>,
     now: Operation<undefined, undefined, number>,
-    { entries = ENTRIES, bytes = BYTES, ttl = TTL_MS }: CacheOptions,
+    { maxEntries = MAX_ENTRIES, maxBytes = MAX_BYTES, ttl = TTL_MS }: CacheOptions,
   ) {
     this.#client = client;
     this.#operations = operations;
     this.#now = now;
     this.#ttl = ttl;
-    this.#values = new RecentValues(entries, bytes);
+    this.#values = new RecentValues(maxEntries, maxBytes);
     this.#send = client.submit.bind(client);
     this.#read = {
       code: Op.getEntry,

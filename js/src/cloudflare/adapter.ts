@@ -7,7 +7,7 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
-import type { AdapterWait, StorageAdapter } from '../storage/adapter.ts';
+import type { LockOptions, StorageAdapter } from '../storage/adapter.ts';
 import { delay, waitFor } from '../storage/wait.ts';
 import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
 import type { SqlStorage } from './platform.ts';
@@ -59,7 +59,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     this.#options = options;
   }
 
-  async open(name: string, options: AdapterWait): Promise<SqlDevice> {
+  async open(name: string, options: LockOptions): Promise<SqlDevice> {
     return this.#whenClosed(name, options, () => this.openNow(name));
   }
 
@@ -92,7 +92,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
     return tablesOf(this.#sql());
   }
 
-  async delete(name: string, options: AdapterWait): Promise<boolean> {
+  async delete(name: string, options: LockOptions): Promise<boolean> {
     return this.#whenClosed(name, options, () => {
       this.#closed(name);
       const sql = this.#sql();
@@ -103,8 +103,8 @@ export class ObjectStorageAdapter implements StorageAdapter {
   }
 
   /** Calls `act` when nobody has the store open or the time is up. Nobody else can come in between. */
-  async #whenClosed<T>(name: string, { wait, signal }: AdapterWait, act: () => T): Promise<T> {
-    for (let left = wait; ; left -= LOOK_MS) {
+  async #whenClosed<T>(name: string, { lockTimeout, signal }: LockOptions, act: () => T): Promise<T> {
+    for (let left = lockTimeout; ; left -= LOOK_MS) {
       if (signal?.aborted) throw abortError(signal);
       if (left <= 0 || !this.#open().has(name)) return act();
       await waitFor(delay(Math.min(left, LOOK_MS)), signal).catch(() => undefined);
@@ -138,7 +138,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
  * import { objectStorage } from 'varve/cloudflare';
  * import wasm from 'varve/varve.wasm';
  * ctx.blockConcurrencyWhile(async () => {
- *   this.db = await open('notes', { storage: objectStorage(ctx), wasm, compactor: false, memory: 8 * 2 ** 20 });
+ *   this.db = await open('notes', { storage: objectStorage(ctx), wasm, compactor: false, memoryBytes: 8 * 2 ** 20 });
  * });
  */
 export function objectStorage(ctx: StorageContext, options?: ObjectStorageOptions): StorageAdapter {

@@ -32,7 +32,7 @@ export interface VarveObjectOptions<K = Key, V = unknown> {
   /** The name of the store in the object. Default `store`. */
   name?: string | undefined;
   /** The most bytes for memtables, cached blocks, indexes and filters of this object. Default 8 MiB, at least 1 MiB. */
-  memory?: number | undefined;
+  memoryBytes?: number | undefined;
   /** Maps your keys onto Varve keys. Default: keys are Varve keys. */
   keys?: KeyCodec<K> | undefined;
   /** Turns values into bytes. Default: `structured`. */
@@ -49,7 +49,7 @@ export interface VarveObjectOptions<K = Key, V = unknown> {
 
 const OBJECT: Known<VarveObjectOptions> = {
   name: 1,
-  memory: 1,
+  memoryBytes: 1,
   keys: 1,
   values: 1,
   version: 1,
@@ -106,10 +106,10 @@ async function openHost<K, V>(
   options: VarveObjectOptions<K, V>,
 ): Promise<{ host: EngineHost; maintenance: Maintenance }> {
   checkOptions(options, OBJECT);
-  const { name = 'store', memory = MEMORY_BYTES_DEFAULT, keys, values, wasm, version, upgrade } = options;
+  const { name = 'store', memoryBytes = MEMORY_BYTES_DEFAULT, keys, values, wasm, version, upgrade } = options;
   checkName(name);
   checkVersion(version, upgrade);
-  const settings = engineOptions<K, V>({ memory, keys, values });
+  const settings = engineOptions<K, V>({ memoryBytes, keys, values });
   if (!(wasm instanceof WebAssembly.Module)) {
     throw new VarveError(
       'VARVE_UNSUPPORTED',

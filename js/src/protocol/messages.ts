@@ -6,7 +6,7 @@
 
 import type { WireError } from '../errors.ts';
 import type { RepairRequest } from '../tools/repair.ts';
-import type { EngineOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
+import type { CommonOpenOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
 
 /**
  * The names of the engine's methods outside frames. `stop` ends the check with the given number, or without a number the repair.
@@ -22,8 +22,10 @@ export interface StoreState {
   readonly opening: number;
 }
 
-/** The options that the worker gets when it opens a store: plain data only. */
-export interface OpenMessageOptions extends EngineOptions {
+/** The options that the engine gets when it opens a store: plain data only. */
+export interface EngineOptions
+  extends Pick<CommonOpenOptions, 'durability' | 'lockTimeout' | 'memoryBytes' | 'historyBytes'> {
+  storage?: StorageKind | undefined;
   /** URL of the wasm file, or the module compiled already. */
   wasm?: string | WebAssembly.Module | undefined;
 }
@@ -45,7 +47,7 @@ export type Request =
       readonly type: 'open';
       readonly id: number;
       readonly name: string;
-      readonly options: OpenMessageOptions;
+      readonly options: EngineOptions;
       readonly sharing?: SharingOptions | undefined;
     }
   /** The first message of a client to a leader: answered by `welcome` at once, and by `opened` when the store is open. */
@@ -65,7 +67,7 @@ export type Request =
   /** Names of the stores of this origin: answered by a `result` with `string[]`. Needs no open store. */
   | { readonly type: 'list'; readonly id: number }
   /** Removes a store: answered by a `result` with whether it was there. Needs no open store. */
-  | { readonly type: 'delete'; readonly id: number; readonly name: string; readonly wait: number }
+  | { readonly type: 'delete'; readonly id: number; readonly name: string; readonly lockTimeout: number }
   /** Salvages a store into a new one: answered by `progress`, then a `result` with a `RepairReport`. Needs no open store. */
   | { readonly type: 'repair'; readonly id: number; readonly name: string; readonly request: RepairRequest }
   /** The page is hidden or goes away: flush at once. Not answered. */

@@ -15,12 +15,12 @@ import { type ChannelMessage, canShare, channelOf, PROTOCOL, uniqueName } from '
  * @returns Whether the store existed.
  * @throws `VARVE_LOCKED` while somebody has it open.
  */
-export async function deleteShared(name: string, wait: number, adapter?: StorageAdapter): Promise<boolean> {
-  if (wait === 0 || isAdapter(adapter) || !canShare()) return deleteStore(name, wait, adapter);
+export async function deleteShared(name: string, lockTimeout: number, adapter?: StorageAdapter): Promise<boolean> {
+  if (lockTimeout === 0 || isAdapter(adapter) || !canShare()) return deleteStore(name, lockTimeout, adapter);
   const channel = new BroadcastChannel(channelOf(name));
   try {
     channel.postMessage({ type: 'delete', from: uniqueName(), protocol: PROTOCOL } satisfies ChannelMessage);
-    return await deleteStore(name, wait);
+    return await deleteStore(name, lockTimeout);
   } finally {
     channel.close();
   }

@@ -7,7 +7,7 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
-import type { OpenMessageOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
+import type { EngineOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { outOfReach } from '../storage/opfs-realm.ts';
 import { Client, type Link, type Port, workerDied } from '../worker/client.ts';
 import { LeaderLink, stalled } from './link.ts';
@@ -19,14 +19,14 @@ import { unanswered } from './unanswered.ts';
 /** How a store is opened together with other tabs. */
 export interface MembershipOptions {
   readonly name: string;
-  readonly engine: OpenMessageOptions;
+  readonly engine: EngineOptions;
   /** How long to wait for a worker that has the store open and does not share it, in milliseconds. */
-  readonly wait: number;
+  readonly lockTimeout: number;
   readonly signal: AbortSignal | undefined;
   readonly spawn: () => Port;
 }
 
-/** How long a leader has to answer, however short `wait` is, in milliseconds. */
+/** How long a leader has to answer, however short `lockTimeout` is, in milliseconds. */
 const ANSWER_MS = 1000;
 /** How long calls wait for a leader, and for a leader that is opening the store, in seconds. */
 const STALL_S = 5;
@@ -72,7 +72,7 @@ export class Membership {
 
   /** Opens a store, or joins those that have it open. Rejects as `open` does. */
   static async join(options: MembershipOptions): Promise<{ client: Client; report: OpenReport }> {
-    const { signal, wait, name } = options;
+    const { signal, lockTimeout, name } = options;
     const membership = new Membership(options);
     const { client } = membership;
     const abort = (): void => {
@@ -84,7 +84,7 @@ export class Membership {
         if (membership.#isAnswered) return;
         unanswered(name).then((error) => membership.#isAnswered || membership.#fail(error));
       },
-      Math.max(wait, ANSWER_MS),
+      Math.max(lockTimeout, ANSWER_MS),
     );
     try {
       const report = await new Promise<OpenReport>((resolve, reject) => {

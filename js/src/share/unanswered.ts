@@ -8,7 +8,7 @@
 import { VarveError } from '../errors.ts';
 import { openLock } from './names.ts';
 
-/** The error for an `open` that no leader answered within its `wait`. */
+/** The error for an `open` that no leader answered within its `lockTimeout`. */
 export async function unanswered(name: string): Promise<VarveError> {
   const { held = [] } = await navigator.locks.query().catch((): LockManagerSnapshot => ({}));
   const isKept = held.some((lock) => lock.name === openLock(name) && lock.mode === 'exclusive');

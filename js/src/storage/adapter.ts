@@ -8,10 +8,10 @@
 import { VarveError } from '../errors.ts';
 import type { ManagedDevice } from './device.ts';
 
-/** How long `StorageAdapter.open` and `delete` may wait for another holder of the store. */
-export interface AdapterWait {
+/** How long `StorageAdapter.open` and `delete` may wait while somebody else has the store open. */
+export interface LockOptions {
   /** Milliseconds; 0 asks once. */
-  readonly wait: number;
+  readonly lockTimeout: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -30,14 +30,14 @@ export interface StorageAdapter {
    * Opens the slots of a store, making it where there is none.
    * @throws `VARVE_LOCKED` while somebody else has it open, `VARVE_UNSUPPORTED` where there is no such storage.
    */
-  open(name: string, options: AdapterWait): Promise<ManagedDevice>;
+  open(name: string, options: LockOptions): Promise<ManagedDevice>;
   /** Names of the stores, in any order. */
   list(): Promise<string[]>;
   /**
    * Removes a store and everything in it; resolves with whether there was one.
    * @throws `VARVE_LOCKED` while somebody has it open.
    */
-  delete(name: string, options: AdapterWait): Promise<boolean>;
+  delete(name: string, options: LockOptions): Promise<boolean>;
 }
 
 /** Whether an option `storage` is an adapter; throws for a value that is neither an adapter nor a string. */

@@ -8,6 +8,7 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import { openLock } from '../share/names.ts';
+import type { LockOptions } from './adapter.ts';
 
 /** A held lock. */
 export interface StoreLock {
@@ -18,25 +19,18 @@ export interface StoreLock {
   release(): Promise<void>;
 }
 
-/** How long to wait for a lock. */
-export interface LockOptions {
-  /** Milliseconds; 0 asks once. */
-  wait: number;
-  signal?: AbortSignal | undefined;
-}
-
 /**
  * Takes the lock of a store.
- * @throws `VARVE_LOCKED` when another holder keeps it for longer than `wait`, `VARVE_ABORTED` by the signal.
+ * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, `VARVE_ABORTED` by the signal.
  */
-export function acquireLock(name: string, { wait, signal }: LockOptions): Promise<StoreLock> {
+export function acquireLock(name: string, { lockTimeout, signal }: LockOptions): Promise<StoreLock> {
   const locks = globalThis.navigator?.locks;
   if (locks === undefined) return Promise.resolve({ release: async () => undefined });
   if (signal?.aborted) return Promise.reject(abortError(signal));
   return new Promise((resolve, reject) => {
     const waiting = new AbortController();
     const giveUp = (): void => waiting.abort();
-    const timer = wait > 0 ? setTimeout(giveUp, wait) : undefined;
+    const timer = lockTimeout > 0 ? setTimeout(giveUp, lockTimeout) : undefined;
     signal?.addEventListener('abort', giveUp, { once: true });
     const settle = (): void => {
       clearTimeout(timer);
@@ -57,7 +51,7 @@ export function acquireLock(name: string, { wait, signal }: LockOptions): Promis
       });
     };
     const released = locks
-      .request(openLock(name), wait > 0 ? { signal: waiting.signal } : { ifAvailable: true }, granted)
+      .request(openLock(name), lockTimeout > 0 ? { signal: waiting.signal } : { ifAvailable: true }, granted)
       .then(() => undefined)
       .catch((cause: unknown) => {
         settle();

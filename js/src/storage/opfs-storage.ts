@@ -4,7 +4,7 @@
  * Invariant: the lock of a store is held from before its first file is opened until after its last one is closed.
  */
 
-import type { AdapterWait, StorageAdapter } from './adapter.ts';
+import type { LockOptions, StorageAdapter } from './adapter.ts';
 import { acquireLock } from './lock.ts';
 import { OpfsDevice } from './opfs.ts';
 import { rootDirectory } from './opfs-directory.ts';
@@ -16,8 +16,8 @@ const HANDLES_WAIT_MS = 5000;
 /** Stores of this origin. Opening and listing reject with `OpfsUnavailable` where there can be none. */
 export const opfsStorage: StorageAdapter = {
   kind: 'opfs',
-  async open(name: string, { wait, signal }: AdapterWait): Promise<OpfsDevice> {
-    const lock = await acquireLock(name, { wait, signal });
+  async open(name: string, { lockTimeout, signal }: LockOptions): Promise<OpfsDevice> {
+    const lock = await acquireLock(name, { lockTimeout, signal });
     try {
       return await OpfsDevice.open(name, { wait: HANDLES_WAIT_MS, signal, onClosed: lock.release });
     } catch (error) {
@@ -29,5 +29,5 @@ export const opfsStorage: StorageAdapter = {
     await rootDirectory({ create: false });
     return listStores();
   },
-  delete: (name: string, { wait }: AdapterWait): Promise<boolean> => deleteStore(name, wait),
+  delete: (name: string, { lockTimeout }: LockOptions): Promise<boolean> => deleteStore(name, lockTimeout),
 };

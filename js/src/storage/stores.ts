@@ -31,13 +31,13 @@ export async function listStores(adapter?: StorageAdapter): Promise<string[]> {
  * @returns Whether it existed.
  * @throws `VARVE_LOCKED` while another tab or worker has it open.
  */
-export async function deleteStore(name: string, wait = 0, adapter?: StorageAdapter): Promise<boolean> {
-  if (isAdapter(adapter)) return adapter.delete(name, { wait });
+export async function deleteStore(name: string, lockTimeout = 0, adapter?: StorageAdapter): Promise<boolean> {
+  if (isAdapter(adapter)) return adapter.delete(name, { lockTimeout });
   const directory = escapeName(name);
-  const lock = await acquireLock(name, { wait });
+  const lock = await acquireLock(name, { lockTimeout });
   try {
     await removeCanaries(name);
-    const wasInDatabase = await deleteDatabase(databaseName(name), wait);
+    const wasInDatabase = await deleteDatabase(databaseName(name), lockTimeout);
     return (await removeDirectory(directory)) || wasInDatabase;
   } finally {
     await lock.release();

@@ -12,11 +12,10 @@ import { canShare } from '../share/names.ts';
 import { isAdapter } from '../storage/adapter.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import { checkVersion } from '../transaction/version.ts';
-import type { WaitOptions } from '../types.ts';
+import type { OpenOptions, WaitOptions } from '../types.ts';
 import { type Ask, Client, noWorker, type Port } from '../worker/client.ts';
-import { checkCache, checkName, checkWait, engineOptions, OPEN, repairRequest } from './options.ts';
+import { checkCache, checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './options.ts';
 import { Store } from './store.ts';
-import type { StoreOptions } from './upgrade.ts';
 
 /** Starts the worker that a store runs in. */
 export type Spawn = (name: string) => Port;
@@ -24,12 +23,12 @@ export type Spawn = (name: string) => Port;
 /** Loads the code for a store that tabs share. */
 export type LoadSharing = () => Promise<typeof import('../share/membership.ts')>;
 
-const WAIT_MS = 5000;
+const LOCK_TIMEOUT = 5000;
 
 /** Opens the store, together with the other tabs that have it open where they can share it. */
 export async function openStore<K, V>(
   name: string,
-  options: StoreOptions<K, V>,
+  options: OpenOptions<K, V>,
   spawn: Spawn,
   sharing?: LoadSharing,
 ): Promise<Store<K, V>> {
@@ -43,8 +42,8 @@ export async function openStore<K, V>(
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
     if (signal?.aborted) throw abortError(signal);
     const { Membership } = await sharing();
-    const { wait = WAIT_MS } = options;
-    const { client, report } = await Membership.join({ name, engine, wait, signal, spawn: () => spawn(name) });
+    const { lockTimeout = LOCK_TIMEOUT } = options;
+    const { client, report } = await Membership.join({ name, engine, lockTimeout, signal, spawn: () => spawn(name) });
     store = new Store(name, client, report, options, () => undefined);
   } else {
     const client = start(name, options, spawn);
@@ -71,13 +70,13 @@ export function listNames(options: WaitOptions, spawn: Spawn): Promise<string[]>
 /** Deletes a store; resolves with false if it did not exist. */
 export async function deleteNamed(
   name: string,
-  options: WaitOptions & { wait?: number | undefined },
+  options: WaitOptions & { lockTimeout?: number | undefined },
   spawn: Spawn,
 ): Promise<boolean> {
   checkName(name);
-  const { wait = WAIT_MS } = options;
-  checkWait(wait);
-  return askOnce<boolean>(name, { type: 'delete', name, wait }, options, spawn);
+  const { lockTimeout = LOCK_TIMEOUT } = options;
+  checkLockTimeout(lockTimeout);
+  return askOnce<boolean>(name, { type: 'delete', name, lockTimeout }, options, spawn);
 }
 
 /** Salvages a store into a new one. When the signal aborts, the worker stops and deletes what it wrote; then the worker is ended. */

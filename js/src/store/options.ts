@@ -8,12 +8,11 @@
 import { isWellFormed } from '../codec/text.ts';
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known, WRITE } from '../options.ts';
-import type { OpenMessageOptions } from '../protocol/messages.ts';
+import type { EngineOptions } from '../protocol/messages.ts';
 import { isAdapter } from '../storage/adapter.ts';
 import type { RepairRequest } from '../tools/repair.ts';
 import type { RepairOptions } from '../tools/types.ts';
-import type { CacheOptions, Durability, OpenOptions } from '../types.ts';
-import type { StoreOptions } from './upgrade.ts';
+import type { CacheOptions, CommonOpenOptions, Durability, OpenOptions } from '../types.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
 export const NAME_BYTES_MAX = 200;
@@ -21,12 +20,12 @@ export const NAME_BYTES_MAX = 200;
 export const MEMORY_BYTES_MIN = 1024 * 1024;
 
 /** The options of `open`. */
-export const OPEN: Known<StoreOptions<never, never>> = {
+export const OPEN: Known<OpenOptions<never, never>> = {
   ...WRITE,
   storage: 1,
-  wait: 1,
-  memory: 1,
-  history: 1,
+  lockTimeout: 1,
+  memoryBytes: 1,
+  historyBytes: 1,
   keys: 1,
   values: 1,
   version: 1,
@@ -57,9 +56,9 @@ export function checkLimit(limit: number): void {
 }
 
 /** Throws unless it is a time to wait, in milliseconds. */
-export function checkWait(wait: number): void {
-  if (typeof wait !== 'number' || !(wait >= 0) || wait === Number.POSITIVE_INFINITY) {
-    throw invalid(`wait is a number of milliseconds from 0, not ${shown(wait)}.`);
+export function checkLockTimeout(ms: number): void {
+  if (typeof ms !== 'number' || !(ms >= 0) || ms === Number.POSITIVE_INFINITY) {
+    throw invalid(`lockTimeout is a number of milliseconds from 0, not ${shown(ms)}.`);
   }
 }
 
@@ -70,40 +69,41 @@ function checkBytes(option: string, bytes: number): void {
 }
 
 /** The options of `open` in the form that is sent to the worker. */
-export function engineOptions<K, V>(options: OpenOptions<K, V>): OpenMessageOptions {
-  const { durability, storage, wait, memory, history, wasm, keys, values } = options;
+export function engineOptions<K, V>(options: CommonOpenOptions<K, V>): EngineOptions {
+  const { durability, storage, lockTimeout, memoryBytes, historyBytes, wasm, keys, values } = options;
   if (durability !== undefined) checkDurability(durability);
   const kind = isAdapter(storage) ? undefined : storage;
-  if (wait !== undefined) checkWait(wait);
-  if (memory !== undefined && !(Number.isInteger(memory) && memory >= MEMORY_BYTES_MIN)) {
-    throw invalid(`memory is a number of bytes, at least ${MEMORY_BYTES_MIN}, not ${shown(memory)}.`);
+  if (lockTimeout !== undefined) checkLockTimeout(lockTimeout);
+  if (memoryBytes !== undefined && !(Number.isInteger(memoryBytes) && memoryBytes >= MEMORY_BYTES_MIN)) {
+    throw invalid(`memoryBytes is a number of bytes, at least ${MEMORY_BYTES_MIN}, not ${shown(memoryBytes)}.`);
   }
-  if (history !== undefined) checkBytes('history', history);
+  if (historyBytes !== undefined) checkBytes('historyBytes', historyBytes);
   checkCodec('keys', keys);
   checkCodec('values', values);
-  return { durability, storage: kind, wait, memory, history, wasm: wasm === undefined ? undefined : wasmPlace(wasm) };
+  const place = wasm === undefined ? undefined : wasmPlace(wasm);
+  return { durability, storage: kind, lockTimeout, memoryBytes, historyBytes, wasm: place };
 }
 
-const CACHE: Known<CacheOptions> = { entries: 1, bytes: 1, ttl: 1 };
+const CACHE: Known<CacheOptions> = { maxEntries: 1, maxBytes: 1, ttl: 1 };
 
 /** Throws unless these are limits of a cache. */
 export function checkCache(options: CacheOptions): void {
   checkOptions(options, CACHE);
-  const { entries = 1, bytes = 0, ttl = 0 } = options;
-  if (!(Number.isInteger(entries) && entries > 0))
-    throw invalid(`cache.entries is an integer from 1, not ${shown(entries)}.`);
-  checkBytes('cache.bytes', bytes);
+  const { maxEntries = 1, maxBytes = 0, ttl = 0 } = options;
+  if (!(Number.isInteger(maxEntries) && maxEntries > 0))
+    throw invalid(`cache.maxEntries is an integer from 1, not ${shown(maxEntries)}.`);
+  checkBytes('cache.maxBytes', maxBytes);
   if (!(ttl >= 0)) throw invalid(`cache.ttl is a number of milliseconds from 0, not ${shown(ttl)}.`);
 }
 
 /** The request of a repair. Throws unless its name and its options are valid. */
 export function repairRequest(name: string, options: RepairOptions): RepairRequest {
-  const { into = `${name}-repaired`, strict = false, wait = 5000, tools } = options;
+  const { into = `${name}-repaired`, strict = false, lockTimeout = 5000, tools } = options;
   checkName(name);
   checkName(into);
-  checkWait(wait);
+  checkLockTimeout(lockTimeout);
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
-  return { into, strict, wait, tools: tools === undefined ? undefined : wasmPlace(tools) };
+  return { into, strict, lockTimeout, tools: tools === undefined ? undefined : wasmPlace(tools) };
 }
 
 function checkCodec(option: string, codec: { readonly encode: unknown; readonly decode: unknown } | undefined): void {

@@ -47,6 +47,7 @@ import type {
   StoreStats,
   TransactionOptions,
   UpdateOptions,
+  Upgrade,
   WaitOptions,
   WriteOptions,
 } from '../types.ts';
@@ -63,7 +64,6 @@ import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
 import { take } from './snapshot-hold.ts';
 import type { Transaction, TransactionParts } from './transaction.ts';
-import type { Upgrade } from './upgrade.ts';
 
 const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };
 const CHANGES: Known<ChangesOptions<never>> = { ...RANGE, ...WATCH, since: 1 };
@@ -274,7 +274,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
    * Iterates over the changes that any tab commits after this call, or after the sequence `since`: every change once, in the order of
    * the sequences. The iterator ends only when the loop is left, when its signal aborts (`VARVE_ABORTED`), or when the store is closed
    * (`VARVE_CLOSED`). A slow consumer keeps only its position: nobody waits for it. To continue after a reload, pass the sequence of the
-   * last change that you handled. The history goes as far back as `open({ history })` says. If a part of it is gone, you get a change
+   * last change that you handled. The history goes as far back as `open({ historyBytes })` says. If a part of it is gone, you get a change
    * of the type `gap`: then read again the data that you keep.
    *
    * @example

@@ -24,7 +24,15 @@ import { backOff, checkRetries, lastConflict, RETRIES_DEFAULT } from '../transac
 import { type Call, inTurn, Turn } from '../transaction/turns.ts';
 import { isUpgrade, readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
 import { Workspace } from '../transaction/workspace.ts';
-import type { KeyCodec, KeyRange, Lifetime, ScanOptions, TransactionOptions, UpdateLifetime } from '../types.ts';
+import type {
+  KeyCodec,
+  KeyRange,
+  Lifetime,
+  ScanOptions,
+  TransactionOptions,
+  UpdateLifetime,
+  Upgrade,
+} from '../types.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { Client } from '../worker/client.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
@@ -35,7 +43,6 @@ import { COUNT, type CountOptions, type Course, ReadView } from './read-view.ts'
 import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
 import { letGo, take } from './snapshot-hold.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
-import type { Upgrade } from './upgrade.ts';
 
 const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
 

@@ -131,7 +131,7 @@ export const adapterClauses: readonly Clause[] = [
       const other = await subject.other();
       await expectRejected(subject.open('store', other), 'VARVE_LOCKED', 'opening a store that is open');
       await expectRejected(subject.open('store', other, MOMENT_MS), 'VARVE_LOCKED', 'opening it with a short wait');
-      await expectRejected(other.delete('store', { wait: 0 }), 'VARVE_LOCKED', 'deleting a store that is open');
+      await expectRejected(other.delete('store', { lockTimeout: 0 }), 'VARVE_LOCKED', 'deleting a store that is open');
       put(device, 0, pattern(1, 200).subarray(100), 100);
       expectBytes(await subject.contents(device, 0), pattern(1, 200), 'the slot of the first opener');
     },
@@ -158,7 +158,7 @@ export const adapterClauses: readonly Clause[] = [
     async run(subject) {
       const device = await subject.open();
       const controller = new AbortController();
-      const waiting = (await subject.other()).open('store', { wait: WAIT_MS, signal: controller.signal });
+      const waiting = (await subject.other()).open('store', { lockTimeout: WAIT_MS, signal: controller.signal });
       const ended = waiting.then(
         (second) => second.closeAll().then(() => 'opened'),
         () => 'refused',
@@ -208,7 +208,7 @@ export const adapterClauses: readonly Clause[] = [
     name: 'a store that was deleted is gone from the list, and empty when it is made again; others stay',
     async run(subject) {
       expectEqual(await subject.storage.list(), [], 'the list where there are no stores');
-      expectEqual(await subject.storage.delete('one', { wait: 0 }), false, 'deleting what is not there');
+      expectEqual(await subject.storage.delete('one', { lockTimeout: 0 }), false, 'deleting what is not there');
       expectEqual(await subject.storage.list(), [], 'the list after that');
       for (const name of ['one', 'two']) {
         const device = await subject.open(name);
@@ -216,9 +216,9 @@ export const adapterClauses: readonly Clause[] = [
         device.flush(0);
         await device.closeAll();
       }
-      expectEqual(await subject.storage.delete('one', { wait: 0 }), true, 'deleting what is there');
+      expectEqual(await subject.storage.delete('one', { lockTimeout: 0 }), true, 'deleting what is there');
       expectEqual(await (await subject.other()).list(), ['two'], 'the list after deleting');
-      expectEqual(await subject.storage.delete('one', { wait: 0 }), false, 'deleting it again');
+      expectEqual(await subject.storage.delete('one', { lockTimeout: 0 }), false, 'deleting it again');
       const again = await subject.open('one');
       for (let slot = 0; slot < again.count(); slot++) await subject.expectNew(again, slot);
       expectBytes(await subject.contents(await subject.open('two'), 0), pattern(4, 100), 'the other store');

@@ -7,7 +7,7 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
-import type { AdapterWait, StorageAdapter } from '../storage/adapter.ts';
+import type { LockOptions, StorageAdapter } from '../storage/adapter.ts';
 import { type ManagedDevice, SlotError } from '../storage/device.ts';
 import { delay } from '../storage/wait.ts';
 
@@ -33,9 +33,9 @@ export class LossyStorage implements StorageAdapter {
   readonly #stores = new Map<string, KeptStore>();
   #bytesMax = Number.POSITIVE_INFINITY;
 
-  async open(name: string, { wait, signal }: AdapterWait): Promise<ManagedDevice> {
+  async open(name: string, { lockTimeout, signal }: LockOptions): Promise<ManagedDevice> {
     // Another waiting caller may have opened it by now.
-    do await this.#free(name, { wait, signal });
+    do await this.#free(name, { lockTimeout, signal });
     while (this.#isHeld(name));
     let store = this.#stores.get(name);
     if (store === undefined) {
@@ -51,7 +51,7 @@ export class LossyStorage implements StorageAdapter {
     return [...this.#stores.keys()];
   }
 
-  async delete(name: string, options: AdapterWait): Promise<boolean> {
+  async delete(name: string, options: LockOptions): Promise<boolean> {
     if (!this.#stores.has(name)) return false;
     do await this.#free(name, options);
     while (this.#isHeld(name));
@@ -86,8 +86,8 @@ export class LossyStorage implements StorageAdapter {
     return this.#stores.get(name)?.holder !== undefined;
   }
 
-  async #free(name: string, { wait, signal }: AdapterWait): Promise<void> {
-    const deadline = performance.now() + wait;
+  async #free(name: string, { lockTimeout, signal }: LockOptions): Promise<void> {
+    const deadline = performance.now() + lockTimeout;
     while (this.#isHeld(name)) {
       if (signal?.aborted) throw abortError(signal);
       if (performance.now() >= deadline) throw new VarveError('VARVE_LOCKED', `The store "${name}" is open already.`);

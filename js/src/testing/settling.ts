@@ -120,7 +120,7 @@ export const settlingClauses: readonly Clause[] = [
   {
     name: 'a synchronous store, which cannot wait for it, is refused',
     async run({ storage, options }: Subject) {
-      const opening = openSync('store', { storage, wasm: options.wasm, wait: 0 });
+      const opening = openSync('store', { storage, wasm: options.wasm, lockTimeout: 0 });
       await expectRejected(opening, 'VARVE_UNSUPPORTED', 'opening a synchronous store');
     },
   },

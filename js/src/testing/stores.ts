@@ -28,7 +28,7 @@ type WholeStore = {
 
 async function openStore(subject: Subject): Promise<WholeStore> {
   const { storage, options } = subject;
-  const settings = { storage, wasm: options.wasm, memory: MEMORY_BYTES, wait: 0 };
+  const settings = { storage, wasm: options.wasm, memoryBytes: MEMORY_BYTES, lockTimeout: 0 };
   if (!options.settles) {
     const db = await openSync<Key, Uint8Array>('store', settings);
     const set = (...write: Parameters<WholeStore['set']>): undefined => void db.set(...write);
@@ -106,15 +106,15 @@ export const storeClauses: readonly Clause[] = [
     name: 'a store is used through promises, and by one opener at a time',
     async run(subject) {
       const { storage, options } = subject;
-      const db = await open('store', { storage, wasm: options.wasm, wait: 0 });
+      const db = await open('store', { storage, wasm: options.wasm, lockTimeout: 0 });
       await closing(db, async () => {
         await Promise.all(Array.from({ length: 200 }, (_, i) => db.set(['key', i], { i }, { durability: 'strict' })));
-        const second = open('store', { storage: await subject.other(), wasm: options.wasm, wait: 0 });
+        const second = open('store', { storage: await subject.other(), wasm: options.wasm, lockTimeout: 0 });
         await expectRejected(second, 'VARVE_LOCKED', 'opening a store that is open');
         expectEqual(await db.get(['key', 150]), { i: 150 }, 'a value');
         await db.deleteRange({ prefix: ['key'] });
       });
-      const again = await open('store', { storage, wasm: options.wasm, wait: 0 });
+      const again = await open('store', { storage, wasm: options.wasm, lockTimeout: 0 });
       await closing(again, async () => expectEqual(await again.count(), 0, 'entries after deleting all'));
     },
   },

@@ -63,8 +63,8 @@ export class Subject {
   }
 
   /** Opens a store, without waiting by default. */
-  async open(name = 'store', storage = this.storage, wait = 0): Promise<ManagedDevice> {
-    const device = await storage.open(name, { wait });
+  async open(name = 'store', storage = this.storage, lockTimeout = 0): Promise<ManagedDevice> {
+    const device = await storage.open(name, { lockTimeout });
     this.#devices.push(device);
     return device;
   }

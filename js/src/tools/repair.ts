@@ -32,7 +32,7 @@ const SLICE_MS = 8;
 export interface RepairRequest {
   readonly into: string;
   readonly strict: boolean;
-  readonly wait: number;
+  readonly lockTimeout: number;
   readonly tools?: WasmSource | undefined;
 }
 
@@ -58,7 +58,7 @@ export async function repairStore(
   adapter: StorageAdapter | undefined,
   indexedDb?: StorageAdapter,
 ): Promise<RepairReport> {
-  const { into, wait } = request;
+  const { into, lockTimeout } = request;
   if (into === name) throw invalid('A store is not repaired in place: name another one as into.');
   const module = await loadTools(request.tools);
   // If one storage of the origin has a store with this name, the name is taken in all of them.
@@ -67,7 +67,7 @@ export async function repairStore(
   const storage = adapter ?? (await storageOf(name, indexedDb));
   const devices: ManagedDevice[] = [];
   const open = async (one: string): Promise<ManagedDevice> => {
-    const device = await storage.open(one, { wait, signal: watch.signal });
+    const device = await storage.open(one, { lockTimeout, signal: watch.signal });
     devices.push(device);
     return device;
   };
@@ -92,7 +92,7 @@ export async function repairStore(
     throw watch.signal?.aborted ? abortError(watch.signal) : settlingFailure(error);
   } finally {
     for (const device of devices) await device.closeAll();
-    if (isMade && !isDone) await storage.delete(into, { wait: REMOVE_WAIT_MS }).catch(() => false);
+    if (isMade && !isDone) await storage.delete(into, { lockTimeout: REMOVE_WAIT_MS }).catch(() => false);
   }
 }
 

@@ -84,7 +84,7 @@ export interface RepairOptions extends ToolsOptions {
    */
   strict?: boolean | undefined;
   /** How long to wait if the store is open elsewhere, in milliseconds. Default 5000. */
-  wait?: number | undefined;
+  lockTimeout?: number | undefined;
 }
 
 /** A part of a file that could not be read. */

@@ -397,7 +397,11 @@ export class EngineServer {
           );
           return;
         case 'delete':
-          from.send({ type: 'result', id, value: await deleteShared(request.name, request.wait, this.#adapter) });
+          from.send({
+            type: 'result',
+            id,
+            value: await deleteShared(request.name, request.lockTimeout, this.#adapter),
+          });
           return;
         case 'close': {
           if (from !== this.own) {
@@ -427,7 +431,7 @@ export class EngineServer {
     const host = await EngineHost.open(name, {
       ...options,
       // -1: as much history as suits the store, so that its clients can follow changes.
-      history: options.history ?? -1,
+      historyBytes: options.historyBytes ?? -1,
       ...leadership,
       signal: this.#ended.signal,
       adapter: this.#adapter,

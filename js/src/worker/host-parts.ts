@@ -6,12 +6,13 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
+import type { EngineOptions } from '../protocol/messages.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
 import { isSettling, type ManagedDevice, type SettlingDevice, SlotError } from '../storage/device.ts';
 import { acquireLock, type StoreLock } from '../storage/lock.ts';
 import { type OpenedDevice, type OpenIndexedDb, openDevice } from '../storage/open-device.ts';
-import type { EngineOptions, RecoveryReport, StorageReport } from '../types.ts';
+import type { RecoveryReport, StorageReport } from '../types.ts';
 import type { Engine, StoreSettings } from '../wasm/exports.ts';
 import { instantiate, loadEngine, type WasmSource } from '../wasm/load.ts';
 import { EngineStore } from '../wasm/store.ts';
@@ -19,12 +20,12 @@ import { CompactorLink, type JobsBeside, type SpawnCompactor } from './compactor
 import { settlingFailure } from './settling-failure.ts';
 import { SettlingJobs } from './settling-jobs.ts';
 
-const WAIT_MS_DEFAULT = 5000;
+const LOCK_TIMEOUT_DEFAULT = 5000;
 /** How long to wait for a dead worker's handles: they are closed shortly after its lock is free. */
 const HANDLES_WAIT_MS = 5000;
 const MEMORY_BYTES_DEFAULT = 32 * 1024 * 1024;
 /**
- * The cache of a storage that answers later, beside the engine's cache, as a share of `memory`. The engine caches blocks of 4 KiB,
+ * The cache of a storage that answers later, beside the engine's cache, as a share of `memoryBytes`. The engine caches blocks of 4 KiB,
  * and one fetch brings sixteen of them. Without this cache, a store that is read at random is fetched sixteen times until it is all
  * in memory.
  */
@@ -32,7 +33,7 @@ const SPARE_SHARE = 1 / 4;
 const MEMORY_BYTES_MIN = 1024 * 1024;
 
 /** How a host is opened. */
-export interface EngineHostOptions extends EngineOptions {
+export interface EngineHostOptions extends Omit<EngineOptions, 'wasm'> {
   wasm?: WasmSource | undefined;
   signal?: AbortSignal | undefined;
   /** Makes the compactor worker; without it jobs run in slices. */
@@ -79,13 +80,12 @@ export interface HostParts {
  */
 export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
   const settings = settingsOf(options);
-  const wait = options.wait ?? WAIT_MS_DEFAULT;
-  const { signal } = options;
+  const { signal, lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
   const loading = loadEngine(options.wasm);
   loading.catch(() => undefined);
   const lock =
     options.lock ??
-    (locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { wait, signal }));
+    (locksItself(options) ? { release: async () => undefined } : await acquireLock(name, { lockTimeout, signal }));
   let device: ManagedDevice | undefined;
   let cutOff: (() => void) | undefined;
   let store: EngineStore | undefined;
@@ -183,11 +183,11 @@ function locksItself(options: EngineHostOptions): boolean {
 }
 
 async function deviceOf(name: string, options: EngineHostOptions): Promise<OpenedDevice> {
-  const { adapter, signal, wait = WAIT_MS_DEFAULT } = options;
+  const { adapter, signal, lockTimeout = LOCK_TIMEOUT_DEFAULT } = options;
   if (options.device !== undefined) return { device: options.device, report: { kind: options.device.kind } };
   if (adapter === undefined)
     return openDevice(name, options.storage, { wait: HANDLES_WAIT_MS, signal }, options.indexedDb);
-  return { device: await adapter.open(name, { wait, signal }), report: { kind: adapter.kind } };
+  return { device: await adapter.open(name, { lockTimeout, signal }), report: { kind: adapter.kind } };
 }
 
 /** The function that makes the compactor worker. The host's own compactor opens slots of OPFS; it cannot open slots of an adapter. */
@@ -233,14 +233,13 @@ function openerOf(device: ManagedDevice, engine: Engine, settings: StoreSettings
 }
 
 function settingsOf(options: EngineHostOptions): StoreSettings {
-  const memory = options.memory ?? MEMORY_BYTES_DEFAULT;
-  if (!(memory >= MEMORY_BYTES_MIN && memory <= 2 ** 31)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option memory is a number of bytes from 1 MiB to 2 GiB.');
+  const { memoryBytes = MEMORY_BYTES_DEFAULT, lockTimeout = 0, historyBytes = 0 } = options;
+  if (!(memoryBytes >= MEMORY_BYTES_MIN && memoryBytes <= 2 ** 31)) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'memoryBytes is a number of bytes from 1 MiB to 2 GiB.');
   }
-  const wait = options.wait ?? 0;
-  if (!(wait >= 0 && wait <= 2 ** 31 - 1)) {
-    throw new VarveError('VARVE_INVALID_ARGUMENT', 'The option wait is a number of milliseconds from 0 to 2^31 - 1.');
+  if (!(lockTimeout >= 0 && lockTimeout <= 2 ** 31 - 1)) {
+    throw new VarveError('VARVE_INVALID_ARGUMENT', 'lockTimeout is a number of milliseconds from 0 to 2^31 - 1.');
   }
   const log = options.durability !== 'memory';
-  return { memoryBytes: Math.floor(memory), filesMax: 128, log, historyBytes: options.history ?? 0 };
+  return { memoryBytes: Math.floor(memoryBytes), filesMax: 128, log, historyBytes };
 }

@@ -9,7 +9,7 @@ type Open = (name: string, options: OpenOptions<string, string>) => Promise<Stor
 /** Runs the session that `plan` describes, in the realm of `open`. */
 export async function visit(open: Open, plan: VisitPlan): Promise<Visited> {
   const { storage, write, asked, readsAll, waits, closes, wait, dwell } = plan;
-  const db = await open(`life-${storage}`, { storage, wait });
+  const db = await open(`life-${storage}`, { storage, lockTimeout: wait });
   const counted = await census(db);
   const values = await db.getMany(asked);
   const entries: [string, string][] = [];

@@ -8,7 +8,7 @@ import { KeptDevices } from './kept-devices.ts';
 
 /** A new store over the real engine. */
 export function newStore(options: OpenOptions<Key, unknown> = {}): Promise<Store<Key, unknown>> {
-  return open('portable', { storage: new KeptDevices(), wasm, memory: 2 ** 20, ...options });
+  return open('portable', { storage: new KeptDevices(), wasm, memoryBytes: 2 ** 20, ...options });
 }
 
 /** All bytes of a stream. */

@@ -26,7 +26,7 @@ export interface Subject {
 }
 
 /** Options of the stores. */
-export const OPTIONS = { wasm, storage: 'memory', memory: 2 ** 20 } as const;
+export const OPTIONS = { wasm, storage: 'memory', memoryBytes: 2 ** 20 } as const;
 
 /** Everything in a store, read by a scan. */
 export function contents(db: Subject['db']): Promise<[Key, unknown][]> {

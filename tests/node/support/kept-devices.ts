@@ -5,7 +5,7 @@
  */
 
 import { VarveError } from '../../../js/src/errors.ts';
-import type { AdapterWait, StorageAdapter } from '../../../js/src/storage/adapter.ts';
+import type { LockOptions, StorageAdapter } from '../../../js/src/storage/adapter.ts';
 import { MemoryDevice } from '../../../js/src/storage/memory.ts';
 
 class KeptDevice extends MemoryDevice {
@@ -23,7 +23,7 @@ export class KeptDevices implements StorageAdapter {
   readonly opened: string[] = [];
   readonly #devices = new Map<string, KeptDevice>();
 
-  async open(name: string, { wait }: AdapterWait): Promise<MemoryDevice> {
+  async open(name: string, { lockTimeout: wait }: LockOptions): Promise<MemoryDevice> {
     const device = this.#devices.get(name) ?? new KeptDevice();
     if (device.isHeld) throw new VarveError('VARVE_LOCKED', `Somebody has it open, and ${wait} ms were not enough.`);
     for (let slot = 0; slot < device.count(); slot++) await device.retake(slot);

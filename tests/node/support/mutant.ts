@@ -1,6 +1,6 @@
 /** A storage with one defect: it is sound, except for the differences of its device, or of a method of its own. */
 
-import type { AdapterWait } from '../../../js/src/storage/adapter.ts';
+import type { LockOptions } from '../../../js/src/storage/adapter.ts';
 import type { ManagedDevice } from '../../../js/src/storage/device.ts';
 import { LossyStorage } from '../../../js/src/testing.ts';
 
@@ -15,7 +15,7 @@ export class Mutant extends LossyStorage {
   room: number | undefined;
   change: Change = () => ({});
 
-  override async open(name: string, options: AdapterWait): Promise<ManagedDevice> {
+  override async open(name: string, options: LockOptions): Promise<ManagedDevice> {
     const device = await super.open(name, options);
     const sound: ManagedDevice = {
       kind: device.kind,

@@ -1,6 +1,6 @@
 /** Storages with defects in slots, in their bytes, in openers and in names. */
 
-import type { AdapterWait } from '../../../js/src/storage/adapter.ts';
+import type { LockOptions } from '../../../js/src/storage/adapter.ts';
 import type { ManagedDevice } from '../../../js/src/storage/device.ts';
 import { LossyStorage } from '../../../js/src/testing.ts';
 import { all, answer, type Break, broken, Mutant, restore } from './mutant.ts';
@@ -222,8 +222,8 @@ export const DEVICE_BREAKS: Break[] = [
     'two openers at a time',
     () =>
       new (class extends Mutant {
-        override async open(name: string, options: AdapterWait): Promise<ManagedDevice> {
-          const device = await super.open(name, { ...options, wait: 0 }).catch(() => undefined);
+        override async open(name: string, options: LockOptions): Promise<ManagedDevice> {
+          const device = await super.open(name, { ...options, lockTimeout: 0 }).catch(() => undefined);
           if (device !== undefined) return device;
           this.losePower();
           return super.open(name, options);
@@ -235,8 +235,8 @@ export const DEVICE_BREAKS: Break[] = [
     'a signal that nobody hears',
     () =>
       new (class extends LossyStorage {
-        override open(name: string, { wait }: AdapterWait): Promise<ManagedDevice> {
-          return super.open(name, { wait });
+        override open(name: string, { lockTimeout }: LockOptions): Promise<ManagedDevice> {
+          return super.open(name, { lockTimeout });
         }
       })(),
     ['a signal ends the waiting'],
@@ -245,7 +245,7 @@ export const DEVICE_BREAKS: Break[] = [
     'names that lose their signs',
     () =>
       new (class extends LossyStorage {
-        override open(name: string, options: AdapterWait): Promise<ManagedDevice> {
+        override open(name: string, options: LockOptions): Promise<ManagedDevice> {
           return super.open(name.replace(/\W/g, ''), options);
         }
       })(),

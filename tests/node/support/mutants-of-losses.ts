@@ -1,6 +1,6 @@
 /** Storages with defects in what survives a loss of power, and in the behaviour of a full storage. */
 
-import type { AdapterWait } from '../../../js/src/storage/adapter.ts';
+import type { LockOptions } from '../../../js/src/storage/adapter.ts';
 import { type ManagedDevice, SlotError } from '../../../js/src/storage/device.ts';
 import { LossyStorage } from '../../../js/src/testing.ts';
 import { all, answer, type Break, broken, Mutant, restore } from './mutant.ts';
@@ -75,7 +75,7 @@ export const LOSS_BREAKS: Break[] = [
     'a lock that outlives its holder',
     () =>
       new (class extends Mutant {
-        override async open(name: string, options: AdapterWait): Promise<ManagedDevice> {
+        override async open(name: string, options: LockOptions): Promise<ManagedDevice> {
           if (this.lostPower > 0) await super.open(name, options);
           return super.open(name, options);
         }

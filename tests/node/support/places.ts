@@ -51,8 +51,8 @@ function clock() {
   return { advance, tools };
 }
 
-function options({ memory, durability, cache }: OpenSpec, more: object = {}) {
-  return { wasm, memory, durability, ...(cache ? { cache: {} } : {}), ...more };
+function options({ memoryBytes, durability, cache }: OpenSpec, more: object = {}) {
+  return { wasm, memoryBytes, durability, ...(cache ? { cache: {} } : {}), ...more };
 }
 
 /** A folder of stores in files, and of foreign files in it. */
@@ -133,7 +133,8 @@ export function syncPlace(): NodePlace {
   const list = () => sync.listStores({ storage });
   return {
     ...clock(),
-    open: (name, { memory, durability }, more) => sync.open(name, { storage, wasm, memory, durability, ...more }),
+    open: (name, { memoryBytes, durability }, more) =>
+      sync.open(name, { storage, wasm, memoryBytes, durability, ...more }),
     remove: (name) => folder.remove(name, () => sync.deleteStore(name, { storage }), list),
     litter: async (name) => {
       folder.litter(name);

@@ -19,7 +19,7 @@ afterEach(async () => {
 
 /** A store of `varve`; `spawn` passes the port to its worker. */
 export async function openAsync(spawn = spawnServer): Promise<Store<Key, unknown>> {
-  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawn);
+  const store = await openStore<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawn);
   stores.push(store);
   return store;
 }
@@ -32,7 +32,7 @@ export async function openTabs(
   const opened: Store<Key, unknown>[] = [];
   const [first, ...others] = tabs(count) as [() => Port, ...(() => Port)[]];
   for (const spawn of [held(first, before), ...others]) {
-    opened.push(await openStore<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 }, spawn));
+    opened.push(await openStore<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 }, spawn));
   }
   stores.push(...opened);
   return opened;
@@ -47,7 +47,7 @@ export async function plainExport(entries: Iterable<readonly [Key, unknown]>): P
 
 /** A store of `varve/synchronous`. */
 export async function openSync(): Promise<SyncStore<Key, unknown>> {
-  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memory: 2 ** 20 });
+  const store = await open<Key, unknown>('test', { wasm, storage: 'memory', memoryBytes: 2 ** 20 });
   stores.push(store);
   return store;
 }

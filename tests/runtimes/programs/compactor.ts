@@ -29,14 +29,14 @@ function contents(): string {
   return hash.digest('hex');
 }
 
-const device = await storage.open('device', { wait: 0 });
+const device = await storage.open('device', { lockTimeout: 0 });
 const { lendable } = device;
 await device.closeAll();
 
 let changes = 0;
 let flushes = 0;
 for (let round = 0; round < 3; round++) {
-  const store = await open<number, Uint8Array>('merged', { storage, memory: 2 << 20 });
+  const store = await open<number, Uint8Array>('merged', { storage, memoryBytes: 2 << 20 });
   await fill(store, 15_000);
   const compacting = store.compact().catch(() => undefined);
   await pause(round * 15);
@@ -46,7 +46,7 @@ for (let round = 0; round < 3; round++) {
   await Promise.all([compacting, pause(150)]);
   if (contents() !== closed) changes++;
 }
-const store = await open<number, Uint8Array>('merged', { storage, memory: 2 << 20 });
+const store = await open<number, Uint8Array>('merged', { storage, memoryBytes: 2 << 20 });
 const { problems } = await store.check();
 let wrong = 0;
 for (let key = 0; key < 10_000; key++) if (store.get(key)?.[299] !== key % 251) wrong++;

@@ -4,9 +4,9 @@ import { files } from 'varve/fs';
 import { open, VarveError } from 'varve/synchronous';
 import { say, told } from '../support/program.ts';
 
-const { directory, wait, hold } = told<{ wait: number; hold: boolean }>();
+const { directory, lockTimeout, hold } = told<{ lockTimeout: number; hold: boolean }>();
 try {
-  const db = await open('held', { storage: files(directory), wait });
+  const db = await open('held', { storage: files(directory), lockTimeout });
   db.set('holder', 1, { durability: 'strict' });
   say(JSON.stringify({ opened: true }));
   if (hold) setInterval(() => undefined, 1000);

@@ -10,7 +10,7 @@ import { say, told } from '../support/program.ts';
 
 const { directory, seed, round } = told<{ seed: number; round: number }>();
 const storage = denoKv(await openKv(directory), { lease: 1000 });
-const db = await open<number, unknown>('killed', { storage, memory: 2 << 20, wait: 30_000 });
+const db = await open<number, unknown>('killed', { storage, memoryBytes: 2 << 20, lockTimeout: 30_000 });
 const found = await promises.read(db);
 // The file is complete before the line is.
 writeFileSync(join(directory, `found-${round}.json`), JSON.stringify(found));

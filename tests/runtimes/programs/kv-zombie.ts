@@ -9,7 +9,7 @@ import { say, told } from '../support/program.ts';
 
 const { directory, freezes } = told<{ freezes: boolean }>();
 const storage = denoKv(await openKv(directory, 'zombie.db'), { lease: 1000 });
-const db = await open<string, number>('store', { storage, wait: 30_000 });
+const db = await open<string, number>('store', { storage, lockTimeout: 30_000 });
 await db.set(freezes ? 'first' : 'heir', 1);
 say('written');
 if (freezes) {

@@ -8,7 +8,7 @@ import { say, told } from '../support/program.ts';
 const ENTRIES = 8000;
 
 const { directory } = told();
-const options = { storage: denoKv(await openKv(directory)), memory: 1 << 20 };
+const options = { storage: denoKv(await openKv(directory)), memoryBytes: 1 << 20 };
 const value = (number: number): Uint8Array => new Uint8Array(300).fill(1 + (number % 250));
 
 const db = await open<string | number, unknown>('store', options);
@@ -29,7 +29,7 @@ for (let i = 0; i < ENTRIES; i++) {
 }
 const large = (await again.get('large')) as Uint8Array;
 const report = await again.check();
-const refused = await open('store', { ...options, wait: 0 }).then(
+const refused = await open('store', { ...options, lockTimeout: 0 }).then(
   () => 'opened',
   (error: { code: string }) => error.code,
 );

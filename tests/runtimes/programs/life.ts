@@ -25,7 +25,7 @@ await open(NAME).then(
 const guestbook = new Guestbook(seed);
 for (let visit = from; visit < to; visit++) {
   const isLast = visit === to - 1;
-  const db = await open<string, string>(NAME, { storage: files(directory), wait: 0 });
+  const db = await open<string, string>(NAME, { storage: files(directory), lockTimeout: 0 });
   const counted = await census(db);
   const asked = guestbook.asked(visit);
   const values = await db.getMany(asked);

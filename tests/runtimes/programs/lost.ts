@@ -25,11 +25,11 @@ for (const [how, take] of [
   ['removed', () => rmSync(root, { recursive: true })],
   ['renamed', () => renameSync(root, `${root}.old`)],
 ] as const) {
-  const first = await open<number, Uint8Array>('notes', { storage, memory: 1 << 20 });
+  const first = await open<number, Uint8Array>('notes', { storage, memoryBytes: 1 << 20 });
   for (let key = 0; key < 3000; key++) await first.set(key, value(key));
   const merging = codeOf(first.compact());
   take();
-  const second = await open<number, Uint8Array>('notes', { storage, memory: 1 << 20 });
+  const second = await open<number, Uint8Array>('notes', { storage, memoryBytes: 1 << 20 });
   const refused = codeOf(first.set(-1, value(0), { durability: 'strict' }));
   for (let key = 0; key < 3000; key++) await second.set(key, value(key + 1));
   await second.compact();

@@ -16,7 +16,7 @@ const { directory, storage, ms, opens, ...plan } = told<
   SoakPlan & { storage: 'files' | 'memory'; ms: number; opens: number }
 >();
 // A small budget, so that tables are written and merged all the time.
-const options = { storage: storage === 'files' ? files(directory) : storage, memory: 1 << 20 } as const;
+const options = { storage: storage === 'files' ? files(directory) : storage, memoryBytes: 1 << 20 } as const;
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 

@@ -9,8 +9,8 @@ import { say, told } from '../support/program.ts';
 const { directory, does, ...plan } = told<TurnPlan & { does: 'write' | 'read' }>();
 
 const began = performance.now();
-const { memory } = plan;
-const db = await open<number, Uint8Array>('turn', { storage: files(directory), values: bytes, memory });
+const { memoryBytes } = plan;
+const db = await open<number, Uint8Array>('turn', { storage: files(directory), values: bytes, memoryBytes });
 const openMs = performance.now() - began;
 if (does === 'write') writeInOneTurn(db, plan, (so) => say(`told ${JSON.stringify(so)}`));
 say(JSON.stringify({ openMs, ...readTurn(db, plan) }));

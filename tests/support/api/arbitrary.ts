@@ -222,7 +222,7 @@ const NOTE_CALL: fc.Arbitrary<NoteCall> = fc.oneof(
 );
 
 const OPEN: fc.Arbitrary<OpenSpec> = fc.record({
-  memory: fc.constantFrom(MIB, MIB, 2 * MIB, 8 * MIB, 64 * MIB),
+  memoryBytes: fc.constantFrom(MIB, MIB, 2 * MIB, 8 * MIB, 64 * MIB),
   durability: fc.constantFrom('relaxed' as const, 'relaxed' as const, 'strict' as const),
   cache: fc.boolean(),
 });

@@ -126,7 +126,7 @@ export type NoteCall =
 
 /** How a store is opened. */
 export interface OpenSpec {
-  readonly memory: number;
+  readonly memoryBytes: number;
   readonly durability: 'relaxed' | 'strict';
   readonly cache: boolean;
 }

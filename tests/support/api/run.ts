@@ -522,7 +522,7 @@ class Run {
   /** Another store, made from an export of this one, must be equal. */
   async #copy(): Promise<void> {
     const name = `${this.#name} copy`;
-    const options = { memory: 2 ** 20, durability: 'relaxed', cache: false } as const;
+    const options = { memoryBytes: 2 ** 20, durability: 'relaxed', cache: false } as const;
     const other = await this.#within('opening a copy', this.#place.open(name, options));
     try {
       await this.#within('copying', other.import(this.#db.export()));

@@ -5,7 +5,7 @@
  */
 
 import { VarveError } from '../../errors.ts';
-import type { AdapterWait, StorageAdapter } from '../adapter.ts';
+import type { LockOptions, StorageAdapter } from '../adapter.ts';
 import { BufferedDevice } from '../buffered/device.ts';
 import { SlotError } from '../device.ts';
 import { escapeName } from '../names.ts';
@@ -30,8 +30,8 @@ export class DenoKvStorage implements StorageAdapter {
     this.#settings = settings;
   }
 
-  async open(name: string, wait: AdapterWait): Promise<BufferedDevice> {
-    const chunks = this.#chunks(name, { ...wait, create: true });
+  async open(name: string, options: LockOptions): Promise<BufferedDevice> {
+    const chunks = this.#chunks(name, { ...options, create: true });
     return told(async () => {
       try {
         return await BufferedDevice.open(chunks);
@@ -54,8 +54,8 @@ export class DenoKvStorage implements StorageAdapter {
     return told(() => asked(list));
   }
 
-  async delete(name: string, wait: AdapterWait): Promise<boolean> {
-    const chunks = this.#chunks(name, { ...wait, create: false });
+  async delete(name: string, options: LockOptions): Promise<boolean> {
+    const chunks = this.#chunks(name, { ...options, create: false });
     return told(async () => {
       const { prefix } = this.#settings;
       const wasThere = isStore(await asked(() => this.#kv.get(headKey({ prefix, name }), STRONG)));
@@ -68,11 +68,11 @@ export class DenoKvStorage implements StorageAdapter {
     });
   }
 
-  #chunks(name: string, wait: AdapterWait & Pick<ClaimOptions, 'create'>): DenoKvChunks {
+  #chunks(name: string, options: LockOptions & Pick<ClaimOptions, 'create'>): DenoKvChunks {
     // Refuses an invalid store name, such as one with half of a surrogate pair: two of those would be one key.
     escapeName(name);
     const { prefix, leaseMs } = this.#settings;
-    return new DenoKvChunks({ kv: this.#kv, prefix, name }, { ...wait, store: name, leaseMs });
+    return new DenoKvChunks({ kv: this.#kv, prefix, name }, { ...options, store: name, leaseMs });
   }
 }
 

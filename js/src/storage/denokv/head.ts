@@ -15,7 +15,7 @@
  */
 
 import { abortError, VarveError } from '../../errors.ts';
-import type { AdapterWait } from '../adapter.ts';
+import type { LockOptions } from '../adapter.ts';
 import { SlotError } from '../device.ts';
 import { delay, waitFor } from '../wait.ts';
 import type { Change } from './pack.ts';
@@ -59,7 +59,7 @@ const NEW: HeadValue = {
 };
 
 /** How a head is claimed. */
-export interface ClaimOptions extends AdapterWait {
+export interface ClaimOptions extends LockOptions {
   readonly store: string;
   /** Milliseconds for which a holder keeps the store without renewing. */
   readonly leaseMs: number;
@@ -89,11 +89,11 @@ export class Head {
 
   /**
    * Claims a store; undefined where there is none and `create` is false.
-   * @throws `VARVE_LOCKED` when somebody holds it for longer than `wait`, `VARVE_ABORTED` by the signal, `VARVE_VERSION`.
+   * @throws `VARVE_LOCKED` when somebody holds it for longer than `lockTimeout`, `VARVE_ABORTED` by the signal, `VARVE_VERSION`.
    */
   static async claim(kv: Kv, key: KvKey, options: ClaimOptions): Promise<Head | undefined> {
-    const { wait, signal, store, leaseMs, create } = options;
-    const deadline = performance.now() + wait;
+    const { lockTimeout, signal, store, leaseMs, create } = options;
+    const deadline = performance.now() + lockTimeout;
     for (let pause = 10; ; pause = Math.min(LOOK_MS_MAX, pause * 2)) {
       if (signal?.aborted) throw abortError(signal);
       const found = await asked(() => kv.get(key, STRONG));

@@ -15,7 +15,7 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { abortError, VarveError } from '../../errors.ts';
-import type { AdapterWait } from '../adapter.ts';
+import type { LockOptions } from '../adapter.ts';
 import { delay, waitFor } from '../wait.ts';
 import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
 import { errnoOf } from './errno.ts';
@@ -23,7 +23,7 @@ import { type Holder, isAlive, lockFile, self } from './liveness.ts';
 import { type Place, placeOf } from './place.ts';
 
 const PAUSE_MS_MAX = 50;
-/** How often an opener that met another one at the same time tries again, even if its `wait` is shorter. */
+/** How often an opener that met another one at the same time tries again, even if its `lockTimeout` is shorter. */
 const MEETINGS_MAX = 10;
 const NAME = /^lock\.(\d+)\.(\d+)\.(\d+)\.([01])\.[0-9a-f]+\.([\w%-]*)$/;
 const HOST_BYTES_MAX = 120;
@@ -44,15 +44,15 @@ interface Found {
 
 /**
  * Takes the lock of the store in `directory`, making the directory where there is none.
- * @throws `VARVE_LOCKED` when another holder keeps it for longer than `wait`, `VARVE_ABORTED` by the signal.
+ * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, `VARVE_ABORTED` by the signal.
  */
 export async function claim(
   calls: FileCalls,
   store: string,
   directory: string,
-  { wait, signal }: AdapterWait,
+  { lockTimeout, signal }: LockOptions,
 ): Promise<Claim> {
-  const deadline = performance.now() + wait;
+  const deadline = performance.now() + lockTimeout;
   const me = self();
   for (let pause = 1, meetings = 0; ; pause = Math.min(PAUSE_MS_MAX, pause * 2)) {
     if (signal?.aborted) throw abortError(signal);

@@ -9,7 +9,7 @@
 import { type Dirent, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { VarveError } from '../../errors.ts';
-import type { AdapterWait, StorageAdapter } from '../adapter.ts';
+import type { LockOptions, StorageAdapter } from '../adapter.ts';
 import { escapeName, slotNumber, unescapeName } from '../names.ts';
 import { entriesIn, type FileCalls, NODE_CALLS, namesIn, removeFile, syncDirectory } from './calls.ts';
 import { claim, isClaim } from './claim.ts';
@@ -38,7 +38,7 @@ export class FileStorage implements StorageAdapter {
     this.#slotsMax = slotsMax;
   }
 
-  async open(name: string, options: AdapterWait): Promise<FileDevice> {
+  async open(name: string, options: LockOptions): Promise<FileDevice> {
     const directory = join(this.#root, escapeName(name));
     try {
       const { place, release } = await claim(this.#calls, name, directory, options);
@@ -64,7 +64,7 @@ export class FileStorage implements StorageAdapter {
     }
   }
 
-  async delete(name: string, options: AdapterWait): Promise<boolean> {
+  async delete(name: string, options: LockOptions): Promise<boolean> {
     const directory = join(this.#root, escapeName(name));
     try {
       if (!namesIn(this.#root).includes(escapeName(name)) || !isStore(directory)) return false;

@@ -36,9 +36,9 @@ export async function hasDatabase(name: string): Promise<boolean> {
 
 /**
  * Removes a database that nobody has open; resolves with whether there was one.
- * @throws `VARVE_LOCKED` when a connection to it stays open for longer than `wait` milliseconds.
+ * @throws `VARVE_LOCKED` when a connection to it stays open for longer than `lockTimeout` milliseconds.
  */
-export async function deleteDatabase(name: string, wait: number): Promise<boolean> {
+export async function deleteDatabase(name: string, lockTimeout: number): Promise<boolean> {
   if (!(await hasDatabase(name))) return false;
   const deleting = indexedDB.deleteDatabase(name);
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +46,7 @@ export async function deleteDatabase(name: string, wait: number): Promise<boolea
     deleting.onblocked = () => {
       timer = setTimeout(() => {
         reject(new VarveError('VARVE_LOCKED', 'The database of the store is still open in another tab or worker.'));
-      }, wait);
+      }, lockTimeout);
     };
   });
   try {

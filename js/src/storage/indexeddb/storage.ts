@@ -4,7 +4,7 @@
  * Invariant: the lock of a store is held from before its database is opened until after its connection is closed.
  */
 
-import type { AdapterWait, StorageAdapter } from '../adapter.ts';
+import type { LockOptions, StorageAdapter } from '../adapter.ts';
 import type { BufferedDevice } from '../buffered/device.ts';
 import { acquireLock } from '../lock.ts';
 import { deleteStore } from '../stores.ts';
@@ -14,8 +14,8 @@ import { listDatabases } from './names.ts';
 /** Stores of this origin in IndexedDB. Opening rejects with `IndexedDbUnavailable` where there can be none. */
 export const indexedDbStorage: StorageAdapter = {
   kind: 'indexeddb',
-  async open(name: string, { wait, signal }: AdapterWait): Promise<BufferedDevice> {
-    const lock = await acquireLock(name, { wait, signal });
+  async open(name: string, { lockTimeout, signal }: LockOptions): Promise<BufferedDevice> {
+    const lock = await acquireLock(name, { lockTimeout, signal });
     try {
       const device = await openIndexedDb(name);
       device.onClosed = lock.release;
@@ -26,5 +26,5 @@ export const indexedDbStorage: StorageAdapter = {
     }
   },
   list: listDatabases,
-  delete: (name: string, { wait }: AdapterWait): Promise<boolean> => deleteStore(name, wait),
+  delete: (name: string, { lockTimeout }: LockOptions): Promise<boolean> => deleteStore(name, lockTimeout),
 };
