@@ -39,10 +39,10 @@ const ENTRIES = [
 ];
 /** The scripts that workers are started from: one file each. */
 const WORKERS = [
-  'worker/engine-worker.ts',
-  'worker/compactor-worker.ts',
-  'worker/file-compactor-worker.ts',
-  'worker/broker-worker.ts',
+  'server/engine-worker.ts',
+  'compactor/compactor-worker.ts',
+  'compactor/file-compactor-worker.ts',
+  'share/broker-worker.ts',
 ];
 
 /** Everything the compiled engine depends on: folders, then single files. */

@@ -1,5 +1,5 @@
-// `npm run check`: formatting, lints and types of both languages, the sizes of the package, and whether every shown figure is a measured
-// one. `npm run fix` fixes what a tool can fix.
+// `npm run check`: formatting, lints and types of both languages, imports between rooms, the sizes of the package, and whether every
+// shown figure is a measured one. `npm run fix` fixes what a tool can fix.
 // Every check runs, also after one has failed, so that one run shows all there is to do.
 
 import { buildPackage, buildWasm, DIST } from './build.mjs';
@@ -34,6 +34,7 @@ const CHECKS = [
   ['biome', () => run('biome', fix ? ['check', '--write'] : ['ci', '--colors=off'])],
   // Types need the declarations that the engine's build writes.
   ['engine', buildWasm],
+  ['rooms', () => run('depcruise', ['--config', '.dependency-cruiser.mjs', '--no-cache', 'js/src', 'demo', 'scripts'])],
   ['tsc', () => run('tsc', ['--project', 'tsconfig.json'])],
   ['package', buildPackage],
   ['results', checkResults],

@@ -5,13 +5,14 @@
  * package, and `new Worker(new URL(...))` is written here in the one form that every bundler recognizes.
  */
 
+import { lazyPort } from './client/lazy-port.ts';
 import { checkOptions, type Known, WAIT } from './options.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { deleteNamed, listNames, openStore, repairNamed, type Spawn } from './store/open.ts';
+import type { OpenOptions } from './store/open-options.ts';
 import type { Store } from './store/store.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
-import type { Key, OpenOptions, WaitOptions } from './types.ts';
-import { lazyPort } from './worker/lazy-port.ts';
+import type { Key, WaitOptions } from './types.ts';
 
 export type {
   Change,
@@ -28,20 +29,19 @@ export type {
 } from './changes/types.ts';
 export * from './common.ts';
 export type { Batch } from './store/batch.ts';
+export type { OpenOptions } from './store/open-options.ts';
 export type { CountOptions, ReadView } from './store/read-view.ts';
-export type { StoreIterator } from './store/scan-iterator.ts';
 export type { Snapshot } from './store/snapshot.ts';
 export type { Store } from './store/store.ts';
-export type { Transaction } from './store/transaction.ts';
+export type { Transaction, Upgrade } from './store/transaction.ts';
 export type {
   CacheOptions,
   DeleteKeyOptions,
-  OpenOptions,
   ScanOptions,
   SetOptions,
+  StoreIterator,
   TransactionOptions,
   UpdateOptions,
-  Upgrade,
   WaitOptions,
   WriteOptions,
 } from './types.ts';
@@ -142,7 +142,7 @@ export async function repair(name: string, options: RepairOptions = {}): Promise
 function spawnOf({ worker, storage }: Pick<OpenOptions, 'worker' | 'storage'>): Spawn {
   const adapter = isAdapter(storage) ? storage : undefined;
   if (adapter !== undefined || (worker === undefined && typeof Worker !== 'function')) {
-    return () => lazyPort(async () => (await import('./worker/inline.ts')).inlineEngine(adapter));
+    return () => lazyPort(async () => (await import('./server/inline.ts')).inlineEngine(adapter));
   }
   if (typeof worker === 'function') return worker;
   if (worker === undefined)

@@ -9,20 +9,20 @@
 
 import * as cache from './changes/cache.ts';
 import * as changes from './changes/changes.ts';
-import * as live from './changes/live.ts';
 import * as index from './index.ts';
 import { checkOptions } from './options.ts';
-import * as portable from './portable/portable.ts';
+import { inlineEngine } from './server/inline.ts';
 import * as membership from './share/membership.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
+import * as live from './store/live.ts';
 import { loaders } from './store/loaders.ts';
 import { openStore } from './store/open.ts';
 import { OPEN } from './store/options.ts';
+import * as portable from './store/portable.ts';
 import type { Store } from './store/store.ts';
 import * as transactions from './store/transaction.ts';
 import type { RepairReport } from './tools/types.ts';
 import type { Key, StorageKind } from './types.ts';
-import { inlineEngine } from './worker/inline.ts';
 
 const { worker: _, ...INLINE } = OPEN;
 

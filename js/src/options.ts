@@ -8,8 +8,6 @@
  */
 
 import { VarveError } from './errors.ts';
-import type { ExportOptions } from './portable/types.ts';
-import type { CheckOptions } from './tools/types.ts';
 import type {
   CompactOptions,
   Condition,
@@ -36,8 +34,6 @@ export const SET: Known<SetOptions> = { ...WRITE, ...SET_ITEM };
 export const DELETE: Known<DeleteKeyOptions> = { ...WRITE, ...CONDITION };
 export const RANGE: Known<KeyRange> = { gt: 1, gte: 1, lt: 1, lte: 1, prefix: 1 };
 export const COMPACT: Known<CompactOptions> = { onProgress: 1 };
-export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
-export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT };
 export const SCAN: Known<ScanOptions> = { ...RANGE, ...WAIT, reverse: 1, limit: 1 };
 
 /** Throws `VARVE_INVALID_ARGUMENT` for anything that is not an object, or has an unknown property. */
@@ -48,6 +44,11 @@ export function checkOptions(options: unknown, known: Readonly<Record<string, 1>
     if (!Object.hasOwn(known, name))
       throw refused(`There is no option ${name} here; there is ${Object.keys(known).join(', ')}.`);
   }
+}
+
+/** Throws unless it is a limit for a scan. */
+export function checkLimit(limit: number): void {
+  if (!Number.isInteger(limit) || limit < 0) throw refused(`limit is an integer from 0, not ${shown(limit)}.`);
 }
 
 /** Several keys, entries or documents, unchanged. Throws `VARVE_INVALID_ARGUMENT` for a value that cannot be iterated. */
@@ -86,6 +87,11 @@ export function isRange<K, R extends KeyRange<K>>(
     // A proxy that threw: it is treated as a key, and refused as an invalid one.
     return false;
   }
+}
+
+/** A value in the text of an error. */
+export function shown(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value);
 }
 
 function refused(message: string): VarveError {

@@ -5,6 +5,7 @@
  */
 
 export type { LockOptions, StorageAdapter } from './storage/adapter.ts';
+export type { CompactorPort, SpawnCompactor } from './storage/compactor-port.ts';
 export type {
   DeviceCompactor,
   HeldBytes,
@@ -14,4 +15,3 @@ export type {
   SlotDevice,
   SlotErrorKind,
 } from './storage/device.ts';
-export type { CompactorPort, SpawnCompactor } from './worker/compactor-link.ts';

@@ -5,20 +5,20 @@
  */
 
 import { formatOf, structured } from './codec/values.ts';
+import { EngineHost } from './engine/engine-host.ts';
+import { spawnCompactor } from './engine/spawn-compactor.ts';
 import { VarveError } from './errors.ts';
-import { CHECK, checkOptions, type Known } from './options.ts';
+import { checkOptions, type Known } from './options.ts';
 import { deleteShared } from './share/delete-store.ts';
 import { isAdapter, type StorageAdapter } from './storage/adapter.ts';
 import { listStores as listNames } from './storage/stores.ts';
-import { checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './store/options.ts';
+import { CHECK, checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './store/options.ts';
 import { SyncStore } from './synchronous/store.ts';
 import type { SyncUpgrade } from './synchronous/upgrade.ts';
 import { repairStore } from './tools/repair.ts';
 import type { RepairReport, RepairOptions as RepairToolsOptions } from './tools/types.ts';
 import { checkVersion } from './transaction/version.ts';
 import type { CommonOpenOptions, Key, ValueCodec } from './types.ts';
-import { EngineHost } from './worker/engine-host.ts';
-import { spawnCompactor } from './worker/spawn-compactor.ts';
 
 /** Options of `listStores`. */
 export interface ListOptions {

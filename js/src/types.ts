@@ -4,7 +4,6 @@
  */
 
 import type { StorageAdapter } from './storage/adapter.ts';
-import type { Transaction } from './store/transaction.ts';
 
 /**
  * A key. Keys have one total order, which their bytes keep:
@@ -359,23 +358,7 @@ export interface CommonOpenOptions<K = Key, V = unknown> extends WaitOptions {
   wasm?: string | URL | WebAssembly.Module | undefined;
 }
 
-/** Upgrades a store from one version to another, inside a transaction. */
-export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) => void | PromiseLike<void>;
-
-/** Options of `open`. `K` and `V` follow the codecs. */
-export interface OpenOptions<K = Key, V = unknown> extends CommonOpenOptions<K, V> {
-  /**
-   * Upgrades the store from its present version to the given `version`. The writes of this function and the new version are one
-   * transaction with `strict` durability. If the function throws, `open` rejects with that error, and the store is closed unchanged.
-   */
-  upgrade?: Upgrade<K, V> | undefined;
-  /**
-   * Answers `get`, `getMany` and `has` from values kept in this tab. Off by default. Reads see the writes of this tab at once, as
-   * always. They may miss a commit of another tab until its change arrives here: this takes milliseconds, and `ttl` at most. With
-   * the cache, the values of one `getMany` may come from different read points. Snapshots, transactions, scans, `getEntry` and
-   * `update` always ask the store.
-   */
-  cache?: CacheOptions | undefined;
-  /** The engine worker: the URL of its script, or a function that creates the worker. Default: the script beside this module. */
-  worker?: string | URL | ((name: string) => Worker) | undefined;
+/** An async iterator over a scan; `return()` (or leaving the loop) closes it. */
+export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {
+  [Symbol.asyncIterator](): StoreIterator<T>;
 }

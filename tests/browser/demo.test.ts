@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openLock } from '../../js/src/share/names.ts';
+import { openLock } from '../../js/src/storage/lock.ts';
 import { buildDemo, DemoSite } from './support/demo-site.ts';
 import { newProfile, type Profile } from './support/profile.ts';
 

@@ -1,8 +1,8 @@
 /** Closing when a part of it fails: this must not lock out the next caller that opens the store. */
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
-import { EngineHost } from '../../js/src/worker/engine-host.ts';
 import { wasm } from './support/engine.ts';
 import { FakeLocks } from './support/fake-opfs.ts';
 

@@ -5,11 +5,11 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { inlineEngine } from '../../js/src/server/inline.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { LossyStorage } from '../../js/src/testing.ts';
 import type { Key } from '../../js/src/types.ts';
-import { inlineEngine } from '../../js/src/worker/inline.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks } from './support/exports.ts';
 import { expectKept, ids, type Note, type Notes, note, notesOf } from './support/notes.ts';

@@ -1,11 +1,11 @@
 // Collections over a storage that fills up and loses power: documents and indexes stay in step, and nothing acknowledged is lost.
 
 import { expect, test } from 'vitest';
+import { inlineEngine } from '../../js/src/server/inline.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { LossyStorage } from '../../js/src/testing.ts';
 import type { Key } from '../../js/src/types.ts';
-import { inlineEngine } from '../../js/src/worker/inline.ts';
 import { wasm } from './support/engine.ts';
 import { expectKept, type Note, type Notes, note, notesOf } from './support/notes.ts';
 

@@ -1,8 +1,9 @@
 /** The engine's end of the compactor, on a server, where a worker that is ended may go on writing for a short time. */
 
 import { expect, test } from 'vitest';
+import { CompactorLink, type JobServices } from '../../js/src/engine/compactor-link.ts';
+import type { CompactorPort } from '../../js/src/storage/compactor-port.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
-import { CompactorLink, type CompactorPort, type JobServices } from '../../js/src/worker/compactor-link.ts';
 
 const services = {} as JobServices;
 const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytesHint: 1 } as unknown as JobTicket;

@@ -7,14 +7,15 @@
  */
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Port } from '../../js/src/client/client.ts';
+import { EngineServer } from '../../js/src/server/engine-server.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
-import type { Engine, EngineExports } from '../../js/src/wasm/exports.ts';
-import type { Port } from '../../js/src/worker/client.ts';
-import { EngineServer } from '../../js/src/worker/engine-server.ts';
+import type { Engine } from '../../js/src/wasm/engine.ts';
+import type { EngineExports } from '../../js/src/wasm/exports.ts';
 import { wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 

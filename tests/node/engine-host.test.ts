@@ -2,7 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { formatOf, structured } from '../../js/src/codec/values.ts';
+import { EngineHost } from '../../js/src/engine/engine-host.ts';
+import type { EngineHostOptions } from '../../js/src/engine/host-parts.ts';
 import { VarveError } from '../../js/src/errors.ts';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { BufferedDevice } from '../../js/src/storage/buffered/device.ts';
 import { type OutputGate, SlotError } from '../../js/src/storage/device.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
@@ -10,9 +13,6 @@ import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import { SyncStore } from '../../js/src/synchronous/store.ts';
 import type { Key } from '../../js/src/types.ts';
 import { EngineStore } from '../../js/src/wasm/store.ts';
-import { EngineHost } from '../../js/src/worker/engine-host.ts';
-import type { EngineHostOptions } from '../../js/src/worker/host-parts.ts';
-import { nextTurn } from '../../js/src/worker/turn.ts';
 import { LocalCompactor, wasm } from './support/engine.ts';
 import { FakeChunks } from './support/fake-chunks.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';

@@ -2,8 +2,9 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
+import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import type { Key, OpenOptions } from '../../js/src/types.ts';
+import type { Key } from '../../js/src/types.ts';
 import { randomFrom, spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 

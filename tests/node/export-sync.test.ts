@@ -1,9 +1,9 @@
 /** Exports and imports of the synchronous store, and between it and the asynchronous one. */
 
 import { afterEach, expect, test } from 'vitest';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { open, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
-import { nextTurn } from '../../js/src/worker/turn.ts';
 import { wasm } from './support/engine.ts';
 import { boundaries, bytesOf, chunks, contents, newStore } from './support/exports.ts';
 

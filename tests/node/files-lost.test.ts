@@ -6,12 +6,12 @@ import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { files } from '../../js/src/fs.ts';
 import { deleteStore, open } from '../../js/src/index.ts';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { type FileCalls, NODE_CALLS } from '../../js/src/storage/fs/calls.ts';
 import { claim } from '../../js/src/storage/fs/claim.ts';
 import { fileOutputs, toText } from '../../js/src/storage/fs/compactor.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
 import * as sync from '../../js/src/synchronous.ts';
-import { nextTurn } from '../../js/src/worker/turn.ts';
 import { tools, wasm } from './support/engine.ts';
 import { kindOf } from './support/kind-of.ts';
 

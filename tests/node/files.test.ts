@@ -9,13 +9,13 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { files } from '../../js/src/fs.ts';
 import { deleteStore, listStores, open, repair } from '../../js/src/index.ts';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import type { ManagedDevice } from '../../js/src/storage/device.ts';
 import { SLOT_DATA_OFFSET } from '../../js/src/storage/device.ts';
 import { type FileCalls, NODE_CALLS } from '../../js/src/storage/fs/calls.ts';
 import { FileStorage } from '../../js/src/storage/fs/files.ts';
 import * as sync from '../../js/src/synchronous.ts';
 import { filesOf, TABLE } from '../../js/src/tools/slot-page.ts';
-import { nextTurn } from '../../js/src/worker/turn.ts';
 import { tools, wasm } from './support/engine.ts';
 import { kindOf } from './support/kind-of.ts';
 

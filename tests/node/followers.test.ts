@@ -3,11 +3,11 @@
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Port } from '../../js/src/client/client.ts';
 import * as membership from '../../js/src/share/membership.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key, KeyRange } from '../../js/src/types.ts';
-import type { Port } from '../../js/src/worker/client.ts';
 import { applied, inOrder } from './support/applied.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';

@@ -1,13 +1,13 @@
 /** Jobs that the engine refuses between turns: no caller is there to catch the error. */
 
 import { expect, test, vi } from 'vitest';
+import type { JobsBeside } from '../../js/src/engine/compactor-link.ts';
+import { JobRunner } from '../../js/src/engine/job-runner.ts';
+import { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
-import type { JobsBeside } from '../../js/src/worker/compactor-link.ts';
-import { JobRunner } from '../../js/src/worker/job-runner.ts';
-import { SlotKeeper } from '../../js/src/worker/slot-keeper.ts';
 
 const ticket = { id: 1, kind: 'flush', spec: new Uint8Array(1), bytesHint: 1 } as unknown as JobTicket;
 

@@ -1,12 +1,12 @@
 /** Jobs beside the engine: who owns the slots of their outputs, however a job ends. */
 
 import { expect, test } from 'vitest';
+import type { JobServices, JobsBeside } from '../../js/src/engine/compactor-link.ts';
+import { JobRunner } from '../../js/src/engine/job-runner.ts';
+import type { SlotKeeper } from '../../js/src/engine/slot-keeper.ts';
 import type { ManagedDevice } from '../../js/src/storage/device.ts';
 import type { JobTicket } from '../../js/src/wasm/job-ticket.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
-import type { JobServices, JobsBeside } from '../../js/src/worker/compactor-link.ts';
-import { JobRunner } from '../../js/src/worker/job-runner.ts';
-import type { SlotKeeper } from '../../js/src/worker/slot-keeper.ts';
 
 /** Runs one job of two outputs, the first of which is whole; returns the calls to the engine and the device. */
 async function runJob(end: 'fails' | 'is done', finishJob: () => void = () => undefined): Promise<string[]> {

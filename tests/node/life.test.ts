@@ -5,10 +5,10 @@
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Port } from '../../js/src/client/client.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { StorageKind } from '../../js/src/types.ts';
-import type { Port } from '../../js/src/worker/client.ts';
 import { randomFrom } from '../support/random.ts';
 import { numberFrom, runSeed } from '../support/seed.ts';
 import { type Census, checkBounded, Guestbook, summary, visitWrite } from '../support/visits.ts';

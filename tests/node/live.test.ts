@@ -2,11 +2,11 @@
 
 import { afterEach, expect, expectTypeOf, test, vi } from 'vitest';
 import type { Live } from '../../js/src/changes/types.ts';
+import type { Port } from '../../js/src/client/client.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { Key } from '../../js/src/types.ts';
-import type { Port } from '../../js/src/worker/client.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { tabs } from './support/two-tabs.ts';
 

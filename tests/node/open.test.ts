@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { deleteStore, listStores, open } from '../../js/src/index.ts';
 import { deleteNamed, listNames, openStore } from '../../js/src/store/open.ts';
-import type { OpenOptions } from '../../js/src/types.ts';
+import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import { FakeEngine } from './support/fake-engine.ts';
 
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });

@@ -1,9 +1,9 @@
 /** What the engine is told about the free room of a storage, here the origin of a browser. */
 
 import { afterEach, expect, test, vi } from 'vitest';
+import { Quota } from '../../js/src/engine/quota.ts';
 import { OpfsDevice } from '../../js/src/storage/opfs.ts';
 import type { EngineStore } from '../../js/src/wasm/store.ts';
-import { Quota } from '../../js/src/worker/quota.ts';
 
 afterEach(() => {
   vi.unstubAllGlobals();

@@ -2,10 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { RecentValues } from '../../js/src/changes/recent-values.ts';
+import type { Port } from '../../js/src/client/client.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import type { CacheOptions, Key } from '../../js/src/types.ts';
-import type { Port } from '../../js/src/worker/client.ts';
 import { wasm } from './support/engine.ts';
 import { Random } from './support/random.ts';
 import { tabs } from './support/two-tabs.ts';

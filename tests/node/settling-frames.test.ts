@@ -1,12 +1,12 @@
 // Frames run operation by operation: which operations run again, and which must not.
 
 import { afterEach, expect, test, vi } from 'vitest';
+import { answerAgain } from '../../js/src/engine/refused-frames.ts';
+import { FrameProgress, runSettling } from '../../js/src/engine/settling-frames.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { FRAME_HEADER_BYTES, OP_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES } from '../../js/src/protocol/frame.ts';
+import { answersOf, frameOf, responseOf } from '../../js/src/protocol/frame-bytes.ts';
 import type { SettlingDevice } from '../../js/src/storage/device.ts';
-import { answersOf, frameOf, responseOf } from '../../js/src/worker/frame-bytes.ts';
-import { answerAgain } from '../../js/src/worker/refused-frames.ts';
-import { FrameProgress, runSettling } from '../../js/src/worker/settling-frames.ts';
 
 const OK = 0;
 const ERROR = 2;

@@ -3,16 +3,17 @@
 import 'fake-indexeddb/auto';
 import { IDBFactory } from 'fake-indexeddb';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Client, type Port } from '../../js/src/client/client.ts';
+import { sync_operation } from '../../js/src/client/operations.ts';
+import { EngineHost } from '../../js/src/engine/engine-host.ts';
 import { VarveError } from '../../js/src/errors.ts';
 import { deleteShared } from '../../js/src/share/delete-store.ts';
 import * as membership from '../../js/src/share/membership.ts';
 import { channelOf, PROTOCOL } from '../../js/src/share/names.ts';
 import { openStore } from '../../js/src/store/open.ts';
-import { sync_operation } from '../../js/src/store/operations.ts';
+import type { OpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
-import type { Key, OpenOptions } from '../../js/src/types.ts';
-import { Client, type Port } from '../../js/src/worker/client.ts';
-import { EngineHost } from '../../js/src/worker/engine-host.ts';
+import type { Key } from '../../js/src/types.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 

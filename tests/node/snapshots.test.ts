@@ -1,11 +1,11 @@
 /** Snapshots and counts, of both stores over the real engine. */
 
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { openStore } from '../../js/src/store/open.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
-import { nextTurn } from '../../js/src/worker/turn.ts';
 import { spawnServer, wasm } from './support/engine.ts';
 
 const stores: { close(): Promise<void> }[] = [];

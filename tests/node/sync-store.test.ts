@@ -4,9 +4,9 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { decodeKey } from '../../js/src/codec/key-reader.ts';
 import { encodeKey } from '../../js/src/codec/keys.ts';
 import { compareBytes } from '../../js/src/codec/range.ts';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { type OpenOptions, open, type SyncStore, utf8, VarveError } from '../../js/src/synchronous.ts';
 import type { Key } from '../../js/src/types.ts';
-import { nextTurn } from '../../js/src/worker/turn.ts';
 import { randomFrom, wasm } from './support/engine.ts';
 
 const stores: SyncStore<never, never>[] = [];

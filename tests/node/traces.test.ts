@@ -14,7 +14,7 @@ import { MemoryDevice } from '../../js/src/storage/memory.ts';
 import { readSlot, runCheck, survey } from '../../js/src/tools/check.ts';
 import { loadTools } from '../../js/src/tools/instance.ts';
 import { attempt } from '../../js/src/wasm/call.ts';
-import type { Engine } from '../../js/src/wasm/exports.ts';
+import type { Engine } from '../../js/src/wasm/engine.ts';
 import { instantiate, loadEngine } from '../../js/src/wasm/load.ts';
 import { tools, wasm } from './support/engine.ts';
 

@@ -2,9 +2,10 @@
 
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openStore } from '../../js/src/store/open.ts';
+import type { OpenOptions as AsyncOpenOptions } from '../../js/src/store/open-options.ts';
 import type { Store } from '../../js/src/store/store.ts';
 import { type OpenOptions, open, type SyncStore, type SyncTransaction } from '../../js/src/synchronous.ts';
-import type { OpenOptions as AsyncOpenOptions, Key } from '../../js/src/types.ts';
+import type { Key } from '../../js/src/types.ts';
 import { LocalCompactor, spawnServer, wasm } from './support/engine.ts';
 import { FakeFileHandle, FakeLocks, FakeOpfs } from './support/fake-opfs.ts';
 

@@ -3,7 +3,7 @@
 
 import { readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { root } from '../../scripts/tools.mjs';
 import { readTarball } from './support/tarball.ts';
@@ -14,8 +14,14 @@ const ENTRIES = [
   ...['index', 'inline', 'synchronous', 'fs', 'deno-kv', 'cloudflare', 'shards', 'storage-adapter'],
   ...['testing', 'http', 'collections'],
 ];
-const WORKERS = ['engine-worker', 'broker-worker', 'compactor-worker', 'file-compactor-worker'];
-const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${name}.js`);
+/** The workers, by the place of their declarations. */
+const WORKERS = [
+  'server/engine-worker',
+  'share/broker-worker',
+  'compactor/compactor-worker',
+  'compactor/file-compactor-worker',
+];
+const SCRIPTS = [...ENTRIES, ...WORKERS].map((name) => `dist/${basename(name)}.js`);
 
 const files = readTarball(inject('tarball'));
 const names = [...files.keys()];
@@ -54,14 +60,12 @@ test('every place that package.json names is there, and nothing has to be instal
 });
 
 test('side effects are those of workers', () => {
-  expect(JSON.parse(text('package.json')).sideEffects).toEqual(WORKERS.map((name) => `./dist/${name}.js`));
+  expect(JSON.parse(text('package.json')).sideEffects).toEqual(WORKERS.map((name) => `./dist/${basename(name)}.js`));
 });
 
 test('every declaration is reached from an entry, and imports what is there', () => {
   const declarations = names.filter((name) => name.endsWith('.d.ts'));
-  const imported = new Set(
-    [...ENTRIES, ...WORKERS.map((name) => `worker/${name}`), 'global'].map((name) => `dist/${name}.d.ts`),
-  );
+  const imported = new Set([...ENTRIES, ...WORKERS, 'global'].map((name) => `dist/${name}.d.ts`));
   for (const name of imported) {
     expect(names).toContain(name);
     for (const [, path = ''] of text(name).matchAll(/(?:from |import\()'(\.[^']+)'/g)) {

@@ -24,7 +24,7 @@ test('the types are right', async () => {
   const result = await checkPackage(data, { excludeEntrypoints: FETCHED });
   if (!result.types) throw new Error('attw found no types.');
   expect(Object.keys(result.entrypoints)).toEqual(
-    expect.arrayContaining(['.', './sync', './cloudflare', './engine-worker.js']),
+    expect.arrayContaining(['.', './synchronous', './cloudflare', './engine-worker.js']),
   );
   expect(
     result.problems.filter((problem) => !('resolutionKind' in problem) || !NOT_FOR_ESM.has(problem.resolutionKind)),

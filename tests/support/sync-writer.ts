@@ -1,7 +1,7 @@
 // Writes a history through `varve/synchronous`, some groups a turn, and reads the remains of a history.
 
 import type { SyncStore, SyncWriteOptions } from 'varve/synchronous';
-import { nextTurn } from '../../js/src/worker/turn.ts';
+import { nextTurn } from '../../js/src/runtime/turn.ts';
 import { type Found, fill, type Group, groupOf, type Plan, stampOf, storedBy, type Tell } from './history.ts';
 import { randomFrom } from './random.ts';
 import { Reading } from './reading.ts';

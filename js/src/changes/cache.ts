@@ -9,13 +9,13 @@
  * - Bytes are kept, and decoded for each answer: so a caller that changes a value does not change the cache.
  */
 
+import type { Client } from '../client/client.ts';
+import type { Operations } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import { BatchKind, ENTRY_HEAD_BYTES, Op, Status } from '../protocol/frame.ts';
 import type { FrameReader } from '../protocol/frame-reader.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
-import type { Operations } from '../store/operations.ts';
 import type { CacheOptions } from '../types.ts';
-import type { Client } from '../worker/client.ts';
 import { feedOf, pageOf } from './changes.ts';
 import { Reader } from './feed.ts';
 import { ChangeKind } from './page.ts';

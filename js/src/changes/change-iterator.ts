@@ -7,7 +7,7 @@
  */
 
 import { abortError } from '../errors.ts';
-import { asyncDispose } from '../store/dispose.ts';
+import { asyncDispose } from '../runtime/dispose.ts';
 import { type Feed, type Moved, Reader } from './feed.ts';
 import type { PageWanted, RawChange } from './page.ts';
 import type { Change, ChangeIterator } from './types.ts';

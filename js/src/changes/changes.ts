@@ -4,10 +4,10 @@
  * Invariant: all readers of a store share one feed, which has at most one request waiting in the engine.
  */
 
+import type { Client } from '../client/client.ts';
+import type { Operations } from '../client/operations.ts';
 import { type ByteRange, halfOpen } from '../codec/range.ts';
-import type { Operations } from '../store/operations.ts';
 import type { KeyCodec } from '../types.ts';
-import type { Client } from '../worker/client.ts';
 import { FollowingIterator } from './change-iterator.ts';
 import { deletedRange } from './deleted-range.ts';
 import { Feed } from './feed.ts';

@@ -13,9 +13,9 @@
  *   requested, the other readers first share a page of all keys, and only readers whose range it touches make another request.
  */
 
+import type { Client } from '../client/client.ts';
 import { compareBytes } from '../codec/range.ts';
 import type { StoreState } from '../protocol/messages.ts';
-import type { Client } from '../worker/client.ts';
 import { ChangeKind, type Page, type PageWanted, page_operation, pageWanted, type RawChange } from './page.ts';
 
 /** The result for a reader when its position has moved. */

@@ -3,8 +3,7 @@
  * Invariant: types only; nothing here exists at run time.
  */
 
-import type { StoreIterator } from '../store/scan-iterator.ts';
-import type { KeyRange, ScanOptions, WaitOptions } from '../types.ts';
+import type { KeyRange, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
 
 /** A value was set. */
 export interface SetChange<K, V> {

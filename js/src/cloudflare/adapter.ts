@@ -7,8 +7,8 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
+import { delay, waitFor } from '../runtime/wait.ts';
 import type { LockOptions, StorageAdapter } from '../storage/adapter.ts';
-import { delay, waitFor } from '../storage/wait.ts';
 import { ChunkTable, dropTable, sqlOf, tablesOf } from './chunk-table.ts';
 import type { SqlStorage } from './platform.ts';
 import { SqlDevice } from './sql-device.ts';

@@ -8,7 +8,7 @@
  * moved: until it goes off, the engine does urgent jobs in a writer's turn.
  */
 
-import type { EngineHost } from '../worker/engine-host.ts';
+import type { EngineHost } from '../engine/engine-host.ts';
 import type { ObjectStorage } from './platform.ts';
 
 /** Slices of about 2 ms before other events get a turn. The clock stands still meanwhile, so the slices are counted. */

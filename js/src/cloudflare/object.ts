@@ -10,15 +10,15 @@
 
 import { DurableObject } from 'cloudflare:workers';
 import { formatOf, structured } from '../codec/values.ts';
+import { EngineHost } from '../engine/engine-host.ts';
 import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
-import { whenCollected } from '../store/collected.ts';
+import { whenCollected } from '../runtime/collected.ts';
 import { checkName, engineOptions } from '../store/options.ts';
 import { SyncStore } from '../synchronous/store.ts';
 import type { SyncUpgrade } from '../synchronous/upgrade.ts';
 import { checkVersion } from '../transaction/version.ts';
 import type { Key, KeyCodec, ValueCodec } from '../types.ts';
-import { EngineHost } from '../worker/engine-host.ts';
 import { ObjectStorageAdapter } from './adapter.ts';
 import { Maintenance } from './maintenance.ts';
 import type { ObjectContext } from './platform.ts';

@@ -5,13 +5,12 @@
  * built for. Index entries and the documents that they name are read at the same read point.
  */
 
+import { untilAborted } from '../runtime/until-aborted.ts';
 import type { ReadView } from '../store/read-view.ts';
-import type { StoreIterator } from '../store/scan-iterator.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
-import type { Key } from '../types.ts';
-import { untilAborted } from '../until-aborted.ts';
+import type { Key, StoreIterator } from '../types.ts';
 import type { Layout } from './definition.ts';
 import { tooOld } from './errors.ts';
 import type { Kept, Readiness } from './readiness.ts';

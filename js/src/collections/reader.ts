@@ -5,8 +5,7 @@
  */
 
 import { several } from '../options.ts';
-import type { StoreIterator } from '../store/scan-iterator.ts';
-import type { Key, KeyRange, WaitOptions } from '../types.ts';
+import type { Key, KeyRange, StoreIterator, WaitOptions } from '../types.ts';
 import type { Access, View } from './access.ts';
 import type { DefinedIndex, Document, Layout } from './definition.ts';
 import { textOf } from './key.ts';

@@ -14,10 +14,10 @@
 
 import { abortError, VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
 import type { Store } from '../store/store.ts';
 import type { Transaction } from '../store/transaction.ts';
 import type { Key } from '../types.ts';
-import { untilAborted } from '../until-aborted.ts';
 import type { DefinedIndex, Document, Layout } from './definition.ts';
 import { isOfDocuments, notUnique, outdated } from './errors.ts';
 import { textOf } from './key.ts';

@@ -18,8 +18,9 @@ import { readBody } from './body.ts';
 import { type Exchange, jsonResponse, settled, storeKey, storeRange } from './exchange.ts';
 import { keyFromJson } from './json-key.ts';
 import { JSON_TYPE, mediaType, parseJson, unsupported, valueFromJson, valueToJson } from './media.ts';
-import { malformed, problemOf, Refusal } from './problem.ts';
+import { problemOf } from './problem.ts';
 import { prefixOf } from './query.ts';
+import { malformed, Refusal } from './refusal.ts';
 import type { HttpStore } from './types.ts';
 
 /** Operations that run together if some of them read. Between such groups the size of the results is checked. */

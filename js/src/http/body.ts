@@ -5,7 +5,7 @@
  */
 
 import { abortError } from '../errors.ts';
-import { malformed, Refusal } from './problem.ts';
+import { malformed, Refusal } from './refusal.ts';
 
 /** The bytes of a body. Refuses a body longer than `bytes_max` with 413, and a compressed one with 415. */
 export async function readBody(request: Request, bytes_max: number): Promise<Uint8Array> {

@@ -9,7 +9,7 @@
  * there.
  */
 
-import { malformed } from './problem.ts';
+import { malformed } from './refusal.ts';
 
 /** One ETag of a header: the sequence that it stands for, undefined if it is not an ETag of this store. */
 interface Tag {

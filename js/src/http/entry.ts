@@ -18,8 +18,8 @@ import { Conditions, tagOf } from './conditions.ts';
 import { type Exchange, jsonResponse, settled, storeKey, varveKey } from './exchange.ts';
 import { keyFromJson, keyToJson } from './json-key.ts';
 import { mediaType, valueOfBody, valueToBody } from './media.ts';
-import { malformed, Refusal } from './problem.ts';
 import { decoded } from './query.ts';
+import { malformed, Refusal } from './refusal.ts';
 
 /** Reads an entry. */
 export async function getEntry<K, V>(exchange: Exchange<K, V>, segment: string | undefined): Promise<Response> {

@@ -9,7 +9,7 @@
  * Invariant: without `cors` no response has a CORS header. No other part of a request is examined before it has passed here.
  */
 
-import { Refusal } from './problem.ts';
+import { Refusal } from './refusal.ts';
 import type { Access, CorsOptions, HttpOptions } from './types.ts';
 
 const METHODS = 'GET, HEAD, PUT, POST, DELETE';

@@ -14,9 +14,10 @@ import { deleteEntry, getEntry, putEntry } from './entry.ts';
 import { type Exchange, jsonResponse } from './exchange.ts';
 import { guardAccess, guardOrigin, preflight, sealHeaders } from './guard.ts';
 import { METRICS_TYPE, Metrics } from './metrics.ts';
-import { problemResponse, Refusal } from './problem.ts';
+import { problemResponse } from './problem.ts';
 import { Query } from './query.ts';
 import { countRange, deleteRange, getRange } from './range.ts';
+import { Refusal } from './refusal.ts';
 import type { Access, CorsOptions, Handler, HttpLimits, HttpOptions, HttpStore, Limits } from './types.ts';
 
 type Endpoint<K, V> = (exchange: Exchange<K, V>, segment: string | undefined) => Promise<Response>;

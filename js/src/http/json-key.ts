@@ -17,7 +17,7 @@ import { VarveError } from '../errors.ts';
 import type { Key } from '../types.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { InexactJson, parseExactJson } from './exact-json.ts';
-import { Refusal } from './problem.ts';
+import { Refusal } from './refusal.ts';
 
 /** The JSON form of a key. Throws `VARVE_INVALID_KEY` if the value is not a key. */
 export function keyToJson(key: Key): unknown {

@@ -17,7 +17,7 @@ import { ByteSink } from '../codec/sink.ts';
 import { VarveError } from '../errors.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { InexactJson, parseExactJson } from './exact-json.ts';
-import { Refusal } from './problem.ts';
+import { Refusal } from './refusal.ts';
 
 export const JSON_TYPE = 'application/json';
 export const BYTES_TYPE = 'application/octet-stream';

@@ -10,30 +10,7 @@
 import { VarveError, type VarveErrorCode } from '../errors.ts';
 import type { Key } from '../types.ts';
 import { keyToJson } from './json-key.ts';
-
-/** Thrown for a request that is refused before a store sees it. */
-export class Refusal extends Error {
-  readonly status: number;
-  readonly code: VarveErrorCode | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(
-    status: number,
-    detail: string,
-    code?: VarveErrorCode | undefined,
-    headers: Readonly<Record<string, string>> = {},
-  ) {
-    super(detail);
-    this.status = status;
-    this.code = code;
-    this.headers = headers;
-  }
-}
-
-/** The refusal of an invalid request. */
-export function malformed(detail: string, code: VarveErrorCode = 'VARVE_INVALID_ARGUMENT'): Refusal {
-  return new Refusal(400, detail, code);
-}
+import { Refusal } from './refusal.ts';
 
 /** The time that a client should wait before it tries again, in seconds. */
 const RETRY_AFTER = '1';

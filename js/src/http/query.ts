@@ -7,7 +7,7 @@
 
 import type { Durability, Key, KeyRange } from '../types.ts';
 import { parseKey } from './json-key.ts';
-import { malformed } from './problem.ts';
+import { malformed } from './refusal.ts';
 
 /** The parameters of one request. The endpoint takes each parameter that it knows. */
 export class Query {

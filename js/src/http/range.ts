@@ -18,7 +18,7 @@ import { type Exchange, jsonResponse, settled, storeRange, varveKey } from './ex
 import { keyToJson } from './json-key.ts';
 import { lineStream } from './line-stream.ts';
 import { JSON_TYPE, NDJSON_TYPE, preferred, valueToJson } from './media.ts';
-import { Refusal } from './problem.ts';
+import { Refusal } from './refusal.ts';
 
 /** The parameters of a range request. */
 interface Wanted {

@@ -6,14 +6,19 @@
  * snapshot is closed when the export ends or fails, or when its reader cancels.
  */
 
-import { compareBytes, successor } from '../codec/range.ts';
+import { type ByteRange, compareBytes, successor } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { DERIVED_KEY, type Derivation, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY } from '../transaction/version.ts';
 import { BlockWriter, digestOf, encodeHeader, ID_BYTES } from './block.ts';
 import type { RawRange, RawScan, RawStore } from './raw-store.ts';
-import type { ExportWanted } from './types.ts';
+import type { ExportOptions } from './types.ts';
+
+/** The options of an export as they were at its call, with the range in bytes. */
+export interface ExportWanted extends Pick<ExportOptions<never>, 'signal' | 'onProgress'> {
+  readonly range: ByteRange;
+}
 
 /** A snapshot that the export closes. */
 export interface Moment {

@@ -1,6 +1,5 @@
 /** The options and results of exports and imports. Types only. */
 
-import type { ByteRange } from '../codec/range.ts';
 import type { Durability, KeyRange, WaitOptions } from '../types.ts';
 
 /** The progress of an export or an import. */
@@ -15,11 +14,6 @@ export interface PortableProgress {
 export interface ExportOptions<K> extends KeyRange<K>, WaitOptions {
   /** Called after each block. */
   onProgress?: ((progress: PortableProgress) => void) | undefined;
-}
-
-/** The options of an export as they were at its call, with the range in bytes. */
-export interface ExportWanted extends Pick<ExportOptions<never>, 'signal' | 'onProgress'> {
-  readonly range: ByteRange;
 }
 
 /** The bytes of an export: a `ReadableStream` (of a file, a response body), or any async iterable of chunks (a Node stream). */

@@ -5,7 +5,6 @@
  */
 
 import type { WireError } from '../errors.ts';
-import type { RepairRequest } from '../tools/repair.ts';
 import type { CommonOpenOptions, RecoveryReport, StorageKind, StorageReport } from '../types.ts';
 
 /**
@@ -38,6 +37,14 @@ export interface SharingOptions {
   readonly client: number;
   /** Whether the page can be seen. */
   readonly isVisible: boolean;
+}
+
+/** The arguments of a repair. */
+export interface RepairRequest {
+  readonly into: string;
+  readonly strict: boolean;
+  readonly lockTimeout: number;
+  readonly tools?: string | WebAssembly.Module | undefined;
 }
 
 /** Page to worker. `id` comes back with the answer. */

@@ -18,8 +18,7 @@ import {
 import { mappedKey } from '../codec/key-format.ts';
 import { encodeKey } from '../codec/keys.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known, pair, several } from '../options.ts';
-import { checkLimit } from '../store/options.ts';
+import { checkLimit, checkOptions, type Known, pair, several } from '../options.ts';
 import { SYNC_SCAN } from '../synchronous/options.ts';
 import type { Condition, Entry, Key, KeyCodec, KeyRange, SetItemOptions } from '../types.ts';
 import { mergedScan, type ScanSource } from './paged-scan.ts';

@@ -7,10 +7,10 @@
  * wait for it are rejected with `VARVE_LEADER_STALLED`. Nobody else can lead until the page thaws or dies.
  */
 
+import type { Client, Link } from '../client/client.ts';
 import { VarveError } from '../errors.ts';
 import type { OpenReport, Request, Response } from '../protocol/messages.ts';
 import type { SharingReport } from '../types.ts';
-import type { Client, Link } from '../worker/client.ts';
 import { linkChannel, uniqueName } from './names.ts';
 
 /** How long the broker has to hand a port over before a channel is tried. It answers in a few ms, and starts in about 30 ms. */

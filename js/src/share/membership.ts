@@ -6,10 +6,10 @@
  * ended is replaced, so there is always one in line for this page.
  */
 
+import { Client, type Link, type Port, workerDied } from '../client/client.ts';
 import { abortError, VarveError } from '../errors.ts';
 import type { EngineOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { outOfReach } from '../storage/opfs-realm.ts';
-import { Client, type Link, type Port, workerDied } from '../worker/client.ts';
 import { LeaderLink, stalled } from './link.ts';
 import { hold, type Release, whenFree } from './locks.ts';
 import { type ChannelMessage, channelOf, clientLock, PROTOCOL, uniqueName, workerLock } from './names.ts';

@@ -33,7 +33,6 @@ export type ChannelMessage = { readonly from: string; readonly protocol: number 
 );
 
 export const leaderLock = (store: string): string => `varve:${store}`;
-export const openLock = (store: string): string => `varve-open:${store}`;
 export const clientLock = (store: string, client: number): string => `varve-client:${store}:${client}`;
 export const workerLock = (member: string): string => `varve-worker:${member}`;
 export const channelOf = (store: string): string => `varve:${store}`;

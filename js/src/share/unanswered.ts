@@ -6,7 +6,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { openLock } from './names.ts';
+import { openLock } from '../storage/lock.ts';
 
 /** The error for an `open` that no leader answered within its `lockTimeout`. */
 export async function unanswered(name: string): Promise<VarveError> {

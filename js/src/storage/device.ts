@@ -7,7 +7,7 @@
  */
 
 import type { VarveError } from '../errors.ts';
-import type { SpawnCompactor } from '../worker/compactor-link.ts';
+import type { SpawnCompactor } from './compactor-port.ts';
 
 /**
  * Why a slot call failed: no room, the storage failed, the slot is not open here, or (a read) the bytes still have to be

@@ -7,8 +7,10 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
-import { openLock } from '../share/names.ts';
 import type { LockOptions } from './adapter.ts';
+
+/** The name of the lock of a store that is open: see `share/names.ts`. */
+export const openLock = (store: string): string => `varve-open:${store}`;
 
 /** A held lock. */
 export interface StoreLock {

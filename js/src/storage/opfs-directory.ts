@@ -8,9 +8,9 @@
  */
 
 import { VarveError } from '../errors.ts';
+import { delay, waitFor } from '../runtime/wait.ts';
 import { escapeName, slotName, slotNumber } from './names.ts';
 import { Unavailable } from './unavailable.ts';
-import { delay, waitFor } from './wait.ts';
 
 const ROOT = 'varve';
 const RETRY_MS_MAX = 32;

@@ -4,13 +4,13 @@
  * Invariant: keys and values are encoded when they are added; a batch is committed once and accepts nothing afterwards.
  */
 
+import type { Operations } from '../client/operations.ts';
 import { encodeDeletion } from '../codec/range.ts';
 import { VarveError } from '../errors.ts';
 import { CONDITION, checkOptions, SET_ITEM, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
 import { rawBytes } from '../protocol/frame-writer.ts';
 import type { Condition, KeyCodec, KeyRange, Receipt, SetItemOptions, WriteOptions } from '../types.ts';
-import type { Operations } from './operations.ts';
 
 /** Sends the bytes of a batch. */
 export type CommitBatch = (batch: BatchWriter, options: WriteOptions) => Promise<Receipt>;

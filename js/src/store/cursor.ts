@@ -8,12 +8,12 @@
  * the one before is consumed.
  */
 
+import type { Client } from '../client/client.ts';
+import type { Restorable } from '../client/numbers.ts';
+import { type ScanOperations, scan_close, snapshot_restore } from '../client/operations.ts';
 import type { VarveError } from '../errors.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
-import type { Client } from '../worker/client.ts';
-import type { Restorable } from '../worker/numbers.ts';
 import { levelOfSnapshot } from './moment.ts';
-import { type ScanOperations, scan_close, snapshot_restore } from './operations.ts';
 import { ScanProgress } from './scan-progress.ts';
 import { letGo } from './snapshot-hold.ts';
 

@@ -9,7 +9,7 @@ import type { Change, ChangeIterator, Live } from '../changes/types.ts';
 import { VarveError } from '../errors.ts';
 import { Op } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
-import { asyncDispose } from './dispose.ts';
+import { asyncDispose } from '../runtime/dispose.ts';
 
 /** Asks for the sequence of the last write called before it: by asking for the changes after a sequence that does not exist yet. */
 export const changes_now: Operation<undefined, undefined, number> = {

@@ -8,7 +8,7 @@
 export const loaders = {
   transactions: (): Promise<typeof import('./transaction.ts')> => import('./transaction.ts'),
   changes: (): Promise<typeof import('../changes/changes.ts')> => import('../changes/changes.ts'),
-  live: (): Promise<typeof import('../changes/live.ts')> => import('../changes/live.ts'),
+  live: (): Promise<typeof import('./live.ts')> => import('./live.ts'),
   cache: (): Promise<typeof import('../changes/cache.ts')> => import('../changes/cache.ts'),
-  portable: (): Promise<typeof import('../portable/portable.ts')> => import('../portable/portable.ts'),
+  portable: (): Promise<typeof import('./portable.ts')> => import('./portable.ts'),
 };

@@ -5,6 +5,7 @@
  * and ends it in `close()`.
  */
 
+import { type Ask, Client, noWorker, type Port } from '../client/client.ts';
 import { abortError, VarveError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
@@ -12,8 +13,8 @@ import { canShare } from '../share/names.ts';
 import { isAdapter } from '../storage/adapter.ts';
 import type { RepairOptions, RepairReport, ToolsProgress } from '../tools/types.ts';
 import { checkVersion } from '../transaction/version.ts';
-import type { OpenOptions, WaitOptions } from '../types.ts';
-import { type Ask, Client, noWorker, type Port } from '../worker/client.ts';
+import type { WaitOptions } from '../types.ts';
+import type { OpenOptions } from './open-options.ts';
 import { checkCache, checkLockTimeout, checkName, engineOptions, OPEN, repairRequest } from './options.ts';
 import { Store } from './store.ts';
 

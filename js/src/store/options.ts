@@ -7,12 +7,13 @@
 
 import { isWellFormed } from '../codec/text.ts';
 import { VarveError } from '../errors.ts';
-import { checkOptions, type Known, WRITE } from '../options.ts';
-import type { EngineOptions } from '../protocol/messages.ts';
+import { COMPACT, checkOptions, type Known, RANGE, shown, WAIT, WRITE } from '../options.ts';
+import type { ExportOptions } from '../portable/types.ts';
+import type { EngineOptions, RepairRequest } from '../protocol/messages.ts';
 import { isAdapter } from '../storage/adapter.ts';
-import type { RepairRequest } from '../tools/repair.ts';
-import type { RepairOptions } from '../tools/types.ts';
-import type { CacheOptions, CommonOpenOptions, Durability, OpenOptions } from '../types.ts';
+import type { CheckOptions, RepairOptions } from '../tools/types.ts';
+import type { CacheOptions, CommonOpenOptions, Durability } from '../types.ts';
+import type { OpenOptions } from './open-options.ts';
 
 /** Longest name of a store, in the percent-encoded form that names its directory. */
 export const NAME_BYTES_MAX = 200;
@@ -35,6 +36,9 @@ export const OPEN: Known<OpenOptions<never, never>> = {
   wasm: 1,
 };
 
+export const CHECK: Known<CheckOptions> = { ...WAIT, ...COMPACT, tools: 1 };
+export const EXPORT: Known<ExportOptions<never>> = { ...RANGE, ...WAIT, ...COMPACT };
+
 /** Throws unless the name can name a store. */
 export function checkName(name: unknown): asserts name is string {
   const usable = typeof name === 'string' && name !== '' && isWellFormed(name);
@@ -48,11 +52,6 @@ export function checkDurability(durability: unknown): asserts durability is Dura
   if (durability !== 'memory' && durability !== 'relaxed' && durability !== 'strict') {
     throw invalid(`durability is 'memory', 'relaxed' or 'strict', not ${shown(durability)}.`);
   }
-}
-
-/** Throws unless it is a limit for a scan. */
-export function checkLimit(limit: number): void {
-  if (!Number.isInteger(limit) || limit < 0) throw invalid(`limit is an integer from 0, not ${shown(limit)}.`);
 }
 
 /** Throws unless it is a time to wait, in milliseconds. */
@@ -117,10 +116,6 @@ function checkCodec(option: string, codec: { readonly encode: unknown; readonly 
 export function wasmPlace(wasm: string | URL | WebAssembly.Module): string | WebAssembly.Module {
   if (typeof wasm !== 'string' && !(wasm instanceof URL)) return wasm;
   return new URL(wasm, globalThis.location?.href).href;
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'string' ? `'${value}'` : String(value);
 }
 
 function invalid(message: string): VarveError {

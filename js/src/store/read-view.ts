@@ -4,15 +4,7 @@
  * Invariant: a read sees the snapshot whose number it carries: 0 for the store at the time of the call.
  */
 
-import { type ByteRange, encodeRange } from '../codec/range.ts';
-import { abortError, type VarveError } from '../errors.ts';
-import { checkOptions, type Known, RANGE, SCAN, several, WAIT } from '../options.ts';
-import type { Operation } from '../protocol/frame-writer.ts';
-import { COUNT_BATCH } from '../protocol/scan.ts';
-import type { Entry, KeyCodec, KeyRange, ScanOptions, WaitOptions } from '../types.ts';
-import type { Client } from '../worker/client.ts';
-import { Cursor, firstBatchBytes } from './cursor.ts';
-import { levelOfSnapshot } from './moment.ts';
+import type { Client } from '../client/client.ts';
 import {
   type Operations,
   type ScanOperations,
@@ -20,9 +12,16 @@ import {
   scan_entries,
   scan_keys,
   scan_values,
-} from './operations.ts';
-import { checkLimit } from './options.ts';
-import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
+} from '../client/operations.ts';
+import { type ByteRange, encodeRange } from '../codec/range.ts';
+import { abortError, type VarveError } from '../errors.ts';
+import { checkLimit, checkOptions, type Known, RANGE, SCAN, several, WAIT } from '../options.ts';
+import type { Operation } from '../protocol/frame-writer.ts';
+import { COUNT_BATCH } from '../protocol/scan.ts';
+import type { Entry, KeyCodec, KeyRange, ScanOptions, StoreIterator, WaitOptions } from '../types.ts';
+import { Cursor, firstBatchBytes } from './cursor.ts';
+import { levelOfSnapshot } from './moment.ts';
+import { ScanIterator, type Unpack } from './scan-iterator.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
 /** Options of `count`. */

@@ -8,17 +8,13 @@
 
 import { abortError } from '../errors.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
-import { whenCollected } from './collected.ts';
+import { whenCollected } from '../runtime/collected.ts';
+import { asyncDispose } from '../runtime/dispose.ts';
+import type { StoreIterator } from '../types.ts';
 import type { BatchSource } from './cursor.ts';
-import { asyncDispose } from './dispose.ts';
 
 /** Makes the items of a batch; `item(i)` is called once for each `i`, in order. */
 export type Unpack<T> = (batch: ScanBatch) => (i: number) => T;
-
-/** An async iterator over a scan; `return()` (or leaving the loop) closes it. */
-export interface StoreIterator<T> extends AsyncIterableIterator<T, undefined, undefined>, AsyncDisposable {
-  [Symbol.asyncIterator](): StoreIterator<T>;
-}
 
 const abandoned = whenCollected<BatchSource>((cursor) => cursor.close());
 const DONE: IteratorReturnResult<undefined> = { done: true, value: undefined };

@@ -4,10 +4,10 @@
  * Invariant: an open snapshot is opened again with every new leader, until it is released.
  */
 
+import type { Client } from '../client/client.ts';
+import { snapshot_close, snapshot_open, snapshot_restore } from '../client/operations.ts';
 import type { Seen } from '../protocol/frame-reader.ts';
-import type { Client } from '../worker/client.ts';
 import { levelOfSnapshot } from './moment.ts';
-import { snapshot_close, snapshot_open, snapshot_restore } from './operations.ts';
 
 /** An open snapshot. */
 export interface Held {

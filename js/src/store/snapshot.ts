@@ -5,12 +5,12 @@
  * before go on to their ends.
  */
 
+import type { Client } from '../client/client.ts';
+import type { Operations } from '../client/operations.ts';
 import { VarveError } from '../errors.ts';
+import { whenCollected } from '../runtime/collected.ts';
+import { asyncDispose } from '../runtime/dispose.ts';
 import type { KeyCodec } from '../types.ts';
-import type { Client } from '../worker/client.ts';
-import { whenCollected } from './collected.ts';
-import { asyncDispose } from './dispose.ts';
-import type { Operations } from './operations.ts';
 import { type Moment, ReadView } from './read-view.ts';
 import { type Held, letGo, type Taken } from './snapshot-hold.ts';
 

@@ -6,14 +6,14 @@
  */
 
 import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, WatchOptions } from '../changes/types.ts';
+import type { Client } from '../client/client.ts';
+import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from '../client/operations.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
 import {
-  CHECK,
   COMPACT,
   checkOptions,
   DELETE,
-  EXPORT,
   isRange,
   type Known,
   pair,
@@ -23,13 +23,14 @@ import {
   WAIT,
   WRITE,
 } from '../options.ts';
-import type { PortableParts } from '../portable/portable.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { BatchWriter, itemOf } from '../protocol/batch-writer.ts';
 import { namedConflict } from '../protocol/conflict.ts';
 import { levelNumber } from '../protocol/frame.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import type { OpenReport } from '../protocol/messages.ts';
+import { asyncDispose } from '../runtime/dispose.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
 import type { CheckOptions, CheckReport, ToolsProgress } from '../tools/types.ts';
 import type {
   CacheOptions,
@@ -39,7 +40,6 @@ import type {
   Durability,
   KeyCodec,
   KeyRange,
-  OpenOptions,
   Receipt,
   RecoveryReport,
   SetOptions,
@@ -47,23 +47,20 @@ import type {
   StoreStats,
   TransactionOptions,
   UpdateOptions,
-  Upgrade,
   WaitOptions,
   WriteOptions,
 } from '../types.ts';
-import { untilAborted } from '../until-aborted.ts';
-import type { Client } from '../worker/client.ts';
 import { Batch } from './batch.ts';
 import { Cursor } from './cursor.ts';
-import { asyncDispose } from './dispose.ts';
 import { changes_now, checkSince, LaterIterator, type LiveRun, liveQuery } from './following.ts';
 import { loaders } from './loaders.ts';
-import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from './operations.ts';
-import { checkDurability, wasmPlace } from './options.ts';
+import type { OpenOptions } from './open-options.ts';
+import { CHECK, checkDurability, EXPORT, wasmPlace } from './options.ts';
+import type { PortableParts } from './portable.ts';
 import { ReadView } from './read-view.ts';
 import { Snapshot } from './snapshot.ts';
 import { take } from './snapshot-hold.ts';
-import type { Transaction, TransactionParts } from './transaction.ts';
+import type { Transaction, TransactionParts, Upgrade } from './transaction.ts';
 
 const WATCH: Known<WatchOptions> = { ...WAIT, keysOnly: 1 };
 const CHANGES: Known<ChangesOptions<never>> = { ...RANGE, ...WATCH, since: 1 };

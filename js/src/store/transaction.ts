@@ -10,6 +10,7 @@
  * released when the attempt ends, however it ends.
  */
 
+import { batch_operation, type ScanOperations, scan_entries, scan_keys } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { abortError } from '../errors.ts';
@@ -17,6 +18,7 @@ import { checkOptions, type Known, LIFETIME, SCAN, several, WRITE } from '../opt
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
 import { isConflict, overtaken } from '../transaction/again.ts';
 import { Derivations, type Reserved } from '../transaction/derived.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
@@ -29,32 +31,28 @@ import type {
   KeyRange,
   Lifetime,
   ScanOptions,
+  StoreIterator,
   TransactionOptions,
   UpdateLifetime,
-  Upgrade,
+  UpgradeVersions,
 } from '../types.ts';
-import { untilAborted } from '../until-aborted.ts';
-import type { Client } from '../worker/client.ts';
 import { Cursor, firstBatchBytes } from './cursor.ts';
 import { levelOfSnapshot } from './moment.ts';
-import { batch_operation, type Operations, type ScanOperations, scan_entries, scan_keys } from './operations.ts';
 import { OverlayCursor } from './overlay-cursor.ts';
 import { COUNT, type CountOptions, type Course, ReadView } from './read-view.ts';
-import { ScanIterator, type StoreIterator, type Unpack } from './scan-iterator.ts';
+import { ScanIterator, type Unpack } from './scan-iterator.ts';
 import { letGo, take } from './snapshot-hold.ts';
 import { entriesOf, keysOf, valuesOf } from './unpack.ts';
+import type { UpdateParts } from './update.ts';
 
 const TRANSACTION: Known<TransactionOptions> = { ...WRITE, retries: 1 };
 
+/** Upgrades a store from one version to another, inside a transaction. */
+export type Upgrade<K, V> = (tx: Transaction<K, V>, versions: UpgradeVersions) => void | PromiseLike<void>;
+
 /** The parts of a store that its transactions use. */
-export interface TransactionParts<K, V> {
-  readonly client: Client;
-  readonly operations: Operations<K, V>;
-  /** The owner of the turns over keys that they take. */
-  readonly owner: object;
+export interface TransactionParts<K, V> extends UpdateParts<K, V> {
   readonly codec: KeyCodec<K> | undefined;
-  /** Number of the durability level of commits. */
-  readonly level: number;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Turns the batches of a scan into keys, values or entries. */
 
-import type { Operations } from './operations.ts';
+import type { Operations } from '../client/operations.ts';
 import type { Unpack } from './scan-iterator.ts';
 
 /** The keys of a batch, decoded together. */

@@ -5,6 +5,8 @@
  * Updates of one key by one store run one after another; they race with those of other clients, and the loser begins again.
  */
 
+import type { Client } from '../client/client.ts';
+import { batch_operation, type Operations } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import { checkOptions, type Known, LIFETIME, WRITE } from '../options.ts';
 import { BatchWriter } from '../protocol/batch-writer.ts';
@@ -14,14 +16,22 @@ import { isConflict } from '../transaction/again.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import { ATTEMPTS_MAX, type Call, inTurn } from '../transaction/turns.ts';
 import type { Receipt, UpdateOptions } from '../types.ts';
-import { batch_operation } from './operations.ts';
-import type { TransactionParts } from './transaction.ts';
 
 const UPDATE: Known<UpdateOptions> = { ...WRITE, ...LIFETIME };
 
+/** The parts of a store that its updates use. */
+export interface UpdateParts<K, V> {
+  readonly client: Client;
+  readonly operations: Operations<K, V>;
+  /** The owner of the turns over keys that they take. */
+  readonly owner: object;
+  /** Number of the durability level of commits. */
+  readonly level: number;
+}
+
 /** Updates the key with these bytes. */
 export function update<K, V>(
-  parts: TransactionParts<K, V>,
+  parts: UpdateParts<K, V>,
   key: Uint8Array,
   change: (value: V | undefined) => V | PromiseLike<V>,
   options: UpdateOptions,

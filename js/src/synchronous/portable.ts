@@ -5,10 +5,10 @@
  * passed in, not imported, so that bundlers do not split it off for this.
  */
 
-import { exportTo, type Moment } from '../portable/export.ts';
+import { type ExportWanted, exportTo, type Moment } from '../portable/export.ts';
 import { importFrom } from '../portable/import.ts';
 import type { RawEntry, RawStore } from '../portable/raw-store.ts';
-import type { ExportWanted, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
+import type { ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { checkDurability } from '../store/options.ts';
 import type { Durability } from '../types.ts';
 

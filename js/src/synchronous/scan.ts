@@ -12,7 +12,7 @@
 import type { KeyFormat } from '../codec/key-format.ts';
 import type { ValueFormat } from '../codec/values.ts';
 import { type Ends, readScanBatch, type ScanBatch } from '../protocol/scan.ts';
-import { whenCollected } from '../store/collected.ts';
+import { whenCollected } from '../runtime/collected.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { Slab } from './slab.ts';

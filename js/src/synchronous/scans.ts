@@ -7,8 +7,8 @@
 
 import { type ByteRange, encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
+import { checkLimit } from '../options.ts';
 import { COUNT_BATCH, readScanBatch, writeScanOpen } from '../protocol/scan.ts';
-import { checkLimit } from '../store/options.ts';
 import type { OverlayScan } from '../transaction/overlay-scan.ts';
 import type { ScanWish } from '../transaction/workspace.ts';
 import type { KeyCodec, KeyRange } from '../types.ts';

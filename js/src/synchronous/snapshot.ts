@@ -7,8 +7,8 @@
 
 import { VarveError } from '../errors.ts';
 import { several } from '../options.ts';
-import { whenCollected } from '../store/collected.ts';
-import { dispose } from '../store/dispose.ts';
+import { whenCollected } from '../runtime/collected.ts';
+import { dispose } from '../runtime/dispose.ts';
 import type { Entry, KeyRange } from '../types.ts';
 import type { SyncScanOptions } from './options.ts';
 import { Want } from './scan.ts';

@@ -10,14 +10,15 @@ import { type KeyFormat, keyFormatOf } from '../codec/key-format.ts';
 import { encodeRange } from '../codec/range.ts';
 import { ByteSink } from '../codec/sink.ts';
 import type { ValueFormat } from '../codec/values.ts';
+import type { EngineHost } from '../engine/engine-host.ts';
 import { codeNumber } from '../errors.ts';
-import { CHECK, COMPACT, checkOptions, EXPORT, pair, several } from '../options.ts';
+import { COMPACT, checkOptions, pair, several } from '../options.ts';
 import type { RawEntry } from '../portable/raw-store.ts';
 import type { ExportOptions, ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { itemOf } from '../protocol/batch-writer.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
-import { asyncDispose } from '../store/dispose.ts';
-import { checkDurability } from '../store/options.ts';
+import { asyncDispose } from '../runtime/dispose.ts';
+import { CHECK, checkDurability, EXPORT } from '../store/options.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import { lifetimeOf } from '../transaction/lifetime.ts';
 import type {
@@ -34,7 +35,6 @@ import type {
 import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
-import type { EngineHost } from '../worker/engine-host.ts';
 import { SyncBatch } from './batch.ts';
 import {
   SYNC_DELETE,

@@ -9,6 +9,7 @@
  * store is poisoned: writes that returned `buffered` are lost, and every later call reports it.
  */
 
+import type { EngineHost } from '../engine/engine-host.ts';
 import { VarveError } from '../errors.ts';
 import { levelNumber, levelOf } from '../protocol/frame.ts';
 import { checkDurability } from '../store/options.ts';
@@ -16,7 +17,6 @@ import type { Durability, Receipt } from '../types.ts';
 import type { EngineExports } from '../wasm/exports.ts';
 import type { EngineFault } from '../wasm/fault.ts';
 import type { EngineMemory } from '../wasm/memory.ts';
-import type { EngineHost } from '../worker/engine-host.ts';
 
 /** Staged bytes that are logged without waiting for the end of the turn. */
 const STAGED_BYTES_MAX = 64 * 1024;

@@ -7,9 +7,9 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
+import { delay } from '../runtime/wait.ts';
 import type { LockOptions, StorageAdapter } from '../storage/adapter.ts';
 import { type ManagedDevice, SlotError } from '../storage/device.ts';
-import { delay } from '../storage/wait.ts';
 
 const SLOTS_FIRST = 8;
 const SLOTS_MAX = 128;

@@ -7,9 +7,9 @@
  */
 
 import { open, type Store } from '../index.ts';
+import { nextTurn } from '../runtime/turn.ts';
 import { open as openSync, type SyncStore } from '../synchronous.ts';
 import type { Key, WriteOptions } from '../types.ts';
-import { nextTurn } from '../worker/turn.ts';
 import { expectBytes, expectEqual, expectRejected } from './assert.ts';
 import { type Clause, pattern, type Subject } from './subject.ts';
 

@@ -13,8 +13,8 @@
  */
 
 import { abortError } from '../errors.ts';
+import { nextTurn } from '../runtime/turn.ts';
 import { type ManagedDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
-import { nextTurn } from '../worker/turn.ts';
 import { Tools } from './instance.ts';
 import { filesOf, TABLE } from './slot-page.ts';
 import type { CheckReport, ToolsProgress } from './types.ts';

@@ -8,6 +8,8 @@
 
 import { decodeKey } from '../codec/key-reader.ts';
 import { abortError, VarveError } from '../errors.ts';
+import type { RepairRequest } from '../protocol/messages.ts';
+import { nextTurn } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { isSettling, type ManagedDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
 import { databaseName, hasDatabase } from '../storage/indexeddb/names.ts';
@@ -15,11 +17,9 @@ import { MemoryDevice } from '../storage/memory.ts';
 import { isInOpfs } from '../storage/open-device.ts';
 import { OpfsUnavailable } from '../storage/opfs-directory.ts';
 import { opfsStorage } from '../storage/opfs-storage.ts';
+import { settlingFailure } from '../storage/settling-failure.ts';
 import { listStores } from '../storage/stores.ts';
 import type { Key } from '../types.ts';
-import type { WasmSource } from '../wasm/compile.ts';
-import { settlingFailure } from '../worker/settling-failure.ts';
-import { nextTurn } from '../worker/turn.ts';
 import { loadTools, Tools } from './instance.ts';
 import { fill, readable } from './memory-copy.ts';
 import type { LostPart, RepairReport, ToolsProgress } from './types.ts';
@@ -27,14 +27,6 @@ import type { LostPart, RepairReport, ToolsProgress } from './types.ts';
 /** How long the removal of a failed new store may wait. All devices that the repair opened are closed by then. */
 const REMOVE_WAIT_MS = 5000;
 const SLICE_MS = 8;
-
-/** The arguments of a repair, in the form in which they are sent to the worker. */
-export interface RepairRequest {
-  readonly into: string;
-  readonly strict: boolean;
-  readonly lockTimeout: number;
-  readonly tools?: WasmSource | undefined;
-}
 
 /** The callback and the signal of a running repair. */
 export interface RepairWatch {

@@ -6,7 +6,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { untilAborted } from '../until-aborted.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
 
 /** How often a transaction is tried again by default. */
 export const RETRIES_DEFAULT = 100;

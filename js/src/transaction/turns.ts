@@ -11,7 +11,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { untilAborted } from '../until-aborted.ts';
+import { untilAborted } from '../runtime/until-aborted.ts';
 import { backOff } from './retry.ts';
 
 /** How often a read, change and write is tried before the call gives up. */

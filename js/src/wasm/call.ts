@@ -3,7 +3,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import type { Engine } from './exports.ts';
+import type { Engine } from './engine.ts';
 
 /** The error behind a negative status of the last call. */
 export function errorOf(engine: Engine, status: number): VarveError {

@@ -8,9 +8,6 @@
  */
 
 import type { InitOutput } from '../../pkg/varve.js';
-import type { EngineFault } from './fault.ts';
-import type { HostDevices } from './host.ts';
-import type { EngineMemory } from './memory.ts';
 
 /** The exports, as wasm-bindgen declares them: a call that the engine does not have, or has in another form, does not compile. */
 export type EngineExports = InitOutput;
@@ -24,15 +21,4 @@ export interface StoreSettings {
   settles?: boolean;
   /** Bytes of flushed log segments kept for `changes`; negative for a default that depends on the size of the store. */
   historyBytes: number;
-}
-
-/** One engine instance. */
-export interface Engine {
-  readonly exports: EngineExports;
-  /** The devices in which its host functions find the slots. */
-  readonly devices: HostDevices;
-  /** The fault because of which it must not be called any more, if there was one. */
-  readonly fault: EngineFault;
-  /** Views of its memory. */
-  readonly memory: EngineMemory;
 }

@@ -5,7 +5,7 @@
  */
 
 import { attempt } from './call.ts';
-import type { Engine } from './exports.ts';
+import type { Engine } from './engine.ts';
 
 /** The results of `step`, by number. */
 const STEPS = ['working', 'need', 'write', 'finished', 'done'] as const;

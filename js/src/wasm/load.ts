@@ -7,7 +7,8 @@
  */
 
 import { compile, type WasmSource } from './compile.ts';
-import type { Engine, EngineExports } from './exports.ts';
+import type { Engine } from './engine.ts';
+import type { EngineExports } from './exports.ts';
 import { EngineFault } from './fault.ts';
 import { HostDevices } from './host.ts';
 import { EngineMemory } from './memory.ts';

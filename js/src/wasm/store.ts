@@ -8,7 +8,8 @@
 import { VarveError } from '../errors.ts';
 import type { RecoveryReport, StoreStats } from '../types.ts';
 import { attempt, errorOf } from './call.ts';
-import type { Engine, EngineExports, StoreSettings } from './exports.ts';
+import type { Engine } from './engine.ts';
+import type { EngineExports, StoreSettings } from './exports.ts';
 import type { EngineFault } from './fault.ts';
 import type { JobTicket } from './job-ticket.ts';
 import type { EngineMemory } from './memory.ts';

@@ -2,13 +2,13 @@
  * Shared by tests of the engine in Node: the compiled wasm, seeded randomness, and a compactor "worker" on this thread.
  */
 
-import { Member } from '../../../js/src/share/member.ts';
-import type { CheckerRequest, CheckerResponse } from '../../../js/src/worker/checker.ts';
-import type { Port } from '../../../js/src/worker/client.ts';
-import { Compactor } from '../../../js/src/worker/compactor.ts';
-import type { CompactorRequest, CompactorResponse } from '../../../js/src/worker/compactor-messages.ts';
-import type { OpenOutput } from '../../../js/src/worker/compactor-output.ts';
-import { opfsOutputs } from '../../../js/src/worker/opfs-output.ts';
+import type { Port } from '../../../js/src/client/client.ts';
+import type { CheckerRequest, CheckerResponse } from '../../../js/src/compactor/checker.ts';
+import { Compactor } from '../../../js/src/compactor/compactor.ts';
+import type { CompactorRequest, CompactorResponse } from '../../../js/src/compactor/messages.ts';
+import { opfsOutputs } from '../../../js/src/compactor/opfs-output.ts';
+import { Member } from '../../../js/src/server/member.ts';
+import type { OpenOutput } from '../../../js/src/storage/compactor-port.ts';
 
 /** The engine as `npm run build` produces it. */
 export const wasm = new URL('../../../js/pkg/varve_bg.wasm', import.meta.url);

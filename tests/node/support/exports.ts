@@ -1,8 +1,9 @@
 /** Exports as bytes, and streams that arrive in pieces. */
 
 import { open } from '../../../js/src/index.ts';
+import type { OpenOptions } from '../../../js/src/store/open-options.ts';
 import type { Store } from '../../../js/src/store/store.ts';
-import type { Key, OpenOptions } from '../../../js/src/types.ts';
+import type { Key } from '../../../js/src/types.ts';
 import { wasm } from './engine.ts';
 import { KeptDevices } from './kept-devices.ts';
 

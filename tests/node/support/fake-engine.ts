@@ -5,8 +5,8 @@
  * receives. Answers come in a later turn, in order; `hold()` keeps them back until `release()`.
  */
 
+import type { Port } from '../../../js/src/client/client.ts';
 import type { Request, Response } from '../../../js/src/protocol/messages.ts';
-import type { Port } from '../../../js/src/worker/client.ts';
 
 /** One operation as it was sent. */
 export interface SentOp {

@@ -6,8 +6,8 @@
  */
 
 import { ChangeKind, type Page, type PageRequest } from '../../../js/src/changes/page.ts';
+import type { Client } from '../../../js/src/client/client.ts';
 import type { StoreState } from '../../../js/src/protocol/messages.ts';
-import type { Client } from '../../../js/src/worker/client.ts';
 
 interface Asked<A> {
   readonly asked: A;

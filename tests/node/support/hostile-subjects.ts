@@ -3,9 +3,10 @@
 import type { Live } from '../../../js/src/changes/types.ts';
 import { collection } from '../../../js/src/collections.ts';
 import { openStore } from '../../../js/src/store/open.ts';
+import type { OpenOptions } from '../../../js/src/store/open-options.ts';
 import type { Store } from '../../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../../js/src/synchronous.ts';
-import type { Key, OpenOptions } from '../../../js/src/types.ts';
+import type { Key } from '../../../js/src/types.ts';
 import { spawnServer, tools, wasm } from './engine.ts';
 import { collect } from './transactions.ts';
 

@@ -1,8 +1,9 @@
 /** Opens a store over a fake engine. */
 
 import { openStore } from '../../../js/src/store/open.ts';
+import type { OpenOptions } from '../../../js/src/store/open-options.ts';
 import type { Store } from '../../../js/src/store/store.ts';
-import type { Key, OpenOptions } from '../../../js/src/types.ts';
+import type { Key } from '../../../js/src/types.ts';
 import { FakeEngine } from './fake-engine.ts';
 
 /** A store and the engine behind it. */

@@ -1,11 +1,11 @@
 /** Stores of the tests of transactions, closed after each test. */
 
 import { afterEach, expect, vi } from 'vitest';
+import type { Port } from '../../../js/src/client/client.ts';
 import { openStore } from '../../../js/src/store/open.ts';
 import type { Store } from '../../../js/src/store/store.ts';
 import { open, type SyncStore } from '../../../js/src/synchronous.ts';
 import type { Key } from '../../../js/src/types.ts';
-import type { Port } from '../../../js/src/worker/client.ts';
 import { spawnServer, wasm } from './engine.ts';
 import { bytesOf } from './exports.ts';
 import { held, tabs } from './two-tabs.ts';

@@ -5,8 +5,8 @@
  * client. Other requests are distinguished by their numbers.
  */
 
+import type { Port } from '../../../js/src/client/client.ts';
 import type { Request, Response } from '../../../js/src/protocol/messages.ts';
-import type { Port } from '../../../js/src/worker/client.ts';
 import { spawnServer } from './engine.ts';
 
 type Numbered = Extract<Request, { readonly id: number }>;

@@ -13,8 +13,8 @@
  * would take the room that its first flush needs.
  */
 
+import { delay } from '../../runtime/wait.ts';
 import { SlotError } from '../device.ts';
-import { delay } from '../wait.ts';
 import type { ChunkReserve, Need } from './chunk-store.ts';
 
 const PAUSE_MS_MIN = 60;

@@ -15,9 +15,9 @@
  */
 
 import { abortError, VarveError } from '../../errors.ts';
+import { delay, waitFor } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
 import { SlotError } from '../device.ts';
-import { delay, waitFor } from '../wait.ts';
 import type { Change } from './pack.ts';
 import { type Kv, type KvAtomic, type KvEntry, type KvKey, STRONG } from './platform.ts';
 

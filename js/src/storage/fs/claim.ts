@@ -15,8 +15,8 @@
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { abortError, VarveError } from '../../errors.ts';
+import { delay, waitFor } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
-import { delay, waitFor } from '../wait.ts';
 import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
 import { errnoOf } from './errno.ts';
 import { type Holder, isAlive, lockFile, self } from './liveness.ts';

@@ -8,8 +8,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import type { CompactorPort } from '../../worker/compactor-link.ts';
-import type { OpenOutput } from '../../worker/compactor-output.ts';
+import type { CompactorPort, OpenOutput } from '../compactor-port.ts';
 import { SlotError } from '../device.ts';
 import { type FileCalls, NODE_CALLS } from './calls.ts';
 import { slotError } from './errno.ts';

@@ -9,14 +9,15 @@
  */
 
 import { toWire, VarveError } from '../errors.ts';
-import type { Engine } from '../wasm/exports.ts';
+import { nextTurn } from '../runtime/turn.ts';
+import type { OpenOutput, OutputPlace } from '../storage/compactor-port.ts';
+import type { Engine } from '../wasm/engine.ts';
 import { CompactionJob } from '../wasm/job.ts';
 import { instantiate } from '../wasm/load.ts';
 import { Checker, type CheckerRequest, type CheckerResponse } from './checker.ts';
-import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
-import { CompactorOutputs, type OpenOutput, type OutputPlace } from './compactor-output.ts';
 import { driveJob } from './drive-job.ts';
-import { nextTurn } from './turn.ts';
+import type { CompactorRequest, CompactorResponse } from './messages.ts';
+import { CompactorOutputs } from './output.ts';
 
 /** Sends a message to the engine worker. */
 export type Post = (message: CompactorResponse | CheckerResponse, transfer: Transferable[]) => void;

@@ -6,21 +6,8 @@
  */
 
 import { VarveError } from '../errors.ts';
+import type { OpenOutput, OutputSlot } from '../storage/compactor-port.ts';
 import { SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
-
-/** A lent slot, open in the compactor. Its methods throw a `SlotError` on failure. */
-export interface OutputSlot {
-  /** Writes at an offset of the slot; returns how many bytes were written. */
-  write(bytes: Uint8Array, at: number): number;
-  flush(): void;
-  close(): void;
-}
-
-/** Opens a lent slot. The engine worker has just closed it. */
-export type OpenOutput = (slot: number) => Promise<OutputSlot>;
-
-/** Finds the slots of a store, named as the engine worker names it to the compactor. */
-export type OutputPlace = (store: string) => Promise<OpenOutput>;
 
 /** Asks the engine worker for a slot for a table; resolves with its number. */
 export type Lend = (table: number) => Promise<number>;

@@ -16,9 +16,9 @@
  */
 
 import { Op, RESPONSE_HEADER_BYTES, Status } from '../protocol/frame.ts';
+import { type FrameOperation, frameOf, operationsOf, responseOf } from '../protocol/frame-bytes.ts';
 import type { HeldBytes, SettlingDevice } from '../storage/device.ts';
-import { type FrameOperation, frameOf, operationsOf, responseOf } from './frame-bytes.ts';
-import { CHANGES, DELETES, Patience, STATUS_AT } from './patience.ts';
+import { CHANGES, DELETES, type FrameHost, Patience, STATUS_AT } from './patience.ts';
 
 /** A frame with more bytes may fill the memtables while it runs. Then tables are read and merged inside the call. */
 const WRITES_BYTES_MAX = 32 * 1024;
@@ -27,21 +27,6 @@ const POINT_READS: readonly number[] = [Op.get, Op.has, Op.getEntry, Op.getMany]
 const PLAIN_WRITES: readonly number[] = [Op.set, Op.sync, ...DELETES];
 /** Operations that write. */
 export const WRITES: readonly number[] = [...CHANGES, Op.sync];
-
-/** The host's methods that running frames needs. */
-export interface FrameHost {
-  /** Answers a request frame with a response frame. */
-  run(request: Uint8Array): Uint8Array<ArrayBuffer>;
-  /** Waits while writers should. */
-  ready(): Promise<void>;
-  /** Whether writers should wait for a job. */
-  isStalled(): boolean;
-  /**
-   * Asks the engine to make room for a write that was refused after `attempts` retries, and waits. It waits not much longer
-   * than until `untilMs`, a time of `performance.now()`. Resolves with whether trying again makes sense.
-   */
-  makeRoom(attempts: number, untilMs: number): Promise<boolean>;
-}
 
 /** The progress of a frame that runs operation by operation. It may need several commits, in several attempts. */
 export class FrameProgress {

@@ -9,12 +9,12 @@
  */
 
 import type { VarveError } from '../errors.ts';
+import { nextTurn } from '../runtime/turn.ts';
 import { isSettling, type ManagedDevice } from '../storage/device.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import type { JobsBeside } from './compactor-link.ts';
 import type { SlotKeeper } from './slot-keeper.ts';
-import { nextTurn } from './turn.ts';
 
 /** At most this many jobs at once: a flush beside a compaction. */
 const JOBS_MAX = 2;

@@ -6,16 +6,16 @@
  * piece that finds no room ends the job and nothing else.
  */
 
+import { driveJob } from '../compactor/drive-job.ts';
 import { toWire, VarveError } from '../errors.ts';
+import { nextTurn } from '../runtime/turn.ts';
 import { type SettlingDevice, SLOT_DATA_OFFSET } from '../storage/device.ts';
-import type { Engine } from '../wasm/exports.ts';
+import { settlingFailure } from '../storage/settling-failure.ts';
+import type { Engine } from '../wasm/engine.ts';
 import { CompactionJob } from '../wasm/job.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
 import { instantiate } from '../wasm/load.ts';
 import type { JobServices, JobsBeside } from './compactor-link.ts';
-import { driveJob } from './drive-job.ts';
-import { settlingFailure } from './settling-failure.ts';
-import { nextTurn } from './turn.ts';
 
 /** Bytes that are written at once. On a full storage, a long commit finds no room beside the data that it replaces. */
 const PIECE_BYTES = 256 * 1024;

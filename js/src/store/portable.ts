@@ -4,17 +4,17 @@
  * Invariant: code that the page has already loaded is passed in, not imported, so that a bundler does not split it off for this.
  */
 
+import type { Client } from '../client/client.ts';
+import { batch_operation, type ScanOperations } from '../client/operations.ts';
+import { type ExportWanted, exportTo, type Moment } from '../portable/export.ts';
+import { importFrom } from '../portable/import.ts';
+import type { RawEntry, RawStore } from '../portable/raw-store.ts';
+import type { ImportOptions, ImportReport, ImportSource } from '../portable/types.ts';
 import { ENTRY_HEAD_BYTES, levelNumber, Op, Status } from '../protocol/frame.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
 import { EXPORT_BATCH } from '../protocol/scan.ts';
-import type { Cursor } from '../store/cursor.ts';
-import { batch_operation, type ScanOperations } from '../store/operations.ts';
-import { checkDurability } from '../store/options.ts';
-import type { Client } from '../worker/client.ts';
-import { exportTo, type Moment } from './export.ts';
-import { importFrom } from './import.ts';
-import type { RawEntry, RawStore } from './raw-store.ts';
-import type { ExportWanted, ImportOptions, ImportReport, ImportSource } from './types.ts';
+import type { Cursor } from './cursor.ts';
+import { checkDurability } from './options.ts';
 
 /** The parts that the store passes in. */
 export interface PortableParts {

@@ -4,7 +4,7 @@
  * Invariant: an abort settles the promise at once; the work is told to stop, and its later result is dropped.
  */
 
-import { abortError } from './errors.ts';
+import { abortError } from '../errors.ts';
 
 /** Resolves with the awaited value, or rejects with `VARVE_ABORTED` as soon as the signal aborts; then `stop` is called. */
 export function untilAborted<T>(

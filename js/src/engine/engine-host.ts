@@ -10,24 +10,24 @@
  */
 
 import { abortError, VarveError } from '../errors.ts';
+import { answersOf, refusalsOf, responseOf } from '../protocol/frame-bytes.ts';
+import { delay } from '../runtime/wait.ts';
+import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import { isSettling, type ManagedDevice, type OutputGate, type SettlingDevice } from '../storage/device.ts';
 import type { StoreLock } from '../storage/lock.ts';
 import { originStorage } from '../storage/origin.ts';
-import { delay } from '../storage/wait.ts';
+import { settlingFailure } from '../storage/settling-failure.ts';
 import { type CheckInput, readSlot, runCheck, survey } from '../tools/check.ts';
 import { loadTools } from '../tools/instance.ts';
 import type { CheckOptions, CheckReport } from '../tools/types.ts';
 import type { CompactProgress, RecoveryReport, StorageReport, StoreStats } from '../types.ts';
 import type { EngineStore } from '../wasm/store.ts';
 import { checkInWorker } from './checker-link.ts';
-import type { SpawnCompactor } from './compactor-link.ts';
 import { Flusher } from './flusher.ts';
-import { answersOf, refusalsOf, responseOf } from './frame-bytes.ts';
 import { type EngineHostOptions, type HostParts, openParts } from './host-parts.ts';
 import { JobRunner } from './job-runner.ts';
+import type { FrameHost } from './patience.ts';
 import { Quota } from './quota.ts';
-import { settlingFailure } from './settling-failure.ts';
-import type { FrameHost } from './settling-frames.ts';
 import { SlotKeeper } from './slot-keeper.ts';
 
 /** After this many writes a flush is likely to come. The worker is started ahead, because that takes tens of milliseconds. */

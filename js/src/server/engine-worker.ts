@@ -4,9 +4,9 @@
  * Invariant: this file only connects messages to a `Member`.
  */
 
+import { spawnCompactor } from '../engine/spawn-compactor.ts';
 import type { Request } from '../protocol/messages.ts';
-import { Member } from '../share/member.ts';
-import { spawnCompactor } from './spawn-compactor.ts';
+import { Member } from './member.ts';
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;
 const member = new Member((message, transfer) => scope.postMessage(message, transfer), spawnCompactor);

@@ -6,7 +6,7 @@
 
 import type { CheckerRequest } from './checker.ts';
 import { Compactor } from './compactor.ts';
-import type { CompactorRequest } from './compactor-messages.ts';
+import type { CompactorRequest } from './messages.ts';
 import { opfsOutputs } from './opfs-output.ts';
 
 const scope = globalThis as unknown as DedicatedWorkerGlobalScope;

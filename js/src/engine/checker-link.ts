@@ -5,11 +5,11 @@
  * about 1 MiB. The engine worker does nothing else for a check.
  */
 
+import type { CheckerRequest, CheckerResponse } from '../compactor/checker.ts';
 import { abortError, toWire, VarveError } from '../errors.ts';
+import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import type { CheckInput } from '../tools/check.ts';
 import type { CheckReport, ToolsProgress } from '../tools/types.ts';
-import type { CheckerRequest, CheckerResponse } from './checker.ts';
-import type { SpawnCompactor } from './compactor-link.ts';
 
 /** Runs a check in a worker of its own. */
 export function checkInWorker(

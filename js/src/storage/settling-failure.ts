@@ -6,7 +6,7 @@
  */
 
 import { VarveError } from '../errors.ts';
-import { SlotError } from '../storage/device.ts';
+import { SlotError } from './device.ts';
 
 /** The `VarveError` for an error that a settling device threw. Any other error is returned unchanged. */
 export function settlingFailure(error: unknown): unknown {

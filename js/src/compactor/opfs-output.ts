@@ -5,9 +5,9 @@
  */
 
 import { VarveError } from '../errors.ts';
+import type { OpenOutput, OutputSlot } from '../storage/compactor-port.ts';
 import { slotError } from '../storage/opfs.ts';
 import { openSlot, storeDirectory } from '../storage/opfs-directory.ts';
-import type { OpenOutput, OutputSlot } from './compactor-output.ts';
 
 /** How long to wait for a lent slot: the engine worker closes it just before. */
 const OPEN_MS = 5000;

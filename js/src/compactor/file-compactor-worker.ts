@@ -8,7 +8,7 @@ import { parentPort } from 'node:worker_threads';
 import { fileOutputs, HALT, HALTED } from '../storage/fs/compactor.ts';
 import type { CheckerRequest } from './checker.ts';
 import { Compactor } from './compactor.ts';
-import type { CompactorRequest } from './compactor-messages.ts';
+import type { CompactorRequest } from './messages.ts';
 
 const compactor = new Compactor(
   (message, transfer) => parentPort?.postMessage(message, transfer as ArrayBuffer[]),

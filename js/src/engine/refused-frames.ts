@@ -14,10 +14,10 @@
 
 import type { VarveError } from '../errors.ts';
 import { OP_HEADER_BYTES, Op } from '../protocol/frame.ts';
+import { type FrameOperation, frameOf, operationsOf, refusalOf } from '../protocol/frame-bytes.ts';
 import type { SettlingDevice } from '../storage/device.ts';
-import { type FrameOperation, frameOf, operationsOf, refusalOf } from './frame-bytes.ts';
-import { DELETES } from './patience.ts';
-import { type FrameHost, type FrameProgress, runEach, WRITES } from './settling-frames.ts';
+import { DELETES, type FrameHost } from './patience.ts';
+import { type FrameProgress, runEach, WRITES } from './settling-frames.ts';
 
 /** Answers a frame again, except those of its operations that were committed before the refusal. */
 export async function answerAgain(

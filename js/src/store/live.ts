@@ -5,17 +5,17 @@
  * as it then is. However many changes arrive while a query runs, it runs once after them. Once stopped, it reads nothing more.
  */
 
+import { feedOf, pageOf } from '../changes/changes.ts';
+import { Reader } from '../changes/feed.ts';
+import type { LiveRange } from '../changes/types.ts';
+import type { Client } from '../client/client.ts';
+import { type Operations, scan_entries, scan_keys, scan_values } from '../client/operations.ts';
 import type { ByteRange } from '../codec/range.ts';
 import { type Operation, rawBytes } from '../protocol/frame-writer.ts';
-import { type Operations, scan_entries, scan_keys, scan_values } from '../store/operations.ts';
-import type { Snapshot } from '../store/snapshot.ts';
-import type { Store } from '../store/store.ts';
-import { entriesOf, keysOf, valuesOf } from '../store/unpack.ts';
 import { backOff } from '../transaction/retry.ts';
-import type { Client } from '../worker/client.ts';
-import { feedOf, pageOf } from './changes.ts';
-import { Reader } from './feed.ts';
-import type { LiveRange } from './types.ts';
+import type { ReadView } from './read-view.ts';
+import type { Snapshot } from './snapshot.ts';
+import { entriesOf, keysOf, valuesOf } from './unpack.ts';
 
 /** A value, and the sequence after which changes may change it. */
 interface Reading {
@@ -26,7 +26,7 @@ interface Reading {
 /** A query. */
 interface Query<K, V> {
   readonly client: Client;
-  readonly store: Store<K, V>;
+  readonly store: ReadView<K, V> & { snapshot(): Promise<Snapshot<K, V>> };
   readonly operations: Operations<K, V>;
   /** What it reads: a function that reads a snapshot, or the options for a range; if undefined, the value of a key. */
   readonly target: ((view: Snapshot<K, V>) => unknown) | Pick<LiveRange<K>, 'as' | 'reverse' | 'limit'> | undefined;

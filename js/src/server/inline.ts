@@ -8,11 +8,11 @@
  * the next turn, so that a caller that awaits one operation after another blocks neither timers nor the page.
  */
 
+import type { Port } from '../client/client.ts';
 import type { Request, Response } from '../protocol/messages.ts';
-import { Member } from '../share/member.ts';
+import { afterTurn } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
-import type { Port } from './client.ts';
-import { afterTurn } from './turn.ts';
+import { Member } from './member.ts';
 
 /** How long a caller that awaits one operation after another may prolong a turn. */
 const TURN_MS = 4;

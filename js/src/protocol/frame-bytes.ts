@@ -12,7 +12,7 @@ import {
   OP_HEADER_BYTES,
   RESPONSE_HEADER_BYTES,
   Status,
-} from '../protocol/frame.ts';
+} from './frame.ts';
 
 /** One operation of a frame. */
 export interface FrameOperation {

@@ -4,7 +4,7 @@
  * Invariant: the `new URL(..., import.meta.url)` stands inside `new Worker(...)`, where bundlers look for it.
  */
 
-import type { SpawnCompactor } from './compactor-link.ts';
+import type { SpawnCompactor } from '../storage/compactor-port.ts';
 
 /** Starts a compactor; undefined if workers cannot start workers here. */
 export const spawnCompactor: SpawnCompactor | undefined =

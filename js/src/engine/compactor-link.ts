@@ -5,9 +5,10 @@
  * with the death of the worker. After a death the next job starts a new worker.
  */
 
+import type { CompactorRequest, CompactorResponse } from '../compactor/messages.ts';
 import { toWire, VarveError } from '../errors.ts';
+import type { CompactorPort, SpawnCompactor } from '../storage/compactor-port.ts';
 import type { JobTicket } from '../wasm/job-ticket.ts';
-import type { CompactorRequest, CompactorResponse } from './compactor-messages.ts';
 
 /** The services that a job needs from the engine worker while it runs. */
 export interface JobServices {
@@ -19,18 +20,6 @@ export interface JobServices {
   finished(table: number, size: number): void;
 }
 
-/** The worker: a `Worker` of the web, or one like it. */
-export interface CompactorPort {
-  postMessage(message: object, transfer?: object[]): void;
-  addEventListener(type: 'message', listener: (event: MessageEvent) => void): void;
-  addEventListener(type: 'error', listener: (event: ErrorEvent) => void): void;
-  /** Ends it. If the storage cannot guarantee by itself that the worker stops writing, resolves once it writes no more. */
-  terminate(): void | Promise<void>;
-  /** On a server: the process waits for the worker after `ref`, and does not wait after `unref`. */
-  ref?(): void;
-  unref?(): void;
-}
-
 /** Runs jobs beside the engine. */
 export interface JobsBeside {
   /** Runs a job; resolves with its result. */
@@ -40,9 +29,6 @@ export interface JobsBeside {
   /** Ends what is running; resolves once it writes no more. */
   stop(): void | Promise<void>;
 }
-
-/** Makes the worker. */
-export type SpawnCompactor = () => CompactorPort;
 
 interface Running {
   readonly services: JobServices;

@@ -12,15 +12,16 @@
 
 import { toWire, VarveError } from '../errors.ts';
 import type { Request, SharingOptions } from '../protocol/messages.ts';
+import { hold, holdIfFree, type Release } from '../share/locks.ts';
+import { type ChannelMessage, channelOf, leaderLock, PROTOCOL, workerLock } from '../share/names.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import type { SpawnCompactor } from '../storage/compactor-port.ts';
+import { openLock } from '../storage/lock.ts';
 import { hasSyncHandles } from '../storage/opfs-realm.ts';
 import { loadEngine } from '../wasm/load.ts';
-import type { SpawnCompactor } from '../worker/compactor-link.ts';
-import { Connection, type Send } from '../worker/connection.ts';
-import { EngineServer, type Incoming } from '../worker/engine-server.ts';
 import { Clients } from './clients.ts';
-import { hold, holdIfFree, type Release } from './locks.ts';
-import { type ChannelMessage, channelOf, leaderLock, openLock, PROTOCOL, workerLock } from './names.ts';
+import { Connection, type Send } from './connection.ts';
+import { EngineServer, type Incoming } from './engine-server.ts';
 
 type OpenRequest = Extract<Request, { type: 'open' }>;
 type Shared = OpenRequest & { readonly sharing: SharingOptions };

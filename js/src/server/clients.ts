@@ -11,10 +11,10 @@
 
 import { toWire, VarveError } from '../errors.ts';
 import type { Request } from '../protocol/messages.ts';
-import { Connection, type Send } from '../worker/connection.ts';
-import type { EngineServer, Incoming } from '../worker/engine-server.ts';
-import { whenFree } from './locks.ts';
-import { clientLock, linkChannel, PROTOCOL } from './names.ts';
+import { whenFree } from '../share/locks.ts';
+import { clientLock, linkChannel, PROTOCOL } from '../share/names.ts';
+import { Connection, type Send } from './connection.ts';
+import type { EngineServer, Incoming } from './engine-server.ts';
 
 type Join = Extract<Request, { type: 'join' }>;
 

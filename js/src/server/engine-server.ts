@@ -12,25 +12,25 @@
  * computed again: see `refused-frames.ts`.
  */
 
+import { EngineHost } from '../engine/engine-host.ts';
+import { answerAgain } from '../engine/refused-frames.ts';
+import { FrameProgress, runSettling } from '../engine/settling-frames.ts';
 import { toWire, VarveError } from '../errors.ts';
+import { answersOf } from '../protocol/frame-bytes.ts';
 import type { OpenReport, Request, StoreState } from '../protocol/messages.ts';
 import { deleteShared } from '../share/delete-store.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
+import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import type { SettlingDevice } from '../storage/device.ts';
 import { openIndexedDb } from '../storage/indexeddb/chunk-store.ts';
 import { indexedDbStorage } from '../storage/indexeddb/storage.ts';
 import type { StoreLock } from '../storage/lock.ts';
+import { settlingFailure } from '../storage/settling-failure.ts';
 import { listStores } from '../storage/stores.ts';
 import { type RepairWatch, repairStore } from '../tools/repair.ts';
 import type { CheckOptions } from '../tools/types.ts';
 import type { StoreStats } from '../types.ts';
-import type { SpawnCompactor } from './compactor-link.ts';
 import { Connection, type Send } from './connection.ts';
-import { EngineHost } from './engine-host.ts';
-import { answersOf } from './frame-bytes.ts';
-import { answerAgain } from './refused-frames.ts';
-import { settlingFailure } from './settling-failure.ts';
-import { FrameProgress, runSettling } from './settling-frames.ts';
 
 /** A message or frame from a client. */
 export type Incoming = Request | ArrayBuffer;

@@ -11,11 +11,10 @@
 
 import { codeNumber, type VarveError } from '../errors.ts';
 import { ANSWER_HEADER_BYTES, Op, RESPONSE_HEADER_BYTES, Status } from '../protocol/frame.ts';
+import { refusalsOf } from '../protocol/frame-bytes.ts';
+import { delay } from '../runtime/wait.ts';
 import { type SettlingDevice, SlotError } from '../storage/device.ts';
-import { delay } from '../storage/wait.ts';
-import { refusalsOf } from './frame-bytes.ts';
-import { settlingFailure } from './settling-failure.ts';
-import type { FrameHost } from './settling-frames.ts';
+import { settlingFailure } from '../storage/settling-failure.ts';
 
 const SET_MS_MAX = 5000;
 const DELETE_MS_MAX = 2000;
@@ -32,6 +31,21 @@ export const CHANGES: readonly number[] = [Op.set, Op.batch, ...DELETES];
 export const STATUS_AT = RESPONSE_HEADER_BYTES + 4;
 const ERROR_AT = RESPONSE_HEADER_BYTES + ANSWER_HEADER_BYTES;
 const STORAGE_FULL = codeNumber('VARVE_STORAGE_FULL');
+
+/** The host's methods that running frames needs. */
+export interface FrameHost {
+  /** Answers a request frame with a response frame. */
+  run(request: Uint8Array): Uint8Array<ArrayBuffer>;
+  /** Waits while writers should. */
+  ready(): Promise<void>;
+  /** Whether writers should wait for a job. */
+  isStalled(): boolean;
+  /**
+   * Asks the engine to make room for a write that was refused after `attempts` retries, and waits. It waits not much longer
+   * than until `untilMs`, a time of `performance.now()`. Resolves with whether trying again makes sense.
+   */
+  makeRoom(attempts: number, untilMs: number): Promise<boolean>;
+}
 
 /** The time limits for the writes of one frame. */
 export class Patience {

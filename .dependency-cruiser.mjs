@@ -1,0 +1,77 @@
+// The rooms of js/src, and the arrows between them. `npm run check` refuses any other import; an import of types is one too.
+// Biome refuses cycles of files (`noImportCycles`), so a room may have no cycle inside either.
+// Invariant: a room names only rooms that stand before it in the list, so no arrow points back.
+
+/** @type {readonly (readonly [room: string, files: string, imports: string])[]} Files are regular expressions, below js/src. */
+const ROOMS = [
+  ['errors', 'errors[.]ts', ''],
+  ['runtime', 'runtime/', 'errors'],
+  ['device', 'storage/(adapter|compactor-port|device)[.]ts', 'errors'],
+  ['types', 'types[.]ts', 'device'],
+  ['options', 'options[.]ts', 'errors types'],
+  ['codec', 'codec/', 'errors types options'],
+  ['protocol', 'protocol/', 'errors types codec'],
+  ['storage', 'storage/(?!(adapter|compactor-port|device)[.])', 'errors runtime device types'],
+  ['wasm', 'wasm/', 'errors device types'],
+  ['tools', 'tools/', 'errors runtime device types codec protocol storage wasm'],
+  ['compactor', 'compactor/', 'errors runtime device storage wasm tools'],
+  ['engine', 'engine/', 'errors runtime device types protocol storage wasm tools compactor'],
+  ['client', 'client/', 'errors types codec protocol'],
+  ['share', 'share/', 'errors device types protocol storage client'],
+  ['server', 'server/', 'errors runtime device types protocol storage wasm tools engine client share'],
+  ['transaction', 'transaction/', 'errors runtime types options codec protocol'],
+  ['portable', 'portable/', 'errors types options codec protocol transaction'],
+  ['changes', 'changes/', 'errors runtime types codec protocol client'],
+  [
+    'store',
+    'store/',
+    'errors runtime device types options codec protocol tools client share transaction portable changes',
+  ],
+  [
+    'synchronous',
+    'synchronous/',
+    'errors runtime types options codec protocol wasm tools engine transaction portable store',
+  ],
+  ['cloudflare', 'cloudflare/', 'errors runtime device types options codec engine transaction store synchronous'],
+  ['shards', 'shards/', 'errors types options codec synchronous cloudflare'],
+  ['collections', 'collections(/|[.])', 'errors runtime types options codec transaction store'],
+  ['http', 'http(/|[.])', 'errors types options codec transaction'],
+  [
+    'entries',
+    '(cloudflare|common|deno-kv|fs|index|inline|shards|storage-adapter|synchronous)[.]ts',
+    'errors device types options codec storage tools engine client share server transaction portable changes store synchronous cloudflare shards',
+  ],
+  // The contract of storages opens stores as a program does.
+  ['testing', 'testing(/|[.])', 'errors runtime device types options wasm entries'],
+];
+
+/**
+ * Imports from elsewhere: packages, the platform, the compiled engine. The pages import the package as every program does.
+ * @type {import('dependency-cruiser').IAllowedRuleType[]}
+ */
+const OUTSIDE = [
+  { from: { path: '^js/src/storage/indexeddb/' }, to: { path: '^node_modules/idb/' } },
+  { from: { path: '^js/src/(storage/fs/|compactor/|fs[.])' }, to: { dependencyTypes: ['core'] } },
+  { from: { path: '^js/src/cloudflare(/|[.])' }, to: { path: '^(cloudflare:|[.]/varve[.]wasm$)' } },
+  { from: { path: '^js/src/wasm/' }, to: { path: '^js/pkg/' } },
+  { from: { path: '^demo/' }, to: { path: '^(demo/|node_modules/|varve(/|$))' } },
+  { from: { path: '^scripts/' }, to: { pathNot: '^(js/src|demo|bench|tests)/' } },
+];
+
+const paths = new Map();
+const arrows = ROOMS.map(([room, files, imports]) => {
+  const path = `^js/src/${files}`;
+  paths.set(room, path);
+  const to = [room, ...imports.split(' ').filter(Boolean)].map((other) => {
+    if (!paths.has(other)) throw new Error(`The room ${room} imports ${other}, which does not stand before it.`);
+    return paths.get(other);
+  });
+  return { from: { path }, to: { path: to } };
+});
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  allowed: [...arrows, ...OUTSIDE],
+  allowedSeverity: 'error',
+  options: { parser: 'swc', doNotFollow: { path: '(^|/)(node_modules|dist|js/pkg)/' } },
+};
