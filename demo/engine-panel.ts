@@ -13,7 +13,7 @@ const LOOK_MS = 250;
 const BLOCKS_MAX = 48;
 /** Number of looks for the rate of cache hits. */
 const HIT_LOOKS = 3;
-const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, target: 0, score: 0 };
+const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, targetBytes: 0, score: 0 };
 
 export interface EngineEvents {
   /** After each look, with the time that the store took to answer. */
@@ -86,14 +86,17 @@ export class EnginePanel {
   }
 
   #showMemory(stats: StoreStats): void {
-    const { memtableBytes, memtableBytesMax, walSegmentBytes, walSegments, frozen } = stats;
+    const {
+      memtable: { bytes: memtableBytes, maxBytes: memtableBytesMax, frozen },
+      log: { segmentBytes: walSegmentBytes, segments: walSegments },
+    } = stats;
     fill(this.#memtable, memtableBytes / memtableBytesMax);
     fill(this.#wal, walSegmentBytes / memtableBytesMax);
     resize(this.#frozen, Math.min(frozen, BLOCKS_MAX));
     write('engine-memtable-text', `${formatBytes(memtableBytes)} of ${formatBytes(memtableBytesMax)}`);
-    write('engine-memtable-entries', plural(stats.memtableEntries, 'entry', 'entries'));
+    write('engine-memtable-entries', plural(stats.memtable.entries, 'entry', 'entries'));
     write('engine-wal-text', `${formatBytes(walSegmentBytes)}, ${plural(walSegments, 'segment', 'segments')}`);
-    write('engine-wal-syncs', plural(stats.walSyncs, 'flush', 'flushes'));
+    write('engine-wal-syncs', plural(stats.log.syncs, 'flush', 'flushes'));
   }
 
   /** Level 0 always, and every level that has tables. */
@@ -110,32 +113,32 @@ export class EnginePanel {
   }
 
   /** The hits of the last seconds in which blocks were read, and all of them in words. */
-  #showHits({ cacheHits, cacheMisses }: StoreStats): void {
-    const reads = cacheHits + cacheMisses;
+  #showHits({ cache: { hits, misses } }: StoreStats): void {
+    const reads = hits + misses;
     if (reads !== this.#lookups.at(-1)?.reads) {
-      this.#lookups.push({ hits: cacheHits, reads });
+      this.#lookups.push({ hits, reads });
       if (this.#lookups.length > HIT_LOOKS) this.#lookups.shift();
     }
     const first = this.#lookups[0] ?? { hits: 0, reads: 0 };
     const recent = reads - first.reads;
-    const rate = recent === 0 ? 0 : (cacheHits - first.hits) / recent;
+    const rate = recent === 0 ? 0 : (hits - first.hits) / recent;
     fill(this.#hits, rate);
     write('engine-hits-text', recent === 0 ? 'no block read yet' : `${(100 * rate).toFixed(1)} % lately`);
-    write('engine-hits-count', `${formatCount(cacheHits)} of ${plural(reads, 'block read', 'block reads')} in all`);
+    write('engine-hits-count', `${formatCount(hits)} of ${plural(reads, 'block read', 'block reads')} in all`);
   }
 
   #showGauges(stats: StoreStats): void {
     const now_ms = Date.now();
     this.#showHits(stats);
-    write('engine-disk', formatBytes(stats.diskBytes));
-    write('engine-cache', `${formatBytes(stats.cacheBytes)} of ${formatBytes(stats.cacheBytesMax)}`);
-    write('engine-resident', formatBytes(stats.residentBytes));
+    write('engine-disk', formatBytes(stats.disk.bytes));
+    write('engine-cache', `${formatBytes(stats.cache.bytes)} of ${formatBytes(stats.cache.maxBytes)}`);
+    write('engine-resident', formatBytes(stats.cache.indexBytes));
     write('engine-sequence', formatCount(stats.sequence));
-    write('engine-flush', formatAgo(stats.lastFlushAt, now_ms));
-    write('engine-flush-count', `${formatCount(stats.flushes)} so far, ${formatBytes(stats.flushBytes)}`);
-    write('engine-compaction', formatAgo(stats.lastCompactionAt, now_ms));
-    const compacted = formatBytes(stats.compactionBytesWritten);
-    write('engine-compaction-count', `${formatCount(stats.compactions)} so far, ${compacted}`);
+    write('engine-flush', formatAgo(stats.flush.lastAt, now_ms));
+    write('engine-flush-count', `${formatCount(stats.flush.count)} so far, ${formatBytes(stats.flush.writtenBytes)}`);
+    write('engine-compaction', formatAgo(stats.compaction.lastAt, now_ms));
+    const compacted = formatBytes(stats.compaction.writtenBytes);
+    write('engine-compaction-count', `${formatCount(stats.compaction.count)} so far, ${compacted}`);
   }
 }
 

@@ -29,9 +29,9 @@ export function formatDuration(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** How long ago a time in milliseconds since 1970 was; 0 is never. */
-export function formatAgo(at_ms: number, now_ms: number): string {
-  if (at_ms === 0) return 'not yet';
+/** How long ago a time in milliseconds since 1970 was; undefined is never. */
+export function formatAgo(at_ms: number | undefined, now_ms: number): string {
+  if (at_ms === undefined) return 'not yet';
   const seconds = Math.max(0, Math.round((now_ms - at_ms) / 1000));
   if (seconds < 2) return 'just now';
   if (seconds < 120) return `${seconds} s ago`;

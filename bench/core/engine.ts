@@ -6,6 +6,7 @@
  * to JavaScript as bytes in every engine; none may hand out less than the caller could keep.
  */
 
+import type { StoreStats } from 'varve';
 import type { Key } from './generator.ts';
 
 /** How a store is reached: inside the worker, awaited from the page, or from the page with 100 calls in flight. */
@@ -57,21 +58,11 @@ export interface PointCall {
   readonly value: Uint8Array | undefined | null;
 }
 
-/** What the storage report makes use of, beside everything else that a store tells. */
-export interface StoreNumbers {
-  readonly [name: string]: unknown;
-  readonly writes: number;
-  readonly walBytes: number;
-  readonly walSegments: number;
-  readonly flushBytes: number;
-  readonly compactionBytesWritten: number;
-  readonly frozen: number;
-  readonly memtableBytes: number;
-  readonly frozenBytes: number;
-  readonly cacheBytes: number;
-  readonly residentBytes: number;
-  readonly levels: readonly { readonly tables: number }[];
-}
+/** What the storage report makes use of. */
+export type StoreNumbers = Pick<
+  StoreStats,
+  'sharing' | 'writes' | 'memtable' | 'log' | 'flush' | 'levels' | 'compaction' | 'cache' | 'disk'
+>;
 
 /** What both kinds of session can do between measurements. */
 export interface SessionBase {

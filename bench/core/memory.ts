@@ -15,8 +15,8 @@ interface HeapTelling {
 }
 
 /** Bytes that a store holds in memory: memtables, cache, and the indexes and filters of open tables. */
-export function heldBytes({ memtableBytes, frozenBytes, cacheBytes, residentBytes }: StoreNumbers): number {
-  return memtableBytes + frozenBytes + cacheBytes + residentBytes;
+export function heldBytes({ memtable, cache }: Pick<StoreNumbers, 'memtable' | 'cache'>): number {
+  return memtable.bytes + memtable.frozenBytes + cache.bytes + cache.indexBytes;
 }
 
 /** Of this thread and this session, now; undefined when nothing is told. */

@@ -82,7 +82,7 @@ export interface StorageReport {
   /** Memtables, cache, and the indexes and filters of open tables. */
   readonly memoryBytes: number;
   /** Everything the store says about itself. */
-  readonly stats: Readonly<Record<string, unknown>>;
+  readonly stats: object;
 }
 
 /** What a run reports while it runs. */

@@ -48,18 +48,17 @@ export function amplificationOf(
   const entryBytes = dataset.keyBytes + dataset.valueBytes;
   const { writeAmplification, readAmplification } = figuresOf(stats, entryBytes);
   const entries = state.reduce((count, value) => count + (value === ABSENT ? 0 : 1), 0);
-  const { diskBytes } = stats;
-  const isWeighed = typeof diskBytes === 'number' && entries > 0;
+  const diskBytes = stats.disk.bytes;
   return {
     write: writeAmplification ?? 0,
     read: readAmplification,
-    space: isWeighed ? diskBytes / (entries * entryBytes) : undefined,
+    space: entries > 0 ? diskBytes / (entries * entryBytes) : undefined,
   };
 }
 
 /** Bytes that a store has written since it was opened: logged, flushed and merged. */
-export function writtenBytes({ walBytes, flushBytes, compactionBytesWritten }: StoreNumbers): number {
-  return walBytes + flushBytes + compactionBytesWritten;
+export function writtenBytes({ log, flush, compaction }: StoreNumbers): number {
+  return log.writtenBytes + flush.writtenBytes + compaction.writtenBytes;
 }
 
 type Figures = Pick<
@@ -72,8 +71,8 @@ function figuresOf(stats: StoreNumbers, entryBytes: number): Figures {
   const [overlapping = 0, ...sorted] = tablesPerLevel;
   return {
     writeAmplification: stats.writes === 0 ? null : writtenBytes(stats) / (stats.writes * entryBytes),
-    readAmplification: 1 + stats.frozen + overlapping + sorted.filter((tables) => tables > 0).length,
-    walSegments: stats.walSegments,
+    readAmplification: 1 + stats.memtable.frozen + overlapping + sorted.filter((tables) => tables > 0).length,
+    walSegments: stats.log.segments,
     tablesPerLevel,
     memoryBytes: heldBytes(stats),
   };

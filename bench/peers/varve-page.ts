@@ -64,11 +64,11 @@ class VarveSession implements AsyncSession {
 
   async settle(where: Place, entries: number): Promise<boolean> {
     if (where === 'tables') await this.#store.compact();
-    return where !== 'memtable' || (await this.#store.stats()).memtableEntries >= entries;
+    return where !== 'memtable' || (await this.#store.stats()).memtable.entries >= entries;
   }
 
   async report(): Promise<StoreNumbers> {
-    return { ...(await this.#store.stats()) };
+    return this.#store.stats();
   }
 
   close(): Promise<void> {

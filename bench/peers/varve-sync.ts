@@ -63,11 +63,11 @@ class VarveSyncSession implements SyncSession {
     this.commit();
     if (where === 'tables') await this.#store.compact();
     await turn();
-    return where !== 'memtable' || this.#store.stats().memtableEntries >= entries;
+    return where !== 'memtable' || this.#store.stats().memtable.entries >= entries;
   }
 
   async report(): Promise<StoreNumbers> {
-    return { ...this.#store.stats() };
+    return this.#store.stats();
   }
 
   async close(): Promise<void> {

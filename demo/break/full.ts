@@ -78,7 +78,7 @@ async function goOn(db: Entries, disk: LossyStorage, ledger: Ledger, timeline: T
   } catch (error) {
     if (!isFull(error)) throw error;
     timeline.add('told', `Merging needs some room itself: ${sentence(error)}`);
-    room += (await db.stats()).diskBytes;
+    room += (await db.stats()).disk.bytes;
     disk.setRoom(ROOM_BYTES);
     await writeMore(db, ledger, next);
     timeline.add(
@@ -110,9 +110,9 @@ async function verify(db: Entries, ledger: Ledger, timeline: Timeline, words: st
 }
 
 async function showDisk(db: Entries, room = ROOM_BYTES): Promise<void> {
-  const { diskBytes } = await db.stats();
-  byId('full-meter', HTMLElement).style.setProperty('--fill', String(Math.min(1, diskBytes / room)));
-  setText(byId('full-text', HTMLElement), `${formatBytes(diskBytes)} of ${formatBytes(room)}`);
+  const { disk } = await db.stats();
+  byId('full-meter', HTMLElement).style.setProperty('--fill', String(Math.min(1, disk.bytes / room)));
+  setText(byId('full-text', HTMLElement), `${formatBytes(disk.bytes)} of ${formatBytes(room)}`);
 }
 
 function isFull(error: unknown): boolean {

@@ -30,21 +30,21 @@ export type EngineEvent =
   | { readonly kind: 'stall' }
   | { readonly kind: 'resume' };
 
-const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, target: 0, score: 0 };
+const NO_LEVEL: LevelStats = { tables: 0, bytes: 0, entries: 0, targetBytes: 0, score: 0 };
 
 /** The events between two looks, in the order of a write's way down. */
 export function eventsBetween(before: StoreStats, after: StoreStats): EngineEvent[] {
   const events: EngineEvent[] = [];
-  const flushes = rise(before.flushes, after.flushes);
+  const flushes = rise(before.flush.count, after.flush.count);
   if (flushes > 0) {
-    events.push({ kind: 'flush', tables: flushes, bytes: rise(before.flushBytes, after.flushBytes) });
+    events.push({ kind: 'flush', tables: flushes, bytes: rise(before.flush.writtenBytes, after.flush.writtenBytes) });
   }
-  const segments = rise(after.walSegments, before.walSegments);
+  const segments = rise(after.log.segments, before.log.segments);
   if (segments > 0) events.push({ kind: 'cut', segments });
-  const moves = rise(before.moves, after.moves);
+  const moves = rise(before.compaction.movedTables, after.compaction.movedTables);
   const { from, into, tables } = ways(before, after, flushes);
   if (moves > 0) events.push({ kind: 'move', tables: moves, into });
-  const jobs = rise(before.compactions, after.compactions);
+  const jobs = rise(before.compaction.count, after.compaction.count);
   if (jobs > 0) {
     events.push({
       kind: 'compaction',
@@ -52,12 +52,12 @@ export function eventsBetween(before: StoreStats, after: StoreStats): EngineEven
       from,
       into,
       tables,
-      bytes_read: rise(before.compactionBytesRead, after.compactionBytesRead),
-      bytes_written: rise(before.compactionBytesWritten, after.compactionBytesWritten),
-      dropped: rise(before.entriesDropped, after.entriesDropped),
+      bytes_read: rise(before.compaction.readBytes, after.compaction.readBytes),
+      bytes_written: rise(before.compaction.writtenBytes, after.compaction.writtenBytes),
+      dropped: rise(before.compaction.droppedEntries, after.compaction.droppedEntries),
     });
   }
-  const drops = rise(before.drops, after.drops);
+  const drops = rise(before.compaction.droppedTables, after.compaction.droppedTables);
   if (drops > 0) events.push({ kind: 'drop', tables: drops });
   if (after.stalled !== before.stalled) events.push({ kind: after.stalled ? 'stall' : 'resume' });
   return events;

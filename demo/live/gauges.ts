@@ -32,18 +32,21 @@ export class Gauges {
     write('live-rate', `${formatCount(written / second)} entries/s`);
     write('live-state', stats.stalled ? 'writers wait for the engine' : 'nobody waits');
     byId('live-state', HTMLElement).dataset['stalled'] = String(stats.stalled);
-    write('live-amplification', stats.writeAmplification === 0 ? 'no flush yet' : stats.writeAmplification.toFixed(2));
-    const merged = `${plural(stats.flushes, 'flush', 'flushes')}, ${plural(stats.compactions, 'compaction', 'compactions')}`;
-    write('live-jobs', `${merged}, ${plural(stats.moves, 'table', 'tables')} moved`);
-    write('live-disk', formatBytes(stats.diskBytes));
+    write(
+      'live-amplification',
+      stats.compaction.writeAmplification === 0 ? 'no flush yet' : stats.compaction.writeAmplification.toFixed(2),
+    );
+    const merged = `${plural(stats.flush.count, 'flush', 'flushes')}, ${plural(stats.compaction.count, 'compaction', 'compactions')}`;
+    write('live-jobs', `${merged}, ${plural(stats.compaction.movedTables, 'table', 'tables')} moved`);
+    write('live-disk', formatBytes(stats.disk.bytes));
     this.#showReads(first.stats, stats);
     this.#showFilters(first.stats, stats);
     this.#showMemory(stats);
   }
 
   #showReads(first: StoreStats, stats: StoreStats): void {
-    const hits = Math.max(0, stats.cacheHits - first.cacheHits);
-    const misses = Math.max(0, stats.cacheMisses - first.cacheMisses);
+    const hits = Math.max(0, stats.cache.hits - first.cache.hits);
+    const misses = Math.max(0, stats.cache.misses - first.cache.misses);
     const all = hits + misses;
     fill(this.#hits, all === 0 ? 0 : hits / all);
     const words = `${((100 * hits) / Math.max(1, all)).toFixed(1)} % of ${plural(all, 'block', 'blocks')} came from the cache`;
@@ -51,9 +54,9 @@ export class Gauges {
   }
 
   /** Each look into a table that a filter saves is one block that need not be found. */
-  #showFilters(first: StoreStats, { filterChecks, filterNegatives }: StoreStats): void {
-    const checks = Math.max(0, filterChecks - first.filterChecks);
-    const saved = Math.max(0, filterNegatives - first.filterNegatives);
+  #showFilters(first: StoreStats, { cache: { filterChecks, filterNegatives } }: StoreStats): void {
+    const checks = Math.max(0, filterChecks - first.cache.filterChecks);
+    const saved = Math.max(0, filterNegatives - first.cache.filterNegatives);
     const part = checks === 0 ? 0 : saved / checks;
     fill(this.#saved, part);
     const now = `${(100 * part).toFixed(1)} % of ${plural(checks, 'look', 'looks')} into tables were saved`;
@@ -61,7 +64,11 @@ export class Gauges {
     write('live-filters', `${words}; ${formatCount(filterNegatives)} saved in all`);
   }
 
-  #showMemory({ memtableBytes, frozenBytes, residentBytes, cacheBytes, memoryBytesMax }: StoreStats): void {
+  #showMemory({
+    memtable: { bytes: memtableBytes, frozenBytes },
+    cache: { indexBytes: residentBytes, bytes: cacheBytes },
+    memoryBytes: memoryBytesMax,
+  }: StoreStats): void {
     const memtables = memtableBytes + frozenBytes;
     const parts = { memtables, tables: residentBytes, cache: cacheBytes };
     for (const [name, bytes] of Object.entries(parts)) {

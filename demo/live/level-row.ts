@@ -53,7 +53,7 @@ export class LevelRow {
     this.#layBlocks();
   }
 
-  show({ levels, levelZeroTrigger }: StoreStats, words: string): void {
+  show({ levels, compaction: { levelZeroTrigger } }: StoreStats, words: string): void {
     const { tables = 0, score = 0 } = levels[this.#level] ?? {};
     setText(this.#text, words);
     change(this.root, { 'data-tables': tables });

@@ -118,7 +118,10 @@ export class Picture {
   }
 
   #drawMemory(stats: StoreStats, { memtable, frozen, cache, is_narrow }: Layout): void {
-    const { memtableBytes, memtableBytesMax, memtableEntries, cacheBytes, cacheBytesMax, residentBytes } = stats;
+    const {
+      memtable: { bytes: memtableBytes, maxBytes: memtableBytesMax, entries: memtableEntries },
+      cache: { bytes: cacheBytes, maxBytes: cacheBytesMax, indexBytes: residentBytes },
+    } = stats;
     change(this.#water, place(filled(memtable, memtableBytes / memtableBytesMax)));
     setText(this.#names.memtableText, `${formatBytes(memtableBytes)} of ${formatBytes(memtableBytesMax)}`);
     const tables = filled(cache, residentBytes / cacheBytesMax);
@@ -126,14 +129,17 @@ export class Picture {
     change(this.#tableFill, place(tables));
     change(this.#cacheFill, place({ ...blocks, height: blocks.height - tables.height }));
     setText(this.#names.cacheText, formatBytes(cacheBytes));
-    setText(this.#names.frozenText, is_narrow && stats.frozen === 0 ? 'none' : `${stats.frozen} waiting`);
+    setText(
+      this.#names.frozenText,
+      is_narrow && stats.memtable.frozen === 0 ? 'none' : `${stats.memtable.frozen} waiting`,
+    );
     setText(this.#names.rain, plural(memtableEntries, 'entry in the memtable', 'entries in the memtable'));
-    const room = Math.max(1, stats.frozenMax, stats.frozen);
+    const room = Math.max(1, stats.memtable.maxFrozen, stats.memtable.frozen);
     const height = (frozen.height - (room - 1) * 6) / room;
     const boxes = Array.from({ length: room }, (_, i) =>
       svg('rect', {
         ...place({ ...frozen, y: frozen.y + frozen.height - (i + 1) * height - i * 6, height }),
-        class: i < stats.frozen ? 'ice' : 'hollow',
+        class: i < stats.memtable.frozen ? 'ice' : 'hollow',
         rx: 4,
       }),
     );
@@ -141,7 +147,13 @@ export class Picture {
   }
 
   /** The retained segments, and the one being written, filled as far as it is. */
-  #drawLog({ walSegments, walSegmentBytes, memtableBytesMax }: StoreStats, { log }: Layout): void {
+  #drawLog(
+    {
+      log: { segments: walSegments, segmentBytes: walSegmentBytes },
+      memtable: { maxBytes: memtableBytesMax },
+    }: StoreStats,
+    { log }: Layout,
+  ): void {
     const kept = Math.max(0, Math.min(walSegments - 1, 24));
     const old_width = Math.min(34, (log.width * 0.5) / Math.max(1, kept));
     const boxes: SVGElement[] = [];
@@ -237,7 +249,7 @@ const NAMES: readonly Name[] = [
 
 /** Level 0, the deepest, and those between that contain tables or may do so. */
 function levelsShown({ levels }: StoreStats): number[] {
-  const shown = levels.flatMap(({ tables, target }, number) =>
+  const shown = levels.flatMap(({ tables, targetBytes: target }, number) =>
     number === 0 || tables > 0 || (target > 0 && number > 0) ? [number] : [],
   );
   return shown.length === 0 ? [0] : shown;

@@ -7,7 +7,11 @@ import type { EngineEvent } from './engine-events.ts';
 
 /** The picture in sentences. */
 export function summaryOf(stats: StoreStats): string {
-  const { memtableBytes, memtableBytesMax, frozen, walSegmentBytes, walSegments, levels } = stats;
+  const {
+    memtable: { bytes: memtableBytes, maxBytes: memtableBytesMax, frozen },
+    log: { segmentBytes: walSegmentBytes, segments: walSegments },
+    levels,
+  } = stats;
   const part = Math.round((100 * memtableBytes) / Math.max(1, memtableBytesMax));
   const waiting =
     frozen === 0 ? '' : `, ${plural(frozen, 'frozen memtable waits', 'frozen memtables wait')} for a flush`;
@@ -54,9 +58,9 @@ function levelsOf({ from }: { readonly from: readonly number[] }): string {
 export function fullness(level: number, stats: StoreStats): string {
   const found = stats.levels[level];
   if (found === undefined) return '';
-  const { tables, bytes, target, score } = found;
+  const { tables, bytes, targetBytes: target, score } = found;
   if (level === 0) {
-    return `${plural(tables, 'table', 'tables')}, merged from ${stats.levelZeroTrigger} on, ${formatBytes(bytes)}`;
+    return `${plural(tables, 'table', 'tables')}, merged from ${stats.compaction.levelZeroTrigger} on, ${formatBytes(bytes)}`;
   }
   const of = target > 0 ? ` of ${formatBytes(target)}` : '';
   const due = score >= 1 ? ', compaction due' : '';

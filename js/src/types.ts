@@ -199,7 +199,7 @@ export interface LevelStats {
   /** Entries in its tables, tombstones and older versions included. */
   readonly entries: number;
   /** Bytes it may hold before tables move to the next level; 0 for a level that is skipped. */
-  readonly target: number;
+  readonly targetBytes: number;
   /** How full it is. At 1 or more a compaction is due; the fullest level comes first. In level 0 the number of tables counts too. */
   readonly score: number;
 }
@@ -218,10 +218,93 @@ export interface CompactOptions {
   onProgress?: ((progress: CompactProgress) => void) | undefined;
 }
 
-/**
- * Statistics of a store at one time. Sizes are in bytes. Counts of events are of this session (since `open`). A time is in
- * milliseconds since 1970, or 0 for never in this session.
- */
+/** Memtables: the newest writes, in memory. */
+export interface MemtableStats {
+  readonly entries: number;
+  readonly bytes: number;
+  /** Size at which the memtable is frozen and flushed to a table. */
+  readonly maxBytes: number;
+  /** Memtables waiting for their flush. */
+  readonly frozen: number;
+  readonly frozenBytes: number;
+  /** How many memtables may wait for their flush before writers wait. */
+  readonly maxFrozen: number;
+  /** Flushed memtables that only snapshots and iterators still read. */
+  readonly retainedBytes: number;
+}
+
+/** The log of writes that are in no table yet. */
+export interface LogStats {
+  readonly segments: number;
+  /** Bytes in the segment being written. */
+  readonly segmentBytes: number;
+  /** Bytes logged. */
+  readonly writtenBytes: number;
+  /** How often the log was flushed to the disk. */
+  readonly syncs: number;
+}
+
+/** Parts of tables that are in memory, and how often they saved a read. */
+export interface TableCacheStats {
+  /** Blocks of tables. */
+  readonly bytes: number;
+  /** Indexes and filters of open tables. */
+  readonly indexBytes: number;
+  /** The part of the option `memoryBytes` that memtables do not use: the limit of `bytes` and `indexBytes` together. */
+  readonly maxBytes: number;
+  /** Blocks found in memory. */
+  readonly hits: number;
+  /** Blocks read from the storage. */
+  readonly misses: number;
+  /** How often a `get` checked the filter of a table. A filter says whether its table may contain the key. */
+  readonly filterChecks: number;
+  /** Checks with the answer no; each saved a lookup in the table. */
+  readonly filterNegatives: number;
+}
+
+/** Flushes of memtables to tables. */
+export interface FlushStats {
+  readonly count: number;
+  readonly writtenBytes: number;
+  /** When the last one ended, in milliseconds since 1970; undefined if there was none. */
+  readonly lastAt: number | undefined;
+}
+
+/** Merges of tables. */
+export interface CompactionStats {
+  readonly count: number;
+  readonly readBytes: number;
+  readonly writtenBytes: number;
+  /** Entries that flushes and compactions dropped, because they were overwritten or deleted. */
+  readonly droppedEntries: number;
+  /** Tables moved one level down without being rewritten. */
+  readonly movedTables: number;
+  /** Tables that lay completely inside a deleted range, and were dropped without being read. */
+  readonly droppedTables: number;
+  /** When the last one ended, in milliseconds since 1970; undefined if there was none. */
+  readonly lastAt: number | undefined;
+  /** Bytes written to tables for each byte flushed to one. */
+  readonly writeAmplification: number;
+  /** Tables in level 0 that start a compaction. */
+  readonly levelZeroTrigger: number;
+  /** Tables in level 0 from which on writers wait. */
+  readonly levelZeroStall: number;
+  /** Whether a `compact()` is running. */
+  readonly running: boolean;
+  /** Bytes that the last `compact()` has read, of `plannedBytes`. */
+  readonly doneBytes: number;
+  readonly plannedBytes: number;
+}
+
+/** The files of a store. */
+export interface DiskStats {
+  /** Bytes that the store uses on disk. */
+  readonly bytes: number;
+  /** Files that wait to be deleted. */
+  readonly obsoleteFiles: number;
+}
+
+/** Statistics of a store at one time. Counts of events are of this session (since `open`). */
 export interface StoreStats {
   /** Only for a store that tabs share. */
   readonly sharing?: SharingReport | undefined;
@@ -230,83 +313,33 @@ export interface StoreStats {
    * browser's, and in `varve/synchronous`.
    */
   readonly origin?: OriginStorage | undefined;
-  /** Sequence of the last write. */
-  readonly sequence: number;
-  readonly memtableEntries: number;
-  readonly memtableBytes: number;
-  /** Size at which the memtable is frozen and flushed to a table. */
-  readonly memtableBytesMax: number;
-  /** Memtables waiting for their flush. */
-  readonly frozen: number;
-  readonly frozenBytes: number;
-  readonly walSegments: number;
-  /** Bytes in the segment being written. */
-  readonly walSegmentBytes: number;
-  /** Bytes logged. */
-  readonly walBytes: number;
-  /** Times the log was flushed to the disk. */
-  readonly walSyncs: number;
-  readonly writes: number;
-  /** Level 0 first. */
-  readonly levels: readonly LevelStats[];
-  /** Blocks of tables kept in memory. */
-  readonly cacheBytes: number;
-  /** The part of `memoryBytes` that memtables do not use: the limit of `cacheBytes` and `residentBytes` together. */
-  readonly cacheBytesMax: number;
-  readonly cacheHits: number;
-  readonly cacheMisses: number;
-  /** How often a `get` checked the filter of a table. A filter says whether its table may contain the key. */
-  readonly filterChecks: number;
-  /** Checks with the answer no; each saved a lookup in the table. */
-  readonly filterNegatives: number;
-  /** Indexes and filters of open tables. */
-  readonly residentBytes: number;
-  /** Flushed memtables that only snapshots and iterators still read. */
-  readonly retainedBytes: number;
-  /** The option `memoryBytes`: the limit of memtables (retained ones included), cache and open tables together. */
-  readonly memoryBytesMax: number;
-  readonly flushes: number;
-  readonly flushBytes: number;
-  readonly lastFlushAt: number;
-  readonly compactions: number;
-  readonly compactionBytesRead: number;
-  readonly compactionBytesWritten: number;
-  /** Entries that flushes and compactions dropped, because they were overwritten or deleted. */
-  readonly entriesDropped: number;
-  readonly lastCompactionAt: number;
-  /** Tables moved one level down without being rewritten. */
-  readonly moves: number;
-  /** Tables that lay completely inside a deleted range, and were dropped without being read. */
-  readonly drops: number;
-  /** 1 while a `compact()` is running. */
-  readonly compacting: number;
-  /** Bytes that the last `compact()` has read, of `compactBytesMax`. */
-  readonly compactBytes: number;
-  readonly compactBytesMax: number;
-  /** Bytes written to tables for each byte flushed to one. */
-  readonly writeAmplification: number;
-  /**
-   * 1 while writers wait. They wait when `frozenMax` memtables wait for their flush and the active one is half full, or level 0 has
-   * `levelZeroStall` tables, or level 0 is larger than four times its target size and much of it is overwritten, or a memtable waits
-   * for its flush and the storage is full.
-   */
-  readonly stalled: number;
-  readonly frozenMax: number;
-  /** Tables in level 0 that start a compaction. */
-  readonly levelZeroTrigger: number;
-  readonly levelZeroStall: number;
-  /** Bytes that the store uses on disk. */
-  readonly diskBytes: number;
-  /** Open scans. */
-  readonly cursors: number;
-  /** Open snapshots: each keeps the memory and files of its read point. */
-  readonly snapshots: number;
-  /** Age of the oldest snapshot, in milliseconds; 0 if there is none. */
-  readonly snapshotAge: number;
-  /** Files that wait to be deleted. */
-  readonly obsoleteFiles: number;
   /** How often the store was opened. */
   readonly epoch: number;
+  /** Sequence of the last write. */
+  readonly sequence: number;
+  readonly writes: number;
+  /**
+   * Whether writers wait. They wait when `memtable.maxFrozen` memtables wait for their flush and the active one is half full, or level
+   * 0 has `compaction.levelZeroStall` tables, or level 0 is larger than four times its target size and much of it is overwritten, or a
+   * memtable waits for its flush and the storage is full.
+   */
+  readonly stalled: boolean;
+  /** The option `memoryBytes`: the limit of memtables (retained ones included), cache and open tables together. */
+  readonly memoryBytes: number;
+  readonly memtable: MemtableStats;
+  readonly log: LogStats;
+  readonly flush: FlushStats;
+  /** Level 0 first. */
+  readonly levels: readonly LevelStats[];
+  readonly compaction: CompactionStats;
+  readonly cache: TableCacheStats;
+  readonly disk: DiskStats;
+  /** Open scans. */
+  readonly scans: number;
+  /** Open snapshots: each keeps the memory and files of its read point. */
+  readonly snapshots: number;
+  /** Age of the oldest snapshot, in milliseconds; undefined if there is none. */
+  readonly snapshotAge: number | undefined;
 }
 
 /** How `open({ cache })` keeps values in the tab. A number that is not given has its default. */

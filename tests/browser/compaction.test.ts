@@ -35,14 +35,14 @@ function judge(found: Churned, { growth, disk }: Bounds): void {
   console.log(JSON.stringify(found));
   expect(found.problems).toEqual([]);
   expect(found.state).toBe('clean');
-  expect(stats.flushes).toBeGreaterThan(20);
-  expect(stats.compactions).toBeGreaterThan(2);
+  expect(stats.flush.count).toBeGreaterThan(20);
+  expect(stats.compaction.count).toBeGreaterThan(2);
   // One run at the bottom, and nothing above it.
   expect(merged.levels.map(({ tables }) => tables > 0)).toEqual(merged.levels.map((_, i, all) => i === all.length - 1));
   expect(stats.levels.at(-1)?.entries).toBeGreaterThan(0);
   expect(found.level0Max).toBeLessThanOrEqual(LEVEL0_STALL);
   expect(merged.levels[0]?.tables).toBe(0);
-  expect(merged.memtableEntries + merged.frozen).toBe(0);
+  expect(merged.memtable.entries + merged.memtable.frozen).toBe(0);
   // Each part overwrites everything twice. The size of a store depends on when its work ran, but not on how much work there
   // was: beside the live data there are inputs that wait for their edit, tables that open scans pin, logs and spare files.
   const [first = 0, , last = 0] = found.diskBytes;

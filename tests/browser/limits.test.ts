@@ -216,7 +216,7 @@ test('iterators that are aborted, left or thrown out of let go of their scans', 
     after: true,
   });
   // A scan ends in the engine when the batch that was under way has arrived.
-  await expect.poll(() => page.evaluate(async () => (await store.stats()).cursors), PATIENT).toBe(0);
+  await expect.poll(() => page.evaluate(async () => (await store.stats()).scans), PATIENT).toBe(0);
   await page.evaluate(() => store.close());
 });
 
@@ -410,7 +410,10 @@ test('everything works under a strict policy: WebAssembly, but no eval and no in
       await db.setMany(Array.from({ length: 1000 }, (_, i) => [at + i, `value ${at + i}`.repeat(5)] as const));
     }
     await db.compact();
-    const { flushes, levels } = await db.stats();
+    const {
+      flush: { count: flushes },
+      levels,
+    } = await db.stats();
     const value = await db.get(39_999);
     await db.close();
     return { policy, flushed: flushes > 0, merged: levels.slice(1).some((level) => level.tables > 0), value };

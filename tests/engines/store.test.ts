@@ -186,7 +186,10 @@ describe.each(ENGINES)('$name', (engine) => {
             );
           }
           await db.compact();
-          const { levels, flushes } = await db.stats();
+          const {
+            levels,
+            flush: { count: flushes },
+          } = await db.stats();
           await db.close();
           db = await varve.open<number, Uint8Array>(name, small);
           const { state } = db.recovery;

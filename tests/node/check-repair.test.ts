@@ -197,7 +197,9 @@ test('a log that is shorter than what the open store wrote is told', async () =>
   const store = await openTest();
   await fill(store);
   const log = await fileOf('test', 2);
-  const { walSegmentBytes } = await store.stats();
+  const {
+    log: { segmentBytes: walSegmentBytes },
+  } = await store.stats();
   log.bytes.fill(0, PAGE_BYTES + 48, PAGE_BYTES + walSegmentBytes);
   const { problems } = await store.check({ tools });
   // The second answer comes if the log was sealed behind the damage meanwhile. One idle moment is enough for that.

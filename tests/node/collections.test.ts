@@ -293,8 +293,8 @@ describe('finding', () => {
     await notes.first('edited');
     await expect
       .poll(async () => {
-        const { snapshots, cursors } = await db.stats();
-        return [snapshots, cursors];
+        const { snapshots, scans } = await db.stats();
+        return [snapshots, scans];
       })
       .toStrictEqual([0, 0]);
   });

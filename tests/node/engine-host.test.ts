@@ -198,8 +198,8 @@ describe.each([
     await fill(store, 8000);
     await host.settled();
     const stats = host.stats();
-    expect(stats['flushes']).toBeGreaterThan(8);
-    expect(stats['compactions']).toBeGreaterThan(0);
+    expect(stats.flush.count).toBeGreaterThan(8);
+    expect(stats.compaction.count).toBeGreaterThan(0);
     expectFilled(store, 8000);
     await store.close();
     expectFilled(storeOf(await openHost(options())), 8000);
@@ -213,8 +213,8 @@ describe.each([
     const store = storeOf(host);
     for (let round = 0; round < 3; round++) await fill(store, 8000);
     await host.settled();
-    expect(host.stats()['flushes']).toBeGreaterThan(8);
-    expect(host.stats()['compactions']).toBeGreaterThan(0);
+    expect(host.stats().flush.count).toBeGreaterThan(8);
+    expect(host.stats().compaction.count).toBeGreaterThan(0);
     expectFilled(store, 8000);
     await store.compact();
     expectFilled(store, 8000);
@@ -270,13 +270,13 @@ describe('a full disk', () => {
       freeze(host);
       opfs.quota = opfs.used() + 4096;
       await host.settled();
-      expect(host.stats()['flushes']).toBe(0);
+      expect(host.stats().flush.count).toBe(0);
       expectFilled(store, FULL_SETS);
 
       opfs.quota = Number.POSITIVE_INFINITY;
       await vi.advanceTimersByTimeAsync(60_000);
       await host.settled();
-      expect(host.stats()['flushes']).toBeGreaterThan(0);
+      expect(host.stats().flush.count).toBeGreaterThan(0);
       expectFilled(store, FULL_SETS);
     },
   );
@@ -547,10 +547,10 @@ test('a compactor that dies fails its job, which is done by the next one', async
   const died = new Event('error');
   compactors[0]?.dispatchEvent(died);
   await host.settled();
-  expect(host.stats()['flushes']).toBe(0);
+  expect(host.stats().flush.count).toBe(0);
   await vi.advanceTimersByTimeAsync(60_000);
   await host.settled();
   expect(compactors).toHaveLength(2);
-  expect(host.stats()['flushes']).toBe(1);
+  expect(host.stats().flush.count).toBe(1);
   expectFilled(store, 100);
 });

@@ -331,11 +331,11 @@ describe('streaming', () => {
     const reader = stream.getReader();
     await reader.read();
     await reader.read();
-    await expect.poll(async () => (await db.stats()).cursors, PATIENT).toBe(1);
+    await expect.poll(async () => (await db.stats()).scans, PATIENT).toBe(1);
     expect(seen.length).toBeLessThan(3);
     await reader.cancel();
     await expect.poll(async () => (await db.stats()).snapshots, PATIENT).toBe(0);
-    expect((await db.stats()).cursors).toBe(0);
+    expect((await db.stats()).scans).toBe(0);
     expect(seen.length).toBeLessThan(4);
   });
 

@@ -53,13 +53,13 @@ test('it is of the moment of the call, and its snapshot is let go', async () => 
   const other = await store();
   await other.import(stream);
   expect(other.count()).toBe(4900);
-  expect(db.stats()).toMatchObject({ snapshots: 0, cursors: 0 });
+  expect(db.stats()).toMatchObject({ snapshots: 0, scans: 0 });
   await fill(db);
   const reader = db.export().getReader();
   await reader.read();
   await reader.read();
   await reader.cancel();
-  await expect.poll(() => [db.stats().snapshots, db.stats().cursors], PATIENT).toEqual([0, 0]);
+  await expect.poll(() => [db.stats().snapshots, db.stats().scans], PATIENT).toEqual([0, 0]);
 });
 
 test('an import goes on where it broke off', async () => {

@@ -146,9 +146,9 @@ describe('streams', () => {
     expect(given()).toBeLessThan(100);
     await reader.read();
     expect(given()).toBeGreaterThan(100);
-    expect((await http.db.stats()).cursors).toBe(1);
+    expect((await http.db.stats()).scans).toBe(1);
     await reader.cancel();
-    await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
+    await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
     expect(given()).toBeLessThan(200);
   });
 
@@ -171,7 +171,7 @@ describe('streams', () => {
         while (!(await reader.read()).done);
       })(),
     ).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
-    await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
+    await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
   });
 
   test('HEAD of a stream reads nothing on', async () => {
@@ -179,7 +179,7 @@ describe('streams', () => {
     const head = await http.send('HEAD', '/range', ndjson);
     expect(head.status).toBe(200);
     expect(head.body).toBe(null);
-    await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
+    await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
   });
 });
 

@@ -78,11 +78,11 @@ test('a slow client is waited for: the store is read no further than the sockets
     }, PATIENT)
     .toBeGreaterThan(10);
   expect(seen).toBeLessThan(count / 2);
-  expect((await http.db.stats()).cursors).toBe(1);
+  expect((await http.db.stats()).scans).toBe(1);
   let lines = 0;
   for await (const chunk of response) for (const byte of chunk as Buffer) if (byte === 10) lines++;
   expect(lines).toBe(count);
-  await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
+  await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
 });
 
 test('a client that leaves ends its scan', async () => {
@@ -91,10 +91,10 @@ test('a client that leaves ends its scan', async () => {
   const request = httpGet(`${url}/range`, { headers: { accept: 'application/x-ndjson' } });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   await once(response, 'readable');
-  expect((await http.db.stats()).cursors).toBe(1);
+  expect((await http.db.stats()).scans).toBe(1);
   request.on('error', () => undefined);
   request.destroy();
-  await expect.poll(async () => (await http.db.stats()).cursors, PATIENT).toBe(0);
+  await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
 });
 
 test('a body that never ends is cut off at the limit', async () => {

@@ -97,7 +97,10 @@ class Tab {
 /** Counts of the storage in which a store was just opened. */
 async function census({ db }: Tab, size: Size): Promise<Census> {
   const opened = calls;
-  const { walSegments, levels } = await db.stats();
+  const {
+    log: { segments: walSegments },
+    levels,
+  } = await db.stats();
   const tables = levels.reduce((sum, level) => sum + level.tables, 0);
   return { records: db.recovery.records, segments: walSegments, tables, calls: opened, ...size() };
 }

@@ -104,8 +104,8 @@ test('reads and writes that are mixed in one frame take effect in order, though 
   expect((await written).sequence).toBe(3001);
   expect(keys).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
   expect(await db.get(2900)).toBe(undefined);
-  const { cursors } = await db.stats();
-  expect(cursors).toBe(0);
+  const { scans } = await db.stats();
+  expect(scans).toBe(0);
   await db.close();
 });
 

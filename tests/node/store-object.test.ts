@@ -128,13 +128,13 @@ test('the alarm is set when a flush is due, works until nothing is, and is left 
     if (storage.alarm === null) continue;
     rings++;
     await object.ring(storage);
-    expect(object.notes.stats().frozen).toBe(0);
+    expect(object.notes.stats().memtable.frozen).toBe(0);
   }
   await storage.sql.committed();
   if (storage.alarm !== null) await object.ring(storage);
   expect(rings).toBeGreaterThan(2);
   expect(storage.alarm).toBe(null);
-  expect(object.notes.stats().flushes).toBeGreaterThanOrEqual(rings);
+  expect(object.notes.stats().flush.count).toBeGreaterThanOrEqual(rings);
   expect(object.notes.count()).toBe(3000);
 });
 
@@ -199,7 +199,7 @@ test('after an alarm that failed there is another one', { timeout: 60_000 }, asy
   slice.mockRestore();
   await fill(3000);
   await object.ring(storage);
-  expect(object.notes.stats().frozen).toBe(0);
+  expect(object.notes.stats().memtable.frozen).toBe(0);
 });
 
 test('a page takes in values that are large, or refer to themselves', async () => {

@@ -98,7 +98,7 @@ describe.each([1, 2, 3])('random operations, seed %i', (seed) => {
       if (turn % 3 === 0) await nextTurn();
       compare(store, model, random);
     }
-    expect(store.stats()['flushes']).toBeGreaterThan(3);
+    expect(store.stats().flush.count).toBeGreaterThan(3);
   }, 60_000);
 });
 
@@ -146,12 +146,12 @@ function compare(store: SyncStore<Key, unknown>, model: Model, random: (below: n
 describe('writes', () => {
   test('a set is readable at once, buffered until the turn ends, then relaxed', async () => {
     const store = await openMemory();
-    const logged = store.stats()['walBytes'];
+    const logged = store.stats().log.writtenBytes;
     expect(store.set('k', 'v')).toEqual({ sequence: 1, durability: 'buffered' });
     expect(store.get('k')).toBe('v');
-    expect(store.stats()['walBytes']).toBe(logged);
+    expect(store.stats().log.writtenBytes).toBe(logged);
     await Promise.resolve();
-    expect(store.stats()['walBytes']).toBeGreaterThan(Number(logged));
+    expect(store.stats().log.writtenBytes).toBeGreaterThan(Number(logged));
   });
 
   test('64 KiB of staged writes are logged inside the turn', async () => {
@@ -159,15 +159,15 @@ describe('writes', () => {
     const levels = new Set<string>();
     for (let i = 0; i < 100; i++) levels.add(store.set(i, new Uint8Array(1000)).durability);
     expect(levels).toEqual(new Set(['buffered', 'relaxed']));
-    expect(store.stats()['walBytes']).toBeGreaterThan(60_000);
+    expect(store.stats().log.writtenBytes).toBeGreaterThan(60_000);
   });
 
   test('a strict write is flushed before it returns, with everything before it', async () => {
     const store = await openMemory();
     store.set('a', 1);
-    const before = Number(store.stats()['walSyncs']);
+    const before = Number(store.stats().log.syncs);
     expect(store.set('b', 2, { durability: 'strict' })).toEqual({ sequence: 2, durability: 'strict' });
-    expect(store.stats()['walSyncs']).toBe(before + 1);
+    expect(store.stats().log.syncs).toBe(before + 1);
   });
 
   test('commit tells the sequence and the level, and has nothing left to do twice', async () => {
@@ -175,16 +175,16 @@ describe('writes', () => {
     store.set('a', 1);
     store.delete('a');
     expect(store.commit()).toEqual({ sequence: 2, durability: 'relaxed' });
-    const logged = store.stats()['walBytes'];
+    const logged = store.stats().log.writtenBytes;
     expect(store.commit()).toEqual({ sequence: 2, durability: 'relaxed' });
-    expect(store.stats()['walBytes']).toBe(logged);
+    expect(store.stats().log.writtenBytes).toBe(logged);
   });
 
   test('a store of durability memory logs nothing', async () => {
     const store = await openMemory({ durability: 'memory' });
     expect(store.set('a', 1).durability).toBe('memory');
     await nextTurn();
-    expect(store.stats()['walBytes']).toBe(0);
+    expect(store.stats().log.writtenBytes).toBe(0);
     expect(store.get('a')).toBe(1);
   });
 
@@ -288,12 +288,12 @@ describe('scans', () => {
     const store = await openMemory();
     for (let i = 0; i < 3000; i++) store.set(i, 'x'.repeat(50));
     for (const key of store.keys()) if (key === 10) break;
-    expect(store.stats()['cursors']).toBe(0);
+    expect(store.stats().scans).toBe(0);
     const unfinished = store.values();
-    expect(store.stats()['cursors']).toBe(1);
+    expect(store.stats().scans).toBe(1);
     unfinished.return?.();
     expect([...unfinished]).toEqual([]);
-    expect(store.stats()['cursors']).toBe(0);
+    expect(store.stats().scans).toBe(0);
   });
 
   test('prefixes match tuples by element and strings by content', async () => {

@@ -135,8 +135,8 @@ describe.each([
       expect(await collect(db.entries()), `seed ${seed}`).toStrictEqual([...model].sort(([a], [b]) => a - b));
       if (seed % 10 === 0) await db.compact();
     }
-    const { snapshots, cursors } = await db.stats();
-    expect([snapshots, cursors]).toStrictEqual([0, 0]);
+    const { snapshots, scans } = await db.stats();
+    expect([snapshots, scans]).toStrictEqual([0, 0]);
   });
 
   test('gives what its function gives, and writes all of it', async () => {
@@ -182,7 +182,7 @@ describe.each([
     }
     expect(() => kept?.entries()).toThrow(code('VARVE_CLOSED'));
     await expect((async () => scan?.next())()).rejects.toThrow(code('VARVE_CLOSED'));
-    expect((await db.stats()).cursors).toBe(0);
+    expect((await db.stats()).scans).toBe(0);
     expect(await db.get('k')).toBe(1);
   });
 

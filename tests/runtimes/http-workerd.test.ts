@@ -52,9 +52,9 @@ const batch = (path: string, operations: unknown): Promise<Response> =>
 const q = (key: unknown): string => encodeURIComponent(JSON.stringify(key));
 
 /** How many scans an object has open. */
-async function cursors(name: string): Promise<number> {
+async function scans(name: string): Promise<number> {
   const text = await (await send('GET', `${name}/metrics`)).text();
-  return Number(/^varve_cursors\{.*\} (\d+)$/m.exec(text)?.[1]);
+  return Number(/^varve_scans\{.*\} (\d+)$/m.exec(text)?.[1]);
 }
 
 /** Entries of 1,000 characters. */
@@ -150,7 +150,7 @@ test('a range is streamed from the object as it was when it was asked for', asyn
     Array.from({ length: 5000 }, (_, i) => ['many', i]),
   );
   expect(await (await send('GET', 'streams/count')).json()).toEqual({ count: 0 });
-  expect(await cursors('streams')).toBe(0);
+  expect(await scans('streams')).toBe(0);
 });
 
 test('a page names the next one, below the path of the object', async () => {
@@ -169,9 +169,9 @@ test('a client that leaves ends its scan in the object', async () => {
   const leave = new AbortController();
   const response = await send('GET', 'left/range', { headers: ndjson, signal: leave.signal });
   await response.body?.getReader().read();
-  expect(await cursors('left')).toBe(1);
+  expect(await scans('left')).toBe(1);
   leave.abort();
-  await expect.poll(() => cursors('left'), PATIENT).toBe(0);
+  await expect.poll(() => scans('left'), PATIENT).toBe(0);
 });
 
 test('who has no token gets nothing but the health', async () => {

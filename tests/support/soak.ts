@@ -323,11 +323,18 @@ export class Soak {
 
   async #count(): Promise<Record<string, number>> {
     let [stats, forgotten] = [await this.#db.stats(), this.#living()];
-    for (let i = 0; i < COLLECTIONS_MAX && stats.cursors + stats.snapshots + sumOf(forgotten) > 0; i++) {
+    for (let i = 0; i < COLLECTIONS_MAX && stats.scans + stats.snapshots + sumOf(forgotten) > 0; i++) {
       await this.#place.collect();
       [stats, forgotten] = [await this.#db.stats(), this.#living()];
     }
-    const { cursors, snapshots, retainedBytes, obsoleteFiles, walSegments, diskBytes, levels } = stats;
+    const {
+      scans: cursors,
+      snapshots,
+      memtable: { retainedBytes },
+      disk: { obsoleteFiles, bytes: diskBytes },
+      log: { segments: walSegments },
+      levels,
+    } = stats;
     const tables = levels.reduce((sum, level) => sum + level.tables, 0);
     const engine = { cursors, snapshots, retainedBytes, obsoleteFiles, walSegments, diskBytes, tables };
     return { ...engine, ...forgotten, ...(await this.#place.count()) };

@@ -123,7 +123,10 @@ export function writeInOneTurn(db: TurnStore, plan: TurnPlan, tell: (told: TurnT
 }
 
 function toldOf(db: TurnStore, batches: number): TurnTold {
-  const { diskBytes, levels } = db.stats();
+  const {
+    disk: { bytes: diskBytes },
+    levels,
+  } = db.stats();
   const tables = levels.reduce((sum, level) => sum + level.tables, 0);
   return { batches, wasmBytes: counted()['wasmBytes'] ?? 0, diskBytes, tables };
 }

@@ -76,7 +76,7 @@ export class Tables {
   /** Writes in a turn of its own, and waits until all of it lies in tables. */
   async flushed(part: Part): Promise<void> {
     this.write(part);
-    await this.#until(({ frozen, memtableEntries }) => frozen === 0 && memtableEntries === 0);
+    await this.#until(({ memtable: { frozen, entries: memtableEntries } }) => frozen === 0 && memtableEntries === 0);
   }
 
   /** Writes batch after batch without letting go of the turn, until there are enough sorted runs. */
@@ -90,7 +90,10 @@ export class Tables {
 
   /** Sorted runs over the same keys: tables of level 0, and memtables that wait for their flush. */
   runs(): number {
-    const { levels, frozen } = this.store.stats();
+    const {
+      levels,
+      memtable: { frozen },
+    } = this.store.stats();
     return (levels[0]?.tables ?? 0) + frozen;
   }
 

@@ -5,8 +5,9 @@
  * time of the turns belongs to the phase. Writes are grouped: logged every 64 KiB and at the end of a turn.
  */
 
-import { deleteStore, open, type SyncStore } from 'varve/synchronous';
+import { deleteStore, open, type StoreStats, type SyncStore } from 'varve/synchronous';
 import { now, turn } from '../../core/clock.ts';
+import { heldBytes } from '../../core/memory.ts';
 import { storeFiles } from '../../peers/varve-files.ts';
 import { isValueFor, keyOf, PAIR_BYTES, randomBelow, valueFor } from './pairs.ts';
 import { readsBesideCompaction } from './reads.ts';
@@ -157,7 +158,7 @@ class Run {
       const every = sampleOf(this.#pairs);
       await this.#each('write', this.#pairs, (number) => {
         if (number % every === every - 1) {
-          const { diskBytes } = this.#look(store);
+          const diskBytes = this.#look(store).disk.bytes;
           // The first few MiB are rather what an empty store weighs.
           if (number > this.#pairs / 4) spaceMax = Math.max(spaceMax, diskBytes / (number * PAIR_BYTES));
         }
@@ -168,7 +169,12 @@ class Run {
     });
     await this.#phase('background work after it', 0, async () => {
       await settled(store);
-      const { walBytes, flushBytes, compactionBytesWritten, diskBytes } = store.stats();
+      const {
+        log: { writtenBytes: walBytes },
+        flush: { writtenBytes: flushBytes },
+        compaction: { writtenBytes: compactionBytesWritten },
+        disk: { bytes: diskBytes },
+      } = store.stats();
       const written = walBytes + flushBytes + compactionBytesWritten;
       return { write_amplification: written / logical, file_bytes: diskBytes, space: diskBytes / logical };
     });
@@ -249,10 +255,9 @@ class Run {
     this.#emit({ type: 'progress', text });
   }
 
-  #look(store: Store): { diskBytes: number } {
+  #look(store: Store): StoreStats {
     const stats = store.stats();
-    const { memtableBytes, frozenBytes, cacheBytes, residentBytes } = stats;
-    this.#memoryMax = Math.max(this.#memoryMax, memtableBytes + frozenBytes + cacheBytes + residentBytes);
+    this.#memoryMax = Math.max(this.#memoryMax, heldBytes(stats));
     this.#memoryBudget = 32 * 1024 * 1024;
     return stats;
   }
@@ -265,7 +270,11 @@ async function settled(store: Store): Promise<void> {
   let since = now();
   while (now() - since < QUIET_MS) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-    const { flushes, compactions, moves, frozen } = store.stats();
+    const {
+      flush: { count: flushes },
+      compaction: { count: compactions, movedTables: moves },
+      memtable: { frozen },
+    } = store.stats();
     const state = `${flushes} ${compactions} ${moves} ${frozen}`;
     if (state !== seen || frozen > 0) since = now();
     seen = state;

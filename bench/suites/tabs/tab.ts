@@ -59,8 +59,7 @@ export class Tab implements Handlers {
 
   async leads({ engine }: Commands['leads']['with']): Promise<boolean | undefined> {
     const report = await this.#store(engine).session.report?.();
-    const sharing = report?.['sharing'] as { leads: boolean } | undefined;
-    return sharing?.leads;
+    return report?.sharing?.leads;
   }
 
   async rehearse(work: Work): Promise<number> {

@@ -85,7 +85,10 @@ export class StoreObject extends VarveObject<Env> {
   }
 
   async isIdle(): Promise<boolean> {
-    const { frozen, levels } = this.store.stats();
+    const {
+      memtable: { frozen },
+      levels,
+    } = this.store.stats();
     return (await this.ctx.storage.getAlarm()) === null && frozen === 0 && levels.every((level) => level.score < 1);
   }
 

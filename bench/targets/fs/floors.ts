@@ -221,7 +221,10 @@ async function pauses(directory: string): Promise<string[]> {
     bursts.add((ended - started) * 1000);
     between.add((performance.now() - ended) * 1000);
   }
-  const { flushes, compactions, writeAmplification } = store.stats();
+  const {
+    flush: { count: flushes },
+    compaction: { count: compactions, writeAmplification },
+  } = store.stats();
   await store.close();
   const line = (title: string, { p50, p99, max }: Percentiles): string =>
     `| ${title} | ${duration(p50)} | ${duration(p99)} | ${duration(max)} |`;

@@ -255,8 +255,8 @@ export class EngineHost implements FrameHost {
 
   /** Whether a flush or a compaction is due, or under way in slices. */
   isDue(): boolean {
-    const { frozen, levels, compacting } = this.store.stats();
-    return frozen > 0 || compacting > 0 || levels.some((level) => level.score >= 1);
+    const { memtable, levels, compaction } = this.store.stats();
+    return memtable.frozen > 0 || compaction.running || levels.some((level) => level.score >= 1);
   }
 
   /** Works on a flush or a compaction for about 2 ms; false when there is none. */
@@ -366,12 +366,12 @@ export class EngineHost implements FrameHost {
       this.#jobs.kickNow();
       for (;;) {
         this.#ensureOpen();
-        const { compacting, compactBytes, compactBytesMax } = this.stats();
-        if (compactBytesMax > 0) {
-          left = compactBytesMax - compactBytes;
-          onProgress?.({ done: compactBytes, planned: compactBytesMax });
+        const { running, doneBytes, plannedBytes } = this.stats().compaction;
+        if (plannedBytes > 0) {
+          left = plannedBytes - doneBytes;
+          onProgress?.({ done: doneBytes, planned: plannedBytes });
         }
-        if (compacting === 0 || !this.#jobs.isBusy()) break;
+        if (!running || !this.#jobs.isBusy()) break;
         await this.#jobs.progress();
       }
       await this.#slots.settled();
@@ -388,8 +388,8 @@ export class EngineHost implements FrameHost {
 
   /** Input bytes of a compaction of everything. */
   #bytesToMerge(): number {
-    const { levels, frozenBytes, memtableBytes } = this.stats();
-    return levels.reduce((bytes, level) => bytes + level.bytes, frozenBytes + memtableBytes);
+    const { levels, memtable } = this.stats();
+    return levels.reduce((bytes, level) => bytes + level.bytes, memtable.frozenBytes + memtable.bytes);
   }
 
   /** Verifies every file, in a worker if possible. The store goes on working and serves the bytes, 1 MiB at a time. */
@@ -403,7 +403,7 @@ export class EngineHost implements FrameHost {
       this.#unpin(snapshot);
       snapshot = this.store.openSnapshot();
       this.#snapshots.add(snapshot);
-      return survey(this.#device, this.stats().walSegmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
+      return survey(this.#device, this.stats().log.segmentBytes || (this.recovery.state === 'torn' ? 0 : -1));
     };
     try {
       const input = await (this.#settling?.resident(copy) ?? copy());

@@ -14,36 +14,56 @@ const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS'];
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 type Kind = 'gauge' | 'counter';
-type NumberOf = { [name in keyof StoreStats]-?: StoreStats[name] extends number ? name : never }[keyof StoreStats];
+type NumberOf = (stats: StoreStats) => number;
 
-/** The store's numbers that are shown: name, kind and help of each. Counts start at 0 when the store is opened. */
+/** The store's numbers that are shown: value, name, kind and help of each. Counts start at 0 when the store is opened. */
 const STORE_METRICS: readonly (readonly [NumberOf, string, Kind, string])[] = [
-  ['sequence', 'sequence', 'gauge', 'Sequence of the last write.'],
-  ['memtableEntries', 'memtable_entries', 'gauge', 'Entries in the active memtable.'],
-  ['memtableBytes', 'memtable_bytes', 'gauge', 'Bytes of the active memtable.'],
-  ['frozen', 'frozen_memtables', 'gauge', 'Memtables waiting for their flush.'],
-  ['walSegments', 'wal_segments', 'gauge', 'WAL segments.'],
-  ['walBytes', 'wal_bytes_total', 'counter', 'Bytes logged.'],
-  ['walSyncs', 'wal_syncs_total', 'counter', 'Flushes of the log to the disk.'],
-  ['writes', 'writes_total', 'counter', 'Writes.'],
-  ['cacheBytes', 'cache_bytes', 'gauge', 'Blocks of tables kept in memory.'],
-  ['cacheHits', 'cache_hits_total', 'counter', 'Blocks found in memory.'],
-  ['cacheMisses', 'cache_misses_total', 'counter', 'Blocks read.'],
-  ['filterChecks', 'filter_checks_total', 'counter', 'Filters of tables that gets asked.'],
-  ['filterNegatives', 'filter_negatives_total', 'counter', 'Filters that saved a look into their table.'],
-  ['residentBytes', 'resident_bytes', 'gauge', 'Indexes and filters of open tables.'],
-  ['memoryBytesMax', 'memory_bytes_max', 'gauge', 'Bound of memtables, cache and open tables together.'],
-  ['flushes', 'flushes_total', 'counter', 'Memtables flushed to tables.'],
-  ['flushBytes', 'flush_bytes_total', 'counter', 'Bytes flushed to tables.'],
-  ['compactions', 'compactions_total', 'counter', 'Compactions.'],
-  ['compactionBytesRead', 'compaction_read_bytes_total', 'counter', 'Bytes that compactions read.'],
-  ['compactionBytesWritten', 'compaction_written_bytes_total', 'counter', 'Bytes that compactions wrote.'],
-  ['writeAmplification', 'write_amplification', 'gauge', 'Bytes written to tables for each byte flushed to one.'],
-  ['stalled', 'stalled', 'gauge', '1 while writers wait.'],
-  ['diskBytes', 'disk_bytes', 'gauge', 'What the store takes on disk.'],
-  ['cursors', 'cursors', 'gauge', 'Scans that are open.'],
-  ['snapshots', 'snapshots', 'gauge', 'Snapshots that are open.'],
-  ['snapshotAge', 'snapshot_age_milliseconds', 'gauge', 'Age of the oldest snapshot.'],
+  [({ sequence }) => sequence, 'sequence', 'gauge', 'Sequence of the last write.'],
+  [({ memtable }) => memtable.entries, 'memtable_entries', 'gauge', 'Entries in the active memtable.'],
+  [({ memtable }) => memtable.bytes, 'memtable_bytes', 'gauge', 'Bytes of the active memtable.'],
+  [({ memtable }) => memtable.frozen, 'frozen_memtables', 'gauge', 'Memtables waiting for their flush.'],
+  [({ log }) => log.segments, 'wal_segments', 'gauge', 'WAL segments.'],
+  [({ log }) => log.writtenBytes, 'wal_bytes_total', 'counter', 'Bytes logged.'],
+  [({ log }) => log.syncs, 'wal_syncs_total', 'counter', 'Flushes of the log to the disk.'],
+  [({ writes }) => writes, 'writes_total', 'counter', 'Writes.'],
+  [({ cache }) => cache.bytes, 'cache_bytes', 'gauge', 'Blocks of tables kept in memory.'],
+  [({ cache }) => cache.hits, 'cache_hits_total', 'counter', 'Blocks found in memory.'],
+  [({ cache }) => cache.misses, 'cache_misses_total', 'counter', 'Blocks read.'],
+  [({ cache }) => cache.filterChecks, 'filter_checks_total', 'counter', 'Filters of tables that gets asked.'],
+  [
+    ({ cache }) => cache.filterNegatives,
+    'filter_negatives_total',
+    'counter',
+    'Filters that saved a look into their table.',
+  ],
+  [({ cache }) => cache.indexBytes, 'index_bytes', 'gauge', 'Indexes and filters of open tables.'],
+  [
+    ({ memoryBytes }) => memoryBytes,
+    'memory_bytes_max',
+    'gauge',
+    'Bound of memtables, cache and open tables together.',
+  ],
+  [({ flush }) => flush.count, 'flushes_total', 'counter', 'Memtables flushed to tables.'],
+  [({ flush }) => flush.writtenBytes, 'flush_bytes_total', 'counter', 'Bytes flushed to tables.'],
+  [({ compaction }) => compaction.count, 'compactions_total', 'counter', 'Compactions.'],
+  [({ compaction }) => compaction.readBytes, 'compaction_read_bytes_total', 'counter', 'Bytes that compactions read.'],
+  [
+    ({ compaction }) => compaction.writtenBytes,
+    'compaction_written_bytes_total',
+    'counter',
+    'Bytes that compactions wrote.',
+  ],
+  [
+    ({ compaction }) => compaction.writeAmplification,
+    'write_amplification',
+    'gauge',
+    'Bytes written to tables for each byte flushed to one.',
+  ],
+  [({ stalled }) => Number(stalled), 'stalled', 'gauge', '1 while writers wait.'],
+  [({ disk }) => disk.bytes, 'disk_bytes', 'gauge', 'What the store takes on disk.'],
+  [({ scans }) => scans, 'scans', 'gauge', 'Scans that are open.'],
+  [({ snapshots }) => snapshots, 'snapshots', 'gauge', 'Snapshots that are open.'],
+  [({ snapshotAge = 0 }) => snapshotAge, 'snapshot_age_milliseconds', 'gauge', 'Age of the oldest snapshot.'],
 ];
 
 interface Timing {
@@ -101,8 +121,8 @@ export class Metrics {
 function storeLines(store: string, stats: StoreStats): string[] {
   const label = `store="${store.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
   const lines: string[] = [];
-  for (const [stat, name, kind, help] of STORE_METRICS) {
-    lines.push(...head(`varve_${name}`, kind, help), `varve_${name}{${label}} ${stats[stat]}`);
+  for (const [numberOf, name, kind, help] of STORE_METRICS) {
+    lines.push(...head(`varve_${name}`, kind, help), `varve_${name}{${label}} ${numberOf(stats)}`);
   }
   const levels: readonly ['tables' | 'bytes', string][] = [
     ['tables', 'Tables of a level.'],

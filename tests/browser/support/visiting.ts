@@ -24,7 +24,11 @@ export async function visit(open: Open, plan: VisitPlan): Promise<Visited> {
 }
 
 async function census(db: Store<string, string>): Promise<Census> {
-  const { walSegments, levels, diskBytes } = await db.stats();
+  const {
+    log: { segments: walSegments },
+    levels,
+    disk: { bytes: diskBytes },
+  } = await db.stats();
   const tables = levels.reduce((sum, level) => sum + level.tables, 0);
   const files = db.storage.kind === 'opfs' ? await filesIn(await navigator.storage.getDirectory()) : 0;
   return { records: db.recovery.records, segments: walSegments, tables, files, bytes: diskBytes, calls: 0 };

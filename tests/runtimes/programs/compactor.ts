@@ -40,7 +40,7 @@ for (let round = 0; round < 3; round++) {
   await fill(store, 15_000);
   const compacting = store.compact().catch(() => undefined);
   await pause(round * 15);
-  flushes += store.stats().flushes;
+  flushes += store.stats().flush.count;
   await store.close();
   const closed = contents();
   await Promise.all([compacting, pause(150)]);

@@ -40,7 +40,9 @@ const { storage } = options;
 const stores = await listStores({ storage });
 const gone = await deleteStore('other', { storage });
 const left = await listStores({ storage });
-const { flushes } = await again.stats();
+const {
+  flush: { count: flushes },
+} = await again.stats();
 say(
   JSON.stringify({
     ...{ kind, first, state: again.recovery.state, count: await again.count(), wrong, large: large.length },

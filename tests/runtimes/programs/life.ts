@@ -11,7 +11,11 @@ const NAME = 'life';
 const { directory, seed, from, to } = told<{ seed: number; from: number; to: number }>();
 
 async function census(db: Store<string, string>): Promise<Census> {
-  const { walSegments, levels, diskBytes } = await db.stats();
+  const {
+    log: { segments: walSegments },
+    levels,
+    disk: { bytes: diskBytes },
+  } = await db.stats();
   const tables = levels.reduce((sum, level) => sum + level.tables, 0);
   const slots = readdirSync(join(directory, NAME)).length;
   return { records: db.recovery.records, segments: walSegments, tables, files: slots, bytes: diskBytes, calls: 0 };

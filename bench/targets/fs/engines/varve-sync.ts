@@ -31,7 +31,7 @@ function storeOf(store: SyncStore<string, Uint8Array>, level: Level): FileStore 
     batch: (pairs) => logged(() => store.setMany(pairs)),
     range: (gte, limit) => [...store.entries({ gte, limit })],
     deleteRange: (gte, lt) => logged(() => store.deleteRange({ gte, lt })),
-    report: () => ({ ...store.stats() }),
+    report: () => store.stats(),
     all: () => store.entries(),
     settle: () => store.compact(),
     close: () => store.close(),

@@ -24,7 +24,7 @@ export function varve(): FileEngine {
           return found;
         },
         deleteRange: async (gte, lt) => void (await store.deleteRange({ gte, lt })),
-        report: async () => ({ ...(await store.stats()) }),
+        report: () => store.stats(),
         all: () => store.entries(),
         settle: () => store.compact(),
         close: () => store.close(),
