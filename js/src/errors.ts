@@ -18,7 +18,6 @@ export type VarveErrorCode =
   | 'VARVE_INVALID_ARGUMENT'
   | 'VARVE_IO'
   | 'VARVE_RETRY'
-  | 'VARVE_ABORTED'
   | 'VARVE_UNSUPPORTED'
   | 'VARVE_LEADER_STALLED'
   | 'VARVE_INTERNAL';
@@ -103,9 +102,4 @@ export function toWire(error: unknown): WireError {
   if (error instanceof VarveError) return { code: error.code, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   return { code: 'VARVE_INTERNAL', message: `The engine stopped on an unexpected error: ${message}` };
-}
-
-/** The error for an aborted signal; its cause is `signal.reason`. */
-export function abortError(signal: AbortSignal): VarveError {
-  return new VarveError('VARVE_ABORTED', 'The operation was aborted by its signal.', { cause: signal.reason });
 }

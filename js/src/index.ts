@@ -74,8 +74,8 @@ const REPAIR: Known<RepairOptions> = { ...DELETE, onProgress: 1, tools: 1, into:
  *
  * Rejects with `VARVE_LOCKED` when another tab or worker has the store open for longer than `lockTimeout`, `VARVE_CORRUPT` when its
  * files are damaged (see `repair`), `VARVE_VERSION` when newer code wrote them or `version` is lower than the store's version,
- * `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, `VARVE_ABORTED` when
- * the signal aborts, and with any error that `upgrade` throws.
+ * `VARVE_UNSUPPORTED` where workers are unavailable, `VARVE_INVALID_ARGUMENT` for an invalid name or option, with the
+ * signal's `reason` when it aborts, and with any error that `upgrade` throws.
  *
  * @example
  * const db = await open<string, number>('counters', { durability: 'strict' });
@@ -126,7 +126,7 @@ export async function deleteStore(name: string, options: DeleteOptions = {}): Pr
  * store is a copy. (After LevelDB's RepairDB and the `.recover` of SQLite's shell.)
  *
  * Rejects with `VARVE_INVALID_ARGUMENT` when the store does not exist, or the new store already exists; with `VARVE_LOCKED`,
- * `VARVE_STORAGE_FULL`, `VARVE_VERSION`, `VARVE_UNSUPPORTED` and `VARVE_ABORTED` as `open` does.
+ * `VARVE_STORAGE_FULL`, `VARVE_VERSION`, `VARVE_UNSUPPORTED` and the signal's `reason` as `open` does.
  *
  * @example
  * const { store, entries, lost } = await repair('notes'); // 'notes-repaired'

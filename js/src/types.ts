@@ -58,13 +58,13 @@ export interface ScanOptions<K = Key> extends KeyRange<K> {
   reverse?: boolean | undefined;
   /** At most this many entries: an integer, at least 0. Default: no limit. */
   limit?: number | undefined;
-  /** Ends the scan with `VARVE_ABORTED`. */
+  /** Ends the scan with the signal's `reason`. */
   signal?: AbortSignal | undefined;
 }
 
 /** Options of every call that waits for the engine. */
 export interface WaitOptions {
-  /** Stops waiting with `VARVE_ABORTED`. A write already sent may still be applied. */
+  /** Stops waiting: the call rejects with the signal's `reason`, as `fetch` does. A write already sent may still be applied. */
   signal?: AbortSignal | undefined;
 }
 

@@ -214,8 +214,8 @@ test('a signal ends a check, and closing the store does', async () => {
   await fill(store, 20_000);
   const controller = new AbortController();
   const checking = store.check({ tools, signal: controller.signal, onProgress: () => controller.abort() });
-  await expect(checking).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
-  await expect(store.check({ tools, signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  await expect(checking).rejects.toMatchObject({ name: 'AbortError' });
+  await expect(store.check({ tools, signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
   const closed = expect(store.check({ tools })).rejects.toMatchObject({ code: 'VARVE_CLOSED' });
   await store.close();
   await closed;
@@ -226,7 +226,7 @@ test('a signal ends the check that it was given to, and no other', async () => {
   await fill(db);
   const abort = new AbortController();
   const [one, other] = [db.check({ tools, signal: abort.signal }), db.check({ tools })];
-  const told = expect(one).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+  const told = expect(one).rejects.toMatchObject({ name: 'AbortError' });
   abort.abort();
   await told;
   expect((await other).ok).toBe(true);
@@ -320,7 +320,7 @@ test('a repair refuses what it must not touch, and leaves nothing behind when it
   const controller = new AbortController();
   const aborted = repair('test', { signal: controller.signal });
   setImmediate(() => controller.abort());
-  await expect(aborted).rejects.toMatchObject(code('VARVE_ABORTED'));
+  await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
   await expect(filesOf('test-repaired')).rejects.toThrow('no such directory');
   expect(await repair('test', {})).toMatchObject({ entries: 20_001, lost: [] });
 });

@@ -199,7 +199,7 @@ describe('abort', () => {
     const b = db.set('b', 2, { signal: controller.signal });
     const c = db.set('c', 3);
     controller.abort('changed my mind');
-    await expect(b).rejects.toMatchObject({ code: 'VARVE_ABORTED', cause: 'changed my mind' });
+    await expect(b).rejects.toBe('changed my mind');
     await Promise.all([a, c]);
     expect(await db.getMany(['a', 'b', 'c'])).toEqual([1, undefined, 3]);
     expect(engine.frames[0]?.length).toBe(2);
@@ -210,7 +210,7 @@ describe('abort', () => {
     const controller = new AbortController();
     const read = db.get('a', { signal: controller.signal });
     controller.abort();
-    await expect(read).rejects.toThrow(code('VARVE_ABORTED'));
+    await expect(read).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
     await new Promise(setImmediate);
     expect(engine.frames).toEqual([]);
     expect(await db.get('a')).toBe(undefined);
@@ -224,14 +224,16 @@ describe('abort', () => {
     const other = db.get('a');
     await new Promise(setImmediate);
     controller.abort();
-    await expect(write).rejects.toThrow(code('VARVE_ABORTED'));
+    await expect(write).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
     engine.release();
     expect(await other).toBe(1);
   });
 
   test('an aborted signal refuses at once; one that aborts later changes nothing', async () => {
     const { db, engine } = await openFake<string, number>();
-    await expect(db.set('a', 1, { signal: AbortSignal.abort() })).rejects.toThrow(code('VARVE_ABORTED'));
+    await expect(db.set('a', 1, { signal: AbortSignal.abort() })).rejects.toThrow(
+      expect.objectContaining({ name: 'AbortError' }),
+    );
     expect(engine.frames).toEqual([]);
     const controller = new AbortController();
     await db.set('a', 1, { signal: controller.signal });

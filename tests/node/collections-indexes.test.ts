@@ -65,7 +65,7 @@ describe('the signal of a call is heeded', () => {
     await vi.waitFor(() => expect(isHeld()).toBe(true));
     control.abort();
     const late = new Promise((_, reject) => setTimeout(reject, 1000, new Error('It is not aborted.')));
-    await expect(Promise.race([call, late])).rejects.toThrow(code('VARVE_ABORTED'));
+    await expect(Promise.race([call, late])).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
   }
 
   test.each(Object.entries(CALLS))('while indexes are built: %s', async (_, call) => {

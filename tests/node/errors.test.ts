@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { abortError, codeNumber, toWire, VarveError } from '../../js/src/errors.ts';
+import { codeNumber, toWire, VarveError } from '../../js/src/errors.ts';
 
 /** The codes of the engine, read from its source: { Corrupt: 1, ... }. */
 function engineCodes(): [string, number][] {
@@ -24,7 +24,7 @@ describe('codes', () => {
 
   test('that the engine does not have are internal', () => {
     for (const number of [0, 99, -1]) expect(VarveError.fromNumber(number, 'x').code).toBe('VARVE_INTERNAL');
-    expect(codeNumber('VARVE_ABORTED')).toBe(0);
+    expect(codeNumber('VARVE_UNSUPPORTED')).toBe(0);
   });
 });
 
@@ -41,9 +41,5 @@ describe('a VarveError', () => {
     expect(VarveError.fromWire(wire)).toMatchObject({ code: 'VARVE_RETRY', message: 'Later.' });
     expect(toWire(new RangeError('odd')).code).toBe('VARVE_INTERNAL');
     expect(toWire('text').message).toContain('text');
-  });
-
-  test('of an abort carries the reason of the signal', () => {
-    expect(abortError(AbortSignal.abort('enough'))).toMatchObject({ code: 'VARVE_ABORTED', cause: 'enough' });
   });
 });

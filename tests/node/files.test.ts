@@ -189,7 +189,7 @@ describe('the claim', () => {
     const controller = new AbortController();
     const waiting = storage.open('one', { lockTimeout: 20_000, signal: controller.signal });
     setTimeout(() => controller.abort(), 10);
-    await expect(waiting).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
     await device.closeAll();
   });
 

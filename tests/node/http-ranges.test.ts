@@ -170,7 +170,7 @@ describe('streams', () => {
       (async () => {
         while (!(await reader.read()).done);
       })(),
-    ).rejects.toMatchObject({ code: 'VARVE_ABORTED' });
+    ).rejects.toMatchObject({ name: 'AbortError' });
     await expect.poll(async () => (await http.db.stats()).scans, PATIENT).toBe(0);
   });
 

@@ -227,7 +227,7 @@ describe('abort', () => {
     const entries = db.entries({ signal: controller.signal });
     const step = entries.next();
     controller.abort('enough');
-    await expect(step).rejects.toMatchObject({ code: 'VARVE_ABORTED', cause: 'enough' });
+    await expect(step).rejects.toBe('enough');
     engine.release();
     while (named(engine.ops, CLOSE).length === 0) await turn();
     expect(engine.open_scans.size).toBe(0);
@@ -243,14 +243,14 @@ describe('abort', () => {
         if (seen.length === 3) controller.abort();
       }
     };
-    await expect(loop()).rejects.toThrow(code('VARVE_ABORTED'));
+    await expect(loop()).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
     expect(seen.length).toBe(3);
     while (engine.open_scans.size > 0) await turn();
   });
 
   test('before the call refuses it; after the end it changes nothing', async () => {
     const { db } = await filled(3);
-    expect(() => db.keys({ signal: AbortSignal.abort() })).toThrow(code('VARVE_ABORTED'));
+    expect(() => db.keys({ signal: AbortSignal.abort() })).toThrow(expect.objectContaining({ name: 'AbortError' }));
     const controller = new AbortController();
     const keys = db.keys({ signal: controller.signal });
     await collect(keys);

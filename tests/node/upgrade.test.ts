@@ -187,7 +187,9 @@ test('an upgrade stops at the signal of its opening', async () => {
     control.abort();
     await new Promise(() => undefined);
   };
-  await expect(openAsync({ version: 1, upgrade, signal: control.signal })).rejects.toThrow(code('VARVE_ABORTED'));
+  await expect(openAsync({ version: 1, upgrade, signal: control.signal })).rejects.toThrow(
+    expect.objectContaining({ name: 'AbortError' }),
+  );
   const db = await openAsync({ version: 1 });
   await db.close();
 });

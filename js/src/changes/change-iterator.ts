@@ -6,7 +6,6 @@
  * aborts.
  */
 
-import { abortError } from '../errors.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
 import { type Feed, type Moved, Reader } from './feed.ts';
 import type { PageWanted, RawChange } from './page.ts';
@@ -44,7 +43,7 @@ export class FollowingIterator<K, V> implements ChangeIterator<K, V> {
     const { signal } = following;
     if (signal === undefined) return;
     const abort = (): void => {
-      this.#error ??= abortError(signal);
+      this.#error ??= signal.reason;
       this.#wake();
     };
     signal.addEventListener('abort', abort, { once: true });

@@ -12,7 +12,7 @@
  * An operation costs its promise and three slots in the arrays of its flight. It has no object of its own.
  */
 
-import { abortError, toWire, VarveError } from '../errors.ts';
+import { toWire, VarveError } from '../errors.ts';
 import { Status } from '../protocol/frame.ts';
 import { FrameReader, malformed } from '../protocol/frame-reader.ts';
 import { FrameWriter, type Operation } from '../protocol/frame-writer.ts';
@@ -74,7 +74,7 @@ export class Client {
   readonly #has_successors: boolean;
   readonly #end: () => void;
   /** The reason why new calls are rejected. Set by closing and by failing. */
-  #refusal: VarveError | undefined;
+  #refusal: unknown;
   #is_over = false;
   #closed: Promise<void> | undefined;
   readonly #send_scheduled = (): void => this.#send();
@@ -158,7 +158,7 @@ export class Client {
    */
   submit<K, V, T>(operation: Operation<K, V, T>, key: K, value: V, level: number, signal?: AbortSignal): Promise<T> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
-    if (signal?.aborted) return Promise.reject(abortError(signal));
+    if (signal?.aborted) return Promise.reject(signal.reason);
     const request = this.#request;
     try {
       this.#writer.add(request, operation, level, key, value);
@@ -201,7 +201,7 @@ export class Client {
   }
 
   /** Ends it at once; everything pending is rejected with `error`. */
-  fail(error: VarveError): void {
+  fail(error: unknown): void {
     if (this.#is_over) return;
     this.#is_over = true;
     this.#refusal ??= error;
@@ -211,7 +211,7 @@ export class Client {
   }
 
   /** Rejects all pending calls. The engine may have done them, or may still do them. They are not sent again. */
-  give_up(error: VarveError): void {
+  give_up(error: unknown): void {
     this.#send();
     const asked = [...this.#asked.values()];
     this.#asked.clear();
@@ -307,7 +307,7 @@ export class Client {
   #watch(promise: Promise<unknown>, flight: Flight, request: number, signal: AbortSignal): void {
     const abort = (): void => {
       if (flight === this.#boarding && this.#writer.remove(request)) flight.left--;
-      flight.leave(request, abortError(signal));
+      flight.leave(request, signal.reason);
     };
     const settled = (): void => signal.removeEventListener('abort', abort);
     signal.addEventListener('abort', abort, { once: true });

@@ -72,7 +72,7 @@ export class Flight {
   }
 
   /** Rejects one request; its answer may still come. */
-  leave(request: number, error: VarveError): void {
+  leave(request: number, error: unknown): void {
     const i = (request - this.first) >>> 0;
     if (this.#resolve[i] === undefined) return;
     this.#resolve[i] = unheard;
@@ -80,7 +80,7 @@ export class Flight {
   }
 
   /** Rejects everything that is not settled. Answers may still come, but it is not sent again. */
-  crash(error: VarveError): void {
+  crash(error: unknown): void {
     for (let i = 0; i < this.#resolve.length; i++) this.leave(this.first + i, error);
     this.frame = undefined;
   }

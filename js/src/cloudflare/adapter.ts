@@ -5,7 +5,7 @@
  * hand, only when no store is open.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import { delay, waitFor } from '../runtime/wait.ts';
 import type { LockOptions, StorageAdapter } from '../storage/adapter.ts';
@@ -105,7 +105,7 @@ export class ObjectStorageAdapter implements StorageAdapter {
   /** Calls `act` when nobody has the store open or the time is up. Nobody else can come in between. */
   async #whenClosed<T>(name: string, { lockTimeout, signal }: LockOptions, act: () => T): Promise<T> {
     for (let left = lockTimeout; ; left -= LOOK_MS) {
-      if (signal?.aborted) throw abortError(signal);
+      signal?.throwIfAborted();
       if (left <= 0 || !this.#open().has(name)) return act();
       await waitFor(delay(Math.min(left, LOOK_MS)), signal).catch(() => undefined);
     }

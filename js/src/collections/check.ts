@@ -6,7 +6,6 @@
  * only if the indexes cannot be built.
  */
 
-import { abortError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { Snapshot } from '../store/snapshot.ts';
 import type { Store } from '../store/store.ts';
@@ -108,7 +107,7 @@ export class Checker {
       if (page.length < PAGE) continue;
       await each(page);
       page = [];
-      if (signal?.aborted) throw abortError(signal);
+      signal?.throwIfAborted();
     }
     if (page.length > 0) await each(page);
   }

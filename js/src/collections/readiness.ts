@@ -12,7 +12,7 @@
  * client of the new generation writes before it is built. So a page that is built stays correct.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import { checkOptions, type Known } from '../options.ts';
 import { untilAborted } from '../runtime/until-aborted.ts';
 import type { Store } from '../store/store.ts';
@@ -100,7 +100,7 @@ export class Readiness {
 
   /** Waits for the running preparation, or starts a new one. A preparation ends when nobody waits for it any more. */
   async #wait(options: ReadyOptions, isAnew = false): Promise<void> {
-    if (options.signal?.aborted) throw abortError(options.signal);
+    options.signal?.throwIfAborted();
     this.#waiting.add(options);
     if (this.#pending === undefined) {
       const pending = this.#prepare(isAnew).finally(() => {

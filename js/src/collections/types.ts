@@ -224,7 +224,7 @@ export interface ReadyOptions {
   /** Called after each page of documents while indexes are built. `check` also calls it after each page that it compares. */
   readonly onProgress?: ((progress: BuildProgress) => void) | undefined;
   /**
-   * Ends the wait with `VARVE_ABORTED`. The work itself stops after its current page, unless somebody else waits for it. The next use
+   * Ends the wait with the signal's `reason`. The work itself stops after its current page, unless somebody else waits for it. The next use
    * continues it.
    */
   readonly signal?: AbortSignal | undefined;

@@ -6,7 +6,7 @@
  */
 
 import type { CheckerRequest, CheckerResponse } from '../compactor/checker.ts';
-import { abortError, toWire, VarveError } from '../errors.ts';
+import { toWire, VarveError } from '../errors.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
 import type { CheckInput } from '../tools/check.ts';
 import type { CheckReport, ToolsProgress } from '../tools/types.ts';
@@ -33,7 +33,7 @@ export function checkInWorker(
   };
   let abort: (() => void) | undefined;
   const checked = new Promise<CheckReport>((resolve, reject) => {
-    abort = () => signal !== undefined && reject(abortError(signal));
+    abort = () => signal !== undefined && reject(signal.reason);
     signal?.addEventListener('abort', abort, { once: true });
     worker.addEventListener('message', ({ data }: MessageEvent<CheckerResponse>) => {
       if (data.type === 'read') serve(data.slot, data.offset, data.length);

@@ -9,7 +9,7 @@
  * Used by the engine worker, which feeds it frames, and by the synchronous store, which calls the engine directly.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import { answersOf, refusalsOf, responseOf } from '../protocol/frame-bytes.ts';
 import { delay } from '../runtime/wait.ts';
 import type { SpawnCompactor } from '../storage/compactor-port.ts';
@@ -395,7 +395,7 @@ export class EngineHost implements FrameHost {
   /** Verifies every file, in a worker if possible. The store goes on working and serves the bytes, 1 MiB at a time. */
   async check(options: CheckOptions = {}): Promise<CheckReport> {
     const module = await loadTools(options.tools);
-    if (options.signal?.aborted) throw abortError(options.signal);
+    options.signal?.throwIfAborted();
     this.#ensureOpen();
     let snapshot: number | undefined;
     // This must happen in one turn; otherwise all of it is done again. The copied manifest must name the tables that the snapshot keeps.

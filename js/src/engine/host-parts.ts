@@ -5,7 +5,7 @@
  * closing them fails too.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import type { EngineOptions } from '../protocol/messages.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
 import { hasCanary, plantCanary } from '../storage/canary.ts';
@@ -78,7 +78,7 @@ export interface HostParts {
 
 /**
  * Opens a store.
- * @throws `VARVE_LOCKED`, `VARVE_CORRUPT`, `VARVE_VERSION`, `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`, `VARVE_ABORTED`.
+ * @throws `VARVE_LOCKED`, `VARVE_CORRUPT`, `VARVE_VERSION`, `VARVE_STORAGE_FULL`, `VARVE_UNSUPPORTED`; the signal's `reason` when it aborts.
  */
 export async function openParts(name: string, options: EngineHostOptions): Promise<HostParts> {
   const settings = settingsOf(options);
@@ -95,7 +95,7 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     const opened = await deviceOf(name, options);
     device = opened.device;
     const module = await loading;
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     const open = openerOf(device, instantiate(module), {
       ...settings,
       filesMax: device.slotsMax,
@@ -124,7 +124,7 @@ export async function openParts(name: string, options: EngineHostOptions): Promi
     // The reason why the store did not open matters more than an error from closing it.
     await device?.closeAll().catch(() => undefined);
     await lock.release();
-    throw signal?.aborted ? abortError(signal) : settlingFailure(error);
+    throw signal?.aborted ? signal.reason : settlingFailure(error);
   }
 }
 

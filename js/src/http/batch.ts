@@ -12,7 +12,7 @@
  * Invariant: nothing runs before the whole body has been parsed and checked.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import type { Durability, Entry, Key, KeyRange } from '../types.ts';
 import { readBody } from './body.ts';
 import { type Exchange, jsonResponse, settled, storeKey, storeRange } from './exchange.ts';
@@ -108,7 +108,7 @@ async function runEach<K, V>(
   for (let at = 0; at < operations.length; at += step) {
     // Checked here and not passed to every operation, because each operation would add a listener to the signal.
     const { signal } = exchange.request;
-    if (signal.aborted) throw abortError(signal);
+    signal.throwIfAborted();
     if (bytes >= exchange.limits.answer) {
       const detail = `Not run: the answers before it take more than ${exchange.limits.answer} bytes.`;
       const error = problemOf(new Refusal(413, detail, 'VARVE_INVALID_ARGUMENT'));

@@ -4,7 +4,6 @@
  * Invariant: memory never contains more than the limit and one chunk. A body that is announced as longer is not read at all.
  */
 
-import { abortError } from '../errors.ts';
 import { malformed, Refusal } from './refusal.ts';
 
 /** The bytes of a body. Refuses a body longer than `bytes_max` with 413, and a compressed one with 415. */
@@ -37,7 +36,7 @@ export async function readBody(request: Request, bytes_max: number): Promise<Uin
 
 /** The error of a body that could not be read: the client disconnected, or sent invalid HTTP. */
 function unread({ signal }: Request): Error {
-  return signal.aborted ? abortError(signal) : malformed('The body ended before it was complete.');
+  return signal.aborted ? signal.reason : malformed('The body ended before it was complete.');
 }
 
 function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {

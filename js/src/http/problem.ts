@@ -20,8 +20,6 @@ const STATUS_OF: Readonly<Record<VarveErrorCode, number>> = {
   VARVE_INVALID_VALUE: 400,
   VARVE_INVALID_ARGUMENT: 400,
   VARVE_CONFLICT: 412,
-  // Nobody reads this response, because the client has disconnected. Proxies log this status in that case.
-  VARVE_ABORTED: 499,
   VARVE_LOCKED: 503,
   VARVE_LEADER_STALLED: 503,
   VARVE_RETRY: 503,

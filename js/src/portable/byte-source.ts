@@ -5,7 +5,6 @@
  * not come.
  */
 
-import { abortError } from '../errors.ts';
 import type { ExportedBytes } from './types.ts';
 
 interface Chunks {
@@ -27,7 +26,7 @@ export class ByteSource {
     this.#chunks = chunksOf(bytes);
     this.#signal = signal;
     if (signal === undefined) return;
-    const abort = (): void => this.#interrupt?.(abortError(signal));
+    const abort = (): void => this.#interrupt?.(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     this.#unwatch = () => signal.removeEventListener('abort', abort);
   }
@@ -61,7 +60,7 @@ export class ByteSource {
   /** One chunk. Not with `Promise.race`: its long-lived side would keep every earlier chunk in memory. */
   #step(): ReturnType<Chunks['next']> {
     return new Promise((resolve, reject) => {
-      if (this.#signal?.aborted) throw abortError(this.#signal);
+      this.#signal?.throwIfAborted();
       this.#interrupt = reject;
       this.#chunks.next().then(resolve, reject);
     });

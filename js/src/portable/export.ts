@@ -7,7 +7,6 @@
  */
 
 import { type ByteRange, compareBytes, successor } from '../codec/range.ts';
-import { abortError } from '../errors.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { DERIVED_KEY, type Derivation, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY } from '../transaction/version.ts';
@@ -35,12 +34,12 @@ export async function exportTo(
   { range, signal, onProgress }: ExportWanted,
 ): Promise<void> {
   const writer = writable.getWriter();
-  const abort = (): void => void writer.abort(signal && abortError(signal)).catch(ignore);
+  const abort = (): void => void writer.abort(signal?.reason).catch(ignore);
   // A failure also rejects the pending write, where it is handled.
   writer.closed.catch(ignore);
   let scan: RawScan | undefined;
   try {
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     signal?.addEventListener('abort', abort, { once: true });
     const version = readVersion((await raw.get(VERSION_KEY, moment.number))?.value);
     const stated = readDerivations((await raw.get(DERIVED_KEY, moment.number))?.value);

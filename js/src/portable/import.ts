@@ -12,7 +12,7 @@
 
 import { decodeKey } from '../codec/key-reader.ts';
 import { KEY_BYTES_MAX } from '../codec/settled.ts';
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import { checkOptions, type Known, WRITE } from '../options.ts';
 import { DERIVED_KEY, type Derivation, hasPrefix, isDerived, readDerivations } from '../transaction/derived.ts';
 import { readVersion, VERSION_KEY, versionBytes } from '../transaction/version.ts';
@@ -50,7 +50,7 @@ const RESERVED = 0xff;
 export async function importFrom(raw: RawStore, source: ImportSource, options: ImportOptions): Promise<ImportReport> {
   checkOptions(options, IMPORT);
   const { signal, merge = false } = options;
-  if (signal?.aborted) throw abortError(signal);
+  signal?.throwIfAborted();
   const is_empty = await isEmpty(raw);
   // If the store was emptied since, the record means nothing.
   const record = is_empty ? undefined : decodeRecord((await raw.get(IMPORT_KEY, 0))?.value);
@@ -115,7 +115,7 @@ async function applyBlocks(
 ): Promise<{ entries: number; bytes: number }> {
   let at = start;
   for (;;) {
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     const { offset } = at;
     const head = await bytes.take(HEAD_BYTES);
     if (head.length < HEAD_BYTES) throw cutOff(offset + head.length);

@@ -4,9 +4,7 @@
  * Invariant: an abort settles the promise at once; the work is told to stop, and its later result is dropped.
  */
 
-import { abortError } from '../errors.ts';
-
-/** Resolves with the awaited value, or rejects with `VARVE_ABORTED` as soon as the signal aborts; then `stop` is called. */
+/** Resolves with the awaited value, or rejects with the signal's `reason` as soon as it aborts; then `stop` is called. */
 export function untilAborted<T>(
   awaited: PromiseLike<T>,
   signal: AbortSignal | undefined,
@@ -15,7 +13,7 @@ export function untilAborted<T>(
   if (signal === undefined) return Promise.resolve(awaited);
   return new Promise((resolve, reject) => {
     const abort = (): void => {
-      reject(abortError(signal));
+      reject(signal.reason);
       stop?.().catch(() => undefined);
     };
     const settled = (): void => signal.removeEventListener('abort', abort);

@@ -7,7 +7,7 @@
  */
 
 import { Client, type Link, type Port, workerDied } from '../client/client.ts';
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import type { EngineOptions, OpenReport, Request, Response } from '../protocol/messages.ts';
 import { outOfReach } from '../storage/opfs-realm.ts';
 import { LeaderLink, stalled } from './link.ts';
@@ -60,7 +60,7 @@ export class Membership {
   /** Seconds since a leader was reached. */
   #lost = 0;
   readonly #timer: ReturnType<typeof setInterval>;
-  #settle: { resolve: (report: OpenReport) => void; reject: (error: VarveError) => void } | undefined;
+  #settle: { resolve: (report: OpenReport) => void; reject: (error: unknown) => void } | undefined;
   readonly #unwatch: () => void;
 
   private constructor(options: MembershipOptions) {
@@ -76,7 +76,7 @@ export class Membership {
     const membership = new Membership(options);
     const { client } = membership;
     const abort = (): void => {
-      if (signal !== undefined) membership.#fail(abortError(signal));
+      if (signal !== undefined) membership.#fail(signal.reason);
     };
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(
@@ -366,7 +366,7 @@ export class Membership {
     );
   }
 
-  #fail(error: VarveError): void {
+  #fail(error: unknown): void {
     this.#settle?.reject(error);
     this.client.fail(error);
   }

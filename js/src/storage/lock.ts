@@ -6,7 +6,7 @@
  * file handles is the fence.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import type { LockOptions } from './adapter.ts';
 
 /** The name of the lock of a store that is open: see `share/names.ts`. */
@@ -23,12 +23,12 @@ export interface StoreLock {
 
 /**
  * Takes the lock of a store.
- * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, `VARVE_ABORTED` by the signal.
+ * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, the signal's `reason` when it aborts.
  */
 export function acquireLock(name: string, { lockTimeout, signal }: LockOptions): Promise<StoreLock> {
   const locks = globalThis.navigator?.locks;
   if (locks === undefined) return Promise.resolve({ release: async () => undefined });
-  if (signal?.aborted) return Promise.reject(abortError(signal));
+  if (signal?.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {
     const waiting = new AbortController();
     const giveUp = (): void => waiting.abort();
@@ -57,7 +57,7 @@ export function acquireLock(name: string, { lockTimeout, signal }: LockOptions):
       .then(() => undefined)
       .catch((cause: unknown) => {
         settle();
-        if (signal?.aborted) reject(abortError(signal));
+        if (signal?.aborted) reject(signal.reason);
         else if (waiting.signal.aborted) reject(locked(name));
         else reject(new VarveError('VARVE_UNSUPPORTED', 'The browser refused the lock of the store.', { cause }));
       });

@@ -11,7 +11,6 @@
 import type { Client } from '../client/client.ts';
 import type { Restorable } from '../client/numbers.ts';
 import { type ScanOperations, scan_close, snapshot_restore } from '../client/operations.ts';
-import type { VarveError } from '../errors.ts';
 import type { ScanBatch, ScanRequest } from '../protocol/scan.ts';
 import { levelOfSnapshot } from './moment.ts';
 import { ScanProgress } from './scan-progress.ts';
@@ -32,13 +31,13 @@ export function firstBatchBytes(limit: number | undefined): number {
 /** The source of an iterator's batches. */
 export interface BatchSource {
   /** Why it was ended from outside, if it was. */
-  readonly error: VarveError | undefined;
+  readonly error: unknown;
   /** The next batch, or undefined after the last one. Do not call it again before the promise settled. */
   take(): Promise<ScanBatch | undefined>;
   /** Ends it. */
   close(): void;
   /** Ends it with an error; a caller that waits for a batch gets the error too. */
-  fail(error: VarveError): void;
+  fail(error: unknown): void;
 }
 
 /** A scan in the engine. */
@@ -56,8 +55,8 @@ export class Cursor implements BatchSource, Restorable {
   #is_open = false;
   #batch_bytes: number;
   #is_closed = false;
-  #error: VarveError | undefined;
-  #interrupt: ((error: VarveError) => void) | undefined;
+  #error: unknown;
+  #interrupt: ((error: unknown) => void) | undefined;
 
   constructor(client: Client, operations: ScanOperations, request: ScanRequest) {
     this.#client = client;
@@ -75,7 +74,7 @@ export class Cursor implements BatchSource, Restorable {
   }
 
   /** Why the scan was ended from outside, if it was. */
-  get error(): VarveError | undefined {
+  get error(): unknown {
     return this.#error;
   }
 
@@ -101,7 +100,7 @@ export class Cursor implements BatchSource, Restorable {
   }
 
   /** Ends the scan with an error; a caller that waits for a batch gets the error too. */
-  fail(error: VarveError): void {
+  fail(error: unknown): void {
     if (this.#is_closed) return;
     this.close();
     this.#error = error;

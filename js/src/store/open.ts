@@ -6,7 +6,7 @@
  */
 
 import { type Ask, Client, noWorker, type Port } from '../client/client.ts';
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import { checkOptions } from '../options.ts';
 import type { OpenReport } from '../protocol/messages.ts';
 import { canShare } from '../share/names.ts';
@@ -41,7 +41,7 @@ export async function openStore<K, V>(
   checkVersion(version, upgrade);
   let store: Store<K, V>;
   if (sharing !== undefined && options.storage !== 'memory' && !isAdapter(options.storage) && canShare()) {
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     const { Membership } = await sharing();
     const { lockTimeout = LOCK_TIMEOUT } = options;
     const { client, report } = await Membership.join({ name, engine, lockTimeout, signal, spawn: () => spawn(name) });
@@ -90,6 +90,9 @@ export async function repairNamed(name: string, options: RepairOptions, spawn: S
   const progress = (value: unknown): void => queueMicrotask(() => onProgress?.(value as ToolsProgress));
   try {
     return (await client.ask({ type: 'repair', name, request }, progress)) as RepairReport;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
   } finally {
     signal?.removeEventListener('abort', stop);
     client.fail(new VarveError('VARVE_CLOSED', 'The worker has done its work.'));
@@ -104,7 +107,7 @@ async function askOnce<T>(name: string, question: Ask, options: WaitOptions, spa
 }
 
 function start(name: string, options: WaitOptions, spawn: Spawn): Client {
-  if (options.signal?.aborted) throw abortError(options.signal);
+  options.signal?.throwIfAborted();
   try {
     return Client.of(spawn(name));
   } catch (cause) {
@@ -115,7 +118,7 @@ function start(name: string, options: WaitOptions, spawn: Spawn): Client {
 /** Sends the question; on failure or abort the worker is ended. */
 async function ask<T>(client: Client, question: Ask, signal: AbortSignal | undefined): Promise<T> {
   const abort = (): void => {
-    if (signal !== undefined) client.fail(abortError(signal));
+    if (signal !== undefined) client.fail(signal.reason);
   };
   signal?.addEventListener('abort', abort, { once: true });
   try {

@@ -4,7 +4,6 @@
  * Invariant: the cursor in the engine is closed as soon as the scan is over, also when its limit ends it.
  */
 
-import type { VarveError } from '../errors.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { NOTHING_THERE, type OverlayScan } from '../transaction/overlay-scan.ts';
 import type { BatchSource, Cursor } from './cursor.ts';
@@ -15,14 +14,14 @@ export class OverlayCursor implements BatchSource {
   /** The snapshot's scan; undefined if the snapshot is not read. */
   readonly #cursor: Cursor | undefined;
   #is_over = false;
-  #error: VarveError | undefined;
+  #error: unknown;
 
   constructor(scan: OverlayScan, cursor: Cursor | undefined) {
     this.#scan = scan;
     this.#cursor = cursor;
   }
 
-  get error(): VarveError | undefined {
+  get error(): unknown {
     return this.#error;
   }
 
@@ -42,7 +41,7 @@ export class OverlayCursor implements BatchSource {
     this.#cursor?.close();
   }
 
-  fail(error: VarveError): void {
+  fail(error: unknown): void {
     if (this.#is_over) return;
     this.#is_over = true;
     this.#error = error;

@@ -14,7 +14,7 @@ import {
   scan_values,
 } from '../client/operations.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
-import { abortError, type VarveError } from '../errors.ts';
+import type { VarveError } from '../errors.ts';
 import { checkLimit, checkOptions, type Known, RANGE, SCAN, several, WAIT } from '../options.ts';
 import type { Operation } from '../protocol/frame-writer.ts';
 import { COUNT_BATCH } from '../protocol/scan.ts';
@@ -158,7 +158,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
       count += batch.count;
       if (signal?.aborted) {
         cursor?.close();
-        throw abortError(signal);
+        throw signal.reason;
       }
     }
     return count;
@@ -178,7 +178,7 @@ export class ReadView<K, V> implements AsyncIterable<[K, V]> {
     const { reverse = false, limit, signal } = course;
     if (limit !== undefined) checkLimit(limit);
     this.#ensureOpen();
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     if (range.empty || limit === 0) return undefined;
     const batch_bytes = operations === scan_count ? COUNT_BATCH : firstBatchBytes(limit);
     const snapshot = this.#moment.number;

@@ -6,7 +6,6 @@
  * was never finished is garbage collected.
  */
 
-import { abortError } from '../errors.ts';
 import type { ScanBatch } from '../protocol/scan.ts';
 import { whenCollected } from '../runtime/collected.ts';
 import { asyncDispose } from '../runtime/dispose.ts';
@@ -39,7 +38,7 @@ export class ScanIterator<T> implements StoreIterator<T> {
     abandoned.register(this, cursor, this);
     if (signal === undefined) return;
     // References only the cursor, so that the signal does not keep the iterator alive.
-    const abort = (): void => cursor.fail(abortError(signal));
+    const abort = (): void => cursor.fail(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     this.#unwatch = () => signal.removeEventListener('abort', abort);
   }

@@ -9,7 +9,6 @@ import type { ChangeIterator, ChangesOptions, Live, LiveOptions, LiveRange, Watc
 import type { Client } from '../client/client.ts';
 import { batch_operation, delete_range, Operations, scan_entries, sync_operation } from '../client/operations.ts';
 import { type ByteRange, encodeRange } from '../codec/range.ts';
-import { abortError } from '../errors.ts';
 import {
   COMPACT,
   checkOptions,
@@ -76,7 +75,7 @@ const NOTHING = new Uint8Array(0);
 
 /**
  * An open store: a durable, ordered map. Every method rejects with a `VarveError`: `VARVE_CLOSED` after `close()`,
- * `VARVE_ABORTED` when its signal aborts, `VARVE_INVALID_KEY` and `VARVE_INVALID_VALUE` for a key or value that cannot be stored,
+ * the signal's `reason` when it aborts, `VARVE_INVALID_KEY` and `VARVE_INVALID_VALUE` for a key or value that cannot be stored,
  * `VARVE_STORAGE_FULL`, `VARVE_CORRUPT`, `VARVE_IO` and `VARVE_POISONED` when the storage fails.
  *
  * A Uint8Array that a read returns is a view of a larger buffer: `slice()` it if you transfer it or keep it for long.
@@ -269,7 +268,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
 
   /**
    * Iterates over the changes that any tab commits after this call, or after the sequence `since`: every change once, in the order of
-   * the sequences. The iterator ends only when the loop is left, when its signal aborts (`VARVE_ABORTED`), or when the store is closed
+   * the sequences. The iterator ends only when the loop is left, when its signal aborts (with the signal's `reason`), or when the store is closed
    * (`VARVE_CLOSED`). A slow consumer keeps only its position: nobody waits for it. To continue after a reload, pass the sequence of the
    * last change that you handled. The history goes as far back as `open({ historyBytes })` says. If a part of it is gone, you get a change
    * of the type `gap`: then read again the data that you keep.
@@ -491,7 +490,7 @@ export class Store<K, V> extends ReadView<K, V> implements AsyncDisposable {
   #follow(range: ByteRange, { keysOnly = false, signal, since }: ChangesOptions<K>): ChangeIterator<K, V> {
     if (since !== undefined) checkSince(since);
     this.#client.ensureOpen();
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     const wanted = { range, since: since ?? this.#now(), keysOnly, signal };
     const parts = { client: this.#client, operations: this.#operations, codec: this.#key_codec };
     return new LaterIterator(loaders.changes().then(({ follow }) => follow(parts, wanted)));

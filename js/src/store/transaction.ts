@@ -13,7 +13,6 @@
 import { batch_operation, type ScanOperations, scan_entries, scan_keys } from '../client/operations.ts';
 import { textOfBytes } from '../codec/byte-text.ts';
 import type { ByteRange } from '../codec/range.ts';
-import { abortError } from '../errors.ts';
 import { checkOptions, type Known, LIFETIME, SCAN, several, WRITE } from '../options.ts';
 import { EngineConflict, namedConflict } from '../protocol/conflict.ts';
 import { Op, Status } from '../protocol/frame.ts';
@@ -141,7 +140,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     let count = 0;
     for (let batch = await cursor?.take(); batch !== undefined; batch = await cursor?.take()) {
       count += batch.count;
-      if (signal?.aborted) throw abortError(signal);
+      signal?.throwIfAborted();
     }
     return count;
   }
@@ -228,7 +227,7 @@ export class Transaction<K, V> implements AsyncIterable<[K, V]> {
     const { wanted } = operations;
     const scan = this.#work.scan(bounds, { reverse, limit }, wanted.values);
     client.ensureOpen();
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     if (scan === undefined) return undefined;
     const request = { reverse, limit: scan.limit, snapshot: this.#snapshot, ...wanted };
     const batch_bytes = firstBatchBytes(limit);
@@ -264,7 +263,7 @@ export async function runTransaction<K, V, T>(
   let turn: Turn | undefined;
   try {
     for (let attempt = 1; ; attempt++) {
-      if (signal?.aborted) throw abortError(signal);
+      signal?.throwIfAborted();
       let key: string | undefined;
       try {
         return await runOnce(parts, run, signal, turn);

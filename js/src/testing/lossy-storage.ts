@@ -6,7 +6,7 @@
  * the byte.
  */
 
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import { delay } from '../runtime/wait.ts';
 import type { LockOptions, StorageAdapter } from '../storage/adapter.ts';
 import { type ManagedDevice, SlotError } from '../storage/device.ts';
@@ -89,7 +89,7 @@ export class LossyStorage implements StorageAdapter {
   async #free(name: string, { lockTimeout, signal }: LockOptions): Promise<void> {
     const deadline = performance.now() + lockTimeout;
     while (this.#isHeld(name)) {
-      if (signal?.aborted) throw abortError(signal);
+      signal?.throwIfAborted();
       if (performance.now() >= deadline) throw new VarveError('VARVE_LOCKED', `The store "${name}" is open already.`);
       await delay(PAUSE_MS);
     }

@@ -12,7 +12,6 @@
  * - Unreadable bytes are listed as a problem.
  */
 
-import { abortError } from '../errors.ts';
 import { nextTurn } from '../runtime/turn.ts';
 import { type ManagedDevice, SLOT_DATA_OFFSET, SlotError } from '../storage/device.ts';
 import { Tools } from './instance.ts';
@@ -128,7 +127,7 @@ export async function runCheck(
     if (performance.now() < sliceEnd) continue;
     options.onProgress?.(tools.progress);
     await nextTurn();
-    if (options.signal?.aborted) throw abortError(options.signal);
+    options.signal?.throwIfAborted();
     sliceEnd = performance.now() + SLICE_MS;
   }
   options.onProgress?.(tools.progress);

@@ -7,7 +7,7 @@
  */
 
 import { decodeKey } from '../codec/key-reader.ts';
-import { abortError, VarveError } from '../errors.ts';
+import { VarveError } from '../errors.ts';
 import type { RepairRequest } from '../protocol/messages.ts';
 import { nextTurn } from '../runtime/turn.ts';
 import type { StorageAdapter } from '../storage/adapter.ts';
@@ -81,7 +81,7 @@ export async function repairStore(
     return { store: into, ...report };
   } catch (error) {
     if (error instanceof OpfsUnavailable) throw new VarveError('VARVE_UNSUPPORTED', error.message, { cause: error });
-    throw watch.signal?.aborted ? abortError(watch.signal) : settlingFailure(error);
+    throw watch.signal?.aborted ? watch.signal.reason : settlingFailure(error);
   } finally {
     for (const device of devices) await device.closeAll();
     if (isMade && !isDone) await storage.delete(into, { lockTimeout: REMOVE_WAIT_MS }).catch(() => false);
@@ -117,7 +117,7 @@ export async function salvage(
     if (performance.now() < sliceEnd) continue;
     onProgress?.(tools.progress);
     await nextTurn();
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     sliceEnd = performance.now() + SLICE_MS;
   }
   onProgress?.(tools.progress);

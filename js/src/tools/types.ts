@@ -19,7 +19,7 @@ export interface ToolsProgress {
 export interface ToolsOptions {
   /** Called from time to time during the work, and once at its end. */
   onProgress?: ((progress: ToolsProgress) => void) | undefined;
-  /** Aborts the work with `VARVE_ABORTED`. */
+  /** Ends the work. The call rejects with the signal's `reason`. */
   signal?: AbortSignal | undefined;
   /** The location of `varve-tools.wasm`, which is loaded only for this work. Default: beside the worker script. */
   tools?: WasmSource | undefined;

@@ -14,7 +14,7 @@
  * once the head has shown that it does not contain it.
  */
 
-import { abortError, VarveError } from '../../errors.ts';
+import { VarveError } from '../../errors.ts';
 import { delay, waitFor } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
 import { SlotError } from '../device.ts';
@@ -89,13 +89,13 @@ export class Head {
 
   /**
    * Claims a store; undefined where there is none and `create` is false.
-   * @throws `VARVE_LOCKED` when somebody holds it for longer than `lockTimeout`, `VARVE_ABORTED` by the signal, `VARVE_VERSION`.
+   * @throws `VARVE_LOCKED` when somebody holds it for longer than `lockTimeout`, the signal's `reason` when it aborts, `VARVE_VERSION`.
    */
   static async claim(kv: Kv, key: KvKey, options: ClaimOptions): Promise<Head | undefined> {
     const { lockTimeout, signal, store, leaseMs, create } = options;
     const deadline = performance.now() + lockTimeout;
     for (let pause = 10; ; pause = Math.min(LOOK_MS_MAX, pause * 2)) {
-      if (signal?.aborted) throw abortError(signal);
+      signal?.throwIfAborted();
       const found = await asked(() => kv.get(key, STRONG));
       const value = found.value as HeadValue | null;
       if (value === null && !create) return undefined;

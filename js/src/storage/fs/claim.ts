@@ -14,7 +14,7 @@
 
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import { abortError, VarveError } from '../../errors.ts';
+import { VarveError } from '../../errors.ts';
 import { delay, waitFor } from '../../runtime/wait.ts';
 import type { LockOptions } from '../adapter.ts';
 import { type FileCalls, makeDirectory, namesIn, removeFile } from './calls.ts';
@@ -44,7 +44,7 @@ interface Found {
 
 /**
  * Takes the lock of the store in `directory`, making the directory where there is none.
- * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, `VARVE_ABORTED` by the signal.
+ * @throws `VARVE_LOCKED` when another holder keeps it for longer than `lockTimeout`, the signal's `reason` when it aborts.
  */
 export async function claim(
   calls: FileCalls,
@@ -55,7 +55,7 @@ export async function claim(
   const deadline = performance.now() + lockTimeout;
   const me = self();
   for (let pause = 1, meetings = 0; ; pause = Math.min(PAUSE_MS_MAX, pause * 2)) {
-    if (signal?.aborted) throw abortError(signal);
+    signal?.throwIfAborted();
     let other = findOther(calls, directory, me);
     if (other === undefined) {
       const made = make(calls, directory, me);
