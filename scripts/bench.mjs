@@ -1,11 +1,7 @@
-// `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/targets/browser/cli.ts, which drives them.
+// `npm run bench -- [options]`: builds the package and the benchmark page, then runs bench/targets/browser/cli.ts, which drives it.
+// `npm run bench -- NAME [options]` runs another target of bench/targets: `fs`, `http`, `deno-kv`, `cloudflare`.
+// `npm run bench -- scale` is the suite `scale` in the browser, `npm run bench -- micro` the suite `micro` in Node.
 // `npm run bench -- results` runs the browser's suites, fs and http, and writes docs/results.md (scripts/results.mjs).
-// `npm run bench -- scale` runs bench/targets/browser/scale-cli.ts instead: millions of pairs, and reads while a compaction runs.
-// `npm run bench -- cloudflare` runs bench/targets/durable-object/cli.ts: rows billed and time of sets in a Durable Object, on workerd.
-// `npm run bench -- micro` runs bench/targets/fs/micro.ts in Node: single operations of the wasm build, in memory.
-// `npm run bench -- fs` runs bench/targets/fs/cli.ts in Node: stores in files beside bare file calls, or beside SQLite and LevelDB.
-// `npm run bench -- deno-kv` runs bench/targets/deno-kv/deno-kv.mjs in Deno: stores in Deno KV beside Deno KV itself.
-// `npm run bench -- http` runs bench/targets/http/cli.ts: the HTTP handler under load on Node, Deno and workerd.
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,16 +12,21 @@ import { measureResults } from './results.mjs';
 import { setup } from './setup.mjs';
 import { main, root, run } from './tools.mjs';
 
-/** @type {Record<string, string>} */
-const OTHERS = {
-  scale: join('targets', 'browser', 'scale-cli.ts'),
-  micro: join('targets', 'fs', 'micro.ts'),
-  fs: join('targets', 'fs', 'cli.ts'),
-  http: join('targets', 'http', 'cli.ts'),
-  cloudflare: join('targets', 'durable-object', 'cli.ts'),
+const target = (/** @type {string} */ folder) => join('targets', folder, 'cli.ts');
+/** Commands in Node. @type {Record<string, string>} */
+const IN_NODE = { fs: target('fs'), micro: target('fs'), http: target('http'), cloudflare: target('durable-object') };
+
+/**
+ * The flags of a command that is a suite of another one.
+ * @type {Record<string, (args: string[]) => string[]>}
+ */
+const SUITES = {
+  micro: (args) => ['--suite', 'micro', ...args],
+  scale: (args) => [
+    ...['--suite', 'scale', '--engine', 'varve-sync'],
+    ...args.map((arg) => arg.replace(/^--pairs/, '--entries')),
+  ],
 };
-const BROWSER = join('targets', 'browser', 'cli.ts');
-const WITHOUT_BROWSER = ['micro', 'fs', 'http', 'cloudflare', 'deno-kv'];
 
 /** On a database in a folder that is removed afterwards. */
 async function runInDeno() {
@@ -55,7 +56,7 @@ async function runEntry(entry, args) {
     // Node 20 has no `using`, which the suites use.
     target: 'node20',
     packages: 'external',
-    external: ['varve', 'varve/fs', 'varve/inline', 'varve/http', 'varve/synchronous'],
+    external: ['varve', 'varve/*'],
   });
   // Ctrl-C also reaches the child process, which writes the results it has: this waits for it.
   const wait = () => {};
@@ -66,13 +67,14 @@ async function runEntry(entry, args) {
 await main(async () => {
   const args = process.argv.slice(2);
   const [first = '', ...rest] = args;
-  const named = Object.hasOwn(OTHERS, first) ? OTHERS[first] : undefined;
+  const flags = SUITES[first]?.(rest) ?? rest;
   // Commands that only print or combine results need no browser, and no new build if one exists.
   const isPrinted = args.some((arg) => /^--(help|list|from)\b/.test(arg));
-  await setup({ wasm: true, browser: !isPrinted && !WITHOUT_BROWSER.includes(first) });
+  const inNode = Object.hasOwn(IN_NODE, first) ? IN_NODE[first] : undefined;
+  await setup({ wasm: true, browser: !isPrinted && inNode === undefined && first !== 'deno-kv' });
   if (!isPrinted || !existsSync(DIST)) await build();
   if (first === 'deno-kv') await runInDeno();
-  else if (first === 'results') {
-    await measureResults(rest, runEntry, { fs: String(OTHERS['fs']), http: String(OTHERS['http']) });
-  } else await runEntry(named ?? BROWSER, named === undefined ? args : rest);
+  else if (first === 'results') await measureResults(rest, runEntry, target);
+  else if (inNode !== undefined) await runEntry(inNode, flags);
+  else await runEntry(target('browser'), Object.hasOwn(SUITES, first) ? flags : args);
 });

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path';
 import { root } from './tools.mjs';
 
 /**
- * Packages by the names that their files have in bench/engines, with the files that are fetched at run time.
+ * Packages by the names that their files have in bench/peers, with the files that are fetched at run time.
  * @type {Record<string, { package: string, files: string[] }>}
  */
 const PEERS = {

@@ -19,9 +19,9 @@ const ROUND_MS = 500;
  * `npm run bench -- results`: the browser's suites, then those on Node and over HTTP, then the page.
  * @param {string[]} args
  * @param {RunEntry} runEntry
- * @param {{ fs: string, http: string }} servers the programs of the suites without a browser
+ * @param {(name: string) => string} target the program of a target
  */
-export async function measureResults(args, runEntry, servers) {
+export async function measureResults(args, runEntry, target) {
   const page = join('results', 'cli.ts');
   if (args.some((arg) => /^--(from|help)\b/.test(arg))) return runEntry(page, args);
   const { out, rest } = takeOut(args);
@@ -32,9 +32,9 @@ export async function measureResults(args, runEntry, servers) {
   const folder = mkdtempSync(join(tmpdir(), 'varve-results-'));
   /** @type {[name: string, entry: string, args: string[]][]} */
   const parts = [
-    ['browser', join('targets', 'browser', 'cli.ts'), [...rest, ...rounds, ...length]],
-    ['fs', servers.fs, ['--peers', 'sqlite,leveldb', ...quick]],
-    ['http', servers.http, quick],
+    ['browser', target('browser'), [...rest, ...rounds, ...length]],
+    ['fs', target('fs'), ['--peers', 'sqlite,leveldb', ...quick]],
+    ['http', target('http'), quick],
   ];
   /** @type {string[]} */
   const problems = [];
@@ -68,11 +68,11 @@ function takeOut(args) {
   return { out: args.slice(at, at + 2), rest: [...args.slice(0, at), ...args.slice(at + 2)] };
 }
 
-/** Fails when the results page, its charts or the README's figures differ from what docs/results.json yields. */
+/** Fails when the results page, its charts or the README's figures differ from what docs/results.json.gz yields. */
 export async function checkResults() {
   const outfile = join(root, 'build', 'results-check.mjs');
   await bundle({
-    entryPoints: [join(root, 'bench', 'results', 'check.ts')],
+    entryPoints: [join(root, 'bench', 'results', 'files.ts')],
     outfile,
     bundle: true,
     format: 'esm',
@@ -85,6 +85,6 @@ export async function checkResults() {
   const problems = check.checkResults(root);
   if (problems.length === 0) return;
   throw new Problem(
-    `${problems.join('\n')}\nFigures come from docs/results.json alone: \`npm run bench -- results\` measures and writes them.`,
+    `${problems.join('\n')}\nFigures come from docs/results.json.gz alone: \`npm run bench -- results\` measures and writes them.`,
   );
 }

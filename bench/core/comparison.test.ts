@@ -1,10 +1,18 @@
 import { expect, test } from 'vitest';
-import { rowWith } from '../ui/fixture.ts';
-import { bestPeers, type Comparison, comparisonsOf, isSlower, ratioText, varveBeside } from './comparison.ts';
-import type { Row } from './rows.ts';
+import {
+  bestPeers,
+  type Comparison,
+  comparisonsOf,
+  countText,
+  ratioText,
+  slowerOf,
+  varveBeside,
+} from './comparison.ts';
+import { rowOf } from './fixture.ts';
+import type { Row } from './row.ts';
 
 const row = (engine: string, role: Row['role'], opsPerSecond: number, more: Partial<Row> = {}): Row =>
-  rowWith({ engine, role, opsPerSecond, rounds: [opsPerSecond], ...more });
+  rowOf({ engine, role, opsPerSecond, rounds: [opsPerSecond], ...more });
 const best = (...rows: Row[]): Comparison<Row>[] => bestPeers(comparisonsOf([rows]));
 const told = (...rows: Row[]): unknown[] =>
   best(...rows).map(({ varve, peer, ratio }) => [varve.engine, peer.engine, Number(ratio.toFixed(3))]);
@@ -70,13 +78,13 @@ test('the groups are told apart', () => {
   ]);
 });
 
-test('Varve is slower where the mean over the rounds or the median says so, and a ratio below one never reads as one', () => {
-  const [byMedian] = best(
-    row('varve-sync', 'varve', 90, { rounds: [90, 90, 900] }),
-    row('peer', 'peer', 100, { rounds: [100, 100, 100] }),
-  ) as [Comparison<Row>];
-  expect(byMedian.ratio).toBeGreaterThan(1);
-  expect(isSlower(byMedian)).toBe(true);
+test('Varve is slower where the whole interval says so, and a ratio below one never reads as one', () => {
+  const slow = row('varve-sync', 'varve', 50, { rounds: [50, 51, 49] });
+  const peer = row('peer', 'peer', 100, { rounds: [100, 101, 99] });
+  const noisy = row('noisy', 'peer', 100, { rounds: [10, 100, 1000] });
+  const comparisons = comparisonsOf([[slow, peer, noisy]]);
+  expect(slowerOf(comparisons).map((one) => one.peer.engine)).toEqual(['peer']);
+  expect(countText(comparisons)).toBe('slower in 1 of 2 comparisons with a peer');
   expect(ratioText(0.9999)).toBe('0.999x');
 });
 

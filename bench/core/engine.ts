@@ -150,6 +150,10 @@ export interface Engine {
   readonly only?: 'writes' | 'point writes';
   /** All keys and values of a store together can have so many bytes: it sits out the suites that load or write more. */
   readonly bytesMax?: number;
+  /** How often one process can open a store, where that has an end: a life of sessions is no longer. */
+  readonly opensMax?: number;
+  /** A quick run leaves it out. */
+  readonly fullOnly?: boolean;
   /** Not a store: what a get delivers is checked for its length only. */
   readonly echo?: boolean;
   /** Of the library, from its package.json when the bench was built. */

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import '../peers/all.ts';
+import '../suites/browser.ts';
 import { ACCESSES, OPTIONS, paramsOf, planFrom, standardPlan } from './options.ts';
 import type { Custom, Plan } from './plan.ts';
 
@@ -11,7 +13,7 @@ const option = (name: string): (typeof OPTIONS)[number] => {
 const whole = (name: string): fc.Arbitrary<number> =>
   fc.integer({ min: option(name).min ?? 0, max: option(name).max ?? 1 });
 const choice = <T extends string>(...choices: T[]): fc.Arbitrary<T> => fc.constantFrom(...choices);
-const some = (name: string): fc.Arbitrary<string[]> => fc.subarray([...(option(name).choices ?? [])]);
+const some = (name: string): fc.Arbitrary<string[]> => fc.subarray([...(option(name).choices?.() ?? [])]);
 
 const custom = fc.record(
   {
@@ -65,10 +67,10 @@ test('what cannot be had is told in words, and the rest is kept', () => {
   expect(plan).toMatchObject({ mode: 'full', suites: ['scan'], custom: { entries: 10 } });
   expect(Object.keys(plan.custom)).toEqual(['entries']);
   expect(problems).toEqual([
-    'There is no option "sizes".',
+    'There is no "nothing" among the suites.',
     'The option value-bytes must be a whole number from 4 to 1048576, and is "1.5".',
     'The option read-ratio must be a number from 0 to 1, and is "2".',
+    'There is no option "sizes".',
     '"tape" is no storage: choose one of opfs, indexeddb, memory.',
-    'There is no "nothing" among the suites.',
   ]);
 });

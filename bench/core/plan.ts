@@ -1,11 +1,10 @@
-/**
- * What is to be run: the choice of the page or the command line, and the messages in which a run reports.
- */
+/** What is to be run: the choice of the page or the command line, and the messages in which a run reports. */
 
 import type { Order } from './draw.ts';
 import type { Access, Durability } from './engine.ts';
 import type { KeyKind } from './generator.ts';
-import type { Failover, Row } from './rows.ts';
+import type { Row } from './row.ts';
+import type { StorageReport } from './storage.ts';
 
 /** A choice of suites, engines and ways in. Plain data: it travels to the worker. */
 export interface Plan {
@@ -13,7 +12,6 @@ export interface Plan {
   readonly mode: 'quick' | 'full';
   /** Names of suites; in the order of the suites, not of this list. */
   readonly suites: readonly string[];
-  /** Names of engines. */
   readonly engines: readonly string[];
   readonly accesses: readonly Access[];
   /** Interleaved rounds of each suite; the row shows their median. */
@@ -22,12 +20,9 @@ export interface Plan {
   readonly seed: number;
   /** A factor on the keys and calls of the suites. */
   readonly scale: number;
-  /** What is to be different from what the suites say; also what the suite `custom` runs with. */
+  /** Differs from what the suites say; also what the suite `custom` runs with. */
   readonly custom: Custom;
 }
-
-/** In which manner keys are drawn. */
-export type Distribution = Order;
 
 /** Choices in place of a suite's own. What is absent stays as the suite says. */
 export interface Custom {
@@ -39,10 +34,10 @@ export interface Custom {
   readonly keyBytes?: number;
   readonly valueBytes?: number;
   readonly keyKind?: KeyKind;
-  readonly distribution?: Distribution;
+  readonly distribution?: Order;
   /** Share of reads among the calls of a mix, 0 to 1. */
   readonly readRatio?: number;
-  /** Bytes: Varve's option `memoryBytes`. */
+  /** Bytes that Varve may use for memtables and cache. */
   readonly memoryBytes?: number;
   readonly durability?: Durability;
   /** Where Varve keeps its files. */
@@ -61,58 +56,14 @@ export function budgetMs(plan: Plan): number {
   return plan.custom.round_ms ?? (plan.mode === 'quick' ? 120 : 2000);
 }
 
-/** What a store held and weighed at the end of a suite. */
-export interface StorageReport {
-  readonly suite: string;
-  readonly engine: string;
-  /** The store was flushed and compacted before the suite, which only read. */
-  readonly compacted: boolean;
-  readonly entries: number;
-  readonly logicalBytes: number;
-  /** Bytes of the store's files, as the file system counts them, after closing. */
-  readonly diskBytes: number;
-  /** Space amplification: those bytes for each byte of keys and values that is there. */
-  readonly diskBytesPerLogicalByte: number;
-  /** Bytes logged, flushed and compacted for each byte of keys and values that was written; null where the session wrote none. */
-  readonly writeAmplification: number | null;
-  /** Sorted runs that a read may have to visit: memtables, tables of level 0, levels below. */
-  readonly readAmplification: number;
-  readonly walSegments: number;
-  readonly tablesPerLevel: readonly number[];
-  /** Memtables, cache, and the indexes and filters of open tables. */
-  readonly memoryBytes: number;
-  /** Everything the store says about itself. */
-  readonly stats: object;
-}
-
 /** What a run reports while it runs. */
 export type RunEvent =
   | { readonly type: 'progress'; readonly done: number; readonly total: number; readonly text: string }
   | { readonly type: 'row'; readonly row: Row }
-  | { readonly type: 'failover'; readonly failover: Failover }
   | { readonly type: 'storage'; readonly storage: StorageReport }
-  /** About every 50 ms of a round: operations since the sample before. `at_ms` counts from the start of the round. */
-  | {
-      readonly type: 'sample';
-      readonly suite: string;
-      readonly engine: string;
-      readonly access: Access;
-      readonly round: number;
-      readonly at_ms: number;
-      readonly ops: number;
-    }
-  /** Of Varve's stores only, between the groups of calls and not timed. `space` is told where files can be weighed. */
-  | {
-      readonly type: 'amplification';
-      readonly engine: string;
-      readonly at_ms: number;
-      readonly write: number;
-      readonly read: number;
-      readonly space: number | undefined;
-    }
-  /** What a reader of the result may want to know and is no fault: an engine that sat out a suite, and why. */
+  /** No fault, but worth knowing: an engine that sat out a suite, and why. */
   | { readonly type: 'note'; readonly text: string }
-  /** Something that a reader of the result must know: a failed check, an engine that is not there. */
+  /** A reader of the result must know it: a failed check, an engine that is not there. */
   | { readonly type: 'problem'; readonly text: string };
 
 export type Emit = (event: RunEvent) => void;

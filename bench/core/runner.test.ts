@@ -1,37 +1,13 @@
 import { expect, test, vi } from 'vitest';
 import { map } from '../peers/map.ts';
 import type { Engine, SyncSession } from './engine.ts';
+import { gathered, planOf } from './fixture.ts';
 import type { Key } from './generator.ts';
-import type { Plan, RunEvent } from './plan.ts';
-import type { Row } from './rows.ts';
-import { SuiteRunner } from './runner.ts';
+import type { RunEvent } from './plan.ts';
+import type { Row } from './row.ts';
+import '../suites/all.ts';
 
-const plan: Plan = {
-  mode: 'quick',
-  suites: [],
-  engines: ['map', 'liar'],
-  accesses: ['worker'],
-  rounds: 3,
-  seed: 1,
-  scale: 1,
-  custom: { calls: 400 },
-};
-
-async function run(
-  suites: readonly string[],
-  engines: readonly Engine[],
-): Promise<{ rows: Row[]; problems: string[]; notes: string[] }> {
-  const rows: Row[] = [];
-  const problems: string[] = [];
-  const notes: string[] = [];
-  const emit = (event: RunEvent): void => {
-    if (event.type === 'row') rows.push(event.row);
-    if (event.type === 'problem') problems.push(event.text);
-    if (event.type === 'note') notes.push(event.text);
-  };
-  await new SuiteRunner({ ...plan, suites }, engines, emit, new AbortController().signal).run(['worker']);
-  return { rows, problems, notes };
-}
+const run = (suites: readonly string[], engines: readonly Engine[]) => gathered(planOf(suites), engines);
 
 /** A Map whose sessions are changed before they are used. */
 function bent(bend: (session: SyncSession) => void): Engine {
@@ -230,8 +206,8 @@ test('a load that takes long tells how far it is, can be cancelled, and removes 
     texts.push(event.text);
     if (event.text.includes('60 % loaded')) cancel.abort(new Error('cancelled'));
   };
-  const runner = new SuiteRunner({ ...plan, suites: ['read-rand-mem'] }, [engine], emit, cancel.signal);
-  await expect(runner.run(['worker']))
+  const running = gathered(planOf(['read-rand-mem']), [engine], ['worker'], { emit, signal: cancel.signal });
+  await expect(running)
     .rejects.toThrow('cancelled')
     .finally(() => vi.restoreAllMocks());
   const name = 'bench-liar-0';

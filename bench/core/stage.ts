@@ -1,16 +1,19 @@
 /**
- * A stage: one engine's store, opened and loaded with what a suite begins from.
+ * Stages: the stores of engines, opened and loaded with what a suite begins from, and kept for the next suite with the
+ * same fixture.
  *
- * Invariant: the state tells at any time what the store holds. A stage is closed once, which removes the store.
+ * Invariant: the state tells at any time what the store holds. A stage is closed once, which removes the store; it is
+ * either with a suite or kept here, never both, and `release` closes all that are kept.
  */
 
 import { turn } from './clock.ts';
 import type { BatchEntries, Durability, Engine, Place, Session, SessionOptions } from './engine.ts';
-import type { Dataset } from './generator.ts';
+import { type Dataset, makeDataset } from './generator.ts';
+import type { Emit, Plan } from './plan.ts';
+import { storageReport } from './storage.ts';
 import { entriesOf } from './tasks/task.ts';
 import { ABSENT, type BatchTrace, batchTraces, emptyState, type State } from './trace.ts';
 import { verifyStore } from './verify.ts';
-import type { Suite } from './workloads.ts';
 
 /** Entries of a batch while loading. */
 const LOAD_BATCH = 1000;
@@ -23,13 +26,13 @@ export interface StageOptions {
   readonly name: string;
   readonly dataset: Dataset;
   readonly durability: Durability;
-  readonly load: Suite['load'];
+  readonly load: 'nothing' | Place;
   /** How many keys are loaded, the first ones. Default: all. */
   readonly entries?: number;
   readonly seed?: number;
   readonly memoryBytes?: number | undefined;
   readonly storage?: SessionOptions['storage'];
-  /** Told now and then while a load takes long; what it throws ends the load, and the store is removed. */
+  /** Told now and then while a load takes long; an error that it throws ends the load, and the store is removed. */
   readonly loading?: (percent: number) => void;
 }
 
@@ -39,34 +42,28 @@ export class Stage {
   readonly dataset: Dataset;
   readonly state: State;
   readonly options: SessionOptions;
-  readonly #entries: number;
-  readonly #seed: number;
-  readonly #loading: (percent: number) => void;
   session: Session;
   /** The last pass over the store found nothing wrong, and nothing was written since. */
   #verified = false;
 
-  private constructor(options: StageOptions, session: Session, sessionOptions: SessionOptions) {
-    this.engine = options.engine;
-    this.name = options.name;
-    this.dataset = options.dataset;
-    this.state = emptyState(options.dataset);
-    this.options = sessionOptions;
-    this.#entries = options.entries ?? options.dataset.keys.length;
-    this.#seed = options.seed ?? 1;
-    this.#loading = options.loading ?? (() => undefined);
+  private constructor({ engine, name, dataset }: StageOptions, session: Session, options: SessionOptions) {
+    this.engine = engine;
+    this.name = name;
+    this.dataset = dataset;
+    this.state = emptyState(dataset);
+    this.options = options;
     this.session = session;
   }
 
   /** Opens a new store and loads it. */
-  static async open(options: StageOptions): Promise<Stage> {
-    const { engine, name, dataset, durability, load, memoryBytes, storage } = options;
+  static async open(wanted: StageOptions): Promise<Stage> {
+    const { engine, name, dataset, durability, memoryBytes, storage } = wanted;
     await engine.remove(name);
-    const sessionOptions = { durability, valueBytes: dataset.valueBytes, memoryBytes, storage };
-    const stage = new Stage(options, await engine.open(name, sessionOptions), sessionOptions);
-    if (load === 'nothing') return stage;
+    const options = { durability, valueBytes: dataset.valueBytes, memoryBytes, storage };
+    const stage = new Stage(wanted, await engine.open(name, options), options);
+    if (wanted.load === 'nothing') return stage;
     try {
-      await stage.#load(load);
+      await stage.#load(wanted, wanted.load);
     } catch (error) {
       await stage.close().catch(() => undefined);
       throw error;
@@ -79,10 +76,8 @@ export class Stage {
     const numbers = Uint32Array.from(this.state.keys()).filter((number) => this.state[number] === ABSENT);
     for (let from = 0; from < numbers.length; from += LOAD_BATCH) {
       const part = numbers.slice(from, from + LOAD_BATCH);
-      await this.#write({
-        numbers: part,
-        values: Uint16Array.from(part, (number) => number % this.dataset.pool.length),
-      });
+      const values = Uint16Array.from(part, (number) => number % this.dataset.pool.length);
+      await this.#write({ numbers: part, values });
     }
   }
 
@@ -117,11 +112,10 @@ export class Stage {
     await this.engine.remove(this.name);
   }
 
-  async #load(where: Place): Promise<void> {
-    const entries = this.#entries;
-    const traces = loadTraces(this.dataset, entries, this.#seed);
-    // A memtable grows from one flush to the next, so that the first load may not fit into it and a later one does.
+  async #load({ entries = this.dataset.keys.length, seed = 1, loading }: StageOptions, where: Place): Promise<void> {
+    const traces = loadTraces(this.dataset, entries, seed);
     let told_ms = performance.now();
+    // A memtable grows from one flush to the next, so that the first load may not fit into it and a later one does.
     for (let load = 0; load < LOADS_MAX; load++) {
       for (const [at, trace] of traces.entries()) {
         await this.#write(trace);
@@ -129,7 +123,7 @@ export class Stage {
         told_ms = performance.now();
         // A session that answers at once lets nobody else have a turn: a word to cancel would not be heard.
         await turn();
-        this.#loading(Math.round(((at + 1) * 100) / traces.length));
+        loading?.(Math.round(((at + 1) * 100) / traces.length));
       }
       if (await this.session.settle(where, entries)) return;
     }
@@ -147,31 +141,119 @@ function loadTraces(dataset: Dataset, entries: number, seed: number): BatchTrace
   const choice = { round: 0, seed, there: entries };
   const full = Math.floor(entries / LOAD_BATCH);
   const traces = batchTraces(dataset, LOAD_BATCH, { ...choice, calls: full });
-  // What is left over: the next batch would begin again with the first key, which does no harm.
-  if (entries % LOAD_BATCH > 0)
-    traces.push(...batchTraces(dataset, LOAD_BATCH, { ...choice, calls: full + 1 }).slice(full));
-  return traces;
+  if (entries % LOAD_BATCH === 0) return traces;
+  // The remainder: this batch begins again with the first key, which does no harm.
+  return [...traces, ...batchTraces(dataset, LOAD_BATCH, { ...choice, calls: full + 1 }).slice(full)];
 }
 
-/** What a stage that was loaded holds: for those who did not load it themselves. */
+/** The state of a stage that was loaded: for those who did not load it themselves. */
 export function loadedState(dataset: Dataset): State {
   const state = emptyState(dataset);
   for (const trace of loadTraces(dataset, dataset.keys.length, 1)) note(state, trace);
   return state;
 }
 
-function note(state: State, trace: BatchTrace): void {
-  trace.numbers.forEach((number, i) => {
-    state[number] = trace.values[i] as number;
-  });
+function note(state: State, { numbers, values }: BatchTrace): void {
+  for (let i = 0; i < numbers.length; i++) state[numbers[i] as number] = values[i] as number;
 }
 
 /** Writes a batch, and resolves when it has the level of the row. */
 async function writeBatch(session: Session, entries: BatchEntries): Promise<void> {
-  if (session.kind === 'async') {
-    await session.batch(entries);
-    return;
+  const written = session.batch(entries);
+  if (session.kind === 'sync') session.commit();
+  else await written;
+}
+
+/** The dataset of a suite, and where it lies at first. Suites with the same fixture use the same stage, one after the other. */
+export interface Fixture {
+  readonly suite: string;
+  readonly load: StageOptions['load'];
+  /** Every round begins with a new store. */
+  readonly fresh: boolean;
+  readonly keys: Dataset['kind'];
+  readonly valueBytes: number;
+  /** Keys that are loaded (or written, by suites that begin with a new store), and keys for inserts behind those. */
+  readonly entries: number;
+  readonly reserve: number;
+  /** Characters of a string key; undefined: as the generator makes them. */
+  readonly keyBytes: number | undefined;
+}
+
+export class Stages {
+  readonly #plan: Plan;
+  readonly #emit: Emit;
+  /** Loaded stages that the next suite may use again, by engine and fixture. */
+  readonly #kept = new Map<string, { stage: Stage; fixture: Fixture }>();
+  #dataset: { key: string; dataset: Dataset } | undefined;
+  #stores = 0;
+
+  constructor(plan: Plan, emit: Emit) {
+    this.#plan = plan;
+    this.#emit = emit;
   }
-  session.batch(entries);
-  session.commit();
+
+  /** Lets go of the stages that a suite will not use. */
+  async prepare(next: Fixture): Promise<void> {
+    const end = `|${next.load} ${datasetKey(next)}`;
+    await this.#release((key) => !key.endsWith(end));
+  }
+
+  /** The kept stage of an engine, or a new one, loaded; `loading` hears of a load that takes long. */
+  async take(
+    fixture: Fixture,
+    engine: Engine,
+    durability: Durability,
+    loading: (percent: number) => void,
+  ): Promise<Stage> {
+    const key = keyOf(fixture, engine, durability);
+    const kept = this.#kept.get(key);
+    // A suite that begins with an empty store takes one that was emptied, and no other.
+    if (kept !== undefined && kept.fixture.fresh === fixture.fresh) {
+      this.#kept.delete(key);
+      return kept.stage;
+    }
+    const name = `bench-${engine.name}-${this.#stores++}`;
+    const { seed, custom } = this.#plan;
+    const { memoryBytes, storage } = custom;
+    const { load, entries } = fixture;
+    const dataset = this.#datasetOf(fixture);
+    return Stage.open({ engine, name, dataset, durability, load, entries, seed, memoryBytes, storage, loading });
+  }
+
+  /** Keeps the stage of a suite that is done. */
+  keep(fixture: Fixture, stage: Stage): void {
+    this.#kept.set(keyOf(fixture, stage.engine, stage.options.durability), { stage, fixture });
+  }
+
+  /** Closes all stages that are kept. */
+  async release(): Promise<void> {
+    await this.#release(() => true);
+  }
+
+  async #release(which: (key: string) => boolean): Promise<void> {
+    for (const [key, { stage, fixture }] of this.#kept) {
+      if (!which(key)) continue;
+      this.#kept.delete(key);
+      const storage = await storageReport(stage, fixture.suite, fixture.load);
+      if (storage !== undefined) this.#emit({ type: 'storage', storage });
+    }
+  }
+
+  #datasetOf(fixture: Fixture): Dataset {
+    const key = datasetKey(fixture);
+    if (this.#dataset?.key !== key) {
+      const { keys, entries, reserve, valueBytes, keyBytes } = fixture;
+      const choice = { keyBytes, seed: this.#plan.seed };
+      this.#dataset = { key, dataset: makeDataset(keys, entries + reserve, valueBytes, choice) };
+    }
+    return this.#dataset.dataset;
+  }
+}
+
+function keyOf(fixture: Fixture, engine: Engine, durability: Durability): string {
+  return `${engine.name}|${durability}|${fixture.load} ${datasetKey(fixture)}`;
+}
+
+function datasetKey({ keys, entries, reserve, valueBytes, keyBytes }: Fixture): string {
+  return `${keys} ${entries} ${reserve} ${valueBytes} ${keyBytes ?? ''}`;
 }

@@ -1,72 +1,73 @@
 /**
- * The figures to reach, and what a run says about them.
+ * The figures to reach, and what a run says about them. Suites add their own judges.
  *
  * Invariant: a target that names a ratio is judged by that ratio to a floor or peer of the same run. One that was set
  * in operations a second is reached by that figure, or by the same ratio to the floor that was measured beside it: a
- * slower or busier machine then asks for the same ratio.
+ * slower or busier machine then asks for the same ratio. A threshold is judged on the worst of its rows, which is shown.
  */
 
-import { judgeLives, type LifeRow } from '../suites/lives/story.ts';
-import type { Access } from './engine.ts';
-import type { Row } from './rows.ts';
-import { judgeThresholds } from './thresholds.ts';
+import { duration, percent, rate, times } from './figures.ts';
+import type { Row } from './row.ts';
 
-/** One line of the table of targets. */
-export interface Target {
+/** A target beside what was measured: its cells, and whether it was reached (undefined where that cannot be told). */
+export interface Judged {
+  readonly cells: readonly string[];
+  readonly reached: boolean | undefined;
+}
+
+/** The titles of the columns of the targets. */
+export const TARGET_COLUMNS = ['target', 'Varve', 'against', 'measured', 'ratio', 'wanted', 'reached'] as const;
+
+/** One target. */
+interface Target {
   readonly title: string;
   readonly suite: string;
-  readonly access: Access;
+  readonly access: string;
   /** Varve's engine. */
   readonly engine: string;
-  /** What it is compared with in the same run. */
+  /** The engine that it is compared with in the same run. */
   readonly against: string | undefined;
   /** The ratio to reach. */
-  readonly ratio: number | undefined;
+  readonly ratio?: number;
   /** The figure to reach, in the row's unit a second, on the machine where the floors were measured. */
-  readonly figure: number | undefined;
+  readonly figure?: number;
 }
 
 /** A ratio that was set as two figures: the target and the floor measured with it. */
-function figures(target: number, floor: number): Pick<Target, 'ratio' | 'figure'> {
-  return { ratio: target / floor, figure: target };
-}
+const figures = (target: number, floor: number) => ({ ratio: target / floor, figure: target });
 
-function worker(
+const sync = (
   title: string,
   suite: string,
-  engine: string,
   against: string | undefined,
-  aim: Partial<Pick<Target, 'ratio' | 'figure'>>,
-): Target {
-  return { title, suite, access: 'worker', engine, against, ratio: aim.ratio, figure: aim.figure };
-}
+  aim: Pick<Target, 'ratio' | 'figure'>,
+): Target => {
+  return { title, suite, access: 'worker', engine: 'varve-sync', against, ...aim };
+};
+const page = (title: string, suite: string, access: string, against: string): Target => {
+  return { title, suite, access, engine: 'varve', against, ratio: 0.8 };
+};
 
-function page(title: string, suite: string, access: Access, against: string): Target {
-  return { title, suite, access, engine: 'varve', against, ratio: 0.8, figure: undefined };
-}
-
-const SYNC = 'varve-sync';
-const EACH = 'varve-sync-each';
 const APPEND = 'opfs-append';
 
-export const TARGETS: readonly Target[] = [
-  worker('get, memtable', 'read-rand-mem', SYNC, 'map', figures(1_500_000, 3_300_000)),
-  worker('get, cached tables', 'read-rand-disk', SYNC, 'map', figures(1_000_000, 3_300_000)),
-  worker('get, miss', 'read-miss', SYNC, undefined, { figure: 3_000_000 }),
-  worker('set, grouped', 'write-rand', SYNC, APPEND, figures(500_000, 65_000)),
-  worker('set, one append each', 'write-rand', EACH, APPEND, { ratio: 0.8 }),
-  worker('batch of 100, entries', 'write-batch', SYNC, APPEND, { ratio: 0.6 }),
-  worker('range of 100', 'range-100', SYNC, 'map', figures(40_000, 64_000)),
-  worker('range of 500', 'range-500', SYNC, 'map', figures(10_000, 48_000)),
-  worker('mixed 70/30, grouped', 'mixed-70', SYNC, undefined, { figure: 600_000 }),
-  worker('mixed 90/10, grouped', 'mixed-90', SYNC, undefined, { figure: 900_000 }),
-  worker('delete, grouped', 'delete', SYNC, APPEND, figures(500_000, 93_000)),
-  worker('4 KiB values: set', 'set-4k', SYNC, APPEND, { ratio: 0.8 }),
-  worker('4 KiB values: get', 'get-4k', SYNC, APPEND, figures(300_000, 150_000)),
-  worker('bulk load by 1000, entries', 'load', SYNC, APPEND, { ratio: 0.6 }),
-  worker('full scan, entries', 'scan', SYNC, undefined, { figure: 4_000_000 }),
-  worker('strict set', 'strict-set', SYNC, APPEND, { ratio: 0.9 }),
-  worker('open + first get', 'open', SYNC, undefined, { figure: 1000 / 14 }),
+const TARGETS: readonly Target[] = [
+  sync('get, memtable', 'read-rand-mem', 'map', figures(1_500_000, 3_300_000)),
+  sync('get, cached tables', 'read-rand-disk', 'map', figures(1_000_000, 3_300_000)),
+  sync('get, miss', 'read-miss', undefined, { figure: 3_000_000 }),
+  sync('set, grouped', 'write-rand', APPEND, figures(500_000, 65_000)),
+  { ...sync('set, one append each', 'write-rand', APPEND, { ratio: 0.8 }), engine: 'varve-sync-each' },
+  sync('batch of 100, entries', 'write-batch', APPEND, { ratio: 0.6 }),
+  sync('range of 100', 'range-100', 'map', figures(40_000, 64_000)),
+  sync('range of 500', 'range-500', 'map', figures(10_000, 48_000)),
+  sync('mixed 70/30, grouped', 'mixed-70', undefined, { figure: 600_000 }),
+  sync('mixed 90/10, grouped', 'mixed-90', undefined, { figure: 900_000 }),
+  sync('delete, grouped', 'delete', APPEND, figures(500_000, 93_000)),
+  sync('4 KiB values: set', 'set-4k', APPEND, { ratio: 0.8 }),
+  sync('4 KiB values: get', 'get-4k', APPEND, figures(300_000, 150_000)),
+  sync('bulk load by 1000, entries', 'load', APPEND, { ratio: 0.6 }),
+  sync('full scan, entries', 'scan', undefined, { figure: 4_000_000 }),
+  sync('strict set', 'strict-set', APPEND, { ratio: 0.9 }),
+  sync('open + first get', 'open', undefined, { figure: 1000 / 14 }),
   // A relaxed set is handed to the operating system before it resolves: the floor of it is a message and an append.
   page('page, awaited: set', 'write-rand', 'page', 'message-append'),
   page('page, awaited: get', 'read-rand-mem', 'page', 'message'),
@@ -74,47 +75,131 @@ export const TARGETS: readonly Target[] = [
   page('page, 100 in flight: get', 'read-rand-mem', 'inflight', 'message'),
 ];
 
-/** A target beside what was measured. */
-export interface Judged {
-  readonly target: Pick<Target, 'title' | 'against' | 'ratio' | 'figure'>;
-  /** Of a threshold: what was measured and what is wanted, in words. */
-  readonly told?: { readonly measured: string; readonly wanted: string };
-  readonly varve: Pick<Row, 'opsPerSecond' | 'unit'>;
-  readonly other: Row | undefined;
-  readonly ratio: number | undefined;
-  /** By the ratio, or by the figure where one was set; undefined where neither can be told. */
-  readonly reached: boolean | undefined;
+/** The engine that a row of Varve is judged beside. */
+export function targetOf(row: Pick<Row, 'suite' | 'access' | 'engine'>): string | undefined {
+  return TARGETS.find(({ suite, access, engine }) => {
+    return suite === row.suite && access === row.access && engine === row.engine;
+  })?.against;
+}
+
+function judgeTarget(target: Target, rows: readonly Row[]): Judged[] {
+  const find = (engine: string | undefined): Row | undefined =>
+    rows.find((row) => row.suite === target.suite && row.access === target.access && row.engine === engine);
+  const varve = find(target.engine);
+  if (varve === undefined) return [];
+  const other = find(target.against);
+  const ratio = other && varve.opsPerSecond / other.opsPerSecond;
+  const byRatio = target.ratio !== undefined && ratio !== undefined && ratio >= target.ratio;
+  const byFigure = target.figure !== undefined && varve.opsPerSecond >= target.figure;
+  const isTold = target.figure !== undefined || ratio !== undefined;
+  const wanted = [
+    ...(target.ratio === undefined ? [] : [times(target.ratio)]),
+    ...(target.figure === undefined ? [] : [`${rate(target.figure)}/s`]),
+  ];
+  const measured = [other === undefined ? '-' : rate(other.opsPerSecond), ratio === undefined ? '-' : times(ratio)];
+  return [
+    judged(
+      target.title,
+      varve,
+      target.against,
+      measured,
+      wanted.join(' or '),
+      isTold ? byRatio || byFigure : undefined,
+    ),
+  ];
+}
+
+function judged(
+  title: string,
+  { opsPerSecond, unit }: Row,
+  against: string | undefined,
+  measured: readonly string[],
+  wanted: string,
+  reached: boolean | undefined,
+): Judged {
+  const verdict = reached === undefined ? '-' : reached ? 'yes' : 'no';
+  return { cells: [title, `${rate(opsPerSecond)} ${unit}/s`, against ?? '-', ...measured, wanted, verdict], reached };
+}
+
+/** A figure of a row. */
+export interface Figure {
+  readonly row: Row;
+  readonly figure: number;
+}
+
+/** The figures of rows that have one. */
+export function figuresOf(rows: readonly Row[], figureOf: (row: Row) => number | undefined): Figure[] {
+  return rows.flatMap((row) => {
+    const figure = figureOf(row);
+    return figure === undefined ? [] : [{ row, figure }];
+  });
+}
+
+/** Judges the worst of some figures: none may be above (or below) the limit. */
+export function judgeWorst(
+  title: string,
+  figures: readonly Figure[],
+  bound: 'below' | 'at most' | 'at least' | 'above',
+  limit: number,
+  shown: (figure: number) => string,
+  nameOf: (row: Row) => string = ({ suite }) => suite,
+): Judged[] {
+  const wantsLess = bound === 'below' || bound === 'at most';
+  const [worst] = [...figures].sort((a, b) => (wantsLess ? b.figure - a.figure : a.figure - b.figure));
+  if (worst === undefined) return [];
+  const { row, figure } = worst;
+  const reached = figure === limit ? bound.startsWith('at') : figure < limit === wantsLess;
+  const measured = [shown(figure), '-'];
+  return [judged(`${title}: worst, ${nameOf(row)}`, row, undefined, measured, `${bound} ${shown(limit)}`, reached)];
+}
+
+/** Suites whose reads look for keys that are there. */
+const HITTING = ['read-seq-mem', 'read-rand-mem', 'read-seq-disk', 'read-rand-disk', 'mixed-70', 'mixed-90'];
+/** Suites of single calls, in the worker: from the page a call waits for messages, in flight for its wave. */
+const POINTS = [...HITTING, 'write-seq', 'write-rand', 'delete'];
+/** Suites whose store grows from nothing. */
+const GROWING = ['write-seq', 'write-rand', 'write-batch', 'load'];
+/** Fewer points of a timeline say nothing about growth. */
+const POINTS_MIN = 6;
+
+/** The share of its rate at the beginning that the end of a round lost; undefined where the round was too short to tell. */
+export function lostShare({ timeline = [] }: Pick<Row, 'timeline'>): number | undefined {
+  if (timeline.length < POINTS_MIN) return undefined;
+  const third = Math.floor(timeline.length / 3);
+  // The last point holds the final commit, and what is left of a step.
+  const whole = timeline.slice(0, -1);
+  const rateOf = (points: typeof timeline, from_ms: number): number => {
+    const until_ms = points.at(-1)?.[0] ?? from_ms;
+    return points.reduce((sum, [, ops]) => sum + ops, 0) / (until_ms - from_ms);
+  };
+  return 1 - rateOf(whole.slice(-third), whole.at(-third - 1)?.[0] ?? 0) / rateOf(whole.slice(0, third), 0);
+}
+
+/** The thresholds of S0: hit rate, p99 of point calls, throughput as the data grows. */
+function judgeThresholds(rows: readonly Row[]): Judged[] {
+  const own = rows.filter(({ engine, access }) => engine === 'varve-sync' && access === 'worker');
+  const among = (suites: readonly string[]): Row[] => own.filter(({ suite }) => suites.includes(suite));
+  const hits = figuresOf(among(HITTING), ({ hitRate }) => hitRate ?? undefined);
+  const p99s = figuresOf(among(POINTS), ({ p99 }) => p99);
+  const lost = figuresOf(among(GROWING), lostShare);
+  return [
+    ...judgeWorst('hit rate', hits, 'at least', 0.999, percent),
+    ...judgeWorst('p99 of single calls', p99s, 'below', 1000, duration),
+    ...judgeWorst('throughput lost as data grows', lost, 'below', 0.2, (share) => percent(Math.max(0, share))),
+  ];
+}
+
+/** Judges what a suite promises, in the rows of a run. */
+export type Judge = (rows: readonly Row[]) => Judged[];
+
+const judges: Judge[] = [(rows) => TARGETS.flatMap((target) => judgeTarget(target, rows)), judgeThresholds];
+
+/** Adds the judge of a suite. */
+export function registerJudge(judge: Judge): void {
+  judges.push(judge);
 }
 
 /** Judges every target whose rows were run. */
 export function judge(rows: readonly Row[]): Judged[] {
-  const placed = rows.map((row) => ({ ...row, part: row.phase, place: row.access }));
-  return [...judgeTargets(rows), ...judgeThresholds(rows), ...judgeStories(placed)];
-}
-
-/** Judges the lives among rows, wherever they were lived. */
-export function judgeStories(rows: readonly (LifeRow & Pick<Row, 'unit'>)[]): Judged[] {
-  return judgeLives(rows).map(({ title, measured, wanted, reached, row }) => ({
-    target: { title, against: undefined, ratio: undefined, figure: undefined },
-    told: { measured, wanted },
-    varve: row,
-    other: undefined,
-    ratio: undefined,
-    reached,
-  }));
-}
-
-function judgeTargets(rows: readonly Row[]): Judged[] {
-  return TARGETS.flatMap((target) => {
-    const find = (engine: string | undefined): Row | undefined =>
-      rows.find((row) => row.suite === target.suite && row.access === target.access && row.engine === engine);
-    const varve = find(target.engine);
-    const other = find(target.against);
-    if (varve === undefined) return [];
-    const ratio = other && varve.opsPerSecond / other.opsPerSecond;
-    const byRatio = target.ratio !== undefined && ratio !== undefined && ratio >= target.ratio;
-    const byFigure = target.figure !== undefined && varve.opsPerSecond >= target.figure;
-    const judged = target.figure !== undefined || ratio !== undefined;
-    return [{ target, varve, other, ratio, reached: judged ? byRatio || byFigure : undefined }];
-  });
+  return judges.flatMap((one) => one(rows));
 }

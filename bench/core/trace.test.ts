@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { makeDataset } from './generator.ts';
 import { batchTraces, GET, mixTrace, pointTrace, SCAN, scatteredTraces } from './trace.ts';
-import type { Work } from './workloads.ts';
+import type { Work } from './work.ts';
 
 const dataset = makeDataset('random', 1200, 32);
 const points = (mix: (Work & { kind: 'points' })['mix'], order: (Work & { kind: 'points' })['order']) =>

@@ -7,7 +7,7 @@
 
 import { drawer, type Order, shuffled } from './draw.ts';
 import { at, type Dataset, type Key, Random, salted } from './generator.ts';
-import type { Mix, Work } from './workloads.ts';
+import type { Mix, Work } from './work.ts';
 
 /** A key of the state that is not in the store. */
 export const ABSENT = 0xffff;

@@ -6,7 +6,7 @@
  * the session settles, never while a clock runs, and so proves what the file holds.
  */
 
-import { type BatchEntries, cannot, type Engine, type SessionOptions, type SyncSession } from '../core/engine.ts';
+import { type BatchEntries, cannot, type Engine, type SyncSession } from '../core/engine.ts';
 import { KEY_CHARS, type Key } from '../core/generator.ts';
 import { floorFile, removeFloorFile } from './floor-file.ts';
 
@@ -14,11 +14,13 @@ import { floorFile, removeFloorFile } from './floor-file.ts';
 const DELETED = -1;
 const SLAB_BYTES = 64 << 10;
 
-class AppendSession implements SyncSession {
+/** A file, in a browser or on Node. */
+export type Handle = Pick<FileSystemSyncAccessHandle, 'read' | 'write' | 'flush' | 'close'>;
+
+export class AppendSession implements SyncSession {
   readonly kind = 'sync';
-  readonly #handle: FileSystemSyncAccessHandle;
-  readonly #options: SessionOptions;
-  readonly #joined: boolean;
+  readonly #handle: Handle;
+  readonly #flushes: boolean;
   /** What each append held, in order: the length of a value, or DELETED. */
   readonly #log: number[] = [];
   readonly #index = new Map<string, { at: number; length: number }>();
@@ -29,20 +31,19 @@ class AppendSession implements SyncSession {
   #slab = new Uint8Array(SLAB_BYTES);
   #used = 0;
 
-  constructor(handle: FileSystemSyncAccessHandle, options: SessionOptions, joined: boolean) {
+  constructor(handle: Handle, flushes: boolean) {
     this.#handle = handle;
-    this.#options = options;
-    this.#joined = joined;
+    this.#flushes = flushes;
   }
 
   set(key: Key, value: Uint8Array): void {
     this.#stage(key, value);
-    if (!this.#joined || this.#staged >= SLAB_BYTES) this.commit();
+    this.commit();
   }
 
   delete(key: Key): void {
     this.#stage(key, undefined);
-    if (!this.#joined || this.#staged >= SLAB_BYTES) this.commit();
+    this.commit();
   }
 
   batch({ keys, values }: BatchEntries): void {
@@ -74,7 +75,7 @@ class AppendSession implements SyncSession {
     this.#at.at = this.#end;
     const count = this.#handle.write(this.#scratch.subarray(0, this.#staged), this.#at);
     if (count !== this.#staged) throw new Error('A write of the floor fell short.');
-    if (this.#options.durability === 'strict') this.#handle.flush();
+    if (this.#flushes) this.#handle.flush();
     this.#end += count;
     this.#staged = 0;
   }
@@ -121,32 +122,17 @@ class AppendSession implements SyncSession {
   }
 }
 
-function appendEngine(name: string, about: string, joined: boolean): Engine {
-  return {
-    name,
-    about,
-    role: 'floor',
-    accesses: ['worker'],
-    abilities: ['set', 'get', 'delete', 'batch'],
-    durabilities: joined ? ['relaxed'] : ['relaxed', 'strict'],
-    ...(joined && { only: 'point writes' as const }),
-    async open(store, options) {
-      const handle = await (await floorFile(store)).createSyncAccessHandle();
-      handle.truncate(0);
-      return new AppendSession(handle, options, joined);
-    },
-    remove: removeFloorFile,
-  };
-}
-
-export const opfsAppend = appendEngine(
-  'opfs-append',
-  'One bare OPFS append per set, delete or batch; a get is one read where a Map says the value lies.',
-  false,
-);
-
-export const opfsAppendGrouped = appendEngine(
-  'opfs-append-grouped',
-  'Bare OPFS appends of 64 KiB: many sets joined into one write.',
-  true,
-);
+export const opfsAppend: Engine = {
+  name: 'opfs-append',
+  about: 'One bare OPFS append per set, delete or batch; a get is one read where a Map says the value lies.',
+  role: 'floor',
+  accesses: ['worker'],
+  abilities: ['set', 'get', 'delete', 'batch'],
+  durabilities: ['relaxed', 'strict'],
+  async open(store, options) {
+    const handle = await (await floorFile(store)).createSyncAccessHandle();
+    handle.truncate(0);
+    return new AppendSession(handle, options.durability === 'strict');
+  },
+  remove: removeFloorFile,
+};

@@ -8,7 +8,7 @@ import type { AsyncSession, BatchEntries, Engine, Place, PointCall, Sink, StoreN
 import type { Key } from '../core/generator.ts';
 import { storeFiles } from './varve-files.ts';
 
-class VarveSession implements AsyncSession {
+export class VarveSession implements AsyncSession {
   readonly kind = 'async';
   readonly #store: Store<Key, Uint8Array>;
 

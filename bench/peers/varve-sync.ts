@@ -76,7 +76,7 @@ class VarveSyncSession implements SyncSession {
 }
 
 /** The same with one append for each write. */
-class VarveSyncEachSession extends VarveSyncSession {
+export class VarveSyncEachSession extends VarveSyncSession {
   override set(key: Key, value: Uint8Array): void {
     super.set(key, value);
     this.commit();

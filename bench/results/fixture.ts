@@ -1,9 +1,11 @@
 /** Made-up runs for the tests of the results page: a browser's and a server's, as `--json` writes them. */
 
-import { rowOf } from '../core/compare/fixture.ts';
-import type { Row } from '../core/rows.ts';
-import type { SavedRun } from '../targets/browser/saved-run.ts';
-import { type Results, resultsOf, type ServerRun } from './results.ts';
+import { rowOf } from '../core/fixture.ts';
+import type { Row } from '../core/row.ts';
+import { sqliteWasm } from '../peers/sqlite-wasm.ts';
+import type { SavedRun } from '../targets/browser/browser-run.ts';
+import type { ServerResult } from '../targets/command.ts';
+import { type Results, resultsOf } from './results.ts';
 
 /** Rates of rounds that scatter a little about one; another shift gives them in another order. */
 export function about(rate: number, shift = 0): number[] {
@@ -16,7 +18,7 @@ const row = (suite: string, engine: string, role: Row['role'], rate: number, mor
 };
 
 /** Varve ahead in reads, behind in opening, and far behind in deletes; one peer did not tell the truth. */
-export const browserRows: readonly Row[] = [
+const browserRows: readonly Row[] = [
   row('write-rand', 'varve-sync', 'varve', 400_000),
   row('write-rand', 'varve-sync-each', 'varve', 50_000),
   row('write-rand', 'sqlite-wasm', 'peer', 20_000, { engineVersion: '3.99.0' }),
@@ -32,52 +34,48 @@ export const browserRows: readonly Row[] = [
   row('open', 'indexeddb', 'peer', 50.2),
 ];
 
+const provenance = {
+  machine: { processor: 'Fictional 9000', cores: 4, memoryBytes: 2 ** 34, system: 'Linux 6.1.0', node: '22.1.0' },
+  load: 2.5,
+  source: { commit: 'abcdef0123', clean: true },
+};
+
 /** A run of the browser. */
 export const browserRun: SavedRun = {
+  ...provenance,
   environment: {
     date: '2026-01-02T03:04:05.000Z',
     userAgent: 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
     cores: 4,
     timerStepMicroseconds: 5,
     crossOriginIsolated: true,
-    quick: false,
   },
   plan: { mode: 'full', suites: [], engines: [], accesses: [], rounds: 5, seed: 1, scale: 1, custom: {} },
   rows: browserRows,
-  failovers: [],
   storage: [],
+  notes: [],
   problems: [],
-  machine: { processor: 'Fictional 9000', cores: 4, memoryBytes: 2 ** 34, system: 'Linux 6.1.0', node: '22.1.0' },
-  load: 2.5,
-  source: { commit: 'abcdef0123', clean: true },
   sizes: { wasm: 100_000, client: 15_000, sync: 30_000 },
-  processor: [],
 };
 
 /** A run of the suites on Node. */
-export const serverRun: ServerRun = {
+export const serverRun: ServerResult = {
+  ...provenance,
   date: '2026-01-02T04:00:00.000Z',
   versions: { deno: '2.0.0' },
+  problems: [],
   rows: [
-    {
-      ...{ suite: 'write-rand', work: 'random writes', runtime: 'node', engine: 'varve-sync', durability: 'relaxed' },
-      ...{ connections: 1, opsPerSecond: 90_000, rounds: about(90_000), p50: 9, p95: 12, p99: 20, max: 900 },
-      ...{ errors: 0, verified: true },
-    },
-    {
-      ...{ suite: 'write-rand', work: 'random writes', runtime: 'node', engine: 'leveldb', durability: 'relaxed' },
-      ...{ connections: 1, opsPerSecond: 180_000, rounds: about(180_000, 1), p50: 4, p95: 6, p99: 9, max: 800 },
-      ...{ errors: 0, verified: true, version: '1.4.1' },
-    },
+    row('write-rand', 'varve-sync', 'varve', 90_000, { access: 'node' }),
+    row('write-rand', 'leveldb', 'peer', 180_000, { access: 'node', engineVersion: '1.4.1' }),
   ],
 };
 
-/** What both together come to. */
+/** Both together. */
 export const results: Results = resultsOf(
   [
     { browser: [browserRun], server: [] },
     { browser: [], server: [serverRun] },
   ],
-  [{ name: 'sqlite-wasm', about: 'SQLite in wasm.', url: 'https://sqlite.org/wasm' }],
+  [{ ...sqliteWasm, about: 'SQLite in wasm.', url: 'https://sqlite.org/wasm' }],
   [],
 );

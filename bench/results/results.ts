@@ -1,28 +1,21 @@
 /**
- * The results that the page in docs, its charts and the README are made of: docs/results.json.
+ * The results that the page in docs, its chart and the README are made of: docs/results.json.gz.
  *
- * Invariant: what is shown is a function of this file alone, so that a figure that was changed by hand, there or here,
- * is found by making it again (check.ts).
+ * Invariant: the page is a function of this file alone, so that a figure that was changed by hand, there or here,
+ * is found by making it again (files.ts).
  */
 
 import { browserOf } from '../core/compare/baseline.ts';
-import type { Plan, StorageReport } from '../core/plan.ts';
-import { shownStorage, targetCells } from '../core/report.ts';
-import type { Failover } from '../core/rows.ts';
-import { judge, judgeStories } from '../core/targets.ts';
-import type { SavedRun, Sizes } from '../targets/browser/saved-run.ts';
-import type { Machine, Source } from '../targets/machine.ts';
-import { fromBrowser, fromServer, lifeRowOf, type ResultRow, type ServerRow } from './row.ts';
+import type { Engine } from '../core/engine.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Row } from '../core/row.ts';
+import type { StorageReport } from '../core/storage.ts';
+import { shownStorage } from '../core/tables.ts';
+import { type Judged, judge } from '../core/targets.ts';
+import type { SavedRun, Sizes } from '../targets/browser/browser-run.ts';
+import type { Machine, ServerResult, Source } from '../targets/command.ts';
 
-const VERSION = 1;
-
-/** What an engine is, for its readers. */
-export interface EngineNote {
-  readonly name: string;
-  readonly about?: string;
-  readonly version?: string;
-  readonly url?: string;
-}
+const VERSION = 2;
 
 /** How some suites were measured. */
 export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale' | 'custom'> {
@@ -30,74 +23,50 @@ export interface PlanNote extends Pick<Plan, 'mode' | 'rounds' | 'seed' | 'scale
   readonly commit?: string;
 }
 
-/** What docs/results.json holds. */
+/** The data of the page. */
 export interface Results {
   readonly version: number;
   /** ISO dates of the runs. */
   readonly dates: readonly string[];
   readonly machine: Machine;
-  /** Programs that wanted to run, on average over the last minute of a run, its own included; of several runs the most. */
+  /** Of several runs the most. */
   readonly load: number;
   /** The commit of all runs of the browser; where there are several, those of `plans`. */
   readonly source: Source;
   readonly browser: string;
   /** What was asked for, of each run of the browser, and the suites that it gave rows of. */
   readonly plans: readonly PlanNote[];
-  /** Server runtimes and what else told its version. */
+  /** Runtimes and libraries that told their versions. */
   readonly versions: Readonly<Record<string, string>>;
-  readonly engines: readonly EngineNote[];
-  /** The lines of the table of targets, and whether each was reached (null where it cannot be told). */
-  readonly targets: readonly { readonly cells: readonly string[]; readonly reached: boolean | null }[];
-  readonly storage: readonly Omit<StorageReport, 'stats'>[];
+  readonly engines: readonly Pick<Engine, 'name' | 'about' | 'version' | 'url'>[];
+  readonly targets: readonly Judged[];
+  readonly storage: readonly StorageReport[];
   readonly sizes: Sizes;
   /** What failed or was not measured. */
   readonly problems: readonly string[];
-  readonly rows: readonly ResultRow[];
-  /** How long writers waited when the leading tab was ended. */
-  readonly failovers?: readonly Failover[];
-}
-
-/** What the suites on Node and over HTTP write with `--json`. */
-export interface ServerRun {
-  readonly date?: string;
-  readonly versions?: Readonly<Record<string, string>>;
-  /** What could not be run, and why. */
-  readonly failures?: readonly string[];
-  readonly rows: readonly ServerRow[];
+  /** Without histograms and timelines; figures have four digits that count, as they say no more than was measured. */
+  readonly rows: readonly Row[];
 }
 
 /** The content of files that `--json` wrote, told apart by what they hold. */
 export interface Runs {
   readonly browser: readonly SavedRun[];
-  readonly server: readonly ServerRun[];
+  readonly server: readonly ServerResult[];
 }
 
 /** Tells what the text of a file holds. Throws a sentence when it is of neither kind. */
 export function parseRuns(file: string, text: string): Runs {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  const list = Array.isArray(parsed) ? parsed : [parsed];
-  if (list.every(isBrowserRun)) return { browser: list, server: [] };
-  if (list.every(isServerRun)) return { browser: [], server: list };
+  const parsed: unknown = JSON.parse(text);
+  const list = (Array.isArray(parsed) ? parsed : [parsed]) as Partial<SavedRun & ServerResult>[];
+  const isRun = ({ rows, machine }: Partial<SavedRun>): boolean => Array.isArray(rows) && machine !== undefined;
+  if (list.every(isRun) && list.every(({ environment }) => environment))
+    return { browser: list as SavedRun[], server: [] };
+  if (list.every(isRun) && list.every(({ date }) => date)) return { browser: [], server: list as ServerResult[] };
   throw new Error(`${file} is no result of the benchmark: give it files that --json wrote.`);
 }
 
-function isBrowserRun(value: unknown): value is SavedRun {
-  const { environment, machine, rows } = (value ?? {}) as Partial<SavedRun>;
-  return environment !== undefined && machine !== undefined && Array.isArray(rows);
-}
-
-function isServerRun(value: unknown): value is ServerRun {
-  const { rows } = (value ?? {}) as Partial<ServerRun>;
-  return Array.isArray(rows) && rows.every((row) => typeof row.runtime === 'string');
-}
-
-/** Gathers runs. `notes` are about the engines of the browser. Throws when they do not belong together. */
-export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], problems: readonly string[]): Results {
+/** Gathers runs. `engines` are those of the browser. Throws when the runs do not belong together. */
+export function resultsOf(runs: readonly Runs[], engines: readonly Engine[], problems: readonly string[]): Results {
   const browser = runs.flatMap((run) => run.browser);
   const server = runs.flatMap((run) => run.server);
   const [first] = browser;
@@ -107,47 +76,45 @@ export function resultsOf(runs: readonly Runs[], notes: readonly EngineNote[], p
   }
   const plans = browser.map(planOf);
   const clash = clashOf(plans);
-  if (clash !== undefined) {
-    throw new Error(`${clash} was measured at different commits: measure it again at one.`);
-  }
-  const raw = browser.flatMap(({ rows }) => rows);
-  const rows = [...raw.map(fromBrowser), ...server.flatMap((run) => run.rows.map(fromServer))];
-  const date = ({ date: told }: ServerRun): string[] => (told === undefined ? [] : [told]);
+  if (clash !== undefined) throw new Error(`${clash} was measured at different commits: measure it again at one.`);
+  const rows = [...browser, ...server].flatMap((run) => run.rows);
+  const names = new Set(rows.map(({ engine }) => engine.replace(/ \(.*\)$/, '')));
   return {
     version: VERSION,
-    dates: [...browser.map(({ environment }) => environment.date), ...server.flatMap(date)].sort(),
+    dates: [...browser.map(({ environment }) => environment.date), ...server.map(({ date }) => date)].sort(),
     machine: first.machine,
-    load: Math.max(...browser.map(({ load }) => load)),
+    load: Math.max(...[...browser, ...server].map(({ load }) => load)),
     source: {
       ...(plans.every(({ commit }) => commit === first.source.commit) ? first.source : {}),
       clean: browser.every(({ source }) => source.clean),
     },
     browser: browserOf(first.environment.userAgent),
     plans,
-    versions: Object.assign({}, ...server.map(({ versions }) => versions ?? {})),
-    engines: enginesOf(rows, notes, [
-      ...raw.map(({ engine, engineVersion }) => [engine, engineVersion] as const),
-      ...server.flatMap((run) => run.rows.map(({ engine, version }) => [engine, version] as const)),
-    ]),
-    targets: [...judge(raw), ...judgeStories(server.flatMap((run) => run.rows.map(lifeRowOf)))].map((judged) => ({
-      cells: targetCells(judged),
-      reached: judged.reached ?? null,
-    })),
+    versions: Object.assign({}, ...server.map(({ versions }) => versions)),
+    engines: [...names].map((name) => {
+      const { about, url } = engines.find((one) => one.name === name) ?? { about: '', url: undefined };
+      const version = rows.find((row) => row.engine === name && row.engineVersion !== undefined)?.engineVersion;
+      return { name, about, ...(version && { version }), ...(url && { url }) };
+    }),
+    targets: judge(rows),
     storage: shownStorage(browser.flatMap(({ storage }) => storage)).map(({ stats: _, ...report }) => report),
     sizes: first.sizes,
-    problems: [
-      ...problems,
-      ...browser.flatMap((run) => run.problems),
-      ...server.flatMap(({ failures }) => failures ?? []),
-    ],
-    rows,
-    failovers: browser.flatMap(({ failovers }) => failovers),
+    problems: [...problems, ...[...browser, ...server].flatMap((run) => run.problems)],
+    rows: rows.map(short),
   };
+}
+
+function short({ histogram: _, timeline: __, ...row }: Row): Row {
+  return JSON.parse(
+    JSON.stringify(row, (_, value) => {
+      return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+    }),
+  );
 }
 
 function planOf({ plan: { mode, rounds, seed, scale, custom }, rows, source: { commit } }: SavedRun): PlanNote {
   const suites = [...new Set(rows.map(({ suite }) => suite))];
-  return { mode, rounds, seed, scale, custom, suites, ...(commit === undefined ? {} : { commit }) };
+  return { mode, rounds, seed, scale, custom, suites, ...(commit && { commit }) };
 }
 
 /** A suite that was measured at more than one commit. */
@@ -172,31 +139,15 @@ export function commitsOf({ source, plans }: Pick<Results, 'plans' | 'source'>):
   return commits;
 }
 
-type Told = readonly (readonly [engine: string, version: string | undefined])[];
-
-function enginesOf(rows: readonly ResultRow[], notes: readonly EngineNote[], told: Told): EngineNote[] {
-  const names = [...new Set(rows.map(({ engine }) => engine.replace(/ \(.*\)$/, '')))];
-  return names.map((name) => {
-    const version = told.find(([engine, found]) => engine === name && found !== undefined)?.[1];
-    const note = notes.find((one) => one.name === name);
-    return {
-      name,
-      ...(note?.about === undefined ? {} : { about: note.about }),
-      ...(version === undefined ? {} : { version }),
-      ...(note?.url === undefined ? {} : { url: note.url }),
-    };
-  });
-}
-
-/** The file's text, a row a line. */
+/** The text of the data, a row a line. */
 export function resultsText({ rows, ...head }: Results): string {
   const lines = rows.map((row) => `    ${JSON.stringify(row)}`);
   return `${JSON.stringify(head, undefined, 2).slice(0, -2)},\n  "rows": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
 
-/** Reads docs/results.json. Throws a sentence when it is of another version. */
+/** Reads the data. Throws a sentence when it is of another version. */
 export function parseResults(text: string): Results {
   const results = JSON.parse(text) as Results;
   if (results.version === VERSION) return results;
-  throw new Error('docs/results.json is of another version of the benchmark: run `npm run bench -- results`.');
+  throw new Error('The data of the results page is of another version: run `npm run bench -- results`.');
 }

@@ -1,111 +1,49 @@
 /** Suites of the other sources, and those that compare one thing in several ways: durability, ways in, transactions. */
 
 import type { Durability } from '../core/engine.ts';
-import type { Suite } from '../core/workloads.ts';
-import { base, count, EVERYWHERE, inMemory, inTables, mixed, writes } from './base.ts';
+import { type Loop, registerLoops } from '../core/loops.ts';
+import { count } from '../core/suite.ts';
+import { AWAITED, base, inMemory, inTables, mixed, points, writes } from './fixtures.ts';
 
 const LEVELS: readonly Durability[] = ['memory', 'relaxed', 'strict'];
-
 /** Writes of a transaction of `scale-txn`, and gets of one of its reads. */
 const LARGE = 10_000;
-
-const large = {
+const large: Loop = {
   ...base,
-  family: 'S2',
-  name: 'scale-txn',
-  title: 'transactions of 10,000 pairs of 32 bytes',
-  quick: false,
-  keys: 'random',
+  accesses: AWAITED,
   valueBytes: 32,
   entries: count(50_000, 200_000),
-} as const;
+  calls: count(5, 20),
+};
+const few = { entries: count(1000, 5000), calls: count(1000, 5000) };
 
-const waysIn = {
-  family: 'beyond',
-  name: 'main-vs-worker',
-  title: 'the same calls in the worker, awaited from the page, and in flight',
-  quick: false,
-  oneTable: true,
-} as const;
-
-export const BEYOND: readonly Suite[] = [
+registerLoops(
+  { name: 'txn', title: 'transactions that get two entries and set them', family: 'S1' },
+  { ...mixed, calls: count(2000, 20_000), work: { kind: 'transactions', size: 2 } },
+);
+registerLoops(
+  { name: 'scale-txn', title: 'transactions of 10,000 pairs of 32 bytes', family: 'S2' },
+  { ...large, phase: 'write', fresh: true, work: { kind: 'batches', size: LARGE } },
+  { ...large, phase: 'read', load: 'anywhere', work: { kind: 'reads', size: LARGE } },
+);
+registerLoops(
+  { name: 'durability', title: 'random write at each level', family: 'S4' },
+  ...LEVELS.map((durability) => ({ ...writes, ...few, phase: durability, durability })),
+);
+registerLoops(
   {
-    ...mixed,
-    family: 'S1',
-    name: 'txn',
-    title: 'transactions that get two entries and set them',
-    quick: false,
-    calls: count(2000, 20_000),
-    work: { kind: 'transactions', size: 2 },
-  },
-  {
-    ...large,
-    phase: 'write',
-    load: 'nothing',
-    fresh: true,
-    accesses: ['worker', 'page'],
-    calls: count(5, 20),
-    work: { kind: 'batches', size: LARGE },
-  },
-  {
-    ...large,
-    phase: 'read',
-    load: 'anywhere',
-    accesses: ['worker', 'page'],
-    calls: count(5, 20),
-    work: { kind: 'reads', size: LARGE },
-  },
-  ...LEVELS.map(
-    (durability): Suite => ({
-      ...writes,
-      family: 'S4',
-      name: 'durability',
-      title: 'random write at each level',
-      phase: durability,
-      quick: false,
-      durability,
-      entries: count(1000, 5000),
-      calls: count(1000, 5000),
-      work: { kind: 'points', mix: 'set', order: 'uniform' },
-    }),
-  ),
-  {
-    ...writes,
-    ...waysIn,
-    phase: 'set',
-    entries: count(5000, 20_000),
-    calls: count(5000, 20_000),
-    work: { kind: 'points', mix: 'set', order: 'uniform' },
-  },
-  {
-    ...inMemory,
-    ...waysIn,
-    phase: 'get',
-    calls: count(20_000, 50_000),
-    work: { kind: 'points', mix: 'get', order: 'uniform' },
-  },
-  {
-    ...inTables,
+    name: 'main-vs-worker',
+    title: 'the same calls in the worker, awaited from the page, and in flight',
     family: 'beyond',
-    name: 'open-cold',
-    title: 'open and first get of a large store',
-    quick: false,
-    accesses: ['worker', 'page'],
-    entries: count(20_000, 200_000),
-    calls: count(3, 5),
-    work: { kind: 'open' },
   },
-  {
-    ...base,
-    family: 'beyond',
-    name: 'custom',
-    title: 'reads and writes as the options say',
-    quick: false,
-    asked: true,
-    accesses: EVERYWHERE,
-    load: 'anywhere',
-    entries: count(10_000, 50_000),
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: { reads: 0.5 }, order: 'uniform' },
-  },
-];
+  { ...writes, phase: 'set', entries: count(5000, 20_000), calls: count(5000, 20_000) },
+  { ...inMemory, phase: 'get', calls: count(20_000, 50_000) },
+);
+registerLoops(
+  { name: 'open-cold', title: 'open and first get of a large store', family: 'beyond' },
+  { ...inTables, accesses: AWAITED, entries: count(20_000, 200_000), calls: count(3, 5), work: { kind: 'open' } },
+);
+registerLoops(
+  { name: 'custom', title: 'reads and writes as the options say', family: 'beyond', asked: true },
+  { ...base, load: 'anywhere', work: points({ reads: 0.5 }) },
+);

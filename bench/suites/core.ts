@@ -3,166 +3,50 @@
  * stand next to each other.
  */
 
-import type { Suite } from '../core/workloads.ts';
-import { count, inMemory, inTables, mixed, WORKER, writes } from './base.ts';
+import { type Loop, registerLoops } from '../core/loops.ts';
+import { count } from '../core/suite.ts';
+import { AWAITED, inMemory, inTables, mixed, points, WORKER, writes } from './fixtures.ts';
 
-/** In the order in which they run. */
-export const CORE: readonly Suite[] = [
-  {
-    ...writes,
-    name: 'write-seq',
-    title: 'sequential write',
-    keys: 'sequential',
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'set', order: 'sequential' },
-  },
-  {
-    ...writes,
-    name: 'write-rand',
-    title: 'random write',
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'set', order: 'uniform' },
-  },
-  {
-    ...writes,
-    name: 'write-batch',
-    title: 'batches of 100',
-    calls: count(100, 500),
-    work: { kind: 'batches', size: 100 },
-  },
-  {
-    ...inMemory,
-    name: 'read-seq-mem',
-    title: 'sequential read, memtable',
-    work: { kind: 'points', mix: 'get', order: 'sequential' },
-  },
-  {
-    ...inMemory,
-    name: 'read-rand-mem',
-    title: 'random read, memtable',
-    work: { kind: 'points', mix: 'get', order: 'uniform' },
-  },
-  {
-    ...inTables,
-    name: 'read-seq-disk',
-    title: 'sequential read, tables',
-    work: { kind: 'points', mix: 'get', order: 'sequential' },
-  },
-  {
-    ...inTables,
-    name: 'read-rand-disk',
-    title: 'random read, tables',
-    work: { kind: 'points', mix: 'get', order: 'uniform' },
-  },
-  {
-    ...inTables,
-    name: 'read-miss',
-    title: 'random read of absent keys, tables',
-    accesses: WORKER,
-    work: { kind: 'points', mix: 'miss', order: 'uniform' },
-  },
-  {
-    ...inTables,
-    name: 'range-100',
-    title: 'ranges of 100',
-    calls: count(200, 1000),
-    work: { kind: 'ranges', size: 100 },
-  },
-  {
-    ...inTables,
-    name: 'range-500',
-    title: 'ranges of 500',
-    calls: count(100, 1000),
-    work: { kind: 'ranges', size: 500 },
-  },
-  {
-    ...inTables,
-    name: 'scan',
-    title: 'full scan',
-    quick: false,
-    accesses: ['worker', 'page'],
-    calls: count(1, 3),
-    work: { kind: 'scan' },
-  },
-  { ...mixed, name: 'mixed-70', title: '70% reads', work: { kind: 'points', mix: { reads: 0.7 }, order: 'uniform' } },
-  { ...mixed, name: 'mixed-90', title: '90% reads', work: { kind: 'points', mix: { reads: 0.9 }, order: 'uniform' } },
-  {
-    ...mixed,
-    name: 'delete',
-    title: 'delete',
-    accesses: WORKER,
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'delete', order: 'uniform' },
-  },
-  {
-    ...writes,
-    name: 'strict-set',
-    title: 'strict set (flushed before it resolves)',
-    accesses: ['worker', 'page'],
-    durability: 'strict',
-    entries: count(1000, 5000),
-    calls: count(1000, 5000),
-    work: { kind: 'points', mix: 'set', order: 'uniform' },
-  },
-  {
-    ...writes,
-    name: 'tuple-write',
-    title: 'random write, tuple keys',
-    quick: false,
-    accesses: WORKER,
-    keys: 'tuple',
-    calls: count(10_000, 50_000),
-    work: { kind: 'points', mix: 'set', order: 'uniform' },
-  },
-  {
-    ...inMemory,
-    name: 'tuple-read',
-    title: 'random read, tuple keys, memtable',
-    quick: false,
-    accesses: WORKER,
-    keys: 'tuple',
-    work: { kind: 'points', mix: 'get', order: 'uniform' },
-  },
-  {
-    ...writes,
-    name: 'set-4k',
-    title: 'random write of 4 KiB values',
-    quick: false,
-    accesses: WORKER,
-    valueBytes: 4096,
-    entries: count(1000, 4000),
-    calls: count(1000, 4000),
-    work: { kind: 'points', mix: 'set', order: 'uniform' },
-  },
-  {
-    ...inTables,
-    name: 'get-4k',
-    title: 'random read of 4 KiB values, tables',
-    quick: false,
-    accesses: WORKER,
-    valueBytes: 4096,
-    entries: count(1000, 4000),
-    calls: count(5000, 20_000),
-    work: { kind: 'points', mix: 'get', order: 'uniform' },
-  },
-  {
-    ...writes,
-    name: 'load',
-    title: 'bulk load by 1000',
-    quick: false,
-    accesses: WORKER,
-    entries: count(50_000, 200_000),
-    calls: count(50, 200),
-    work: { kind: 'batches', size: 1000 },
-  },
-  {
-    ...inTables,
-    name: 'open',
-    title: 'open and first get',
-    quick: false,
-    accesses: WORKER,
-    entries: count(50_000, 200_000),
-    calls: count(3, 5),
-    work: { kind: 'open' },
-  },
-];
+/** The loops by the names of their suites: `db_bench` has other names for some. */
+export const CORE: Record<string, { readonly title: string; readonly loop: Loop }> = {};
+
+function suite(name: string, title: string, loop: Loop, quick = true): void {
+  CORE[name] = { title, loop };
+  registerLoops({ name, title, family: 'S0', quick }, loop);
+}
+
+suite('write-seq', 'sequential write', { ...writes, keys: 'sequential', work: points('set', 'sequential') });
+suite('write-rand', 'random write', writes);
+suite('write-batch', 'batches of 100', { ...writes, calls: count(100, 500), work: { kind: 'batches', size: 100 } });
+suite('read-seq-mem', 'sequential read, memtable', { ...inMemory, work: points('get', 'sequential') });
+suite('read-rand-mem', 'random read, memtable', inMemory);
+suite('read-seq-disk', 'sequential read, tables', { ...inTables, work: points('get', 'sequential') });
+suite('read-rand-disk', 'random read, tables', inTables);
+suite('read-miss', 'random read of absent keys, tables', { ...inTables, accesses: WORKER, work: points('miss') });
+suite('range-100', 'ranges of 100', { ...inTables, calls: count(200, 1000), work: { kind: 'ranges', size: 100 } });
+suite('range-500', 'ranges of 500', { ...inTables, calls: count(100, 1000), work: { kind: 'ranges', size: 500 } });
+suite('scan', 'full scan', { ...inTables, accesses: AWAITED, calls: count(1, 3), work: { kind: 'scan' } }, false);
+suite('mixed-70', '70% reads', { ...mixed, work: points({ reads: 0.7 }) });
+suite('mixed-90', '90% reads', { ...mixed, work: points({ reads: 0.9 }) });
+suite('delete', 'delete', { ...mixed, accesses: WORKER, calls: count(10_000, 50_000), work: points('delete') });
+
+const strict = {
+  durability: 'strict',
+  accesses: AWAITED,
+  entries: count(1000, 5000),
+  calls: count(1000, 5000),
+} as const;
+suite('strict-set', 'strict set (flushed before it resolves)', { ...writes, ...strict });
+
+const tuples = { accesses: WORKER, keys: 'tuple' } as const;
+suite('tuple-write', 'random write, tuple keys', { ...writes, ...tuples }, false);
+suite('tuple-read', 'random read, tuple keys, memtable', { ...inMemory, ...tuples }, false);
+
+const large = { accesses: WORKER, valueBytes: 4096, entries: count(1000, 4000) } as const;
+suite('set-4k', 'random write of 4 KiB values', { ...writes, ...large, calls: count(1000, 4000) }, false);
+suite('get-4k', 'random read of 4 KiB values, tables', { ...inTables, ...large, calls: count(5000, 20_000) }, false);
+
+const many = { accesses: WORKER, entries: count(50_000, 200_000) } as const;
+const thousands = { calls: count(50, 200), work: { kind: 'batches', size: 1000 } } as const;
+suite('load', 'bulk load by 1000', { ...writes, ...many, ...thousands }, false);
+suite('open', 'open and first get', { ...inTables, ...many, calls: count(3, 5), work: { kind: 'open' } }, false);

@@ -1,10 +1,10 @@
 /**
  * Finding and making elements of the benchmark page.
  *
- * Invariant: text reaches the page as text, never as markup: what a saved run or a shared address says is not trusted.
+ * Invariant: text reaches the page as text, never as markup: the content of a saved run is not trusted.
  */
 
-const SEEN_MS = 6000;
+import { isWords, type Table } from '../core/tables.ts';
 
 /** The element with this id; the page has it. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
@@ -13,36 +13,21 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return found as T;
 }
 
-/** What an element is made with. */
-export interface Traits {
-  readonly class?: string;
-  readonly id?: string;
-  readonly text?: string;
-  readonly attributes?: Readonly<Record<string, string>>;
-}
-
-/** Makes an element with its children. */
+/** Makes an element with its attributes and children. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
-  traits: Traits = {},
+  attributes: Readonly<Record<string, string>> = {},
   ...children: (Node | string)[]
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
-  if (traits.class !== undefined) made.className = traits.class;
-  if (traits.id !== undefined) made.id = traits.id;
-  if (traits.text !== undefined) made.textContent = traits.text;
-  for (const [name, value] of Object.entries(traits.attributes ?? {})) made.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
   made.append(...children);
   return made;
 }
 
 /** A button that does something other than submitting. */
-export function button(
-  text: string,
-  act: () => void,
-  attributes: Readonly<Record<string, string>> = {},
-): HTMLButtonElement {
-  const made = make('button', { text, attributes: { type: 'button', ...attributes } });
+export function button(text: string, act: () => void, label = text): HTMLButtonElement {
+  const made = make('button', { type: 'button', 'aria-label': label }, text);
   made.addEventListener('click', act);
   return made;
 }
@@ -52,21 +37,44 @@ export function setText(target: Element, text: string): void {
   if (target.textContent !== text) target.textContent = text;
 }
 
-/** Says something short to people who listen to the page, and shows it for a moment to those who look at it. */
-export function announce(text: string): void {
-  const place = byId('said');
-  // A region that says the same twice is not read twice: a new child is.
-  const said = make('span', { text });
-  place.replaceChildren(said);
-  setTimeout(() => said.remove(), SEEN_MS);
+/** A list of texts. */
+export function items(texts: readonly string[]): HTMLLIElement[] {
+  return texts.map((text) => make('li', {}, text));
 }
 
-/** Copies a text, and says how it went. */
-export async function copyText(text: string, what: string): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(text);
-    announce(`${what} copied.`);
-  } catch {
-    announce(`The browser did not let the page copy: ${what} is not on the clipboard. Allow it, or export a file.`);
-  }
+/** A table as HTML. */
+export function tableOf({ title, columns, lines }: Table): HTMLElement {
+  const cell = (tag: 'td' | 'th', text: string, i: number, scope?: string): HTMLElement =>
+    make(tag, { class: isWords(columns[i] ?? '', i) ? 'words' : '', ...(scope && { scope }) }, text);
+  const head = make('tr', {}, ...columns.map((column, i) => cell('th', column, i, 'col')));
+  const body = lines.map(({ cells, look = '' }) =>
+    make(
+      'tr',
+      { class: look },
+      ...cells.map((text, i) => (i === 0 ? cell('th', text, i, 'row') : cell('td', text, i))),
+    ),
+  );
+  const table = make(
+    'table',
+    {},
+    make('caption', { class: 'unseen' }, title),
+    make('thead', {}, head),
+    make('tbody', {}, ...body),
+  );
+  // An element that scrolls must be reachable by keyboard.
+  return make('div', { class: 'scroll', role: 'group', 'aria-label': title, tabindex: '0' }, table);
+}
+
+/** A table that opens when it is asked for. */
+export function foldedTable(table: Table, isOpen: boolean): HTMLElement {
+  const details = make('details', {}, make('summary', {}, table.title), tableOf(table));
+  details.open = isOpen;
+  return details;
+}
+
+/** Offers a text as a file. */
+export function download(name: string, type: string, text: string): void {
+  const link = make('a', { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

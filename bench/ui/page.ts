@@ -3,28 +3,22 @@
  * events through a function that it puts on the window.
  *
  * Invariant: a run that the command line drives draws nothing, keeps nothing and has no service worker: it measures what
- * `varve` does and nothing else.
+ * `varve` does and nothing else. Nor is anything drawn between the rounds of a run that a person watches but rows and progress.
  */
 
-import { duration } from '../core/figures.ts';
-import { planFrom } from '../core/options.ts';
+import { bestPeers, comparisonsOf, countText } from '../core/comparison.ts';
+import { ACCESSES, planFrom } from '../core/options.ts';
 import type { Plan, RunEvent } from '../core/plan.ts';
-import { markdown, type Result } from '../core/report.ts';
-import type { Row } from '../core/rows.ts';
-import { ENGINES } from '../peers/list.ts';
-import { environmentOf, runPlan } from '../targets/browser/run.ts';
-import { CompareView } from './compare-view.ts';
-import { Controls } from './controls.ts';
-import { announce, byId, copyText } from './dom.ts';
-import { offerExports } from './exports.ts';
-import { comparedWith, planText } from './intro.ts';
-import { LiveCharts } from './live-charts.ts';
-import { offerOffline } from './offline.ts';
-import { Progress } from './progress.ts';
-import { ResultsView } from './results-view.ts';
-import { RunsView } from './runs-view.ts';
-import { resultInFragment } from './share-link.ts';
-import { followTheme } from './theme.ts';
+import { environmentLine, markdown, type Result } from '../core/result.ts';
+import { caseName, casesOf, type Row } from '../core/row.ts';
+import { stepsOf } from '../core/runner.ts';
+import { suiteTables, tablesOf } from '../core/tables.ts';
+import { ENGINES } from '../peers/all.ts';
+import { environment, runPlan } from '../targets/browser/run.ts';
+import { showRatios } from './chart.ts';
+import { byId, download, foldedTable, items, setText, tableOf } from './dom.ts';
+import { Form } from './form.ts';
+import { Runs } from './runs.ts';
 
 /** What a listening command line is told. */
 export type PageEvent = RunEvent | { readonly type: 'ended'; readonly result: Result; readonly markdown: string };
@@ -39,29 +33,53 @@ const SHOWN_MS = 1000;
 
 const address = new URLSearchParams(location.search);
 const isDriven = address.has('auto');
-followTheme();
-const controls = new Controls(address, (plan) => {
-  byId('plan').textContent = planText(plan);
+const title = document.title;
+const form = new Form(address, (plan) => setText(byId('plan'), planText(plan)));
+const runs = new Runs(show, (table) => {
+  byId('compared').replaceChildren(tableOf(table));
+  byId('compared').scrollIntoView({ block: 'start' });
 });
-const progress = new Progress();
-const live = new LiveCharts();
-const results = new ResultsView();
-const compare = new CompareView();
-const runs = new RunsView({ show, compare: (before, now, names) => compare.show(before, now, names) });
 let running: AbortController | undefined;
 let shown: Result | undefined;
 
-function listen(event: PageEvent): void {
-  globalThis.varveBenchListener?.(event);
+/** The extent of a plan, in one line. */
+function planText(plan: Plan): string {
+  const steps = stepsOf(
+    plan,
+    ENGINES.filter(({ name }) => plan.engines.includes(name)),
+    ACCESSES,
+  );
+  if (steps === 0) return 'Nothing to run: choose a suite, an engine that can run it, and a way in.';
+  const own = Object.keys(plan.custom).length > 0 || plan.scale !== 1 ? ', with sizes and options of yours' : '';
+  return `A ${plan.mode} run of ${plan.suites.length} suites and ${plan.engines.length} engines, ${steps} steps${own}.`;
 }
 
 /** Shows a finished result. */
-function show(result: Result, name: string): void {
+function show(result: Result): void {
   shown = result;
-  byId('result-actions').hidden = false;
-  results.show(result, name);
-  byId('results-title').scrollIntoView({ block: 'start' });
-  byId('results-title').focus({ preventScroll: true });
+  const { rows, storage, notes, problems } = result;
+  byId('results').hidden = false;
+  setText(byId('results-about'), environmentLine(result.environment, result.plan));
+  showProblems(problems);
+  const comparisons = comparisonsOf(casesOf(rows));
+  const unverified = rows.filter(({ verified }) => !verified).length;
+  const checks = unverified === 0 ? `All ${rows.length} rows were verified.` : `${unverified} rows were NOT verified.`;
+  const count = comparisons.length === 0 ? 'No peer was measured beside Varve.' : `Varve is ${countText(comparisons)}.`;
+  setText(byId('headline'), `${count} ${checks}`);
+  const bars = bestPeers(comparisons).map(({ varve, peer, ...ratio }) => ({
+    ...ratio,
+    label: `${caseName(varve)}, ${varve.engine} : ${peer.engine}`,
+  }));
+  showRatios(byId('chart'), 'Varve beside the best peer of each case: above 1x Varve is quicker', bars);
+  const tables = tablesOf(rows, storage);
+  byId('tables').replaceChildren(...tables.map((table) => foldedTable(table, tables.length < 4)));
+  byId('notes').replaceChildren(...items(notes));
+  byId('results').scrollIntoView({ block: 'start' });
+}
+
+function showProblems(problems: readonly string[]): void {
+  byId('problems').hidden = problems.length === 0;
+  byId('problem-list').replaceChildren(...items(problems));
 }
 
 async function run(plan: Plan): Promise<void> {
@@ -69,90 +87,95 @@ async function run(plan: Plan): Promise<void> {
   running = new AbortController();
   const { signal } = running;
   setRunning(true);
-  progress.begin();
-  const problems = planFrom(address).problems;
-  const follow = isDriven ? () => undefined : follower(problems);
-  const ran = await runPlan(
-    plan,
-    (event) => {
-      if (event.type === 'progress') progress.take(event);
-      follow(event);
-      listen(event);
-    },
-    signal,
-  );
-  const finished = { ...ran, problems: [...new Set([...problems, ...ran.problems])] };
+  const asked = planFrom(address).problems;
+  const follow = follower(asked);
+  const take = (event: RunEvent): void => {
+    if (event.type === 'progress') showProgress(event);
+    if (!isDriven) follow(event);
+    globalThis.varveBenchListener?.(event);
+  };
+  const ran = await runPlan(plan, take, signal);
+  const result = { ...ran, problems: [...new Set([...asked, ...ran.problems])] };
   running = undefined;
   setRunning(false);
-  const name = `${plan.mode} run${signal.aborted ? ', cancelled' : ''}`;
-  live.end();
-  show(finished, name[0]?.toUpperCase() + name.slice(1));
-  progress.end(`${signal.aborted ? 'Cancelled' : 'Done'}: ${finished.rows.length} rows.`);
-  listen({ type: 'ended', result: finished, markdown: markdown(finished, ENGINES) });
-  if (!isDriven && finished.rows.length > 0) await runs.keep(finished, name);
+  document.title = title;
+  if (!isDriven) show(result);
+  setText(byId('step'), `${signal.aborted ? 'Cancelled' : 'Done'}: ${result.rows.length} rows.`);
+  const where = environmentLine(result.environment, plan);
+  globalThis.varveBenchListener?.({ type: 'ended', result, markdown: markdown(result, ENGINES, where) });
+  if (!isDriven && result.rows.length > 0)
+    await runs.keep(result, `${plan.mode} run${signal.aborted ? ', cancelled' : ''}`);
 }
 
-/** Shows what comes while a run goes on. */
+/** Shows the rows that come while a run goes on. */
 function follower(asked: readonly string[]): (event: RunEvent) => void {
   const rows: Row[] = [];
-  const soFar = { rows, failovers: [], storage: [], problems: [...asked] };
+  const problems = [...asked];
   let last_ms = 0;
-  let isStale = true;
-  byId('result-actions').hidden = true;
-  byId('results-title').textContent = 'Results so far';
-  byId('results-about').textContent = '';
-  live.begin();
-  results.update(soFar, true);
   return (event) => {
-    live.take(event);
     if (event.type === 'row') rows.push(event.row);
-    if (event.type === 'problem') soFar.problems.push(event.text);
-    isStale ||= event.type === 'row' || event.type === 'problem';
-    if (!isStale || performance.now() - last_ms < SHOWN_MS) return;
+    if (event.type === 'problem') problems.push(event.text);
+    if ((event.type !== 'row' && event.type !== 'problem') || performance.now() - last_ms < SHOWN_MS) return;
     last_ms = performance.now();
-    isStale = false;
-    results.update(soFar, true);
+    byId('results').hidden = false;
+    setText(byId('headline'), 'So far:');
+    showProblems(problems);
+    byId('chart').hidden = true;
+    byId('tables').replaceChildren(...suiteTables(rows).map((table) => foldedTable(table, true)));
   };
+}
+
+function showProgress({ done, total, text }: Extract<RunEvent, { type: 'progress' }>): void {
+  const share = done / Math.max(total, 1);
+  byId<HTMLProgressElement>('bar').value = share;
+  setText(byId('step'), `${Math.floor(share * 100)}%, ${text}`);
+  document.title = `${Math.floor(share * 100)}% - ${title}`;
 }
 
 function setRunning(isRunning: boolean): void {
   byId('run').hidden = isRunning;
   byId('cancel').hidden = !isRunning;
+  byId('bar').hidden = !isRunning;
   // The button that had the focus is gone: the other one is in its place.
   byId(isRunning ? 'cancel' : 'run').focus({ preventScroll: true });
 }
 
-async function showShared(): Promise<void> {
+/** Has the service worker keep the page. The page is never reloaded by itself. */
+async function keepOffline(): Promise<void> {
+  const line = byId('offline');
   try {
-    const result = await resultInFragment(location.hash);
-    if (result !== undefined) show(result, 'A shared result');
-  } catch (error) {
-    byId('problems').hidden = false;
-    byId('problem-list').textContent = error instanceof Error ? error.message : String(error);
+    await navigator.serviceWorker.register('./offline-worker.js', { updateViaCache: 'none' });
+    await navigator.serviceWorker.ready;
+    line.dataset['state'] = 'ready';
+    const coarse = crossOriginIsolated ? '' : ' Load it again for a finer timer: its host sends no isolation headers.';
+    setText(line, `Kept in this browser: the page works without a network.${coarse}`);
+  } catch {
+    setText(line, 'This browser keeps no copy of the page: it needs the network.');
   }
 }
 
-const { cores, timerStepMicroseconds, crossOriginIsolated: isolated } = environmentOf(true);
-byId('environment').textContent =
-  `${cores} cores, timer step ${duration(timerStepMicroseconds)}` +
-  (isolated ? '.' : ': this page is not cross-origin isolated, so calls are timed in larger groups.');
-comparedWith(byId('compared'));
-offerExports(() => shown);
+function save(ending: string, type: string, textOf: (result: Result) => string): void {
+  const day = shown?.environment.date.slice(0, 16).replaceAll(':', '') ?? '';
+  if (shown !== undefined) download(`varve-bench-${day}.${ending}`, type, textOf(shown));
+}
+
 byId<HTMLFormElement>('choice').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (controls.check()) void run(controls.plan);
+  if (form.check()) void run(form.plan);
 });
-byId('cancel').addEventListener('click', () => {
-  running?.abort(new DOMException('The run was cancelled.', 'AbortError'));
-  announce('The run is being cancelled.');
-});
-byId('copy-link').addEventListener('click', () => {
-  void copyText(location.href.replace(/#.*$/, ''), 'The link to this choice');
-});
-addEventListener('hashchange', () => void showShared());
-if (isDriven) void run(controls.plan);
+byId('cancel').addEventListener('click', () =>
+  running?.abort(new DOMException('The run was cancelled.', 'AbortError')),
+);
+byId('save-json').addEventListener('click', () =>
+  save('json', 'application/json', (result) => JSON.stringify(result, undefined, 2)),
+);
+byId('save-markdown').addEventListener('click', () =>
+  save('md', 'text/markdown', (result) => markdown(result, ENGINES, environmentLine(result.environment, result.plan))),
+);
+if (isDriven) void run(form.plan);
 else {
-  void offerOffline();
+  const { cores, timerStepMicroseconds } = environment();
+  setText(byId('environment'), `${cores} cores, timer step ${timerStepMicroseconds} us.`);
+  void keepOffline();
   void runs.refresh();
-  void showShared();
 }

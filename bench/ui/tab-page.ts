@@ -2,6 +2,7 @@
  * A tab of the suite `multi-tab`: `?run=<name of the run>&tab=<its own name>`. It hears commands and shows nothing.
  */
 
+import '../peers/all.ts';
 import { type Command, channelName, type FromTab } from '../suites/tabs/protocol.ts';
 import { Tab } from '../suites/tabs/tab.ts';
 

@@ -32,7 +32,7 @@ async function serve(runtime: RuntimeName) {
     told,
     server,
     store,
-    runner: new Runner(store, { runtime, durability: 'relaxed' }, EXTENT, () => undefined),
+    runner: new Runner(store, { runtime, durability: 'relaxed' }, EXTENT),
   };
 }
 

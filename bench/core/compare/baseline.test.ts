@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Result } from '../report.ts';
+import { rowOf } from '../fixture.ts';
+import type { Result } from '../result.ts';
 import { baselineText, makeBaseline, parseBaseline } from './baseline.ts';
-import { baselineOf, rowOf } from './fixture.ts';
+import { baselineOf } from './fixture.ts';
 import { compare } from './judge.ts';
 import { seriesOf } from './ratios.ts';
 import { comparisonText } from './table.ts';
@@ -18,11 +19,10 @@ const result: Result = {
     cores: 2,
     timerStepMicroseconds: 5,
     crossOriginIsolated: true,
-    quick: false,
   },
   plan,
   rows,
-  failovers: [],
+  notes: [],
   storage: [],
   problems: [],
 };

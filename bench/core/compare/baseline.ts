@@ -6,7 +6,7 @@
  */
 
 import type { Plan } from '../plan.ts';
-import type { Result } from '../report.ts';
+import type { Result } from '../result.ts';
 import { type Series, seriesOf } from './ratios.ts';
 
 /** Bumped when the file means something else. */

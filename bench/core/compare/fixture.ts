@@ -3,7 +3,6 @@
  */
 
 import type { Random } from '../generator.ts';
-import type { Row } from '../rows.ts';
 import type { Baseline } from './baseline.ts';
 import type { Series, SeriesName } from './ratios.ts';
 
@@ -39,15 +38,4 @@ export function baselineOf(series: readonly (readonly (readonly number[])[])[]):
 /** Series as a run gives them. */
 export function seriesWith(rounds: readonly (readonly number[])[]): Series[] {
   return rounds.map((run, n) => ({ ...nameOf(n), runs: [run] }));
-}
-
-/** A row with these rates of its rounds. */
-export function rowOf(row: Partial<Row> & Pick<Row, 'engine' | 'role' | 'rounds'>): Row {
-  const middle = [...row.rounds].sort((a, b) => a - b)[row.rounds.length >> 1] ?? Number.NaN;
-  return {
-    ...{ suite: 'read-rand-mem', access: 'worker', durability: 'relaxed', unit: 'ops', ops: 1000, seconds: 1 },
-    ...{ opsPerSecond: middle, megabytesPerSecond: middle / 1e4, p50: 1, p95: 2, p99: 3, max: 9, hitRate: 1 },
-    ...{ verified: true, groupSize: 1, histogram: '', timeline: [] },
-    ...row,
-  };
 }

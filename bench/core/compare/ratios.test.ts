@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rowOf } from './fixture.ts';
+import { rowOf } from '../fixture.ts';
 import { seriesOf } from './ratios.ts';
 
 const varve = rowOf({ engine: 'varve-sync', role: 'varve', rounds: [200, 300, 400] });
@@ -22,14 +22,12 @@ test('what the targets compare a row with comes first, then a floor, then a peer
   expect(seriesOf([[varve]])).toEqual([]);
 });
 
-test('rows that were not verified, of other suites or phases, or of several tabs, are not compared', () => {
+test('rows that were not verified, of other suites or phases, are not compared', () => {
   const map = rowOf({ engine: 'map', role: 'floor', rounds: [1, 1, 1] });
   expect(seriesOf([[varve, { ...map, verified: false }]])).toEqual([]);
   expect(seriesOf([[{ ...varve, verified: false }, map]])).toEqual([]);
   expect(seriesOf([[varve, { ...map, suite: 'read-miss' }]])).toEqual([]);
   expect(seriesOf([[varve, { ...map, phase: 'after' }]])).toEqual([]);
-  const tabs = { count: 2, call: 'get', role: 'all', load: 'all', place: 'tab' } as const;
-  expect(seriesOf([[{ ...varve, tabs }, map]])).toEqual([]);
 });
 
 test('a row has to be in every run', () => {

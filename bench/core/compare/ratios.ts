@@ -6,15 +6,14 @@
  * sides of a ratio, and what is left of it shows as scatter between rounds.
  */
 
-import type { Access } from '../engine.ts';
-import type { Row } from '../rows.ts';
-import { TARGETS } from '../targets.ts';
+import type { Row } from '../row.ts';
+import { targetOf } from '../targets.ts';
 import { logRatios } from './rounds.ts';
 
 /** What a series is of. Two runs are compared where these are equal. */
 export interface SeriesName {
   readonly suite: string;
-  readonly access: Access;
+  readonly access: string;
   /** Of a suite that makes several rows for one engine: which of them. */
   readonly phase?: string;
   /** Varve's engine. */
@@ -52,7 +51,7 @@ export function seriesOf(runs: readonly (readonly Row[])[]): Series[] {
 /** Each verified row of Varve that has something verified beside it, and its ratios to that. */
 function ratiosOf(rows: readonly Row[]): { name: SeriesName; logRatios: number[] }[] {
   return rows.flatMap((row) => {
-    if (row.role !== 'varve' || row.tabs !== undefined || !row.verified) return [];
+    if (row.role !== 'varve' || !row.verified) return [];
     const other = referenceOf(row, rows);
     if (other === undefined) return [];
     const { suite, access, phase, engine } = row;
@@ -64,19 +63,12 @@ function ratiosOf(rows: readonly Row[]): { name: SeriesName; logRatios: number[]
 /** What the targets compare the row with, else the first floor beside it, else the first peer. */
 function referenceOf(row: Row, rows: readonly Row[]): Row | undefined {
   const beside = rows.filter(
-    ({ suite, access, phase, role, tabs, verified }) =>
-      suite === row.suite &&
-      access === row.access &&
-      phase === row.phase &&
-      role !== 'varve' &&
-      tabs === undefined &&
-      verified,
+    ({ suite, access, phase, role, verified }) =>
+      verified && role !== 'varve' && suite === row.suite && access === row.access && phase === row.phase,
   );
-  const target = TARGETS.find(({ suite, access, engine }) => {
-    return suite === row.suite && access === row.access && engine === row.engine;
-  });
+  const against = targetOf(row);
   return (
-    beside.find(({ engine }) => engine === target?.against) ??
+    beside.find(({ engine }) => engine === against) ??
     beside.find(({ role }) => role === 'floor') ??
     beside.find(({ role }) => role === 'peer')
   );

@@ -1,7 +1,7 @@
 /** A comparison as people read it: one table, the worst first, and a sentence above it. */
 
 import { times } from '../figures.ts';
-import { table } from '../table.ts';
+import { markdownTable } from '../tables.ts';
 import type { Baseline } from './baseline.ts';
 import { type Compared, ROUNDS_MIN, type Verdict } from './judge.ts';
 import { titleOf } from './ratios.ts';
@@ -28,7 +28,7 @@ export function comparisonText(baseline: Baseline, rows: readonly Compared[], th
     '## Compared with the baseline',
     headOf(baseline, threshold),
     summaryOf(rows),
-    table(COLUMNS, rows.map(cellsOf), [0, 1, 6]),
+    markdownTable({ columns: COLUMNS, lines: rows.map((row) => ({ cells: cellsOf(row) })) }),
   ].join('\n\n');
 }
 

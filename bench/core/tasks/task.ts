@@ -23,6 +23,11 @@ export interface Tally {
   wrong: number;
 }
 
+/** Nothing yet. */
+export function emptyTally(): Tally {
+  return { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+}
+
 export interface Task {
   readonly calls: number;
   readonly tally: Tally;
@@ -34,11 +39,11 @@ export interface Task {
   check(from: number, to: number): void | Promise<void>;
 }
 
-/** What every task has: the dataset, the state and the tally. */
-export abstract class TaskBase {
-  readonly tally: Tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
-  protected readonly dataset: Dataset;
-  protected readonly state: State;
+/** What every task over a dataset has. */
+export class TaskBase {
+  readonly tally = emptyTally();
+  readonly dataset: Dataset;
+  readonly state: State;
   protected readonly random = new Random(0x5a3b1e);
 
   constructor(dataset: Dataset, state: State) {
@@ -47,7 +52,7 @@ export abstract class TaskBase {
   }
 
   /** Counts a failed check unless `value` is what key `number` must hold. */
-  protected expect(number: number, value: Uint8Array | undefined): void {
+  expect(number: number, value: Uint8Array | undefined): void {
     const held = at(this.state, number);
     const right =
       held === ABSENT ? value === undefined : value !== undefined && sameBytes(value, at(this.dataset.pool, held));
@@ -55,8 +60,68 @@ export abstract class TaskBase {
   }
 
   /** Bytes of an entry. */
-  protected get entryBytes(): number {
+  get entryBytes(): number {
     return this.dataset.keyBytes + this.dataset.valueBytes;
+  }
+}
+
+/** A call that answers at once is not waited for: to its engine that would be the end of a turn. */
+export function isLater(given: unknown): given is PromiseLike<unknown> {
+  return typeof (given as PromiseLike<unknown> | undefined)?.then === 'function';
+}
+
+/** Calls that are each long enough for a closure: a batch, a range, a transaction. */
+export interface CallsOptions<T> {
+  readonly calls: number;
+  /** The calls of a group are under way together. */
+  readonly waves: boolean;
+  run(call: number): T | PromiseLike<T>;
+  check(call: number, answer: T): void | Promise<void>;
+  finish?(): void;
+}
+
+export class Calls<T> implements Task {
+  readonly calls: number;
+  readonly tally: Tally;
+  readonly #options: CallsOptions<T>;
+  #answers: T[] = [];
+
+  /** `base` is what the checks count with. */
+  constructor(base: TaskBase, options: CallsOptions<T>) {
+    this.calls = options.calls;
+    this.tally = base.tally;
+    this.#options = options;
+  }
+
+  run(from: number, to: number): void | Promise<void> {
+    if (this.#options.waves) return this.#together(from, to);
+    for (let call = from; call < to; call++) {
+      const given = this.#options.run(call);
+      if (isLater(given)) return this.#oneByOne(given, call + 1, to);
+      this.#answers.push(given);
+    }
+  }
+
+  finish(): void {
+    this.#options.finish?.();
+  }
+
+  check(from: number): void | Promise<void> {
+    const later: Promise<void>[] = [];
+    for (const [i, answer] of this.#answers.splice(0).entries()) {
+      const checked = this.#options.check(from + i, answer);
+      if (checked !== undefined) later.push(checked);
+    }
+    if (later.length > 0) return Promise.all(later).then(() => undefined);
+  }
+
+  async #together(from: number, to: number): Promise<void> {
+    this.#answers = await Promise.all(Array.from({ length: to - from }, (_, i) => this.#options.run(from + i)));
+  }
+
+  async #oneByOne(first: PromiseLike<T>, from: number, to: number): Promise<void> {
+    this.#answers.push(await first);
+    for (let call = from; call < to; call++) this.#answers.push(await this.#options.run(call));
   }
 }
 

@@ -11,6 +11,7 @@
 
 import { deleteStore } from 'varve/synchronous';
 import { GROUP_STEPS, now, timerStepMs } from '../../core/clock.ts';
+import { bytes } from '../../core/figures.ts';
 import {
   at,
   compareKeys,
@@ -23,10 +24,20 @@ import {
 } from '../../core/generator.ts';
 import { Latencies } from '../../core/latency.ts';
 import type { Round } from '../../core/measure.ts';
-import { makeRow, type OnDisk, type RowHead } from '../../core/rows.ts';
-import type { SpecialContext } from '../../core/special.ts';
+import { makeRow, type RowHead } from '../../core/row.ts';
+import { type Context, hasSync, register } from '../../core/suite.ts';
+import { emptyTally } from '../../core/tasks/task.ts';
 import { ABSENT, type State } from '../../core/trace.ts';
-import { batchOf, MEMORY_BYTES_MIN, type Opening, type Part, TABLES_KEPT, TABLES_MAX, Tables } from './tables.ts';
+import {
+  batchOf,
+  MEMORY_BYTES_MIN,
+  type OnDisk,
+  type Opening,
+  type Part,
+  TABLES_KEPT,
+  TABLES_MAX,
+  Tables,
+} from './tables.ts';
 
 const NAME = 'compaction';
 const RANGE = 50;
@@ -37,10 +48,10 @@ const RANGES = { quick: 40, full: 200 };
 /** Flushes of the same keys with turns in between, in which the engine merges as it likes. */
 const FLUSHES = { quick: 12, full: 100 };
 /** Steps of progress. */
-export const STEPS = 3;
+const STEPS = 3;
 
 /** Runs the suite on `varve/synchronous`. */
-export async function runCompaction(context: SpecialContext, opening: Opening = {}): Promise<void> {
+export async function runCompaction(context: Context, opening: Opening = {}): Promise<void> {
   const name = 'bench-compaction';
   const { plan } = context;
   const storage = plan.custom.storage === 'memory' ? 'memory' : undefined;
@@ -61,11 +72,11 @@ export async function runCompaction(context: SpecialContext, opening: Opening = 
 }
 
 class Compaction {
-  readonly #context: SpecialContext;
+  readonly #context: Context;
   readonly #tables: Tables;
   readonly #step_us = timerStepMs() * 1000;
 
-  constructor(context: SpecialContext, tables: Tables) {
+  constructor(context: Context, tables: Tables) {
     this.#context = context;
     this.#tables = tables;
   }
@@ -73,7 +84,7 @@ class Compaction {
   /** Gets and ranges over tables that each span all keys. */
   async overlapping(): Promise<void> {
     const tables = this.#tables;
-    this.#context.step('overlapping tables');
+    this.#context.step('compaction: overlapping tables');
     const value = (number: number): number => number % 1000;
     const parts = Array.from(
       { length: TABLES_MAX },
@@ -99,7 +110,7 @@ class Compaction {
   /** As many tables of the same keys as can be there, then as many flushes as S0 has tables. */
   async sameKeys(): Promise<void> {
     const tables = this.#tables;
-    this.#context.step('tables of the same keys');
+    this.#context.step('compaction: tables of the same keys');
     const numbers = Array.from({ length: tables.batchEntries }, (_, i) => i);
     const parts = Array.from({ length: TABLES_MAX }, (_, table): Part => ({ numbers, value: () => table }));
     for (const part of parts.slice(0, TABLES_KEPT)) await tables.flushed(part);
@@ -122,7 +133,7 @@ class Compaction {
   /** Half of the keys deleted and a quarter written again: the deleted are gone from disk, the others there once. */
   async tombstones(): Promise<void> {
     const tables = this.#tables;
-    this.#context.step('tombstones');
+    this.#context.step('compaction: tombstones');
     const loaded = 4 * tables.batchEntries;
     for (let part = 0; part < 4; part++) {
       await tables.flushed({ numbers: this.#every(4, part, loaded), value: (number) => number % 1000 });
@@ -157,7 +168,7 @@ class Compaction {
 
   /** One round; a group lasts long enough for the timer. */
   #round(kind: 'get' | 'range', live: Uint32Array, random: Random, calls: number): Round {
-    const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+    const tally = emptyTally();
     const latencies = new Latencies();
     let elapsed = 0;
     for (let done = 0; done < calls; ) {
@@ -220,21 +231,22 @@ class Compaction {
 
   /** A row of the merge itself: entries that went in, and what became of them. */
   #change(phase: string, { seconds, before, after }: Change, verified: boolean): void {
-    const bytes = before.bytes;
-    const tally = { ops: before.entries, bytes, reads: 0, hits: 0, wrong: 0 };
+    const tally = { ...emptyTally(), ops: before.entries, bytes: before.bytes };
     const latencies = new Latencies();
     latencies.add(seconds * 1e6);
     const timeline = [[seconds * 1000, before.entries]] as const;
     const round: Round = { tally, elapsed_ms: seconds * 1000, latencies, timeline };
-    this.#row({ phase, unit: 'entries', compaction: { before, after } }, [round], verified);
+    const files = `${before.files} files of ${bytes(before.bytes)} became ${after.files} of ${bytes(after.bytes)}`;
+    const note = `${files}; ${before.entries} entries, ${after.entries} after`;
+    this.#row({ phase, unit: 'entries', note }, [round], verified);
   }
 
-  #row(head: Pick<RowHead, 'phase' | 'unit' | 'compaction'>, rounds: readonly Round[], verified: boolean): void {
+  #row(head: Pick<RowHead, 'phase' | 'unit' | 'note'>, rounds: readonly Round[], verified: boolean): void {
     const fixed = {
       suite: NAME,
       engine: 'varve-sync',
       role: 'varve',
-      access: 'worker',
+      access: this.#context.place,
       durability: 'relaxed',
     } as const;
     const row = makeRow({ ...fixed, groupSize: 1, ...head }, rounds, verified);
@@ -263,3 +275,12 @@ interface Change {
 function liveInOrder({ sorted }: Dataset, state: State): Uint32Array {
   return sorted.filter((number) => state[number] !== ABSENT);
 }
+
+register({
+  name: NAME,
+  title: 'before and after a full compaction',
+  family: 'S0',
+  accesses: ['worker'],
+  steps: (_, engines) => (hasSync(engines) ? STEPS : 0),
+  run: (context) => runCompaction(context),
+});

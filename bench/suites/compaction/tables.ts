@@ -11,10 +11,17 @@
 import { type OpenOptions, open, type SyncStore } from 'varve/synchronous';
 import { turn } from '../../core/clock.ts';
 import { at, type Dataset, type Key } from '../../core/generator.ts';
-import type { OnDisk } from '../../core/rows.ts';
 import { ABSENT, emptyState, type State } from '../../core/trace.ts';
 
-/** Varve's least `memoryBytes`: its memtables are 128 KiB. */
+/** The tables on disk. */
+export interface OnDisk {
+  readonly files: number;
+  readonly bytes: number;
+  /** Entries of all tables: older versions and tombstones count. */
+  readonly entries: number;
+}
+
+/** Varve's least `memory`: its memtables are 128 KiB. */
 export const MEMORY_BYTES_MIN = 1 << 20;
 /** A memtable is an eighth of the memory, and no more than this. */
 const MEMTABLE_BYTES_MAX = 4 << 20;

@@ -8,18 +8,23 @@
  */
 
 import { GROUP_STEPS, now, timerStepMs } from '../../core/clock.ts';
+import type { Access, Engine } from '../../core/engine.ts';
+import { duration, rate } from '../../core/figures.ts';
 import { Random } from '../../core/generator.ts';
+import { rotated } from '../../core/loops.ts';
 import { measure, type Round } from '../../core/measure.ts';
-import { budgetMs, type Emit, type Plan } from '../../core/plan.ts';
-import { makeRow } from '../../core/rows.ts';
-import type { Tally, Task } from '../../core/tasks/task.ts';
-import { DOCUMENT_SUITE } from '../../core/workloads.ts';
+import { budgetMs, type Plan } from '../../core/plan.ts';
+import { headOf, makeRow, type Row } from '../../core/row.ts';
+import { type Context, register } from '../../core/suite.ts';
+import { figuresOf, judgeWorst, registerJudge } from '../../core/targets.ts';
+import { emptyTally, type Tally, type Task } from '../../core/tasks/task.ts';
 import { dexieDocuments } from './dexie.ts';
-import { idOf, type Person, personOf, samePerson, TEAM, teamOf } from './document.ts';
+import { idOf, type Person, personOf, samePerson, teamOf } from './document.ts';
 import { indexedDbDocuments } from './indexeddb.ts';
 import type { DocumentEngine, DocumentStore } from './store.ts';
 import { varveDocuments } from './varve.ts';
 
+const NAME = 'documents';
 /** Engines of the suite; they run where the plan has engines of their names. */
 const ENGINES: readonly DocumentEngine[] = [varveDocuments, indexedDbDocuments, dexieDocuments];
 const DOCUMENTS = { quick: 1000, full: 10_000 };
@@ -32,17 +37,23 @@ const REHEARSED = 20;
 /** Calls at once, in flight: S4 has so many clients. */
 const CLIENTS = 100;
 
-/** What a row counts. */
-export const DOCUMENT_CALLS = ['insert', 'insertMany', 'get', 'update', 'find', 'stream', 'mix'] as const;
+/** The calls, and what a row says of each. */
+const CALLS_TEXTS = {
+  insert: 'insert',
+  insertMany: `insertMany by ${BATCH}, documents`,
+  get: 'get by key',
+  update: 'update, two indexes change',
+  find: `find by index, ${FOUND} documents`,
+  stream: `stream by index, ${STREAMED} documents`,
+  mix: 'mix: 50% get, 20% find, 20% update, 5% insert, 5% delete',
+} as const;
 /** One of them. */
-export type DocumentCall = (typeof DOCUMENT_CALLS)[number];
+type DocumentCall = keyof typeof CALLS_TEXTS;
 /** Those that many clients make at once. */
 const IN_FLIGHT_CALLS: readonly DocumentCall[] = ['insert', 'get', 'update', 'find', 'mix'];
 
-/** A call, and how it is made. */
-interface Kind {
-  readonly call: DocumentCall;
-  readonly access: 'inflight' | 'page';
+function callsOf(access: Access): readonly DocumentCall[] {
+  return access === 'page' ? (Object.keys(CALLS_TEXTS) as DocumentCall[]) : IN_FLIGHT_CALLS;
 }
 
 /** What calls that are prepared together write. */
@@ -59,37 +70,48 @@ interface Step {
   check(answer: unknown, tally: Tally): void;
 }
 
-/** Runs the suite. */
-export async function runDocuments(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {
-  const engines = ENGINES.filter(({ name }) => plan.engines.includes(name));
-  const kinds = (['page', 'inflight'] as const)
-    .filter((access) => plan.accesses.includes(access))
-    .flatMap((access) =>
-      (access === 'page' ? DOCUMENT_CALLS : IN_FLIGHT_CALLS).map((call): Kind => ({ call, access })),
-    );
-  if (kinds.length === 0 || engines.length === 0) return;
+function enginesOf(engines: readonly Engine[]): DocumentEngine[] {
+  return ENGINES.filter(({ name }) => engines.some((one) => one.name === name));
+}
+
+async function run(context: Context): Promise<void> {
+  const { plan, engines, access, step, signal } = context;
   const contenders: Contender[] = [];
   try {
-    for (const engine of engines) contenders.push(await Contender.open(engine, plan));
-    let done = 0;
-    const total = kinds.length * plan.rounds * engines.length;
-    for (const kind of kinds) {
+    for (const engine of enginesOf(engines)) contenders.push(await Contender.open(engine, plan, access));
+    for (const call of callsOf(access)) {
       for (let round = 0; round < plan.rounds; round++) {
-        for (let turn = 0; turn < contenders.length; turn++) {
-          signal.throwIfAborted();
-          const contender = contenders[(turn + round) % contenders.length] as Contender;
-          const how = kind.access === 'page' ? '' : ', many at once';
-          const text = `documents: ${contender.engine.name}, ${kind.call}${how}, round ${round + 1} of ${plan.rounds}`;
-          emit({ type: 'progress', done: done++, total, text });
-          await contender.run(kind, round, signal);
+        for (const contender of rotated(contenders, round)) {
+          step(`${NAME} (${access}): ${contender.engine.name}, ${call}, round ${round + 1} of ${plan.rounds}`);
+          await contender.run(call, round, signal);
         }
       }
     }
-    for (const contender of contenders) await contender.conclude(emit);
+    for (const contender of contenders) await contender.conclude(context);
   } finally {
     for (const contender of contenders) await contender.close();
   }
 }
+
+register({
+  name: NAME,
+  title: 'documents of 300 bytes with four secondary indexes, from the page',
+  family: 'S4',
+  quick: true,
+  accesses: ['page', 'inflight'],
+  steps: (plan, engines, access) => callsOf(access).length * plan.rounds * enginesOf(engines).length,
+  run,
+});
+/** S4: a hundred clients, a p95 below 500 ms, more than 100 calls a second. */
+registerJudge((rows) => {
+  const clients = rows.filter((row) => row.suite === NAME && row.engine === 'varve' && row.access === 'inflight');
+  const of = (figure: (row: Row) => number) => figuresOf(clients, figure);
+  const [p95s, rates] = [of(({ p95 }) => p95), of(({ opsPerSecond }) => opsPerSecond)];
+  return [
+    ...judgeWorst('documents, many clients, p95', p95s, 'below', 500_000, duration),
+    ...judgeWorst('documents, many clients, calls a second', rates, 'above', 100, rate),
+  ];
+});
 
 /** One engine, its store, and what must be in it. */
 class Contender {
@@ -101,10 +123,12 @@ class Contender {
   readonly #revisions: (number | undefined)[] = [];
   /** How many documents each team has. */
   readonly #teams = new Map<string, number>();
-  readonly #rounds = new Map<Kind, Round[]>();
-  readonly #groups = new Map<Kind, number>();
+  readonly #rounds = new Map<DocumentCall, Round[]>();
+  readonly #groups = new Map<DocumentCall, number>();
+  readonly #isTogether: boolean;
 
-  private constructor(engine: DocumentEngine, plan: Plan, store: DocumentStore) {
+  private constructor(engine: DocumentEngine, plan: Plan, store: DocumentStore, access: Access) {
+    this.#isTogether = access === 'inflight';
     this.engine = engine;
     this.#plan = plan;
     this.#store = store;
@@ -112,29 +136,29 @@ class Contender {
     this.#count = Math.max(1, Math.round((DOCUMENTS[plan.mode] * plan.scale) / BATCH)) * BATCH;
   }
 
-  static async open(engine: DocumentEngine, plan: Plan): Promise<Contender> {
+  static async open(engine: DocumentEngine, plan: Plan, access: Access): Promise<Contender> {
     await engine.remove(nameOf(engine));
-    const contender = new Contender(engine, plan, await engine.open(nameOf(engine)));
+    const contender = new Contender(engine, plan, await engine.open(nameOf(engine)), access);
     for (let from = 0; from < contender.#count; from += BATCH) await contender.#insert(groupOf(), BATCH).go();
     return contender;
   }
 
   /** Makes the calls of one round. */
-  async run(kind: Kind, round: number, signal: AbortSignal): Promise<void> {
-    const group = this.#groups.get(kind) ?? (await this.#sizeOf(kind));
-    this.#groups.set(kind, group);
+  async run(call: DocumentCall, round: number, signal: AbortSignal): Promise<void> {
+    const group = this.#groups.get(call) ?? (await this.#sizeOf(call));
+    this.#groups.set(call, group);
     const { custom, mode, scale } = this.#plan;
     const calls = custom.calls ?? Math.max(1, Math.round(CALLS[mode] * scale));
-    const task = this.#task(kind, calls, group, round + 1);
-    const together = kind.access === 'inflight';
+    const task = this.#task(call, calls, group, round + 1);
+    const together = this.#isTogether;
     const limits = { group, budget_ms: budgetMs(this.#plan), calls_max: calls, together, signal };
-    const rounds = this.#rounds.get(kind) ?? [];
+    const rounds = this.#rounds.get(call) ?? [];
     rounds.push(await measure(task, limits));
-    this.#rounds.set(kind, rounds);
+    this.#rounds.set(call, rounds);
   }
 
   /** Checks the whole store, and reports. */
-  async conclude(emit: Emit): Promise<void> {
+  async conclude({ emit, place }: Context): Promise<void> {
     const expected = this.#revisions.filter((revision) => revision !== undefined).length;
     let wrong = 0;
     let seen = 0;
@@ -151,13 +175,11 @@ class Contender {
       const text = `documents on ${this.engine.name}: ${wrong} documents are wrong, ${seen} of ${expected} are there.`;
       emit({ type: 'problem', text });
     }
-    for (const [kind, rounds] of this.#rounds) {
-      const { call, access } = kind;
-      const { name, role } = this.engine;
+    for (const [call, rounds] of this.#rounds) {
+      const head = { suite: NAME, ...headOf(this.engine), access: place, durability: 'relaxed' } as const;
       const unit = call === 'insertMany' || call === 'stream' ? 'entries' : 'ops';
-      const groupSize = this.#groups.get(kind) ?? 1;
-      const head = { suite: DOCUMENT_SUITE.name, engine: name, role, access, durability: 'relaxed' } as const;
-      emit({ type: 'row', row: makeRow({ ...head, unit, groupSize, phase: call }, rounds, isSound) });
+      const own = { unit, groupSize: this.#groups.get(call) ?? 1, phase: CALLS_TEXTS[call] } as const;
+      emit({ type: 'row', row: makeRow({ ...head, ...own }, rounds, isSound) });
     }
   }
 
@@ -167,19 +189,19 @@ class Contender {
   }
 
   /** How many calls are timed as one, so that the timer can tell. */
-  async #sizeOf({ call, access }: Kind): Promise<number> {
-    if (access === 'inflight') return this.#plan.custom.threads ?? CLIENTS;
+  async #sizeOf(call: DocumentCall): Promise<number> {
+    if (this.#isTogether) return this.#plan.custom.threads ?? CLIENTS;
     // Documents of a mix change from call to call: each is prepared after the one before it.
     if (call === 'mix') return 1;
-    const task = this.#task({ call, access }, REHEARSED, REHEARSED, 0);
+    const task = this.#task(call, REHEARSED, REHEARSED, 0);
     const start = now();
     await task.run(0, REHEARSED);
     const each_ms = (now() - start) / REHEARSED;
     return Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs()) / Math.max(each_ms, 1e-3)));
   }
 
-  #task({ call, access }: Kind, calls: number, size: number, seed: number): Task {
-    const tally: Tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+  #task(call: DocumentCall, calls: number, size: number, seed: number): Task {
+    const tally = emptyTally();
     const random = new Random(0xd0c5 + seed);
     const prepare = (): Step[] => {
       const group = groupOf();
@@ -192,7 +214,7 @@ class Contender {
       tally,
       run: async (from, to) => {
         const due = steps.slice(0, to - from);
-        if (access === 'inflight') answers.push(...(await Promise.all(due.map((step) => step.go()))));
+        if (this.#isTogether) answers.push(...(await Promise.all(due.map((step) => step.go()))));
         else for (const step of due) answers.push(await step.go());
       },
       check: () => {
@@ -371,6 +393,3 @@ function countOne(_: unknown, tally: Tally): void {
 function nameOf({ name }: DocumentEngine): string {
   return `bench-documents-${name}`;
 }
-
-/** Documents that a search may give at most, for who reads the rows. */
-export const SEARCHED = { found: FOUND, streamed: STREAMED, batch: BATCH, team: TEAM };

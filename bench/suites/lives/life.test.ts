@@ -2,16 +2,15 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Engine, SyncSession } from '../../core/engine.ts';
+import { gathered, planOf, rowOf } from '../../core/fixture.ts';
 import { compareKeys, type Key } from '../../core/generator.ts';
-import type { Plan, RunEvent } from '../../core/plan.ts';
-import type { Row } from '../../core/rows.ts';
-import { SuiteRunner } from '../../core/runner.ts';
+import type { LifeStory, Row } from '../../core/row.ts';
 import { judge } from '../../core/targets.ts';
 import { map } from '../../peers/map.ts';
-import type { Pair } from '../../targets/fs/engine.ts';
-import { FRESH_SCAN, type LifeStore, type LifeStory, live, SCAN, WINDOWS } from './life.ts';
+import { FRESH_SCAN, type LifeStore, live, type Pair, SCAN, WINDOWS } from './life.ts';
 import { LIVES } from './lives.ts';
-import { judgeLives, type LifeRow, peakSpace, slowestShare, storyText } from './story.ts';
+import { judgeLives, peakSpace, slowestShare, storyText } from './story.ts';
+import './suite.ts';
 
 type Spoil = (store: LifeStore, entries: Map<string, Uint8Array>) => Partial<LifeStore>;
 
@@ -160,17 +159,14 @@ const story = (rates: readonly number[], more: Partial<LifeStory> = {}): LifeSto
   ...more,
 });
 
-const row = (suite: string, more: Partial<LifeRow> = {}): LifeRow => ({
-  ...{ suite, part: undefined, place: 'worker', engine: 'varve-sync', role: 'varve', durability: 'relaxed' },
-  ...{ verified: true, opsPerSecond: 100, rounds: [100], p50: 1, p99: 1 },
-  ...more,
-});
+const row = (suite: string, more: Partial<Row> = {}): Row =>
+  rowOf({ engine: 'varve-sync', role: 'varve', rounds: [100], suite, p50: 1, p99: 1, ...more });
 
-const verdicts = (...rows: LifeRow[]) => judgeLives(rows).map(({ measured, reached }) => [measured, reached]);
+const verdicts = (...rows: Row[]) => judgeLives(rows).map(({ cells, reached }) => [cells[3], reached]);
 
 test('a queue that slows below 0.7 of its first window misses its target, on its worst row', () => {
   expect(slowestShare(story([100, 120, 80]))).toBeCloseTo(0.8);
-  const slow = row('queue', { life: story([100, 69, 100]), engine: 'varve', place: 'page' });
+  const slow = row('queue', { life: story([100, 69, 100]), engine: 'varve', access: 'page' });
   expect(verdicts(row('queue', { life: story([100, 80]) }), slow)).toEqual([['0.69x', false]]);
   expect(verdicts(row('queue', { life: story([100, 70]) }))).toEqual([['0.70x', true]]);
   // A window that was cut short says nothing.
@@ -185,12 +181,12 @@ test('a queue that slows below 0.7 of its first window misses its target, on its
 test('a queue is first only where no peer of its place is quicker', () => {
   const peer = row('queue', { engine: 'sqlite-wasm', role: 'peer', rounds: [125], opsPerSecond: 125 });
   expect(verdicts(row('queue'), peer)).toEqual([['0.80x', false]]);
-  expect(verdicts(row('queue'), { ...peer, place: 'page' })).toEqual([]);
+  expect(verdicts(row('queue'), { ...peer, access: 'page' })).toEqual([]);
 });
 
 test('scans are judged beside those of a fresh store, space beside what lives', () => {
-  const scan = row('rotate', { part: SCAN, p50: 3, p99: 30 });
-  const fresh = row('rotate', { part: FRESH_SCAN, p50: 2, p99: 9 });
+  const scan = row('rotate', { phase: SCAN, p50: 3, p99: 30 });
+  const fresh = row('rotate', { phase: FRESH_SCAN, p50: 2, p99: 9 });
   expect(verdicts(scan, fresh)).toEqual([
     ['1.50x', true],
     ['3.33x', false],
@@ -242,17 +238,7 @@ test('in the browser a life gives its rows, its story on the first; an engine wi
       };
     }),
   ];
-  const rows: Row[] = [];
-  const told: string[] = [];
-  const emit = (event: RunEvent): void => {
-    if (event.type === 'row') rows.push(event.row);
-    if (event.type === 'note' || event.type === 'problem') told.push(`${event.type}: ${event.text}`);
-  };
-  const plan: Plan = {
-    ...{ mode: 'quick', suites: ['rotate'], engines: engines.map(({ name }) => name), accesses: ['worker'] },
-    ...{ rounds: 3, seed: 1, scale: 1, custom: { calls: 40 } },
-  };
-  await new SuiteRunner(plan, engines, emit, new AbortController().signal).run(['worker']);
+  const { rows, notes, problems } = await gathered(planOf(['rotate'], { custom: { calls: 40 } }), engines);
   expect(rows.map(({ phase, unit, verified }) => [phase, unit, verified])).toEqual([
     ['day', 'steps', true],
     [SCAN, 'ranges', true],
@@ -260,11 +246,9 @@ test('in the browser a life gives its rows, its story on the first; an engine wi
   ]);
   expect(rows[0]).toMatchObject({ ops: 40, note: expect.stringMatching(/^40\.0 of 40\.0 steps; .*cannot be seen/) });
   expect(rows[0]?.life?.samples).toHaveLength(WINDOWS.quick);
-  expect(told).toEqual([
-    'note: rotate (worker) is without without, which has no deleteRange.',
-    'problem: rotate (worker) on broken: Error: no',
-  ]);
-  expect(judge(rows).map(({ target }) => target.title)).toEqual([
+  expect(notes).toEqual(['rotate (worker) is without without, which has no deleteRange.']);
+  expect(problems).toEqual(['rotate (worker) on broken: Error: no']);
+  expect(judge(rows).map(({ cells }) => cells[0])).toEqual([
     'rotate: median of a scan, of one of a fresh store: worst, able (worker)',
     'rotate: p99 of a scan, of one of a fresh store: worst, able (worker)',
   ]);

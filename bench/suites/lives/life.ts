@@ -8,24 +8,39 @@
  */
 
 import { GROUP_STEPS, now, timerStepMs, turn } from '../../core/clock.ts';
-import type { Ability, DiskUse } from '../../core/engine.ts';
+import type { Ability, DiskUse, StoreNumbers } from '../../core/engine.ts';
 import { sameBytes } from '../../core/generator.ts';
 import { Latencies } from '../../core/latency.ts';
 import { type Limits, measure, type Round, SAMPLE_MS } from '../../core/measure.ts';
-import { heldBytes } from '../../core/memory.ts';
-import { writtenBytes } from '../../core/storage.ts';
-import type { Task } from '../../core/tasks/task.ts';
-import type { Count } from '../../core/workloads.ts';
-import type { FileStore, Pair } from '../../targets/fs/engine.ts';
+import type { LifeSample, LifeStory } from '../../core/row.ts';
+import { heldBytes, writtenBytes } from '../../core/storage.ts';
+import type { Count } from '../../core/suite.ts';
+import { emptyTally, isLater, type Task } from '../../core/tasks/task.ts';
+
+/** The answer of a call, at once or later. */
+export type Eventual<T> = T | Promise<T>;
+/** A key and its value. */
+export type Pair = readonly [key: string, value: Uint8Array];
 
 /** A store that lives: of the browser or of Node, opened and closed at will. */
-export interface LifeStore extends Omit<FileStore, 'all' | 'settle'> {
+export interface LifeStore {
   /** Opens it, new or as `close` left it. */
   open(): Promise<void>;
-  /** Returns when all that was written has reached its level. */
-  commit(): void;
+  close(): Promise<void>;
   /** Removes a closed store, if it is there. */
   remove(): Promise<void>;
+  set(key: string, value: Uint8Array): Eventual<void>;
+  get(key: string): Eventual<Uint8Array | undefined>;
+  delete(key: string): Eventual<void>;
+  batch(pairs: readonly Pair[]): Eventual<void>;
+  /** The first `limit` entries from a key on. */
+  range(gte: string, limit: number): Eventual<readonly Pair[]>;
+  /** Deletes the keys from `gte` up to `lt`, without it. */
+  deleteRange(gte: string, lt: string): Eventual<void>;
+  /** Returns when all that was written has reached its level. */
+  commit(): void;
+  /** Numbers about the store; Varve's stores have them. */
+  report?(): Eventual<StoreNumbers | undefined>;
   /** What its files weigh. Of stores whose files can be seen. */
   disk?(): Promise<DiskUse>;
   readonly hasRanges: boolean;
@@ -70,33 +85,6 @@ export interface Life {
   /** Left alone for a while at its end, to see what it gives back. */
   readonly idles?: boolean;
   begin(mode: keyof Count): Course;
-}
-
-/** A store after some more steps: the window is what lies between two samples. */
-export interface LifeSample {
-  /** Steps so far, and their time. */
-  readonly steps: number;
-  readonly at_ms: number;
-  /** Of the window: steps a second, and microseconds of a step (of the mean of a group, where steps are timed in groups). */
-  readonly stepsPerSecond: number;
-  readonly p99: number;
-  /** The most that lay on the disk in the window. */
-  readonly disk?: DiskUse | undefined;
-  /** What the store says that it holds in memory. */
-  readonly memoryBytes?: number | undefined;
-}
-
-/** A life over time. */
-export interface LifeStory {
-  /** Steps that it was to have; a time limit ends it early. */
-  readonly planned: number;
-  readonly samples: readonly LifeSample[];
-  /** Bytes of keys and values that are there at the end. */
-  readonly livingBytes: number;
-  /** On the disk, after so many milliseconds without a call. */
-  readonly idle?: { readonly after_ms: number; readonly bytes: number } | undefined;
-  /** Bytes logged, flushed and merged for each byte of keys and values that was written. */
-  readonly writeAmplification?: number | undefined;
 }
 
 /** What a life came to: its steps, and what was timed beside them by name. */
@@ -198,7 +186,7 @@ class Part {
   readonly #make: () => readonly LifeCall[];
   readonly #store: LifeStore;
   readonly #pace: Pace;
-  readonly #tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+  readonly #tally = emptyTally();
   readonly #latencies = new Latencies();
   readonly #timeline: [number, number][] = [];
   #elapsed_ms = 0;
@@ -258,7 +246,7 @@ class Part {
 
   async #measured(calls: number, limits: Omit<Limits, 'calls_max' | 'together'>): Promise<Round> {
     const latencies = new Latencies();
-    const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+    const tally = emptyTally();
     let elapsed_ms = 0;
     while (tally.ops < calls && elapsed_ms < limits.budget_ms) {
       const task = new LifeTask(this.#store, this.#make, Math.min(this.#pace.burst, calls - tally.ops), limits.group);
@@ -280,7 +268,7 @@ class Part {
 /** The steps of one window. */
 class LifeTask implements Task {
   readonly calls: number;
-  readonly tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+  readonly tally = emptyTally();
   writtenBytes = 0;
   readonly #store: LifeStore;
   readonly #make: () => readonly LifeCall[];
@@ -340,11 +328,6 @@ class LifeTask implements Task {
     this.#due = Array.from({ length: steps }, () => this.#make()).flat();
     this.#given = [];
   }
-}
-
-/** A call that answers at once is not waited for: to its engine that would be the end of a turn. */
-function isLater(given: unknown): given is PromiseLike<unknown> {
-  return typeof (given as PromiseLike<unknown> | undefined)?.then === 'function';
 }
 
 /** A life in one store. */
@@ -438,7 +421,7 @@ class Living {
     if (openings.length === 0) return;
     const latencies = Latencies.of(Float64Array.from(openings, (ms) => ms * 1000));
     const elapsed_ms = openings.reduce((sum, ms) => sum + ms, 0);
-    const tally = { ops: openings.length, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+    const tally = { ...emptyTally(), ops: openings.length };
     this.#openings?.add({ tally, elapsed_ms, latencies, timeline: [] });
   }
 

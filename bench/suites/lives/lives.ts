@@ -7,9 +7,8 @@
 
 import { now } from '../../core/clock.ts';
 import { at, makeDataset, sameBytes } from '../../core/generator.ts';
-import type { Pair } from '../../targets/fs/engine.ts';
-import { count } from '../base.ts';
-import type { Course, Life, LifeCall, LifeStore } from './life.ts';
+import { count } from '../../core/suite.ts';
+import type { Course, Life, LifeCall, LifeStore, Pair } from './life.ts';
 import { samePair } from './life.ts';
 
 const JOBS = 2000;

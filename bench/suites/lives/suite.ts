@@ -1,5 +1,5 @@
 /**
- * The lives in the browser: each on every engine that has its calls, one engine after another.
+ * The lives as suites: each on every engine that has its calls, one engine after another, in the browser and on Node.
  *
  * Invariant: an engine lives a life once, from a new store to its end: rounds do not apply. An engine that fails is told, and the
  * others go on; one that lacks a call sits out, which is a note.
@@ -7,34 +7,41 @@
 
 import type { Access, Engine, Session, SessionOptions, StoreNumbers } from '../../core/engine.ts';
 import type { Key } from '../../core/generator.ts';
-import { budgetMs, type Plan } from '../../core/plan.ts';
-import { makeRow } from '../../core/rows.ts';
-import type { Special, SpecialContext } from '../../core/special.ts';
-import type { Pair } from '../../targets/fs/engine.ts';
-import { FRESH_SCAN, IDLE_MS, type Life, type LifeStore, live, SCAN, WINDOWS } from './life.ts';
+import { budgetMs } from '../../core/plan.ts';
+import { headOf, makeRow } from '../../core/row.ts';
+import { type Context, explain, register } from '../../core/suite.ts';
+import { registerJudge } from '../../core/targets.ts';
+import { isLater } from '../../core/tasks/task.ts';
+import {
+  type Eventual,
+  FRESH_SCAN,
+  IDLE_MS,
+  type Life,
+  type LifeStore,
+  live,
+  type Pair,
+  SCAN,
+  WINDOWS,
+} from './life.ts';
 import { LIVES } from './lives.ts';
-import { storyText } from './story.ts';
+import { judgeLives, storyText } from './story.ts';
 
 const DURABILITY = 'relaxed';
-/** Opening a store takes a page tens of milliseconds: fewer sessions than on Node show the same. */
+/** Opening a store takes a page tens of milliseconds: fewer sessions, and less time, than on Node show the same. */
 const SESSIONS_MAX = 500;
 const ROUNDS_MAX = 60;
 
-/** The suites, for the list of those that make their rows themselves. */
-export const LIFE_SUITES: readonly Special[] = LIVES.map((life) => ({
-  name: life.name,
-  title: life.title,
-  family: 'beyond',
-  quick: false,
-  accesses: ['worker', 'page'],
-  steps: (plan, engines, access) => ableOf(life, engines, access).length * WINDOWS[plan.mode],
-  run: (context) => runLife(context, life),
-}));
-
-/** The engines that have its calls. */
-function ableOf(life: Life, engines: readonly Engine[], access: Access): Engine[] {
-  return candidatesOf(engines, access).filter((engine) => lackingOf(life, engine).length === 0);
+for (const life of LIVES) {
+  register({
+    ...{ name: life.name, title: life.title, family: 'beyond', accesses: ['worker', 'page'] },
+    steps: (plan, engines, access) => {
+      const able = candidatesOf(engines, access).filter((engine) => lackingOf(life, engine).length === 0);
+      return able.length * WINDOWS[plan.mode];
+    },
+    run: (context) => runLife(context, life),
+  });
 }
+registerJudge(judgeLives);
 
 /** Floors have no ranges over what was just written, and store nothing. Calls are awaited one by one: there is nothing in flight to join. */
 function candidatesOf(engines: readonly Engine[], access: Access): Engine[] {
@@ -48,78 +55,64 @@ function lackingOf({ needs }: Life, { abilities }: Engine): string[] {
   return needs.filter((need) => !abilities.includes(need));
 }
 
-async function runLife(context: SpecialContext, life: Life): Promise<void> {
-  const { engines, access, emit, signal } = context;
+async function runLife(context: Context, life: Life): Promise<void> {
+  const { engines, access, place, emit, signal } = context;
   for (const engine of candidatesOf(engines, access)) {
-    const title = `${life.name} (${access})`;
+    const title = `${life.name} (${place})`;
     const lacking = lackingOf(life, engine);
     if (lacking.length > 0) {
       emit({ type: 'note', text: `${title} is without ${engine.name}, which has no ${lacking.join(', ')}.` });
       continue;
     }
     try {
-      await runEngine(context, life, engine);
+      await runEngine(context, life, engine, `${title} on ${engine.name}`);
     } catch (error) {
       signal.throwIfAborted();
-      const told = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-      emit({ type: 'problem', text: `${title} on ${engine.name}: ${told}` });
+      emit({ type: 'problem', text: `${title} on ${engine.name}: ${explain(error)}` });
     }
   }
 }
 
-async function runEngine(
-  { plan, access, emit, step, signal }: SpecialContext,
-  life: Life,
-  engine: Engine,
-): Promise<void> {
+async function runEngine(context: Context, life: Life, engine: Engine, title: string): Promise<void> {
+  const { plan, place, emit, step, signal } = context;
   const { mode, custom } = plan;
-  const planned = stepsOf(life, plan);
-  let steps = 0;
+  const planned = stepsOf(context, life, engine);
+  const inBrowser = typeof self !== 'undefined';
   const extent = {
     mode,
     steps: planned,
-    budget_ms: budgetMs(plan) * Math.min(life.rounds[mode], ROUNDS_MAX),
+    budget_ms: budgetMs(plan) * Math.min(life.rounds[mode], inBrowser ? ROUNDS_MAX : Number.POSITIVE_INFINITY),
     idle_ms: IDLE_MS[mode],
     signal,
-    told: (sample: { readonly steps: number; readonly at_ms: number }) => {
-      const suite = { suite: life.name, engine: engine.name, access, round: 0 };
-      emit({ type: 'sample', ...suite, at_ms: sample.at_ms, ops: sample.steps - steps });
-      steps = sample.steps;
-      step(`${engine.name}, ${steps} of ${planned} steps`);
-    },
+    told: ({ steps }: { readonly steps: number }) => step(`${life.name}: ${engine.name}, ${steps} of ${planned} steps`),
   };
   const options = { durability: DURABILITY, valueBytes: life.valueBytes, memoryBytes: custom.memoryBytes } as const;
-  const { parts, story, problem } = await live(
-    life,
-    extent,
-    (name) => new SessionStore(engine, `bench-${name}`, options),
-  );
-  if (problem !== undefined) emit({ type: 'problem', text: `${life.name} (${access}) on ${engine.name}: ${problem}` });
+  const storeOf = (name: string): LifeStore => new SessionStore(engine, `bench-${name}`, options);
+  const { parts, story, problem } = await live(life, extent, storeOf);
+  if (problem !== undefined) emit({ type: 'problem', text: `${title}: ${problem}` });
   for (const [i, { phase, round, groupSize }] of parts.entries()) {
+    const unit = phase === SCAN || phase === FRESH_SCAN ? 'ranges' : 'steps';
     const head = {
       suite: life.name,
-      engine: engine.name,
-      role: engine.role,
-      access,
+      ...headOf(engine),
+      access: place,
       durability: DURABILITY,
-      unit: phase === SCAN || phase === FRESH_SCAN ? 'ranges' : 'steps',
+      unit,
       groupSize,
-      ...(phase !== undefined && { phase }),
-      ...(engine.version !== undefined && { engineVersion: engine.version }),
-      ...(i === 0 && { life: story, note: storyText(story) }),
     } as const;
-    const row = makeRow(head, [round], problem === undefined);
+    const more = { ...(phase !== undefined && { phase }), ...(i === 0 && { life: story, note: storyText(story) }) };
     if (round.tally.wrong > 0) {
-      const text = `${life.name} (${access}) on ${engine.name}: ${round.tally.wrong} reads gave something else than was written.`;
+      const text = `${title}: ${round.tally.wrong} reads gave something else than was written.`;
       emit({ type: 'problem', text });
     }
-    emit({ type: 'row', row });
+    emit({ type: 'row', row: makeRow({ ...head, ...more }, [round], problem === undefined) });
   }
 }
 
-function stepsOf({ name, steps }: Life, { mode, scale, custom }: Plan): number {
+function stepsOf({ plan: { mode, scale, custom } }: Context, { steps, needs }: Life, { opensMax }: Engine): number {
   const planned = custom.calls ?? Math.max(1, Math.round(steps[mode] * scale));
-  return name === 'sessions' ? Math.min(planned, SESSIONS_MAX) : planned;
+  if (!needs.includes('open')) return planned;
+  return Math.min(planned, opensMax ?? (typeof self === 'undefined' ? planned : SESSIONS_MAX));
 }
 
 /** An engine's session as a store that lives. */
@@ -154,32 +147,32 @@ class SessionStore implements LifeStore {
     return this.#engine.remove(this.#name);
   }
 
-  set(key: string, value: Uint8Array): void | Promise<void> {
-    return this.#opened().set(key, value) as void | Promise<void>;
+  set(key: string, value: Uint8Array): Eventual<void> {
+    return this.#opened().set(key, value) as Eventual<void>;
   }
 
-  get(key: string): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+  get(key: string): Eventual<Uint8Array | undefined> {
     return this.#opened().get(key);
   }
 
-  delete(key: string): void | Promise<void> {
-    return this.#opened().delete(key) as void | Promise<void>;
+  delete(key: string): Eventual<void> {
+    return this.#opened().delete(key) as Eventual<void>;
   }
 
-  batch(pairs: readonly Pair[]): void | Promise<void> {
+  batch(pairs: readonly Pair[]): Eventual<void> {
     const entries = { keys: pairs.map(([key]) => key), values: pairs.map(([, value]) => value) };
-    return this.#opened().batch(entries) as void | Promise<void>;
+    return this.#opened().batch(entries) as Eventual<void>;
   }
 
-  range(gte: string, limit: number): readonly Pair[] | Promise<readonly Pair[]> {
+  range(gte: string, limit: number): Eventual<readonly Pair[]> {
     const pairs: Pair[] = [];
     const sink = { take: (key: Key, value: Uint8Array) => void pairs.push([key as string, value]) };
     const running = this.#opened().range(gte, limit, sink);
-    return running === undefined ? pairs : running.then(() => pairs);
+    return isLater(running) ? running.then(() => pairs) : pairs;
   }
 
-  deleteRange(gte: string, lt: string): void | Promise<void> {
-    return this.#opened().deleteRange?.(gte, lt) as void | Promise<void>;
+  deleteRange(gte: string, lt: string): Eventual<void> {
+    return this.#opened().deleteRange?.(gte, lt) as Eventual<void>;
   }
 
   commit(): void {

@@ -11,7 +11,6 @@
 import type { SyncStore } from 'varve/synchronous';
 import { now, turn } from '../../core/clock.ts';
 import { isValueFor, keyOf, randomBelow, valueFor } from './pairs.ts';
-import type { ScaleRow } from './phases.ts';
 
 type Store = SyncStore<Uint8Array, Uint8Array>;
 
@@ -24,19 +23,14 @@ const BURST = 200;
 const SPELL_MS = 1500;
 
 /** Times in milliseconds: of gets, and of turns that were let go of. */
-interface Times {
+export interface Spell {
+  readonly phase: string;
   readonly gets: number[];
   readonly turns: number[];
 }
 
-/** The value below which this share of `figures` lies. */
-export function percentile(figures: number[], share: number): number {
-  const sorted = Float64Array.from(figures).sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
-
 /** Gets random keys until `isOver`, each timed. */
-async function readUntil(store: Store, random: () => number, isOver: () => boolean, times: Times): Promise<void> {
+async function readUntil(store: Store, random: () => number, isOver: () => boolean, times: Spell): Promise<void> {
   while (!isOver()) {
     for (let i = 0; i < BURST; i++) {
       const number = random();
@@ -52,30 +46,14 @@ async function readUntil(store: Store, random: () => number, isOver: () => boole
   }
 }
 
-function rowOf(phase: string, { gets, turns }: Times): ScaleRow {
-  const us = (figures: number[], share: number): number => Math.round(percentile(figures, share) * 1e4) / 10;
-  return {
-    phase,
-    ops: gets.length,
-    seconds: gets.reduce((sum, ms) => sum + ms, 0) / 1000,
-    more: {
-      p50_us: us(gets, 0.5),
-      p99_us: us(gets, 0.99),
-      p999_us: us(gets, 0.999),
-      turn_p50_us: us(turns, 0.5),
-      turn_p99_us: us(turns, 0.99),
-    },
-  };
-}
-
-/** Two rows: quiet, and beside compactions. */
+/** Two spells: quiet, and beside compactions. */
 export async function readsBesideCompaction(
   store: Store,
   pairs: number,
   progress: (text: string) => void,
-): Promise<ScaleRow[]> {
-  const quiet: Times = { gets: [], turns: [] };
-  const busy: Times = { gets: [], turns: [] };
+): Promise<Spell[]> {
+  const quiet: Spell = { phase: 'get, quiet', gets: [], turns: [] };
+  const busy: Spell = { phase: 'get, while compacting', gets: [], turns: [] };
   const random = randomBelow(pairs, 11);
   let busy_ms = SPELL_MS;
   for (let round = 0; round < ROUNDS; round++) {
@@ -97,5 +75,5 @@ export async function readsBesideCompaction(
     await compacting;
     busy_ms = Math.max(SPELL_MS, now() - started);
   }
-  return [rowOf('get, quiet', quiet), rowOf('get, while compacting', busy)];
+  return [quiet, busy];
 }

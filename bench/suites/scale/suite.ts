@@ -1,49 +1,309 @@
 /**
- * The suite `scale` among the others: the phases of `npm run bench -- scale` as rows. 2 million pairs of 32 + 32 bytes, or as
- * many as `--entries` or `--scale` say (S2 of the workloads has 2, 4, 10 and 30 million).
+ * The suite `scale`: millions of pairs in `varve/synchronous`, phase by phase, and reads while a compaction runs. 2 million pairs of
+ * 32 + 32 random bytes, or as many as `--entries` or `--scale` say (S2 of the workloads has 2, 4, 10 and 30 million).
+ *
+ * Invariant: every read is checked, every phase lets go of its turn each 16 ms as a worker of an application does, and the
+ * time of the turns belongs to the phase. Writes are grouped: logged every 64 KiB and at the end of a turn.
  */
 
+import { deleteStore, open, type StoreStats, type SyncStore } from 'varve/synchronous';
+import { now, turn } from '../../core/clock.ts';
+import { bytes, duration, rate } from '../../core/figures.ts';
 import { Latencies } from '../../core/latency.ts';
-import { makeRow } from '../../core/rows.ts';
-import type { SpecialContext } from '../../core/special.ts';
-import { PAIR_BYTES } from './pairs.ts';
-import { runScale } from './phases.ts';
+import { makeRow } from '../../core/row.ts';
+import { heldBytes, writtenBytes } from '../../core/storage.ts';
+import { type Context, hasSync, register } from '../../core/suite.ts';
+import { emptyTally } from '../../core/tasks/task.ts';
+import { isValueFor, keyOf, PAIR_BYTES, randomBelow, valueFor } from './pairs.ts';
+import { readsBesideCompaction, type Spell } from './reads.ts';
+
+type Store = SyncStore<Uint8Array, Uint8Array>;
+/** Whatever else a phase measured, by name. */
+type More = Readonly<Record<string, number>>;
 
 const PAIRS = { quick: 20_000, full: 2_000_000 };
+const NAME = 'bench-scale';
+const TRANSACTION = 10_000;
+const SCANNED = 500_000;
+const RANGE = 100;
+const READS_PER_WRITE = 5;
+const WRITES_BESIDE = 400_000;
+/** Operations between two looks at the clock. */
+const BURST = 256;
+const TURN_MS = 16;
+const SAMPLES = 50;
 
-/** Runs the phases, which end with an error where anything was found that was not written. */
-export async function runScaleSuite({ plan, emit, step, signal }: SpecialContext): Promise<void> {
-  const pairs = plan.custom.entries ?? Math.round(PAIRS[plan.mode] * plan.scale);
-  step(`${pairs} pairs`);
-  await runScale({ pairs }, (event) => {
-    signal.throwIfAborted();
-    if (event.type === 'progress') step(event.text);
-    // Phases that are no operations (memory, background work) are in the table of `npm run bench -- scale`.
-    if (event.type !== 'row' || event.row.ops === 0 || event.row.seconds === 0) return;
-    const { phase, ops, seconds, more } = event.row;
+/** How many operations lie between two samples of a phase. */
+function sampleOf(count: number): number {
+  return Math.max(1, Math.floor(count / SAMPLES));
+}
+
+/** Runs a step for every number below `count`, lets go of the turn now and then, and tells how much is done. */
+async function each(count: number, step: (number: number) => void, told: (percent: number) => void): Promise<void> {
+  const every = sampleOf(count);
+  let since = now();
+  for (let number = 0; number < count; number++) {
+    if (number % every === every - 1) told(Math.round((number * 100) / count));
+    step(number);
+    if (number % BURST === BURST - 1 && now() - since > TURN_MS) {
+      await turn();
+      since = now();
+    }
+  }
+}
+
+function expect(what: string, found: number, wanted: number): void {
+  if (found !== wanted) throw new Error(`${what}: ${found} found, ${wanted} expected.`);
+}
+
+/** One run. */
+class Run {
+  readonly #pairs: number;
+  readonly #context: Context;
+  #memoryMax = 0;
+
+  constructor(pairs: number, context: Context) {
+    this.#pairs = pairs;
+    this.#context = context;
+  }
+
+  async points(): Promise<void> {
+    let store = await open<Uint8Array, Uint8Array>(NAME);
+    await this.#load(store);
+    await this.#read('read', store);
+    await this.#phase('close and open', 1, async () => {
+      await store.close();
+      store = await open<Uint8Array, Uint8Array>(NAME);
+      expect('open', Number(isValueFor(store.get(keyOf(0)), 0)), 1);
+      return {};
+    });
+    await this.#read('read after reopen', store);
+    await this.#scans(store);
+    await this.#beside(store);
+    const say = (text: string): void => this.#context.say(`scale: ${text}`);
+    for (const spell of await readsBesideCompaction(store, this.#pairs, say)) this.#spell(spell);
+    await this.#phase('compact', this.#pairs, async () => {
+      await store.compact();
+      const diskBytes = store.stats().disk.bytes;
+      return { file_bytes: diskBytes, space: diskBytes / (this.#pairs * PAIR_BYTES), memory_max: this.#memoryMax };
+    });
+    await this.#read('read after compact', store);
+    await this.#phase('delete', this.#pairs, async () => {
+      await this.#each('delete', this.#pairs, (number) => void store.delete(keyOf(number)));
+      store.commit();
+      expect('delete', store.count(), 0);
+      return {};
+    });
+    await store.close();
+  }
+
+  async transactions(): Promise<void> {
+    const store = await open<Uint8Array, Uint8Array>(NAME);
+    await this.#phase('transactions: write', this.#pairs, async () => {
+      for (let from = 0; from < this.#pairs; from += TRANSACTION) {
+        const end = Math.min(from + TRANSACTION, this.#pairs);
+        const batch = store.batch();
+        for (let number = from; number < end; number++) batch.set(keyOf(number), valueFor(number));
+        batch.commit({ durability: 'relaxed' });
+        this.#done('transactions: write', end);
+        await turn();
+      }
+      return {};
+    });
+    await this.#phase('transactions: read', this.#pairs, async () => {
+      const random = randomBelow(this.#pairs, 7);
+      for (let from = 0; from < this.#pairs; from += TRANSACTION) {
+        const snapshot = store.snapshot();
+        const end = Math.min(from + TRANSACTION, this.#pairs);
+        try {
+          let found = 0;
+          for (let number = from; number < end; number++) found += Number(snapshot.get(keyOf(random())) !== undefined);
+          expect('transactions: read', found, end - from);
+        } finally {
+          snapshot.close();
+        }
+        this.#done('transactions: read', end);
+        await turn();
+      }
+      return {};
+    });
+    await store.close();
+  }
+
+  async #load(store: Store): Promise<void> {
+    const logical = this.#pairs * PAIR_BYTES;
+    let spaceMax = 0;
+    await this.#phase('write', this.#pairs, async () => {
+      const every = sampleOf(this.#pairs);
+      await this.#each('write', this.#pairs, (number) => {
+        if (number % every === every - 1) {
+          const diskBytes = this.#look(store).disk.bytes;
+          // The first few MiB are rather what an empty store weighs.
+          if (number > this.#pairs / 4) spaceMax = Math.max(spaceMax, diskBytes / (number * PAIR_BYTES));
+        }
+        store.set(keyOf(number), valueFor(number));
+      });
+      store.commit();
+      return { space_max: spaceMax };
+    });
+    await this.#phase('background work after it', 1, async () => {
+      await settled(store);
+      const stats = { ...store.stats() };
+      const diskBytes = stats.disk.bytes;
+      return { write_amplification: writtenBytes(stats) / logical, file_bytes: diskBytes, space: diskBytes / logical };
+    });
+  }
+
+  async #read(phase: string, store: Store): Promise<void> {
+    await this.#phase(phase, this.#pairs, async () => {
+      const random = randomBelow(this.#pairs, 3);
+      let wrong = 0;
+      await this.#each(phase, this.#pairs, () => {
+        const number = random();
+        if (!isValueFor(store.get(keyOf(number)), number)) wrong++;
+      });
+      expect(`${phase}, wrong`, wrong, 0);
+      this.#look(store);
+      return {};
+    });
+  }
+
+  async #scans(store: Store): Promise<void> {
+    const wanted = Math.min(SCANNED, this.#pairs);
+    await this.#phase('iterate', wanted, async () => {
+      let found = 0;
+      for (const _ of store.entries({ limit: wanted })) found++;
+      expect('iterate', found, wanted);
+      return {};
+    });
+    await this.#phase('range', wanted, async () => {
+      const random = randomBelow(this.#pairs, 5);
+      await this.#each('range', wanted / RANGE, () => {
+        for (const _ of store.entries({ gte: keyOf(random()), limit: RANGE }));
+      });
+      return {};
+    });
+  }
+
+  async #beside(store: Store): Promise<void> {
+    const writes = Math.min(WRITES_BESIDE, this.#pairs / READS_PER_WRITE);
+    await this.#phase('read while writing', writes * (1 + READS_PER_WRITE), async () => {
+      const random = randomBelow(this.#pairs, 9);
+      let wrong = 0;
+      await this.#each('read while writing', writes, (i) => {
+        const number = (i * 7919) % this.#pairs;
+        for (let read = 0; read < READS_PER_WRITE; read++) {
+          const asked = random();
+          if (!isValueFor(store.get(keyOf(asked)), asked)) wrong++;
+        }
+        store.set(keyOf(number), valueFor(number));
+      });
+      store.commit();
+      expect('read while writing, wrong', wrong, 0);
+      return { writes, reads: writes * READS_PER_WRITE };
+    });
+    await settled(store);
+  }
+
+  async #phase(phase: string, ops: number, work: () => Promise<More>): Promise<void> {
+    this.#context.say(`scale: ${phase}`);
+    const started = now();
+    const more = await work();
+    const seconds = (now() - started) / 1000;
     const latencies = new Latencies();
     latencies.add((seconds * 1e6) / ops);
-    const tally = { ops, bytes: ops * PAIR_BYTES, reads: 0, hits: 0, wrong: 0 };
+    // A phase is timed as a whole: the percentiles are its mean.
+    this.#row({ phase, ops, seconds, latencies, groupSize: ops, more });
+  }
+
+  #spell({ phase, gets, turns }: Spell): void {
+    const seconds = gets.reduce((sum, ms) => sum + ms, 0) / 1000;
+    const latencies = Latencies.of(Float64Array.from(gets, (ms) => ms * 1000));
+    const { p50, p99 } = Latencies.of(Float64Array.from(turns, (ms) => ms * 1000)).percentiles();
+    const more = { turn_p50_us: p50, turn_p99_us: p99 };
+    this.#row({ phase, ops: gets.length, seconds, latencies, groupSize: 1, more });
+  }
+
+  #row({ phase, ops, seconds, latencies, groupSize, more }: Measured): void {
+    const { emit, place } = this.#context;
+    const tally = { ...emptyTally(), ops, bytes: ops * PAIR_BYTES };
     const round = { tally, elapsed_ms: seconds * 1000, latencies, timeline: [[seconds * 1000, ops]] as const };
-    const notes = Object.entries(more).map(([name, figure]) => `${name.replaceAll('_', ' ')} ${figure}`);
-    emit({
-      type: 'row',
-      row: makeRow(
-        {
-          suite: 'scale',
-          engine: 'varve-sync',
-          role: 'varve',
-          access: 'worker',
-          durability: 'relaxed',
-          unit: 'ops',
-          // A phase is timed as a whole: the percentiles are its mean.
-          groupSize: ops,
-          phase: `${phase}, ${pairs} pairs`,
-          ...(notes.length > 0 && { note: notes.join(', ') }),
-        },
-        [round],
-        true,
-      ),
-    });
-  });
+    const note = Object.entries(more).map(([name, figure]) => shown(name, figure));
+    const head = { suite: 'scale', engine: 'varve-sync', role: 'varve', access: place, durability: 'relaxed' } as const;
+    const own = { unit: 'ops', groupSize, phase: `${phase}, ${this.#pairs} pairs` } as const;
+    const row = makeRow({ ...head, ...own, ...(note.length > 0 && { note: note.join(', ') }) }, [round], true);
+    emit({ type: 'row', row });
+  }
+
+  /** Tells how far a phase is now and then, so that nobody takes a long one for dead. */
+  #each(phase: string, count: number, step: (number: number) => void): Promise<void> {
+    return each(count, step, (percent) => this.#context.say(`scale: ${phase} ${percent}%`));
+  }
+
+  #done(phase: string, pairs: number): void {
+    this.#context.say(`scale: ${phase} ${Math.round((pairs * 100) / this.#pairs)}%`);
+  }
+
+  #look(store: Store): StoreStats {
+    const stats = store.stats();
+    this.#memoryMax = Math.max(this.#memoryMax, heldBytes({ ...stats }));
+    return stats;
+  }
 }
+
+interface Measured {
+  readonly phase: string;
+  readonly ops: number;
+  readonly seconds: number;
+  readonly latencies: Latencies;
+  readonly groupSize: number;
+  readonly more: More;
+}
+
+/** A figure beside the rate, by its name. */
+function shown(name: string, figure: number): string {
+  const title = name.replace(/_(us|bytes)$/, '').replaceAll('_', ' ');
+  if (name.endsWith('_us')) return `${title} ${duration(figure)}`;
+  if (name.endsWith('bytes') || name.startsWith('memory')) return `${title} ${bytes(figure)}`;
+  return `${title} ${figure >= 1000 ? rate(figure) : figure.toFixed(2)}`;
+}
+
+/** Waits until no flush and no compaction was installed for a while. */
+async function settled(store: Store): Promise<void> {
+  const QUIET_MS = 500;
+  let seen = '';
+  let since = now();
+  while (now() - since < QUIET_MS) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const { flush, compaction, memtable } = store.stats();
+    const state = `${flush.count} ${compaction.count} ${compaction.movedTables} ${memtable.frozen}`;
+    if (state !== seen || memtable.frozen > 0) since = now();
+    seen = state;
+  }
+}
+
+/** All phases, each store in turn. They end with an error where anything was found that was not written. */
+async function run(context: Context): Promise<void> {
+  const { plan, step } = context;
+  const pairs = plan.custom.entries ?? Math.round(PAIRS[plan.mode] * plan.scale);
+  step(`scale: ${pairs} pairs`);
+  const one = new Run(pairs, context);
+  try {
+    await deleteStore(NAME);
+    await one.points();
+    await deleteStore(NAME);
+    await one.transactions();
+  } finally {
+    await deleteStore(NAME);
+  }
+}
+
+register({
+  name: 'scale',
+  title: '2 million pairs in the worker, phase by phase (--entries or --scale for more)',
+  family: 'S2',
+  asked: true,
+  accesses: ['worker'],
+  steps: (_, engines) => (hasSync(engines) ? 1 : 0),
+  run,
+});

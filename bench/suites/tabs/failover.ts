@@ -11,12 +11,21 @@
  * its own time to end a tab, and a tab that is being closed still answers.
  */
 
-import type { Emit, Plan } from '../../core/plan.ts';
-import type { Failover } from '../../core/rows.ts';
-import { TAB_SUITE } from '../../core/workloads.ts';
+import type { Engine } from '../../core/engine.ts';
+import { duration } from '../../core/figures.ts';
+import { Latencies, median } from '../../core/latency.ts';
+import type { Plan } from '../../core/plan.ts';
+import { headOf, makeRow, type Row } from '../../core/row.ts';
+import type { Context } from '../../core/suite.ts';
+import { emptyTally } from '../../core/tasks/task.ts';
 import type { Cause, House, RemoteTab } from './house.ts';
 import { epochMs, type Written } from './protocol.ts';
 
+const ENDS: Readonly<Record<Cause, string>> = {
+  close: 'its tab is closed',
+  terminate: 'its worker is terminated',
+  kill: 'its renderer is killed (SIGKILL)',
+};
 const CAUSES: readonly Cause[] = ['close', 'terminate', 'kill'];
 const TIMES = { quick: 3, full: 15 };
 const ENTRIES = 10_000;
@@ -32,40 +41,40 @@ interface Pause {
   readonly fromCommand_ms: number;
 }
 
+/** A tab of IndexedDB that is closed is no leader: it stands beside, to show what the others notice. `idb` adds nothing. */
+function lined(engines: readonly Engine[]): Engine[] {
+  return engines.filter(({ name }) => name !== 'idb');
+}
+
+/** Steps of progress. */
+export function failoverSteps({ mode }: Plan, engines: readonly Engine[]): number {
+  return lined(engines).length * CAUSES.length * TIMES[mode];
+}
+
 /** Ends leaders, one after another, by each cause. */
 export async function runFailovers(
-  plan: Plan,
+  { plan, place, emit, step }: Context,
   house: House,
-  engines: readonly string[],
-  emit: Emit,
-  signal: AbortSignal,
+  engines: readonly Engine[],
 ): Promise<void> {
   const times = TIMES[plan.mode];
-  // A tab of IndexedDB that is closed is nobody's leader: what the others notice of it stands beside.
-  const both = engines.filter((name) => name !== 'idb');
-  const total = both.length * CAUSES.length * times;
-  let done = 0;
-  for (const engine of both) {
-    const line = new Line(house, engine);
+  for (const engine of lined(engines)) {
+    const line = new Line(house, engine.name);
     try {
       await line.fill();
       for (const cause of CAUSES) {
         if (cause === 'terminate' && !line.hasLeader) continue;
         const pauses: Pause[] = [];
         for (let time = 0; time < times; time++) {
-          signal.throwIfAborted();
-          emit({ type: 'progress', done, total, text: `${engine}: leader ended by ${cause}, ${time + 1} of ${times}` });
-          done++;
+          step(`multi-tab (${place}): ${engine.name}, leader ended by ${cause}, ${time + 1} of ${times}`);
           const found = await line.end(cause);
           if (found === undefined) break;
           pauses.push(...found.pauses);
           for (const text of found.problems) {
-            emit({ type: 'problem', text: `${TAB_SUITE.name}, ${cause} on ${engine}: ${text}` });
+            emit({ type: 'problem', text: `multi-tab, ${cause} on ${engine.name}: ${text}` });
           }
         }
-        if (pauses.length > 0) {
-          emit({ type: 'failover', failover: summary(engine, cause, house, line.hasLeader, pauses) });
-        }
+        if (pauses.length > 0) emit({ type: 'row', row: rowOf(engine, cause, place, line.hasLeader, pauses) });
       }
     } finally {
       await line.close();
@@ -73,16 +82,17 @@ export async function runFailovers(
   }
 }
 
-function summary(engine: string, cause: Cause, house: House, hasLeader: boolean, pauses: readonly Pause[]): Failover {
-  return {
-    engine,
-    cause,
-    place: house.place,
-    hasLeader,
-    tabs: FOLLOWERS + 1,
-    pauses_ms: pauses.map(({ pause_ms }) => pause_ms),
-    fromCommand_ms: pauses.map(({ fromCommand_ms }) => fromCommand_ms),
-  };
+/** A row whose calls are the pauses of the writers. */
+function rowOf(engine: Engine, cause: Cause, access: string, hasLeader: boolean, pauses: readonly Pause[]): Row {
+  const us = (ms: number): string => duration(ms * 1000);
+  const fromCommand = pauses.map(({ fromCommand_ms }) => fromCommand_ms);
+  const note = `from the command: median ${us(median(fromCommand))}, worst ${us(Math.max(...fromCommand))}`;
+  const latencies = Latencies.of(Float64Array.from(pauses, ({ pause_ms }) => pause_ms * 1000));
+  const elapsed_ms = pauses.reduce((sum, { pause_ms }) => sum + pause_ms, 0);
+  const round = { tally: { ...emptyTally(), ops: pauses.length }, elapsed_ms, latencies, timeline: [] };
+  const phase = `pause of ${FOLLOWERS} writers, the ${hasLeader ? 'leader' : 'first tab'} is gone: ${ENDS[cause]}`;
+  const head = { suite: 'multi-tab', ...headOf(engine), access, durability: 'relaxed', unit: 'ops' } as const;
+  return makeRow({ ...head, groupSize: 1, phase, note }, [round], true);
 }
 
 /** The tabs of one store. */

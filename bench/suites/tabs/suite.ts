@@ -6,17 +6,19 @@
  * checked to the byte. All tabs of a round begin together. The engines take turns, round by round.
  */
 
-import { type Access, IN_FLIGHT } from '../../core/engine.ts';
+import { type Engine, IN_FLIGHT } from '../../core/engine.ts';
 import { Latencies } from '../../core/latency.ts';
+import { rotated } from '../../core/loops.ts';
 import type { Round } from '../../core/measure.ts';
-import type { Emit, Plan } from '../../core/plan.ts';
-import { type InTabs, makeRow, type Row } from '../../core/rows.ts';
-import { TAB_SUITE } from '../../core/workloads.ts';
-import { ENGINES } from '../../peers/list.ts';
-import { runFailovers } from './failover.ts';
+import type { Plan } from '../../core/plan.ts';
+import { headOf, makeRow, type Row } from '../../core/row.ts';
+import { type Context, register } from '../../core/suite.ts';
+import { emptyTally } from '../../core/tasks/task.ts';
+import { failoverSteps, runFailovers } from './failover.ts';
 import { House, type RemoteTab } from './house.ts';
 import { type Call, epochMs, type RoundData, type Work } from './protocol.ts';
 
+const NAME = 'multi-tab';
 /** Engines that several tabs can use at once, Varve first. */
 const SHARED = ['varve', 'indexeddb', 'idb'];
 const ENTRIES = { quick: 5000, full: 20_000 };
@@ -29,18 +31,19 @@ const CALLS_PER_MS = { awaited: 40, waves: 800 };
 const START_MS = 60;
 const CALLS: readonly Call[] = ['get', 'set'];
 
-/** Who makes the calls of a row. */
+/** The tabs that make the calls of a row. `tab` is one tab of an engine that has no leader. */
 interface Part {
-  readonly role: InTabs['role'];
-  readonly load: InTabs['load'];
+  readonly role: 'leader' | 'follower' | 'tab' | 'all';
+  /** One tab calls and the others have the store open, or all call at once. */
+  readonly load: 'alone' | 'all';
   readonly tabs: readonly RemoteTab[];
 }
 
 /** One row in the making. */
 interface Making {
-  readonly engine: string;
+  readonly engine: Engine;
   readonly parts: readonly Part[];
-  /** What each part came to, round by round. */
+  /** The figures of each part, round by round. */
   readonly rounds: Map<Part, Round[]>;
   group: number;
 }
@@ -49,42 +52,57 @@ interface Making {
 interface Setting {
   readonly tabs: readonly RemoteTab[];
   readonly call: Call;
-  readonly access: Access;
 }
 
-/** Runs the suite from the page. Tabs are closed at the end, also when it is cancelled. */
-export async function runTabSuite(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {
+function enginesOf(engines: readonly Engine[]): Engine[] {
+  return SHARED.flatMap((name) => engines.find((engine) => engine.name === name) ?? []);
+}
+
+/** Tabs are closed at the end, also when the run is cancelled. */
+async function run(context: Context): Promise<void> {
   const house = new House();
   try {
-    await new TabSuite(plan, house, emit, signal).run();
-    await runFailovers(plan, house, enginesOf(plan), emit, signal);
+    await new TabSuite(context, house).run();
+    if (context.access === 'page') await runFailovers(context, house, enginesOf(context.engines));
   } finally {
     await house.close();
   }
 }
 
-function enginesOf(plan: Plan): string[] {
-  return SHARED.filter((name) => plan.engines.includes(name));
+function stepsOf(plan: Plan, engines: readonly Engine[]): number {
+  const count = enginesOf(engines).length;
+  return TABS[plan.mode].length * (count + count * CALLS.length * plan.rounds);
 }
 
+register({
+  name: NAME,
+  title: 'one store in several tabs',
+  family: 'beyond',
+  accesses: ['page', 'inflight'],
+  steps: (plan, engines, access) => {
+    const able = enginesOf(engines);
+    return stepsOf(plan, able) + (access === 'page' ? failoverSteps(plan, able) : 0);
+  },
+  run,
+});
+
 class TabSuite {
+  readonly #context: Context;
   readonly #plan: Plan;
   readonly #house: House;
-  readonly #emit: Emit;
-  readonly #signal: AbortSignal;
   readonly #mode: 'quick' | 'full';
-  readonly #engines: readonly string[];
+  readonly #engines: readonly Engine[];
+  readonly #waves: boolean;
   /** Groups of awaited calls, by engine and call. */
   readonly #groups = new Map<string, number>();
-  #done = 0;
 
-  constructor(plan: Plan, house: House, emit: Emit, signal: AbortSignal) {
-    this.#plan = plan;
+  constructor(context: Context, house: House) {
+    this.#context = context;
+    this.#plan = context.plan;
     this.#house = house;
-    this.#emit = emit;
-    this.#signal = signal;
-    this.#mode = plan.mode;
-    this.#engines = enginesOf(plan);
+    this.#mode = context.plan.mode;
+    this.#engines = enginesOf(context.engines);
+    this.#waves = context.access === 'inflight';
   }
 
   async run(): Promise<void> {
@@ -99,27 +117,24 @@ class TabSuite {
   /** All rows of one number of tabs, on new stores. */
   async #measure(tabs: readonly RemoteTab[]): Promise<void> {
     const entries = ENTRIES[this.#mode];
-    const store = (engine: string): string => `bench-tabs-${engine}-${tabs.length}`;
+    const { emit } = this.#context;
+    const store = ({ name }: Engine): string => `bench-tabs-${name}-${tabs.length}`;
     for (const engine of this.#engines) {
-      this.#progress(`${tabs.length} tabs: ${engine} loads`);
+      this.#progress(`${tabs.length} tabs: ${engine.name} loads`);
       for (const [i, tab] of tabs.entries()) {
-        await tab.tell('open', { engine, store: store(engine), entries, isFirst: i === 0 });
+        await tab.tell('open', { engine: engine.name, store: store(engine), entries, isFirst: i === 0 });
       }
     }
     const rows: Row[] = [];
-    for (const call of CALLS) {
-      for (const access of ['page', 'inflight'] as const) {
-        if (this.#plan.accesses.includes(access)) rows.push(...(await this.#rowsOf({ tabs, call, access })));
-      }
-    }
+    for (const call of CALLS) rows.push(...(await this.#rowsOf({ tabs, call })));
     for (const engine of this.#engines) {
-      const wrong = await this.#verify(engine, tabs);
-      if (wrong !== undefined) this.#emit({ type: 'problem', text: `${TAB_SUITE.name} on ${engine}: ${wrong}` });
-      for (const row of rows.filter((one) => one.engine === engine)) {
-        this.#emit({ type: 'row', row: { ...row, verified: row.verified && wrong === undefined } });
+      const wrong = await this.#verify(engine.name, tabs);
+      if (wrong !== undefined) emit({ type: 'problem', text: `${NAME} on ${engine.name}: ${wrong}` });
+      for (const row of rows.filter((one) => one.engine.split(' ')[0] === engine.name)) {
+        emit({ type: 'row', row: { ...row, verified: row.verified && wrong === undefined } });
       }
       for (const [i, tab] of tabs.entries()) {
-        await tab.tell('close', { engine, store: store(engine), remove: i === tabs.length - 1 });
+        await tab.tell('close', { engine: engine.name, store: store(engine), remove: i === tabs.length - 1 });
       }
     }
   }
@@ -127,17 +142,14 @@ class TabSuite {
   async #rowsOf(setting: Setting): Promise<Row[]> {
     const makings = await Promise.all(this.#engines.map((engine) => this.#making(engine, setting)));
     for (let round = 0; round < this.#plan.rounds; round++) {
-      for (let turn = 0; turn < makings.length; turn++) {
-        const making = makings[(turn + round) % makings.length] as Making;
-        await this.#runRound(making, setting, round);
-      }
+      for (const making of rotated(makings, round)) await this.#runRound(making, setting, round);
     }
     return makings.flatMap((making) => this.#conclude(making, setting));
   }
 
   /** Who leads is asked each time: a store may have been handed over. */
-  async #making(engine: string, { tabs }: Setting): Promise<Making> {
-    const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine })));
+  async #making(engine: Engine, { tabs }: Setting): Promise<Making> {
+    const leads = await Promise.all(tabs.map((tab) => tab.tell('leads', { engine: engine.name })));
     const leader = tabs.filter((_, i) => leads[i] === true);
     const followers = tabs.filter((_, i) => leads[i] === false);
     const parts: Part[] = [];
@@ -154,13 +166,12 @@ class TabSuite {
   }
 
   async #runRound(making: Making, setting: Setting, round: number): Promise<void> {
-    const { tabs, call, access } = setting;
+    const { tabs, call } = setting;
     const { engine, parts, rounds } = making;
     const alone = parts.filter(({ load }) => load === 'alone');
     const together = parts.filter(({ load }) => load === 'all');
-    const text = `${tabs.length} tabs: ${engine} ${call} (${access}), round ${round + 1} of ${this.#plan.rounds}`;
-    this.#progress(text);
-    making.group = access === 'inflight' ? 1 : await this.#groupOf(engine, setting);
+    this.#progress(`${tabs.length} tabs: ${engine.name} ${call}, round ${round + 1} of ${this.#plan.rounds}`);
+    making.group = this.#waves ? 1 : await this.#groupOf(engine.name, setting);
     for (const part of alone) {
       const [data] = await this.#go(making, setting, part.tabs, round);
       if (data !== undefined) rounds.get(part)?.push(sum([data]));
@@ -174,10 +185,10 @@ class TabSuite {
 
   /** Has tabs make their calls at the same time. */
   async #go(making: Making, setting: Setting, who: readonly RemoteTab[], round: number): Promise<RoundData[]> {
-    this.#signal.throwIfAborted();
+    this.#context.signal.throwIfAborted();
     await Promise.all(
       who.map((tab) => {
-        const work = this.#workOf(making.engine, setting, tab);
+        const work = this.#workOf(making.engine.name, setting, tab);
         const calls = Math.ceil((Math.min(2, who.length) * work.calls) / who.length);
         return tab.tell('prepare', { ...work, calls, round, group: making.group });
       }),
@@ -186,8 +197,8 @@ class TabSuite {
     return Promise.all(who.map((tab) => tab.tell('go', { at })));
   }
 
-  #workOf(engine: string, { tabs, call, access }: Setting, tab: RemoteTab): Work {
-    const waves = access === 'inflight';
+  #workOf(engine: string, { tabs, call }: Setting, tab: RemoteTab): Work {
+    const waves = this.#waves;
     const budget_ms = BUDGET_MS[this.#mode];
     const calls = this.#plan.custom.calls ?? budget_ms * (waves ? CALLS_PER_MS.waves : CALLS_PER_MS.awaited);
     return { engine, call, waves, index: tabs.indexOf(tab), of: tabs.length, calls, budget_ms, group: 1, round: 0 };
@@ -204,16 +215,20 @@ class TabSuite {
     return group;
   }
 
-  #conclude(making: Making, { tabs, call, access }: Setting): Row[] {
-    const { engine: name, rounds, group } = making;
-    const engine = ENGINES.find((known) => known.name === name);
-    if (engine === undefined) return [];
-    const groupSize = access === 'inflight' ? IN_FLIGHT : group;
-    const head = { suite: TAB_SUITE.name, engine: name, role: engine.role, access, groupSize } as const;
-    return making.parts.map((part) => {
+  #conclude({ engine, rounds, group, parts }: Making, { tabs, call }: Setting): Row[] {
+    const { place } = this.#context;
+    const own = headOf(engine);
+    const head = { suite: NAME, ...own, access: place, durability: 'relaxed', unit: 'ops' } as const;
+    const frames = this.#house.place === 'frame' ? { note: 'frames of one page, which share its thread' } : {};
+    return parts.map((part) => {
       const { role, load } = part;
-      const place = { count: tabs.length, call, role, load, place: this.#house.place };
-      return makeRow({ ...head, durability: 'relaxed', unit: 'ops', tabs: place }, rounds.get(part) ?? [], true);
+      const count = tabs.length === 1 ? '1 tab' : `${tabs.length} tabs`;
+      const isPart = load === 'all' && role !== 'all';
+      const how = load === 'alone' ? 'one calls' : `all call${isPart ? ` (the part of the ${role})` : ''}`;
+      // Peers have no leader: which tab it is belongs to the engine.
+      const who = load === 'alone' && role !== 'tab' ? ` (${role})` : '';
+      const more = { ...frames, phase: `${count}, ${call}, ${how}`, groupSize: this.#waves ? IN_FLIGHT : group };
+      return makeRow({ ...head, ...more, engine: own.engine + who }, rounds.get(part) ?? [], true);
     });
   }
 
@@ -228,16 +243,14 @@ class TabSuite {
   }
 
   #progress(text: string): void {
-    const rounds = this.#engines.length * CALLS.length * this.#plan.accesses.length * this.#plan.rounds;
-    const total = TABS[this.#mode].length * (this.#engines.length + rounds);
-    this.#emit({ type: 'progress', done: Math.min(this.#done++, total), total, text });
+    this.#context.step(`${NAME} (${this.#context.place}): ${text}`);
   }
 }
 
 /** The rounds of several tabs at once as one: its rate is the sum of theirs. */
 function sum(rounds: readonly RoundData[]): Round {
   const latencies = new Latencies();
-  const tally = { ops: 0, bytes: 0, reads: 0, hits: 0, wrong: 0 };
+  const tally = emptyTally();
   let perMs = 0;
   for (const round of rounds) {
     for (const name of ['ops', 'bytes', 'reads', 'hits', 'wrong'] as const) tally[name] += round.tally[name];

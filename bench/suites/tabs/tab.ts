@@ -9,12 +9,12 @@ import { GROUP_STEPS, timerStepMs } from '../../core/clock.ts';
 import { type AsyncSession, type Engine, IN_FLIGHT, type PointCall } from '../../core/engine.ts';
 import { type Dataset, makeDataset } from '../../core/generator.ts';
 import { measure } from '../../core/measure.ts';
+import { engines } from '../../core/registry.ts';
 import { loadedState, Stage } from '../../core/stage.ts';
-import { AsyncPoints } from '../../core/tasks/async-points.ts';
+import { AsyncPoints } from '../../core/tasks/points.ts';
 import type { Task } from '../../core/tasks/task.ts';
 import { type PointTrace, pointTrace, type State } from '../../core/trace.ts';
 import { verifyStore } from '../../core/verify.ts';
-import { ENGINES } from '../../peers/list.ts';
 import type { Acknowledged, Commands, RoundData, Work, Written } from './protocol.ts';
 import { epochMs } from './protocol.ts';
 
@@ -45,7 +45,7 @@ export class Tab implements Handlers {
   }
 
   async open({ engine: name, store, entries, isFirst }: Commands['open']['with']): Promise<null> {
-    const engine = ENGINES.find((known) => known.name === name);
+    const engine = engines().find((known) => known.name === name);
     if (engine === undefined) throw new Error(`There is no engine ${name}.`);
     const dataset = makeDataset('random', entries, VALUE_BYTES);
     const load = 'anywhere';

@@ -1,10 +1,9 @@
-/**
- * The worker of the benchmark page: runs what a plan asks for inside a worker, and reports as the page does.
- */
+/** The worker of the benchmark page: runs what a plan asks for inside a worker, and reports as the page does. */
 
 import type { Plan, RunEvent } from '../../core/plan.ts';
-import { SuiteRunner } from '../../core/runner.ts';
-import { ENGINES } from '../../peers/list.ts';
+import { runSuites } from '../../core/runner.ts';
+import { ENGINES } from '../../peers/all.ts';
+import '../../suites/all.ts';
 
 /** To the worker: a plan to run, or the end of the run. */
 export type ToBenchWorker = { readonly type: 'run'; readonly plan: Plan } | { readonly type: 'cancel' };
@@ -13,21 +12,15 @@ export type FromBenchWorker = RunEvent | { readonly type: 'ended'; readonly erro
 
 const scope = self as unknown as DedicatedWorkerGlobalScope;
 const cancel = new AbortController();
-
-function post(message: FromBenchWorker): void {
-  scope.postMessage(message);
-}
-
-async function run(plan: Plan): Promise<void> {
-  try {
-    await new SuiteRunner(plan, ENGINES, post, cancel.signal).run(['worker']);
-    post({ type: 'ended', error: undefined });
-  } catch (error) {
-    post({ type: 'ended', error: error instanceof Error ? error.message : String(error) });
-  }
-}
+const post = (message: FromBenchWorker): void => scope.postMessage(message);
 
 scope.onmessage = ({ data }: MessageEvent<ToBenchWorker>) => {
-  if (data.type === 'cancel') cancel.abort(new DOMException('The run was cancelled.', 'AbortError'));
-  else void run(data.plan);
+  if (data.type === 'cancel') {
+    cancel.abort(new DOMException('The run was cancelled.', 'AbortError'));
+    return;
+  }
+  runSuites(data.plan, { engines: ENGINES, accesses: ['worker'], emit: post, signal: cancel.signal }).then(
+    () => post({ type: 'ended', error: undefined }),
+    (error: unknown) => post({ type: 'ended', error: error instanceof Error ? error.message : String(error) }),
+  );
 };

@@ -1,92 +1,97 @@
 /**
- * One run of a plan in a browser of its own: the page is opened with the plan in its address, and what it tells is printed.
+ * One run of a plan in a browser of its own: the page is opened with the plan in its address, and its events are printed.
  *
  * Invariant: every run begins with a new browser and a new profile, so that no run sees what another has left.
  */
 
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Page } from 'playwright';
-import { rate } from '../../core/figures.ts';
+import { CLOSURES, sizesOf } from '../../../scripts/sizes.mjs';
 import { paramsOf } from '../../core/options.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Result } from '../../core/report.ts';
-import type { Row } from '../../core/rows.ts';
-import { failoverLine } from '../../suites/tabs/report.ts';
+import type { Result } from '../../core/result.ts';
 import type { PageEvent } from '../../ui/page.ts';
-import { ProcessorClock, type ProcessorTime } from './processor.ts';
-import { profiled } from './profile/profile.ts';
-import { ProgressLine } from './progress.ts';
-import { drive, inBrowser } from './session.ts';
+import { type Provenance, printer, provenance } from '../command.ts';
+import { drive, inBrowser, SITE } from './session.ts';
 import { offerTabs } from './tabs.ts';
 
 /** How a run is made. */
 export interface RunOptions {
   readonly headed: boolean;
-  /** The folder for CPU profiles; none are taken without it. */
+  /** The folder for a trace; none is taken without it. */
   readonly profile: string | undefined;
   /** The folder of the built pages; that of `npm run build` unless told. */
   readonly site?: string | undefined;
 }
 
-/** What a run came to. */
+/** Sizes after gzip, in bytes, of what a page loads, each with all that it loads at once. */
+export interface Sizes {
+  readonly wasm: number;
+  readonly client: number;
+  readonly sync: number;
+}
+
+/** A run as `--json` writes it: with everything that a reader must know about where it was made. */
+export interface SavedRun extends Result, Provenance {
+  readonly sizes: Sizes;
+}
+
+/** What came of a run. */
 export interface Run {
-  readonly result: Result;
+  readonly saved: SavedRun;
   /** The report in Markdown. */
   readonly markdown: string;
-  readonly processor: readonly ProcessorTime[];
   /** A signal ended it early. */
   readonly wasCancelled: boolean;
 }
 
+type Ended = Extract<PageEvent, { readonly type: 'ended' }>;
+
 /** Runs a plan. */
 export function runPlanInBrowser(plan: Plan, { headed, profile, site }: RunOptions): Promise<Run> {
   let wasCancelled = false;
-  // As a person does: what was measured until then is the result, and a problem says that it was cancelled.
+  // As a person does: the result is what was measured until then, and a problem says that it was cancelled.
   const cancel = (page: Page): void => {
     wasCancelled = true;
     page.click('#cancel').catch(({ message }: Error) => console.error(`The run could not be cancelled: ${message}`));
   };
   return inBrowser({ headed, site, cancel }, async (page, origin) => {
     await offerTabs(page);
-    const clock = await ProcessorClock.start(page);
-    const progress = new ProgressLine();
-    const work = (): Promise<Ended> =>
-      drive<PageEvent, Ended>(page, addressOf(origin, plan), (event) => hear(event, clock, progress));
-    const sampled = profile === undefined ? undefined : await profiled(page, profile, work);
-    const { result, markdown } = sampled?.result ?? (await work());
-    if (sampled !== undefined) console.log(`\nWrote ${sampled.files.join('\n      ')}`);
-    const parts = sampled === undefined ? [markdown] : [markdown, sampled.text, ''];
-    return { result, markdown: parts.join('\n'), processor: (await clock?.settled()) ?? [], wasCancelled };
+    const params = paramsOf(plan);
+    params.set('mode', plan.mode);
+    params.set('auto', '');
+    const print = printer();
+    const hear = (event: PageEvent): Ended | undefined => {
+      if (event.type === 'ended') return event;
+      print(event);
+      return undefined;
+    };
+    const work = (): Promise<Ended> => drive<PageEvent, Ended>(page, `${origin}/bench/?${params}`, hear);
+    const { result, markdown } = profile === undefined ? await work() : await traced(page, profile, work);
+    const saved = { ...result, ...provenance(), sizes: packageSizes() };
+    return { saved, markdown, wasCancelled };
   });
 }
 
-type Ended = Extract<PageEvent, { readonly type: 'ended' }>;
-
-/** The address of the page that runs the plan at once. */
-function addressOf(origin: string, plan: Plan): string {
-  const params = paramsOf(plan);
-  params.set('mode', plan.mode);
-  params.set('auto', '');
-  return `${origin}/bench/?${params}`;
-}
-
-/** Prints what the page tells; answers with its end. */
-function hear(event: PageEvent, clock: ProcessorClock | undefined, progress: ProgressLine): Ended | undefined {
-  if (event.type === 'progress') progress.tell(`${event.done}/${event.total} ${event.text}`);
-  else progress.rest();
-  if (event.type === 'row') {
-    console.log(`  ${lineOf(event.row)}`);
-    clock?.ended(event.row.suite, event.row.access);
+/** Samples all threads of the browser while something runs in it, workers that end meanwhile included. */
+async function traced<T>(page: Page, folder: string, work: () => Promise<T>): Promise<T> {
+  const browser = page.context().browser();
+  if (browser === null) throw new Error('This browser cannot be profiled: it tells no traces.');
+  const categories = ['-*', '__metadata', 'devtools.timeline', 'v8.execute', 'disabled-by-default-v8.cpu_profiler'];
+  await browser.startTracing(page, { categories });
+  try {
+    return await work();
+  } finally {
+    mkdirSync(folder, { recursive: true });
+    const file = join(folder, 'trace.json');
+    writeFileSync(file, await browser.stopTracing());
+    console.log(`\nWrote ${file}: open it in DevTools (Performance, load profile), Perfetto or speedscope.`);
   }
-  if (event.type === 'failover') console.log(`  ${failoverLine(event.failover)}`);
-  if (event.type === 'problem') console.log(`  ! ${event.text}`);
-  return event.type === 'ended' ? event : undefined;
 }
 
-function lineOf(row: Row): string {
-  const { tabs, phase } = row;
-  const who = tabs === undefined ? '' : `, ${tabs.count} tabs, ${tabs.role} ${tabs.call}`;
-  const part = phase === undefined ? '' : `, ${phase}`;
-  const name = `${row.suite}${part} (${row.access}${who}) ${row.engine}`;
-  const width = tabs === undefined && phase === undefined ? 46 : 60;
-  return `${name.padEnd(width)} ${rate(row.opsPerSecond).padStart(7)} ${row.unit}/s${row.verified ? '' : '  NOT VERIFIED'}`;
+function packageSizes(): Sizes {
+  const sizes = sizesOf(join(SITE, 'varve'), JSON.parse(readFileSync(CLOSURES, 'utf8')));
+  const gzip = (file: string): number => sizes.find(({ name }) => name === file)?.gzip ?? Number.NaN;
+  return { wasm: gzip('varve.wasm'), client: gzip('index.js'), sync: gzip('synchronous.js') };
 }

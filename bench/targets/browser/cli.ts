@@ -1,23 +1,22 @@
 /**
- * `npm run bench`: runs suites in Chromium, prints and writes what they came to, and compares it with a baseline.
+ * `npm run bench`: runs suites in Chromium, prints and writes the results, and compares them with a baseline.
  *
  * Invariant: the exit code is 0 when everything ran and was verified and, with `--compare`, nothing has become slower.
- * A target that was missed is no failure.
+ * A missed target is no failure.
  */
 
 import { writeFileSync } from 'node:fs';
 import { baselineText, makeBaseline } from '../../core/compare/baseline.ts';
 import type { Plan } from '../../core/plan.ts';
-import { ENGINES } from '../../peers/list.ts';
-import { runPlanInBrowser } from './browser-run.ts';
-import { type Command, helpText, parseFlags, planOf } from './flags.ts';
+import { ENGINES } from '../../peers/all.ts';
+import { command, provenanceText, writeFiles } from '../command.ts';
+import { runPlanInBrowser, type SavedRun } from './browser-run.ts';
+import { type Command, helpText, listText, parseFlags, planOf } from './flags.ts';
 import { gatePlan, judgeRuns, readBaseline } from './gate.ts';
-import { listText } from './list.ts';
-import { closingText, type SavedRun, savedRun } from './saved-run.ts';
 
 /** What a command line runs: as the baseline says, or everything that it does not leave out. */
-function planFor(command: Command): Plan {
-  const { params, peers, compare } = command;
+function planFor({ params, peers, last }: Command): Plan {
+  const compare = last('compare');
   if (!params.has('mode') && compare === undefined) params.set('mode', 'full');
   if (peers !== undefined) {
     const varve = ENGINES.filter(({ role }) => role === 'varve').map(({ name }) => name);
@@ -26,78 +25,66 @@ function planFor(command: Command): Plan {
   return compare === undefined ? planOf(params) : gatePlan(readBaseline(compare), params);
 }
 
-/** What runs of a plan came to. */
-interface Measured {
-  readonly saved: SavedRun[];
-  readonly text: string;
-  /** A signal ended the last run early, and there was none after it. */
-  readonly wasCancelled: boolean;
-}
-
-/** Runs a plan so often, one browser after the other; prints each report. */
-async function measure(plan: Plan, runs: number, command: Command): Promise<Measured> {
+/** The results of a plan that ran so often, one browser after the other; each report is printed. */
+async function measure(plan: Plan, runs: number, { last }: Command, profile = last('profile')) {
   const saved: SavedRun[] = [];
   const texts: string[] = [];
-  for (let n = 0; n < runs; n++) {
+  let wasCancelled = false;
+  for (let n = 0; n < runs && !wasCancelled; n++) {
     if (runs > 1) console.log(`\nRun ${n + 1} of ${runs}`);
-    const run = await runPlanInBrowser(plan, command);
-    const kept = savedRun(run);
-    saved.push(kept);
-    texts.push(`${run.markdown}\n${closingText(kept)}`);
+    const run = await runPlanInBrowser(plan, { headed: last('headed') !== undefined, profile });
+    saved.push(run.saved);
+    texts.push(`${run.markdown}\n${provenanceText(run.saved)}\n`);
     console.log(`\n${texts.at(-1)}`);
-    if (run.wasCancelled) return { saved, text: texts.join('\n'), wasCancelled: true };
+    ({ wasCancelled } = run);
   }
-  return { saved, text: texts.join('\n'), wasCancelled: false };
+  return { saved, text: texts.join('\n'), wasCancelled };
 }
 
-async function main(): Promise<number> {
-  const command = parseFlags(process.argv.slice(2));
-  if (command.help || command.list) {
-    console.log(command.help ? helpText() : listText());
-    return 0;
-  }
-  const plan = planFor(command);
-  const { saved, text, wasCancelled } = await measure(plan, command.runs, command);
-  // One run is written as itself, several as a list.
-  if (command.json !== undefined) writeJson(command.json, saved.length === 1 ? saved[0] : saved);
-  let markdown = text;
-  let passed = true;
-  if (command.compare !== undefined && !wasCancelled) {
-    const again = async (part: Plan, runs: number) => {
-      const more = await measure(part, runs, { ...command, profile: undefined });
+async function main(): Promise<void> {
+  const asked = parseFlags(process.argv.slice(2));
+  const { runs, last } = asked;
+  if (last('help') !== undefined) return console.log(helpText());
+  if (last('list') !== undefined) return console.log(listText());
+  const plan = planFor(asked);
+  const { saved, text, wasCancelled } = await measure(plan, runs, asked);
+  const compare = last('compare');
+  let judged = '';
+  let isSlower = false;
+  if (compare !== undefined && !wasCancelled) {
+    const again = async (part: Plan) => {
+      const more = await measure(part, runs, asked, undefined);
       if (more.wasCancelled)
         throw new Error('The comparison was cancelled: nothing is said about what has become slower.');
       return more.saved.map(({ rows }) => rows);
     };
-    const runs = saved.map(({ rows }) => rows);
-    const judgement = await judgeRuns(readBaseline(command.compare), plan, runs, command, again);
-    console.log(`\n${judgement.text}`);
-    markdown += `\n${judgement.text}`;
-    passed = judgement.passed;
+    const judgement = await judgeRuns(
+      readBaseline(compare),
+      plan,
+      saved.map(({ rows }) => rows),
+      asked.failOver,
+      again,
+    );
+    judged = `\n${judgement.text}`;
+    isSlower = !judgement.passed;
+    console.log(judged);
   }
-  if (command.markdown !== undefined) writeFileSync(command.markdown, markdown);
-  const sound = saved.map(isSound).every(Boolean);
-  if (command.saveBaseline !== undefined) {
-    if (!sound) throw new Error('No baseline was written: not everything ran and was verified.');
-    writeFileSync(command.saveBaseline, baselineText(makeBaseline(saved, saved[0]?.source.commit)));
+  // One run is written as itself, several as a list.
+  writeFiles(runs === 1 ? saved[0] : saved, text + judged, { json: last('json'), markdown: last('markdown') });
+  const isSound = saved.map(soundness).every(Boolean);
+  const baseline = last('save-baseline');
+  if (baseline !== undefined) {
+    if (!isSound) throw new Error('No baseline was written: not everything ran and was verified.');
+    writeFileSync(baseline, baselineText(makeBaseline(saved, saved[0]?.source.commit)));
   }
-  return sound && passed ? 0 : 1;
+  if (!isSound || isSlower) process.exitCode = 1;
 }
 
-function writeJson(file: string, value: unknown): void {
-  writeFileSync(file, `${JSON.stringify(value, undefined, 2)}\n`);
-}
-
-function isSound({ rows, failovers, problems }: SavedRun): boolean {
+function soundness({ rows, problems }: SavedRun): boolean {
   const unverified = rows.filter(({ verified }) => !verified);
-  if (rows.length + failovers.length > 0 && unverified.length === 0 && problems.length === 0) return true;
+  if (rows.length > 0 && unverified.length === 0 && problems.length === 0) return true;
   console.error(`${rows.length} rows, ${unverified.length} not verified, ${problems.length} problems.`);
   return false;
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
+await command(main);

@@ -1,142 +1,108 @@
 /**
  * The flags of `npm run bench`, read and described.
  *
- * Invariant: what a run can be asked for is in the list of options alone (options.ts); each is a flag of its name here.
- * The flags that are added say where a run reports to and what it is compared with. What is not understood is never
- * passed over: it is told with the nearest name that is known.
+ * Invariant: a run's options are in the list of options alone (core/options.ts); each is a flag of its name here. The flags
+ * that are added say where a run reports to and what it is compared with. A name that is not known is never passed over: it is
+ * told with the nearest one that is.
  */
 
 import { parseArgs } from 'node:util';
 import { closest, distance } from 'fastest-levenshtein';
-import { OPTIONS, type Option, planFrom } from '../../core/options.ts';
+import { OPTIONS, type Option, planFrom, standardPlan } from '../../core/options.ts';
 import type { Plan } from '../../core/plan.ts';
+import { suites } from '../../core/suite.ts';
+import { ENGINES } from '../../peers/all.ts';
+import '../../suites/browser.ts';
 
-/** What a command line asks for. */
+/** The flags beside the options, with the value that they want (none: a switch). */
+const OWN = {
+  quick: ['', 'The same as --mode quick. Without it everything runs beside every peer, which takes hours.'],
+  suite: ['NAME', 'Only this suite; may be given several times.'],
+  engine: ['NAME', 'Only this engine; may be given several times.'],
+  peers: ['LIST', 'Only these peers and floors beside Varve; "none" for Varve alone.'],
+  json: ['FILE', 'Writes the result as JSON.'],
+  markdown: ['FILE', 'Writes the tables that are printed.'],
+  runs: ['NUMBER', 'Runs the whole so often, each time in a new browser (1).'],
+  compare: [
+    'FILE',
+    'Runs what this baseline was made of, and fails where Varve has become slower beside the same floors.',
+  ],
+  'fail-over': ['SHARE', 'How much slower is still let pass: 10% (the standard) or 0.1.'],
+  'save-baseline': ['FILE', 'Writes the ratios of the run as a baseline to compare with.'],
+  profile: ['FOLDER', 'Writes a trace of every thread, for DevTools, Perfetto or speedscope.'],
+  headed: ['', 'Shows the browser.'],
+  list: ['', 'Prints the suites and engines.'],
+  help: ['', 'Prints this.'],
+} as const;
+
+type Own = keyof typeof OWN;
+
+/** Flags that are a list in the address and can be given one by one here. */
+const SINGULAR: Readonly<Record<string, string>> = { suite: 'suites', engine: 'engines', peers: 'engines' };
+const NOUNS: Readonly<Record<string, string>> = { suites: 'suite', engines: 'engine', access: 'way in' };
+/** A name that differs by more than this share of its letters is no slip of the finger. */
+const SLIP_MAX = 0.5;
+const SEE_HELP = '`npm run bench -- --help` lists what there is.';
+
+/** A command line. */
 export interface Command {
-  readonly help: boolean;
-  readonly list: boolean;
-  readonly headed: boolean;
-  /** What is to be run, as parameters of an address; what is absent is as in the mode or the baseline. */
+  /** The plan as parameters of an address; an absent one is as in the mode or the baseline. */
   readonly params: URLSearchParams;
   /** Only these beside Varve's engines. */
   readonly peers: readonly string[] | undefined;
   /** How often the whole is run, each time in a browser of its own. */
   readonly runs: number;
-  readonly json: string | undefined;
-  readonly markdown: string | undefined;
-  /** The baseline to compare with. */
-  readonly compare: string | undefined;
   /** The share by which a row may be slower. */
   readonly failOver: number;
-  readonly saveBaseline: string | undefined;
-  /** The folder for CPU profiles. */
-  readonly profile: string | undefined;
-}
-
-interface Flag {
-  readonly name: string;
-  /** What stands behind it; nothing for a switch. */
-  readonly value?: string;
-  readonly about: string;
-}
-
-/** Flags that are a list in the address and can be given one by one here. */
-const SINGULAR: Readonly<Record<string, string>> = { suite: 'suites', engine: 'engines' };
-
-const OWN: readonly Flag[] = [
-  {
-    name: 'quick',
-    about: 'The same as --mode quick. Without it everything runs beside every peer, which takes hours.',
-  },
-  { name: 'suite', value: 'NAME', about: 'Only this suite; may be given several times.' },
-  { name: 'engine', value: 'NAME', about: 'Only this engine; may be given several times.' },
-  { name: 'peers', value: 'LIST', about: 'Only these peers and floors beside Varve; "none" for Varve alone.' },
-  { name: 'json', value: 'FILE', about: 'Writes the result as JSON.' },
-  { name: 'markdown', value: 'FILE', about: 'Writes the tables that are printed.' },
-  { name: 'runs', value: 'NUMBER', about: 'Runs the whole so often, each time in a new browser (1).' },
-  {
-    name: 'compare',
-    value: 'FILE',
-    about: 'Runs what this baseline was made of, and fails where Varve has become slower beside the same floors.',
-  },
-  { name: 'fail-over', value: 'SHARE', about: 'How much slower is still let pass: 10% (the standard) or 0.1.' },
-  { name: 'save-baseline', value: 'FILE', about: 'Writes the ratios of the run as a baseline to compare with.' },
-  { name: 'profile', value: 'FOLDER', about: 'Writes a CPU profile of each thread, and prints where the time went.' },
-  { name: 'headed', about: 'Shows the browser.' },
-  { name: 'list', about: 'Prints the suites and engines.' },
-  { name: 'help', about: 'Prints this.' },
-];
-
-const FLAGS: readonly Flag[] = [...OPTIONS.map(flagOf), ...OWN];
-
-/** Other flags than these have to be told apart by more than a few letters to be no slip of the finger. */
-const SLIP_MAX = 0.5;
-
-function flagOf({ name, kind, about, choices, unit, standard }: Option): Flag {
-  const said = kind === 'choice' ? `${about} ${choices?.join(', ')}.` : about;
-  const usual = standard === undefined || name === 'mode' ? '' : ` (${standard})`;
-  const value = kind === 'list' ? 'LIST' : kind === 'number' ? (unit ?? 'number').toUpperCase() : 'NAME';
-  return { name, ...(kind === 'flag' ? {} : { value }), about: `${said}${usual}` };
+  /** A flag's last value; empty for a switch, undefined when it was not given. */
+  last(flag: Own): string | undefined;
 }
 
 /** Reads a command line. Throws a sentence for what it does not understand. */
 export function parseFlags(args: readonly string[]): Command {
-  const { tokens } = parseArgs({ args: [...args], strict: false, tokens: true, options: optionsOf() });
+  const wanted = new Map<string, string>([
+    ...OPTIONS.map(({ name }) => [name, 'VALUE'] as const),
+    ...Object.entries(OWN).map(([name, [value]]) => [name, value] as const),
+  ]);
+  const kinds = [...wanted].map(([name, value]) => [name, { type: value === '' ? 'boolean' : 'string' }] as const);
+  const options = Object.fromEntries(kinds) as Record<string, { type: 'boolean' | 'string' }>;
+  const { tokens } = parseArgs({ args: [...args], strict: false, tokens: true, options });
   const given = new Map<string, string[]>();
   for (const token of tokens) {
     if (token.kind === 'positional') throw new Error(`"${token.value}" stands where a flag was expected. ${SEE_HELP}`);
     if (token.kind !== 'option') continue;
-    const flag = FLAGS.find(({ name }) => name === token.name);
-    if (flag === undefined)
-      throw new Error(
-        unknown(
-          'flag',
-          token.name,
-          FLAGS.map(({ name }) => name),
-          '--',
-        ),
-      );
-    if (flag.value !== undefined && token.value === undefined) {
-      throw new Error(`--${flag.name} wants a value: --${flag.name} ${flag.value}.`);
-    }
-    if (flag.value === undefined && token.value !== undefined) throw new Error(`--${flag.name} takes no value.`);
-    given.set(flag.name, [...(given.get(flag.name) ?? []), token.value ?? '']);
+    const { name, value } = token;
+    const want = wanted.get(name);
+    if (want === undefined) throw new Error(unknown('flag', name, [...wanted.keys()], '--'));
+    if (want !== '' && value === undefined) throw new Error(`--${name} wants a value: --${name} ${want}.`);
+    if (want === '' && value !== undefined) throw new Error(`--${name} takes no value.`);
+    given.set(name, [...(given.get(name) ?? []), value ?? '']);
   }
   const last = (name: string): string | undefined => given.get(name)?.at(-1);
+  const peers = given.get('peers')?.join(',');
+  if (peers !== undefined) checkNames(optionOf('engines'), peers);
   return {
-    help: given.has('help'),
-    list: given.has('list'),
-    headed: given.has('headed'),
     params: paramsIn(given),
-    peers: peersOf(given.get('peers')),
-    runs: numberOf('runs', last('runs') ?? '1', 1, 20),
-    json: last('json'),
-    markdown: last('markdown'),
-    compare: last('compare'),
+    peers: peers?.split(',').filter((name) => name !== '' && name !== 'none'),
+    runs: countOf('runs', last('runs') ?? '1', 20),
     failOver: shareOf(last('fail-over') ?? '10%'),
-    saveBaseline: last('save-baseline'),
-    profile: last('profile'),
+    last,
   };
 }
 
-const SEE_HELP = '`npm run bench -- --help` lists what there is.';
-
-function optionsOf(): Record<string, { type: 'string' | 'boolean'; multiple: true }> {
-  return Object.fromEntries(
-    FLAGS.map(({ name, value }) => [name, { type: value === undefined ? 'boolean' : 'string', multiple: true }]),
-  );
+function optionOf(name: string): Option {
+  return OPTIONS.find((option) => option.name === name) as Option;
 }
 
 function paramsIn(given: ReadonlyMap<string, readonly string[]>): URLSearchParams {
   const params = new URLSearchParams();
   for (const [flag, values] of given) {
-    const name = SINGULAR[flag] ?? flag;
-    const option = OPTIONS.find((known) => known.name === name);
+    const option = flag === 'peers' ? undefined : optionOf(SINGULAR[flag] ?? flag);
     if (option === undefined) continue;
-    const before = params.get(name);
-    const items = option.kind === 'list' ? [...(before === null ? [] : [before]), ...values] : values.slice(-1);
-    params.set(name, items.join(','));
-    checkNames(option, params.get(name) ?? '');
+    const before = option.kind === 'list' ? params.get(option.name) : null;
+    const text = [...(before === null ? [] : [before]), ...(option.kind === 'list' ? values : values.slice(-1))].join();
+    checkNames(option, text);
+    params.set(option.name, text);
   }
   if (given.has('quick')) params.set('mode', 'quick');
   return params;
@@ -144,36 +110,26 @@ function paramsIn(given: ReadonlyMap<string, readonly string[]>): URLSearchParam
 
 /** Refuses names that the option does not have. */
 function checkNames({ name, kind, choices }: Option, text: string): void {
-  if (choices === undefined) return;
+  const known = choices?.();
   for (const item of kind === 'list' ? text.split(',') : [text]) {
-    if (item === '' || (kind === 'list' && item === 'none') || choices.includes(item)) continue;
-    throw new Error(unknown(NOUNS[name] ?? name, item, choices));
+    if (known === undefined || item === '' || item === 'none' || known.includes(item)) continue;
+    throw new Error(unknown(NOUNS[name] ?? name, item, known));
   }
 }
-
-const NOUNS: Readonly<Record<string, string>> = { suites: 'suite', engines: 'engine', access: 'way in' };
 
 /** A sentence about a name that is not known. */
 function unknown(what: string, name: string, known: readonly string[], prefix = ''): string {
   const nearest = closest(name, [...known]);
   const isSlip = distance(name, nearest) <= Math.max(1, nearest.length * SLIP_MAX);
-  const hint = isSlip
-    ? `the nearest is ${prefix}${nearest}.`
-    : `there are ${known.map((one) => prefix + one).join(', ')}.`;
+  const all = known.map((one) => prefix + one).join(', ');
+  const hint = isSlip ? `the nearest is ${prefix}${nearest}.` : `there are ${all}.`;
   return `There is no ${what} "${prefix}${name}": ${hint} ${SEE_HELP}`;
 }
 
-function peersOf(values: readonly string[] | undefined): readonly string[] | undefined {
-  const engines = OPTIONS.find(({ name }) => name === 'engines');
-  if (values === undefined || engines === undefined) return undefined;
-  checkNames(engines, values.join(','));
-  return values.flatMap((text) => text.split(',')).filter((name) => name !== '' && name !== 'none');
-}
-
-function numberOf(name: string, text: string, min: number, max: number): number {
+function countOf(name: string, text: string, max: number): number {
   const value = Number(text);
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new Error(`--${name} must be a whole number from ${min} to ${max}, and is "${text}".`);
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+  throw new Error(`--${name} must be a whole number from 1 to ${max}, and is "${text}".`);
 }
 
 function shareOf(text: string): number {
@@ -191,18 +147,34 @@ export function planOf(params: URLSearchParams): Plan {
 
 /** The text of `--help`. */
 export function helpText(): string {
-  const lines = FLAGS.map(({ name, value, about }) => {
-    const head = `  --${name}${value === undefined ? '' : ` ${value}`}`;
-    return `${head.padEnd(26)} ${about}`;
+  const options = OPTIONS.map(({ name, kind, about, choices, standard }) => {
+    const said = kind === 'choice' ? `${about} ${choices?.().join(', ')}.` : about;
+    return [name, kind === 'list' ? 'LIST' : kind === 'number' ? 'NUMBER' : 'NAME', `${said} (${standard})`] as const;
   });
-  const others = 'scale, micro, fs, http, deno-kv, cloudflare, results';
+  const own = Object.entries(OWN).map(([name, [value, about]]) => [name, value, about] as const);
   return [
     'npm run bench -- [flags]',
     '',
     'Without flags every suite runs beside every peer.',
     '',
-    ...lines,
+    ...[...options, ...own].map(([name, value, about]) => `${`  --${name} ${value}`.padEnd(26)} ${about}`),
     '',
-    `Other benchmarks: npm run bench -- NAME, where NAME is one of ${others}. bench/README.md says what each measures.`,
+    'Other benchmarks: npm run bench -- NAME, where NAME is one of scale, micro, fs, http, deno-kv, cloudflare, results.',
+    'bench/README.md says what each measures.',
+  ].join('\n');
+}
+
+/** The text of `--list`: suites and engines, one a line; `*` marks what `--quick` runs. */
+export function listText(): string {
+  const quick = standardPlan('quick');
+  const mark = (names: readonly string[], name: string): string => (names.includes(name) ? '*' : ' ');
+  return [
+    'Suites (* in a quick run)',
+    ...suites().map(({ name, title }) => `${mark(quick.suites, name)} ${name.padEnd(18)} ${title}`),
+    '',
+    'Engines (* in a quick run)',
+    ...ENGINES.map(({ name, role, about, accesses }) => {
+      return `${mark(quick.engines, name)} ${name.padEnd(22)} ${role.padEnd(6)} ${accesses.join(', ').padEnd(22)} ${about}`;
+    }),
   ].join('\n');
 }

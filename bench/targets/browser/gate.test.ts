@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Baseline } from '../../core/compare/baseline.ts';
-import { rowOf } from '../../core/compare/fixture.ts';
+import { rowOf } from '../../core/fixture.ts';
 import { standardPlan } from '../../core/options.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Row } from '../../core/rows.ts';
+import type { Row } from '../../core/row.ts';
+import '../../peers/all.ts';
+import '../../suites/browser.ts';
 import { gatePlan, judgeRuns, partOf } from './gate.ts';
 
 const plan: Plan = { ...standardPlan('quick'), suites: ['write-rand', 'read-rand-mem'], rounds: 5 };
@@ -27,12 +29,11 @@ const baseline: Baseline = {
     { ...name, suite: 'write-rand', against: 'opfs-append', runs: [[0, 0.01, -0.01, 0.005, -0.005]] },
   ],
 };
-const options = { failOver: 0.1, runs: 1 };
 
 /** Judges a run; what is measured once more gives `again`. Tells which suites were. */
 async function judge(first: Row[], again: Row[] = []) {
   const measured: (readonly string[])[] = [];
-  const judgement = await judgeRuns(baseline, plan, [first], options, async ({ suites }) => {
+  const judgement = await judgeRuns(baseline, plan, [first], 0.1, async ({ suites }) => {
     measured.push(suites);
     return [again];
   });

@@ -12,11 +12,11 @@ import { keyOf, seriesOf } from '../../core/compare/ratios.ts';
 import { comparisonText, isFailure } from '../../core/compare/table.ts';
 import { paramsOf } from '../../core/options.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Row } from '../../core/rows.ts';
-import { type Command, planOf } from './flags.ts';
+import type { Row } from '../../core/row.ts';
+import { planOf } from './flags.ts';
 
-/** Runs a plan so often, and hands over the rows of each run. */
-export type Measure = (plan: Plan, runs: number) => Promise<readonly (readonly Row[])[]>;
+/** Runs a plan, and hands over the rows of each run. */
+export type Measure = (plan: Plan) => Promise<readonly (readonly Row[])[]>;
 
 /** What came of a comparison. */
 export interface Judgement {
@@ -56,7 +56,7 @@ export function partOf(baseline: Baseline, plan: Plan): Baseline {
   const series = baseline.series.filter(
     ({ suite, access, engine, against }) =>
       plan.suites.includes(suite) &&
-      plan.accesses.includes(access) &&
+      plan.accesses.some((one) => one === access) &&
       plan.engines.includes(engine) &&
       plan.engines.includes(against),
   );
@@ -69,13 +69,13 @@ export async function judgeRuns(
   baseline: Baseline,
   plan: Plan,
   runs: readonly (readonly Row[])[],
-  { failOver, runs: count }: Pick<Command, 'failOver' | 'runs'>,
+  failOver: number,
   measure: Measure,
 ): Promise<Judgement> {
   const part = partOf(baseline, plan);
   const first = compare(part, seriesOf(runs), failOver);
   const suspects = first.filter(({ verdict }) => verdict === 'slower');
-  const again = suspects.length === 0 ? [] : await compareAgain(part, plan, suspects, failOver, count, measure);
+  const again = suspects.length === 0 ? [] : await compareAgain(part, plan, suspects, failOver, measure);
   const confirmed = new Set(again.filter(({ verdict }) => verdict === 'slower').map(keyOf));
   const rows = first.map((row): Compared => {
     return row.verdict === 'slower' && !confirmed.has(keyOf(row)) ? { ...row, verdict: 'unclear' } : row;
@@ -95,7 +95,6 @@ async function compareAgain(
   plan: Plan,
   suspects: readonly Compared[],
   threshold: number,
-  runs: number,
   measure: Measure,
 ): Promise<Compared[]> {
   const keys = new Set(suspects.map(keyOf));
@@ -103,14 +102,11 @@ async function compareAgain(
   const suites = of(suspects.map(({ suite }) => suite));
   const accesses = of(suspects.map(({ access }) => access));
   console.log(`\n${suspects.length} rows look slower; they run once more.`);
-  const rows = await measure(
-    {
-      ...plan,
-      suites: plan.suites.filter((name) => suites.has(name)),
-      accesses: plan.accesses.filter((name) => accesses.has(name)),
-    },
-    runs,
-  );
+  const rows = await measure({
+    ...plan,
+    suites: plan.suites.filter((name) => suites.has(name)),
+    accesses: plan.accesses.filter((name) => accesses.has(name)),
+  });
   const series = baseline.series.filter((one) => keys.has(keyOf(one)));
   return compare({ ...baseline, series }, seriesOf(rows), threshold);
 }

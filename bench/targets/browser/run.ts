@@ -1,5 +1,5 @@
 /**
- * One run of the page: first the worker's part, then the page's own, then that of several tabs, gathered into one result.
+ * One run of the page: first the worker's part, then the page's own, gathered into one result.
  *
  * Invariant: no two parts ever run at the same time, and the worker is gone when the run ends, however it ends.
  */
@@ -7,59 +7,46 @@
 import { timerStepMs } from '../../core/clock.ts';
 import type { Access } from '../../core/engine.ts';
 import type { Emit, Plan, RunEvent } from '../../core/plan.ts';
-import type { Environment, Result } from '../../core/report.ts';
-import { SuiteRunner, stepsOf } from '../../core/runner.ts';
-import { DOCUMENT_SUITE, TAB_SUITE } from '../../core/workloads.ts';
-import { ENGINES } from '../../peers/list.ts';
-import { runDocuments } from '../../suites/documents/suite.ts';
-import { runTabSuite } from '../../suites/tabs/suite.ts';
+import { type Environment, Gathered, type Result } from '../../core/result.ts';
+import { runSuites, stepsOf } from '../../core/runner.ts';
+import { ENGINES } from '../../peers/all.ts';
+import '../../suites/browser.ts';
 import type { FromBenchWorker, ToBenchWorker } from './bench-worker.ts';
 
 const IN_WORKER: readonly Access[] = ['worker'];
 const FROM_PAGE: readonly Access[] = ['page', 'inflight'];
 
-/** What this page runs on. */
-export function environmentOf(quick: boolean): Environment {
+/** The browser that this page runs in. */
+export function environment(): Environment {
   return {
     date: new Date().toISOString(),
     userAgent: navigator.userAgent,
     cores: navigator.hardwareConcurrency,
     timerStepMicroseconds: Math.round(timerStepMs() * 1000),
     crossOriginIsolated,
-    quick,
   };
 }
 
-/** Runs a plan. What was measured until it was cancelled is still its result. */
+/** Runs a plan. A run that was cancelled has the result of what was measured until then. */
 export async function runPlan(plan: Plan, emit: Emit, signal: AbortSignal): Promise<Result> {
-  const environment = environmentOf(plan.mode === 'quick');
-  const rows: Result['rows'][number][] = [];
-  const storage: Result['storage'][number][] = [];
-  const failovers: Result['failovers'][number][] = [];
-  const notes: string[] = [];
-  const problems: string[] = [];
+  const gathered = new Gathered();
   const engines = ENGINES.filter(({ name }) => plan.engines.includes(name));
   const inWorker = stepsOf(plan, engines, IN_WORKER);
   const total = inWorker + stepsOf(plan, engines, FROM_PAGE);
-  const gather = (before: number) => (event: RunEvent) => {
-    if (event.type === 'row') rows.push(event.row);
-    if (event.type === 'storage') storage.push(event.storage);
-    if (event.type === 'failover') failovers.push(event.failover);
-    if (event.type === 'note') notes.push(event.text);
-    if (event.type === 'problem') problems.push(event.text);
+  const after = (before: number) => (event: RunEvent) => {
+    gathered.take(event);
     emit(event.type === 'progress' ? { ...event, done: before + event.done, total } : event);
   };
-  // The tabs tell their own progress: how far they are by themselves.
-  const tell = (event: RunEvent): void => (event.type === 'progress' ? emit(event) : gather(0)(event));
+  const where = environment();
   try {
-    if (inWorker > 0) await runInWorker(plan, gather(0), signal);
-    if (total > inWorker) await new SuiteRunner(plan, ENGINES, gather(inWorker), signal).run(FROM_PAGE);
-    if (plan.suites.includes(DOCUMENT_SUITE.name)) await runDocuments(plan, tell, signal);
-    if (plan.suites.includes(TAB_SUITE.name)) await runTabSuite(plan, tell, signal);
+    if (inWorker > 0) await runInWorker(plan, after(0), signal);
+    if (total > inWorker) {
+      await runSuites(plan, { engines: ENGINES, accesses: FROM_PAGE, emit: after(inWorker), signal });
+    }
   } catch (error) {
-    gather(0)({ type: 'problem', text: error instanceof Error ? error.message : String(error) });
+    after(0)({ type: 'problem', text: error instanceof Error ? error.message : String(error) });
   }
-  return { environment, plan, rows, failovers, storage, notes, problems };
+  return { environment: where, plan, ...gathered };
 }
 
 function runInWorker(plan: Plan, emit: Emit, signal: AbortSignal): Promise<void> {

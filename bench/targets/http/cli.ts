@@ -1,30 +1,41 @@
 /**
  * `npm run bench -- http`: the fetch handler under load on Node, Deno and workerd, over real sockets.
  *
- * Invariant: servers are processes of their own, and none outlives the command. An answer that is wrong, or a store that holds something
- * else than was acknowledged, fails the run; a missed threshold does not.
+ * Invariant: servers are processes of their own, and none outlives the command. An answer that is wrong, or a store that holds
+ * something else than was acknowledged, fails the run; a missed threshold does not.
  */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { duration, rate } from '../../core/figures.ts';
-import { loadNow, type Machine, machine, machineText } from '../machine.ts';
-import { versionOf } from '../packages.ts';
+import { duration, percent, rate } from '../../core/figures.ts';
+import { markdown } from '../../core/result.ts';
+import type { Row } from '../../core/row.ts';
+import { figuresOf, judgeWorst, registerJudge } from '../../core/targets.ts';
+import {
+  command,
+  failIfWrong,
+  namesOf,
+  numberOf,
+  printer,
+  provenance,
+  provenanceText,
+  type ServerResult,
+  versionOf,
+  writeFiles,
+} from '../command.ts';
 import { durability } from './durability.ts';
 import { Ledger } from './ledger.ts';
-import type { HttpRow } from './row.ts';
 import { type Extent, Runner, SECONDS } from './runner.ts';
 import { RUNTIMES, type RuntimeName, startServer } from './server.ts';
 import { RemoteStore } from './store.ts';
 import { BATCH, CRUD, SINGLE, SUITES, type SuiteName } from './suites.ts';
-import { tables } from './table.ts';
 
 const HELP = `npm run bench -- http [options]
 
   --runtime LIST       of node, deno, workerd (default: all)
-  --suite LIST         of http-single, http-batch, http-load, durability (default: all); may be given several times
+  --suite LIST         of ${SUITES.join(', ')} (default: all); may be given several times
   --quick              100 requests a row by 25 connections, and short phases: about a minute for everything
   --seconds N          of each row, all its rounds together (default ${SECONDS}); the phases of http-load are scaled with it
   --rounds N           (default 3, quick 1)
@@ -54,130 +65,109 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const;
 
-/** What is written with `--json`. */
-interface Result {
-  readonly date: string;
-  readonly machine: Machine;
-  /** Programs that wanted to run, on average over the last minute: above the cores, the machine was busy. */
-  readonly load: number;
-  readonly versions: Readonly<Record<string, string>>;
-  readonly rows: readonly HttpRow[];
-}
-
-function numberOf(option: string, text: string): number {
-  const number = Number(text);
-  if (!(number > 0)) throw new Error(`--${option} takes a number above 0, not "${text}".`);
-  return number;
-}
-
-function listOf<T extends string>(option: string, text: string | undefined, all: readonly T[]): readonly T[] {
-  if (text === undefined || text === '') return all;
-  const named = text.split(',');
-  const unknown = named.find((name) => !all.includes(name as T));
-  if (unknown !== undefined) throw new Error(`--${option} knows ${all.join(', ')}, not "${unknown}".`);
-  return all.filter((name) => named.includes(name));
-}
-
 type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+
+/** S4: errors below 1%, a p95 below 500 ms, more than 100 requests a second. */
+registerJudge((rows) => {
+  const loaded = rows.filter(({ suite, engine }) => engine === 'varve' && ['http-load', 'durability'].includes(suite));
+  const of = (figure: (row: Row) => number) => figuresOf(loaded, figure);
+  const where = ({ suite, access }: Row): string => `${suite} (${access})`;
+  const errors = of(({ errors: failed = 0, ops }) => failed / (failed + ops));
+  return [
+    ...judgeWorst('errors under load', errors, 'below', 0.01, percent, where),
+    ...judgeWorst(
+      'p95 under load',
+      of(({ p95 }) => p95),
+      'below',
+      500_000,
+      duration,
+      where,
+    ),
+    ...judgeWorst(
+      'operations a second under load',
+      of(({ opsPerSecond }) => opsPerSecond),
+      'above',
+      100,
+      rate,
+      where,
+    ),
+  ];
+});
 
 function extentOf({ quick, seconds, rounds, connections, rate: perSecond }: Values): Extent {
   const base = quick ? QUICK : FULL;
+  const many = connections?.split(',').map((one) => numberOf('connections', one));
   return {
     seconds: seconds === undefined ? base.seconds : numberOf('seconds', seconds),
     requests: seconds === undefined ? base.requests : undefined,
     rounds: rounds === undefined ? base.rounds : Math.ceil(numberOf('rounds', rounds)),
-    connections:
-      connections === undefined ? base.connections : connections.split(',').map((one) => numberOf('connections', one)),
+    connections: many ?? base.connections,
     perSecond: perSecond === undefined ? undefined : numberOf('rate', perSecond),
   };
 }
 
-function onRow(row: HttpRow): void {
-  if (row.engine === 'bare') return;
-  const { suite, work, runtime, connections } = row;
-  const figures = `${rate(row.requestsPerSecond)} requests/s, p95 ${duration(row.p95)}, ${row.errors} errors`;
-  console.error(
-    `${suite} on ${runtime}, ${connections} connections, ${work}: ${figures}${row.verified ? '' : ', NOT VERIFIED'}`,
-  );
-}
-
-/** All HTTP suites on one runtime, on one store. */
+/** All HTTP suites on one runtime, on one store; answers with the versions. */
 async function onRuntime(
   runtime: RuntimeName,
   suites: readonly SuiteName[],
   extent: Extent,
   keys: number,
   directory: string,
-): Promise<{ rows: HttpRow[]; versions: string }> {
+  take: (rows: readonly Row[]) => void,
+): Promise<string> {
   const level = runtime === 'workerd' ? 'strict' : 'relaxed';
   const server = await startServer(runtime, { directory: join(directory, runtime), durability: level });
   try {
     const store = new RemoteStore(server.url, new Ledger(keys));
     await store.load();
-    const runner = new Runner(store, { runtime, durability: level }, extent, onRow);
+    const runner = new Runner(store, { runtime, durability: level }, extent);
     await runner.warmUp(CRUD);
-    const rows: HttpRow[] = [];
-    if (suites.includes('http-single')) rows.push(...(await runner.works('http-single', SINGLE)));
-    if (suites.includes('http-batch')) rows.push(...(await runner.works('http-batch', BATCH)));
-    if (suites.includes('http-load')) rows.push(...(await runner.load()));
-    return { rows, versions: server.versions };
+    if (suites.includes('http-single')) take(await runner.works('http-single', SINGLE));
+    if (suites.includes('http-batch')) take(await runner.works('http-batch', BATCH));
+    if (suites.includes('http-load')) take(await runner.load());
+    return server.versions;
   } finally {
     await server.stop();
   }
 }
 
-async function run(values: Values, directory: string): Promise<Result> {
+async function run(values: Values, directory: string): Promise<ServerResult> {
   const extent = extentOf(values);
   const keys = Math.ceil(numberOf('keys', values.keys));
-  const suites = listOf('suite', values.suite?.join(','), SUITES);
-  const rows: HttpRow[] = [];
+  const suites = namesOf('suite', values.suite?.join(), SUITES);
+  const rows: Row[] = [];
+  const print = printer();
+  const take = (made: readonly Row[]): void => {
+    rows.push(...made);
+    for (const row of made) if (row.role !== 'floor') print({ type: 'row', row });
+  };
   const versions: Record<string, string> = {
     varve: versionOf('..'),
     node: process.versions.node,
     undici: versionOf('undici'),
   };
-  if (suites.some((suite) => suite !== 'durability')) {
-    for (const runtime of listOf('runtime', values.runtime, RUNTIMES)) {
-      const done = await onRuntime(runtime, suites, extent, keys, directory);
-      versions[runtime] = done.versions;
-      rows.push(...done.rows);
-    }
+  for (const runtime of namesOf('runtime', values.runtime, RUNTIMES)) {
+    if (suites.every((suite) => suite === 'durability')) break;
+    versions[runtime] = await onRuntime(runtime, suites, extent, keys, directory, take);
   }
-  if (suites.includes('durability')) rows.push(...(await durability(join(directory, 'durability'), extent, onRow)));
-  return { date: new Date().toISOString(), machine: machine(), load: loadNow(), versions, rows };
+  if (suites.includes('durability')) take(await durability(join(directory, 'durability'), extent));
+  return { date: new Date().toISOString(), ...provenance(), versions, rows, problems: [] };
 }
 
-function failIfWrong(rows: readonly HttpRow[]): void {
-  const bad = rows.find((row) => !row.verified || row.errors > 0);
-  if (bad === undefined) return;
-  const where = `${bad.suite} on ${bad.runtime}, ${bad.work}`;
-  throw new Error(`${where}: ${bad.errors} requests failed. ${bad.problem ?? 'No request was answered.'}`);
-}
-
-async function main(): Promise<void> {
+await command(async () => {
   const { values } = parseArgs({ options: OPTIONS });
-  if (values.help) {
-    console.log(HELP);
-    return;
-  }
+  if (values.help) return console.log(HELP);
   const directory = mkdtempSync(join(values.directory, 'varve-bench-'));
   mkdirSync(join(directory, 'durability'));
   try {
     const result = await run(values, directory);
-    const text = tables(result.rows);
-    const shown = Object.entries(result.versions).map(([name, version]) => `${name}: ${version}`);
-    console.log(`\n${text}\n\n${shown.join('; ')}\n${machineText(result.machine, result.load)}`);
-    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(result, undefined, 1)}\n`);
-    if (values.markdown !== undefined) writeFileSync(values.markdown, `${text}\n`);
-    failIfWrong(result.rows);
+    const versions = Object.entries(result.versions).map(([name, version]) => `${name}: ${version}`);
+    const where = `${result.date}, over HTTP. ${versions.join('; ')}. ${provenanceText(result)}`;
+    const text = markdown({ ...result, storage: [], notes: [] }, [], where);
+    console.log(`\n${text}`);
+    writeFiles(result, text, values);
+    failIfWrong(result);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-try {
-  await main();
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-}
+});

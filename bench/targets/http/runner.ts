@@ -5,15 +5,16 @@
  * what was cut off is settled; after every suite the whole store is read and compared, and a difference marks all its rows.
  */
 
-import { Latencies } from '../../core/latency.ts';
+import { rate, times } from '../../core/figures.ts';
+import { Latencies, median } from '../../core/latency.ts';
+import { makeRow, type Row } from '../../core/row.ts';
+import { emptyTally } from '../../core/tasks/task.ts';
 import { bare, type Kind } from './calls.ts';
 import { type Length, type Pace, runLoop } from './loops.ts';
-import { type HttpRow, makeRow, type Round, type RowHead } from './row.ts';
-import { noOutcomes, Session } from './session.ts';
+import { noOutcomes, type Outcomes, Session } from './session.ts';
 import { Share } from './share.ts';
 import type { RemoteStore } from './store.ts';
 import { LOAD, type Phase, type Work } from './suites.ts';
-import { judge } from './thresholds.ts';
 
 /** How much is run. */
 export interface Extent {
@@ -34,25 +35,80 @@ const REQUESTS_MIN = 4;
 const WARM_UP_SECONDS = 0.2;
 
 /** What every row of a server has in common. */
-export type ServerHead = Pick<RowHead, 'runtime' | 'durability'>;
+export interface ServerHead {
+  /** Where the server runs: `node`, `deno`, `workerd`. */
+  readonly runtime: string;
+  readonly durability: Row['durability'];
+}
 
-/** Told of every row that is done. */
-export type OnRow = (row: HttpRow) => void;
+/** One round of a row. */
+export interface ServerRound {
+  readonly outcomes: Outcomes;
+  readonly seconds: number;
+  readonly latencies: Latencies;
+}
+
+/** What a row is of. */
+export interface ServerWork extends ServerHead {
+  readonly suite: string;
+  readonly title: string;
+  readonly connections: number;
+  /** Requests a second that were due, of an open loop. */
+  readonly due?: number;
+  /** The published figures of such a row, of another store on another machine. */
+  readonly published?: string | undefined;
+  readonly rounds: readonly ServerRound[];
+  /** The same bytes through the server alone, in the same rounds. */
+  readonly floor?: readonly ServerRound[];
+}
+
+const perSecond = (rounds: readonly ServerRound[]): number =>
+  median(rounds.map(({ outcomes, seconds }) => outcomes.requests / seconds));
+
+/** The row of some work, and that of its floor; `problem` is what the pass over the store found. */
+export function rowsOf(work: ServerWork, problem: string | undefined): Row[] {
+  const { suite, title, runtime, connections, durability, due, published, rounds, floor } = work;
+  const rowOf = (
+    own: readonly ServerRound[],
+    more: Pick<Row, 'engine' | 'role' | 'durability'> & { note?: string },
+  ): Row => {
+    const made = own.map(({ outcomes, seconds, latencies }) => {
+      const { operations, chars, wrong } = outcomes;
+      const tally = { ...emptyTally(), ops: operations, bytes: chars, wrong };
+      return { tally, elapsed_ms: seconds * 1000, latencies, timeline: [] };
+    });
+    const errors = own.reduce((sum, { outcomes }) => sum + outcomes.failed + outcomes.wrong, 0);
+    const access = `${runtime}, ${connections} connections${due === undefined ? '' : ', at a fixed rate'}`;
+    const head = { suite, phase: title, access, unit: 'ops', groupSize: 1, errors, ...more } as const;
+    return makeRow(head, made, more.role === 'floor' || problem === undefined);
+  };
+  const found = problem ?? rounds.find(({ outcomes }) => outcomes.problem !== undefined)?.outcomes.problem;
+  const notes = [
+    `${rate(perSecond(rounds))} requests/s`,
+    due && `open loop, ${rate(due)}/s due`,
+    floor && `${times(perSecond(rounds) / perSecond(floor))} the bare server`,
+    published && `published, another machine: ${published}`,
+    found,
+  ];
+  const note = notes.filter((text) => typeof text === 'string').join('; ');
+  return [
+    rowOf(rounds, { engine: 'varve', role: 'varve', durability, note }),
+    ...(floor === undefined ? [] : [rowOf(floor, { engine: 'bare', role: 'floor', durability: 'memory' })]),
+  ];
+}
 
 /** The suites on one server. */
 export class Runner {
   readonly #store: RemoteStore;
   readonly #head: ServerHead;
   readonly #extent: Extent;
-  readonly #onRow: OnRow;
   /** Another seed for every round. */
   #seed = 1;
 
-  constructor(store: RemoteStore, head: ServerHead, extent: Extent, onRow: OnRow) {
+  constructor(store: RemoteStore, head: ServerHead, extent: Extent) {
     this.#store = store;
     this.#head = head;
     this.#extent = extent;
-    this.#onRow = onRow;
   }
 
   /** Lets the server compile what it runs. */
@@ -61,7 +117,7 @@ export class Runner {
   }
 
   /** One round of a closed or an open loop, and what it left settled. */
-  async round(kind: Kind, connections: number, length: Length | Pace): Promise<Round> {
+  async round(kind: Kind, connections: number, length: Length | Pace): Promise<ServerRound> {
     const outcomes = noOutcomes();
     const latencies = new Latencies();
     const { ledger, url } = this.#store;
@@ -72,86 +128,55 @@ export class Runner {
     const seconds = await runLoop(url, sessions, length, latencies);
     if (!(await this.#store.settle())) {
       outcomes.wrong++;
-      outcomes.problem ??=
-        'A write that was never answered left something that is neither the old value nor the new one.';
+      outcomes.problem ??= 'A write that was never answered left neither the old value nor the new one.';
     }
     return { outcomes, seconds, latencies };
   }
 
   /** `http-single` and `http-batch`: every kind of work by every number of connections, with its floor. */
-  async works(suite: string, works: readonly Work[]): Promise<HttpRow[]> {
+  async works(suite: string, works: readonly Work[]): Promise<Row[]> {
     const { connections, rounds, seconds, requests } = this.#extent;
     const length = requests === undefined ? { seconds: seconds / rounds } : { requests: Math.ceil(requests / rounds) };
-    const cells = connections.flatMap((many) =>
-      works.map((work) => ({ work, many, own: [] as Round[], floor: [] as Round[] })),
-    );
-    for (let i = 0; i < rounds; i++) {
-      for (const { work, many, own, floor } of cells) {
-        await this.#pair(work.kind, many, length, own, floor);
-      }
-    }
-    const rows = cells.flatMap(({ work, many, own, floor }) => this.#rows(suite, work, many, own, floor));
-    return this.#verified(rows);
+    const cells = connections.flatMap((many) => works.map((work) => this.#workOf(suite, work, many)));
+    for (let i = 0; i < rounds; i++) for (const cell of cells) await this.#pair(cell, length);
+    const problem = await this.#store.compare();
+    return cells.flatMap((cell) => rowsOf(cell, problem));
   }
 
   /** `http-load`: the phases one after the other; each closed one with its floor. */
-  async load(): Promise<HttpRow[]> {
-    const rows: HttpRow[] = [];
+  async load(): Promise<Row[]> {
+    const works: ServerWork[] = [];
     let before = 0;
     for (const phase of LOAD) {
-      const made =
-        phase.openShare === undefined ? await this.#closed(phase) : await this.#open(phase, before * phase.openShare);
-      before = made[0]?.requestsPerSecond ?? before;
-      rows.push(...made);
+      const work = this.#workOf('http-load', phase, phase.connections);
+      if (phase.openShare === undefined) {
+        await this.#pair(work, this.#lengthOf(phase));
+        before = perSecond(work.rounds);
+        works.push(work);
+      } else {
+        const due = this.#extent.perSecond ?? Math.max(1, Math.round(before * phase.openShare));
+        const pace = { perSecond: due, seconds: (phase.seconds ?? SECONDS) * this.#scale };
+        const { floor: _, ...open } = work;
+        works.push({ ...open, due, rounds: [await this.round(phase.kind, phase.connections, pace)] });
+      }
     }
-    return this.#verified(rows);
+    const problem = await this.#store.compare();
+    return works.flatMap((work) => rowsOf(work, problem));
   }
 
-  async #closed(phase: Phase): Promise<HttpRow[]> {
-    const own: Round[] = [];
-    const floor: Round[] = [];
-    await this.#pair(phase.kind, phase.connections, this.#lengthOf(phase), own, floor);
-    return this.#rows('http-load', phase, phase.connections, own, floor);
+  #workOf(suite: string, { title, published, kind }: Work, connections: number) {
+    const rounds: ServerRound[] = [];
+    const floor: ServerRound[] = [];
+    return { suite, title, published, connections, ...this.#head, kind, rounds, floor };
   }
 
-  async #open(phase: Phase, share: number): Promise<HttpRow[]> {
-    const perSecond = this.#extent.perSecond ?? Math.max(1, Math.round(share));
-    const pace = { perSecond, seconds: (phase.seconds ?? SECONDS) * this.#scale };
-    const round = await this.round(phase.kind, phase.connections, pace);
-    const head = { ...this.#headOf('http-load', phase, phase.connections), loop: 'open', due: perSecond } as const;
-    return [makeRow(head, [round])];
-  }
-
-  async #pair(kind: Kind, connections: number, length: Length, own: Round[], floor: Round[]): Promise<void> {
+  async #pair(work: { kind: Kind; connections: number; rounds: ServerRound[]; floor: ServerRound[] }, length: Length) {
+    const { kind, connections, rounds, floor } = work;
     const round = await this.round(kind, connections, length);
-    own.push(round);
+    rounds.push(round);
     const { chars, requests } = round.outcomes;
     const answer_bytes = requests === 0 ? 0 : Math.round(chars / requests);
     floor.push(await this.round(bare(kind, answer_bytes), connections, length));
-  }
-
-  #rows(suite: string, work: Work, connections: number, own: Round[], floor: Round[]): HttpRow[] {
-    const head = this.#headOf(suite, work, connections);
-    const bareRow = makeRow({ ...head, engine: 'bare', durability: 'memory', published: undefined }, floor);
-    return [{ ...makeRow(head, own), barePerSecond: bareRow.requestsPerSecond }, bareRow];
-  }
-
-  #headOf(suite: string, { title, published }: Work, connections: number): RowHead {
-    return { suite, work: title, ...this.#head, engine: 'varve', loop: 'closed', connections, published };
-  }
-
-  /** Compares the whole store, and hands the rows on. */
-  async #verified(rows: readonly HttpRow[]): Promise<HttpRow[]> {
-    const difference = await this.#store.compare();
-    return rows.map((row) => {
-      const judged = row.suite === 'http-load' && row.engine === 'varve' ? { ...row, verdict: judge(row) } : row;
-      const done =
-        difference === undefined || row.engine === 'bare'
-          ? judged
-          : { ...judged, verified: false, problem: difference };
-      this.#onRow(done);
-      return done;
-    });
   }
 
   #lengthOf({ seconds = 0, requests, connections }: Phase): Length {

@@ -11,7 +11,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build, type Plugin } from 'esbuild';
-import { versionOf } from '../packages.ts';
+import { versionOf } from '../command.ts';
 import type { Said, Told } from './programs/told.ts';
 
 /** Where a server runs. */

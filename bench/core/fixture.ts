@@ -1,0 +1,42 @@
+/** Made-up rows, and runs of the suites on made-up engines, for the tests. */
+
+import type { Access, Engine } from './engine.ts';
+import type { Emit, Plan } from './plan.ts';
+import { Gathered } from './result.ts';
+import type { Row } from './row.ts';
+import { runSuites } from './runner.ts';
+
+/** A row with these rates of its rounds. */
+export function rowOf(row: Partial<Row> & Pick<Row, 'engine' | 'role' | 'rounds'>): Row {
+  const middle = [...row.rounds].sort((a, b) => a - b)[row.rounds.length >> 1] ?? Number.NaN;
+  return {
+    ...{ suite: 'read-rand-mem', access: 'worker', durability: 'relaxed', unit: 'ops', ops: 1000, seconds: 1 },
+    ...{ opsPerSecond: middle, megabytesPerSecond: middle / 1e4, p50: 1, p95: 2, p99: 3, max: 9, hitRate: 1 },
+    ...{ verified: true, groupSize: 1 },
+    ...row,
+  };
+}
+
+/** A plan of these suites: everything else is usual and small. */
+export function planOf(suites: readonly string[], more: Partial<Plan> = {}): Plan {
+  const usual = { mode: 'quick', accesses: ['worker'], rounds: 3, seed: 1, scale: 1, custom: { calls: 400 } } as const;
+  return { ...usual, suites, engines: [], ...more };
+}
+
+/** Runs a plan on these engines, and gathers what it tells. */
+export async function gathered(
+  plan: Plan,
+  engines: readonly Engine[],
+  accesses: readonly Access[] = ['worker'],
+  more: { readonly emit?: Emit; readonly signal?: AbortSignal } = {},
+): Promise<Gathered> {
+  const found = new Gathered();
+  const emit: Emit = (event) => {
+    found.take(event);
+    more.emit?.(event);
+  };
+  const signal = more.signal ?? new AbortController().signal;
+  const all = { ...plan, engines: engines.map(({ name }) => name), accesses };
+  await runSuites(all, { engines, accesses, emit, signal });
+  return found;
+}

@@ -1,0 +1,335 @@
+/**
+ * Suites that are a loop of one kind of call: what such a suite is, which engines can run it, and how its rounds go.
+ *
+ * Invariant: a loop is data. The engines of a suite take turns, round by round, each round in another order: what disturbs
+ * the machine meets all of them, and shows as spread between rounds instead of as a ratio. A rehearsal, not counted, comes
+ * first: it warms the code up and finds how many calls must be timed as one.
+ */
+
+import { GROUP_STEPS, timerStepMs } from './clock.ts';
+import { type Ability, type Access, type Durability, type Engine, IN_FLIGHT, type Place } from './engine.ts';
+import { bytes } from './figures.ts';
+import { KEY_CHARS, type KeyKind } from './generator.ts';
+import { measure, type Round } from './measure.ts';
+import { budgetMs, type Plan } from './plan.ts';
+import { headOf, makeRow, type Row } from './row.ts';
+import type { Fixture, Stage } from './stage.ts';
+import { memoryOf } from './storage.ts';
+import { type Context, type Count, explain, register, type Suite } from './suite.ts';
+import { makeTask } from './tasks/make.ts';
+import type { Work } from './work.ts';
+
+const REHEARSAL_MS = 40;
+/** Share of the calls that a rehearsal makes at most. */
+const REHEARSAL_PART = 0.2;
+/** Calls timed as one in a rehearsal, of engines that answer at once. */
+const REHEARSAL_GROUP = 64;
+
+/** One loop. */
+export interface Loop {
+  readonly accesses: readonly Access[];
+  readonly durability: Durability;
+  readonly keys: KeyKind;
+  readonly valueBytes: number;
+  /** The keys that are loaded before, and where they are to lie then. */
+  readonly load: 'nothing' | Place;
+  /** Every round begins with a new store. */
+  readonly fresh: boolean;
+  /** Keys of the dataset. */
+  readonly entries: Count;
+  /** Calls of a round. */
+  readonly calls: Count;
+  readonly work: Work;
+  /** Keys of the dataset that are not loaded: there is room for so many inserts. */
+  readonly reserve?: Count;
+  /** Which part of its suite it is. */
+  readonly phase?: string;
+}
+
+type About = Pick<Suite, 'name' | 'title' | 'family' | 'quick' | 'asked'>;
+
+/** Registers a suite of these loops, one after the other. */
+export function registerLoops(about: About, ...loops: readonly Loop[]): void {
+  const withAccess = (access: Access): readonly Loop[] => loops.filter(({ accesses }) => accesses.includes(access));
+  register({
+    ...about,
+    accesses: [...new Set(loops.flatMap(({ accesses }) => accesses))],
+    steps: (plan, engines, access) =>
+      withAccess(access).reduce((steps, loop) => {
+        return steps + ableOf(plan, engines, tailored(loop, plan), access).length * (plan.rounds + 1);
+      }, 0),
+    run: async (context) => {
+      for (const loop of withAccess(context.access)) {
+        await new LoopRun(context, about.name, tailored(loop, context.plan)).run();
+      }
+    },
+  });
+}
+
+/** A loop as a plan wants it: its counts by mode and scale, and what the plan sets in place of the loop's own. */
+export interface Tailored extends Omit<Loop, 'entries' | 'calls' | 'reserve'> {
+  readonly entries: number;
+  readonly reserve: number;
+  readonly calls: number;
+  /** Characters of a string key; undefined: as the generator makes them. */
+  readonly keyBytes: number | undefined;
+}
+
+/** The loop as the plan wants it. What a plan does not name stays as the loop says. */
+export function tailored(loop: Loop, plan: Plan): Tailored {
+  const { custom, mode, scale } = plan;
+  const scaled = (count: Count): number => Math.max(1, Math.round(count[mode] * scale));
+  // Counts of calls alone also bound what suites write into new stores, so that their loads stay as small.
+  const fewer = loop.fresh ? custom.calls : undefined;
+  return {
+    ...loop,
+    work: workOf(loop.work, plan),
+    keys: custom.keyKind ?? loop.keys,
+    valueBytes: custom.valueBytes ?? loop.valueBytes,
+    durability: loop.phase === undefined ? (custom.durability ?? loop.durability) : loop.durability,
+    entries: custom.entries ?? fewer ?? scaled(loop.entries),
+    reserve: loop.reserve === undefined ? 0 : scaled(loop.reserve),
+    calls: callsOf(loop, plan, scaled),
+    keyBytes: custom.keyBytes,
+  };
+}
+
+function callsOf({ work, calls }: Loop, { custom, mode }: Plan, scaled: (count: Count) => number): number {
+  // Each call of a scan and of an opening is long: they are as many as they are.
+  if (work.kind === 'scan' || work.kind === 'open') return calls[mode];
+  if (custom.calls === undefined) return scaled(calls);
+  return work.kind === 'batches' || work.kind === 'reads' ? Math.ceil(custom.calls / work.size) : custom.calls;
+}
+
+function workOf(work: Work, { custom: { distribution, readRatio } }: Plan): Work {
+  if (work.kind === 'mix') {
+    return distribution === undefined || distribution === 'sequential' ? work : { ...work, order: distribution };
+  }
+  if (work.kind !== 'points') return work;
+  const { mix } = work;
+  const reads = typeof mix === 'object' && readRatio !== undefined ? { ...mix, reads: readRatio } : mix;
+  return { ...work, order: distribution ?? work.order, mix: reads };
+}
+
+type Kind = Pick<Loop, 'work' | 'load' | 'keys' | 'accesses' | 'durability'>;
+
+/** What an engine must be able to do to run the loop. */
+function needsOf({ work, load, keys }: Kind): readonly Ability[] {
+  // Loading is not measured: it asks for no call that puts many entries at once.
+  const needs: Ability[] = load === 'nothing' ? [] : ['set'];
+  if (keys === 'tuple') needs.push('tuple');
+  if (work.kind === 'batches') needs.push('batch');
+  if (work.kind === 'ranges' || work.kind === 'scan') needs.push('range');
+  if (work.kind === 'open') needs.push('open', 'get');
+  if (work.kind === 'reads') needs.push('get');
+  if (work.kind === 'transactions') needs.push('transaction');
+  if (work.kind === 'mix') needs.push('mixed', ...(work.shares.scans > 0 ? ['range' as const] : []));
+  if (work.kind === 'points') needs.push(typeof work.mix === 'object' ? 'mixed' : work.mix);
+  return needs;
+}
+
+/** Whether the calls of a loop write: single entries, batches, or not at all. */
+function writesOf(work: Work): 'points' | 'batches' | undefined {
+  if (work.kind === 'batches') return 'batches';
+  if (work.kind === 'mix' || work.kind === 'transactions') return 'points';
+  return work.kind === 'points' && work.mix !== 'get' && work.mix !== 'miss' ? 'points' : undefined;
+}
+
+/** The level at which the engine runs the loop, or undefined when it cannot run it. */
+export function levelOf(engine: Engine, loop: Kind, access: Access): Durability | undefined {
+  const { work, durability } = loop;
+  if (!loop.accesses.includes(access) || !engine.accesses.includes(access)) return undefined;
+  if (!needsOf(loop).every((ability) => engine.abilities.includes(ability))) return undefined;
+  if (engine.echo && !['points', 'batches'].includes(work.kind)) return undefined;
+  // A floor sorts its keys once, when it is loaded: it has no ranges over what was inserted since.
+  if (engine.role === 'floor' && work.kind === 'mix' && work.shares.scans > 0) return undefined;
+  const writes = writesOf(work);
+  if (engine.only !== undefined && writes === undefined) return undefined;
+  if (engine.only === 'point writes' && writes !== 'points') return undefined;
+  if (engine.durabilities.includes(durability)) return durability;
+  return engine.durabilities.includes('memory') && durability !== 'strict' ? 'memory' : undefined;
+}
+
+/** The engines that can run the loop, with their levels. */
+function ableOf(plan: Plan, engines: readonly Engine[], loop: Tailored, access: Access): [Engine, Durability][] {
+  return engines.flatMap((engine): [Engine, Durability][] => {
+    if (!isWhereAsked(plan, engine, loop.work)) return [];
+    const durability = levelOf(engine, loop, access);
+    return durability === undefined ? [] : [[engine, durability]];
+  });
+}
+
+/** Whether the plan's choice of Varve's storage leaves this engine something to run on. */
+function isWhereAsked({ custom: { storage } }: Plan, { role, name, accesses }: Engine, work: Work): boolean {
+  if (storage === undefined || role !== 'varve') return true;
+  // A store in memory is gone when it closes, so there is nothing to open.
+  if (storage === 'memory' && work.kind === 'open') return false;
+  // Engines with the name of a storage are of that one; the synchronous API has no storage that answers later.
+  if (name.endsWith('indexeddb')) return storage === 'indexeddb';
+  return storage !== 'indexeddb' || accesses.includes('page');
+}
+
+/** One engine's part in a loop. */
+interface Runner {
+  readonly engine: Engine;
+  readonly durability: Durability;
+  stage: Stage | undefined;
+  /** Loading or running failed; the engine sits out the rest of the loop. */
+  failed: boolean;
+  storeVerified: boolean;
+  group: number;
+  memory: Row['memory'];
+  readonly rounds: Round[];
+}
+
+class LoopRun {
+  readonly #context: Context;
+  readonly #loop: Tailored;
+  readonly #fixture: Fixture;
+  readonly #suite: string;
+  readonly #title: string;
+  readonly #step_ms = timerStepMs();
+
+  constructor(context: Context, suite: string, loop: Tailored) {
+    this.#context = context;
+    this.#loop = loop;
+    this.#suite = suite;
+    this.#fixture = { ...loop, suite };
+    this.#title = `${suite}${loop.phase === undefined ? '' : `, ${loop.phase}`} (${context.place})`;
+  }
+
+  async run(): Promise<void> {
+    const { plan, engines, access, stages, step } = this.#context;
+    await stages.prepare(this.#fixture);
+    const runners = ableOf(plan, engines, this.#loop, access)
+      .filter(([engine]) => this.#fits(engine))
+      .map(
+        ([engine, durability]): Runner => ({
+          ...{ engine, durability, stage: undefined, failed: false, storeVerified: true, group: 1, memory: undefined },
+          rounds: [],
+        }),
+      );
+    for (let round = -1; round < plan.rounds; round++) {
+      // Another engine goes first in each round.
+      for (const runner of rotated(runners, Math.max(round, 0))) {
+        if (runner.failed) continue;
+        const when = round < 0 ? 'prepares' : `round ${round + 1} of ${plan.rounds}`;
+        const text = `${this.#title}: ${runner.engine.name} ${when}`;
+        step(text);
+        try {
+          await this.#round(runner, round, text);
+        } catch (error) {
+          this.#context.signal.throwIfAborted();
+          runner.failed = true;
+          this.#problem(runner, explain(error));
+          await this.#drop(runner);
+        }
+      }
+    }
+    for (const runner of runners) if (!runner.failed) await this.#conclude(runner);
+  }
+
+  async #round(runner: Runner, round: number, text: string): Promise<void> {
+    const { plan, access, stages, signal, say } = this.#context;
+    const { work, calls, fresh, reserve } = this.#loop;
+    const isRehearsal = round < 0;
+    const loading = (percent: number): void => say(`${text}, ${percent} % loaded`);
+    runner.stage ??= await stages.take(this.#fixture, runner.engine, runner.durability, loading);
+    const { stage, engine } = runner;
+    if (work.kind === 'points' && work.mix === 'delete') await stage.restore();
+    const choice = { access, calls, round: Math.max(round, 0), seed: plan.seed, hasReserve: reserve > 0 };
+    const task = makeTask(work, stage, choice);
+    const together = engine.grouped !== undefined || access === 'inflight';
+    const joined = engine.grouped ?? plan.custom.threads ?? IN_FLIGHT;
+    const answersAtOnce = stage.session.kind === 'sync' && work.kind === 'points';
+    const group = !isRehearsal ? runner.group : answersAtOnce ? REHEARSAL_GROUP : 1;
+    const timed = (): Promise<Round> =>
+      measure(task, {
+        group: together ? joined : group,
+        budget_ms: isRehearsal ? REHEARSAL_MS : budgetMs(plan),
+        calls_max: isRehearsal ? Math.max(together ? joined : 1, Math.ceil(calls * REHEARSAL_PART)) : calls,
+        together,
+        signal,
+      });
+    let result: Round | undefined;
+    if (work.kind === 'open') {
+      await stage.reopen(async () => {
+        result = await timed();
+      });
+    } else result = await timed();
+    if (result === undefined) throw new Error('A round came to nothing.');
+    if (isRehearsal) runner.group = together ? joined : this.#groupFor(result);
+    else runner.rounds.push(result);
+    if (round === plan.rounds - 1) runner.memory = await memoryOf(stage.session);
+    if (!fresh) return;
+    // The next round begins anew, so this store must be verified now.
+    if (!isRehearsal) await this.#verify(runner);
+    if (await stage.clear()) return;
+    runner.stage = undefined;
+    await stage.close();
+  }
+
+  /** How many calls last long enough for the timer. */
+  #groupFor({ latencies }: Round): number {
+    const call_us = latencies.percentiles().p50;
+    return Math.max(1, Math.ceil((GROUP_STEPS * this.#step_ms * 1000) / Math.max(call_us, 0.01)));
+  }
+
+  async #conclude(runner: Runner): Promise<void> {
+    const { emit, place, stages } = this.#context;
+    const { phase, work, entries } = this.#loop;
+    const { engine, durability, memory, stage, group } = runner;
+    if (stage !== undefined) {
+      await this.#verify(runner);
+      stages.keep(this.#fixture, stage);
+    }
+    const head = {
+      ...{ suite: this.#suite, access: place, ...headOf(engine), durability, unit: unitOf(work), groupSize: group },
+      ...(phase !== undefined && { phase }),
+      ...(work.kind === 'open' && { note: `${entries} keys` }),
+      ...(memory !== undefined && { memory }),
+    };
+    const row = makeRow(head, runner.rounds, runner.storeVerified);
+    if (!row.verified && runner.storeVerified) this.#problem(runner, 'a read gave something else than was written.');
+    emit({ type: 'row', row });
+  }
+
+  async #verify(runner: Runner): Promise<void> {
+    const wrong = await runner.stage?.verify(writesOf(this.#loop.work) !== undefined);
+    if (wrong === undefined) return;
+    runner.storeVerified = false;
+    this.#problem(runner, wrong);
+  }
+
+  /** Lets go of the stage of an engine that failed, as well as it can be. */
+  async #drop(runner: Runner): Promise<void> {
+    const { stage } = runner;
+    runner.stage = undefined;
+    await stage?.close().catch((error: unknown) => this.#problem(runner, `it could not be closed: ${explain(error)}`));
+  }
+
+  /** Whether the engine has room for the entries of a suite; tells when it sits the suite out for want of it. */
+  #fits({ name, bytesMax = Number.POSITIVE_INFINITY }: Engine): boolean {
+    const { entries, reserve, keyBytes = KEY_CHARS, valueBytes } = this.#loop;
+    const needed = (entries + reserve) * (keyBytes + valueBytes);
+    if (needed <= bytesMax) return true;
+    const room = `it has room for ${bytes(bytesMax)}, and the entries have ${bytes(needed)}`;
+    this.#context.emit({ type: 'note', text: `${this.#title} is without ${name}: ${room}.` });
+    return false;
+  }
+
+  #problem({ engine }: Runner, text: string): void {
+    this.#context.emit({ type: 'problem', text: `${this.#title} on ${engine.name}: ${text}` });
+  }
+}
+
+/** A list that begins with another item. */
+export function rotated<T>(list: readonly T[], by: number): T[] {
+  const first = list.length === 0 ? 0 : by % list.length;
+  return [...list.slice(first), ...list.slice(0, first)];
+}
+
+function unitOf({ kind }: Work): Row['unit'] {
+  if (kind === 'ranges') return 'ranges';
+  return kind === 'batches' || kind === 'scan' || kind === 'reads' ? 'entries' : 'ops';
+}

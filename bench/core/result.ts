@@ -1,0 +1,76 @@
+/** The result of a run, and its Markdown. */
+
+import type { Engine } from './engine.ts';
+import { duration } from './figures.ts';
+import type { Plan, RunEvent } from './plan.ts';
+import type { Row } from './row.ts';
+import type { StorageReport } from './storage.ts';
+import { markdownOf, tablesOf } from './tables.ts';
+
+/** What a run was made on, as a page can tell. */
+export interface Environment {
+  readonly date: string;
+  readonly userAgent: string;
+  readonly cores: number;
+  readonly timerStepMicroseconds: number;
+  readonly crossOriginIsolated: boolean;
+}
+
+/** What `--json` writes. */
+export interface Result {
+  readonly environment: Environment;
+  readonly plan: Plan;
+  readonly rows: readonly Row[];
+  readonly storage: readonly StorageReport[];
+  /** No faults: engines that sat out a suite, and why. */
+  readonly notes: readonly string[];
+  /** Everything that failed or was not as written. Empty in a good run. */
+  readonly problems: readonly string[];
+}
+
+/** Gathers the events of a run. */
+export class Gathered {
+  readonly rows: Row[] = [];
+  readonly storage: StorageReport[] = [];
+  readonly notes: string[] = [];
+  readonly problems: string[] = [];
+
+  take(event: RunEvent): void {
+    if (event.type === 'row') this.rows.push(event.row);
+    if (event.type === 'storage') this.storage.push(event.storage);
+    if (event.type === 'note') this.notes.push(event.text);
+    if (event.type === 'problem') this.problems.push(event.text);
+  }
+}
+
+/** The whole report in Markdown. `where` says in a line what it was made on. */
+export function markdown(
+  result: Omit<Result, 'environment' | 'plan'>,
+  engines: readonly Engine[],
+  where: string,
+): string {
+  const { rows, storage, notes, problems } = result;
+  const list = (texts: readonly string[]): string => texts.map((text) => `- ${text}`).join('\n');
+  const used = engines.filter(({ name }) => rows.some(({ engine }) => engine.replace(/ \(.*\)$/, '') === name));
+  const parts = [
+    '# Varve benchmark',
+    where,
+    ...(problems.length === 0 ? [] : ['## Problems', list(problems)]),
+    ...tablesOf(rows, storage).map(markdownOf),
+    '## Engines',
+    list([...used.map(engineLine), ...notes]),
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+function engineLine({ name, version, about, recommended, url }: Engine): string {
+  const by = recommended === undefined ? '' : ` Used as recommended: ${recommended}`;
+  return `\`${name}\`${version === undefined ? '' : ` ${version}`}: ${about}${by}${url === undefined ? '' : ` <${url}>`}`;
+}
+
+/** A browser in a line. */
+export function environmentLine(environment: Environment, { mode }: Plan): string {
+  const { date, cores, timerStepMicroseconds, crossOriginIsolated, userAgent } = environment;
+  const isolated = crossOriginIsolated ? '' : ' (not isolated, so the timer is coarse)';
+  return `${date}, ${mode} run, ${cores} cores, timer step ${duration(timerStepMicroseconds)}${isolated}.\n${userAgent}`;
+}

@@ -1,0 +1,177 @@
+/** The rows of a result, wherever they were measured: what `--json` writes, and what every table is made of. */
+
+import type { Access, Durability, Engine, Role } from './engine.ts';
+import { Latencies, median } from './latency.ts';
+import type { Round } from './measure.ts';
+
+/** Points of a timeline. */
+const TIMELINE_MAX = 100;
+
+/** A store over a long life, sampled on the way (suites/lives). */
+export interface LifeStory {
+  /** Steps that it was to have; a time limit ends it early. */
+  readonly planned: number;
+  readonly samples: readonly LifeSample[];
+  /** Bytes of keys and values that are there at the end. */
+  readonly livingBytes: number;
+  /** On the disk, after so many milliseconds without a call. */
+  readonly idle?: { readonly after_ms: number; readonly bytes: number } | undefined;
+  /** Bytes logged, flushed and merged for each byte of keys and values that was written. */
+  readonly writeAmplification?: number | undefined;
+}
+
+/** A store after some more steps: the window is what lies between two samples. */
+export interface LifeSample {
+  /** Steps so far, and their time. */
+  readonly steps: number;
+  readonly at_ms: number;
+  /** Of the window: steps a second, and microseconds of a step (of the mean of a group, where steps are timed in groups). */
+  readonly stepsPerSecond: number;
+  readonly p99: number;
+  /** The most that lay on the disk in the window. */
+  readonly disk?: { readonly files: number; readonly bytes: number } | undefined;
+  /** What the store says that it holds in memory. */
+  readonly memoryBytes?: number | undefined;
+}
+
+/** One suite on one engine in one place. Rows with the same suite, phase and place did the same work, in turns. */
+export interface Row {
+  readonly suite: string;
+  /** Which part of a suite of several parts: "range of 50, before"; a call of `documents`; "4 tabs, get, all at once". */
+  readonly phase?: string;
+  /** How the calls came: a way in of the browser, or words such as "node" and "deno, 50 connections". */
+  readonly access: string;
+  readonly engine: string;
+  /** Of the library that was measured. */
+  readonly engineVersion?: string;
+  readonly role: Role;
+  readonly durability: Durability;
+  /** What an operation is. */
+  readonly unit: 'ops' | 'entries' | 'ranges' | 'steps';
+  /** Operations and time of all rounds together. */
+  readonly ops: number;
+  readonly seconds: number;
+  /** The median of the rounds. */
+  readonly opsPerSecond: number;
+  /** Megabytes (10^6) of keys and values a second, at that median. */
+  readonly megabytesPerSecond: number;
+  /** Microseconds of a call, over all rounds. With a groupSize above 1: of the means of groups; in flight: of waves. */
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly max: number;
+  /** Keys found among keys asked for; null where nothing was read. */
+  readonly hitRate: number | null;
+  /** All checks passed: sampled reads, counts, and the pass over the whole store. */
+  readonly verified: boolean;
+  /** Requests that failed, of a server. */
+  readonly errors?: number;
+  /** Calls that were timed as one, because one is shorter than the timer can tell, or because they were in flight. */
+  readonly groupSize: number;
+  /** Operations a second of each round. */
+  readonly rounds: readonly number[];
+  /** HDR histogram of the latencies (V2, compressed, base64), in units of 10 ns with 3 digits: mergeable across runs. */
+  readonly histogram?: string;
+  /** Of the middle round: when it was looked at, and operations since the time before; at most 100 points. */
+  readonly timeline?: readonly (readonly [at_ms: number, ops: number])[];
+  /** The wasm memory of the store and the JavaScript heap, where they are told. */
+  readonly memory?: { readonly wasmBytes?: number; readonly heapBytes?: number };
+  /** How the load was made, and what else is worth saying: "open loop at 500/s"; what a compaction made of the tables. */
+  readonly note?: string;
+  /** Of a life: how the store was over time. On the row of its steps. */
+  readonly life?: LifeStory;
+}
+
+/** What a row says beside its figures. */
+export type RowHead = Pick<Row, 'suite' | 'access' | 'engine' | 'role' | 'durability' | 'unit' | 'groupSize'> &
+  Partial<Pick<Row, 'phase' | 'note' | 'memory' | 'life' | 'engineVersion' | 'errors'>>;
+
+/** The part of a head that an engine gives. */
+export function headOf({ name, role, version }: Pick<Engine, 'name' | 'role' | 'version'>) {
+  return { engine: name, role, ...(version !== undefined && { engineVersion: version }) };
+}
+
+/** Sums up the rounds of one suite on one engine. */
+export function makeRow(head: RowHead, rounds: readonly Round[], storeVerified: boolean): Row {
+  const rates = rounds.map(({ tally, elapsed_ms }) => (tally.ops * 1000) / elapsed_ms);
+  const latencies = new Latencies();
+  for (const round of rounds) latencies.addAll(round.latencies);
+  const sum = (of: (round: Round) => number): number => rounds.reduce((total, round) => total + of(round), 0);
+  const ops = sum(({ tally }) => tally.ops);
+  const reads = sum(({ tally }) => tally.reads);
+  const opsPerSecond = median(rates);
+  return {
+    ...head,
+    ops,
+    seconds: sum(({ elapsed_ms }) => elapsed_ms) / 1000,
+    opsPerSecond,
+    megabytesPerSecond: ops === 0 ? 0 : (opsPerSecond * sum(({ tally }) => tally.bytes)) / ops / 1e6,
+    ...latencies.percentiles(),
+    hitRate: reads === 0 ? null : sum(({ tally }) => tally.hits) / reads,
+    verified: storeVerified && ops > 0 && sum(({ tally }) => tally.wrong) === 0,
+    rounds: rates,
+    histogram: latencies.histogram(),
+    timeline: thinned(middleOf(rounds)?.timeline ?? []),
+  };
+}
+
+/** The round whose rate is the row's. */
+function middleOf(rounds: readonly Round[]): Round | undefined {
+  const rate = ({ tally, elapsed_ms }: Round): number => tally.ops / elapsed_ms;
+  return [...rounds].sort((a, b) => rate(a) - rate(b))[(rounds.length - 1) >> 1];
+}
+
+type Timeline = NonNullable<Row['timeline']>;
+
+/** At most so many points, neighbours joined. */
+function thinned(timeline: Timeline): Timeline {
+  const joined = Math.ceil(timeline.length / TIMELINE_MAX);
+  if (joined <= 1) return timeline;
+  return Array.from({ length: Math.ceil(timeline.length / joined) }, (_, i) => {
+    const part = timeline.slice(i * joined, (i + 1) * joined);
+    return [part.at(-1)?.[0] ?? 0, part.reduce((ops, point) => ops + point[1], 0)] as const;
+  });
+}
+
+/** How far the rounds of a row lie apart: (highest - lowest) / median. */
+export function spreadOf({ rounds, opsPerSecond }: Pick<Row, 'rounds' | 'opsPerSecond'>): number {
+  return (Math.max(...rounds) - Math.min(...rounds)) / opsPerSecond;
+}
+
+const WORDS: Readonly<Record<Access, string>> = {
+  worker: 'in the worker',
+  page: 'from the page, awaited',
+  inflight: 'from the page, in flight',
+};
+
+/** A place in words. */
+export function placeText(access: string): string {
+  return WORDS[access as Access] ?? access;
+}
+
+/** A case, which is one suite in one place and one phase, in few words: `scan (in the worker)`. */
+export function caseName({ suite, phase, access }: Pick<Row, 'suite' | 'access' | 'phase'>): string {
+  return `${suite}${phase === undefined ? '' : `, ${phase}`} (${placeText(access)})`;
+}
+
+/** Rows in groups that are alike by a text, in the order in which the groups came. */
+export function groupsBy<R>(rows: readonly R[], keyOf: (row: R) => string): R[][] {
+  const groups = new Map<string, R[]>();
+  for (const row of rows) {
+    const key = keyOf(row);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [row]);
+    else group.push(row);
+  }
+  return [...groups.values()];
+}
+
+/** The cases of rows: what can be compared. */
+export function casesOf(rows: readonly Row[]): Row[][] {
+  return groupsBy(rows, caseName);
+}
+
+/** Names a row among those of any run: the same in two runs when they did the same work. */
+export function rowKey({ suite, access, phase, engine, durability }: Row): string {
+  return [suite, access, phase ?? '', engine, durability].join('|');
+}

@@ -1,0 +1,77 @@
+/**
+ * What a suite is, and the list of all: each suite puts itself there when its file is loaded (suites/all.ts loads every one).
+ *
+ * Invariant: nothing here knows a suite. A suite checks what it reads, and lets go of its stores however it ends.
+ */
+
+import type { Access, Engine } from './engine.ts';
+import type { Emit, Plan } from './plan.ts';
+import type { Stages } from './stage.ts';
+
+/** A count in the quick mode and in the full one. */
+export interface Count {
+  readonly quick: number;
+  readonly full: number;
+}
+
+/** So many in the quick mode and in the full one. */
+export const count = (quick: number, full: number): Count => ({ quick, full });
+
+/** Where a workload comes from, as bench/README.md names its sources. */
+export type Family = 'S0' | 'S1' | 'S2' | 'S3' | 'S4' | 'beyond';
+
+/** What a suite is given to run with. */
+export interface Context {
+  readonly plan: Plan;
+  /** The engines of the plan. */
+  readonly engines: readonly Engine[];
+  readonly access: Access;
+  /** What its rows say of where they were measured. */
+  readonly place: string;
+  readonly emit: Emit;
+  readonly signal: AbortSignal;
+  /** Tells one step of progress; throws when the run was cancelled. */
+  readonly step: (text: string) => void;
+  /** Tells how far a step is; throws likewise. */
+  readonly say: (text: string) => void;
+  /** Loaded stores that suites with the same fixture hand on. */
+  readonly stages: Stages;
+}
+
+/** One suite. */
+export interface Suite {
+  readonly name: string;
+  readonly title: string;
+  readonly family: Family;
+  /** A quick run has it. */
+  readonly quick?: boolean;
+  /** Runs only when it is asked for by its name: another suite does the same, or it takes long. */
+  readonly asked?: boolean;
+  readonly accesses: readonly Access[];
+  /** How many steps of progress it tells; none: there is nothing to run. */
+  steps(plan: Plan, engines: readonly Engine[], access: Access): number;
+  run(context: Context): Promise<void>;
+}
+
+const registered: Suite[] = [];
+
+/** Adds a suite, behind those that are there. */
+export function register(suite: Suite): void {
+  if (registered.some(({ name }) => name === suite.name)) throw new Error(`There are two suites ${suite.name}.`);
+  registered.push(suite);
+}
+
+/** All suites, in the order in which they run. */
+export function suites(): readonly Suite[] {
+  return registered;
+}
+
+/** The synchronous engine of Varve, which suites of one engine run on. */
+export function hasSync(engines: readonly Engine[]): boolean {
+  return engines.some(({ name }) => name === 'varve-sync');
+}
+
+/** An error in words. */
+export function explain(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import '../suites/browser.ts';
+import { duration } from './figures.ts';
+import { rowOf } from './fixture.ts';
+import { markdown } from './result.ts';
+import { casesOf, type Row } from './row.ts';
+import { suites } from './suite.ts';
+import { markdownTable, storageTable, suiteTables } from './tables.ts';
+
+let count = 0;
+
+/** A row that its latency tells from all others. */
+function one(suite: string, more: Partial<Row> = {}): Row {
+  const p50 = 101 + count++;
+  return rowOf({ engine: 'varve-sync', role: 'varve', rounds: [1e6 / p50], suite, p50, p95: 1e4, p99: 2e4, ...more });
+}
+
+const pair = (suite: string, more: Partial<Row> = {}): Row[] => [
+  one(suite, more),
+  one(suite, { engine: 'dexie', role: 'peer', ...more }),
+];
+
+/** Rows of every suite that there is, of those with phases and ways in as they make them, and of one that is gone. */
+const rows: readonly Row[] = [
+  ...suites().flatMap(({ name }) => pair(name)),
+  ...(['page', 'inflight'] as const).flatMap((access) => pair('main-vs-worker', { access })),
+  one('compaction', { phase: 'reads, before' }),
+  one('compaction', { phase: 'reads, after', note: '20 files became 1' }),
+  ...pair('documents', { phase: 'get by key', access: 'page' }),
+  ...pair('documents', { phase: 'get by key', access: 'inflight' }),
+  ...pair('multi-tab', { phase: '2 tabs, get, all call', access: 'page' }),
+  ...pair('a suite that is gone'),
+];
+
+test('every row of a run is shown once, and its latency stands once in the report', () => {
+  expect(suiteTables(rows).flatMap(({ lines }) => lines)).toHaveLength(rows.length);
+  const text = markdown({ rows, storage: [], notes: ['a note'], problems: ['a problem'] }, [], 'here');
+  const cells = text.split(/ *\| */);
+  const wrong = rows.filter(({ p50 }) => cells.filter((cell) => cell === duration(p50)).length !== 1);
+  expect(wrong).toEqual([]);
+  for (const part of ['20 files became 1', 'a note', 'a problem', 'here']) expect(text).toContain(part);
+});
+
+test('rows of different phases and ways in are never set beside one another', () => {
+  for (const group of casesOf(rows)) {
+    const [first] = group as [Row];
+    for (const { suite, phase, access } of group) {
+      expect([suite, phase, access]).toEqual([first.suite, first.phase, first.access]);
+    }
+  }
+});
+
+test('a table lines up, and no cell can end it early', () => {
+  const text = markdownTable({
+    columns: ['case', 'a second'],
+    lines: [{ cells: ['a|b', '1'] }, { cells: ['c\nd', '23'] }],
+  });
+  expect(text.split('\n')).toEqual([
+    '| case | a second |',
+    '| ---- | -------: |',
+    '| a\\|b |        1 |',
+    '| c d  |       23 |',
+  ]);
+});
+
+// A store that was only opened again has written nothing: 0 of 0, which JSON keeps as null, kept the results page from being made.
+test('a session that wrote nothing has no write amplification', () => {
+  const report = {
+    ...{ suite: 'open', engine: 'varve-sync', entries: 1, logicalBytes: 116, diskBytes: 200, tablesPerLevel: [0, 1] },
+    ...{ compacted: true, diskBytesPerLogicalByte: 1.7, readAmplification: 2, walSegments: 0, memoryBytes: 1 },
+    writeAmplification: null,
+  };
+  expect(storageTable([report]).lines[0]?.cells[5]).toBe('-');
+});

@@ -1,0 +1,183 @@
+/**
+ * The tables of a result, for Markdown and for the page: Varve beside the best peers, targets, one table for each suite,
+ * storage.
+ *
+ * Invariant: every row of a run is shown once. Nothing that a cell holds can end it early.
+ */
+
+import { besideText, bestPeers, comparisonsOf, intervalText, ratioText, varveBeside } from './comparison.ts';
+import { bytes, duration, percent, rate } from './figures.ts';
+import { caseName, casesOf, placeText, type Row, spreadOf } from './row.ts';
+import type { StorageReport } from './storage.ts';
+import { suites } from './suite.ts';
+import { judge, TARGET_COLUMNS } from './targets.ts';
+
+/** A line of a table. */
+export interface Line {
+  readonly cells: readonly string[];
+  /** How it looks on the page: the role of its engine, or what is bad about it. */
+  readonly look?: string;
+}
+
+/** A table, to be shown or printed. */
+export interface Table {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly lines: readonly Line[];
+}
+
+/** Columns whose cells are words, which stand to the left; the first one always does. */
+const WORDS: ReadonlySet<string> = new Set([
+  'case',
+  'Varve',
+  'best peer',
+  'peer',
+  'durability',
+  'where',
+  'part',
+  'engine',
+  'note',
+  'row',
+  'beside',
+  'verdict',
+]);
+
+/** Whether a column holds words. */
+export function isWords(column: string, index: number): boolean {
+  return index === 0 || WORDS.has(column);
+}
+
+/** The same without the columns in which nothing stands. */
+export function filled({ title, columns, lines }: Table): Table {
+  const shown = columns.map((_, i) => i).filter((i) => lines.some(({ cells }) => (cells[i] ?? '') !== ''));
+  const pick = (cells: readonly string[]): string[] => shown.map((i) => cells[i] ?? '');
+  return { title, columns: pick(columns), lines: lines.map((line) => ({ ...line, cells: pick(line.cells) })) };
+}
+
+/** A Markdown table whose columns line up, so that it can be read as text as well. */
+export function markdownTable({ columns, lines }: Pick<Table, 'columns' | 'lines'>): string {
+  const safe = (cell: string): string => cell.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|');
+  const all = [columns, ...lines.map(({ cells }) => cells)].map((cells) => cells.map(safe));
+  const widths = columns.map((_, i) => Math.max(3, ...all.map((cells) => cells[i]?.length ?? 0)));
+  const isLeft = columns.map(isWords);
+  const [head, ...body] = all.map((cells) => {
+    return `| ${widths.map((width, i) => (isLeft[i] ? (cells[i] ?? '').padEnd(width) : (cells[i] ?? '').padStart(width))).join(' | ')} |`;
+  });
+  const rule = widths.map((width, i) => (isLeft[i] ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [head, `| ${rule.join(' | ')} |`, ...body].join('\n');
+}
+
+/** A table under its title. */
+export function markdownOf(table: Table): string {
+  return `### ${table.title}\n\n${markdownTable(table)}`;
+}
+
+const BESIDE = ['case', 'Varve', 'a second', 'best peer', 'a second', 'Varve is', '95% interval', 'durability'];
+
+/** Each row of Varve beside the best peer that is like it. */
+export function besideTable(rows: readonly Row[]): Table {
+  const best = bestPeers(comparisonsOf(casesOf(rows)));
+  const lines = best.map(({ varve, peer, ...ratio }): Line => {
+    const [own, other] = [rate(varve.opsPerSecond), rate(peer.opsPerSecond)];
+    const beside = [ratioText(ratio.ratio), intervalText(ratio), varve.durability];
+    return {
+      cells: [caseName(varve), varve.engine, own, peer.engine, other, ...beside],
+      look: ratio.high < 1 ? 'behind' : 'varve',
+    };
+  });
+  return { title: 'Beside the best peer', columns: BESIDE, lines };
+}
+
+/** The targets whose rows were run. */
+export function targetTable(rows: readonly Row[]): Table {
+  const lines = judge(rows).map(({ cells, reached }) => ({ cells, look: reached === false ? 'missed' : '' }));
+  return { title: 'Targets', columns: TARGET_COLUMNS, lines };
+}
+
+/** What stands in the cell of a row in its case. */
+type CellOf = (row: Row, group: readonly Row[]) => string;
+
+const COLUMNS: readonly (readonly [title: string, cell: CellOf])[] = [
+  ['engine', ({ engine }) => engine],
+  ['where', ({ access }) => placeText(access)],
+  ['part', ({ phase = '' }) => phase],
+  ['durability', ({ durability }) => durability],
+  ['ops', ({ ops, unit }) => `${ops} ${unit}`],
+  ['seconds', ({ seconds }) => seconds.toFixed(3)],
+  ['a second', ({ opsPerSecond }) => rate(opsPerSecond)],
+  ['spread', (row) => (row.rounds.length < 2 ? '' : percent(spreadOf(row)))],
+  ['MB/s', ({ megabytesPerSecond }) => megabytesPerSecond.toFixed(1)],
+  ['p50', ({ p50 }) => duration(p50)],
+  ['p95', ({ p95 }) => duration(p95)],
+  ['p99', ({ p99 }) => duration(p99)],
+  ['max', ({ max }) => duration(max)],
+  ['hits', ({ hitRate }) => (hitRate === null ? '' : percent(hitRate))],
+  ['errors', ({ errors }) => (errors === undefined ? '' : String(errors))],
+  ['verified', ({ verified }) => (verified ? 'yes' : 'NO')],
+  ['group', ({ groupSize }) => (groupSize === 1 ? '' : String(groupSize))],
+  ['Varve is', (row, group) => besideText(varveBeside(row, group))],
+  ['note', ({ note = '' }) => note],
+];
+
+/** A table for each suite, in the order of the suites; of suites that are not there any more behind them. */
+export function suiteTables(rows: readonly Row[], columns = COLUMNS): Table[] {
+  const titles = new Map(suites().map(({ name, title }) => [name, title]));
+  const names = [...new Set([...titles.keys(), ...rows.map(({ suite }) => suite)])];
+  return names.flatMap((name) => {
+    const own = rows.filter(({ suite }) => suite === name);
+    if (own.length === 0) return [];
+    const lines = casesOf(own).flatMap((group) =>
+      group.map((row): Line => {
+        return { cells: columns.map(([, cell]) => cell(row, group)), look: row.verified ? row.role : 'missed' };
+      }),
+    );
+    const title = titles.get(name);
+    return [
+      filled({
+        title: title === undefined ? name : `${name}: ${title}`,
+        columns: columns.map(([head]) => head),
+        lines,
+      }),
+    ];
+  });
+}
+
+/** The columns of the results page, which leaves the rest to the data beside it. */
+export const SHORT_COLUMNS = COLUMNS.filter(([title]) => {
+  return !['ops', 'seconds', 'MB/s', 'p95', 'max', 'hits', 'group'].includes(title);
+});
+
+/** Which stores are worth showing: the compacted ones, of one engine; all of them where there are none. */
+export function shownStorage(storage: readonly StorageReport[]): readonly StorageReport[] {
+  const compacted = storage.filter((report) => report.compacted);
+  const shown = compacted.length > 0 ? compacted : storage;
+  return shown.filter(({ engine }) => engine === shown[0]?.engine);
+}
+
+const STORAGE =
+  'store,entries,keys and values,files,space,write amplification,runs a read may visit,WAL segments,tables per level,memory';
+
+/** What stores held and weighed. */
+export function storageTable(storage: readonly StorageReport[]): Table {
+  const lines = shownStorage(storage).map((report) => ({
+    cells: [
+      `${report.engine} after ${report.suite}`,
+      String(report.entries),
+      bytes(report.logicalBytes),
+      bytes(report.diskBytes),
+      report.diskBytesPerLogicalByte.toFixed(2),
+      report.writeAmplification?.toFixed(2) ?? '-',
+      String(report.readAmplification),
+      String(report.walSegments),
+      report.tablesPerLevel.join(' '),
+      bytes(report.memoryBytes),
+    ],
+  }));
+  return { title: 'Storage', columns: STORAGE.split(','), lines };
+}
+
+/** The tables of a result that have lines, in the order in which they are read. */
+export function tablesOf(rows: readonly Row[], storage: readonly StorageReport[]): Table[] {
+  const all = [besideTable(rows), targetTable(rows), ...suiteTables(rows), storageTable(storage)];
+  return all.filter(({ lines }) => lines.length > 0);
+}

@@ -1,0 +1,35 @@
+/**
+ * Every engine of the browser: Varve, its peers, and the floors that no store can be quicker than. A quick run keeps the two
+ * peers that every reader asks for: the browser's own store, and the quickest of the libraries.
+ */
+
+import type { Engine } from '../core/engine.ts';
+import { useEngines } from '../core/registry.ts';
+import { browserLevel } from './browser-level.ts';
+import { dexie } from './dexie.ts';
+import { idb } from './idb.ts';
+import { idbKeyval } from './idb-keyval.ts';
+import { indexedDb, indexedDbGrouped } from './indexeddb.ts';
+import { localForage } from './localforage.ts';
+import { map } from './map.ts';
+import { message, messageAppend } from './message.ts';
+import { opfsAppend } from './opfs-append.ts';
+import { pglite } from './pglite.ts';
+import { sqliteWasm, sqliteWasmGrouped } from './sqlite-wasm.ts';
+import { varveHereIndexedDb, varveIndexedDb, varvePage } from './varve-page.ts';
+import { varveSync, varveSyncEach } from './varve-sync.ts';
+import { waSqlite, waSqliteGrouped } from './wa-sqlite.ts';
+
+const VARVE = [varveSync, varveSyncEach, varvePage, varveIndexedDb, varveHereIndexedDb];
+const PEERS = [indexedDb, indexedDbGrouped, sqliteWasm, sqliteWasmGrouped];
+const MORE = [waSqlite, waSqliteGrouped, pglite, idb, idbKeyval, localForage, dexie, browserLevel];
+const FLOORS = [map, opfsAppend, message, messageAppend];
+
+export const ENGINES: readonly Engine[] = [
+  ...VARVE,
+  ...PEERS,
+  ...MORE.map((engine) => ({ ...engine, fullOnly: true })),
+  ...FLOORS,
+];
+
+useEngines(ENGINES);

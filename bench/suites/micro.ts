@@ -1,0 +1,198 @@
+/**
+ * The suite `micro`: nanoseconds of single operations of the wasm build through `varve/synchronous`, in memory, in a browser and in
+ * Node. Node also tells what its heap grew by. Allocations of the core are told by the native bench alone
+ * (`npm run bench:native -- micro`): wasm has nothing to count them with.
+ *
+ * Invariant: the rows are those of the native `micro` (crates/varve-bench), with the same keys and values, end to end: the
+ * key is encoded, the value delivered. Storage is memory, so no system call is in it; a flush or compaction that falls due
+ * runs on the same thread, in slices between turns.
+ */
+
+import { deleteStore, open, type SyncStore } from 'varve/synchronous';
+import { GROUP_STEPS, now, timerStepMs, turn } from '../core/clock.ts';
+import { Random } from '../core/generator.ts';
+import { Latencies, median } from '../core/latency.ts';
+import type { Round } from '../core/measure.ts';
+import { budgetMs } from '../core/plan.ts';
+import { makeRow } from '../core/row.ts';
+import { type Context, hasSync, register } from '../core/suite.ts';
+import { emptyTally } from '../core/tasks/task.ts';
+
+type Store = SyncStore<Uint8Array, Uint8Array>;
+
+/** Operations of one burst, between two turns. */
+const BURST = 1000;
+/** Keys that writes choose from. */
+const KEYS = 200_000;
+
+/** One operation. */
+interface MicroRow {
+  readonly title: string;
+  /** What S3 of the workloads published, in nanoseconds, native and on another machine. */
+  readonly published: number;
+  /** Entries loaded before, and whether they lie in one table then. */
+  readonly load: number;
+  readonly compacted: boolean;
+  readonly valueBytes: number;
+  readonly run: (store: Store, key: Uint8Array, value: Uint8Array) => void;
+  /** Keys come in order. */
+  readonly inOrder?: boolean;
+}
+
+const set: MicroRow['run'] = (store, key, value) => void store.set(key, value);
+const get: MicroRow['run'] = (store, key) => {
+  if (store.get(key) === undefined) throw new Error('A key is missing.');
+};
+const write = { load: 0, compacted: false, valueBytes: 100, run: set };
+const read = { compacted: false, valueBytes: 100, run: get };
+
+const ROWS: readonly MicroRow[] = [
+  { ...write, title: 'put', published: 354 },
+  { ...read, title: 'get, memtable', published: 93, load: 10_000 },
+  { ...read, title: 'get, SSTable', published: 132, load: 100_000, compacted: true },
+  {
+    ...write,
+    title: 'put + get',
+    published: 532,
+    run: (store, key, value) => {
+      store.set(key, value);
+      get(store, key, value);
+    },
+  },
+  { ...write, title: 'sequential write', published: 420, inOrder: true },
+  { ...read, title: 'random read', published: 212, load: KEYS },
+  { ...write, title: 'delete', published: 348, load: KEYS, run: (store, key) => void store.delete(key) },
+  { ...write, title: 'large values (4 KB)', published: 4900, valueBytes: 4096 },
+  { ...write, title: 'small values (8 B)', published: 438, valueBytes: 8 },
+];
+
+const keyWords = new Uint32Array(4);
+const keyBytes = new Uint8Array(keyWords.buffer);
+
+/** The key of `number`, in a buffer that the next one uses again: the store copies it at once. */
+function keyOf(number: number, inOrder: boolean): Uint8Array {
+  let word = number;
+  for (let at = 0; at < 4; at++) {
+    word = Math.imul(word + 0x9e37_79b9, 0x21f0_aaad);
+    word ^= word >>> 15;
+    keyWords[at] = word;
+  }
+  if (inOrder) for (let at = 0; at < 4; at++) keyBytes[at] = number >>> (24 - 8 * at);
+  return keyBytes;
+}
+
+/** A row with its store. */
+class Subject {
+  readonly row: MicroRow;
+  readonly #store: Store;
+  readonly #keys: number;
+  readonly #value: Uint8Array;
+  readonly #random = new Random(2);
+  #number = 0;
+
+  private constructor(row: MicroRow, store: Store, value: Uint8Array) {
+    this.row = row;
+    this.#store = store;
+    this.#keys = row.load === 0 ? KEYS : row.load;
+    this.#value = value;
+  }
+
+  /** Opens a store and loads what the row needs. */
+  static async make(row: MicroRow): Promise<Subject> {
+    const store = await open<Uint8Array, Uint8Array>(`micro ${row.title}`, {
+      storage: 'memory',
+      memoryBytes: 64 << 20,
+      compactor: false,
+    });
+    const random = new Random(3);
+    const value = Uint8Array.from({ length: row.valueBytes }, () => random.below(256));
+    for (let number = 0; number < row.load; number++) store.set(keyOf(number, false), value);
+    if (row.compacted) await store.compact();
+    return new Subject(row, store, value);
+  }
+
+  /** Makes BURST operations. */
+  burst(): void {
+    const store = this.#store;
+    const inOrder = this.row.inOrder === true;
+    for (let done = 0; done < BURST; done++) {
+      const key = inOrder ? keyOf(this.#number++, true) : keyOf(this.#random.below(this.#keys), false);
+      this.row.run(store, key, this.#value);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close();
+    await deleteStore(this.#store.name);
+  }
+}
+
+/** Node's own; browsers tell nothing as fine. */
+interface Memory {
+  readonly heapUsed: number;
+  readonly arrayBuffers: number;
+}
+const usage = (globalThis as { process?: { memoryUsage?(): Memory } }).process?.memoryUsage;
+
+function heapBytes(): number {
+  const memory = usage?.();
+  return memory === undefined ? Number.NaN : memory.heapUsed + memory.arrayBuffers;
+}
+
+/** Bursts until the time is up. A get that finds nothing throws, so what is counted was found. */
+async function roundOf(subject: Subject, bursts: number, budget_ms: number, growths: number[]): Promise<Round> {
+  const tally = emptyTally();
+  const latencies = new Latencies();
+  let elapsed = 0;
+  do {
+    const heap = heapBytes();
+    const start = now();
+    for (let burst = 0; burst < bursts; burst++) subject.burst();
+    const took = now() - start;
+    const grown = heapBytes() - heap;
+    // A collection came between.
+    if (grown >= 0) growths.push(grown / (bursts * BURST));
+    elapsed += took;
+    latencies.add((took * 1000) / (bursts * BURST));
+    tally.ops += bursts * BURST;
+    tally.bytes += bursts * BURST * (16 + subject.row.valueBytes);
+    const left = now();
+    await turn();
+    elapsed += now() - left;
+  } while (elapsed < budget_ms);
+  return { tally, elapsed_ms: elapsed, latencies, timeline: [[elapsed, tally.ops]] };
+}
+
+/** Runs the rows, one after another. */
+async function run({ plan, step, emit, place }: Context): Promise<void> {
+  const bursts = Math.max(1, Math.ceil((GROUP_STEPS * timerStepMs() * 1e6) / (BURST * 100)));
+  const head = { suite: 'micro', engine: 'varve-sync', role: 'varve', access: place, durability: 'memory' } as const;
+  for (const row of ROWS) {
+    step(`micro: ${row.title}`);
+    const subject = await Subject.make(row);
+    try {
+      await roundOf(subject, 1, 0, []);
+      const rounds: Round[] = [];
+      const growths: number[] = [];
+      for (let round = 0; round < plan.rounds; round++) {
+        rounds.push(await roundOf(subject, bursts, budgetMs(plan) / 4, growths));
+      }
+      const own = { unit: 'ops', groupSize: BURST * bursts, phase: row.title } as const;
+      const made = makeRow({ ...head, ...own }, rounds, true);
+      const heap = growths.length === 0 ? '' : `, ${Math.round(median(growths))} bytes of heap`;
+      const note = `${Math.round(1e9 / made.opsPerSecond)} ns${heap}; published, native: ${row.published} ns`;
+      emit({ type: 'row', row: { ...made, note } });
+    } finally {
+      await subject.close();
+    }
+  }
+}
+
+register({
+  name: 'micro',
+  title: 'single operations in memory, wasm',
+  family: 'S3',
+  accesses: ['worker'],
+  steps: (_, engines) => (hasSync(engines) ? ROWS.length : 0),
+  run,
+});

@@ -1,0 +1,251 @@
+/**
+ * The engines of the comparison on Node: Varve, SQLite and LevelDB over files, and bare file calls. A store is a folder below
+ * one directory.
+ *
+ * Invariant: a call has done its work at the store's durability when it returns, or when its promise resolves: `relaxed` writes
+ * have been handed to the operating system, `strict` ones flushed.
+ */
+
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { ClassicLevel } from 'classic-level';
+import type Libsql from 'libsql';
+import { open } from 'varve';
+import { files } from 'varve/fs';
+import { open as openSyncStore } from 'varve/synchronous';
+import type {
+  AsyncSession,
+  BatchEntries,
+  DiskUse,
+  Engine,
+  Session,
+  SessionOptions,
+  SyncSession,
+} from '../../core/engine.ts';
+import type { Key } from '../../core/generator.ts';
+import { AppendSession } from '../../peers/opfs-append.ts';
+import { waveOfRuns } from '../../peers/runs.ts';
+import { VarveSession } from '../../peers/varve-page.ts';
+import { VarveSyncEachSession } from '../../peers/varve-sync.ts';
+import { versionOf } from '../command.ts';
+
+/** Enough for all entries of a range of LevelDB at once. */
+const RANGE_BYTES = 1 << 20;
+/** After every key of the bench. */
+const LAST = '\u{10ffff}';
+/** libsql 0.5 keeps some two files open of each database that was closed, and a process may have as few as 1024. */
+const LIBSQL_OPENS_MAX = 200;
+
+/** The names of the peers. */
+export const PEERS = ['sqlite', 'leveldb'] as const;
+export type PeerName = (typeof PEERS)[number];
+
+type Open = (folder: string, options: SessionOptions) => Promise<Session>;
+
+/** An engine whose stores are folders. */
+function engineOf(
+  directory: string,
+  traits: Partial<Engine> & Pick<Engine, 'name' | 'about' | 'role'>,
+  openIn: Open,
+): Engine {
+  return {
+    accesses: ['worker'],
+    abilities: ['set', 'get', 'miss', 'mixed', 'delete', 'batch', 'range', 'deleteRange', 'open'],
+    durabilities: ['relaxed', 'strict'],
+    ...traits,
+    open: (name, options) => openIn(join(directory, name), options),
+    disk: async (name) => useOf(join(directory, name)),
+    remove: async (name) => rmSync(join(directory, name), { recursive: true, force: true }),
+  };
+}
+
+/** The files of a folder; those that go while it is looked at do not count. */
+function useOf(folder: string): DiskUse {
+  const found = existsSync(folder) ? readdirSync(folder, { withFileTypes: true, recursive: true }) : [];
+  const sizes = found
+    .filter((entry) => entry.isFile())
+    .map((entry) => statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0);
+  return { files: sizes.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+/** Varve, through `varve/synchronous` with `commit()` after each write, and through `varve` with each call awaited. */
+export function varveEngines(directory: string): Engine[] {
+  const version = versionOf('..');
+  const traits = { role: 'varve', version, durabilities: ['memory', 'relaxed', 'strict'] } as const;
+  const sync = { ...traits, name: 'varve-sync', about: 'varve/synchronous over varve/fs: commit() after each write.' };
+  const awaited = { ...traits, name: 'varve', about: 'varve over varve/fs: each call awaited.' };
+  return [
+    engineOf(directory, sync, async (folder, { durability, memoryBytes }) => {
+      const options = { storage: files(folder), durability, memoryBytes };
+      return new VarveSyncEachSession(await openSyncStore<Key, Uint8Array>('bench', options));
+    }),
+    engineOf(directory, awaited, async (folder, { durability, memoryBytes }) => {
+      return new VarveSession(
+        await open<Key, Uint8Array>('bench', { storage: files(folder), durability, memoryBytes }),
+      );
+    }),
+  ];
+}
+
+/** A peer. Throws when it cannot be had. */
+export function peerEngine(name: PeerName, directory: string): Promise<Engine> {
+  return name === 'sqlite' ? sqlite(directory) : Promise.resolve(leveldb(directory));
+}
+
+/** The floor: the same bytes by one write call each, and fdatasync at `strict`; a get is one read call at a place that is known. */
+export function bareFile(directory: string): Engine {
+  const about =
+    'Bare file calls: one write each (and fdatasync at strict); a get is one read where a Map says the value lies.';
+  const traits = { name: 'bare-file', about, role: 'floor', abilities: ['set', 'get', 'delete', 'batch'] } as const;
+  return engineOf(directory, traits, async (folder, { durability }) => {
+    mkdirSync(folder, { recursive: true });
+    const file = openSync(join(folder, 'bare'), 'w+');
+    const whole = (bytes: ArrayBufferView): Uint8Array => bytes as Uint8Array;
+    const handle = {
+      read: (bytes: ArrayBufferView, { at = 0 } = {}) => readSync(file, whole(bytes), 0, bytes.byteLength, at),
+      write: (bytes: ArrayBufferView, { at = 0 } = {}) => writeSync(file, whole(bytes), 0, bytes.byteLength, at),
+      flush: () => fdatasyncSync(file),
+      close: () => closeSync(file),
+    };
+    return new AppendSession(handle as ConstructorParameters<typeof AppendSession>[0], durability === 'strict');
+  });
+}
+
+/**
+ * LevelDB by classic-level, as its README has it: values as Uint8Arrays, `getSync` for single reads, `nextv` with room enough
+ * for a range, `sync: true` where a write must be flushed. Compression stays at its default (Snappy).
+ */
+function leveldb(directory: string): Engine {
+  const traits = {
+    name: 'leveldb',
+    about: 'LevelDB: `sync: false`, at strict `sync: true`, each awaited; `getSync` and `nextv` for reads.',
+    role: 'peer',
+    version: `classic-level ${versionOf('classic-level')}`,
+  } as const;
+  return engineOf(directory, traits, async (folder, { durability }): Promise<AsyncSession> => {
+    const db = new ClassicLevel<string, Uint8Array>(folder, { keyEncoding: 'utf8', valueEncoding: 'view' });
+    await db.open();
+    const options = { sync: durability === 'strict' };
+    const batch = ({ keys, values }: BatchEntries): Promise<void> =>
+      db.batch(
+        keys.map((key, i) => ({ type: 'put', key: key as string, value: values[i] as Uint8Array })),
+        options,
+      );
+    return {
+      kind: 'async',
+      set: (key, value) => db.put(key as string, value, options),
+      get: async (key) => db.getSync(key as string),
+      delete: (key) => db.del(key as string, options),
+      batch,
+      range: async (from, limit, sink) => {
+        const bounds = from === undefined ? {} : { gte: from as string };
+        const iterator = db.iterator({ ...bounds, limit, highWaterMarkBytes: RANGE_BYTES });
+        try {
+          for (const [key, value] of await iterator.nextv(limit)) sink.take(key, value);
+        } finally {
+          await iterator.close();
+        }
+      },
+      deleteRange: (from, to) => db.clear({ gte: from as string, lt: to as string }),
+      wave: (calls) =>
+        waveOfRuns(calls, {
+          set: batch,
+          get: ({ keys }) => db.getMany(keys as string[]),
+          delete: ({ keys }) =>
+            db.batch(
+              keys.map((key) => ({ type: 'del', key: key as string })),
+              options,
+            ),
+        }),
+      settle: async (where) => {
+        if (where === 'tables') await db.compactRange('', LAST);
+        return true;
+      },
+      close: () => db.close(),
+    };
+  });
+}
+
+type Database = Libsql.Database;
+type Constructor = new (path: string) => Database;
+
+/**
+ * SQLite through better-sqlite3 where that is installed (`npm install --no-save better-sqlite3`: it builds or downloads a
+ * binary), else through libsql, a fork of SQLite with the same API whose binaries come with its package.
+ *
+ * As its documentation recommends: WAL; `synchronous` NORMAL for writes that survive the process, FULL for flushed ones;
+ * prepared statements; one table WITHOUT ROWID, whose text keys sort by their bytes, as Varve's do.
+ */
+async function sqlite(directory: string): Promise<Engine> {
+  const { name, Database } = await driver();
+  const memory = new Database(':memory:');
+  const [version] = memory.prepare('SELECT sqlite_version()').raw().get() as [string];
+  memory.close();
+  const traits = {
+    name: 'sqlite',
+    about: 'SQLite: WAL, `synchronous` NORMAL, at strict FULL; statements prepared, one table WITHOUT ROWID.',
+    role: 'peer',
+    version: `SQLite ${version} by ${name} ${versionOf(name)}`,
+    ...(name === 'libsql' && { opensMax: LIBSQL_OPENS_MAX }),
+  } as const;
+  return engineOf(directory, traits, async (folder, { durability }) => {
+    mkdirSync(folder, { recursive: true });
+    return sqliteSession(new Database(join(folder, 'bench.db')), durability === 'strict');
+  });
+}
+
+/** The driver, by names that a bundler does not follow: one of them need not be there. */
+async function driver(): Promise<{ name: string; Database: Constructor }> {
+  for (const name of ['better-sqlite3', 'libsql']) {
+    try {
+      const { default: Database } = (await import(/* @vite-ignore */ name)) as { default: Constructor };
+      new Database(':memory:').close();
+      return { name, Database };
+    } catch (error) {
+      if (name === 'libsql') throw new Error(`SQLite is not to be had: run npm ci. ${error}`);
+    }
+  }
+  throw new Error('SQLite is not to be had: run npm ci.');
+}
+
+function sqliteSession(db: Database, isStrict: boolean): SyncSession {
+  db.pragma('journal_mode = WAL');
+  db.pragma(`synchronous = ${isStrict ? 'FULL' : 'NORMAL'}`);
+  db.exec('CREATE TABLE IF NOT EXISTS pairs (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID');
+  const put = db.prepare('INSERT INTO pairs VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value');
+  const get = db.prepare('SELECT value FROM pairs WHERE key = ?').raw();
+  const remove = db.prepare('DELETE FROM pairs WHERE key = ?');
+  const range = db.prepare('SELECT key, value FROM pairs WHERE key >= ? ORDER BY key LIMIT ?').raw();
+  const removeRange = db.prepare('DELETE FROM pairs WHERE key >= ? AND key < ?');
+  const batch = db.transaction(({ keys, values }: BatchEntries) => {
+    for (let i = 0; i < keys.length; i++) put.run(keys[i], values[i]);
+  });
+  return {
+    kind: 'sync',
+    set: (key, value) => void put.run(key, value),
+    get: (key) => (get.get(key) as [Uint8Array] | undefined)?.[0],
+    delete: (key) => void remove.run(key),
+    batch: (entries) => void batch(entries),
+    range: (from = '', limit, sink) => {
+      for (const [key, value] of range.all(from, limit) as [string, Uint8Array][]) sink.take(key, value);
+    },
+    deleteRange: (from, to) => void removeRange.run(from, to),
+    commit: () => undefined,
+    settle: async () => {
+      db.pragma('wal_checkpoint(TRUNCATE)');
+      return true;
+    },
+    close: async () => void db.close(),
+  };
+}
