@@ -88,30 +88,37 @@ fn overwrites_do_not_pile_up_however_far_behind_the_merges_are() {
 }
 
 /// The story: ten counters that were raised 200,000 times inside one turn lay in eight tables and three memtables. A scan of the ten took
-/// eight times as long as in a new store.
+/// eight times as long as in a new store. Where only jobs merge, it was 31 times at p99, when the writer's turn already merged.
 #[test]
-fn counters_are_one_table_and_one_memtable_however_often_they_are_raised() {
-    let options =
-        Options { memtable_bytes_min: 64 << 10, memtable_bytes_max: 64 << 10, ..Options::default() };
-    let host = Host { now_ms: 0, entropy: 9, store_id: [9; 16] };
-    let slots = SlotPool::open(MemorySlots::new(100)).expect("opens");
-    let (mut store, _) = Store::open(slots, options, host).expect("opens");
-    let mut most = 0;
-    for n in 0..100_000_u64 {
-        store.set(format!("counter{}", n % 10).as_bytes(), &n.to_le_bytes()).expect("staged");
-        store.commit(Durability::Relaxed).expect("committed");
-        // The first memtables wait: nothing shows yet that little of them will remain.
-        if n > 10_000 {
-            let stats = store.stats();
-            most = most.max(stats.frozen + stats.levels.iter().map(|level| level.tables).sum::<u64>());
+fn counters_are_one_table_or_two_and_one_memtable_however_often_they_are_raised() {
+    for (flush_when_full, most_wanted) in [(true, 1), (false, 2)] {
+        let options = Options {
+            memtable_bytes_min: 64 << 10,
+            memtable_bytes_max: 64 << 10,
+            flush_when_full,
+            ..Options::default()
+        };
+        let host = Host { now_ms: 0, entropy: 9, store_id: [9; 16] };
+        let slots = SlotPool::open(MemorySlots::new(100)).expect("opens");
+        let (mut store, _) = Store::open(slots, options, host).expect("opens");
+        let mut most = 0;
+        for n in 0..100_000_u64 {
+            store.set(format!("counter{}", n % 10).as_bytes(), &n.to_le_bytes()).expect("staged");
+            store.commit(Durability::Relaxed).expect("committed");
+            while !flush_when_full && store.run_slice(usize::MAX).expect("a job") {}
+            // The first memtables wait: nothing shows yet that little of them will remain.
+            if n > 10_000 {
+                let stats = store.stats();
+                most = most.max(stats.frozen + stats.levels.iter().map(|level| level.tables).sum::<u64>());
+            }
         }
+        assert_eq!(most, most_wanted, "runs beside the memtable that is written");
+        let counts: Vec<u64> = (0..10)
+            .map(|counter| {
+                let value = store.get(format!("counter{counter}").as_bytes()).expect("read").expect("there");
+                u64::from_le_bytes(value[..8].try_into().expect("eight bytes"))
+            })
+            .collect();
+        assert_eq!(counts, (99_990..100_000).collect::<Vec<u64>>());
     }
-    assert_eq!(most, 1, "runs beside the memtable that is written");
-    let counts: Vec<u64> = (0..10)
-        .map(|counter| {
-            let value = store.get(format!("counter{counter}").as_bytes()).expect("read").expect("there");
-            u64::from_le_bytes(value[..8].try_into().expect("eight bytes"))
-        })
-        .collect();
-    assert_eq!(counts, (99_990..100_000).collect::<Vec<u64>>());
 }

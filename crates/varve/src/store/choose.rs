@@ -175,6 +175,14 @@ impl<S: Storage> Store<S> {
         if let Some(merge) = self.next_of_sweep() {
             return Ok(Some(self.compaction_job(merge)));
         }
+        // A small store stays at two tables, as `thin_level_zero` keeps it at one where merges run in the writer's turn.
+        if !self.options.flush_when_full
+            && self.version.level(0).len() > 1
+            && self.is_small()
+            && let Some(merge) = self.situation().level_zero()
+        {
+            return Ok(Some(self.compaction_job(merge)));
+        }
         // Nothing was due for these tables when they were looked at last.
         while self.settled_at != Some(self.obsolete.edits()) {
             let done = match self.edit_for_deleted() {
